@@ -19,6 +19,7 @@ const limits = { testTimeout: 120_000, hookTimeout: 180_000, teardownTimeout: 60
 // Examples import the package by its name, as others do: here that is the sources.
 const alias = [
   { find: /^skep$/, replacement: `${root}/src/composition/index.ts` },
+  { find: /^skep\/client$/, replacement: `${root}/src/client/index.ts` },
   { find: /^skep\/testing$/, replacement: `${root}/test/contracts/index.ts` },
 ];
 

@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import Docker from 'dockerode';
 import { copy } from '../src/adapters/cli/copy.ts';
-import { createClient, type SkepClient } from '../src/client/client.ts';
+import { createClient, type SkepClient } from '../src/client/index.ts';
 import { startServer } from '../test/support/server.ts';
 import { deploymentOf } from '../test/support/deployment.ts';
 import { createClient as createJsonClient, object } from '../test/support/client.ts';

@@ -3,6 +3,7 @@ import { benchCrowd } from './conversations/crowd.ts';
 import { benchLatency } from './conversations/latency.ts';
 import { benchReady } from './conversations/ready.ts';
 import { benchResume } from './conversations/resume.ts';
+import { benchClient } from './client.ts';
 import { whyNotOnEngine, type EngineNeeds } from './engine.ts';
 import { benchExecutions } from './executions.ts';
 import { formatFigure, type Figure } from './figure.ts';
@@ -34,6 +35,7 @@ const parts: Readonly<Record<string, Part>> = {
   benchListing: { bench: benchListing, about: 'microagents of a local repository, beside one git command' },
   benchPaging: { bench: benchPaging, about: 'pages out of 100,000 conversations' },
   benchHttp: { bench: benchHttp, about: 'sandboxes/search, beside a bare Express handler with the same query' },
+  benchClient: { bench: benchClient, about: 'what the TypeScript client adds to a bare fetch' },
   benchStart: { bench: benchStart, about: 'start and memory of the server' },
   benchGitHub: { bench: benchGitHub, about: 'microagents on a GitHub that takes 50 ms' },
   benchGitLab: { bench: benchGitLab, about: 'microagents on a GitLab that takes 50 ms' },

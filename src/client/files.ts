@@ -1,47 +1,68 @@
-import { type IncomingMessage, request as plainRequest } from 'node:http';
-import { request as secureRequest } from 'node:https';
-import { type Readable, pipeline } from 'node:stream';
-import { text } from 'node:stream/consumers';
-import { refused, type SkepClient, unreachable } from './client.ts';
+import type { CallOptions, Connection } from './connection.ts';
+import type { File as FileEntry, Operations } from './openapi.ts';
 
-export interface Transfer {
-  readonly method: 'GET' | 'PUT';
-  readonly path: string;
-  readonly body?: Readable;
-  /** Of the body, if it is known. */
-  readonly length?: number;
+type Content = Operations['PUT /api/v1/sandboxes/{id}/files']['body'];
+
+export interface ReadOptions extends CallOptions {
+  /** Of the first byte. */
+  readonly from?: number | undefined;
+  /** Of the last byte. */
+  readonly to?: number | undefined;
 }
 
-/**
- * Makes a request with a body or an answer that may be large and take any time. Returns the answer as it comes. Throws a
- * `ClientError` if the server refuses or does not answer, and what the body fails with.
- */
-export async function transfer({ url, headers }: SkepClient, { method, path, body, length }: Transfer): Promise<IncomingMessage> {
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  const content = {
-    ...(body !== undefined && { 'Content-Type': 'application/octet-stream' }),
-    ...(length !== undefined && { 'Content-Length': String(length) }),
-  };
-  const send = url.startsWith('https:') ? secureRequest : plainRequest;
-  const request = send(url + path, { method, headers: { ...headers, ...content } });
-  request.on('response', resolve);
-  request.on('error', reject);
-  if (body === undefined) request.end();
-  else {
-    body.on('error', reject);
-    // Whatever goes wrong on the way is an error of one of the two, or the server refuses the rest, and says why.
-    pipeline(body, request, () => {});
+export interface WriteOptions extends CallOptions {
+  /** The permission bits, octal: `0644`. */
+  readonly mode?: string | undefined;
+}
+
+/** The files of one sandbox. Paths are absolute. */
+export class Files {
+  readonly #connection: Connection;
+  readonly #sandboxId: string;
+
+  constructor(connection: Connection, sandboxId: string) {
+    this.#connection = connection;
+    this.#sandboxId = sandboxId;
   }
-  const response = await promise.catch((error: unknown) => {
-    throw body?.errored === undefined || body.errored === null ? unreachable(url, new Error('no answer', { cause: error })) : error;
-  });
-  const { statusCode = 0 } = response;
-  if (statusCode >= 200 && statusCode < 300) return response;
-  body?.destroy();
-  throw refused(statusCode, await text(response));
-}
 
-/** Reads an answer without a body that matters, to its end. */
-export async function finished(answer: Promise<IncomingMessage>): Promise<void> {
-  for await (const _ of await answer);
+  /** Returns the answer with the bytes: `.text()`, `.bytes()`, or `.body` for large ones. */
+  async read(path: string, { from, to, ...options }: ReadOptions = {}): Promise<Response> {
+    const range = from === undefined && to === undefined ? undefined : `bytes=${from ?? 0}-${to ?? ''}`;
+    return await this.#connection.stream('GET /api/v1/sandboxes/{id}/files', { ...this.#at({ path }, options), headers: { Range: range } });
+  }
+
+  /** Puts the content in the place of what is there, whole or not at all. */
+  async write(path: string, content: string | Content, { mode, ...options }: WriteOptions = {}): Promise<FileEntry> {
+    const body = typeof content === 'string' ? new TextEncoder().encode(content) : content;
+    return await this.#connection.request('PUT /api/v1/sandboxes/{id}/files', { ...this.#at({ path, mode }, options), body });
+  }
+
+  async remove(path: string, { recursive = false, ...options }: CallOptions & { readonly recursive?: boolean } = {}): Promise<void> {
+    const query = { path, recursive: recursive ? 'true' : 'false' } as const;
+    await this.#connection.request('DELETE /api/v1/sandboxes/{id}/files', this.#at(query, options));
+  }
+
+  /** Yields what a directory holds, ordered by path; `depth` levels of it. */
+  list(path: string, { depth, ...options }: CallOptions & { readonly depth?: number } = {}): AsyncGenerator<FileEntry, void> {
+    return this.#connection.items('GET /api/v1/sandboxes/{id}/directories', this.#at({ path, depth }, options));
+  }
+
+  /** Makes a directory, with the missing ones above it. */
+  async makeDirectory(path: string, options: CallOptions = {}): Promise<FileEntry> {
+    return await this.#connection.request('POST /api/v1/sandboxes/{id}/directories', this.#at({ path }, options));
+  }
+
+  /** Returns the answer with a directory as a tar. */
+  async readArchive(path: string, options: CallOptions = {}): Promise<Response> {
+    return await this.#connection.stream('GET /api/v1/sandboxes/{id}/archive', this.#at({ path }, options));
+  }
+
+  /** Unpacks a tar below a directory. */
+  async writeArchive(path: string, tar: Content, options: CallOptions = {}): Promise<void> {
+    await this.#connection.request('PUT /api/v1/sandboxes/{id}/archive', { ...this.#at({ path }, options), body: tar });
+  }
+
+  #at<Q>(query: Q, options: CallOptions) {
+    return { path: { id: this.#sandboxId }, query, ...options };
+  }
 }

@@ -1,7 +1,9 @@
 import { type Command, Option } from 'commander';
-import type { z } from 'zod';
-import { ClientError, conversationChanges, publication, readBytes, safeLine, safeText, type SkepClient } from '../../client/client.ts';
-import { clientOf, type JsonOption, notice, print, printBytes, stopSignal, table } from './console.ts';
+import type { api, SkepClient } from '../../client/index.ts';
+import { clientOf, CommandError, type JsonOption, notice, print, printBody, stopSignal, table } from './console.ts';
+import { safeLine, safeText } from './safe-text.ts';
+
+const changesPath = '/api/v1/app-conversations/{id}/changes';
 
 /** Adds what the two commands take and do. */
 export function addChanges(changes: Command, publishing: Command): void {
@@ -30,13 +32,14 @@ interface ChangesOptions extends JsonOption {
 async function showChanges(id: string, { patch = false, file, ...options }: ChangesOptions): Promise<void> {
   const client = clientOf(options);
   if (!patch && file === undefined) {
-    const changes = await client.get(changesPath(id), conversationChanges);
+    const changes = await client.request(`GET ${changesPath}`, { path: { id } });
     print(options, changes, changesTable(changes));
     if (changes.kept_at != null) notice(`These are the changes of ${safeText(changes.kept_at)}: the sandbox does not run any more.`);
     if (!changes.complete) notice('Git could not read some files, which are not listed.');
     return;
   }
-  await printBytes(readPatch(client, id, file, stopSignal()));
+  const signal = stopSignal();
+  await printBody(await readPatch(client, id, file, signal), signal);
 }
 
 interface PublishOptions extends JsonOption {
@@ -52,29 +55,25 @@ interface PublishOptions extends JsonOption {
 
 /** Pushes what was changed, and prints to which branch, and the address of the pull request. */
 async function publish(id: string, { branch, message, pullRequest = false, title, body, base, draft, ...options }: PublishOptions) {
-  if (pullRequest && title === undefined) throw new ClientError('A pull request needs a title. Give it one with --title.');
-  const wanted = pullRequest ? { title, body, base, draft } : undefined;
+  if (pullRequest && title === undefined) throw new CommandError('A pull request needs a title. Give it one with --title.');
+  const wanted = title === undefined ? undefined : { title, body, base, draft };
   const pushed = await publishChanges(clientOf(options), id, { branch, commit_message: message, pull_request: wanted });
   const { pull_request: opened } = pushed;
   print(options, pushed, `${pushed.branch} ${pushed.commit}\n${opened === null ? '' : `${safeLine(opened.url)}\n`}`);
 }
 
 /** Pushes what was changed. */
-export async function publishChanges(client: SkepClient, id: string, body: object): Promise<z.output<typeof publication>> {
-  return await client.post(`/api/v1/app-conversations/${encodeURIComponent(id)}/publish`, body, publication);
+export async function publishChanges(client: SkepClient, id: string, body: api.PublishRequest): Promise<api.Publication> {
+  return await client.request('POST /api/v1/app-conversations/{id}/publish', { path: { id }, body });
 }
 
-/** Yields the patch of all files, or of one. */
-export function readPatch(client: SkepClient, id: string, file: string | undefined, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
-  const query = new URLSearchParams({ format: 'patch', ...(file !== undefined && { path: file }) });
-  return readBytes(client, `${changesPath(id)}?${query.toString()}`, signal);
+/** Returns the answer with the patch of all files, or of one. */
+export async function readPatch(client: SkepClient, id: string, file: string | undefined, signal: AbortSignal): Promise<Response> {
+  const input = { path: { id }, query: { format: 'patch', path: file }, signal } as const;
+  return await client.stream(`GET ${changesPath}`, input);
 }
 
-function changesPath(id: string): string {
-  return `/api/v1/app-conversations/${encodeURIComponent(id)}/changes`;
-}
-
-function changesTable({ commits, files }: z.output<typeof conversationChanges>): string {
+function changesTable({ commits, files }: api.ConversationChanges): string {
   const rows = files.map(({ path, status, old_path, binary, lines_added, lines_removed, committed }) => {
     const lines = binary ? 'binary' : `+${lines_added ?? 0} -${lines_removed ?? 0}`;
     return [status, lines, committed ? 'yes' : 'no', old_path === null ? path : `${old_path} -> ${path}`];

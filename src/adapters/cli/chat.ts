@@ -1,7 +1,8 @@
-import { conversation, messageAccepted, safeLine, safeText, type SkepClient } from '../../client/client.ts';
 import { commandName } from '../../client/command-name.ts';
-import { followEvents, type PermissionRequest, readEvents, type ShownEvent } from '../../client/events.ts';
+import type { api, Conversation, SkepClient } from '../../client/index.ts';
 import { publishChanges, readPatch } from './changes.ts';
+import { followOptions, textOfError, untilStopped } from './console.ts';
+import { safeLine, safeText } from './safe-text.ts';
 import { Terminal, type TerminalOptions } from './terminal.ts';
 import { type Screen, Transcript } from './transcript.ts';
 
@@ -16,8 +17,7 @@ export type ChatOptions = TerminalOptions & Omit<Screen, 'write'>;
 /** Ends when every message is answered, or the person leaves. The exit code is 1 if a start, a turn or a message failed. */
 export class Chat {
   readonly #client: SkepClient;
-  readonly #path: string;
-  readonly #id: string;
+  readonly #conversation: Conversation;
   readonly #terminal: Terminal;
   readonly #transcript: Transcript;
   readonly #leaving = new AbortController();
@@ -27,7 +27,7 @@ export class Chat {
   readonly #ended = new Set<string>();
   /** Messages that a person typed. They are on the screen already. */
   readonly #typed: string[] = [];
-  #permission: PermissionRequest | null = null;
+  #permission: api.PermissionRequestedEventData | null = null;
   #input: Promise<void> = Promise.resolve();
   #underWay = 0;
   #inputEnded = false;
@@ -36,10 +36,9 @@ export class Chat {
   #ready = false;
   #code = 0;
 
-  constructor(client: SkepClient, id: string, options: ChatOptions) {
+  constructor(client: SkepClient, conversation: Conversation, options: ChatOptions) {
     this.#client = client;
-    this.#id = id;
-    this.#path = `/api/v1/app-conversations/${id}`;
+    this.#conversation = conversation;
     this.#terminal = new Terminal(options, {
       line: (line) => this.#take(line.trim()),
       end: () => this.#endInput(),
@@ -53,13 +52,16 @@ export class Chat {
     try {
       if (this.#terminal.interactive) this.#transcript.line(help);
       if (message !== null) this.#enqueue(() => this.#send(message));
-      const last = await readEvents(this.#client, `${this.#path}/events`, (event) => this.#on(event));
+      let last = 0;
+      for await (const event of this.#client.items('GET /api/v1/app-conversations/{id}/events', { path: { id: this.#conversation.id } })) {
+        last = event.id;
+        await this.#on(event);
+      }
       this.#live = true;
       await this.#readState();
       this.#leaveWhenDone();
-      const onLost = (message: string): void => this.#transcript.line(message);
-      const events = followEvents(this.#client, `${this.#path}/events/stream?after=${last}`, { signal, onLost });
-      for await (const event of events) await this.#on(event);
+      const events = this.#conversation.events({ after: last, ...followOptions(signal, (text) => this.#transcript.line(text)) });
+      for await (const event of untilStopped(events, signal)) await this.#on(event);
     } finally {
       this.#leaving.abort();
       this.#terminal.close();
@@ -67,7 +69,7 @@ export class Chat {
     return this.#code;
   }
 
-  async #on(event: ShownEvent): Promise<void> {
+  async #on(event: api.Event): Promise<void> {
     const own = event.kind === 'message' && event.data.role === 'user' && this.#typed[0] === event.data.text;
     if (own) this.#typed.shift();
     else this.#transcript.show(event);
@@ -103,13 +105,18 @@ export class Chat {
       case 'plan':
       case 'setup_script':
       case 'agent_started':
+      case 'usage':
+      case 'turn_started':
+      case 'work_tree_changed':
+      case 'microagents':
+      case 'execution_changed':
     }
     this.#leaveWhenDone();
   }
 
   /** Reads the conversation, and leaves if it has no agent to talk with. */
   async #readState(): Promise<void> {
-    const { start_status, execution_status } = await this.#client.get(this.#path, conversation);
+    const { start_status, execution_status } = await this.#conversation.refresh();
     if (start_status === 'ERROR') this.#leave(1);
     if (start_status !== 'READY' || this.#leaving.signal.aborted) return;
     this.#ready = true;
@@ -140,7 +147,7 @@ export class Chat {
     try {
       if (!this.#leaving.signal.aborted) await work();
     } catch (error) {
-      this.#transcript.line(error instanceof Error ? error.message : String(error));
+      this.#transcript.line(textOfError(error));
       this.#code = 1;
     }
     this.#underWay -= 1;
@@ -154,29 +161,28 @@ export class Chat {
   }
 
   async #send(text: string): Promise<void> {
-    const { message_id } = await this.#client.post(`${this.#path}/messages`, { content: [{ type: 'text', text }] }, messageAccepted);
-    this.#waitFor(message_id);
+    this.#waitFor(await this.#conversation.send(text));
   }
 
-  async #answer({ permission_id, options }: PermissionRequest, line: string): Promise<void> {
+  async #answer({ permission_id, options }: api.PermissionRequestedEventData, line: string): Promise<void> {
     const option = /^\d+$/.test(line) ? options[Number(line) - 1] : undefined;
     if (option === undefined) return this.#transcript.line(`Answer with a number from 1 to ${options.length}.`);
-    await this.#client.post(`${this.#path}/permissions/${permission_id}`, { option_id: option.option_id }, conversation);
+    await this.#conversation.answer(permission_id, option.option_id);
     if (this.#permission?.permission_id === permission_id) this.#permission = null;
   }
 
   async #cancel(): Promise<void> {
-    await this.#client.post(`${this.#path}/cancel`, undefined, conversation);
+    await this.#conversation.cancel();
   }
 
   async #pause(): Promise<void> {
-    const { sandbox_id } = await this.#client.get(this.#path, conversation);
-    await this.#client.post(`/api/v1/sandboxes/${sandbox_id ?? ''}/pause`, undefined, conversation.pick({ id: true }));
+    const { sandbox_id } = await this.#conversation.refresh();
+    await this.#client.request('POST /api/v1/sandboxes/{id}/pause', { path: { id: sandbox_id ?? '' }, body: {} });
   }
 
   async #publish(title: string): Promise<void> {
     const wanted = title === '' ? {} : { pull_request: { title } };
-    const { branch, commit, pull_request: opened } = await publishChanges(this.#client, this.#id, wanted);
+    const { branch, commit, pull_request: opened } = await publishChanges(this.#client, this.#conversation.id, wanted);
     this.#transcript.line(`Pushed ${commit.slice(0, 10)} to ${branch}.`);
     if (opened !== null) this.#transcript.line(`Its pull request: ${safeLine(opened.url)}`);
   }
@@ -185,7 +191,8 @@ export class Chat {
   async #diff(): Promise<void> {
     const decoder = new TextDecoder();
     let rest = '';
-    for await (const bytes of readPatch(this.#client, this.#id, undefined, this.#leaving.signal)) {
+    const { body } = await readPatch(this.#client, this.#conversation.id, undefined, this.#leaving.signal);
+    for await (const bytes of untilStopped(body ?? [], this.#leaving.signal)) {
       const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n');
       rest = lines.pop() ?? '';
       if (lines.length > 0) this.#terminal.write(safeText(`${lines.join('\n')}\n`));
@@ -222,9 +229,9 @@ export class Chat {
   /** If nobody can type an answer, the wait has no end, unless the conversation's policy answers. */
   async #leaveIfNobodyAnswers(): Promise<void> {
     if (this.#permission === null || !this.#inputEnded) return;
-    const { execution_status } = await this.#client.get(this.#path, conversation);
+    const { execution_status } = await this.#conversation.refresh();
     if (execution_status !== 'waiting_for_permission') return;
-    const advice = `${commandName} chat --conversation ${this.#id}, or start with --permissions allow or deny.`;
+    const advice = `${commandName} chat --conversation ${this.#conversation.id}, or start with --permissions allow or deny.`;
     this.#transcript.line(`Nobody is here to answer, and the conversation waits: ${advice}`);
     this.#leave(1);
   }
@@ -236,7 +243,8 @@ export class Chat {
   #leave(code: number): void {
     if (this.#leaving.signal.aborted) return;
     this.#code = code;
-    if (this.#terminal.interactive) this.#transcript.line(`The conversation stays: ${commandName} chat --conversation ${this.#id}`);
+    const { id } = this.#conversation;
+    if (this.#terminal.interactive) this.#transcript.line(`The conversation stays: ${commandName} chat --conversation ${id}`);
     this.#leaving.abort();
   }
 }

@@ -1,23 +1,16 @@
 import { Readable } from 'node:stream';
 import { type Command, Option } from 'commander';
-import type { z } from 'zod';
-import { ClientError, conversation, pageOf, safeLine, sandbox, sandboxSpec, type SkepClient } from '../../client/client.ts';
-import { followEvents } from '../../client/events.ts';
+import type { api, SkepClient } from '../../client/index.ts';
 import { addPair, addStartOptions, startBody, type StartOptions } from './arguments.ts';
 import { addChanges } from './changes.ts';
 import { Chat } from './chat.ts';
-import { clientOf, conversationTable, type JsonOption, notice, print, sandboxTable, stopSignal, subcommand, urlHelp } from './console.ts';
+import { clientOf, CommandError, conversationTable, type JsonOption, notice, print, sandboxTable, subcommand, urlHelp } from './console.ts';
 import { addCopy } from './copy.ts';
 import { executeInSandbox } from './execute.ts';
 import { forward, linkTo, parsePorts } from './port-forwarding.ts';
 import { addRepositories } from './repositories.ts';
 import { showLogs } from './show-logs.ts';
-import { followConversation, showTranscript } from './transcript.ts';
-
-const conversations = '/api/v1/app-conversations';
-const conversationPath = (id: string): string => pathOf(conversations, id);
-const sandboxes = '/api/v1/sandboxes';
-const sandboxPath = (id: string): string => pathOf(sandboxes, id);
+import { followConversation, followSandboxes, showTranscript } from './transcript.ts';
 
 interface Common extends JsonOption {
   /** The server to talk to. Default: the one of this machine's settings. */
@@ -45,7 +38,7 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
   subcommand(program, 'forward <sandbox> <ports>', 'serve a port of a sandbox on this machine: HTTP and WebSockets; for example 8080:8000')
     .action(async (id: string, text: string, options: Common) => {
       const ports = parsePorts(text);
-      if (ports === null) throw new ClientError('Name the ports as LOCAL:REMOTE, for example 8080:8000.');
+      if (ports === null) throw new CommandError('Name the ports as LOCAL:REMOTE, for example 8080:8000.');
       await forward(clientOf(options), id, ports);
     });
   addExecutions(program, finish);
@@ -53,7 +46,7 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
   program.command('logs').description('show what the command of a sandbox wrote')
     .argument('<sandbox>', 'the id of the sandbox, which may be paused')
     .option('-f, --follow', 'go on until its present run ends')
-    .option('--tail <bytes>', 'only so many bytes at its end')
+    .option('--tail <bytes>', 'only so many bytes at its end', Number)
     .option('--url <url>', urlHelp)
     .action(showLogs);
   addChanges(
@@ -107,67 +100,91 @@ async function execute(sandboxId: string, command: readonly string[], options: E
 }
 
 function addConversations(parent: Command): void {
-  addReads(parent, conversations, conversation, conversationTable);
+  addReads(parent, {
+    list: (client) => client.request('GET /api/v1/app-conversations'),
+    get: (client, id) => client.request('GET /api/v1/app-conversations/{id}', { path: { id } }),
+    table: conversationTable,
+  });
   subcommand(parent, 'follow <id>', 'show what is said and done in one')
-    .action(async (id: string, options: Common) => await followConversation(clientOf(options), conversationPath(id), options));
+    .action(async (id: string, options: Common) => await followConversation(clientOf(options), id, options));
   subcommand(parent, 'show <id>', 'print what was said and done in one, as Markdown or JSON')
-    .action(async (id: string, options: Common) => await showTranscript(clientOf(options), conversationPath(id), options));
+    .action(async (id: string, options: Common) => await showTranscript(clientOf(options), id, options));
   subcommand(parent, 'rename <id> <title>', 'change the title of one').action(async (id: string, title: string, options: Common) =>
     await update(options, id, { title }));
   subcommand(parent, 'archive <id>', 'end the agent and the sandbox of one, and keep what was said')
     .action(async (id: string, options: Common) => await update(options, id, { archived: true }));
   subcommand(parent, 'end <id>', 'end one; its sandbox is deleted too if no other conversation uses it')
-    .action(async (id: string, options: Common) => await remove(options, conversations, id, `The conversation ${id} is ended.`));
+    .action(async (id: string, options: Common) => {
+      await clientOf(options).request('DELETE /api/v1/app-conversations/{id}', { path: { id } });
+      showDeleted(options, id, `The conversation ${id} is ended.`);
+    });
 }
 
 function addSandboxes(parent: Command): void {
-  addReads(parent, sandboxes, sandbox, sandboxTable)
-    .option('--metadata <key=value>', 'only those with this metadata; may be repeated', addPair);
+  addReads(parent, {
+    list: (client, metadata) => client.request('GET /api/v1/sandboxes/search', { query: { metadata__eq: metadata } }),
+    get: (client, id) => client.request('GET /api/v1/sandboxes/{id}', { path: { id } }),
+    table: sandboxTable,
+  }).option('--metadata <key=value>', 'only those with this metadata; may be repeated', addPair);
   addStartOptions(subcommand(parent, 'start [spec]', 'start one, from the default spec unless one is named'))
     .action(async (spec: string | undefined, options: Common & StartOptions) =>
-      showSandbox(options, await clientOf(options).post(sandboxes, startBody(spec, options), sandbox)));
-  subcommand(parent, 'follow', 'show status changes as they happen').action(followSandboxes);
+      showSandbox(options, await clientOf(options).request('POST /api/v1/sandboxes', { body: startBody(spec, options) })));
+  subcommand(parent, 'follow', 'show status changes as they happen')
+    .action(async (options: Common) => await followSandboxes(clientOf(options), options));
   subcommand(parent, 'pause <id>', 'pause one')
     .addOption(new Option('--kind <kind>', 'freeze keeps its processes, stop frees their memory').choices(['freeze', 'stop']))
-    .action(async (id: string, { kind, ...options }: Common & { readonly kind?: string }) =>
-      showSandbox(options, await clientOf(options).post(`${sandboxPath(id)}/pause`, { pause_kind: kind }, sandbox)));
+    .action(async (id: string, { kind, ...options }: Common & { readonly kind?: 'freeze' | 'stop' }) => {
+      const body = { pause_kind: kind };
+      showSandbox(options, await clientOf(options).request('POST /api/v1/sandboxes/{id}/pause', { path: { id }, body }));
+    });
   subcommand(parent, 'resume <id>', 'resume one')
     .action(async (id: string, options: Common) =>
-      showSandbox(options, await clientOf(options).post(`${sandboxPath(id)}/resume`, undefined, sandbox)));
+      showSandbox(options, await clientOf(options).request('POST /api/v1/sandboxes/{id}/resume', { path: { id } })));
   subcommand(parent, 'adopt <id>', 'give one in quarantine to its owner; needs the key of an administrator')
     .option('--user <user>', 'an owner other than the one that the runtime knows')
     .option('--spec <id>', 'a spec other than the one that the runtime knows')
-    .action(async (id: string, { user, spec, ...options }: Common & { readonly user?: string; readonly spec?: string }) =>
-      showSandbox(options, await clientOf(options).post(`${sandboxPath(id)}/adopt`, { user_id: user, sandbox_spec_id: spec }, sandbox)));
+    .action(async (id: string, { user, spec, ...options }: Common & { readonly user?: string; readonly spec?: string }) => {
+      const body = { user_id: user, sandbox_spec_id: spec };
+      showSandbox(options, await clientOf(options).request('POST /api/v1/sandboxes/{id}/adopt', { path: { id }, body }));
+    });
   subcommand(parent, 'delete <id>', 'delete one, with its files')
-    .action(async (id: string, options: Common) => await remove(options, sandboxes, id, `The sandbox ${id} is deleted, with its files.`));
+    .action(async (id: string, options: Common) => {
+      await clientOf(options).request('DELETE /api/v1/sandboxes/{id}', { path: { id } });
+      showDeleted(options, id, `The sandbox ${id} is deleted, with its files.`);
+    });
 }
 
 interface ListOptions extends Common {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
+interface Page<T> {
+  readonly items: readonly T[];
+  readonly next_page_id: string | null;
+}
+
+/** How resources of a collection are read and shown. */
+interface Reads<T> {
+  readonly list: (client: SkepClient, metadata: readonly string[]) => Promise<Page<T>>;
+  readonly get: (client: SkepClient, id: string) => Promise<T>;
+  readonly table: (items: readonly T[]) => string;
+}
+
 /** Adds the commands that show the newest resources of a collection, and one of them. Returns the first. */
-function addReads<T>(parent: Command, collection: string, item: z.ZodType<T>, table: (items: readonly T[]) => string): Command {
-  const list = subcommand(parent, 'list', 'list the newest', { isDefault: true }).action(async (options: ListOptions) => {
-    const pairs = Object.entries(options.metadata ?? {}).map((pair) => ['metadata__eq', pair.join('=')]);
-    const page = await clientOf(options).get(`${collection}?${new URLSearchParams(pairs).toString()}`, pageOf(item));
+function addReads<T>(parent: Command, { list, get, table }: Reads<T>): Command {
+  const listing = subcommand(parent, 'list', 'list the newest', { isDefault: true }).action(async (options: ListOptions) => {
+    const page = await list(clientOf(options), Object.entries(options.metadata ?? {}).map((pair) => pair.join('=')));
     print(options, page, table(page.items));
     if (page.next_page_id !== null) notice('There are older ones.');
   });
   subcommand(parent, 'get <id>', 'show one').action(async (id: string, options: Common) => {
-    const found = await clientOf(options).get(pathOf(collection, id), item);
+    const found = await get(clientOf(options), id);
     print(options, found, table([found]));
   });
-  return list;
+  return listing;
 }
 
-function pathOf(collection: string, id: string): string {
-  return `${collection}/${encodeURIComponent(id)}`;
-}
-
-async function remove(options: Common, collection: string, id: string, text: string): Promise<void> {
-  await clientOf(options).delete(pathOf(collection, id));
+function showDeleted(options: Common, id: string, text: string): void {
   print(options, { id, deleted: true }, '');
   notice(text);
 }
@@ -177,7 +194,7 @@ interface ChatOptions extends Common {
   readonly branch?: string;
   readonly spec?: string;
   readonly title?: string;
-  readonly permissions?: string;
+  readonly permissions?: 'allow' | 'ask' | 'deny';
   readonly message?: string;
   readonly once?: boolean;
 }
@@ -185,18 +202,16 @@ interface ChatOptions extends Common {
 async function chat(repository: string | undefined, options: ChatOptions): Promise<number> {
   const client = clientOf(options);
   if (options.conversation !== undefined && repository !== undefined) {
-    throw new ClientError('A conversation keeps its repository: leave out the repository, or --conversation.');
+    throw new CommandError('A conversation keeps its repository: leave out the repository, or --conversation.');
   }
   const { branch, spec, title, permissions, once = false, json = false, message = null } = options;
   if (options.conversation === undefined) await demandAgent(client, spec);
-  // JSON leaves out what is undefined.
   const body = { selected_repository: repository, selected_branch: branch, sandbox_spec_id: spec, title, permission_policy: permissions };
-  const { id, sandbox_id } = options.conversation === undefined
-    ? await client.post(conversations, body, conversation)
-    : await client.get(conversationPath(options.conversation), conversation);
-  notice(`conversation ${id}, sandbox ${sandbox_id ?? '-'}`);
+  const { conversations } = client;
+  const conversation = options.conversation === undefined ? await conversations.start(body) : await conversations.get(options.conversation);
+  notice(`conversation ${conversation.id}, sandbox ${conversation.state.sandbox_id ?? '-'}`);
   const { stdin, stdout } = process;
-  return await new Chat(client, id, {
+  return await new Chat(client, conversation, {
     input: once ? Readable.from([]) : stdin,
     output: stdout,
     interactive: !once && !json && stdin.isTTY && stdout.isTTY,
@@ -207,30 +222,19 @@ async function chat(repository: string | undefined, options: ChatOptions): Promi
 
 /** Throws if nobody would answer in a conversation of the spec, before anything is started for it. */
 async function demandAgent(client: SkepClient, id: string | undefined): Promise<void> {
-  const { items } = await client.get('/api/v1/sandbox-specs/search', pageOf(sandboxSpec));
+  const { items } = await client.request('GET /api/v1/sandbox-specs/search');
   const spec = id === undefined ? items[0] : items.find((one) => one.id === id);
   if (spec?.agent !== null) return;
   const others = items.filter(({ agent }) => agent !== null).map((one) => one.id);
   const advice = others.length === 0 ? 'No spec of the server has one.' : `Choose one that has, with --spec: ${others.join(', ')}.`;
-  throw new ClientError(`The spec ${spec.id} names no agent, so nobody would answer. ${advice}`);
+  throw new CommandError(`The spec ${spec.id} names no agent, so nobody would answer. ${advice}`);
 }
 
-async function update(options: Common, id: string, body: object): Promise<void> {
-  const found = await clientOf(options).patch(conversationPath(id), body, conversation);
+async function update(options: Common, id: string, body: api.AppConversationUpdateRequest): Promise<void> {
+  const found = await clientOf(options).request('PATCH /api/v1/app-conversations/{id}', { path: { id }, body });
   print(options, found, conversationTable([found]));
 }
 
-async function followSandboxes(options: Common): Promise<void> {
-  const path = '/api/v1/events/stream?kinds=sandbox_moved';
-  for await (const event of followEvents(clientOf(options), path, { signal: stopSignal(), onLost: notice })) {
-    if (event.kind !== 'sandbox_moved') continue;
-    const { at, sandbox_id, reason, data } = event;
-    const tier = data.pause_kind === null ? '' : ` (${data.pause_kind})`;
-    const line = `${at} ${sandbox_id ?? '-'} ${data.from ?? 'new'} -> ${data.to ?? 'gone'}${tier} ${reason ?? ''}`;
-    process.stdout.write(`${options.json === true ? JSON.stringify(event) : safeLine(line)}\n`);
-  }
-}
-
-function showSandbox(options: Common, found: z.output<typeof sandbox>): void {
+function showSandbox(options: Common, found: api.Sandbox): void {
   print(options, found, sandboxTable([found]));
 }

@@ -1,16 +1,34 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
-import type { z } from 'zod';
 import { commandName } from '../../client/command-name.ts';
-import { ClientError, type conversation, createClient, safeLine, safeText, type sandbox, type SkepClient } from '../../client/client.ts';
+import { type api, createClient, isFailure, type SkepClient } from '../../client/index.ts';
+import { safeLine, safeText } from './safe-text.ts';
 
-/** Returns the client of a command. Throws a {@link ClientError} if no key is set. */
+/** What is wrong with what was asked for. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+}
+
+/** Returns what went wrong as one line; of an error that nobody expected, its stack. */
+export function textOfError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof CommandError) return error.message;
+  if (!isFailure(error)) return error.stack ?? error.message;
+  const advice = error.code === 'unreachable' ? ` Start one with \`${commandName} serve\`, or give its address with --url.`
+    : error.code === 'timed_out' ? ' Look whether it did what you asked for, and try again.' : '';
+  return safeLine(error.message) + advice;
+}
+
+/** How long a command tries again what fails for now, in milliseconds. A person who waits is told soon. */
+const retryForMs = 2000;
+
+/** Returns the client of a command. Throws if no key is set. */
 export function clientOf({ url }: { readonly url?: string }): SkepClient {
   const { env } = process;
   const key = env['SKEP_API_KEY'] ?? '';
-  if (key === '') throw new ClientError(`Set SKEP_API_KEY to a key of the server; \`${commandName} keys create <name>\` makes one.`);
+  if (key === '') throw new CommandError(`Set SKEP_API_KEY to a key of the server; \`${commandName} keys create <name>\` makes one.`);
   const own = localUrl(env['SKEP_HOST'] ?? '127.0.0.1', env['SKEP_PORT'] ?? '3000');
-  return createClient({ url: withScheme(url ?? env['SKEP_PUBLIC_URL'] ?? own).replace(/\/+$/, ''), key });
+  return createClient({ url: withScheme(url ?? env['SKEP_PUBLIC_URL'] ?? own), key, retryForMs });
 }
 
 /** Adds the scheme to an address that has none: the key goes to another machine over TLS only, unless `http://` is written out. */
@@ -49,17 +67,17 @@ export function print({ json = false }: JsonOption, value: unknown, text: string
   process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
 }
 
-/** Prints text as it is, but on a terminal without what controls it. */
-export async function printBytes(parts: AsyncIterable<Uint8Array>): Promise<void> {
+/** Prints the body of an answer as it is, but on a terminal without what controls it. Ends when the signal fires. */
+export async function printBody({ body }: Response, signal: AbortSignal): Promise<void> {
   const { stdout } = process;
   const decoder = new TextDecoder();
-  for await (const bytes of parts) {
+  for await (const bytes of untilStopped(body ?? [], signal)) {
     const shown = stdout.isTTY ? safeText(decoder.decode(bytes, { stream: true })) : bytes;
     if (!stdout.write(shown)) await once(stdout, 'drain');
   }
 }
 
-export function conversationTable(items: readonly z.output<typeof conversation>[]): string {
+export function conversationTable(items: readonly api.AppConversation[]): string {
   const rows = items.map(({ id, start_status, execution_status, sandbox_status, selected_repository, title, status_detail }) => {
     const state = start_status === 'READY' ? (execution_status ?? 'no agent') : start_status;
     const failed = start_status === 'ERROR' || execution_status === 'error';
@@ -68,7 +86,7 @@ export function conversationTable(items: readonly z.output<typeof conversation>[
   return table(['ID', 'STATE', 'SANDBOX', 'REPOSITORY', 'TITLE', 'ERROR'], rows);
 }
 
-export function sandboxTable(items: readonly z.output<typeof sandbox>[]): string {
+export function sandboxTable(items: readonly api.Sandbox[]): string {
   const rows = items.map(({ id, status, pause_kind, sandbox_spec_id, last_active_at, status_detail }) => {
     const [detail, error] = ['ERROR', 'MISSING'].includes(status) ? [null, status_detail] : [status_detail, null];
     const shown = pause_kind === null ? status : `${status} (${pause_kind})`;
@@ -97,4 +115,18 @@ export function stopSignal(): AbortSignal {
   };
   for (const name of names) process.on(name, stop);
   return controller.signal;
+}
+
+/** Goes on until the signal fires, and says when the server is away. */
+export function followOptions(signal: AbortSignal, say: (text: string) => void = notice) {
+  return { signal, reconnectForMs: Infinity, onLost: (failure: Error) => say(textOfError(failure)) };
+}
+
+/** Yields until the signal fires, and ends then. */
+export async function* untilStopped<T>(items: AsyncIterable<T> | Iterable<T>, signal: AbortSignal): AsyncGenerator<T, void> {
+  try {
+    yield* items;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
 }

@@ -7,10 +7,11 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
-import { ClientError, safeLine, type SkepClient } from '../../client/client.ts';
-import { finished, transfer } from '../../client/files.ts';
-import { clientOf } from './console.ts';
+import { isFailure, type SkepClient } from '../../client/index.ts';
+import { clientOf, CommandError } from './console.ts';
 import { readFirstEntry, writeFirstEntry } from './first-entry.ts';
+import { safeLine } from './safe-text.ts';
+import { finished, transfer } from './transfer.ts';
 
 export function addCopy(program: Command, urlHelp: string): void {
   program.command('cp').description('copy files into a sandbox or out of it, as docker cp does; also one that is paused')
@@ -44,10 +45,10 @@ export async function copy(client: SkepClient, source: string, target: string): 
   try {
     if (from !== null && to === null) await copyOut(client, from, target);
     else if (from === null && to !== null) await copyIn(client, source, to);
-    else throw new ClientError('Name one place in a sandbox and one of this machine: SANDBOX:/PATH LOCAL, or LOCAL SANDBOX:/PATH.');
+    else throw new CommandError('Name one place in a sandbox and one of this machine: SANDBOX:/PATH LOCAL, or LOCAL SANDBOX:/PATH.');
   } catch (error) {
     const isOfSystem = error instanceof Error && 'syscall' in error;
-    throw isOfSystem ? new ClientError(safeLine(error.message), { cause: error }) : error;
+    throw isOfSystem ? new CommandError(safeLine(error.message), { cause: error }) : error;
   }
 }
 
@@ -68,7 +69,7 @@ async function copyOut(client: SkepClient, from: Remote, to: Local): Promise<voi
 async function put(archive: Readable, { path }: Remote, to: Local): Promise<void> {
   const first = await readFirstEntry(archive);
   const onlyContent = path.endsWith('/.');
-  if (onlyContent && first?.type !== 'directory') throw new ClientError(`${path.slice(0, -2)} is not a directory in the sandbox.`);
+  if (onlyContent && first?.type !== 'directory') throw new CommandError(`${path.slice(0, -2)} is not a directory in the sandbox.`);
   const isInto = await isDirectory(to);
   if (isInto && first?.type !== 'file') {
     await unpack(archive, to, onlyContent);
@@ -84,7 +85,7 @@ async function put(archive: Readable, { path }: Remote, to: Local): Promise<void
     else await unpack(archive, folder, false);
     // Through a link of the sandbox's choice, the next copy to this place would write anywhere on this machine.
     if ((await lstat(join(folder, name))).isSymbolicLink()) {
-      throw new ClientError(`${path} is a symbolic link in the sandbox. Name what it leads to, or copy it into a directory.`);
+      throw new CommandError(`${path} is a symbolic link in the sandbox. Name what it leads to, or copy it into a directory.`);
     }
     await rename(join(folder, name), target);
   } finally {
@@ -107,7 +108,7 @@ async function copyIn(client: SkepClient, from: Local, to: Remote): Promise<void
     await packed(asContent ? from : dirname(resolve(from)), asContent ? '.' : `./${name}`, (archive) => upload(archive, to.path));
     return;
   }
-  if (!found.isFile()) throw new ClientError(`${from} is neither a file nor a directory.`);
+  if (!found.isFile()) throw new CommandError(`${from} is neither a file nor a directory.`);
   const path = isThere || to.path.endsWith('/') ? posix.join(to.path, name) : to.path;
   const mode = (found.mode & 0o777).toString(8).padStart(4, '0');
   const body = createReadStream(from, { highWaterMark: 1 << 20, end: Math.max(0, found.size - 1) });
@@ -125,9 +126,8 @@ async function isRemoteDirectory(client: SkepClient, place: Remote): Promise<boo
     (await transfer(client, { method: 'GET', path: filesPath(place, 'files', { path: place.path }) })).destroy();
     return false;
   } catch (error) {
-    if (error instanceof ClientError && (error.code === 'file_not_found' || error.code === 'wrong_file_type')) {
-      return error.fileType === 'directory';
-    }
+    if (isFailure(error, 'file_not_found')) return false;
+    if (isFailure(error, 'wrong_file_type')) return error.context.file_type === 'directory';
     throw error;
   }
 }
@@ -161,14 +161,14 @@ async function withTar(args: readonly string[], use: (tar: Tar) => Promise<void>
     throw error;
   });
   const [work, end] = await Promise.allSettled([used, once(tar, 'close')]);
-  if (end.status === 'rejected') throw new ClientError('Copying needs the program tar on this machine.', { cause: end.reason });
-  if (work.status === 'rejected' && work.reason instanceof ClientError) throw work.reason;
+  if (end.status === 'rejected') throw new CommandError('Copying needs the program tar on this machine.', { cause: end.reason });
+  if (work.status === 'rejected' && (isFailure(work.reason) || work.reason instanceof CommandError)) throw work.reason;
   if (tar.exitCode !== null && tar.exitCode !== 0) throw failedTar(await said);
   if (work.status === 'rejected') throw work.reason;
 }
 
-function failedTar(said: string): ClientError {
-  return new ClientError(safeLine(said) || 'tar failed.');
+function failedTar(said: string): CommandError {
+  return new CommandError(safeLine(said) || 'tar failed.');
 }
 
 /** What tar packs. It fails as tar does, so that half of an archive is not taken for the whole. */

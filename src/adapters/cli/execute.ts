@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { z } from 'zod';
-import { ClientError, type SkepClient } from '../../client/client.ts';
-import { Attachment, execution, type Execution, type TerminalSize } from '../../client/executions.ts';
+import type { api, Attachment, SkepClient } from '../../client/index.ts';
+import { CommandError } from './console.ts';
+import { safeLine } from './safe-text.ts';
 
 export interface ExecuteOptions {
   /** Whether input is handed on. */
@@ -34,28 +34,25 @@ export async function executeInSandbox(
 ): Promise<number> {
   const { interactive, tty, env, workingDir } = options;
   const { stdin, stdout, stderr } = streams;
-  if (tty && interactive && !stdin.isTTY) throw new ClientError('The input is no terminal. Leave out -t, or run it in a terminal.');
-  const path = `/api/v1/sandboxes/${encodeURIComponent(sandboxId)}/executions`;
-  const terminal = tty ? sizeOf(stdout) : null;
-  const body = { command, env, stdin: interactive, tty: terminal, working_dir: workingDir ?? null };
+  if (tty && interactive && !stdin.isTTY) throw new CommandError('The input is no terminal. Leave out -t, or run it in a terminal.');
+  const { executions } = await client.sandboxes.get(sandboxId);
   // Before anything is started, so that no key is taken by the terminal of this machine.
   const isRaw = interactive && tty;
   if (isRaw) stdin.setRawMode(true);
   let stop = ignore;
   try {
-    const started: Execution = await client.post(path, body, execution);
-    const attachment = new Attachment(client, started, {
-      output: async (stream, bytes) => {
-        const target = stream === 'stdout' ? stdout : stderr;
-        if (!target.write(bytes)) await once(target, 'drain');
-      },
-      refused: (message) => void stderr.write(`skep: ${message}${isRaw ? '\r' : ''}\n`),
-      lost: ignore,
-    });
+    const terminal = tty ? sizeOf(stdout) : null;
+    const execution = await executions.start(command, { env, stdin: interactive, tty: terminal, working_dir: workingDir });
+    const refused = (message: string): void => void stderr.write(`skep: ${safeLine(message)}${isRaw ? '\r' : ''}\n`);
+    const attachment = execution.attach({ takeover: true, onRefused: refused });
     stop = handOn(attachment, options, streams);
-    const { exitCode, detail } = await attachment.run();
-    if (exitCode === null) stderr.write(`skep: ${detail ?? 'Nobody knows how the command ended.'}${isRaw ? '\r' : ''}\n`);
-    await client.delete(`${path}/${encodeURIComponent(started.id)}`).catch(ignore);
+    for await (const { stream, bytes } of attachment) {
+      const target = stream === 'stdout' ? stdout : stderr;
+      if (!target.write(bytes)) await once(target, 'drain');
+    }
+    const { exit_code: exitCode = null, status_detail: detail = null } = attachment.end ?? {};
+    if (exitCode === null) refused(detail ?? 'Nobody knows how the command ended.');
+    await execution.delete().catch(ignore);
     return exitCode ?? lostCode;
   } finally {
     if (isRaw) stdin.setRawMode(false);
@@ -69,7 +66,7 @@ const ignore = (): void => {};
 /** Hands input, signals and sizes on. Returns the function that ends that. */
 function handOn(attachment: Attachment, { interactive, tty }: ExecuteOptions, { stdin, stdout }: Streams): () => void {
   const resize = (): void => void attachment.resize(sizeOf(stdout)).catch(ignore);
-  const signal = (name: NodeJS.Signals): void => void attachment.signal(name).catch(ignore);
+  const signal = (name: (typeof handedOn)[number]): void => void attachment.signal(name).catch(ignore);
   if (tty) stdout.on('resize', resize);
   if (!(interactive && tty)) for (const name of handedOn) process.on(name, signal);
   if (interactive) void pump(stdin, attachment).catch(ignore);
@@ -81,11 +78,11 @@ function handOn(attachment: Attachment, { interactive, tty }: ExecuteOptions, { 
 }
 
 /** A terminal that does not know its size reports 0. */
-function sizeOf({ columns, rows }: NodeJS.WriteStream): TerminalSize {
+function sizeOf({ columns, rows }: NodeJS.WriteStream): api.TerminalSize {
   return { cols: columns || 80, rows: rows || 24 };
 }
 
 async function pump(stdin: NodeJS.ReadStream, attachment: Attachment): Promise<void> {
-  for await (const part of stdin) await attachment.write(z.instanceof(Uint8Array).parse(part));
+  for await (const part of stdin) await attachment.write(part);
   await attachment.closeInput();
 }

@@ -3,7 +3,7 @@ import { createWriteStream } from 'node:fs';
 import { stat, truncate, utimes } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { ClientError } from '../../client/client.ts';
+import { CommandError } from './console.ts';
 
 const tarBlockBytes = 512;
 /** What says more of an entry is far smaller. */
@@ -51,7 +51,7 @@ export async function readFirstEntry(tar: Readable): Promise<FirstEntry | null> 
     if (chunk instanceof Buffer) {
       head = Buffer.concat([head, chunk]);
       first = firstEntry(head);
-    } else if (tar.readableEnded) throw new ClientError('The archive ended too early.');
+    } else if (tar.readableEnded) throw new CommandError('The archive ended too early.');
     else await Promise.race([once(tar, 'readable'), once(tar, 'end')]);
   }
   tar.unshift(head);
@@ -62,7 +62,7 @@ export async function readFirstEntry(tar: Readable): Promise<FirstEntry | null> 
 export async function writeFirstEntry(tar: Readable, { size, mode, modifiedAt, contentAt }: FirstEntry, path: string): Promise<void> {
   tar.read(contentAt);
   await pipeline(tar, createWriteStream(path, { mode, flags: 'wx', highWaterMark: 1 << 20 }));
-  if ((await stat(path)).size < size) throw new ClientError('The archive ended too early.');
+  if ((await stat(path)).size < size) throw new CommandError('The archive ended too early.');
   // What follows the content in the tar.
   await truncate(path, size);
   await utimes(path, modifiedAt, modifiedAt);

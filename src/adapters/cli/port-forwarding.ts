@@ -2,22 +2,22 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { createProxyServer } from 'httpxy';
-import { ClientError, pageOf, portLink, sandbox, sandboxSpec, type SkepClient } from '../../client/client.ts';
-import { notice, stopSignal } from './console.ts';
+import type { api, SkepClient } from '../../client/index.ts';
+import { CommandError, notice, stopSignal } from './console.ts';
 
-const sandboxPath = (id: string): string => `/api/v1/sandboxes/${encodeURIComponent(id)}`;
-
-/** Returns a link to the port, or to the first one of the sandbox's spec. Throws a {@link ClientError}. */
-export async function linkTo(client: SkepClient, id: string, port: number | undefined, expiresInSeconds: number | undefined) {
-  const chosen = port ?? (await firstPort(client, id));
-  return await client.post(`${sandboxPath(id)}/ports/${chosen}/links`, { expires_in_seconds: expiresInSeconds }, portLink);
+/** Returns a link to the port, or to the first one of the sandbox's spec. */
+export async function linkTo(
+  client: SkepClient, id: string, port: number | undefined, expiresInSeconds: number | undefined,
+): Promise<api.PortLink> {
+  const path = { id, port: port ?? (await firstPort(client, id)) };
+  return await client.request('POST /api/v1/sandboxes/{id}/ports/{port}/links', { path, body: { expires_in_seconds: expiresInSeconds } });
 }
 
 async function firstPort(client: SkepClient, id: string): Promise<number> {
-  const { sandbox_spec_id: specId } = await client.get(sandboxPath(id), sandbox);
-  const { items } = await client.get('/api/v1/sandbox-specs/search', pageOf(sandboxSpec));
+  const { sandbox_spec_id: specId } = await client.request('GET /api/v1/sandboxes/{id}', { path: { id } });
+  const { items } = await client.request('GET /api/v1/sandbox-specs/search');
   const [first] = items.find((spec) => spec.id === specId)?.ports ?? [];
-  if (first === undefined) throw new ClientError(`The spec ${specId} names no port. Add one to it, or name a port.`);
+  if (first === undefined) throw new CommandError(`The spec ${specId} names no port. Add one to it, or name a port.`);
   return first.port;
 }
 
@@ -37,10 +37,10 @@ export function parsePorts(text: string): ForwardedPorts | null {
 /** Serves HTTP and WebSockets until the process is asked to end. Sends only the sandbox's own key, since the sandbox itself gets it. */
 export async function forward(client: SkepClient, id: string, { local, port }: ForwardedPorts): Promise<void> {
   const stop = stopSignal();
-  const found = await client.get(sandboxPath(id), sandbox);
-  const running = found.status === 'PAUSED' ? await client.post(`${sandboxPath(id)}/resume`, undefined, sandbox) : found;
+  const sandbox = await client.sandboxes.get(id);
+  const running = sandbox.state.status === 'PAUSED' ? await sandbox.resume() : sandbox.state;
   const url = running.exposed_urls?.find((one) => one.port === port)?.url;
-  if (url === undefined) throw new ClientError(`The sandbox ${id} is ${running.status}, or does not expose the port ${port}.`);
+  if (url === undefined) throw new CommandError(`The sandbox ${id} is ${running.status}, or does not expose the port ${port}.`);
   const headers = { 'X-Session-API-Key': running.session_api_key ?? '', 'X-Skep-Sandbox-Id': id, 'X-Skep-Port': String(port) };
   const proxy = createProxyServer({ target: new URL(url).origin, headers, changeOrigin: true });
   const server = createServer({ requestTimeout: 0 }, (request, response) => {

@@ -1,16 +1,15 @@
-import { readBytes } from '../../client/client.ts';
-import { clientOf, printBytes, stopSignal } from './console.ts';
+import { clientOf, printBody, stopSignal } from './console.ts';
 
 interface LogOptions {
   readonly url?: string;
   readonly follow?: boolean;
-  readonly tail?: string;
+  readonly tail?: number;
 }
 
 /** Prints the log of a sandbox as it is, but on a terminal without what controls it. Leaves when the process is asked to end. */
 export async function showLogs(id: string, { url, follow = false, tail }: LogOptions): Promise<void> {
   const signal = stopSignal();
-  const query = new URLSearchParams({ follow: String(follow), ...(tail !== undefined && { tail_bytes: tail }) });
+  const query = { follow: follow ? 'true' : 'false', tail_bytes: tail } as const;
   const client = clientOf({ ...(url !== undefined && { url }) });
-  await printBytes(readBytes(client, `/api/v1/sandboxes/${encodeURIComponent(id)}/logs?${query.toString()}`, signal));
+  await printBody(await client.stream('GET /api/v1/sandboxes/{id}/logs', { path: { id }, query, signal, silenceMs: Infinity }), signal);
 }

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
-import { readBytes, safeLine, safeText, type SkepClient } from '../../client/client.ts';
-import { followEvents, type ShownEvent } from '../../client/events.ts';
-import { type JsonOption, notice, printBytes, stopSignal } from './console.ts';
+import type { api, SkepClient } from '../../client/index.ts';
+import { followOptions, type JsonOption, printBody, stopSignal, untilStopped } from './console.ts';
+import { safeLine, safeText } from './safe-text.ts';
 
 export interface Screen {
   write(text: string): void;
@@ -10,7 +10,8 @@ export interface Screen {
   readonly json: boolean;
 }
 
-type CompleteEvent = Exclude<ShownEvent, { kind: 'message_chunk' }>;
+/** These are for programs only, as are those of kinds that a newer server has. */
+type CompleteEvent = Exclude<api.Event, { kind: 'message_chunk' }>;
 
 /** Prints events as they come. Chunks of a message follow each other on one line; everything else has its own line. */
 export class Transcript {
@@ -24,7 +25,7 @@ export class Transcript {
     this.#screen = screen;
   }
 
-  show(event: ShownEvent): void {
+  show(event: api.Event): void {
     if (this.#screen.json) this.#screen.write(`${JSON.stringify(event)}\n`);
     else if (event.kind === 'message_chunk') this.#chunk(event.data);
     else for (const line of this.#lines(event)) this.line(line);
@@ -91,6 +92,13 @@ export class Transcript {
         return [this.#faint('the conversation was archived')];
       case 'conversation_deleted':
         return [this.#faint('the conversation was ended')];
+      case 'usage':
+      case 'turn_started':
+      case 'work_tree_changed':
+      case 'microagents':
+      case 'execution_changed':
+      default:
+        return [];
     }
   }
 
@@ -108,14 +116,31 @@ export class Transcript {
 }
 
 /** Prints the events of a conversation from the beginning, until it or the process ends. */
-export async function followConversation(client: SkepClient, path: string, { json }: JsonOption): Promise<void> {
+export async function followConversation(client: SkepClient, id: string, { json }: JsonOption): Promise<void> {
   const { stdout } = process;
   const colored = stdout.isTTY && stdout.hasColors();
   const transcript = new Transcript({ write: (text) => stdout.write(text), colored, json: json === true });
-  for await (const event of followEvents(client, `${path}/events/stream`, { signal: stopSignal(), onLost: notice })) transcript.show(event);
+  const signal = stopSignal();
+  const events = client.events({ conversation: id, ...followOptions(signal) });
+  for await (const event of untilStopped(events, signal)) transcript.show(event);
+}
+
+/** Prints how sandboxes move, from now on until the process ends. */
+export async function followSandboxes(client: SkepClient, { json = false }: JsonOption): Promise<void> {
+  const signal = stopSignal();
+  const events = client.events({ kinds: ['sandbox_moved'], ...followOptions(signal) });
+  for await (const event of untilStopped(events, signal)) {
+    if (event.kind !== 'sandbox_moved') continue;
+    const { at, sandbox_id, reason, data } = event;
+    const tier = data.pause_kind === null ? '' : ` (${data.pause_kind})`;
+    const line = `${at} ${sandbox_id ?? '-'} ${data.from ?? 'new'} -> ${data.to ?? 'gone'}${tier} ${reason ?? ''}`;
+    process.stdout.write(`${json ? JSON.stringify(event) : safeLine(line)}\n`);
+  }
 }
 
 /** Prints what was said and done in a conversation. */
-export async function showTranscript(client: SkepClient, path: string, { json }: JsonOption): Promise<void> {
-  await printBytes(readBytes(client, `${path}/transcript?format=${json === true ? 'json' : 'markdown'}`, stopSignal()));
+export async function showTranscript(client: SkepClient, id: string, { json }: JsonOption): Promise<void> {
+  const signal = stopSignal();
+  const query = { format: json === true ? 'json' : 'markdown' } as const;
+  await printBody(await client.stream('GET /api/v1/app-conversations/{id}/transcript', { path: { id }, query, signal }), signal);
 }

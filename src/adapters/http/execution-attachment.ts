@@ -165,7 +165,7 @@ export class ExecutionAttachment {
     this.#send({ writer: false });
   }
 
-  /** A client that does not answer is gone. While its input is held back, its answers are too. */
+  /** A client that does not answer is gone. While its input is held back, its answers are too. A browser shows its page no pings. */
   #beat(): void {
     if (!this.#isAlive && !this.#socket.isPaused) {
       this.#socket.terminate();
@@ -173,6 +173,7 @@ export class ExecutionAttachment {
     }
     this.#isAlive = false;
     this.#socket.ping();
+    this.#send({ writer: this.#giveUp !== null });
   }
 
   #report(error: unknown): void {

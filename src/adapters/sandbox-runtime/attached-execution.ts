@@ -4,6 +4,7 @@ import type { Reason } from '../../domain/reason.ts';
 import type { ExecutionStart, ExecutionState, OutputStream } from '../../ports/sandbox-executions.ts';
 import type { Execution } from '../../ports/sandbox-runtime.ts';
 import { raceSignal } from '../shared/timeout.ts';
+import { keptBytes as durablyKeptBytes } from './execution-supervisor.ts';
 import { KeptBytes, type OlderBytes } from './kept-bytes.ts';
 
 /** How much of each output is kept in this process. */
@@ -37,11 +38,15 @@ export class AttachedExecution {
   }
 
   get state(): ExecutionState {
-    const { stdout, stderr } = this;
-    const kept = { stdout: { oldest: stdout.oldest, end: stdout.end }, stderr: { oldest: stderr.oldest, end: stderr.end } };
+    const kept = { stdout: this.#keptOf(this.stdout), stderr: this.#keptOf(this.stderr) };
     if (this.#exit === null) return { status: 'running', exitCode: null, ...this.#durability, ...kept };
     if (this.#exit.code !== null) return { status: 'exited', exitCode: this.#exit.code, ...this.#durability, ...kept };
     return { status: 'lost', exitCode: null, ...this.#durability, ...kept, reason: { code: 'execution_sandbox_ended' } };
+  }
+
+  /** What is durable is kept in the sandbox too, and for longer. */
+  #keptOf({ oldest, end }: KeptBytes): { readonly oldest: number; readonly end: number } {
+    return { oldest: this.#durability.durable ? Math.max(0, end - durablyKeptBytes) : oldest, end };
   }
 
   read(stream: OutputStream, after: number, follow: boolean, signal: AbortSignal, older?: OlderBytes): AsyncGenerator<Uint8Array, void> {

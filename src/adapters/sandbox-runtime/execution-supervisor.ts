@@ -1,7 +1,7 @@
 import type { ExecutionStart, TerminalSize } from '../../ports/sandbox-executions.ts';
 
 /** At least so many bytes of each output are kept in the sandbox. */
-const keptBytes = 64 << 20;
+export const keptBytes = 64 << 20;
 /** An output is kept in files of at least this size, so that its oldest bytes can be dropped. */
 const segmentBytes = 4 << 20;
 const tools = ['cat', 'dd', 'mkdir', 'mkfifo', 'rm', 'setsid', 'sleep', 'tail', 'tee', 'wc'];
@@ -80,7 +80,8 @@ _skep_keep() {
     if [ $((_size - _had)) -lt 2097152 ]; then _count=1024; else _count=128; fi
     _had=$_size
     [ $_size -ge ${segmentBytes} ] || continue
-    _at=$((_at + _size)) _seg=$_n.$(printf %020d $((_at + _size))) _had=0
+    _at=$((_at + _size)) _had=0
+    _seg=$_n.$(printf %020d $_at)
     set -- "$@" $_at
     while [ $# -gt 2 ] && [ $((_at - $2)) -ge ${keptBytes} ]; do rm -f "$_n.$(printf %020d $1)"; shift; done
   done

@@ -1,3 +1,4 @@
+import { textOfError } from '../../adapters/cli/console.ts';
 import { sentenceOfFailure } from '../../adapters/shared/status-and-error-messages.ts';
 import type { StoreRefused } from '../../adapters/store/sqlite/index.ts';
 import { isFailure } from '../../domain/failure.ts';
@@ -13,7 +14,7 @@ export function explain(error: unknown): string {
   const { code, syscall, address, port } = error as NodeJS.ErrnoException & { readonly address?: string; readonly port?: number };
   const where = port === undefined ? 'there' : `on ${address === undefined ? 'port ' : `${address}:`}${port}`;
   if (syscall === 'listen' || syscall === 'getaddrinfo') return `It can't listen ${where}: ${listenProblem(code ?? error.message)}.`;
-  return error.stack ?? error.message;
+  return textOfError(error);
 }
 
 /** By the name, since the store's module is loaded only by the commands that need it. */
@@ -21,7 +22,7 @@ function isStoreRefusal(error: Error): error is StoreRefused {
   return error.name === 'StoreRefused';
 }
 
-const expected: ReadonlySet<string> = new Set(['ConfigError', 'ApiKeyRefused', 'DeploymentFileDamaged', 'ClientError']);
+const expected: ReadonlySet<string> = new Set(['ConfigError', 'ApiKeyRefused', 'DeploymentFileDamaged']);
 
 /** Returns the code of an error that is expected, for a program. Null for any other. */
 export function reasonOfError(error: unknown): string | null {

@@ -177,8 +177,8 @@ describe('what there is no talking with', () => {
   });
 
   test('none at all, or no key', async () => {
-    await expect(talk(apiOf(world), 'conv-none').done).rejects.toMatchObject({ name: 'ClientError', message: expect.stringContaining('conv-none') });
-    await expect(talk(apiOf(world, 'wrong'), 'conv-none').done).rejects.toMatchObject({ name: 'ClientError', message: expect.stringContaining('API key') });
+    await expect(talk(apiOf(world), 'conv-none').done).rejects.toMatchObject({ name: 'SkepError', message: expect.stringContaining('conv-none') });
+    await expect(talk(apiOf(world, 'wrong'), 'conv-none').done).rejects.toMatchObject({ name: 'SkepError', message: expect.stringContaining('API key') });
   });
 });
 

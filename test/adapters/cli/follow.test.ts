@@ -2,12 +2,10 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { z } from 'zod';
 import { createHttpServer, type HttpServer } from '../../../src/adapters/http/index.ts';
-import { createClient, type SkepClient } from '../../../src/client/client.ts';
-import { followEvents, type ShownEvent } from '../../../src/client/events.ts';
+import { type api, createClient, type EventOptions, type SkepClient } from '../../../src/client/index.ts';
 import { until } from '../../support/until.ts';
-import { chunk, conversations, readyConversation } from '../http/support.ts';
+import { chunk, readyConversation } from '../http/support.ts';
 import { coderSpec, createWorld } from '../http/world.ts';
 import { apiOf, talk } from './support.ts';
 
@@ -27,7 +25,6 @@ async function started() {
     world,
     id,
     api: apiOf(world),
-    path: `${conversations}/${id}/events/stream`,
     stop: () => server.close(),
     /** Listens again where it did before. */
     start: async () => {
@@ -38,13 +35,14 @@ async function started() {
 }
 
 /** What a follower has seen so far. */
-function follow(api: SkepClient, path: string) {
+function follow(api: SkepClient, options: EventOptions) {
   const leaving = new AbortController();
   followers.push(leaving);
-  const seen: ShownEvent[] = [];
+  const seen: api.Event[] = [];
   const lost: string[] = [];
   const done = (async () => {
-    for await (const event of followEvents(api, path, { signal: leaving.signal, onLost: (why) => lost.push(why) })) seen.push(event);
+    const given = { signal: leaving.signal, onLost: (why: Error) => lost.push(why.message), ...options };
+    for await (const event of api.events(given)) seen.push(event);
   })();
   done.catch(() => {});
   const texts = () => seen.map((event) => (event.kind === 'message_chunk' ? event.data.text : event.kind));
@@ -53,8 +51,8 @@ function follow(api: SkepClient, path: string) {
 
 describe('a stream that is followed', () => {
   test('goes on over restarts of the server, with each event once', async () => {
-    const { world, id, api, path, stop, start } = await started();
-    const follower = follow(api, `${path}?kinds=message_chunk`);
+    const { world, id, api, stop, start } = await started();
+    const follower = follow(api, { conversation: id, kinds: ['message_chunk'] });
     let told = 0;
     const tell = async () => await world.store.events.append(Array.from({ length: 50 }, () => chunk(id, String(told++))));
     await tell();
@@ -68,14 +66,14 @@ describe('a stream that is followed', () => {
     await until(follower.texts, (texts) => texts.length >= told, 60_000);
     expect(follower.texts()).toEqual(Array.from({ length: told }, (_, index) => String(index)));
     follower.leave();
-    await follower.done;
+    await expect(follower.done).rejects.toMatchObject({ name: 'AbortError' });
   });
 
   test('from now on goes on from there, though no event was seen', async () => {
     const { world, id, api, stop, start } = await started();
     let reads = 0;
     Object.defineProperty(world.faults, 'events', { get: () => void (reads += 1) });
-    const follower = follow(api, '/api/v1/events/stream?kinds=message_chunk');
+    const follower = follow(api, { kinds: ['message_chunk'] });
     // One for where it begins, one for what there is.
     await until(() => reads, (count) => count >= 2, 60_000);
     await stop();
@@ -88,8 +86,8 @@ describe('a stream that is followed', () => {
   });
 
   test('ends with its conversation, also one that ended while it was away', async () => {
-    const { world, id, api, path, stop, start } = await started();
-    const here = follow(api, path);
+    const { world, id, api, stop, start } = await started();
+    const here = follow(api, { conversation: id });
     await until(here.texts, (texts) => texts.includes('start_step'), 60_000);
     await stop();
     await world.skep.conversations.delete('ann', id);
@@ -98,20 +96,20 @@ describe('a stream that is followed', () => {
   });
 
   test('is refused for good where the key is no longer taken', async () => {
-    const { world, api, path, stop, start } = await started();
-    const follower = follow(api, path);
+    const { world, id, api, stop, start } = await started();
+    const follower = follow(api, { conversation: id });
     await until(follower.texts, (texts) => texts.includes('start_step'), 60_000);
     await stop();
     world.auth.revoke(world.keys.ann);
     await start();
-    await expect(follower.done).rejects.toMatchObject({ name: 'ClientError', message: expect.stringContaining('API key') });
+    await expect(follower.done).rejects.toMatchObject({ name: 'SkepError', message: expect.stringContaining('API key') });
   });
 
   test('is not waited for where there is no server to begin with, or nothing to follow', async () => {
     const { api, stop } = await started();
-    await expect(follow(api, `${conversations}/conv-none/events/stream`).done).rejects.toMatchObject({ name: 'ClientError' });
+    await expect(follow(api, { conversation: 'conv-none' }).done).rejects.toMatchObject({ name: 'SkepError' });
     await stop();
-    await expect(follow(api, '/api/v1/events/stream').done).rejects.toMatchObject({ name: 'ClientError', message: expect.stringContaining('No Skep answers') });
+    await expect(follow(api, {}).done).rejects.toMatchObject({ name: 'SkepError', message: expect.stringContaining('No Skep answers') });
   });
 });
 
@@ -134,8 +132,9 @@ test('a server that never answers is given up', async () => {
   const silent = createServer().listen(0, '127.0.0.1');
   await once(silent, 'listening');
   const { port } = silent.address() as AddressInfo;
-  const client = createClient({ url: `http://127.0.0.1:${port}`, key: 'some-key', timeoutMs: 50 });
-  await expect(client.get('/health', z.unknown())).rejects.toMatchObject({ name: 'ClientError', message: expect.stringContaining('did not answer in time') });
+  const client = createClient({ url: `http://127.0.0.1:${port}`, key: 'some-key', silenceMs: 50, retryForMs: 0 });
+  const failed = client.request('GET /health');
+  await expect(failed).rejects.toMatchObject({ name: 'SkepError', code: 'timed_out', context: { limit: 'silence', limit_ms: 50 } });
   silent.closeAllConnections();
   silent.close();
 });

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { createClient, type SkepClient } from '../../../src/client/client.ts';
+import { createClient, type SkepClient } from '../../../src/client/index.ts';
 import type { MemoryAgentScript } from '../../doubles/memory/index.ts';
 import { Chat } from '../../../src/adapters/cli/chat.ts';
 import { until } from '../../support/until.ts';
@@ -50,7 +50,7 @@ export async function createTalkingWorld(): Promise<World> {
 }
 
 export function apiOf(world: World, key: string = world.keys.ann): SkepClient {
-  return createClient({ url: world.url, key });
+  return createClient({ url: world.url, key, retryForMs: 2000 });
 }
 
 export interface TalkOptions {
@@ -65,7 +65,9 @@ export function talk(api: SkepClient, id: string, { message, interactive = false
   const [input, screen] = [new PassThrough(), new PassThrough()];
   let shown = '';
   screen.setEncoding('utf8').on('data', (text: string) => (shown += text));
-  const done = new Chat(api, id, { input, output: screen, interactive, colored, json }).run(message ?? null);
+  const chat = async () =>
+    await new Chat(api, await api.conversations.get(id), { input, output: screen, interactive, colored, json }).run(message ?? null);
+  const done = chat();
   // It is awaited later.
   done.catch(() => {});
   return {

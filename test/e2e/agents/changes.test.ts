@@ -4,7 +4,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createClient as createApi } from '../../../src/client/client.ts';
+import { createClient as createApi } from '../../../src/client/index.ts';
 import { talk as chatWith } from '../../adapters/cli/support.ts';
 import { runGit } from '../../contracts/work-tree.ts';
 import { acpAgentCommand } from '../../doubles/acp-agent/start.ts';

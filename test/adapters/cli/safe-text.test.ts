@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { safeLine, safeText } from '../../src/client/client.ts';
-import { table, withScheme } from '../../src/adapters/cli/console.ts';
+import { safeLine, safeText } from '../../../src/adapters/cli/safe-text.ts';
+import { table, withScheme } from '../../../src/adapters/cli/console.ts';
 
 describe('text of others', () => {
   test.each([

@@ -1,0 +1,15 @@
+import { stripVTControlCharacters } from 'node:util';
+
+// Line feeds and tabs stay. Marks that change the direction of text could make it read as something else.
+// oxlint-disable-next-line no-control-regex -- control characters are what is removed
+const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+
+/** Returns the text without anything that controls a terminal. */
+export function safeText(text: string): string {
+  return stripVTControlCharacters(text).replaceAll(controls, '');
+}
+
+/** Returns such text on one line, so that it can't imitate lines of the program. */
+export function safeLine(text: string): string {
+  return safeText(text.replaceAll(/\s+/g, ' ')).trim();
+}

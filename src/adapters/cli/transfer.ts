@@ -1,0 +1,48 @@
+import { type IncomingMessage, request as plainRequest } from 'node:http';
+import { request as secureRequest } from 'node:https';
+import { type Readable, pipeline } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { failureIn, type SkepClient, SkepError } from '../../client/index.ts';
+
+export interface Transfer {
+  readonly method: 'GET' | 'PUT';
+  readonly path: string;
+  readonly body?: Readable;
+  /** Of the body, if it is known. */
+  readonly length?: number;
+}
+
+/**
+ * Makes a request with a body or an answer that may be large and take any time: Node's `fetch` gives up when the server does not take
+ * more, or sends nothing, for five minutes. Returns the answer as it comes. Throws a {@link SkepError}, and what the body fails with.
+ */
+export async function transfer({ url, headers }: SkepClient, { method, path, body, length }: Transfer): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  const content = {
+    ...(body !== undefined && { 'Content-Type': 'application/octet-stream' }),
+    ...(length !== undefined && { 'Content-Length': String(length) }),
+  };
+  const send = url.startsWith('https:') ? secureRequest : plainRequest;
+  const request = send(url + path, { method, headers: { ...headers, ...content } });
+  request.on('response', resolve);
+  request.on('error', reject);
+  if (body === undefined) request.end();
+  else {
+    body.on('error', reject);
+    // Whatever goes wrong on the way is an error of one of the two, or the server refuses the rest, and says why.
+    pipeline(body, request, () => {});
+  }
+  const response = await promise.catch((error: unknown) => {
+    if (body?.errored != null) throw error;
+    throw new SkepError('unreachable', `No Skep answers at ${url}.`, { context: { url }, cause: error });
+  });
+  const { statusCode = 0 } = response;
+  if (statusCode >= 200 && statusCode < 300) return response;
+  body?.destroy();
+  throw failureIn(statusCode, await text(response));
+}
+
+/** Reads an answer without a body that matters, to its end. */
+export async function finished(answer: Promise<IncomingMessage>): Promise<void> {
+  for await (const _ of await answer);
+}

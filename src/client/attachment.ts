@@ -1,0 +1,238 @@
+import { addressOf, type ClientSocket, type Connection } from './connection.ts';
+import { lost, SkepError } from './failures.ts';
+import type { Execution, ExecutionSignal, TerminalSize } from './openapi.ts';
+import { type FollowOptions, Reconnection } from './reconnection.ts';
+import { sleep, Watch } from './waiting.ts';
+
+type OutputStream = 'stdout' | 'stderr';
+
+export interface AttachOptions extends FollowOptions {
+  /** Whether to take the writer's place. Otherwise input is taken only if nobody else writes. */
+  readonly takeover?: boolean | undefined;
+  /** Called when the server refuses what was sent. */
+  readonly onRefused?: ((message: string) => void) | undefined;
+}
+
+/** Bytes of one of the two outputs. A terminal has only `stdout`. */
+export interface OutputPart {
+  readonly stream: OutputStream;
+  readonly bytes: Uint8Array;
+}
+
+type ExecutionEnd = Pick<Execution, 'status' | 'exit_code' | 'status_detail'>;
+
+/** What the server says besides bytes. Other messages may come. */
+type Control = Partial<ExecutionEnd> & {
+  readonly stream?: OutputStream;
+  readonly offset?: number;
+  readonly writer?: boolean;
+  readonly input_closed?: true;
+  readonly error?: { readonly code: string; readonly detail: string; readonly oldest?: number };
+};
+
+interface OpenSocket {
+  readonly socket: ClientSocket;
+  /** Whether it was ever open. Resolves when that is known. */
+  readonly opened: Promise<boolean>;
+  /** Ends with the connection. */
+  readonly parts: ReadableStream<OutputPart>;
+}
+
+const one = '/api/v1/sandboxes/{id}/executions/{execution_id}';
+/** If so many bytes wait for the reader, the client leaves, and comes back when they are read. No WebSocket can hold the server back. */
+const maxUnreadBytes = 8 << 20;
+const maxUnsentBytes = 1 << 20;
+const maxMessageBytes = 256 << 10;
+const pollMs = 5;
+
+/**
+ * A client that is attached to an execution by a WebSocket, which is open while the output is iterated over. If the connection is lost, it
+ * connects again and reads on from where it was. Input that was on its way then may be lost, so input that has to arrive whole fails
+ * instead.
+ */
+export class Attachment implements AsyncIterable<OutputPart> {
+  /** How the execution ended; null as long as it runs. */
+  end: ExecutionEnd | null = null;
+  readonly #connection: Connection;
+  readonly #execution: Execution;
+  readonly #options: AttachOptions;
+  readonly #offsets: Partial<Record<OutputStream, number>> = {};
+  #stream: OutputStream = 'stdout';
+  #isWriter = true;
+  #input: 'none' | 'sent' | 'closing' | 'closed' = 'none';
+  #unreadBytes = 0;
+  /** What makes it useless to connect again. */
+  #failure: unknown = null;
+  #ready = deferred<ClientSocket>();
+
+  constructor(connection: Connection, execution: Execution, options: AttachOptions = {}) {
+    this.#connection = connection;
+    this.#execution = execution;
+    this.#options = options;
+  }
+
+  /** Yields the output as it comes, each byte once, and ends with the execution. Throws a {@link SkepError}. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<OutputPart, void> {
+    const reconnection = new Reconnection(this.#connection, this.#options);
+    for (;;) {
+      let error: unknown = lost();
+      try {
+        const { socket, opened, parts } = await this.#connect();
+        if (!(await opened)) await this.#explain();
+        else {
+          reconnection.succeeded();
+          this.#ready.resolve(socket);
+          yield* this.#read(parts);
+          if (this.end !== null) return;
+          this.#ready = deferred();
+        }
+      } catch (caught) {
+        error = caught;
+      }
+      this.#options.signal?.throwIfAborted();
+      if (this.#failure !== null) throw this.#failure;
+      await reconnection.wait(error);
+    }
+  }
+
+  /** Sends input. Resolves when more may be sent. */
+  async write(input: string | Uint8Array): Promise<void> {
+    const bytes = typeof input === 'string' ? new TextEncoder().encode(input) : input;
+    for (let at = 0; at < bytes.length; at += maxMessageBytes) {
+      const socket = await this.#ready.promise;
+      while (socket.readyState === 1 && (socket.bufferedAmount > maxUnsentBytes || this.#unreadBytes > maxUnreadBytes)) await sleep(pollMs);
+      this.#input = 'sent';
+      socket.send(bytes.slice(at, at + maxMessageBytes));
+    }
+  }
+
+  async closeInput(): Promise<void> {
+    this.#input = 'closing';
+    await this.#send({ close_input: true });
+  }
+
+  async resize(size: TerminalSize): Promise<void> {
+    await this.#send({ resize: size });
+  }
+
+  async signal(signal: ExecutionSignal['signal']): Promise<void> {
+    await this.#send({ signal });
+  }
+
+  async #send(message: object): Promise<void> {
+    (await this.#ready.promise).send(JSON.stringify(message));
+  }
+
+  async *#read(parts: ReadableStream<OutputPart>): AsyncGenerator<OutputPart, void> {
+    const reader = parts.getReader();
+    try {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) return;
+        this.#unreadBytes -= value.bytes.length;
+        yield value;
+      }
+    } finally {
+      await reader.cancel();
+    }
+  }
+
+  async #connect(): Promise<OpenSocket> {
+    const { connectMs, silenceMs, url, options } = this.#connection;
+    const { id, sandbox_id } = this.#execution;
+    const { takeover, signal } = this.#options;
+    const { ticket } = await this.#connection.request('GET /api/v1/events/ticket', { signal });
+    const { stdout: after, stderr: after_stderr } = this.#offsets;
+    const query = { after, after_stderr, ticket, takeover: takeover === true ? 'true' : undefined };
+    const address = url.replace(/^http/i, 'ws') + addressOf(`${one}/attach`, { id: sandbox_id, execution_id: id }, query);
+    const watch = new Watch(signal);
+    const socket: ClientSocket = options.openSocket === undefined ? new WebSocket(address) : options.openSocket(address);
+    socket.binaryType = 'arraybuffer';
+    const opened = deferred<boolean>();
+    let isLeft = false;
+    const detach = (): void => {
+      isLeft = true;
+      watch.stop();
+      socket.close();
+    };
+    const parts = new ReadableStream<OutputPart>({
+      start: (controller) => {
+        const leave = (): void => {
+          detach();
+          opened.resolve(false);
+          controller.close();
+        };
+        const breakOff = (): void => {
+          if (isLeft) return;
+          if (this.end === null && !this.#mayLeave()) this.#failure ??= inputLost(id);
+          leave();
+        };
+        watch.expect('connect', connectMs);
+        watch.signal.addEventListener('abort', breakOff);
+        socket.addEventListener('open', () => opened.resolve(true));
+        socket.addEventListener('message', ({ data }: { readonly data: unknown }) => {
+          if (isLeft) return;
+          watch.expect('silence', silenceMs);
+          if (data instanceof ArrayBuffer) controller.enqueue(this.#partOf(data));
+          else this.#take(JSON.parse(String(data)) as Control);
+          if (this.#failure !== null || (this.#unreadBytes > maxUnreadBytes && this.#mayLeave())) leave();
+        });
+        // What follows is that it closes.
+        socket.addEventListener('error', () => {});
+        socket.addEventListener('close', breakOff);
+      },
+      cancel: detach,
+    });
+    return { socket, opened: opened.promise, parts };
+  }
+
+  /** Throws why the WebSocket was refused, which no client of one is told. A request for the output is refused for the same reasons. */
+  async #explain(): Promise<void> {
+    const { id, sandbox_id } = this.#execution;
+    const query = { after: String(this.#offsets.stdout ?? 0) };
+    const input = { path: { id: sandbox_id, execution_id: id }, query, signal: this.#options.signal };
+    const response = await this.#connection.open(`GET ${one}/output`, input);
+    await response.body?.cancel();
+  }
+
+  #partOf(data: ArrayBuffer): OutputPart {
+    const stream = this.#stream;
+    this.#offsets[stream] = (this.#offsets[stream] ?? 0) + data.byteLength;
+    this.#unreadBytes += data.byteLength;
+    return { stream, bytes: new Uint8Array(data) };
+  }
+
+  #take({ stream, offset = 0, writer, input_closed: isInputClosed, error, status, exit_code = null, status_detail = null }: Control): void {
+    if (stream !== undefined) {
+      const expected = (this.#offsets[stream] ??= offset);
+      this.#stream = stream;
+      if (offset !== expected) {
+        const message = `The output does not go on at byte ${expected}, but at ${offset}.`;
+        this.#failure = new SkepError('gap', message, { context: { expected, found: offset } });
+      }
+    } else if (isInputClosed === true) this.#input = 'closed';
+    else if (error?.code === 'output_dropped') {
+      this.#failure = new SkepError('output_dropped', error.detail, { context: { oldest: error.oldest ?? 0 } });
+    } else if (error !== undefined && error.code !== 'input_closed') this.#options.onRefused?.(error.detail);
+    else if (status !== undefined) this.end = { status, exit_code, status_detail };
+    if (writer === false && this.#isWriter) this.#options.onRefused?.('Another client writes to this execution.');
+    this.#isWriter = writer ?? this.#isWriter;
+  }
+
+  /** Whether no input is lost if the connection ends. A person at a terminal sees what was taken. */
+  #mayLeave(): boolean {
+    return this.#execution.tty || this.#input === 'none' || this.#input === 'closed';
+  }
+}
+
+function inputLost(id: string): SkepError {
+  const message = `The connection was lost while input was on its way. The execution ${id} goes on without the rest.`;
+  return new SkepError('connection_lost', message, { context: {} });
+}
+
+/** `Promise.withResolvers` is newer than Node 20. */
+function deferred<T>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
+  const resolvers: ((value: T) => void)[] = [];
+  const promise = new Promise<T>((resolve) => resolvers.push(resolve));
+  return { promise, resolve: (value) => resolvers[0]?.(value) };
+}

@@ -1,0 +1,211 @@
+import { watched } from './byte-stream.ts';
+import { failureOf, isFailure, isTemporary, lost, SkepError } from './failures.ts';
+import { keyedRoutes, type Operations } from './openapi.ts';
+import { Backoff, Watch } from './waiting.ts';
+
+export interface ClientOptions {
+  /** The address of the server: `http://127.0.0.1:3000`. */
+  readonly url: string;
+  /** An API key. */
+  readonly key?: string | undefined;
+  /** How long a stream or a WebSocket may take to open, in milliseconds. Default: 10,000. */
+  readonly connectMs?: number | undefined;
+  /** How long an answer may take, and each part of it, in milliseconds. Default: 60,000. */
+  readonly silenceMs?: number | undefined;
+  /** How long a request that fails for now is tried again, in milliseconds. Default: 30,000. */
+  readonly retryForMs?: number | undefined;
+  /** How long to try to connect again when a stream or a WebSocket was lost, in milliseconds. Default: 120,000. */
+  readonly reconnectForMs?: number | undefined;
+  /** Instead of the platform's own. */
+  readonly fetch?: typeof fetch | undefined;
+  /** Opens a WebSocket. Node 20 has none, so give it that of the package `ws`: `(address) => new WebSocket(address)`. */
+  readonly openSocket?: ((address: string) => ClientSocket) | undefined;
+}
+
+/** What the client uses of a WebSocket. */
+export interface ClientSocket {
+  binaryType: string;
+  readonly readyState: number;
+  readonly bufferedAmount: number;
+  send(data: string | Uint8Array<ArrayBuffer>): void;
+  close(): void;
+  addEventListener(type: 'open' | 'error' | 'close', listener: () => void): void;
+  addEventListener(type: 'message', listener: (message: { readonly data: unknown }) => void): void;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Instead of the client's own. `Infinity`: it may take any time. */
+  readonly silenceMs?: number | undefined;
+}
+
+/** `GET /api/v1/sandboxes/{id}`, for example. */
+export type Route = keyof Operations;
+type Parts<R extends Route> = Omit<Operations[R], 'response'>;
+export type RequestInput<R extends Route> = Parts<R> & CallOptions;
+export type RequestArguments<R extends Route> = object extends Parts<R> ? [input?: RequestInput<R>] : [input: RequestInput<R>];
+export type Answer<R extends Route> = Operations[R]['response'];
+
+/** The routes whose answer is a page. */
+export type PageRoute = { [R in Route]: Answer<R> extends Page ? R : never }[Route];
+interface Page {
+  readonly items: readonly unknown[];
+  readonly next_page_id: string | null;
+}
+export type Item<R extends PageRoute> = Answer<R> extends { readonly items: readonly (infer I)[] } ? I : never;
+
+type Value = string | number | boolean | null | undefined;
+type Values = Readonly<Record<string, Value | readonly Value[]>>;
+
+/** The input of any route. */
+interface AnyInput extends CallOptions {
+  readonly path?: Values | undefined;
+  readonly query?: Values | undefined;
+  readonly headers?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly body?: unknown;
+}
+
+interface PreparedRequest {
+  readonly address: string;
+  readonly init: RequestInit;
+  /** Whether it may be sent a second time, although the first may have been done. */
+  readonly isSafe: boolean;
+}
+
+/** Sends requests, and sends them again if that may help and does no harm. */
+export class Connection {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly options: ClientOptions;
+
+  constructor(options: ClientOptions) {
+    this.url = options.url.replace(/\/+$/, '');
+    this.headers = options.key === undefined ? {} : { 'X-Session-API-Key': options.key };
+    this.options = options;
+  }
+
+  get connectMs(): number {
+    return this.options.connectMs ?? 10_000;
+  }
+
+  get silenceMs(): number {
+    return this.options.silenceMs ?? 60_000;
+  }
+
+  get retryForMs(): number {
+    return this.options.retryForMs ?? 30_000;
+  }
+
+  get reconnectForMs(): number {
+    return this.options.reconnectForMs ?? 120_000;
+  }
+
+  /** Returns what the route answers. Throws a {@link SkepError}, or the signal's reason. */
+  async request<R extends Route>(route: R, ...[input = {} as RequestInput<R>]: RequestArguments<R>): Promise<Answer<R>> {
+    return (await this.#send(route, input, this.retryForMs, false)) as Answer<R>;
+  }
+
+  /** Returns the answer itself, for routes whose answer may be bytes. */
+  async stream<R extends Route>(route: R, ...[input = {} as RequestInput<R>]: RequestArguments<R>): Promise<Response> {
+    return (await this.#send(route, input, this.retryForMs, true)) as Response;
+  }
+
+  /** Opens a stream once, within the time for connecting. */
+  async open<R extends Route>(route: R, input: RequestInput<R>): Promise<Response> {
+    return (await this.#send(route, input, 0, true, this.connectMs)) as Response;
+  }
+
+  /** Yields the items of all pages. */
+  async *items<R extends PageRoute>(route: R, ...[input]: RequestArguments<R>): AsyncGenerator<Item<R>, void> {
+    const given: AnyInput = input ?? {};
+    let pageId = given.query?.['page_id'];
+    do {
+      const query = { ...given.query, page_id: pageId };
+      const page = (await this.request(route, ...([{ ...given, query }] as unknown as RequestArguments<R>))) as Page;
+      yield* page.items as Item<R>[];
+      pageId = page.next_page_id;
+    } while (pageId !== null);
+  }
+
+  async #send(route: string, input: AnyInput, retryForMs: number, isStream: boolean, connectMs?: number): Promise<unknown> {
+    const request = this.#prepare(route, input);
+    const backoff = new Backoff(retryForMs);
+    for (;;) {
+      try {
+        return await this.#attempt(request, input, isStream, connectMs);
+      } catch (error) {
+        const isRefused = isFailure(error) && error.status === 429;
+        if (!isTemporary(error) || !(request.isSafe || isRefused) || input.body instanceof ReadableStream) throw error;
+        await backoff.wait(error, input.signal);
+      }
+    }
+  }
+
+  async #attempt({ address, init }: PreparedRequest, input: AnyInput, isStream: boolean, connectMs?: number): Promise<unknown> {
+    const watch = new Watch(input.signal);
+    const silenceMs = input.silenceMs ?? this.silenceMs;
+    let response: Response | null = null;
+    let isOpen = false;
+    try {
+      if (connectMs !== undefined) watch.expect('connect', connectMs);
+      // Bytes may take any time on their way.
+      else if (typeof (init.body ?? '') === 'string') watch.expect('silence', silenceMs);
+      response = await (this.options.fetch ?? fetch)(address, { ...init, signal: watch.signal });
+      watch.expect('silence', silenceMs);
+      if (!response.ok && response.status !== 304) throw await failureOf(response);
+      if (!isStream && /json/.test(response.headers.get('Content-Type') ?? '')) return await response.json();
+      if (response.body === null) return isStream ? response : undefined;
+      isOpen = true;
+      return new Response(watched(response.body, watch, silenceMs), response);
+    } catch (error) {
+      throw this.#failure(watch.reasonOf(error), response !== null);
+    } finally {
+      if (!isOpen) watch.stop();
+    }
+  }
+
+  #failure(error: unknown, isAnswered: boolean): unknown {
+    if (isFailure(error) || (error instanceof DOMException && error.name === 'AbortError')) return error;
+    if (isAnswered) return lost(error);
+    const cause = error instanceof Error && error.cause instanceof Error && 'code' in error.cause ? ` (${String(error.cause.code)})` : '';
+    return new SkepError('unreachable', `No Skep answers at ${this.url}${cause}.`, { context: { url: this.url }, cause: error });
+  }
+
+  #prepare(route: string, { path = {}, query = {}, headers, body }: AnyInput): PreparedRequest {
+    const [method = '', template = ''] = route.split(' ');
+    const isJson = body !== undefined && !isBytes(body);
+    const sent = new Headers(this.headers);
+    if (body !== undefined) sent.set('Content-Type', isJson ? 'application/json' : 'application/octet-stream');
+    if (keyedRoutes.has(route)) sent.set('Idempotency-Key', randomKey());
+    for (const [name, value] of Object.entries(headers ?? {})) if (value !== undefined) sent.set(name, value);
+    return {
+      address: this.url + addressOf(template, path, query),
+      isSafe: method !== 'POST' || sent.has('Idempotency-Key'),
+      init: {
+        method,
+        headers: sent,
+        // The key is for this server only, so redirects are not followed.
+        redirect: 'manual',
+        ...(body !== undefined && { body: isJson ? JSON.stringify(body) : (body as Blob) }),
+        ...(body instanceof ReadableStream && { duplex: 'half' }),
+      },
+    };
+  }
+}
+
+/** Returns the path and the query of a request. */
+export function addressOf(template: string, path: Values, query: Values): string {
+  const filled = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(path[name])));
+  const pairs = Object.entries(query).flatMap(([name, value]) => [value].flat().map((one) => [name, one ?? null] as const));
+  const given = pairs.flatMap(([name, value]) => (value === null ? [] : [[name, String(value)]]));
+  return given.length === 0 ? filled : `${filled}?${new URLSearchParams(given).toString()}`;
+}
+
+function isBytes(body: unknown): boolean {
+  return body instanceof Uint8Array || body instanceof Blob || body instanceof ReadableStream;
+}
+
+/** `crypto.randomUUID` is there in secure contexts only. */
+function randomKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}

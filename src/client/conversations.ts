@@ -1,0 +1,119 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+import type { CallOptions, Connection } from './connection.ts';
+import { type EventOptions, followEvents, latestEventId } from './event-stream.ts';
+import { SkepError } from './failures.ts';
+import type { AppConversation, AppConversationStartRequest, Event, Operations } from './openapi.ts';
+
+type ListQuery = Operations['GET /api/v1/app-conversations']['query'];
+
+export class Conversations {
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  async start({ signal, silenceMs, ...body }: AppConversationStartRequest & CallOptions = {}): Promise<Conversation> {
+    const input = { body, signal, silenceMs };
+    return new Conversation(this.#connection, await this.#connection.request('POST /api/v1/app-conversations', input));
+  }
+
+  async get(id: string, options: CallOptions = {}): Promise<Conversation> {
+    const input = { path: { id }, ...options };
+    return new Conversation(this.#connection, await this.#connection.request('GET /api/v1/app-conversations/{id}', input));
+  }
+
+  list(query?: ListQuery, options: CallOptions = {}): AsyncGenerator<AppConversation, void> {
+    return this.#connection.items('GET /api/v1/app-conversations', { query, ...options });
+  }
+}
+
+/** A conversation with an agent. */
+export class Conversation implements AsyncDisposable {
+  readonly #connection: Connection;
+  /** As it was when it was last asked for. */
+  state: AppConversation;
+
+  constructor(connection: Connection, state: AppConversation) {
+    this.#connection = connection;
+    this.state = state;
+  }
+
+  get id(): string {
+    return this.state.id;
+  }
+
+  async refresh(options: CallOptions = {}): Promise<AppConversation> {
+    this.state = await this.#connection.request('GET /api/v1/app-conversations/{id}', this.#input(options));
+    return this.state;
+  }
+
+  /** Yields what is said and done, from the beginning of the log or after an event, until the conversation is deleted. */
+  events(options: Omit<EventOptions, 'conversation'> = {}): AsyncGenerator<Event, void> {
+    return followEvents(this.#connection, { ...options, conversation: this.id });
+  }
+
+  /** Puts a message into the agent's queue. Returns its id, which the events of its turn have. */
+  async send(text: string, options: CallOptions = {}): Promise<string> {
+    const input = { ...this.#input(options), body: { content: [{ type: 'text', text } as const] } };
+    return (await this.#connection.request('POST /api/v1/app-conversations/{id}/messages', input)).message_id;
+  }
+
+  /** Sends a message, and yields what follows, up to the end of its turn or what makes that end impossible. */
+  async *turn(text: string, options: CallOptions = {}): AsyncGenerator<Event, void> {
+    const { signal } = options;
+    const after = await latestEventId(this.#connection, this.id, signal);
+    const messageId = await this.send(text, options);
+    for await (const event of this.events({ after, signal })) {
+      yield event;
+      if (endsTurn(event, messageId)) return;
+    }
+  }
+
+  /** Sends a message, and returns the agent's answer when its turn has ended. Throws `turn_failed`. */
+  async ask(text: string, options: CallOptions = {}): Promise<string> {
+    const answer: string[] = [];
+    let last: Event | null = null;
+    for await (const event of this.turn(text, options)) {
+      // What is said until then is of turns before.
+      if (event.kind === 'turn_started') answer.length = 0;
+      if (event.kind === 'message' && event.data.role === 'agent' && event.data.channel === 'answer') answer.push(event.data.text);
+      last = event;
+    }
+    const stopReason = last?.kind === 'turn_ended' ? last.data.stop_reason : 'interrupted';
+    if (!['cancelled', 'failed', 'interrupted'].includes(stopReason)) return answer.join('\n');
+    const why = last?.reason ?? null;
+    throw new SkepError('turn_failed', `The turn ended: ${why ?? stopReason}`, { context: { stop_reason: stopReason } });
+  }
+
+  /** Answers a request of the agent for permission. */
+  async answer(permissionId: string, optionId: string, options: CallOptions = {}): Promise<void> {
+    const input = { ...options, path: { id: this.id, permission_id: permissionId }, body: { option_id: optionId } };
+    this.state = await this.#connection.request('POST /api/v1/app-conversations/{id}/permissions/{permission_id}', input);
+  }
+
+  /** Asks the agent to stop the turn. */
+  async cancel(options: CallOptions = {}): Promise<void> {
+    this.state = await this.#connection.request('POST /api/v1/app-conversations/{id}/cancel', this.#input(options));
+  }
+
+  /** Ends it; its sandbox is deleted too if no other conversation uses it. */
+  async delete(options: CallOptions = {}): Promise<void> {
+    await this.#connection.request('DELETE /api/v1/app-conversations/{id}', this.#input(options));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.delete();
+  }
+
+  #input(options: CallOptions) {
+    return { path: { id: this.id }, ...options };
+  }
+}
+
+function endsTurn(event: Event, messageId: string): boolean {
+  if (event.kind === 'turn_ended') return event.data.message_id === messageId;
+  if (event.kind === 'start_step') return event.data.to === 'ERROR';
+  if (event.kind === 'sandbox_moved') return event.data.to === null || event.data.to === 'ERROR' || event.data.to === 'MISSING';
+  return event.kind === 'conversation_archived';
+}

@@ -1,0 +1,85 @@
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import { partsOf } from './byte-stream.ts';
+import type { Connection } from './connection.ts';
+import { isFailure, lost, SkepError } from './failures.ts';
+import type { Event } from './openapi.ts';
+import { type FollowOptions, Reconnection } from './reconnection.ts';
+
+export interface EventOptions extends FollowOptions {
+  /** Of this conversation and its sandbox; otherwise what changes in all that the key can see. */
+  readonly conversation?: string | undefined;
+  /** Only these kinds. */
+  readonly kinds?: readonly Event['kind'][] | undefined;
+  /** Begin after the event of this id. Default: the beginning of a conversation's log, and otherwise the present. */
+  readonly after?: number | 'latest' | undefined;
+}
+
+/**
+ * Yields events in order. If the connection is lost, connects again and goes on after the last event. Ends with the conversation.
+ * Throws a {@link SkepError} if the server refuses, and the signal's reason when that fires.
+ */
+export async function* followEvents(connection: Connection, options: EventOptions): AsyncGenerator<Event, void> {
+  const reconnection = new Reconnection(connection, options);
+  let last: number | null = null;
+  for (;;) {
+    let error: unknown = lost();
+    try {
+      const stream: OpenEvents = await openEvents(connection, options, last);
+      reconnection.succeeded();
+      last ??= stream.startsAfter;
+      for await (const { data } of messagesOf(stream.response)) {
+        const event = JSON.parse(data) as Event;
+        if (last !== null && event.id <= last) continue;
+        last = event.id;
+        yield event;
+        if (event.kind === 'conversation_deleted' && options.conversation !== undefined) return;
+      }
+    } catch (caught) {
+      if (last !== null && isFailure(caught, 'conversation_not_found')) return;
+      error = caught;
+    }
+    await reconnection.wait(error);
+  }
+}
+
+/** Returns the id of the newest event, for a stream of a conversation that is to begin after it. */
+export async function latestEventId(connection: Connection, id: string, signal?: AbortSignal): Promise<number> {
+  const input = { path: { id }, query: { after: 'latest' }, signal };
+  const { headers, body } = await connection.stream('GET /api/v1/app-conversations/{id}/events/stream', input);
+  await body?.cancel();
+  return Number(headers.get('Last-Event-ID'));
+}
+
+interface OpenEvents {
+  readonly response: Response;
+  /** The id of the event before the first one; null if the server does not say. */
+  readonly startsAfter: number | null;
+}
+
+async function openEvents(
+  connection: Connection, { conversation, kinds, after, signal }: EventOptions, last: number | null,
+): Promise<OpenEvents> {
+  const query = { kinds, after: after?.toString() };
+  const input = { query, signal, ...(last !== null && { headers: { 'Last-Event-ID': String(last) } }) };
+  const response = conversation === undefined
+    ? await connection.open('GET /api/v1/events/stream', input)
+    : await connection.open('GET /api/v1/app-conversations/{id}/events/stream', { path: { id: conversation }, ...input });
+  const header = response.headers.get('Last-Event-ID');
+  const startsAfter = header === null ? null : Number(header);
+  if (last !== null && startsAfter !== null && startsAfter !== last) {
+    await response.body?.cancel();
+    const context = { expected: last, found: startsAfter };
+    throw new SkepError('gap', `The events do not go on after ${last}, but after ${startsAfter}.`, { context });
+  }
+  return { response, startsAfter };
+}
+
+async function* messagesOf(response: Response): AsyncGenerator<EventSourceMessage, void> {
+  const decoder = new TextDecoder();
+  const messages: EventSourceMessage[] = [];
+  const parser = createParser({ onEvent: (message) => messages.push(message) });
+  for await (const part of partsOf(response)) {
+    parser.feed(decoder.decode(part, { stream: true }));
+    yield* messages.splice(0);
+  }
+}

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createClient, isFailure, type SkepClient } from '../../src/client/index.ts';
+import { commands, randomOutput } from '../adapters/http/executions-support.ts';
+import { coderSpec, createWorld, plainSpec, type World } from '../adapters/http/world.ts';
+
+let world: World;
+let skep: SkepClient;
+beforeAll(async () => {
+  world = await createWorld({ specs: [coderSpec, plainSpec], command: commands });
+  skep = createClient({ url: `${world.url}/`, key: world.keys.ann });
+});
+afterAll(() => world.close());
+
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
+
+describe('a sandbox', () => {
+  test('is started, paused, resumed, listed and, when it is no longer used, deleted', async () => {
+    let id = '';
+    {
+      await using sandbox = await skep.sandboxes.start({ spec: 'plain', metadata: { task: 'client' }, waitUntil: 'running' });
+      id = sandbox.id;
+      expect(sandbox.state).toMatchObject({ status: 'RUNNING', sandbox_spec_id: 'plain', metadata: { task: 'client' } });
+      expect(await sandbox.pause('stop')).toMatchObject({ status: 'PAUSED', pause_kind: 'stop' });
+      expect(await sandbox.resume()).toMatchObject({ status: expect.stringMatching(/RUNNING|RESUMING/) });
+      expect(await sandbox.untilRunning()).toMatchObject({ status: 'RUNNING' });
+      const found = await all(skep.sandboxes.list({ metadata__eq: ['task=client'] }));
+      expect(found.map((one) => one.id)).toEqual([id]);
+    }
+    const gone = await skep.sandboxes.get(id).catch((error: unknown) => error);
+    expect(gone).toMatchObject({ name: 'SkepError', code: 'sandbox_not_found', status: 404, context: { sandbox_id: id } });
+  });
+
+  test('runs commands, and tells their outputs apart', async () => {
+    await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
+    expect(await sandbox.run(['errs'])).toEqual({ exit_code: 7, stdout: 'out', stderr: 'err' });
+    expect(await all(sandbox.executions.list())).toEqual([]);
+    const execution = await sandbox.executions.start(['random']);
+    const read = async () => Buffer.concat(await all(execution.output()));
+    expect((await read()).equals(randomOutput)).toBe(true);
+    expect(execution.state).toMatchObject({ status: 'exited', exit_code: 3 });
+    expect((await read()).equals(randomOutput)).toBe(true);
+    const cat = await sandbox.executions.start(['cat'], { stdin: true });
+    await cat.write('one ');
+    await cat.write('two', { close: true });
+    expect(await cat.text()).toBe('one two');
+  });
+
+  test('is attached to', async () => {
+    await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
+    const execution = await sandbox.executions.start(['cat'], { stdin: true });
+    const attached = execution.attach();
+    void attached.write('hello ').then(() => attached.write('there')).then(() => attached.closeInput());
+    let text = '';
+    for await (const { stream, bytes } of attached) text += `${stream}:${new TextDecoder().decode(bytes)}`;
+    expect(text.replaceAll('stdout:', '')).toBe('hello there');
+    expect(attached.end).toMatchObject({ status: 'exited', exit_code: 0 });
+  });
+});
+
+test('an agent is asked, and its answer returned', async () => {
+  await using conversation = await skep.conversations.start({ sandbox_spec_id: 'coder' });
+  expect(await conversation.ask('one')).toBe('heard: one');
+  expect(await conversation.ask('two')).toBe('heard: two');
+});
+
+test('the code of a failure narrows its context', async () => {
+  const error: unknown = await skep.request('GET /api/v1/sandboxes/search', { query: { limit: 1000 } }).catch((caught: unknown) => caught);
+  if (!isFailure(error, 'invalid_request')) throw error;
+  expect(error.context.problems.map(({ loc }) => loc)).toEqual([['query', 'limit']]);
+  expect(error.message).toBe('query.limit: must be at most 100');
+});

@@ -1,0 +1,203 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { type ClientOptions, createClient, isFailure, SkepError, type SkepClient } from '../../src/client/index.ts';
+import { Backoff } from '../../src/client/waiting.ts';
+import { commands, randomOutput } from '../adapters/http/executions-support.ts';
+import { chunk, readyConversation } from '../adapters/http/support.ts';
+import { coderSpec, createWorld, plainSpec, type World } from '../adapters/http/world.ts';
+import { below, printedSeed, seeded } from '../support/seeded.ts';
+import { until } from '../support/until.ts';
+import { first, type Relay, startRelay } from './relay.ts';
+
+let world: World;
+beforeAll(async () => void (world = await createWorld({ specs: [coderSpec, plainSpec], command: commands, server: { heartbeatMs: 200 } })));
+afterAll(() => world.close());
+afterEach(() => void vi.useRealTimers());
+
+const random = seeded(printedSeed('cuts of what the client follows'));
+const hang = { kind: 'hang' } as const;
+const lose = { kind: 'lose' } as const;
+const busy = (status: number, headers = {}) => ({ kind: 'answer', status, headers, body: '<p>busy</p>' }) as const;
+const limited = (seconds: number) => {
+  const body = JSON.stringify({ detail: 'Too many requests.', code: 'rate_limited', limit: 'requests_per_minute', retry_after_seconds: seconds });
+  return { kind: 'answer', status: 429, headers: { 'Retry-After': String(seconds) }, body } as const;
+};
+
+/** The connection breaks, or ends as if that was all. */
+const cut = (bytes: number) => ({ kind: below(random, 2) === 0 ? 'cut' : 'end', bytes }) as const;
+
+async function behindRelay(options: Partial<ClientOptions> = {}): Promise<{ readonly skep: SkepClient; readonly relay: Relay }> {
+  const relay = await startRelay(world.url);
+  return { relay, skep: createClient({ url: relay.url, key: world.keys.ann, ...options }) };
+}
+
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
+
+const failureOf = async (work: Promise<unknown>): Promise<unknown> => await work.then(() => null, (error: unknown) => error);
+
+describe('a request that fails for now', () => {
+  test.each([
+    ['lost', lose], ['refused with 503', busy(503)], ['refused by a proxy', busy(502)], ['limited', limited(1)],
+    ['limited until a time', { ...limited(1), headers: { 'Retry-After': new Date().toUTCString() } }],
+  ])('is sent again if it reads: %s', async (_, mishap) => {
+    const { skep, relay } = await behindRelay();
+    relay.mishap = first(/me/, mishap, mishap);
+    expect(await skep.request('GET /api/v1/me')).toMatchObject({ user_id: 'ann' });
+    expect(relay.seen).toHaveLength(3);
+  });
+
+  test('is sent again with its key if it writes, and done once', async () => {
+    const { skep, relay } = await behindRelay();
+    relay.mishap = first(/POST/, lose, busy(503));
+    const { id } = await skep.sandboxes.start({ spec: 'plain', metadata: { task: 'once' } });
+    expect(relay.seen).toHaveLength(3);
+    relay.mishap = first(/DELETE/, lose);
+    expect((await all(skep.sandboxes.list({ metadata__eq: ['task=once'] }))).map((one) => one.id)).toEqual([id]);
+    await (await skep.sandboxes.get(id)).delete();
+  });
+
+  test('is not sent again if it may have been done, and takes no key', async () => {
+    const { skep, relay } = await behindRelay();
+    const sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
+    const execution = await sandbox.executions.start(['cat'], { stdin: true });
+    relay.mishap = first(/input/, lose);
+    expect(await failureOf(execution.write('once', { close: true }))).toMatchObject({ code: 'unreachable', context: { url: relay.url } });
+    expect(await execution.text()).toBe('once');
+    relay.mishap = first(/PUT/, busy(503), busy(503));
+    expect(await failureOf(sandbox.files.write('/workspace/a', new Blob(['bytes']).stream()))).toMatchObject({ status: 503 });
+    relay.mishap = first(/PUT/, busy(503));
+    expect(await sandbox.files.write('/workspace/a', 'bytes')).toMatchObject({ size: 5 });
+    await sandbox.delete();
+  });
+
+  test('is given up at once if it is to wait for longer than it may take', async () => {
+    const { skep, relay } = await behindRelay({ retryForMs: 5000 });
+    relay.mishap = first(/me/, limited(60));
+    const failure = await failureOf(skep.request('GET /api/v1/me'));
+    if (!isFailure(failure, 'rate_limited')) throw failure;
+    expect([failure.context.limit, failure.retryAfterMs, relay.seen.length]).toEqual(['requests_per_minute', 60_000, 1]);
+  });
+
+  test('waits as long as the server asks for', async () => {
+    vi.useFakeTimers();
+    let isDue = false;
+    const error = new SkepError('rate_limited', 'later', { context: { limit: 'x', retry_after_seconds: 3 }, retryAfterMs: 3000 });
+    const waiting = new Backoff(10_000).wait(error).then(() => (isDue = true));
+    await vi.advanceTimersByTimeAsync(2999);
+    expect(isDue).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    await waiting;
+    await expect(new Backoff(2999).wait(error)).rejects.toBe(error);
+  });
+});
+
+describe('a server that is slow', () => {
+  test('is given up after its time, which names the limit', async () => {
+    const { skep, relay } = await behindRelay({ silenceMs: 50, connectMs: 30, retryForMs: 0 });
+    relay.mishap = () => hang;
+    expect(await failureOf(skep.request('GET /api/v1/me'))).toMatchObject({ code: 'timed_out', context: { limit: 'silence', limit_ms: 50 } });
+    expect(await failureOf(all(skep.events()))).toMatchObject({ code: 'timed_out', context: { limit: 'connect', limit_ms: 30 } });
+  });
+
+  test('is left when the signal fires, with its reason', async () => {
+    const { skep, relay } = await behindRelay();
+    relay.mishap = () => hang;
+    const leaving = new AbortController();
+    const waiting = failureOf(skep.request('GET /api/v1/me', { signal: leaving.signal }));
+    await until(() => relay.seen.length, Boolean);
+    leaving.abort(new Error('enough'));
+    expect(await waiting).toMatchObject({ message: 'enough' });
+    expect(await failureOf(all(skep.events({ signal: leaving.signal })))).toMatchObject({ message: 'enough' });
+  });
+});
+
+describe('events', () => {
+  test('come once each and in order, whatever happens to the connection', async () => {
+    const { skep, relay } = await behindRelay();
+    const id = await readyConversation(world);
+    const count = 300;
+    relay.mishap = (target) => (target.includes('stream') ? cut(2000 + below(random, 20_000)) : null);
+    await world.store.events.append(Array.from({ length: count }, (_, index) => chunk(id, String(index))));
+    const texts: string[] = [];
+    for await (const event of skep.events({ conversation: id, kinds: ['message_chunk', 'conversation_deleted'] })) {
+      if (event.kind === 'message_chunk') texts.push(event.data.text);
+      if (texts.length === count && event.kind === 'message_chunk') await world.skep.conversations.delete('ann', id);
+    }
+    expect(texts).toEqual(Array.from({ length: count }, (_, index) => String(index)));
+    expect(relay.seen.length).toBeGreaterThan(3);
+  });
+
+  test('that would be missed or repeated are a failure', async () => {
+    const { skep, relay } = await behindRelay();
+    const id = await readyConversation(world);
+    relay.mishap = first(/stream/, { kind: 'end', bytes: 3000 });
+    relay.dropped.add('last-event-id');
+    await world.store.events.append(Array.from({ length: 20 }, (_, index) => chunk(id, String(index))));
+    expect(await failureOf(all(skep.events({ conversation: id })))).toMatchObject({ code: 'gap', context: { found: 0 } });
+  });
+
+  test('of an agent are followed by who asks, over lost connections', async () => {
+    const { skep, relay } = await behindRelay();
+    relay.mishap = first(/messages|stream/, lose, { kind: 'end', bytes: 100 }, lose, { kind: 'cut', bytes: 1000 });
+    await using conversation = await skep.conversations.start({ sandbox_spec_id: 'coder' });
+    expect(await conversation.ask('are you there?')).toBe('heard: are you there?');
+  });
+});
+
+describe('an output', () => {
+  test('is read whole, each byte once, whatever happens to the connection', async () => {
+    const { skep, relay } = await behindRelay();
+    await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
+    relay.mishap = (target) => (/output|attach/.test(target) ? cut(5000 + below(random, 150_000)) : null);
+    const execution = await sandbox.executions.start(['random']);
+    expect(Buffer.concat(await all(execution.output())).equals(randomOutput)).toBe(true);
+    expect(execution.state).toMatchObject({ status: 'exited', exit_code: 3 });
+    const attached = execution.attach();
+    expect(Buffer.concat((await all(attached)).map(({ bytes }) => bytes)).equals(randomOutput)).toBe(true);
+    expect([attached.end, relay.seen.filter((target) => target.includes('attach')).length > 1]).toMatchObject([{ exit_code: 3 }, true]);
+  });
+
+  test('that is no longer kept says from where on it is', async () => {
+    const { skep, relay } = await behindRelay();
+    await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
+    const execution = await sandbox.executions.start(['random']);
+    const body = JSON.stringify({ detail: 'It is gone.', code: 'output_dropped', oldest: 4711 });
+    relay.mishap = first(/output/, { kind: 'cut', bytes: 6000 }, { kind: 'answer', status: 410, body });
+    const failure = await failureOf(all(execution.output()));
+    if (!isFailure(failure, 'output_dropped')) throw failure;
+    expect(failure.context.oldest).toBe(4711);
+  });
+
+  test('ends with its execution, and with the signal', async () => {
+    const { skep } = await behindRelay();
+    await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
+    const [one, other] = [await sandbox.executions.start(['sleep']), await sandbox.executions.start(['sleep'])];
+    const reading = all(one.output());
+    await one.signal('SIGTERM');
+    expect(await reading).toEqual([]);
+    const leaving = new AbortController();
+    const attached = failureOf(all(other.attach({ signal: leaving.signal })));
+    leaving.abort();
+    expect(await attached).toMatchObject({ name: 'AbortError' });
+  });
+});
+
+test('what is refused to a WebSocket is told', async () => {
+  const { skep } = await behindRelay();
+  const sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
+  const execution = await sandbox.executions.start(['sleep']);
+  await execution.delete();
+  expect(await failureOf(all(execution.attach()))).toMatchObject({ code: 'execution_not_found' });
+  await sandbox.delete();
+});
+
+test('a wait for what never comes ends with the reason', async () => {
+  const { skep } = await behindRelay();
+  const sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
+  await sandbox.pause();
+  expect(await failureOf(sandbox.untilRunning())).toMatchObject({ code: 'never_reached', context: { wanted: 'RUNNING', status: 'PAUSED' } });
+  await sandbox.delete();
+});

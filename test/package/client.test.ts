@@ -1,0 +1,176 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { chromium } from 'playwright-core';
+import { build } from 'vite';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
+import { killSandboxes } from '../support/processes.ts';
+import { cleanEnv, removeFolder, type Server, startServer, temporaryFolder } from '../support/server.ts';
+
+const run = promisify(execFile);
+const project = join(import.meta.dirname, '../..');
+const key = 'a-static-key-of-the-client';
+const agent = { protocol: 'acp', command: acpAgentCommand(), permissions: 'allow' };
+let app: string;
+let server: Server;
+
+/** An empty folder with the built package and no other, but the one that the client imports when it runs. */
+beforeAll(async () => {
+  app = await temporaryFolder();
+  const modules = join(app, 'node_modules');
+  await mkdir(join(modules, 'skep'), { recursive: true });
+  const compiler = join(project, 'node_modules/typescript/bin/tsc');
+  await run(process.execPath, [compiler, '-p', 'tsconfig.build.json', '--outDir', join(modules, 'skep/dist')], { cwd: project });
+  await cp(join(project, 'package.json'), join(modules, 'skep/package.json'));
+  await writeFile(join(app, 'package.json'), '{"type":"module"}');
+  server = await startServer({
+    env: { SKEP_API_KEY: key }, config: { specs: [{ id: 'coder', command: ['sh', '-c', 'exec sleep infinity'], agent }] },
+  });
+});
+afterAll(async () => {
+  await server.stop();
+  killSandboxes(server.dataDir);
+  await removeFolder(server.dataDir);
+  await removeFolder(app);
+});
+
+/** The oldest Node that is installed; the tests themselves may run on a newer one. */
+function oldestNode(): string {
+  const versions = execFileSync('which', ['-a', 'node'], { encoding: 'utf8' }).trim().split('\n').map((path) => {
+    return { path, major: Number(execFileSync(path, ['-p', 'process.versions.node.split(".")[0]'], { encoding: 'utf8' })) };
+  });
+  return versions.toSorted((a, b) => a.major - b.major)[0]?.path ?? process.execPath;
+}
+
+async function withPackages(names: readonly string[]): Promise<void> {
+  for (const name of names) await symlink(join(project, 'node_modules', name), join(app, 'node_modules', name)).catch(() => {});
+}
+
+const program = `
+import { type api, createClient, isFailure } from 'skep/client';
+const skep = createClient({ url: 'http://127.0.0.1:3000', key: 'a key' });
+export async function main(signal: AbortSignal): Promise<void> {
+  await using sandbox = await skep.sandboxes.start({ spec: 'workspace', metadata: { task: '42' }, waitUntil: 'running', signal });
+  const state: api.Sandbox = sandbox.state;
+  const { exit_code, stdout } = await sandbox.run('npm test');
+  console.log(state.status, exit_code?.toFixed(), stdout.trim());
+  for await (const { stream, bytes } of (await sandbox.executions.start(['sh'], { tty: { cols: 80, rows: 24 } })).attach()) console.log(stream, bytes.length);
+  for await (const event of skep.events({ kinds: ['sandbox_moved'] })) if (event.kind === 'sandbox_moved') console.log(event.data.to);
+  const { items } = await skep.request('GET /api/v1/sandboxes/search', { query: { limit: 10 } });
+  console.log(items.length);
+  // @ts-expect-error -- a route that is not there
+  await skep.request('GET /api/v1/nothing');
+  // @ts-expect-error -- the id is missing
+  await skep.request('GET /api/v1/sandboxes/{id}');
+  try {
+    await sandbox.pause('freeze');
+  } catch (error) {
+    if (isFailure(error) && error.code === 'sandbox_limit_reached') console.log(error.context.max.toFixed());
+    // @ts-expect-error -- this code says no maximum
+    if (isFailure(error, 'sandbox_busy')) console.log(error.context.max);
+  }
+}
+`;
+
+test.each(['nodenext', 'bundler'])('its types are whole in a strict project with nothing else: resolution %s', async (moduleResolution) => {
+  const compilerOptions = {
+    strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, skipLibCheck: false, noEmit: true, types: [],
+    target: 'es2022', lib: ['es2022', 'dom'], module: moduleResolution === 'bundler' ? 'esnext' : 'nodenext', moduleResolution,
+  };
+  await writeFile(join(app, 'program.ts'), program);
+  await writeFile(join(app, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['program.ts'] }));
+  const compiler = join(project, 'node_modules/typescript/bin/tsc');
+  const { stdout } = await run(process.execPath, [compiler, '-p', app]).catch((error: unknown) => error as { readonly stdout: string });
+  expect(stdout).toBe('');
+});
+
+test('it runs on the oldest Node that is installed, with the WebSocket of the package ws', async () => {
+  await withPackages(['eventsource-parser', 'ws']);
+  await writeFile(join(app, 'old.js'), `
+    import { createClient } from 'skep/client';
+    import { WebSocket } from 'ws';
+    const skep = createClient({ url: '${server.url}', key: '${key}', openSocket: (address) => new WebSocket(address) });
+    const sandbox = await skep.sandboxes.start({ waitUntil: 'running' });
+    const { stdout, exit_code } = await sandbox.run('echo hello; exit 3');
+    await sandbox.files.write('/workspace/a.txt', 'text');
+    const file = await (await sandbox.files.read('/workspace/a.txt')).text();
+    const execution = await sandbox.executions.start(['cat'], { stdin: true });
+    const attached = execution.attach();
+    const written = attached.write('typed').then(() => attached.closeInput());
+    let text = '';
+    for await (const { bytes } of attached) text += Buffer.from(bytes).toString();
+    await written;
+    const [event] = await first(skep.events({ after: 0, kinds: ['sandbox_moved'] }));
+    await sandbox.delete();
+    console.log(JSON.stringify({ stdout, exit_code, file, text, end: attached.end.exit_code, kind: event.kind }));
+    async function first(items) { for await (const item of items) return [item]; }
+  `);
+  const { stdout } = await run(oldestNode(), ['old.js'], { cwd: app, env: cleanEnv() });
+  expect(JSON.parse(stdout)).toEqual({ stdout: 'hello\n', exit_code: 3, file: 'text', text: 'typed', end: 0, kind: 'sandbox_moved' });
+});
+
+/** Bundles a module for a page, which gets what it exports as a global of that name. */
+async function bundled(name: string, source: string): Promise<string> {
+  await withPackages(['eventsource-parser']);
+  await writeFile(join(app, `${name}.js`), source);
+  const lib = { entry: join(app, `${name}.js`), name, formats: ['iife' as const], fileName: () => `${name}.js` };
+  await build({ root: app, configFile: false, logLevel: 'error', build: { lib, outDir: 'bundle', emptyOutDir: false, minify: true } });
+  return await readFile(join(app, `bundle/${name}.js`), 'utf8');
+}
+
+test('it is small, and imports nothing that a page has not', async () => {
+  const bundle = await bundled('whole', `export { createClient } from 'skep/client';`);
+  expect(bundle).not.toMatch(/node:|require\(|\bprocess\.|\bBuffer\b/);
+  expect(gzipSync(bundle).length).toBeLessThan(10_000);
+});
+
+const executablePath = process.env['SKEP_CHROMIUM'] ?? '/usr/bin/chromium';
+const runnable = existsSync(executablePath) || process.env['SKEP_REQUIRE_CHROMIUM'] !== undefined;
+if (!runnable) console.warn(`SKIPPED: the client in a browser. There is no ${executablePath}; "apt-get install chromium" brings it.`);
+
+test.runIf(runnable)('it works in a page: requests, events, and a terminal by a WebSocket', async () => {
+  const source = await bundled('client', `
+    import { createClient } from 'skep/client';
+    export async function main(url, key) {
+      const skep = createClient({ url, key });
+      const sandbox = await skep.sandboxes.start({ waitUntil: 'running' });
+      const { stdout } = await sandbox.run('echo hello');
+      const shell = await sandbox.executions.start(['sh'], { tty: { cols: 80, rows: 24 } });
+      const terminal = shell.attach();
+      const typed = terminal.write('exit 4\\n');
+      for await (const { bytes } of terminal);
+      await typed;
+      const kinds = [];
+      for await (const { data } of skep.events({ after: 0, kinds: ['sandbox_moved'] })) if (kinds.push(data.to) > 1) break;
+      await sandbox.delete();
+      const failure = await skep.sandboxes.get(sandbox.id).catch((error) => error);
+      return { stdout, exitCode: terminal.end.exit_code, events: kinds.length, code: failure.code };
+    }
+  `);
+  await using browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  const page = await browser.newPage({ bypassCSP: true });
+  await page.goto(`${server.url}/health`);
+  await page.addScriptTag({ content: source });
+  expect(await page.evaluate(`client.main(location.origin, '${key}')`)).toEqual({ stdout: 'hello\n', exitCode: 4, events: 2, code: 'sandbox_not_found' });
+});
+
+async function example(name: string, ...args: readonly string[]): Promise<string> {
+  await withPackages(['eventsource-parser']);
+  await cp(join(project, 'examples/client', name), join(app, name));
+  const env = cleanEnv({ SKEP_API_KEY: key, SKEP_PUBLIC_URL: server.url });
+  return (await run(process.execPath, [join(app, name), ...args], { env })).stdout;
+}
+
+describe('the examples', () => {
+  test('ask an agent', async () => {
+    expect(await example('ask.ts', 'Why is the build red?')).toBe('heard: Why is the build red?\n');
+  });
+
+  test('work in a sandbox', async () => {
+    expect(await example('sandbox.ts')).toBe('0 6 hello.txt\nline 1\nline 2\nline 3\nexited hello\n\n');
+  });
+});
