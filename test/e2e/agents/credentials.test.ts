@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
 import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -7,7 +8,7 @@ import { pack } from 'tar-stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { acpScript } from '../../doubles/acp-agent/steps.ts';
 import { buildScriptedImage, scriptedAgentCommand, type AgentImage } from '../../support/agent-image.ts';
-import type { Client } from '../../support/client.ts';
+import { type Client, object } from '../../support/client.ts';
 import { messageOf, openTalk, saidIn, type Talk, type ToldTurn } from '../../support/conversation.ts';
 import { clearEngine, deploymentOf } from '../../support/deployment.ts';
 import { describeWithDocker } from '../../support/docker.ts';
@@ -18,6 +19,18 @@ import { processesIn } from './container.ts';
 import { followed } from './followed.ts';
 import { startGitHost, type GitHost } from './git-host.ts';
 import { createScene, modelKey, shop, type Scene } from './scene.ts';
+
+/** The command lines of this machine's processes. */
+function commandLines(): string[] {
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).flatMap((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+    } catch {
+      // It has ended meanwhile.
+      return [];
+    }
+  });
+}
 
 type Source = AsyncIterable<Uint8Array | string> | Iterable<string>;
 
@@ -36,6 +49,9 @@ describeWithDocker('the credentials of a deployment', () => {
   /** In which the agent said what it knows of keys. */
   let told: ToldTurn;
   let container: Docker.Container;
+
+  /** What ran when the host had got the commits, before it answered. */
+  const whilePushing = { commandLines: [] as string[], inSandbox: [] as Awaited<ReturnType<typeof processesIn>> };
 
   /** Keeps what it is answered. */
   const call: Client = async (...request) => {
@@ -70,6 +86,13 @@ describeWithDocker('the credentials of a deployment', () => {
     await talk.turn(await talk.say(acpScript({ env: 'MODEL_API_KEY' }, { fail: 'no luck' })));
     await talk.turn(await talk.say('farewell'));
     container = new Docker().getContainer(`skep_${deploymentOf(scene.dataDir)}_${await talk.sandboxId()}`);
+    host.git.mischief = async ({ method, path }) => {
+      if (method !== 'POST' || !path.endsWith('/git-receive-pack')) return false;
+      whilePushing.commandLines = commandLines();
+      whilePushing.inSandbox = await processesIn(container);
+      return false;
+    };
+    expect(object(await call('POST', `${talk.path}/publish`, { pull_request: { title: 'Notes', body: '' } }))).toMatchObject({ pull_request: { number: 1 } });
   }, 300_000);
   afterAll(async () => {
     await scene?.close((dataDir) => clearEngine(deploymentOf(dataDir)));
@@ -99,6 +122,13 @@ describeWithDocker('the credentials of a deployment', () => {
       expect(await foundIn([environment, command], tokenTraces), command).toEqual([]);
       expect([command, environment.includes(modelKey)]).toEqual([command, command.startsWith('node /opt/acp-agent/main.ts')]);
     }
+  });
+
+  test('are in no command line while a branch is pushed, and nowhere in the sandbox', async () => {
+    const { commandLines, inSandbox } = whilePushing;
+    expect(await foundIn(commandLines, [...secrets, 'git push', 'send-pack'])).toEqual(['send-pack']);
+    expect(inSandbox.length).toBeGreaterThan(1);
+    expect(await foundIn(inSandbox.flatMap(({ command, environment }) => [command, environment]), tokenTraces)).toEqual([]);
   });
 
   test('are in no file of the deployment, and not in its log', async () => {
