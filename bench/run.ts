@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { benchChanges } from './conversations/changes.ts';
 import { benchCrowd } from './conversations/crowd.ts';
 import { benchLatency } from './conversations/latency.ts';
 import { benchReady } from './conversations/ready.ts';
@@ -52,6 +53,7 @@ const parts: Readonly<Record<string, Part>> = {
   benchCrash: { bench: benchCrash, about: 'a crash in a sandbox, until it is seen', engine: tiny },
   benchExecutions: { bench: benchExecutions, about: 'a command over HTTP, beside an exec of the engine', engine: { image: 'skep-test/debian' } },
   benchFiles: { bench: benchFiles, about: 'files into a sandbox and out of it', engine: { image: 'skep-test/debian', usesCli: true } },
+  benchChanges: { bench: benchChanges, about: 'the changes of a work tree of 10,000 files', engine: { image: 'skep-test/debian', usesCli: true } },
   benchReady: { bench: benchReady, about: 'a conversation until it is READY', engine: { image: 'skep-test/debian', usesCli: true } },
 };
 

@@ -29,7 +29,7 @@ export async function* benchReady(): AsyncGenerator<Figure> {
   const folder = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const store = await createSqliteStore({ dataDir: join(folder, 'data') });
   try {
-    await makeRepository(join(folder, 'repositories/shop'));
+    await makeRepository(join(folder, 'repositories/shop'), files);
     const skep = await createSkep({
       dataDir: join(folder, 'data'),
       store,
@@ -115,7 +115,7 @@ async function dockerRunAndClone(root: string): Promise<void> {
   void run('docker', ['rm', '-f', id]);
 }
 
-async function makeRepository(path: string): Promise<void> {
+export async function makeRepository(path: string, files: number): Promise<void> {
   await mkdir(path, { recursive: true });
   await run('git', ['init', '--quiet', '--initial-branch=main', path]);
   for (let n = 0; n < files; n += 1) {
