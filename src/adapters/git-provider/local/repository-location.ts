@@ -3,7 +3,8 @@ import { type FileHandle, lstat, open, readdir, realpath, stat } from 'node:fs/p
 import { basename, join, relative, resolve, sep } from 'node:path';
 import { isFailure } from '../../../domain/failure.ts';
 import { parseRepositoryName } from '../../../domain/repository-name.ts';
-import { failed, hasCode, notFound, tooLarge } from './local-git-failures.ts';
+import { errorCode } from '../../shared/system-errors.ts';
+import { failed, notFound, tooLarge } from './local-git-failures.ts';
 
 /** A repository in the file system; all paths are real ones inside the root. */
 export interface LocalRepository extends GitFolders {
@@ -180,7 +181,7 @@ async function realPathOf(path: string): Promise<string | null> {
   try {
     return await realpath(path);
   } catch (error) {
-    if (hasCode(error, ...unreachable)) return null;
+    if (unreachable.includes(errorCode(error) ?? '')) return null;
     throw failed("the repository's files can not be read", error);
   }
 }
@@ -199,7 +200,7 @@ async function readRegular(path: string, limitBytes: number): Promise<Buffer | n
     return buffer.subarray(0, bytesRead);
   } catch (error) {
     if (isFailure(error)) throw error;
-    if (hasCode(error, ...gone)) return null;
+    if (gone.includes(errorCode(error) ?? '')) return null;
     throw failed('a file of the repository can not be read', error);
   } finally {
     await file?.close();

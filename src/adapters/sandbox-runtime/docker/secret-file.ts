@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import type Docker from 'dockerode';
 import { pack } from 'tar-stream';
-import { ContainerFiles, resolveOwner } from './container-files.ts';
+import { ContainerFiles, root } from './container-files.ts';
 import type { Engine } from './engine.ts';
 
 // The engine shows the environment of a container to whoever may inspect it. So secrets come in a file, which a shell reads and removes
@@ -30,8 +30,7 @@ export async function putSecrets(
 ): Promise<void> {
   const { docker, call } = engine;
   if (Config.Entrypoint?.[3] !== shellName) return;
-  const files = new ContainerFiles(engine, Id);
-  const owner = (await resolveOwner(Config.User, (file) => files.text(file))) ?? { uid: 0, gid: 0 };
+  const owner = (await new ContainerFiles(engine, Id).owner(Config.User)) ?? root;
   const lines = Object.entries(secrets).map(([variable, value]) => `export ${variable}=${quoted(value)}\n`);
   const inVolume = HostConfig.ReadonlyRootfs === true;
   const archive = pack();

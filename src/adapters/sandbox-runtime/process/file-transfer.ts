@@ -2,13 +2,14 @@ import { lstat, mkdir } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { pack } from 'tar-stream';
 import { Failure, isFailure } from '../../../domain/failure.ts';
+import { ignoring } from '../../shared/system-errors.ts';
 import { partsBelow, quoted, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { tarEntries, type TarName, tarOf } from '../tar.ts';
 import type { Layout } from './data-folder.ts';
 import type { Observer } from './observed-sandbox.ts';
 import { type Folder, notDirectory, openFolder, Walk } from './open-folders.ts';
 import { addOpened, addTree } from './pack-files.ts';
-import { ignoring, unavailable, withFailures } from './system-errors.ts';
+import { unavailable, withFailures } from './system-errors.ts';
 import { enterMaking, unpackBelow } from './unpack-files.ts';
 
 /** Work on the files of a sandbox that is under way, which a removal ends. */

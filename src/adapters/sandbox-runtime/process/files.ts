@@ -6,11 +6,12 @@ import { Readable } from 'node:stream';
 import { Failure } from '../../../domain/failure.ts';
 import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
 import type { ByteRange, FileReading, SandboxFiles, WriteOptions } from '../../../ports/sandbox-files.ts';
+import { errorCode, ignoring } from '../../shared/system-errors.ts';
 import { chunksUntil, demandFile, rangeOf, wrongFileType } from '../file-content.ts';
 import { partsBelow, quoted, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { type EnteredWorkspace, workspaceParts } from './file-transfer.ts';
 import { type Folder, openFolder, Walk } from './open-folders.ts';
-import { errorCode, ignoring, withFailures } from './system-errors.ts';
+import { withFailures } from './system-errors.ts';
 
 /** A name in an open folder; the workspace itself is `.` in its own. */
 interface Place extends AsyncDisposable, Pick<EnteredWorkspace, 'stack' | 'ended'> {

@@ -1,10 +1,10 @@
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, readlink } from 'node:fs/promises';
 import type { Pack } from 'tar-stream';
+import { ignoring } from '../../shared/system-errors.ts';
 import { quoted, refusedFiles } from '../sandbox-path.ts';
 import { addEntry, type TarEntry, tarHeader, type TarName } from '../tar.ts';
 import { type Folder, notDirectory, openFolder } from './open-folders.ts';
-import { ignoring } from './system-errors.ts';
 
 const chunkBytes = 256 * 1024;
 /** Nobody must wait for a pipe in the place of a file. */

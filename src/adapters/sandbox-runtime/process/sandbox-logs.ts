@@ -3,9 +3,10 @@ import { copyFile, open, stat, truncate } from 'node:fs/promises';
 import { Failure } from '../../../domain/failure.ts';
 import type { LogRequest } from '../../../ports/sandbox-runtime.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
+import { ignoring } from '../../shared/system-errors.ts';
 import { type Layout, sandboxIds } from './data-folder.ts';
 import type { Observer } from './observed-sandbox.ts';
-import { ignoring, unavailable, withFailures } from './system-errors.ts';
+import { unavailable, withFailures } from './system-errors.ts';
 import type { Watch } from './watch.ts';
 
 /** Reads a log that is cut meanwhile. */

@@ -1,9 +1,9 @@
 import { constants, fchmodSync, futimesSync } from 'node:fs';
 import { link, lstat, lutimes, mkdir, open, symlink, unlink } from 'node:fs/promises';
+import { errorCode, ignoring } from '../../shared/system-errors.ts';
 import { quoted, refusedFiles } from '../sandbox-path.ts';
 import { type TarEntry, type TarName, throughLink } from '../tar.ts';
 import { type Folder, notDirectory, Walk } from './open-folders.ts';
-import { errorCode, ignoring } from './system-errors.ts';
 
 type Entry<K extends TarEntry['kind']> = Extract<TarEntry, { readonly kind: K }>;
 
