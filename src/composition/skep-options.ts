@@ -23,7 +23,6 @@ const milliseconds = positiveInteger('30000', 'milliseconds');
 const bytes = positiveInteger('16777216', 'bytes');
 const count = positiveInteger('10');
 const path = z.string().min(1, 'is empty').describe('a path, for example /var/lib/skep');
-const deploymentName = z.string().regex(dnsLabel, 'is not a lower-case DNS label').describe('a lower-case DNS label, for example main');
 
 const own = <O extends OwnOption, Deps = AdapterDeps>(option: O) =>
   z.custom<Own<OwnAdapters[O], Deps>>((given) => isOwn<O, Deps>(given, option)).describe(ownForm(option));
@@ -99,7 +98,7 @@ const dockerRuntime = z.strictObject({
    * A lower-case DNS label that tells the deployment's containers from those of others. Never use one for two deployments. Default: the
    * id in the data folder. Without one, the deployment gets a new id, and its containers are removed when it is closed.
    */
-  deployment: deploymentName,
+  deployment: z.string().regex(dnsLabel, 'is not a lower-case DNS label').describe('a lower-case DNS label, for example main'),
 }).partial().extend({ kind: z.literal('docker') });
 
 const gitProvider = z.discriminatedUnion('provider', [localGit, gitHub, gitLab]);

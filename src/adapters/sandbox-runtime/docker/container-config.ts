@@ -34,7 +34,7 @@ export function containerConfig({ deployment, launch, network, publishAddress }:
     WorkingDir: spec.workingDir,
     Env: environment(launch),
     Labels: {
-      ...userLabels(spec.labels),
+      ...Object.fromEntries(Object.entries(spec.labels).filter(([name]) => !name.startsWith(reservedPrefix))),
       [labels.deployment]: deployment,
       [labels.sandbox]: id,
       [labels.spec]: spec.id,
@@ -60,10 +60,6 @@ export function keptLaunch(found: Docker.ContainerInspectInfo | 'foreign' | null
   const { Labels, Env } = found.Config;
   const variables = Env.map((line): [string, string] => [line.split('=', 1)[0] ?? '', line.slice(line.indexOf('=') + 1)]);
   return { specId: Labels[labels.spec] ?? null, ownerId: Labels[labels.owner] ?? null, fixedEnv: Object.fromEntries(variables) };
-}
-
-function userLabels(given: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(given).filter(([name]) => !name.startsWith(reservedPrefix)));
 }
 
 /** The environment of a sandbox's command. Skep's own variables win over those of the spec. */

@@ -68,7 +68,8 @@ export class ContainerFiles {
     const { linkTarget: _, ...stat } = statOf(archive);
     const close = (): void => void archive.destroy();
     const header = await readHead(archive);
-    if (header !== null && stat.type === 'file' && (header.size !== stat.size || header.mtime?.getTime() !== wholeSeconds(stat))) {
+    const seconds = Math.floor(stat.modifiedAt / 1000);
+    if (header !== null && stat.type === 'file' && (header.size !== stat.size || header.mtime?.getTime() !== seconds * 1000)) {
       close();
       return null;
     }
@@ -115,10 +116,6 @@ export class ContainerFiles {
       return opened && (await work(opened).finally(opened.close));
     }));
   }
-}
-
-function wholeSeconds({ modifiedAt }: Pick<PathStat, 'modifiedAt'>): number {
-  return Math.floor(modifiedAt / 1000) * 1000;
 }
 
 /** Reads what the engine says of a path in the headers of its answer. */

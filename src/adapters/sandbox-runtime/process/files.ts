@@ -158,10 +158,9 @@ export class ProcessFiles implements SandboxFiles {
       return below;
     };
     const walk = opened.use(new Walk(root));
-    if (makeParents === true) await makeFolders(walk, parts.slice(0, -1), resolve);
     const whole = followLink === true ? await resolve(parts).catch(ignoring('ENOENT')) : null;
-    const place = whole ?? [...await resolve(parts.slice(0, -1)), ...parts.slice(-1)];
-    const folder = await walk.enter(place.slice(0, -1));
+    const place = whole ?? [...await resolveParents(parts.slice(0, -1), resolve, makeParents === true), ...parts.slice(-1)];
+    const folder = await walk.enter(place.slice(0, -1), makeParents);
     const name = place.at(-1) ?? '.';
     const found = await lstat(folder.within(name)).catch(ignoring('ENOENT'));
     const kept = opened.move();
@@ -169,14 +168,13 @@ export class ProcessFiles implements SandboxFiles {
   }
 }
 
-/** Makes the directories that are missing on the way. */
-async function makeFolders(
-  walk: Walk, parts: readonly string[], resolve: (names: readonly string[]) => Promise<readonly string[]>,
-): Promise<void> {
-  for (let depth = 1; depth <= parts.length; depth += 1) {
-    if ((await resolve(parts.slice(0, depth)).catch(ignoring('ENOENT'))) !== null) continue;
-    const folder = await walk.enter(await resolve(parts.slice(0, depth - 1)));
-    await mkdir(folder.within(parts[depth - 1] ?? ''), 0o755).catch(ignoring('EEXIST'));
+/** Follows the links of a path as far as it is there. What may be missing keeps its name. */
+async function resolveParents(
+  parts: readonly string[], resolve: (names: readonly string[]) => Promise<readonly string[]>, mayMiss: boolean,
+): Promise<readonly string[]> {
+  for (let depth = parts.length; ; depth -= 1) {
+    const there = await resolve(parts.slice(0, depth)).catch(ignoring(...(mayMiss && depth > 0 ? ['ENOENT'] : [])));
+    if (there !== null) return [...there, ...parts.slice(depth)];
   }
 }
 

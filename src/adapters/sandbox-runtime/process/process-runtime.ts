@@ -2,7 +2,6 @@ import { access, constants } from 'node:fs/promises';
 import { diskSpaceOf } from '../../shared/disk-space.ts';
 import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
 import { dnsLabel } from '../../../domain/dns-label.ts';
-import type { DiskSpace } from '../../../domain/disk-pressure.ts';
 import { killedStatus } from '../../../domain/execution.ts';
 import { Failure, isFailure } from '../../../domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
@@ -164,7 +163,7 @@ export class ProcessRuntime implements SandboxRuntime {
     return { ...unknownUsage, diskBytes: await withFailures(() => sizeOfWorkspace(this.#layout, id)) };
   }
 
-  diskSpace(): Promise<DiskSpace> {
+  diskSpace(): ReturnType<typeof diskSpaceOf> {
     return this.#opened(() => diskSpaceOf(this.#layout.root));
   }
 
