@@ -15,7 +15,7 @@ import { KeyedMutex } from '../shared/keyed-mutex.ts';
 import { isReadableOnTheWay } from '../shared/plain-http.ts';
 import { isOutage, type ProviderFailures } from '../shared/provider-failures.ts';
 import { createSingleFlight, type SingleFlight } from '../shared/single-flight.ts';
-import { withBudget } from './http-client.ts';
+import { withBudget } from './retrying-http-client.ts';
 import {
   createIncrementalListing, createJsonCache, createMemoryListingCache, type ListingSource, memoized, type Opened, selectFiles,
 } from './incremental-listing.ts';

@@ -1,5 +1,6 @@
 import { providerFailures } from '../../shared/provider-failures.ts';
-import { type HttpResponse, jsonOrNull } from '../http-client.ts';
+import { jsonOrNull } from '../host-answers.ts';
+import { type HttpResponse } from '../retrying-http-client.ts';
 
 export const providerName = 'gitlab';
 

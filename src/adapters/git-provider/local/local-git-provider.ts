@@ -12,7 +12,7 @@ import { createTimeLimit } from '../provider-time-limit.ts';
 import { demandSuccess, failed, failures, providerName, tooLarge } from './local-git-failures.ts';
 import { readHead, readShallow } from './repository-head.ts';
 import { createFetchFolders, type ObjectReader, type ObjectsRequest, readObjects } from './private-git-folders.ts';
-import { listLocalBranches, searchLocal } from './repository-lists.ts';
+import { listLocalBranches, searchLocal } from './repositories-and-branches.ts';
 import { findRepository } from './repository-location.ts';
 import { createSnapshotCache } from './directory-snapshots.ts';
 
