@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
+import { buffer, text } from 'node:stream/consumers';
 import type Docker from 'dockerode';
+import { type Header, pack } from 'tar-stream';
 import { z } from 'zod';
 import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
 import { rangeOf } from '../file-content.ts';
@@ -41,7 +42,12 @@ const otherBits = [2 ** 26, 2 ** 25, 2 ** 24, 2 ** 21, 2 ** 19];
 const specialBits = [[2 ** 23, 0o4000], [2 ** 22, 0o2000], [2 ** 20, 0o1000]] as const;
 const maxBytes = 16 << 20;
 
-/** Reads the file system of a container, which need not run. */
+/** Something that the engine makes in a container. */
+interface SmallEntry extends Pick<Header, 'name' | 'type' | 'mode' | 'uid' | 'gid'> {
+  readonly content?: string;
+}
+
+/** Reads the file system of a container, which need not run, and makes small files and directories in it. */
 export class ContainerFiles {
   readonly #call: Engine['call'];
   readonly #container: Docker.Container;
@@ -107,6 +113,15 @@ export class ContainerFiles {
         (type === 'file' && size <= maxBytes ? text(rangeOf(content, { offset: 0, length: size }, size, close)) : ''));
       return content ?? '';
     });
+  }
+
+  /** Makes the entries, below a directory that is there. */
+  async put(path: string, entries: readonly SmallEntry[]): Promise<void> {
+    const archive = pack();
+    for (const { content = '', ...header } of entries) archive.entry(header, content);
+    archive.finalize();
+    const bytes = await buffer(archive);
+    await this.#call((abortSignal) => this.#container.putArchive(bytes, { path, abortSignal }));
   }
 
   /** Opens a path, and closes it when the work is done. Null if nothing is there, or it was replaced at that moment. */

@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
-import { buffer } from 'node:stream/consumers';
 import type Docker from 'dockerode';
-import { pack } from 'tar-stream';
 import type { FileEntry } from '../../../domain/file-entry.ts';
 import { createLruMap } from '../../shared/lru-map.ts';
 import { ContainerFiles, type Owner } from './container-files.ts';
@@ -33,9 +31,9 @@ export class Preparation {
     if (directories.length === 0) return isRunnable;
     if (container.HostConfig.ReadonlyRootfs === true) {
       await withInitContainer(this.#engine, container, id, (init, targetOf) =>
-        this.#put(init, directories.map((one) => ({ ...one, path: targetOf(one.path) }))),
+        new ContainerFiles(this.#engine, init).put('/', directories.map((one) => entryOf(one, targetOf(one.path)))),
       );
-    } else await this.#put(container.Id, directories);
+    } else await new ContainerFiles(this.#engine, container.Id).put('/', directories.map((one) => entryOf(one, one.path)));
     return isRunnable;
   }
 
@@ -49,15 +47,10 @@ export class Preparation {
     this.#known.set(key, needs);
     return needs;
   }
+}
 
-  async #put(containerId: string, directories: readonly Directory[]): Promise<void> {
-    const { docker, call } = this.#engine;
-    const archive = pack();
-    for (const { path, ...header } of directories) archive.entry({ name: `${path.replace(/^\/+/, '')}/`, type: 'directory', ...header });
-    archive.finalize();
-    const bytes = await buffer(archive);
-    await call((abortSignal) => docker.getContainer(containerId).putArchive(bytes, { path: '/', abortSignal }));
-  }
+function entryOf({ uid, gid, mode }: Directory, path: string) {
+  return { name: `${path.replace(/^\/+/, '')}/`, type: 'directory' as const, uid, gid, mode };
 }
 
 async function findNeeds(container: Docker.ContainerInspectInfo, files: ContainerFiles): Promise<Needs> {

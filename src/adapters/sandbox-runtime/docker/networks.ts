@@ -77,9 +77,9 @@ export class Networks {
 
   /** Removes all networks if the deployment has no sandbox left, as the engine has room for few. They are made again when needed. */
   async removeUnused(): Promise<void> {
-    const { docker, call } = this.#engine;
+    const { docker, deployment, call } = this.#engine;
     const limits = { limitMs: closingMs };
-    const filters = this.#filters();
+    const filters = { label: [`${labels.deployment}=${deployment}`] };
     const containers = await call((abortSignal) => docker.listContainers({ all: true, limit: 1, filters, abortSignal }), limits);
     if (containers.length > 0) return;
     const found = await call((abortSignal) => docker.listNetworks({ filters, abortSignal }), limits);
@@ -88,10 +88,6 @@ export class Networks {
 
   #nameOf(kind: Kind, number: number): string {
     return `skep_${this.#engine.deployment}_${kind}${number === 1 ? '' : `_${number}`}`;
-  }
-
-  #filters(): { label: string[] } {
-    return { label: [`${labels.deployment}=${this.#engine.deployment}`] };
   }
 
   async #ensure(kind: Exclude<Kind, 'none'>, name: string): Promise<void> {

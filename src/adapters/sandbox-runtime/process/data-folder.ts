@@ -7,7 +7,7 @@ import { readLastLaunch } from './launch-records.ts';
 import type { PortReservations } from './port-reservations.ts';
 import { killAll } from './process-groups.ts';
 import type { ProcessTable } from './process-table.ts';
-import { unavailable } from './system-errors.ts';
+import { unavailable } from './runtime-failures.ts';
 
 /**
  * Where everything of the runtime lies. All of it is below one folder that only its owner can enter:

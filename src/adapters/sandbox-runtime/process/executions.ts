@@ -17,7 +17,7 @@ import { hostPath } from './file-transfer.ts';
 import type { LiveLaunch, Observer } from './observed-sandbox.ts';
 import { findLeader, killAll } from './process-groups.ts';
 import type { ProcessTable } from './process-table.ts';
-import { unavailable, withFailures } from './system-errors.ts';
+import { unavailable, withFailures } from './runtime-failures.ts';
 
 /** The variable by which the processes of an execution are known, wherever they went. */
 export const executionVariable = 'SKEP_EXECUTION_MARK';

@@ -9,7 +9,7 @@ import type { Layout } from './data-folder.ts';
 import type { Observer } from './observed-sandbox.ts';
 import { type Folder, isNotDirectory, openFolder, Walk } from './open-folders.ts';
 import { addOpened, addTree } from './pack-files.ts';
-import { unavailable, withFailures } from './system-errors.ts';
+import { unavailable, withFailures } from './runtime-failures.ts';
 import { unpackBelow } from './unpack-files.ts';
 
 /** Work on the files of a sandbox that is under way, which a removal ends. */

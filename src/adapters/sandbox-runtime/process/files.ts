@@ -11,7 +11,7 @@ import { chunksUntil, demandFile, rangeOf, wrongFileType } from '../file-content
 import { partsBelow, quoted, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { type EnteredWorkspace, workspaceParts } from './file-transfer.ts';
 import { type Folder, openFolder, Walk } from './open-folders.ts';
-import { withFailures } from './system-errors.ts';
+import { withFailures } from './runtime-failures.ts';
 
 /** A name in an open folder; the workspace itself is `.` in its own. */
 interface Place extends AsyncDisposable, Pick<EnteredWorkspace, 'stack' | 'ended'> {

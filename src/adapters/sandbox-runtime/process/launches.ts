@@ -13,7 +13,7 @@ import { claimFile, exitFile, type LaunchPlan, type LaunchRecord, readLastLaunch
 import type { PortReservations } from './port-reservations.ts';
 import type { ProcessTable } from './process-table.ts';
 import type { SandboxLogs } from './sandbox-logs.ts';
-import { unavailable } from './system-errors.ts';
+import { unavailable } from './runtime-failures.ts';
 
 export interface LaunchOptions {
   readonly layout: Layout;

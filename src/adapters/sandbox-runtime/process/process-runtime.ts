@@ -30,7 +30,7 @@ import { PortReservations } from './port-reservations.ts';
 import { endAll, findLeader, holdAll, killAll, releaseAll } from './process-groups.ts';
 import { createProcTable, createPsTable, type ProcessTable } from './process-table.ts';
 import { SandboxLogs } from './sandbox-logs.ts';
-import { unavailable, withFailures } from './system-errors.ts';
+import { unavailable, withFailures } from './runtime-failures.ts';
 import { Watch } from './watch.ts';
 
 /**
