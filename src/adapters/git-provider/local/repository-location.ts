@@ -169,8 +169,8 @@ function createRootFolder(root: string) {
   };
 }
 
-const gone: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR']);
-const unreachable: ReadonlySet<string | undefined> = new Set([...gone, 'ELOOP', 'ENAMETOOLONG', 'EACCES', 'EPERM', 'ERR_INVALID_ARG_VALUE']);
+const gone = new Set<string | undefined>(['ENOENT', 'ENOTDIR']);
+const unreachable = new Set<string | undefined>([...gone, 'ELOOP', 'ENAMETOOLONG', 'EACCES', 'EPERM', 'ERR_INVALID_ARG_VALUE']);
 
 /** The real path behind a path; null if nothing can be reached there. */
 async function realPathOf(path: string): Promise<string | null> {

@@ -66,7 +66,8 @@ function presentSandbox(
     session_api_key: running && access !== 'read' ? sandbox.sessionApiKey : null,
     // By the proxy, if there is one: the addresses of the runtime are for the server's machine.
     exposed_urls: running
-      ? sandbox.exposedUrls.map(({ name, url, port }) => ({ name, url: proxy === undefined ? url : portUrl(proxy, sandbox.id, port), port }))
+      ? sandbox.exposedUrls.map(({ name, url, port }) =>
+        ({ name, url: proxy === undefined ? url : portUrl(proxy, sandbox.id, port), port }))
       : null,
     metadata: { ...sandbox.metadata },
     created_at: toTimestamp(sandbox.createdAt),
