@@ -124,11 +124,13 @@ export class ContainerFiles {
     await this.#call((abortSignal) => this.#container.putArchive(bytes, { path, abortSignal }));
   }
 
-  /** Opens a path, and closes it when the work is done. Null if nothing is there, or it was replaced at that moment. */
+  /** Opens a path, again if it was replaced at that moment, and closes it when the work is done. Null if nothing is there. */
   #read<T>(path: string, work: (opened: OpenedPath) => Promise<T>): Promise<T | null> {
     return unlessMissing(this.#call(async (signal) => {
-      const opened = await this.open(path, signal);
-      return opened && (await work(opened).finally(opened.close));
+      for (;;) {
+        const opened = await this.open(path, signal);
+        if (opened !== null) return await work(opened).finally(opened.close);
+      }
     }));
   }
 }
