@@ -5,13 +5,14 @@ import type { GitLabOptions as GitLabAdapterOptions } from '../adapters/git-prov
 import type { GitHostOptions } from '../adapters/git-provider/hosted-provider.ts';
 import type { LocalGitOptions as LocalAdapterOptions } from '../adapters/git-provider/local/index.ts';
 import type { ProcessRuntimeOptions as ProcessAdapterOptions } from '../adapters/sandbox-runtime/process/index.ts';
+import { dnsLabel } from '../domain/dns-label.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ListingCache } from '../ports/listing-cache.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Random } from '../ports/random.ts';
 import { ConfigError } from './config/config-error.ts';
 import { positiveInteger } from './config/field-schemas.ts';
-import { dnsLabel, limitFields, specSchema } from './config/config-schema.ts';
+import { limitFields, specSchema } from './config/config-schema.ts';
 import { fieldName, formAt, mistakesIn } from './config/config-mistakes.ts';
 import { settingsSchema } from './config/settings.ts';
 import { asksForContainer, conflictsIn } from './config/spec-conflicts.ts';
@@ -22,7 +23,6 @@ const milliseconds = positiveInteger('30000', 'milliseconds');
 const bytes = positiveInteger('16777216', 'bytes');
 const count = positiveInteger('10');
 const path = z.string().min(1, 'is empty').describe('a path, for example /var/lib/skep');
-const deploymentName = dnsLabel('is not a lower-case DNS label').describe('a lower-case DNS label, for example main');
 
 const own = <O extends OwnOption, Deps = AdapterDeps>(option: O) =>
   z.custom<Own<OwnAdapters[O], Deps>>((given) => isOwn<O, Deps>(given, option)).describe(ownForm(option));
@@ -98,7 +98,7 @@ const dockerRuntime = z.strictObject({
    * A lower-case DNS label that tells the deployment's containers from those of others. Never use one for two deployments. Default: the
    * id in the data folder. Without one, the deployment gets a new id, and its containers are removed when it is closed.
    */
-  deployment: deploymentName,
+  deployment: z.string().regex(dnsLabel, 'is not a lower-case DNS label').describe('a lower-case DNS label, for example main'),
 }).partial().extend({ kind: z.literal('docker') });
 
 const gitProvider = z.discriminatedUnion('provider', [localGit, gitHub, gitLab]);

@@ -126,5 +126,4 @@ export interface ExecutionReasonData {
   /** It is not durable, because the sandbox lacks programs, or something else, by its name. */
   execution_tools_missing: { readonly tools: readonly string[] };
   terminal_unsupported: None;
-  container_stuck: { readonly container: string };
 }

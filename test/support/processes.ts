@@ -1,5 +1,5 @@
 import { readFileSync, readdirSync } from 'node:fs';
-import { ignoring } from '../../src/adapters/sandbox-runtime/process/system-errors.ts';
+import { ignoring } from '../../src/adapters/shared/system-errors.ts';
 
 /**
  * The processes of this machine that belong to sandboxes below the data folder, by the sandbox's id: each process of one

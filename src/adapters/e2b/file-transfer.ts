@@ -5,7 +5,6 @@ import { createGunzip } from 'node:zlib';
 import { Busboy } from '@fastify/busboy';
 import { wholeFile } from '../../application/files/read-file.ts';
 import { isFailure } from '../../domain/failure.ts';
-import type { FileEntry } from '../../domain/file-entry.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { headerOf, takeBody } from '../http/request-input.ts';
 import { nodeStreamOf, webStreamOf } from '../shared/node-streams.ts';
@@ -33,7 +32,8 @@ export async function upload(call: ServiceCall, { request }: RequestContext, pat
   const write = async (target: string, content: Readable): Promise<WrittenFile> => {
     if (target === '') throw new ConnectError('invalid_argument', 'The query must name the path of the file.');
     const { skep, scope, sandboxId, ends } = call;
-    return presentWritten(await skep.files.write(scope, sandboxId, resolvePath(call, target), webStreamOf(content), {}, ends));
+    const written = await skep.files.write(scope, sandboxId, resolvePath(call, target), webStreamOf(content), {}, ends);
+    return { name: posix.basename(written.path), type: 'file', path: written.path };
   };
   const body = nodeStreamOf(takeBody(request));
   const contentType = headerOf(request, 'content-type') ?? '';
@@ -78,8 +78,4 @@ async function writeForm(body: Readable, contentType: string, write: WriteFile):
 function malformed(error: unknown): never {
   if (isFailure(error)) throw error;
   throw new ConnectError('invalid_argument', 'The body is not whole, or not of the form that its headers name.');
-}
-
-function presentWritten({ path }: FileEntry): WrittenFile {
-  return { name: posix.basename(path), type: 'file', path };
 }

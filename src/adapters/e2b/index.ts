@@ -31,7 +31,16 @@ export function e2b(router: Router): void {
   door.get('/health', answering(async (context) => void context.response.status((await accessOf(context)).isRunning ? 204 : 502).end()));
   door.post('/process.Process/:method', readBytes, serve(processService));
   door.post('/filesystem.Filesystem/:method', readBytes, serve(filesystemService));
-  const files = { get: answering(sendFile), post: answering(takeFiles) };
+  const files = {
+    get: answering(async (context) => {
+      const { call, path } = await fileAccess(context, 'read');
+      await download(call, context, path);
+    }),
+    post: answering(async (context) => {
+      const { call, path } = await fileAccess(context, 'write');
+      context.response.json(await upload(call, context, path));
+    }),
+  };
   door.route('/files').get(files.get).post(files.post);
   door.use(answering(async () => {
     throw new Unsupported('such route', 'It is not there.');
@@ -63,15 +72,12 @@ function answering(handle: (context: RequestContext) => Promise<void>): HttpHand
       await handle(context);
     } catch (error) {
       const { status, message } = restErrorOf(error) ?? restErrorOf(context.unforeseen(error)) ?? internalError;
+      // Nobody reads the rest of a body that is taken. Of one that was not begun, Node reads it, so the client gets the answer.
+      const leavesBody = isBodyTaken(context.request) && !context.request.readableEnded;
       if (response.headersSent) response.destroy();
-      else response.status(status).set(leavesBody(context.request) ? { Connection: 'close' } : {}).json({ code: status, message });
+      else response.status(status).set(leavesBody ? { Connection: 'close' } : {}).json({ code: status, message });
     }
   };
-}
-
-/** Returns true if nobody reads the rest of the body. Of a body that was not begun, Node reads it, so the client gets the answer. */
-function leavesBody(request: IncomingMessage): boolean {
-  return isBodyTaken(request) && !request.readableEnded;
 }
 
 interface RestError {
@@ -183,14 +189,4 @@ async function fileAccess(context: RequestContext, operation: SignedFile['operat
   const signer = await findSigner(skep, { path, operation, user, signature, expiration }, context.closed);
   if (signer === null) throw new Failure('unauthorized', {});
   return { call: await accessTo(context, signer.sandbox.id, signer.digest, user), path };
-}
-
-async function sendFile(context: RequestContext): Promise<void> {
-  const { call, path } = await fileAccess(context, 'read');
-  await download(call, context, path);
-}
-
-async function takeFiles(context: RequestContext): Promise<void> {
-  const { call, path } = await fileAccess(context, 'write');
-  context.response.json(await upload(call, context, path));
 }

@@ -15,7 +15,7 @@ import { KeyedMutex } from '../shared/keyed-mutex.ts';
 import { isReadableOnTheWay } from '../shared/plain-http.ts';
 import { isOutage, type ProviderFailures } from '../shared/provider-failures.ts';
 import { createSingleFlight, type SingleFlight } from '../shared/single-flight.ts';
-import { withBudget } from './http-client.ts';
+import { withBudget } from './retrying-http-client.ts';
 import {
   createIncrementalListing, createJsonCache, createMemoryListingCache, type ListingSource, memoized, type Opened, selectFiles,
 } from './incremental-listing.ts';
@@ -108,28 +108,31 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
   const finds = createSingleFlight<RepositoryInfo>();
   const reads = createSingleFlight<Buffer | null>();
   const pullRequests = new KeyedMutex();
-  const { join, ask } = createCalls(host, limit);
+  const { ask, share } = createCalls(host, limit);
 
   /** A caller that joined the run of another may want other files, or another directory, and then needs a run of its own. */
   async function list(repository: string, query: FileQuery, signal: AbortSignal): Promise<DirectoryListing> {
     for (;;) {
-      const opened = await join(listings, repository, signal, (within) => withBudget(() => listing.list(repository, query, within)));
+      const opened = await share(listings, repository, '', signal, (within) => listing.list(repository, query, within));
       const selected = selectFiles(opened, query);
       if (selected !== null) return selected;
     }
   }
 
-  const read = (repository: string, file: FileContentId, maxBytes: number, signal: AbortSignal): Promise<Buffer> =>
-    checkContent(host, file, maxBytes, (maxAnswerBytes) => {
-      const request = (within: AbortSignal): Promise<Buffer | null> => host.readBlob(repository, file.blobId, maxAnswerBytes, within);
-      return join(reads, repository, signal, (within) => withBudget(() => request(within)), `${file.blobId} ${maxAnswerBytes}`);
-    });
+  async function read(repository: string, { path, blobId }: FileContentId, maxBytes: number, signal?: AbortSignal): Promise<Buffer> {
+    const most = Math.max(maxBytes, leastAnswerBytes);
+    const readBlob = (within: AbortSignal): Promise<Buffer | null> => host.readBlob(repository, blobId, most, within);
+    const content = oidForm.test(blobId) ? await share(reads, repository, `${blobId} ${most}`, signal, readBlob) : null;
+    if (content === null) throw new Failure('file_not_found', { path });
+    if (content.length > maxBytes) throw host.failures.tooLarge(`${maxBytes} bytes in a file`);
+    return content;
+  }
 
   return {
     name: host.name,
     family: host.family,
     hosts: host.hosts,
-    async listFiles(repository: string, anyQuery: FileQuery, signal?: AbortSignal) {
+    async listFiles(repository, anyQuery, signal) {
       const query = memoized(anyQuery);
       try {
         return await limit.run(signal, (within) => list(repository, query, within));
@@ -139,17 +142,14 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
         return recalled;
       }
     },
-    readFile: (repository, file, maxBytes, signal) => limit.run(signal, (within) => read(repository, file, maxBytes, within)),
-    find: (repository, signal) =>
-      limit.run(signal, (within) => join(finds, repository, within, (inner) => host.find(repository, inner))),
+    readFile: read,
+    find: (repository, signal) => share(finds, repository, '', signal, (within) => host.find(repository, within)),
     remote: (repository, signal) => limit.run(signal, (within) => host.remote(repository, within)),
     searchRepositories: (text, page, signal) => ask('', signal, (within) => host.searchRepositories(text, page, within)),
     listBranches: (repository, page, signal) => ask(repository, signal, (within) => host.listBranches(repository, page, within)),
     openPullRequest: (repository, request, signal) =>
-      ask(repository, signal, (within) => {
-        const open = (): Promise<PullRequest> => host.openPullRequest(repository, request, within);
-        return pullRequests.inTurn(`${repository}\0${request.branch}`, open, within);
-      }),
+      ask(repository, signal, (within) =>
+        pullRequests.inTurn(`${repository}\0${request.branch}`, () => host.openPullRequest(repository, request, within), within)),
     check: () => check(host, limit),
     async close() {
       limit.close();
@@ -159,34 +159,19 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
 }
 
 function createCalls(host: GitHost, limit: TimeLimit) {
-  /** Equal calls share one run. `key` says what is asked for besides the repository. */
-  function join<T>(
-    flight: SingleFlight<T>, repository: string, signal: AbortSignal, run: (signal: AbortSignal) => Promise<T>, key = '',
-  ): Promise<T> {
-    const limited = (nobodyLeft: AbortSignal): Promise<T> => limit.run(nobodyLeft, run);
-    return flight.join(`${repository}\0${key}`, signal, limited).catch((error: unknown) => {
+  type Run<T> = (signal: AbortSignal) => Promise<T>;
+
+  /** Each run has a time limit and a budget of its own. */
+  const ask = <T>(repository: string, signal: AbortSignal | undefined, run: Run<T>): Promise<T> =>
+    limit.run(signal, (within) => withBudget(() => run(within))).catch((error: unknown) => {
       throw host.failureOf(error, repository);
     });
-  }
-
-  /** Each call is a run of its own, with a budget of its own. */
-  function ask<T>(repository: string, signal: AbortSignal | undefined, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    return limit.run(signal, (within) => withBudget(() => run(within))).catch((error: unknown) => {
-      throw host.failureOf(error, repository);
-    });
-  }
-
-  return { join, ask };
-}
-
-/** Returns what was read, unless the id is none, or the content is missing or too large. */
-async function checkContent(
-  { failures }: GitHost, { path, blobId }: FileContentId, maxBytes: number, read: (maxAnswerBytes: number) => Promise<Buffer | null>,
-): Promise<Buffer> {
-  const content = oidForm.test(blobId) ? await read(Math.max(maxBytes, leastAnswerBytes)) : null;
-  if (content === null) throw new Failure('file_not_found', { path });
-  if (content.length > maxBytes) throw failures.tooLarge(`${maxBytes} bytes in a file`);
-  return content;
+  /** Equal calls share a run. `key` says what is asked for besides the repository. */
+  const share = <T>(
+    flight: SingleFlight<T>, repository: string, key: string, signal: AbortSignal | undefined, run: Run<T>,
+  ): Promise<T> =>
+    limit.run(signal, (caller) => flight.join(`${repository}\0${key}`, caller, (wanted) => ask(repository, wanted, run)));
+  return { ask, share };
 }
 
 async function check(host: GitHost, limit: TimeLimit): Promise<CheckResult> {

@@ -43,12 +43,12 @@ export class Authenticator {
 
   constructor(auth: Auth, options: RouterOptions) {
     const { requestsPerMinute = defaultRequestsPerMinute, streamsPerKey = defaultStreamsPerKey } = options;
-    const { failedLoginsPerMinute = defaultFailedLoginsPerMinute, credential = credentialInHeaders } = options;
+    const { failedLoginsPerMinute = defaultFailedLoginsPerMinute, credential } = options;
     this.#auth = auth;
     this.#failures = new RateLimiterMemory({ points: failedLoginsPerMinute, duration: windowSeconds });
     this.#requests = requestsPerMinute === null ? null : new RateLimiterMemory({ points: requestsPerMinute, duration: windowSeconds });
     this.#maxStreams = streamsPerKey ?? Infinity;
-    this.credentialOf = credential;
+    this.credentialOf = credential ?? ((request) => headerOf(request, 'x-session-api-key') ?? bearerOf(request));
   }
 
   /** Counts the request. Throws `unauthorized`, `rate_limited` (wrong keys, requests of the key), and the failures of the port. */
@@ -100,10 +100,6 @@ export class Authenticator {
     const failures = await this.#failures.get(clientAddress(request));
     return failures !== null && failures.remainingPoints <= 0;
   }
-}
-
-function credentialInHeaders(request: IncomingMessage): string | null {
-  return headerOf(request, 'x-session-api-key') ?? bearerOf(request);
 }
 
 function keyOf({ userId, keyName }: Principal): string {

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
+import { dnsLabel } from '../../domain/dns-label.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import { sentenceOf } from '../shared/status-and-error-messages.ts';
@@ -24,7 +25,7 @@ export const timeQuery = z.iso
 
 export const resourceId = z
   .string()
-  .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, 'must be an id: at most 63 of a-z, 0-9 and -, with no - at either end')
+  .regex(dnsLabel, 'must be an id: at most 63 of a-z, 0-9 and -, with no - at either end')
   .meta({ description: 'An id, safe as a DNS label.', example: 'sb-3f9k2m7x' });
 
 /** Text of at most so many characters that every store keeps as it is: well-formed Unicode without NUL. */

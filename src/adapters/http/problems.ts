@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
-import { Failure, isFailure, type AnyFailure, type FailureContexts, type RequestProblem } from '../../domain/failure.ts';
+import { Failure, isFailure, type AnyFailure, type FailureContexts } from '../../domain/failure.ts';
 import { fileTypes } from '../../domain/file-entry.ts';
 import { sandboxStatuses } from '../../domain/sandbox.ts';
 import { sentenceOf, sentenceOfFailure } from '../shared/status-and-error-messages.ts';
@@ -132,11 +132,11 @@ export function problemOf(error: unknown): AnyProblem | null {
   if (error instanceof HttpProblem) return error as AnyProblem;
   if (!isFailure(error) || !Object.hasOwn(rows, error.code)) return null;
   if (error.code !== 'invalid_request') return error;
-  return new HttpProblem('invalid_request', { problems: error.context.problems.map(located) });
-}
-
-function located({ argument, reason }: RequestProblem): ValidationProblem {
-  return { loc: argumentLocations[argument] ?? ['body', snakeCase(argument)], msg: sentenceOf(reason), type: reason.code };
+  return new HttpProblem('invalid_request', {
+    problems: error.context.problems.map(({ argument, reason }) => ({
+      loc: argumentLocations[argument] ?? ['body', snakeCase(argument)], msg: sentenceOf(reason), type: reason.code,
+    })),
+  });
 }
 
 /** What is sent back: problem details as of RFC 9457, or the list of what is wrong with the request. */

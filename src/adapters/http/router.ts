@@ -139,7 +139,10 @@ function answer(operation: Operation): HttpHandler {
     const { context } = response.locals;
     context.operation = operation;
     if (operation.needsKey) await authenticate(context);
-    if (operation.needsKey && !allows(context.principal.access, operation)) throw new Failure('forbidden', { action: actionOf(operation) });
+    if (operation.needsKey && !allows(context.principal.access, operation)) {
+      // As the end of the sentence "This key may not ...".
+      throw new Failure('forbidden', { action: operation.summary.charAt(0).toLowerCase() + operation.summary.slice(1) });
+    }
     const { status, media = 'application/json; charset=utf-8' } = operation.success;
     response.status(status);
     const value = await operation.perform(context);
@@ -157,11 +160,6 @@ function answer(operation: Operation): HttpHandler {
 /** Whatever is not a GET changes something, which `read` may not. */
 function allows(access: KeyAccess, { method, adminOnly = false }: Operation): boolean {
   return adminOnly ? access === 'admin' : method === 'get' || access !== 'read';
-}
-
-/** The operation as the end of the sentence "This key may not ...". */
-function actionOf({ summary }: Operation): string {
-  return summary.charAt(0).toLowerCase() + summary.slice(1);
 }
 
 async function authenticate(context: RequestContext): Promise<void> {
@@ -182,7 +180,7 @@ const answerError: HttpErrorHandler = (error: unknown, _request, response, _next
   const { context } = response.locals;
   const problem = problemOf(error) ?? context.unforeseen(error);
   context.problem = problem;
-  if (problem === error && isOfTheServer(problem.code)) {
+  if (problem === error && /^(?:internal$|provider_|runtime_|store_)/.test(problem.code)) {
     context.skep.logger.warn({ request_id: context.requestId, code: problem.code, error }, 'request failed');
   }
   if (response.headersSent) {
@@ -193,7 +191,3 @@ const answerError: HttpErrorHandler = (error: unknown, _request, response, _next
     send(context, body);
   }
 };
-
-function isOfTheServer(code: string): boolean {
-  return code === 'internal' || /^(?:provider|runtime|store)_/.test(code);
-}

@@ -51,7 +51,9 @@ export function forwardSocket(
     outgoing.once('upgrade', (returned: IncomingMessage, upstream: Socket) => {
       answered(returned);
       Object.assign(returned.headers, { connection: 'Upgrade', upgrade: 'websocket' });
-      linkEnds(client, upstream);
+      // Either ends with the other. The client still gets what the sandbox wrote.
+      client.once('close', () => upstream.destroy());
+      upstream.once('close', () => client.destroySoon());
     });
     client.once('close', () => outgoing.destroy());
   });
@@ -75,10 +77,4 @@ function prepare(request: IncomingMessage, forwarded: Forwarded): (response: Inc
 
 function optionsOf({ agent }: Forwarded): { target: URL; agent?: PortAgent } {
   return { target: agent.url, ...(agent.url.protocol === 'http:' && { agent }) };
-}
-
-/** Ends either socket with the other. The client still gets what the sandbox wrote. */
-function linkEnds(client: Socket, upstream: Socket): void {
-  client.once('close', () => upstream.destroy());
-  upstream.once('close', () => client.destroySoon());
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { dnsLabel } from '../../domain/dns-label.ts';
 import { linkParameter } from '../http/port-links.ts';
 import { headerOf, originForm } from '../http/request-input.ts';
 import type { ProxyOptions } from './proxy-options.ts';
@@ -17,7 +18,6 @@ export interface Target {
   readonly lacksSlash: boolean;
 }
 
-const id = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const portNumber = /^[1-9]\d{0,4}$/;
 
 /** The headers that address a port: Skep's, and those of E2B's clients. */
@@ -44,7 +44,7 @@ function hostTarget(host: string, domain: string): { readonly sandboxId: string;
 }
 
 function target(by: Target['by'], sandboxId: string, port: string, prefix: string, url: string): Target | null {
-  if (!id.test(sandboxId) || !portNumber.test(port) || Number(port) > 65_535) return null;
+  if (!dnsLabel.test(sandboxId) || !portNumber.test(port) || Number(port) > 65_535) return null;
   const { path, token } = withoutToken(url);
   const lacksSlash = !path.startsWith('/');
   return { sandboxId, port: Number(port), by, prefix, path: lacksSlash ? `/${path}` : path, token, lacksSlash };

@@ -3,9 +3,14 @@ import { Failure } from '../../domain/failure.ts';
 
 const numbers = new Map<string, number>(Object.entries(constants.signals));
 
+/** Returns the name of a signal: `SIGKILL`. Null if none has the number. */
+export function signalName(number: number): string | null {
+  return [...numbers].find(([, one]) => one === number)?.[0] ?? null;
+}
+
 /** Returns the number of a signal. Throws `invalid_request` if there is none of the name. */
-export function signalNumber(signalName: string): number {
-  const number = numbers.get(signalName);
+export function signalNumber(name: string): number {
+  const number = numbers.get(name);
   if (number !== undefined) return number;
   const reason = { code: 'unknown_option', options: [...numbers.keys()] } as const;
   throw new Failure('invalid_request', { problems: [{ argument: 'signal', reason }] });

@@ -153,9 +153,6 @@ export const executionReasons: { readonly [C in keyof ExecutionReasonData]: (rea
   execution_attached: () => 'It ends with the server that started it: it could not be run apart from the server.',
   execution_tools_missing: ({ tools }) => `It ends with the server that started it: its sandbox lacks ${tools.join(', ')}.`,
   terminal_unsupported: () => 'must be left out: the runtime of this deployment has no terminals',
-  container_stuck: ({ container }) =>
-    `The engine carries out nothing in the container ${container}, as happens if something else pauses it while a command starts. ` +
-    'Thaw its cgroup or restart the engine.',
 };
 
 /** The sentences of the reasons of changes and publications. */

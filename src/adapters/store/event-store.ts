@@ -2,6 +2,7 @@ import type { Selectable } from 'kysely';
 import { type Event, type EventDraft, eventKinds } from '../../domain/event.ts';
 import type { EventFilter, EventStore, WrittenEvents } from '../../ports/event-store.ts';
 import { eventActors, eventDataSchemas } from '../shared/event-data.ts';
+import { Listeners } from '../shared/listeners.ts';
 import type { Database, Db } from './database.ts';
 import { parseColumn, reasonOrNull } from './json-columns.ts';
 import { rowOf, rowReader, word } from './record-rows.ts';
@@ -61,18 +62,17 @@ function rangesOf(db: Db, { ownerId, conversationId, sandboxId, kinds }: EventFi
 }
 
 type WriteEvents = (events: readonly EventDraft[]) => Promise<number>;
-type Listener = (written: WrittenEvents) => void;
 
 /** Writes events in the transaction of the records that they are about. */
 export interface EventLog {
   /** Runs a transaction that may write events, and wakes the subscribers after its commit. */
   transaction<T>(work: (trx: Db, writeEvents: WriteEvents) => Promise<T>): Promise<T>;
   /** Returns the function that ends the subscription. */
-  subscribe(listener: Listener): () => void;
+  subscribe(listener: (written: WrittenEvents) => void): () => void;
 }
 
 export function createEventLog(db: Db): EventLog {
-  const subscriptions = new Set<{ readonly listener: Listener }>();
+  const listeners = new Listeners<WrittenEvents>();
 
   return {
     async transaction(work) {
@@ -88,31 +88,17 @@ export function createEventLog(db: Db): EventLog {
           return Number(last);
         }),
       );
-      if (written.length > 0) wake(subscriptions, written);
+      if (written.length > 0) listeners.tell(summaryOf(written));
       return result;
     },
-    subscribe(listener) {
-      // The same function may be subscribed twice; each subscription ends on its own.
-      const subscription = { listener };
-      subscriptions.add(subscription);
-      return () => void subscriptions.delete(subscription);
-    },
+    subscribe: (listener) => listeners.add(listener),
   };
 }
 
-/** Calls those that were subscribed when the events were written, and still are. A listener that throws is a process warning. */
-function wake(subscriptions: ReadonlySet<{ readonly listener: Listener }>, events: readonly EventDraft[]): void {
-  const written = {
+function summaryOf(events: readonly EventDraft[]): WrittenEvents {
+  return {
     ownerIds: new Set(events.map(({ ownerId }) => ownerId)),
     conversationIds: new Set(events.flatMap(({ conversationId }) => conversationId ?? [])),
     sandboxIds: new Set(events.flatMap(({ sandboxId }) => sandboxId ?? [])),
   };
-  for (const subscription of Array.from(subscriptions)) {
-    if (!subscriptions.has(subscription)) continue;
-    try {
-      subscription.listener(written);
-    } catch (error) {
-      process.emitWarning(error instanceof Error ? error : new Error(String(error)));
-    }
-  }
 }

@@ -27,7 +27,8 @@ export function createListingCache(db: Db, { maxBytes, now }: ListingCacheOption
         if (earlier !== undefined) size -= await evict(trx, earlier);
         if (bytes <= maxBytes) {
           while (size + bytes > maxBytes) {
-            const oldest = await byLastUse(trx).select(['id', 'bytes']).limit(1).executeTakeFirst();
+            const byLastUse = trx.selectFrom('listing_cache').orderBy('used_at').orderBy('id');
+            const oldest = await byLastUse.select(['id', 'bytes']).limit(1).executeTakeFirst();
             if (oldest === undefined) break;
             size -= await evict(trx, oldest);
           }
@@ -42,10 +43,6 @@ export function createListingCache(db: Db, { maxBytes, now }: ListingCacheOption
 
 function entryAt(db: Db, scope: string, key: string) {
   return db.selectFrom('listing_cache').where('scope', '=', scope).where('key', '=', key);
-}
-
-function byLastUse(db: Db) {
-  return db.selectFrom('listing_cache').orderBy('used_at').orderBy('id');
 }
 
 /** Notes the use of an entry. Reading must not fail because of it; without it the entry only seems less used. */

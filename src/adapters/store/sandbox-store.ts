@@ -93,7 +93,9 @@ function createSandboxWrites(log: EventLog): SandboxWrites {
       log.transaction(async (trx, writeEvents) => {
         const earlier = await findEarlier(trx, sandbox, claim);
         if (earlier !== null) return earlier;
-        if (!(await isAvailable(trx, member))) return { kind: 'stale' };
+        // It has to run, in exactly this version.
+        const available = pooled(trx).where('id', '=', member.id).where('version', '=', member.version).where('status', '=', 'RUNNING');
+        if ((await available.select('id').executeTakeFirst()) === undefined) return { kind: 'stale' };
         const reached = await checkLimits(trx, sandbox, limits, 'new');
         if (reached !== null) return { kind: 'limit', reached };
         await trx.deleteFrom('sandboxes').where('id', '=', member.id).executeTakeFirst();
@@ -140,12 +142,6 @@ async function findEarlier(trx: Db, { id }: Sandbox, claim: IdempotencyClaim | u
 
 async function stateOf(trx: Db, id: string) {
   return await trx.selectFrom('sandboxes').select(['version', 'running']).where('id', '=', id).executeTakeFirst();
-}
-
-/** Whether the pool still has the member, running, in exactly this version. */
-async function isAvailable(trx: Db, { id, version }: Pick<Sandbox, 'id' | 'version'>): Promise<boolean> {
-  const member = pooled(trx).where('id', '=', id).where('version', '=', version).where('status', '=', 'RUNNING');
-  return (await member.select('id').executeTakeFirst()) !== undefined;
 }
 
 async function checkLimits(trx: Db, sandbox: Sandbox, limits: SandboxLimits, newcomer: Newcomer): Promise<LimitReached | null> {

@@ -55,7 +55,9 @@ export class DiskWatch {
     const { conversations, clock, reconciler } = this.#deps;
     const reason = this.#pressure;
     if (reason === null) return;
-    let open = atOnce - sandboxes.filter(isGoing).length;
+    const going = sandboxes.filter(({ deletedAt, removedAt, statusReason }) =>
+      deletedAt !== null && removedAt === null && statusReason?.code === 'disk_pressure');
+    let open = atOnce - going.length;
     for (const sandbox of expendable(sandboxes, clock.now())) {
       if (open <= 0) return;
       // It is to be resumed for a message.
@@ -79,9 +81,4 @@ export class DiskWatch {
       return null;
     }
   }
-}
-
-/** Returns true for one that is deleted for space, and not removed yet. */
-function isGoing({ deletedAt, removedAt, statusReason }: Sandbox): boolean {
-  return deletedAt !== null && removedAt === null && statusReason?.code === 'disk_pressure';
 }

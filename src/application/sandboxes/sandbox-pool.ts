@@ -9,7 +9,7 @@ import { BackOff } from '../timers.ts';
 import { KeyedWorker } from '../keyed-worker.ts';
 import type { DiskWatch } from './disk-watch.ts';
 import type { SandboxDeps } from './sandboxes.ts';
-import type { SandboxReconciler, Reconciled } from './sandbox-reconciler.ts';
+import type { SandboxReconciler } from './sandbox-reconciler.ts';
 import type { SandboxSpecs } from './sandbox-specs.ts';
 
 interface SandboxPoolDeps extends SandboxDeps {
@@ -41,7 +41,9 @@ export class SandboxPool {
     this.#deps = deps;
     this.#backOff = new BackOff(deps.clock);
     this.#upkeep = new KeyedWorker(() => this.#keep());
-    this.#unsubscribe = deps.reconciler.onReconciled((reconciled) => this.#onReconciled(reconciled));
+    this.#unsubscribe = deps.reconciler.onReconciled(({ sandbox }) => {
+      if (sandbox !== null && isPooled(sandbox)) this.enqueue();
+    });
   }
 
   /** Yields the running members, each with the record that its owner would get. None if a running sandbox can't be as asked. */
@@ -90,10 +92,6 @@ export class SandboxPool {
       if (isFailure(error)) return null;
       throw error;
     }
-  }
-
-  #onReconciled({ sandbox }: Reconciled): void {
-    if (sandbox !== null && isPooled(sandbox)) this.enqueue();
   }
 
   async #keep(): Promise<void> {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Document, isMap, isScalar, isSeq, LineCounter, parseDocument, type YAMLError } from 'yaml';
+import { errorCode } from '../../adapters/shared/system-errors.ts';
 import type { ConfigProblem } from './config-error.ts';
 
 type Path = readonly PropertyKey[];
@@ -56,7 +57,7 @@ function syntaxProblem({ code, message }: YAMLError): string {
 const reasons: Readonly<Record<string, string>> = { ENOENT: 'does not exist', EACCES: 'this user may not read', EISDIR: 'is a folder' };
 
 function reasonOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  const code = errorCode(error) ?? 'unknown error';
   return `${reasons[code] ?? "can't be read"} (${code})`;
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { dockerSpecSchema } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
 import { inCamelCase } from '../../adapters/shared/letter-case.ts';
+import { dnsLabel } from '../../domain/dns-label.ts';
 import { defaultAgentTimes, permissionPolicies } from '../../domain/agent.ts';
 import {
   defaultIsolation, defaultResources, type ReadinessRule, sandboxSpec, type SandboxSpec, wakesOnAccess,
@@ -95,11 +96,9 @@ const agent = z.strictObject({
 const pool = z.strictObject({ size: z.int().min(0).describe('a whole number of sandboxes from 0 on, for example 2') })
   .describe('a mapping that says how many sandboxes are kept running, for example { size: 2 }');
 
-export const dnsLabel = (message: string) => z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, message);
-
 /** A sandbox spec as the file writes it. Its output is the domain's. */
 export const specSchema = z.strictObject({
-  id: dnsLabel('is not a lower-case name of letters, digits and dashes')
+  id: z.string().regex(dnsLabel, 'is not a lower-case name of letters, digits and dashes')
     .describe('a name of at most 63 lower-case letters, digits and dashes, for example node-26'),
   description: z.string().describe('a text, for example "Node 26 with git"'),
   image: z.string().regex(/^[^\s-]\S*$/, 'is not the name of an image').describe('the name of an image, for example node:26'),

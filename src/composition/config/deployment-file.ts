@@ -2,10 +2,12 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { errorCode } from '../../adapters/shared/system-errors.ts';
+import { dnsLabel } from '../../domain/dns-label.ts';
 
 const schema = z.object({
   /** Tells the deployment's sandboxes from those of others on the same engine. */
-  id: z.string().regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/),
+  id: z.string().regex(dnsLabel),
   /** The runtime with which the sandboxes were started; null before the first start. */
   runtime: z.string().nullable(),
   /** Empty in a file of an earlier version, until {@link ensureDeploymentFile} has completed it. */
@@ -21,7 +23,7 @@ export function readDeploymentFile(dataDir: string): DeploymentFile | null {
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : null;
+    const code = errorCode(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return null;
     const advice = 'Make it a file that the user who runs Skep may read and write.';
     throw new DeploymentFileDamaged(`The file ${path} can't be read (${String(code)}). ${advice}`, { cause: error });
@@ -51,7 +53,7 @@ export function ensureDeploymentFile(dataDir: string, id: string = newDeployment
   try {
     linkSync(draft, pathOf(dataDir));
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    if (errorCode(error) !== 'EEXIST') throw error;
   }
   rmSync(draft);
   const created = readDeploymentFile(dataDir);

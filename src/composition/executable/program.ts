@@ -100,7 +100,8 @@ function addKeyCommands(keys: Command, finish: (code: number) => void): void {
     .option('--expires <duration>', 'the time until it expires, for example 30d', toDuration)
     .addOption(new Option('--access <access>', 'what it may do').choices(keyAccesses).default('full'))
     .addOption(new Option('--format <format>', "how it looks; E2B's clients take only `e2b`").choices(keyFormats).default('skep'))
-    .option('--repositories <patterns>', 'the repositories that it may list and clone, for example acme/shop,group/**', toPatterns)
+    .option('--repositories <patterns>', 'the repositories that it may list and clone, for example acme/shop,group/**',
+      (text: string) => text.split(',').map((pattern) => pattern.trim()))
     .option(...jsonOption)
     .action(async (name: string, options: Omit<CreateKeyOptions, 'name'>) =>
       finish(await (await import('./key-commands.ts')).createKey(env, { name, ...options })));
@@ -114,8 +115,4 @@ function addKeyCommands(keys: Command, finish: (code: number) => void): void {
     .description('revoke a key, at once')
     .option(...jsonOption)
     .action(async (key: string, options: JsonOption) => finish(await (await import('./key-commands.ts')).revokeKey(env, key, options)));
-}
-
-function toPatterns(text: string): readonly string[] {
-  return text.split(',').map((pattern) => pattern.trim());
 }

@@ -136,6 +136,8 @@ export interface Rules extends Readonly<Omit<ReturnType<typeof rulesOf>, 'keepEv
 
 /** Returns the rules that the options choose. Each default stands next to its rule. */
 export function rulesOf(options: CheckedOptions) {
+  const { store, dataDir } = options;
+  const isStoreKept = store === undefined ? dataDir !== undefined : !('kind' in store && store.kind === 'memory');
   const startsAtOnce = options.startsAtOnce ?? startsPerCore * availableParallelism();
   const { conversationsPerOwner, conversations, conversationsPerSandbox, executionsPerSandbox, ...sandboxLimits } = options.limits ?? {};
   return {
@@ -154,12 +156,8 @@ export function rulesOf(options: CheckedOptions) {
     keepEventsForMs: options.keepEventsForMs ?? defaultKeepEventsForMs,
     orphanGraceMs: defaultOrphanGraceMs,
     // Without a kept store, what an earlier process left has no record anywhere.
-    quarantineForMs: options.quarantineForMs ?? (keepsStore(options) ? defaultQuarantineForMs : 0),
+    quarantineForMs: options.quarantineForMs ?? (isStoreKept ? defaultQuarantineForMs : 0),
     ...sweeperDefaults,
     ...(options.sweepEveryMs !== undefined && { sweepEveryMs: options.sweepEveryMs }),
   };
-}
-
-function keepsStore({ dataDir, store }: Pick<CheckedOptions, 'dataDir' | 'store'>): boolean {
-  return store === undefined ? dataDir !== undefined : !('kind' in store && store.kind === 'memory');
 }

@@ -155,7 +155,6 @@ const examples: Examples = {
   execution_attached: none,
   execution_tools_missing: { tools: ['mkfifo', 'tee'] },
   terminal_unsupported: none,
-  container_stuck: { container: 'skep_main_sb-1' },
 };
 
 const failures: FailureContexts = {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RepositoryInfo } from '../../../ports/git-provider.ts';
-import { Oid } from '../http-client.ts';
+import { Oid } from '../host-answers.ts';
 import type { CachedFile, Head, ListingSource, Opened, OpenRequest, TreeFile } from '../incremental-listing.ts';
 import type { GitHubApi } from './github-api.ts';
 import { failed, notFound, parse } from './github-failures.ts';
@@ -71,7 +71,8 @@ export async function readHead(api: GitHubApi, repository: string, etag: string 
 export function createGitHubListing(api: GitHubApi, source: RepositorySource): ListingSource {
   return {
     async readHead(repository, last, signal) {
-      if (last === null || isRenamed(repository, last)) return null;
+      // A repository that has another name can get yet another one while the head stays the same.
+      if (last === null || repository.toLowerCase() !== String(last.id).toLowerCase()) return null;
       // The documented entity tag of a response that holds nothing but a commit's id.
       const etag = last.commit === null ? null : (last.etag ?? `"${last.commit}"`);
       const head = await readHead(api, repository, etag, signal);
@@ -81,7 +82,8 @@ export function createGitHubListing(api: GitHubApi, source: RepositorySource): L
     open: (request, signal) => open(source, request, signal),
     async addDates({ id }, commit, paths, dates, signal) {
       await source.addDates(String(id), commit, paths, dates, signal);
-      if (paths.some((path) => !dates.has(path) && !isUnreadable(path))) throw failed('it knows no history of a file that it lists');
+      // The host replaces what is not UTF-8 in a path, so the history of such a path can't be asked for.
+      if (paths.some((path) => !dates.has(path) && !path.includes('\u{fffd}'))) throw failed('it knows no history of a file that it lists');
     },
   };
 }
@@ -108,14 +110,4 @@ function inheritDates(files: readonly TreeFile[], before: readonly CachedFile[])
     const known = byPath.get(file.path);
     return { ...file, createdAt: known?.blobId === file.blobId ? known.createdAt : null };
   });
-}
-
-/** A repository that has another name can get yet another one while the head stays the same. */
-function isRenamed(repository: string, { id }: Head): boolean {
-  return repository.toLowerCase() !== String(id).toLowerCase();
-}
-
-/** The host replaces what is not UTF-8 in a path, so the history of such a path can't be asked for. */
-function isUnreadable(path: string): boolean {
-  return path.includes('\u{fffd}');
 }

@@ -11,7 +11,7 @@ import { failures, providerName } from './github-failures.ts';
 import { createGitHubListing, parseName, type RepositorySource } from './github-listing.ts';
 import { openGitHubPullRequest } from './github-pull-requests.ts';
 import { createGraphqlListing } from './graphql-listing.ts';
-import { listGitHubBranches, searchGitHub } from './repository-lists.ts';
+import { listGitHubBranches, searchGitHub } from './repositories-and-branches.ts';
 import { createRestListing, createRestTrees } from './rest-listing.ts';
 
 /** Serves the repositories of github.com or of a GitHub Enterprise Server. `find` and `listFiles` follow a renamed one. */

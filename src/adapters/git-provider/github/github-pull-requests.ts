@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { PullRequest } from '../../../domain/change.ts';
 import type { PullRequestRequest, RepositoryInfo } from '../../../ports/git-provider.ts';
-import { type HttpResponse, jsonOrNull } from '../http-client.ts';
+import { jsonOrNull } from '../host-answers.ts';
+import { type HttpResponse } from '../retrying-http-client.ts';
 import { type OpenPullRequest, openPullRequest } from '../pull-requests.ts';
 import type { GitHubApi } from './github-api.ts';
 import { failures, parse } from './github-failures.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { prefixOf, type TreeFile } from '../incremental-listing.ts';
-import { CommitDate, jsonOrNull, linkIn, Oid } from '../http-client.ts';
+import { CommitDate, jsonOrNull, linkIn, Oid } from '../host-answers.ts';
 import { type GitHubApi, sameOriginUrl } from './github-api.ts';
 import { failed, malformed, notFound, parse, tooLarge } from './github-failures.ts';
 import { fullName, parseName, readHead, type RepositoryName, type RepositorySource } from './github-listing.ts';

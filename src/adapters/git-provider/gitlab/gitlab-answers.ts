@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Branch, RepositoryInfo } from '../../../ports/git-provider.ts';
-import { CommitDate, Oid } from '../http-client.ts';
+import { CommitDate, Oid } from '../host-answers.ts';
 
 // Only what is read of the host's answers.
 

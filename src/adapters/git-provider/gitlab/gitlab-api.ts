@@ -1,6 +1,7 @@
 import { createRequesterFn, type FormattedResponse } from '@gitbeaker/requester-utils';
 import { Branches, Commits, MergeRequests, Projects, Repositories } from '@gitbeaker/rest';
-import { HttpClient, type HttpRequest, type HttpResponse, isOfOrigin, jsonOrNull, linkIn, rateLimitIn } from '../http-client.ts';
+import { jsonOrNull, linkIn } from '../host-answers.ts';
+import { HttpClient, type HttpRequest, type HttpResponse, isOfOrigin, rateLimitIn } from '../retrying-http-client.ts';
 import { BranchAnswer, Commit, HeadCommit, MergeRequest, type PageName, pageOf, Project, TreeEntry, Version } from './gitlab-answers.ts';
 import type { Credential, HostUrl, ResolvedOptions } from './gitlab-provider.ts';
 import { failed, failures, isJson, malformed, parse, Refusal, unauthorized } from './gitlab-failures.ts';

@@ -1,5 +1,6 @@
 import { providerFailures } from '../../shared/provider-failures.ts';
-import { type HttpResponse, jsonOrNull } from '../http-client.ts';
+import { jsonOrNull } from '../host-answers.ts';
+import { type HttpResponse } from '../retrying-http-client.ts';
 
 export const providerName = 'gitlab';
 
@@ -27,14 +28,9 @@ function messageIn(body: unknown): string | null {
   return message === '' ? null : message;
 }
 
-/** There is no such project, or the credential can't see it. */
-function isOfProject({ status, apiMessage }: Refusal): boolean {
-  return status === 404 && apiMessage !== null && /\bproject\b/iu.test(apiMessage);
-}
-
-/** There is a project, but something inside it is missing. */
+/** There is a project that the credential can see, but something inside it is missing. */
 export function isOfContent(error: unknown): error is Refusal {
-  return error instanceof Refusal && error.status === 404 && error.apiMessage !== null && !isOfProject(error);
+  return error instanceof Refusal && error.status === 404 && error.apiMessage !== null && !/\bproject\b/iu.test(error.apiMessage);
 }
 
 /** There is a repository, but a directory of it is missing. */

@@ -17,7 +17,3 @@ export function demandSuccess({ code, signal, stderr }: GitExit): void {
   if (corrupt.test(stderr)) throw failed('objects of the repository are missing or corrupt', cause);
   throw failed('git could not read the repository', cause);
 }
-
-export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code);
-}

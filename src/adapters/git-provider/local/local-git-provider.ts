@@ -12,7 +12,7 @@ import { createTimeLimit } from '../provider-time-limit.ts';
 import { demandSuccess, failed, failures, providerName, tooLarge } from './local-git-failures.ts';
 import { readHead, readShallow } from './repository-head.ts';
 import { createFetchFolders, type ObjectReader, type ObjectsRequest, readObjects } from './private-git-folders.ts';
-import { listLocalBranches, searchLocal } from './repository-lists.ts';
+import { listLocalBranches, searchLocal } from './repositories-and-branches.ts';
 import { findRepository } from './repository-location.ts';
 import { createSnapshotCache } from './directory-snapshots.ts';
 
@@ -99,19 +99,16 @@ export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
           const folder = await fetchFolders.get(await findRepository(root, name), either);
           return await listLocalBranches(resolved, folder, page, either);
         })),
-    check: () =>
-      limit.run(undefined, (signal) => check(resolved, signal)).catch(failedCheck),
+    check: () => limit.run(undefined, (signal) => check(resolved, signal)).catch((error: unknown) => {
+      const unreadable = 'the root folder does not exist or can not be read; create it, or configure another';
+      return { ok: false, detail: isFailure(error) ? sentenceOfFailure(error) : unreadable };
+    }),
     async close() {
       limit.close();
       await Promise.all([snapshots.settled(), reads.settled()]);
       await fetchFolders.remove();
     },
   };
-}
-
-function failedCheck(error: unknown): CheckResult {
-  const unreadable = 'the root folder does not exist or can not be read; create it, or configure another';
-  return { ok: false, detail: isFailure(error) ? sentenceOfFailure(error) : unreadable };
 }
 
 async function check({ gitBinary, root }: ResolvedOptions, signal: AbortSignal): Promise<CheckResult> {

@@ -5,7 +5,8 @@ import { isFailure } from '../../../domain/failure.ts';
 import { bareConfig, type GitCommand, gitEnvironment, type OutputLimit } from '../../shared/git-process.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { makeProcessFolder, type ProcessFolder } from '../../shared/process-folder.ts';
-import { failed, hasCode, tooLarge } from './local-git-failures.ts';
+import { errorCode, ignoring } from '../../shared/system-errors.ts';
+import { failed, tooLarge } from './local-git-failures.ts';
 import { type Head, readHead, readShallow } from './repository-head.ts';
 import type { ResolvedOptions } from './local-git-provider.ts';
 import type { LocalRepository } from './repository-location.ts';
@@ -81,7 +82,8 @@ export function createFetchFolders(temporaryFolder: string) {
     const folder = join((await parent).path, name);
     // Made again each time: something may clean temporary folders.
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    await Promise.all(['objects', 'refs', 'packed-refs'].map((entry) => link(join(commonDir, entry), join(folder, entry))));
+    await Promise.all(['objects', 'refs', 'packed-refs'].map((entry) =>
+      symlink(join(commonDir, entry), join(folder, entry)).catch(ignoring('EEXIST'))));
     return folder;
   }
 
@@ -105,12 +107,6 @@ export function createFetchFolders(temporaryFolder: string) {
       await (await parent)?.remove();
     },
   };
-}
-
-async function link(target: string, path: string): Promise<void> {
-  await symlink(target, path).catch((error: unknown) => {
-    if (!hasCode(error, 'EEXIST')) throw error;
-  });
 }
 
 /** Replaces the file in one step, since git may read it at this moment. */
@@ -193,7 +189,7 @@ async function entriesOf(folder: string): Promise<readonly Dirent[]> {
     return await readdir(folder, { withFileTypes: true });
   } catch (error) {
     if (isFailure(error)) throw error;
-    if (hasCode(error, 'ENOENT')) return [];
+    if (errorCode(error) === 'ENOENT') return [];
     throw failed("the repository's objects can not be read", error);
   }
 }

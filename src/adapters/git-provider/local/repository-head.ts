@@ -31,7 +31,9 @@ export async function readHead(repository: LocalRepository): Promise<Head> {
     const target = /^ref:\s*(.+)$/su.exec(value)?.[1];
     if (target === undefined || !isRef(target)) throw failed(`the repository's ${ref === 'HEAD' ? 'HEAD' : 'branch'} is broken`);
     ref = target;
-    if (ref === noBranch) await refuseReftable(repository);
+    if (ref === noBranch && (await stat(join(repository.commonDir, 'reftable')).catch(() => null))?.isDirectory() === true) {
+      throw failed('the repository keeps its branches in the reftable format, which is not supported');
+    }
   }
   throw failed("the repository's HEAD goes round in circles");
 }
@@ -58,11 +60,6 @@ function findPackedRef(content: Buffer, ref: string): string | null {
 
 function isRef(name: string): boolean {
   return name.startsWith('refs/') && (name === noBranch || isRefName(name));
-}
-
-async function refuseReftable({ commonDir }: LocalRepository): Promise<void> {
-  const stats = await stat(join(commonDir, 'reftable')).catch(() => null);
-  if (stats?.isDirectory() === true) throw failed('the repository keeps its branches in the reftable format, which is not supported');
 }
 
 const shallowLimitBytes = 4 * 1024 * 1024;

@@ -3,7 +3,8 @@ import { type FileHandle, lstat, open, readdir, realpath, stat } from 'node:fs/p
 import { basename, join, relative, resolve, sep } from 'node:path';
 import { isFailure } from '../../../domain/failure.ts';
 import { parseRepositoryName } from '../../../domain/repository-name.ts';
-import { failed, hasCode, notFound, tooLarge } from './local-git-failures.ts';
+import { errorCode } from '../../shared/system-errors.ts';
+import { failed, notFound, tooLarge } from './local-git-failures.ts';
 
 /** A repository in the file system; all paths are real ones inside the root. */
 export interface LocalRepository extends GitFolders {
@@ -106,15 +107,11 @@ async function gitFoldersOfWorkTree(root: RootFolder, folder: string): Promise<G
   const dotGit = join(folder, '.git');
   const kind = await kindOf(dotGit);
   if (kind === 'none') return null;
-  const gitDir = kind === 'file' ? await targetOfGitFile(root, folder, dotGit) : await root.resolve(dotGit);
+  // A file names the git folder of a linked work tree or of a submodule.
+  const path = kind === 'file' ? /^gitdir: (.+?)\r?\n*$/su.exec((await readText(root, dotGit)) ?? '')?.[1] : dotGit;
+  const gitDir = path === undefined ? null : await root.resolve(resolve(folder, path));
   if (gitDir === null) throw leadsOut();
   return await gitFoldersOf(root, gitDir);
-}
-
-/** A `.git` file names the git folder of a linked work tree or of a submodule. */
-async function targetOfGitFile(root: RootFolder, folder: string, dotGit: string): Promise<string | null> {
-  const target = /^gitdir: (.+?)\r?\n*$/su.exec((await readText(root, dotGit)) ?? '')?.[1];
-  return target === undefined ? null : await root.resolve(resolve(folder, target));
 }
 
 async function gitFoldersOf(root: RootFolder, gitDir: string): Promise<GitFolders | null> {
@@ -172,15 +169,15 @@ function createRootFolder(root: string) {
   };
 }
 
-const gone = ['ENOENT', 'ENOTDIR'];
-const unreachable = [...gone, 'ELOOP', 'ENAMETOOLONG', 'EACCES', 'EPERM', 'ERR_INVALID_ARG_VALUE'];
+const gone = new Set<string | undefined>(['ENOENT', 'ENOTDIR']);
+const unreachable = new Set<string | undefined>([...gone, 'ELOOP', 'ENAMETOOLONG', 'EACCES', 'EPERM', 'ERR_INVALID_ARG_VALUE']);
 
 /** The real path behind a path; null if nothing can be reached there. */
 async function realPathOf(path: string): Promise<string | null> {
   try {
     return await realpath(path);
   } catch (error) {
-    if (hasCode(error, ...unreachable)) return null;
+    if (unreachable.has(errorCode(error))) return null;
     throw failed("the repository's files can not be read", error);
   }
 }
@@ -199,7 +196,7 @@ async function readRegular(path: string, limitBytes: number): Promise<Buffer | n
     return buffer.subarray(0, bytesRead);
   } catch (error) {
     if (isFailure(error)) throw error;
-    if (hasCode(error, ...gone)) return null;
+    if (gone.has(errorCode(error))) return null;
     throw failed('a file of the repository can not be read', error);
   } finally {
     await file?.close();

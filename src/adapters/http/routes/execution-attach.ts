@@ -1,13 +1,18 @@
 import { z } from 'zod';
 import { scopeOf } from '../../../domain/principal.ts';
-import { flagOf } from '../common-schemas.ts';
+import { flagOf, resourceId } from '../common-schemas.ts';
 import { defaultHeartbeatMs } from '../event-stream.ts';
 import { ExecutionAttachment } from '../execution-attachment.ts';
 import { noBody, noInput, operation, Upgrade } from '../operation.ts';
 import type { RequestContext } from '../request-context.ts';
 import { demandWebSocket } from '../web-socket.ts';
 import { ticketQuery } from './events.ts';
-import { executionPath, offsetOf } from './execution-schemas.ts';
+
+export const executionPath = z.object({ id: resourceId, execution_id: resourceId });
+const offset = z.string().regex(/^\d{1,15}$/, 'must be an offset in bytes').transform(Number).optional();
+
+/** A query parameter that is an offset in bytes. */
+export const offsetOf = (description: string) => offset.meta({ description, override: { type: 'string' } });
 
 const attachQuery = z.object({
   after: offsetOf('The offset of the first byte of standard output. Default: what is kept, and of a terminal the last screenfuls.'),

@@ -9,8 +9,7 @@ import { signalName, terminalSize } from '../execution-attachment.ts';
 import { byteStream, noBody, noInput, operation, StreamedBody } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
 import { takeBody } from '../request-input.ts';
-import { attachOperation } from './execution-attach.ts';
-import { executionPath, offsetOf } from './execution-schemas.ts';
+import { attachOperation, executionPath, offsetOf } from './execution-attach.ts';
 
 const executionResource = z
   .object({

@@ -8,7 +8,7 @@ import {
 } from '../common-schemas.ts';
 import { alias, noBody, noInput, operation } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
-import { portUrl, type ProxyAddress } from '../port-links.ts';
+import { portUrl } from '../port-links.ts';
 import type { RequestContext } from '../request-context.ts';
 import { claimedParameters, metadataQuery, parametersOf, sandboxParameterFields } from '../sandbox-parameters.ts';
 import { specAskedFor } from './sandbox-specs.ts';
@@ -50,7 +50,7 @@ const sandboxResource = z
 
 /** A key that may only read does not get the sandbox's own key, with which it could do more. */
 function presentSandbox(
-  sandbox: Sandbox, { principal: { access }, http: { options } }: RequestContext,
+  sandbox: Sandbox, { principal: { access }, http: { options: { proxy } } }: RequestContext,
 ): z.output<typeof sandboxResource> {
   const running = sandbox.status === 'RUNNING';
   const end = expiresAt(sandbox);
@@ -64,18 +64,17 @@ function presentSandbox(
     paused_by: pauseOf(sandbox)?.actor ?? null,
     paused_reason: presentStatus(pauseOf(sandbox)?.reason ?? null).status_reason,
     session_api_key: running && access !== 'read' ? sandbox.sessionApiKey : null,
-    exposed_urls: running ? exposedUrlsOf(sandbox, options.proxy) : null,
+    // By the proxy, if there is one: the addresses of the runtime are for the server's machine.
+    exposed_urls: running
+      ? sandbox.exposedUrls.map(({ name, url, port }) =>
+        ({ name, url: proxy === undefined ? url : portUrl(proxy, sandbox.id, port), port }))
+      : null,
     metadata: { ...sandbox.metadata },
     created_at: toTimestamp(sandbox.createdAt),
     updated_at: toTimestamp(sandbox.updatedAt),
     last_active_at: toTimestamp(sandbox.lastActiveAt),
     expires_at: end === null ? null : toTimestamp(end),
   };
-}
-
-/** By the proxy, if there is one: the addresses of the runtime are for the server's machine. */
-function exposedUrlsOf({ id, exposedUrls }: Sandbox, proxy: ProxyAddress | undefined): z.output<typeof exposedUrl>[] {
-  return exposedUrls.map(({ name, url, port }) => ({ name, url: proxy === undefined ? url : portUrl(proxy, id, port), port }));
 }
 
 const sandboxSearchQuery = z.object({

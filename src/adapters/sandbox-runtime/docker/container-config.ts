@@ -1,13 +1,13 @@
 import type Docker from 'dockerode';
+import { explained } from '../../../domain/reason.ts';
 import type { SandboxResources, SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { KeptLaunch, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
 import { portVariables } from '../port-variables.ts';
 import { type Engine, Refusal, unlessMissing } from './engine.ts';
 import { containerName, labels, reservedPrefix } from './labels.ts';
 import { endpointConfig } from './networks.ts';
-import { dockerSpecOptions } from './spec-options.ts';
+import { dockerSpecOptions, invalidDockerOptions } from './spec-options.ts';
 import { commandWithSecrets } from './secret-file.ts';
-import { reasons } from './status-reasons.ts';
 
 export interface ContainerPlan {
   readonly deployment: string;
@@ -21,7 +21,9 @@ export interface ContainerPlan {
 /** Returns what the engine is asked to make for a sandbox. Throws `Refusal` if the spec's part for Docker is wrong. */
 export function containerConfig({ deployment, launch, network, publishAddress }: ContainerPlan): Docker.ContainerCreateOptions {
   const { id, spec, ownerId } = launch;
-  if (spec.secrets.length > 0 && spec.command === null) throw new Refusal(reasons.secretsWithoutCommand);
+  if (spec.secrets.length > 0 && spec.command === null) {
+    throw new Refusal(explained('the spec has secrets, which only a command of its own gets; write the command into the spec'));
+  }
   const ports = [...new Set(spec.ports.map(({ port }) => `${port}/tcp`))];
   return {
     name: containerName(deployment, id),
@@ -32,7 +34,7 @@ export function containerConfig({ deployment, launch, network, publishAddress }:
     WorkingDir: spec.workingDir,
     Env: environment(launch),
     Labels: {
-      ...userLabels(spec.labels),
+      ...Object.fromEntries(Object.entries(spec.labels).filter(([name]) => !name.startsWith(reservedPrefix))),
       [labels.deployment]: deployment,
       [labels.sandbox]: id,
       [labels.spec]: spec.id,
@@ -60,10 +62,6 @@ export function keptLaunch(found: Docker.ContainerInspectInfo | 'foreign' | null
   return { specId: Labels[labels.spec] ?? null, ownerId: Labels[labels.owner] ?? null, fixedEnv: Object.fromEntries(variables) };
 }
 
-function userLabels(given: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(given).filter(([name]) => !name.startsWith(reservedPrefix)));
-}
-
 /** The environment of a sandbox's command. Skep's own variables win over those of the spec. */
 function environment({ id, spec, sessionApiKey }: SandboxLaunch): string[] {
   const variables = {
@@ -79,7 +77,7 @@ function environment({ id, spec, sessionApiKey }: SandboxLaunch): string[] {
 /** How a container is isolated from the machine. */
 function hardening({ isolation, runtimeOptions }: SandboxSpec): Docker.HostConfig {
   const options = dockerSpecOptions(runtimeOptions);
-  if (options === null) throw new Refusal(reasons.invalidDockerOptions);
+  if (options === null) throw new Refusal(invalidDockerOptions);
   const { capabilities, newPrivileges, seccomp, ociRuntime } = options;
   return {
     CapDrop: ['ALL'],

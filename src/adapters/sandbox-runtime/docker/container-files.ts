@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
+import { buffer, text } from 'node:stream/consumers';
 import type Docker from 'dockerode';
-import { type Extract, extract, type Header } from 'tar-stream';
+import { type Header, pack } from 'tar-stream';
 import { z } from 'zod';
 import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
+import { rangeOf } from '../file-content.ts';
 import { readHead } from '../single-entry-tar.ts';
 import { type Engine, streamed, unlessMissing, withSignal } from './engine.ts';
 
@@ -28,7 +29,8 @@ export interface Owner {
   readonly gid: number;
 }
 
-type Entry = Extract extends AsyncIterable<infer E> ? E : never;
+/** What is unpacked gets it if the image does not have the user. */
+export const root: Owner = { uid: 0, gid: 0 };
 
 const StatHeader = z.object({ mode: z.number(), size: z.number(), mtime: z.string(), linkTarget: z.string() });
 
@@ -40,7 +42,12 @@ const otherBits = [2 ** 26, 2 ** 25, 2 ** 24, 2 ** 21, 2 ** 19];
 const specialBits = [[2 ** 23, 0o4000], [2 ** 22, 0o2000], [2 ** 20, 0o1000]] as const;
 const maxBytes = 16 << 20;
 
-/** Reads the file system of a container, which need not run. */
+/** Something that the engine makes in a container. */
+interface SmallEntry extends Pick<Header, 'name' | 'type' | 'mode' | 'uid' | 'gid'> {
+  readonly content?: string;
+}
+
+/** Reads the file system of a container, which need not run, and makes small files and directories in it. */
 export class ContainerFiles {
   readonly #call: Engine['call'];
   readonly #container: Docker.Container;
@@ -67,7 +74,8 @@ export class ContainerFiles {
     const { linkTarget: _, ...stat } = statOf(archive);
     const close = (): void => void archive.destroy();
     const header = await readHead(archive);
-    if (header !== null && stat.type === 'file' && (header.size !== stat.size || header.mtime?.getTime() !== wholeSeconds(stat))) {
+    const seconds = Math.floor(stat.modifiedAt / 1000);
+    if (header !== null && stat.type === 'file' && (header.size !== stat.size || header.mtime?.getTime() !== seconds * 1000)) {
       close();
       return null;
     }
@@ -86,10 +94,11 @@ export class ContainerFiles {
     return target?.type === 'file' ? target.mode : null;
   }
 
-  /** Returns the tar header of what is at the path, links followed: unlike a stat it holds the owner. Null if nothing is there. */
-  async header(path: string): Promise<Header | null> {
+  /** Returns what is at the path, links followed, with its owner, which a stat does not tell. Null if nothing is there. */
+  async entry(path: string): Promise<FileEntry | null> {
     const found = await this.stat(path);
-    return found === null ? null : this.#firstEntry(found.type === 'symlink' ? found.linkTarget : path, async ({ header }) => header);
+    if (found === null) return null;
+    return this.#read(found.type === 'symlink' ? found.linkTarget : path, async ({ entry }) => entry);
   }
 
   /** Returns the engine's tar of a path, which fails when the signal fires. */
@@ -97,31 +106,33 @@ export class ContainerFiles {
     return streamed(await this.#call((abortSignal) => this.#container.getArchive({ path, abortSignal }), { signal }), signal);
   }
 
-  /** Returns the text of a file. Empty if there is none, or it is too large. */
-  async text(path: string): Promise<string> {
-    const found = await this.#firstEntry(path, async (entry) => (entry.header.size > maxBytes ? '' : text(entry)));
-    return found ?? '';
-  }
-
-  /** Reads the first entry of the archive of a path, and nothing of the rest. */
-  async #firstEntry<T>(path: string, take: (entry: Entry) => Promise<T>): Promise<T | null> {
-    const work = this.#call(async (abortSignal) => {
-      const archive = streamed(await this.#container.getArchive({ path, abortSignal }));
-      const entries = extract();
-      archive.on('error', (error) => entries.destroy(error));
-      try {
-        for await (const entry of archive.pipe(entries)) return await take(entry);
-        return null;
-      } finally {
-        archive.destroy();
-      }
+  /** Finds the owner that `name`, `uid`, `name:group` or `uid:gid` means in the image. Null if it has no such user. */
+  owner(user: string): Promise<Owner | null> {
+    return resolveOwner(user, async (path) => {
+      const content = await this.#read(path, async ({ entry: { type, size }, content, close }) =>
+        (type === 'file' && size <= maxBytes ? text(rangeOf(content, { offset: 0, length: size }, size, close)) : ''));
+      return content ?? '';
     });
-    return unlessMissing(work);
   }
-}
 
-function wholeSeconds({ modifiedAt }: Pick<PathStat, 'modifiedAt'>): number {
-  return Math.floor(modifiedAt / 1000) * 1000;
+  /** Makes the entries, below a directory that is there. */
+  async put(path: string, entries: readonly SmallEntry[]): Promise<void> {
+    const archive = pack();
+    for (const { content = '', ...header } of entries) archive.entry(header, content);
+    archive.finalize();
+    const bytes = await buffer(archive);
+    await this.#call((abortSignal) => this.#container.putArchive(bytes, { path, abortSignal }));
+  }
+
+  /** Opens a path, again if it was replaced at that moment, and closes it when the work is done. Null if nothing is there. */
+  #read<T>(path: string, work: (opened: OpenedPath) => Promise<T>): Promise<T | null> {
+    return unlessMissing(this.#call(async (signal) => {
+      for (;;) {
+        const opened = await this.open(path, signal);
+        if (opened !== null) return await work(opened).finally(opened.close);
+      }
+    }));
+  }
 }
 
 /** Reads what the engine says of a path in the headers of its answer. */
@@ -136,10 +147,7 @@ function statOf({ headers }: Pick<IncomingMessage, 'headers'>): PathStat {
   return { type, size, mode: (mode & 0o777) + special, modifiedAt: Date.parse(mtime) + micros / 1000, linkTarget };
 }
 
-/**
- * Finds the owner that `name`, `uid`, `name:group` or `uid:gid` means in the image, by its `/etc/passwd` and `/etc/group`. Null if
- * it has no such user: the engine reports that when it starts the container.
- */
+/** Does so by `/etc/passwd` and `/etc/group`. Of a user that is not there, the engine reports that when it starts the container. */
 export async function resolveOwner(user: string, read: (path: string) => Promise<string>): Promise<Owner | null> {
   const [name = '', group] = user.split(':');
   if ((name === '' || name === '0' || name === 'root') && group === undefined) return { uid: 0, gid: 0 };

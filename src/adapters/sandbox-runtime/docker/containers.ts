@@ -9,7 +9,6 @@ import { type Preparation, removeInitContainers } from './init-container.ts';
 import { isFull, isGone, maxNetworks } from './networks.ts';
 import { type Observer, stateOf } from './observed-sandbox.ts';
 import { putSecrets } from './secret-file.ts';
-import { reasons } from './status-reasons.ts';
 
 type Found = Docker.ContainerInspectInfo;
 type State = ObservedSandbox['state'];
@@ -42,7 +41,7 @@ export class Containers {
     signal.throwIfAborted();
     const isRunnable = await preparation.prepare(found, launch.id);
     signal.throwIfAborted();
-    progress(reasons.startingCommand);
+    progress({ code: 'starting_command' });
     await this.#run(found, launch);
     if (!isRunnable) await this.#ended(found.Id);
   }

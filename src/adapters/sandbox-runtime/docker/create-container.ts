@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
-import type { Reason } from '../../../domain/reason.ts';
+import { explained, type Reason } from '../../../domain/reason.ts';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
 import { containerConfig } from './container-config.ts';
 import { type Engine, engineMessage, Refusal, statusOf } from './engine.ts';
 import type { Firewall } from './firewall.ts';
 import { isGone, type Networks } from './networks.ts';
-import { reasons } from './status-reasons.ts';
+import { launchRefusal } from './launch-refusals.ts';
 
 export interface CreateOptions {
   readonly engine: Engine;
@@ -26,9 +26,9 @@ const takenMs = 10;
 export async function createContainer(options: CreateOptions, launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Created {
   const { networks } = options;
   const { image, isolation } = launch.spec;
-  if (image === null) throw new Refusal(reasons.noImage);
+  if (image === null) throw new Refusal({ code: 'image_not_named' });
   signal.throwIfAborted();
-  progress(reasons.creating);
+  progress({ code: 'creating_sandbox' });
   try {
     const network = await networks.choose(isolation.network);
     signal.throwIfAborted();
@@ -58,16 +58,16 @@ async function make({ engine, publishAddress, callTimeoutMs }: CreateOptions, la
     }
     const found = await find(launch.id);
     if (found !== null) return found;
-    if (!isTaken) throw new Refusal(reasons.removedWhileMade);
+    if (!isTaken) throw new Refusal(explained('its container was removed while it was made'));
     await pause(takenMs);
     engine.closed.throwIfAborted();
   }
 }
 
 function refusal(image: string, message: string): Reason {
-  if (/no such image/i.test(message)) return reasons.imageNotOnEngine(image);
+  if (/no such image/i.test(message)) return explained(`the image ${image} is not on the engine, and has to be pulled first`);
   if (/storage-opt|quota/i.test(message)) return { code: 'disk_limit_unavailable' };
-  if (/no command specified/i.test(message)) return reasons.noCommand(image);
+  if (/no command specified/i.test(message)) return explained(`neither its spec nor the image ${image} has a command`);
   const runtime = /unknown (?:or invalid )?runtime(?: name| specified)?:? (\S+)/i.exec(message)?.[1];
-  return runtime === undefined ? reasons.notRunnable(message) : reasons.noOciRuntime(runtime, []);
+  return runtime === undefined ? launchRefusal(message) : { code: 'isolation_unavailable', name: runtime, available: [] };
 }

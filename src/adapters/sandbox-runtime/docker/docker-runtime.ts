@@ -1,4 +1,5 @@
 import type { DiskSpace } from '../../../domain/disk-pressure.ts';
+import { dnsLabel } from '../../../domain/dns-label.ts';
 import { Failure } from '../../../domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
@@ -12,7 +13,6 @@ import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import { keptLaunch } from './container-config.ts';
 import { Containers, isFreezeRefused } from './containers.ts';
-import { diskSpace } from './disk-space.ts';
 import { checkEngine, createEngine, type Engine, hasFreezer, Refusal, statusOf, unavailable, withFailures } from './engine.ts';
 import { type Client, configFolder, createClient } from './engine-client.ts';
 import { DockerExecutionHost } from './execution-host.ts';
@@ -23,12 +23,11 @@ import { DockerFiles } from './files.ts';
 import { Firewall } from './firewall.ts';
 import { Images } from './images.ts';
 import { Preparation } from './init-container.ts';
-import { isDnsLabel } from './labels.ts';
 import { readLog } from './logs.ts';
 import { Networks } from './networks.ts';
-import { Observer } from './observed-sandbox.ts';
+import { diskSpace, Observer } from './observed-sandbox.ts';
 import { type DockerRuntimeOptions, localHost } from './options.ts';
-import { reasons, shorten } from './status-reasons.ts';
+import { shorten } from './launch-refusals.ts';
 import { Watch } from './watch.ts';
 
 /**
@@ -38,7 +37,7 @@ import { Watch } from './watch.ts';
  */
 export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRuntime & { settled(): Promise<void> } {
   const { deployment, docker, env = process.env } = options;
-  if (!isDnsLabel(deployment)) {
+  if (!dnsLabel.test(deployment)) {
     const given = JSON.stringify(deployment);
     throw new TypeError(`createDockerRuntime: deployment is a lower-case DNS label, for example "main", and not ${given}.`);
   }
@@ -222,7 +221,7 @@ class DockerRuntime implements SandboxRuntime {
 
   /** Runs the step, which leads to the target, after earlier ones of the sandbox. Returns the state afterwards. */
   #change(id: string, target: ObservedSandbox['state'], step: () => Promise<ObservedSandbox | void>, signal?: AbortSignal) {
-    if (!isDnsLabel(id)) return Promise.resolve(absentSandbox(id, reasons.invalidId));
+    if (!dnsLabel.test(id)) return Promise.resolve(absentSandbox(id, { code: 'invalid_id' }));
     const done = this.#mutex.inTurn(id, () =>
       withFailures(async () => {
         signal?.throwIfAborted();

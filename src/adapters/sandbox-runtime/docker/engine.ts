@@ -3,11 +3,13 @@ import { addAbortSignal } from 'node:stream';
 import type Docker from 'dockerode';
 import { z } from 'zod';
 import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
+import { dnsLabel } from '../../../domain/dns-label.ts';
 import { explained, type Reason } from '../../../domain/reason.ts';
 import { Failure, isFailure } from '../../../domain/failure.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
+import { errorCode } from '../../shared/system-errors.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import { containerName, isDnsLabel, isOwn } from './labels.ts';
+import { containerName, isOwn } from './labels.ts';
 
 export interface CallOptions {
   /** If it fires, the call is given up, and rejects with the signal's reason. */
@@ -52,7 +54,7 @@ export function createEngine(options: Omit<Engine, 'call' | 'find'> & { readonly
     }
   };
   const find: Engine['find'] = async (id, signal) => {
-    if (!isDnsLabel(id)) return null;
+    if (!dnsLabel.test(id)) return null;
     const container = docker.getContainer(containerName(deployment, id));
     const found = await unlessMissing(call((abortSignal) => container.inspect({ abortSignal }), { signal }));
     return found === null || isOwn(found.Config.Labels, deployment, id) ? found : 'foreign';
@@ -136,7 +138,7 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** Returns why the engine could not be reached, without addresses or paths. */
 export function whyUnreachable(error: unknown): string {
-  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const code = errorCode(error) ?? '';
   const known = reasons[code];
   if (known !== undefined) return known;
   if (/^(?:ERR_TLS|ERR_SSL|CERT_|UNABLE_|SELF_SIGNED|DEPTH_ZERO|EPROTO)/.test(code)) {

@@ -1,3 +1,4 @@
+import { dnsLabel } from '../../../domain/dns-label.ts';
 import { isFailureOf } from '../../../domain/failure.ts';
 import type { ExecutionStart } from '../../../ports/sandbox-executions.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
@@ -9,7 +10,6 @@ import { tarEntries } from '../tar.ts';
 import type { Engine } from './engine.ts';
 import { OwnExecution } from './execution.ts';
 import { type Executions, keptFolder } from './executions.ts';
-import { isDnsLabel } from './labels.ts';
 import { stateOf } from './observed-sandbox.ts';
 import { keptMark, markVariable } from './shell-scripts.ts';
 
@@ -94,7 +94,7 @@ export class DockerExecutionHost implements ExecutionHost {
     const removed = new Set(this.#removed.get(id));
     if (others) {
       const { said } = await limited(this.#engine.closed, (signal) => answerOf(this, id, scripts.removed(keptFolder), signal));
-      for (const executionId of said.split('\n')) if (isDnsLabel(executionId)) removed.add(executionId);
+      for (const executionId of said.split('\n')) if (dnsLabel.test(executionId)) removed.add(executionId);
     }
     for (const executionId of removed) {
       if (await this.#executions.removeKept(id, executionId)) this.#removed.get(id)?.delete(executionId);

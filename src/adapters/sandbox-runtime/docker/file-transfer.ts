@@ -4,7 +4,7 @@ import { Failure } from '../../../domain/failure.ts';
 import { webStreamOf } from '../../shared/node-streams.ts';
 import { partsBelow, quoted, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { ParentDirectories, uploadArchive } from './archive-upload.ts';
-import { ContainerFiles, resolveOwner } from './container-files.ts';
+import { ContainerFiles, root } from './container-files.ts';
 import { type Engine, findContainer, statusOf } from './engine.ts';
 import { withInitContainer } from './init-container.ts';
 
@@ -74,7 +74,7 @@ async function unpack(
     const hint = `choose a directory below ${quoted(container.Config.WorkingDir)}`;
     throw refusedFiles('directory', `${quoted(directory)} is read-only in this sandbox; ${hint}`);
   }
-  const owner = (await resolveOwner(container.Config.User, (path) => files.text(path))) ?? { uid: 0, gid: 0 };
+  const owner = (await files.owner(container.Config.User)) ?? root;
   const place = [...partsOf(existing), ...missing];
   // From the root, since the engine takes a link that leads out of where it unpacks for an attack.
   const upload = (target: string, below: readonly string[]): Promise<void> =>

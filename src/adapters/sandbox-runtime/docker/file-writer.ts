@@ -8,7 +8,7 @@ import { begin, type Chunks, chunksUntil, FastPart, ofSize, wrongFileType } from
 import { refusedFiles } from '../sandbox-path.ts';
 import { tarOfOne } from '../single-entry-tar.ts';
 import { portFailure, sendTar } from './archive-upload.ts';
-import { ContainerFiles, type PathStat, resolveOwner } from './container-files.ts';
+import { ContainerFiles, type PathStat, root } from './container-files.ts';
 import { type Engine, statusOf, unavailable } from './engine.ts';
 import { runProgram, writeCommand } from './file-programs.ts';
 
@@ -81,7 +81,7 @@ export class FileWriter {
   async #unpack(
     id: string, { container, files }: Place, temporary: string, { all, length, bits, isLarge }: GivenContent, signal: AbortSignal,
   ): Promise<Chunks | null> {
-    const owner = (await resolveOwner(container.Config.User, (file) => files.text(file))) ?? { uid: 0, gid: 0 };
+    const owner = (await files.owner(container.Config.User)) ?? root;
     const mayBeLate = isLarge && await this.#hasCat(id, container, signal);
     // The engine gives a file to its owner only at the end, who has to be able to read what there is of it.
     if (mayBeLate && (bits & (owner.uid === 0 ? 0o400 : 0o004)) === 0) return all;

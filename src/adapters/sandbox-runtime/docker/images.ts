@@ -10,8 +10,8 @@ import {
   type Engine, linesOf, messageOf, parseJson, statusOf, streamed, unavailable, unlessMissing, whyUnreachable,
 } from './engine.ts';
 import { findLogin, type RegistryLogin } from './registry-login.ts';
-import { dockerSpecOptions } from './spec-options.ts';
-import { reasons } from './status-reasons.ts';
+import { dockerSpecOptions, invalidDockerOptions } from './spec-options.ts';
+import { shorten } from './launch-refusals.ts';
 
 export interface ImageOptions {
   /** The folder of Docker's own configuration. */
@@ -39,11 +39,11 @@ export class Images {
     const { docker, call } = this.#engine;
     signal.throwIfAborted();
     const unusable = whyUnusable(image);
-    if (image === null || unusable !== null) return refused(unusable ?? reasons.noImage);
+    if (image === null || unusable !== null) return refused(unusable ?? noImage);
     const options = dockerSpecOptions(runtimeOptions);
-    if (options === null) return refused(reasons.invalidDockerOptions);
+    if (options === null) return refused(invalidDockerOptions);
     const others = options.ociRuntime === null ? null : await this.#othersThan(options.ociRuntime, signal);
-    if (others !== null) return refused(reasons.noOciRuntime(options.ociRuntime ?? '', others));
+    if (others !== null) return refused({ code: 'isolation_unavailable', name: options.ociRuntime ?? '', available: others });
     const found = await unlessMissing(call(() => docker.getImage(image).inspect(), { signal }));
     return found === null ? await this.#pullTogether(image, progress, signal) : { kind: 'provided' };
   }
@@ -84,7 +84,7 @@ export class Images {
       return error === null ? { kind: 'provided' } : refused(reasonOf(image, error, registry, login));
     } catch (error) {
       if (ended.aborted && ended.reason === tooLate.reason) {
-        return refused(reasons.pullTimedOut(image, limitMs, registryName(registry)));
+        return refused({ code: 'image_pull_timeout', image, limitMs, registry: registryName(registry) });
       }
       ended.throwIfAborted();
       if (statusOf(error) !== null) return refused(reasonOf(image, messageOf(error), registry, login));
@@ -118,22 +118,21 @@ async function follow(image: string, answer: IncomingMessage, progress: Progress
 
 /** Returns why an image can't be had, and what to do. */
 function reasonOf(image: string, message: string, registry: string, login: RegistryLogin): Reason {
-  const name = registryName(registry);
+  const named = { image, registry: registryName(registry) };
   const denied =
     /unauthorized|authentication required|access (?:to the resource )?is? ?denied|denied:|no basic auth|may require 'docker login'/i;
-  if (denied.test(message)) {
-    if (login !== null) return reasons.loginRefused(image, name);
-    return reasons.loginNeeded(image, name);
-  }
+  if (denied.test(message)) return { code: login === null ? 'image_login_required' : 'image_login_refused', ...named };
   const missing = /manifest unknown|not found|does not exist|no such image|invalid reference/i;
-  return missing.test(message) ? reasons.noSuchImage(image, name) : reasons.pullFailed(image, name, message);
+  return missing.test(message) ? { code: 'image_not_found', ...named } : { code: 'image_pull_failed', ...named, message: shorten(message) };
 }
+
+const noImage: Reason = { code: 'image_not_named' };
 
 /** Returns why an image can't be asked for, or null. What is not of the form of a name could mean something else to the engine. */
 export function whyUnusable(image: string | null): Reason | null {
-  if (image === null) return reasons.noImage;
+  if (image === null) return noImage;
   const isName = /^[a-z0-9][a-z0-9._:/@-]*$/i.test(image) && !image.includes('..') && !image.includes('//');
-  return isName ? null : reasons.invalidImage(image);
+  return isName ? null : { code: 'image_name_invalid', image };
 }
 
 const dockerHub = 'https://index.docker.io/v1/';

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
-import { buffer } from 'node:stream/consumers';
 import type Docker from 'dockerode';
-import { type Header, pack } from 'tar-stream';
+import type { FileEntry } from '../../../domain/file-entry.ts';
 import { createLruMap } from '../../shared/lru-map.ts';
-import { ContainerFiles, type Owner, resolveOwner } from './container-files.ts';
+import { ContainerFiles, type Owner } from './container-files.ts';
 import { type Engine, removeContainer } from './engine.ts';
 import { containerName, labels } from './labels.ts';
 
@@ -32,9 +31,9 @@ export class Preparation {
     if (directories.length === 0) return isRunnable;
     if (container.HostConfig.ReadonlyRootfs === true) {
       await withInitContainer(this.#engine, container, id, (init, targetOf) =>
-        this.#put(init, directories.map((one) => ({ ...one, path: targetOf(one.path) }))),
+        new ContainerFiles(this.#engine, init).put('/', directories.map((one) => entryOf(one, targetOf(one.path)))),
       );
-    } else await this.#put(container.Id, directories);
+    } else await new ContainerFiles(this.#engine, container.Id).put('/', directories.map((one) => entryOf(one, one.path)));
     return isRunnable;
   }
 
@@ -48,37 +47,31 @@ export class Preparation {
     this.#known.set(key, needs);
     return needs;
   }
+}
 
-  async #put(containerId: string, directories: readonly Directory[]): Promise<void> {
-    const { docker, call } = this.#engine;
-    const archive = pack();
-    for (const { path, ...header } of directories) archive.entry({ name: `${path.replace(/^\/+/, '')}/`, type: 'directory', ...header });
-    archive.finalize();
-    const bytes = await buffer(archive);
-    await call((abortSignal) => docker.getContainer(containerId).putArchive(bytes, { path: '/', abortSignal }));
-  }
+function entryOf({ uid, gid, mode }: Directory, path: string) {
+  return { name: `${path.replace(/^\/+/, '')}/`, type: 'directory' as const, uid, gid, mode };
 }
 
 async function findNeeds(container: Docker.ContainerInspectInfo, files: ContainerFiles): Promise<Needs> {
-  const owner = await resolveOwner(container.Config.User, (path) => files.text(path));
+  const owner = await files.owner(container.Config.User);
   const directories: Directory[] = [];
   const workingDir = container.Config.WorkingDir;
   if (owner !== null && workingDir !== '' && workingDir !== '/') {
-    const found = await files.header(workingDir);
+    const found = await files.entry(workingDir);
     if (!isWritable(found, owner)) directories.push({ path: workingDir, ...owner, mode: ((found?.mode ?? 0o755) & 0o7777) | 0o700 });
   }
   if (owner !== null && container.HostConfig.ReadonlyRootfs === true && workingDir !== '/tmp') {
-    if (!isWritable(await files.header('/tmp'), owner)) directories.push({ path: '/tmp', uid: 0, gid: 0, mode: 0o1777 });
+    if (!isWritable(await files.entry('/tmp'), owner)) directories.push({ path: '/tmp', uid: 0, gid: 0, mode: 0o1777 });
   }
   return { directories, isRunnable: await canRun(container, files) };
 }
 
 /** Without capabilities, root needs the permission too. */
-function isWritable(header: Header | null, { uid, gid }: Owner): boolean {
-  if (header?.type !== 'directory') return false;
-  const mode = header.mode ?? 0;
-  const shift = header.uid === uid ? 6 : header.gid === gid ? 3 : 0;
-  return ((mode >> shift) & 0o3) === 0o3;
+function isWritable(found: FileEntry | null, { uid, gid }: Owner): boolean {
+  if (found?.type !== 'directory') return false;
+  const shift = found.owner?.uid === uid ? 6 : found.owner?.gid === gid ? 3 : 0;
+  return ((found.mode >> shift) & 0o3) === 0o3;
 }
 
 const enginePath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';

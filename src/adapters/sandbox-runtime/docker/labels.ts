@@ -18,13 +18,7 @@ export const labels = {
   firewall: `${reservedPrefix}firewall`,
 } as const;
 
-const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
-
-/** Can it be part of a name on the engine? Underscores, which no DNS label has, keep the parts of a name apart. */
-export function isDnsLabel(text: string): boolean {
-  return label.test(text);
-}
-
+/** Id and deployment are DNS labels. These have no underscores, which keep the parts of a name apart. */
 export function containerName(deployment: string, id: string): string {
   return `skep_${deployment}_${id}`;
 }

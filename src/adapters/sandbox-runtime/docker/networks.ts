@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
+import { explained } from '../../../domain/reason.ts';
 import type { SandboxIsolation } from '../../../domain/sandbox-spec.ts';
 import { type Engine, messageOf, Refusal, statusOf } from './engine.ts';
 import { bridgePrefixes } from './firewall.ts';
 import { labels } from './labels.ts';
-import { reasons } from './status-reasons.ts';
 
 type Kind = SandboxIsolation['network'];
 
@@ -26,6 +26,11 @@ const closingMs = 2_000;
 /** How often, and after how long, one is looked for that somebody else makes. */
 const mostTries = 50;
 const listedMs = 100;
+
+const noAddresses = explained(
+  'the engine has no addresses left for another network; remove networks that nobody uses, or give it more with its setting '
+  + 'default-address-pools',
+);
 
 /** The networks of a deployment, which its sandboxes share: to make one takes longer than to make a container. */
 export class Networks {
@@ -72,9 +77,9 @@ export class Networks {
 
   /** Removes all networks if the deployment has no sandbox left, as the engine has room for few. They are made again when needed. */
   async removeUnused(): Promise<void> {
-    const { docker, call } = this.#engine;
+    const { docker, deployment, call } = this.#engine;
     const limits = { limitMs: closingMs };
-    const filters = this.#filters();
+    const filters = { label: [`${labels.deployment}=${deployment}`] };
     const containers = await call((abortSignal) => docker.listContainers({ all: true, limit: 1, filters, abortSignal }), limits);
     if (containers.length > 0) return;
     const found = await call((abortSignal) => docker.listNetworks({ filters, abortSignal }), limits);
@@ -83,10 +88,6 @@ export class Networks {
 
   #nameOf(kind: Kind, number: number): string {
     return `skep_${this.#engine.deployment}_${kind}${number === 1 ? '' : `_${number}`}`;
-  }
-
-  #filters(): { label: string[] } {
-    return { label: [`${labels.deployment}=${this.#engine.deployment}`] };
   }
 
   async #ensure(kind: Exclude<Kind, 'none'>, name: string): Promise<void> {
@@ -100,14 +101,16 @@ export class Networks {
       try {
         return void (await call((abortSignal) => docker.createNetwork({ ...networkConfig(kind, name, deployment), abortSignal })));
       } catch (error) {
-        if (/address pool/.test(messageOf(error))) throw new Refusal(reasons.noNetworkAddresses, { cause: error });
+        if (/address pool/.test(messageOf(error))) throw new Refusal(noAddresses, { cause: error });
         // If two callers create one network at once, the engine refuses the second, by its name check or by its bridge check.
         if (statusOf(error) !== 409 && statusOf(error) !== 403) throw error;
         const filters = { name: [name] };
         const found = (await call((abortSignal) => docker.listNetworks({ filters, abortSignal }))).find(({ Name }) => Name === name);
         if (found?.Labels?.[labels.deployment] === deployment) return;
         // It can be listed only a moment after its bridge is there.
-        if (found !== undefined || tries === mostTries) throw new Refusal(reasons.foreignNetwork(name), { cause: error });
+        if (found !== undefined || tries === mostTries) {
+          throw new Refusal(explained(`the engine has a network ${name} that is not Skep's; remove it`), { cause: error });
+        }
       }
       await pause(listedMs, undefined, { signal: closed });
     }

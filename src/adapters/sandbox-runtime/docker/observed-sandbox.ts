@@ -1,17 +1,24 @@
 import type Docker from 'dockerode';
 import pLimit from 'p-limit';
 import { z } from 'zod';
-import type { Reason } from '../../../domain/reason.ts';
+import type { DiskSpace } from '../../../domain/disk-pressure.ts';
+import { explained, type Reason } from '../../../domain/reason.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import { type SandboxUsage, unknownUsage } from '../../../ports/sandbox-runtime.ts';
+import { diskSpaceOf } from '../../shared/disk-space.ts';
 import { type Engine, parseJson, withSignal } from './engine.ts';
 import { endedFromOutside, type RunHistory } from './exit-causes.ts';
 import { containerName, labels } from './labels.ts';
-import { reasons } from './status-reasons.ts';
+import { signalName } from '../signal-numbers.ts';
+import { launchRefusal } from './launch-refusals.ts';
 
 type State = ObservedSandbox['state'];
 
 const inspectionsAtOnce = 8;
+
+const foreignContainer = explained(
+  'the engine has a container of its name that is not of this deployment; remove or rename that container',
+);
 
 /** The ports of the spec, which a label of the container holds. */
 const Ports = z.array(z.object({ name: z.string(), port: z.number() }));
@@ -52,7 +59,7 @@ export class Observer {
 
   async observe(id: string, found: Docker.ContainerInspectInfo | 'foreign' | null): Promise<ObservedSandbox> {
     if (found === null) return absentSandbox(id);
-    if (found === 'foreign') return absentSandbox(id, reasons.foreignContainer);
+    if (found === 'foreign') return absentSandbox(id, foreignContainer);
     const state = stateOf(found.State.Status, found.State.Error);
     if (state === 'stopped') return await this.#stopped(id, found);
     const bound = state === 'created' ? {} : (found.NetworkSettings.Ports ?? {});
@@ -106,11 +113,12 @@ export class Observer {
     const { Status, Error: error, ExitCode, OOMKilled } = found.State;
     const stopped = (reason: Reason, endedFromOutside = false): ObservedSandbox =>
       ({ id, state: 'stopped', exposedUrls: [], reason, endedFromOutside });
-    if (Status === 'created') return stopped(reasons.notRunnable(error));
+    if (Status === 'created') return stopped(launchRefusal(error));
     // Skep does not ask for that before the sandbox is deleted, so somebody else has.
-    if (Status === 'removing' || Status === 'dead') return stopped(reasons.beingRemoved, true);
-    if (OOMKilled) return stopped(reasons.outOfMemory(ExitCode));
-    return stopped(reasons.exited(ExitCode, found.Path), await endedFromOutside(this.#engine, this.#runs, found));
+    if (Status === 'removing' || Status === 'dead') return stopped({ code: 'being_removed' }, true);
+    const exit = { exitCode: ExitCode, signal: signalName(ExitCode - 128) };
+    if (OOMKilled) return stopped({ code: 'out_of_memory', ...exit });
+    return stopped({ code: 'process_exited', ...exit, program: found.Path }, await endedFromOutside(this.#engine, this.#runs, found));
   }
 }
 
@@ -142,4 +150,12 @@ export async function listContainers({ docker, deployment, call }: Engine): Prom
   const filters = { label: [`${labels.deployment}=${deployment}`] };
   const found = await call((abortSignal) => docker.listContainers({ all: true, filters, abortSignal }));
   return found.filter(({ Names, Labels }) => Names.includes(`/${containerName(deployment, Labels[labels.sandbox] ?? '')}`));
+}
+
+const Info = z.object({ DockerRootDir: z.string() });
+
+/** Returns the space of the disk that an engine on this machine uses. Null if its folder can't be seen, as from within a container. */
+export async function diskSpace({ docker, call }: Engine): Promise<DiskSpace | null> {
+  const { data } = Info.safeParse(await call(() => docker.info()));
+  return data === undefined ? null : await diskSpaceOf(data.DockerRootDir).catch(() => null);
 }

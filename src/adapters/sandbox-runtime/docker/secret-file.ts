@@ -1,7 +1,5 @@
-import { buffer } from 'node:stream/consumers';
 import type Docker from 'dockerode';
-import { pack } from 'tar-stream';
-import { ContainerFiles, resolveOwner } from './container-files.ts';
+import { ContainerFiles, root } from './container-files.ts';
 import type { Engine } from './engine.ts';
 
 // The engine shows the environment of a container to whoever may inspect it. So secrets come in a file, which a shell reads and removes
@@ -28,17 +26,13 @@ export function commandWithSecrets(command: readonly string[]): string[] {
 export async function putSecrets(
   engine: Engine, { Id, Config, HostConfig }: Docker.ContainerInspectInfo, secrets: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const { docker, call } = engine;
   if (Config.Entrypoint?.[3] !== shellName) return;
   const files = new ContainerFiles(engine, Id);
-  const owner = (await resolveOwner(Config.User, (file) => files.text(file))) ?? { uid: 0, gid: 0 };
+  const owner = (await files.owner(Config.User)) ?? root;
   const lines = Object.entries(secrets).map(([variable, value]) => `export ${variable}=${quoted(value)}\n`);
   const inVolume = HostConfig.ReadonlyRootfs === true;
-  const archive = pack();
-  archive.entry({ name: inVolume ? name : path.slice(1), mode: 0o600, ...owner }, lines.join(''));
-  archive.finalize();
-  const bytes = await buffer(archive);
-  await call((abortSignal) => docker.getContainer(Id).putArchive(bytes, { path: inVolume ? folder : '/', abortSignal }));
+  const file = { name: inVolume ? name : path.slice(1), type: 'file' as const, mode: 0o600, ...owner, content: lines.join('') };
+  await files.put(inVolume ? folder : '/', [file]);
 }
 
 /** Returns the text as one word of a shell. */

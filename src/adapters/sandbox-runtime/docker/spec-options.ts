@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { explained } from '../../../domain/reason.ts';
 
 /**
  * What a spec says below `docker:`, in the form of the configuration file. Whatever is left out has its default below. This file
@@ -14,6 +15,8 @@ export const dockerSpecSchema = z.strictObject({
   oci_runtime: z.string().regex(/^[\w.-]+$/, 'is not the name of a runtime')
     .describe('the name of an OCI runtime that the engine has, for example runsc').optional(),
 }).describe('a mapping of what only Docker understands, for example { oci_runtime: runsc }');
+
+export const invalidDockerOptions = explained('the docker part of its spec does not have a form that Skep knows; correct the spec');
 
 /** Returns the Docker options of a spec with their defaults. Null if they are not of the form above. */
 export function dockerSpecOptions(runtimeOptions: Readonly<Record<string, unknown>>) {

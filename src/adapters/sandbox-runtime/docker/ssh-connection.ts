@@ -4,6 +4,7 @@ import { Agent, type AgentOptions, type ClientRequestArgs } from 'node:http';
 import { Duplex } from 'node:stream';
 import type { Failure } from '../../../domain/failure.ts';
 import { createSemaphore } from '../../shared/semaphore.ts';
+import { errorCode } from '../../shared/system-errors.ts';
 import { misconfigured, unavailable } from './engine.ts';
 
 /** An SSH server drops connections at random while ten (`MaxStartups`), also those of others, are not authenticated yet. */
@@ -74,7 +75,7 @@ class SshSocket extends Duplex {
       if (/^Authenticated to /m.test(messages)) this.#connected();
     });
     child.on('error', (error) => {
-      const isAbsent = 'code' in error && error.code === 'ENOENT';
+      const isAbsent = errorCode(error) === 'ENOENT';
       const reason = isAbsent ? 'this machine has no ssh command; install an OpenSSH client' : 'ssh could not be started';
       this.destroy(isAbsent ? misconfigured(reason, error) : unavailable(reason, error));
     });

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import type { ObservedSandbox } from '../../../domain/sandbox.ts';
+import { Listeners } from '../../shared/listeners.ts';
 import { type Engine, linesOf, parseJson, streamed } from './engine.ts';
 import type { RunHistory } from './exit-causes.ts';
 import { labels } from './labels.ts';
@@ -47,7 +48,7 @@ export class Watch {
   readonly #compareMs: number;
   /** Called whenever the events are followed anew: the engine may have been away. */
   readonly #onConnected: () => void;
-  readonly #listeners = new Set<{ readonly call: (id: string) => void }>();
+  readonly #listeners = new Listeners<string>();
   /** The last state of each sandbox that was seen or brought about. */
   readonly #known = new Map<string, State>();
   /** The sandboxes that this runtime changes now, with the states that were seen meanwhile. */
@@ -75,15 +76,13 @@ export class Watch {
       const isUnclear = observed === undefined && seen.length > 0;
       const endedByItself = target === 'running' && observed?.state === 'stopped';
       // What was seen up to the target belongs to the change.
-      if (isUnclear || endedByItself || (seen.includes(target) && seen.at(-1) !== target)) this.#wake(id);
+      if (isUnclear || endedByItself || (seen.includes(target) && seen.at(-1) !== target)) this.#listeners.tell(id);
     };
   }
 
   subscribe(call: (id: string) => void): () => void {
-    const listener = { call };
-    this.#listeners.add(listener);
     this.#following ??= this.#followAll();
-    return () => void this.#listeners.delete(listener);
+    return this.#listeners.add(call);
   }
 
   /**
@@ -165,7 +164,7 @@ export class Watch {
     if (seen !== undefined) seen.push(state);
     else if (this.#known.get(id) !== state && this.#known.get(id) !== 'absent') {
       this.#known.set(id, state);
-      this.#wake(id);
+      this.#listeners.tell(id);
     }
   }
 
@@ -182,18 +181,7 @@ export class Watch {
       if (this.#changing.has(id) || this.#known.get(id) !== earlier) continue;
       if (state === 'absent') this.#known.delete(id);
       else this.#known.set(id, state);
-      if (earlier !== undefined && earlier !== state) this.#wake(id);
-    }
-  }
-
-  /** What happened has happened, whatever a listener does. Its error is a warning of the process. */
-  #wake(id: string): void {
-    for (const { call } of this.#listeners) {
-      try {
-        call(id);
-      } catch (error) {
-        process.emitWarning(error instanceof Error ? error : new Error(String(error)));
-      }
+      if (earlier !== undefined && earlier !== state) this.#listeners.tell(id);
     }
   }
 }

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { chmod, lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { dnsLabel } from '../../../domain/dns-label.ts';
+import { ignoring } from '../../shared/system-errors.ts';
 import { readLastLaunch } from './launch-records.ts';
 import type { PortReservations } from './port-reservations.ts';
 import { killAll } from './process-groups.ts';
 import type { ProcessTable } from './process-table.ts';
-import { ignoring, unavailable } from './system-errors.ts';
+import { unavailable } from './runtime-failures.ts';
 
 /**
  * Where everything of the runtime lies. All of it is below one folder that only its owner can enter:
@@ -32,13 +34,6 @@ function sandboxLayout(folder: string) {
     executions: join(folder, 'executions'),
     log: join(folder, 'output.log'),
   };
-}
-
-const dnsLabel = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
-
-/** May this id become a part of a path? */
-export function isSandboxId(id: string): boolean {
-  return dnsLabel.test(id);
 }
 
 /** Rejects if the runtime's folder is not the one that was made: an unmounted disk must not look like one without sandboxes. */
@@ -70,7 +65,7 @@ export async function discardSandbox(layout: Layout, id: string): Promise<void> 
 
 /** The ids of all sandboxes. */
 export async function sandboxIds({ root }: Layout): Promise<string[]> {
-  return (await readdir(root)).filter(isSandboxId).toSorted();
+  return (await readdir(root)).filter((name) => dnsLabel.test(name)).toSorted();
 }
 
 /** Removes folders with all that is in them, also what their owner may not write to at present. */
@@ -123,7 +118,7 @@ export async function endDiscarded(layout: Layout, table: ProcessTable, id?: str
 
 /** Returns what the files of a sandbox take on the disk, in bytes. Null if there is no such sandbox. Links are not followed. */
 export async function sizeOfWorkspace(layout: Layout, id: string): Promise<number | null> {
-  if (!isSandboxId(id)) return null;
+  if (!dnsLabel.test(id)) return null;
   const folder = layout.sandbox(id).workspace;
   const entries = await readdir(folder, { recursive: true }).catch(ignoring('ENOENT'));
   if (entries === null) return null;

@@ -7,6 +7,7 @@ import type { Readable, Writable } from 'node:stream';
 import { sentenceOf } from '../../shared/status-and-error-messages.ts';
 import { Failure } from '../../../domain/failure.ts';
 import type { ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
+import { errorCode } from '../../shared/system-errors.ts';
 import type { HostExecution, Supervise } from '../execution-host.ts';
 import { inputStream, outputStream, refusedExecution, whyUnrunnable } from '../execution-streams.ts';
 import { sandboxPath } from '../sandbox-path.ts';
@@ -16,7 +17,7 @@ import { hostPath } from './file-transfer.ts';
 import type { LiveLaunch, Observer } from './observed-sandbox.ts';
 import { findLeader, killAll } from './process-groups.ts';
 import type { ProcessTable } from './process-table.ts';
-import { errorCode, unavailable, withFailures } from './system-errors.ts';
+import { unavailable, withFailures } from './runtime-failures.ts';
 
 /** The variable by which the processes of an execution are known, wherever they went. */
 export const executionVariable = 'SKEP_EXECUTION_MARK';

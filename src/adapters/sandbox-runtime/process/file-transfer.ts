@@ -1,15 +1,16 @@
 import { lstat, mkdir } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { pack } from 'tar-stream';
-import { Failure, isFailure } from '../../../domain/failure.ts';
+import { Failure } from '../../../domain/failure.ts';
+import { ignoring } from '../../shared/system-errors.ts';
 import { partsBelow, quoted, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { tarEntries, type TarName, tarOf } from '../tar.ts';
 import type { Layout } from './data-folder.ts';
 import type { Observer } from './observed-sandbox.ts';
-import { type Folder, notDirectory, openFolder, Walk } from './open-folders.ts';
+import { type Folder, isNotDirectory, openFolder, Walk } from './open-folders.ts';
 import { addOpened, addTree } from './pack-files.ts';
-import { ignoring, unavailable, withFailures } from './system-errors.ts';
-import { enterMaking, unpackBelow } from './unpack-files.ts';
+import { unavailable, withFailures } from './runtime-failures.ts';
+import { unpackBelow } from './unpack-files.ts';
 
 /** Work on the files of a sandbox that is under way, which a removal ends. */
 interface Task {
@@ -44,7 +45,11 @@ export class FileTransfer {
         const { workspace, root, stack, ended } = await this.enter(id, signal);
         await using opened = stack;
         const parts = workspaceParts(sandboxPath(directory, 'directory'), workspace, 'directory');
-        await unpackBelow(await enterDirectory(root, parts, directory, opened), tarEntries(archive, ended));
+        const folder = await opened.use(new Walk(root)).enter(parts, true).catch((error: unknown) => {
+          if (!isNotDirectory(error)) throw error;
+          throw refusedFiles('directory', `${quoted(directory)} leads through something else than directories`);
+        });
+        await unpackBelow(folder, tarEntries(archive, ended));
       });
     } finally {
       if (!archive.locked) archive.cancel().catch(() => {});
@@ -75,13 +80,21 @@ export class FileTransfer {
 
   /** Opens the workspace of a sandbox for work that a removal ends, and that has ended when the stack is disposed of. */
   async enter(id: string, signal: AbortSignal): Promise<EnteredWorkspace> {
-    const { ended, onOver } = this.#begin(id, signal);
+    const task: Task = { id, controller: new AbortController(), over: Promise.withResolvers() };
+    const ended = AbortSignal.any([signal, task.controller.signal]);
     await using stack = new AsyncDisposableStack();
-    stack.defer(onOver);
+    this.#tasks.add(task);
+    stack.defer(() => {
+      this.#tasks.delete(task);
+      task.over.resolve();
+    });
     ended.throwIfAborted();
-    const workspace = await this.#workspaceOf(id);
-    const root = stack.use(await openWorkspace(workspace));
-    return { workspace, root, ended, stack: stack.move() };
+    const { record } = await this.#observer.observe(id);
+    if (record === null) throw new Failure('sandbox_not_found', { id });
+    const { workspace: folder } = this.#layout.sandbox(id);
+    await mkdir(folder, { recursive: true });
+    const root = stack.use(await openFolder(folder));
+    return { workspace: { folder, workingDir: record.claim?.plan.workingDir }, root, ended, stack: stack.move() };
   }
 
   /** Ends the work on a sandbox, or on all, with this failure. Returns when it has ended. */
@@ -90,27 +103,6 @@ export class FileTransfer {
     for (const { controller } of ended) controller.abort(reason);
     await Promise.all(ended.map(({ over }) => over.promise));
   }
-
-  #begin(id: string, signal: AbortSignal): { readonly ended: AbortSignal; readonly onOver: () => void } {
-    const task: Task = { id, controller: new AbortController(), over: Promise.withResolvers() };
-    this.#tasks.add(task);
-    const onOver = (): void => {
-      this.#tasks.delete(task);
-      task.over.resolve();
-    };
-    return { ended: AbortSignal.any([signal, task.controller.signal]), onOver };
-  }
-
-  async #workspaceOf(id: string): Promise<Workspace> {
-    const { record } = await this.#observer.observe(id);
-    if (record === null) throw new Failure('sandbox_not_found', { id });
-    return { folder: this.#layout.sandbox(id).workspace, workingDir: record.claim?.plan.workingDir };
-  }
-}
-
-async function openWorkspace({ folder }: Workspace): Promise<Folder> {
-  await mkdir(folder, { recursive: true });
-  return openFolder(folder);
 }
 
 /** The working directory of programs if the launch does not say. */
@@ -143,16 +135,6 @@ function partsIn({ folder, workingDir = usualWorkingDir }: Workspace, path: stri
   return partsBelow(folder, path) ?? partsBelow(workingDir, path);
 }
 
-/** Opens the directory that an archive is unpacked in, and makes it if it is not there. The stack closes what is opened. */
-async function enterDirectory(root: Folder, parts: TarName, directory: string, stack: AsyncDisposableStack): Promise<Folder> {
-  try {
-    return await enterMaking(stack.use(new Walk(root)), parts);
-  } catch (error) {
-    if (isFailure(error)) throw refusedFiles('directory', `${quoted(directory)} leads through something else than directories`);
-    throw error;
-  }
-}
-
 /** Finds a path: a name in a folder, or the root itself, whose name is null. The stack closes what is opened. */
 async function findPlace(
   root: Folder, parts: TarName, path: string, stack: AsyncDisposableStack,
@@ -164,7 +146,7 @@ async function findPlace(
     await lstat(folder.within(name));
     return { folder, name };
   } catch (error) {
-    ignoring('ENOENT', 'ENAMETOOLONG', ...notDirectory)(error);
+    if (!isNotDirectory(error)) ignoring('ENOENT', 'ENAMETOOLONG')(error);
     throw new Failure('file_not_found', { path });
   }
 }

@@ -6,11 +6,12 @@ import { Readable } from 'node:stream';
 import { Failure } from '../../../domain/failure.ts';
 import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
 import type { ByteRange, FileReading, SandboxFiles, WriteOptions } from '../../../ports/sandbox-files.ts';
+import { errorCode, ignoring } from '../../shared/system-errors.ts';
 import { chunksUntil, demandFile, rangeOf, wrongFileType } from '../file-content.ts';
 import { partsBelow, quoted, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { type EnteredWorkspace, workspaceParts } from './file-transfer.ts';
 import { type Folder, openFolder, Walk } from './open-folders.ts';
-import { errorCode, ignoring, withFailures } from './system-errors.ts';
+import { withFailures } from './runtime-failures.ts';
 
 /** A name in an open folder; the workspace itself is `.` in its own. */
 interface Place extends AsyncDisposable, Pick<EnteredWorkspace, 'stack' | 'ended'> {
@@ -157,10 +158,9 @@ export class ProcessFiles implements SandboxFiles {
       return below;
     };
     const walk = opened.use(new Walk(root));
-    if (makeParents === true) await makeFolders(walk, parts.slice(0, -1), resolve);
     const whole = followLink === true ? await resolve(parts).catch(ignoring('ENOENT')) : null;
-    const place = whole ?? [...await resolve(parts.slice(0, -1)), ...parts.slice(-1)];
-    const folder = await walk.enter(place.slice(0, -1));
+    const place = whole ?? [...await resolveParents(parts.slice(0, -1), resolve, makeParents === true), ...parts.slice(-1)];
+    const folder = await walk.enter(place.slice(0, -1), makeParents);
     const name = place.at(-1) ?? '.';
     const found = await lstat(folder.within(name)).catch(ignoring('ENOENT'));
     const kept = opened.move();
@@ -168,14 +168,13 @@ export class ProcessFiles implements SandboxFiles {
   }
 }
 
-/** Makes the directories that are missing on the way. */
-async function makeFolders(
-  walk: Walk, parts: readonly string[], resolve: (names: readonly string[]) => Promise<readonly string[]>,
-): Promise<void> {
-  for (let depth = 1; depth <= parts.length; depth += 1) {
-    if ((await resolve(parts.slice(0, depth)).catch(ignoring('ENOENT'))) !== null) continue;
-    const folder = await walk.enter(await resolve(parts.slice(0, depth - 1)));
-    await mkdir(folder.within(parts[depth - 1] ?? ''), 0o755).catch(ignoring('EEXIST'));
+/** Follows the links of a path as far as it is there. What may be missing keeps its name. */
+async function resolveParents(
+  parts: readonly string[], resolve: (names: readonly string[]) => Promise<readonly string[]>, mayMiss: boolean,
+): Promise<readonly string[]> {
+  for (let depth = parts.length; ; depth -= 1) {
+    const there = await resolve(parts.slice(0, depth)).catch(ignoring(...(mayMiss && depth > 0 ? ['ENOENT'] : [])));
+    if (there !== null) return [...there, ...parts.slice(depth)];
   }
 }
 

@@ -1,7 +1,7 @@
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import { ProcessRuntime } from './process-runtime.ts';
 import type { ProcessTable } from './process-table.ts';
-import { unavailable } from './system-errors.ts';
+import { unavailable } from './runtime-failures.ts';
 
 export interface ProcessRuntimeOptions {
   /** Absolute path of a folder of the runtime's own, which is made if it is not there, and closed to other users. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { Reason } from '../../../domain/reason.ts';
 import type { KeptLaunch } from '../../../ports/sandbox-runtime.ts';
-import { ignoring } from './system-errors.ts';
+import { ignoring } from '../../shared/system-errors.ts';
 
 /**
  * What is written down of a sandbox's launches, one set of files for each number:

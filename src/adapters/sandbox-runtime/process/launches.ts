@@ -6,13 +6,14 @@ import { Socket } from 'node:net';
 import { Failure } from '../../../domain/failure.ts';
 import { explained, type Reason } from '../../../domain/reason.ts';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
+import { errorCode } from '../../shared/system-errors.ts';
 import { environmentVariable, passedEnvironment, resolveCommand, sandboxEnvironment } from './command.ts';
 import type { Layout } from './data-folder.ts';
 import { claimFile, exitFile, type LaunchPlan, type LaunchRecord, readLastLaunch, refuseLaunch } from './launch-records.ts';
 import type { PortReservations } from './port-reservations.ts';
 import type { ProcessTable } from './process-table.ts';
 import type { SandboxLogs } from './sandbox-logs.ts';
-import { errorCode, unavailable } from './system-errors.ts';
+import { unavailable } from './runtime-failures.ts';
 
 export interface LaunchOptions {
   readonly layout: Layout;

@@ -1,7 +1,7 @@
-import { constants } from 'node:os';
 import pLimit from 'p-limit';
 import type { Reason } from '../../../domain/reason.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
+import { signalName } from '../signal-numbers.ts';
 import { demandRoot, type Layout, sandboxIds } from './data-folder.ts';
 import { type Claim, type LaunchRecord, noteGone, readExit, readLastLaunch } from './launch-records.ts';
 import { findLeader, findMembers } from './process-groups.ts';
@@ -105,7 +105,7 @@ export class Observer {
 
 /** A shell reports a signal as its number and 128. */
 function exited(status: number): Reason {
-  const signal = Object.entries(constants.signals).find(([, number]) => status === 128 + number)?.[0] ?? null;
+  const signal = signalName(status - 128);
   return { code: 'process_exited', exitCode: signal === null ? status : null, signal, program: null };
 }
 

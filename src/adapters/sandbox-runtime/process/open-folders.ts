@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, mkdir, open } from 'node:fs/promises';
+import { errorCode, ignoring } from '../../shared/system-errors.ts';
 import type { TarName } from '../tar.ts';
 
 /**
@@ -20,11 +21,10 @@ export async function openFolder(path: string): Promise<Folder> {
   return { handle, within: (name) => `${base}/${name}`, [Symbol.asyncDispose]: () => handle.close() };
 }
 
-/** The system's codes for a path that is not a directory. */
-export const notDirectory: readonly string[] = ['ELOOP', 'ENOTDIR', 'EMLINK'];
-
-/** Handles the error of a part of a path that is no directory. Unless it throws, the part is tried again. */
-type OnTrouble = (error: unknown, parent: Folder, depth: number) => Promise<null>;
+/** Returns true for the system's errors of a path that is not a directory. */
+export function isNotDirectory(error: unknown): boolean {
+  return ['ELOOP', 'ENOTDIR', 'EMLINK'].includes(errorCode(error) ?? '');
+}
 
 /** Opens directories below a root, one level at a time, and never through a link. Keeps open what the last path led through. */
 export class Walk implements AsyncDisposable {
@@ -35,34 +35,37 @@ export class Walk implements AsyncDisposable {
     this.#root = root;
   }
 
-  /** Returns the directory with this name, which stays open until another one is entered. */
-  async enter(parts: TarName, onTrouble: OnTrouble = rethrow): Promise<Folder> {
+  /** How many names of the last path were entered. */
+  get depth(): number {
+    return this.#opened.length;
+  }
+
+  /** The directory that was entered last. */
+  get last(): Folder {
+    return this.#opened.at(-1)?.folder ?? this.#root;
+  }
+
+  /** Returns the directory with this name, which stays open until another one is entered. Makes the missing ones if asked to. */
+  async enter(parts: TarName, makes = false): Promise<Folder> {
     const different = this.#opened.findIndex(({ name }, index) => parts[index] !== name);
     if (different >= 0) await this.#leave(different);
-    for (const name of parts.slice(this.#opened.length)) {
-      const parent = this.#last;
+    for (const name of parts.slice(this.depth)) {
+      const path = this.last.within(name);
       let folder: Folder | null = null;
       while (folder === null) {
-        folder = await openFolder(parent.within(name)).catch((error: unknown) => onTrouble(error, parent, this.#opened.length + 1));
+        folder = await openFolder(path).catch(ignoring(...(makes ? ['ENOENT'] : [])));
+        if (folder === null) await mkdir(path, 0o755).catch(ignoring('EEXIST'));
       }
       this.#opened.push({ name, folder });
     }
-    return this.#last;
+    return this.last;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#leave(0);
   }
 
-  get #last(): Folder {
-    return this.#opened.at(-1)?.folder ?? this.#root;
-  }
-
   async #leave(depth: number): Promise<void> {
     for (const { folder } of this.#opened.splice(depth).toReversed()) await folder[Symbol.asyncDispose]();
   }
-}
-
-async function rethrow(error: unknown): Promise<never> {
-  throw error;
 }

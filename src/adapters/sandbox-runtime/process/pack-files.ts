@@ -1,16 +1,16 @@
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, readlink } from 'node:fs/promises';
 import type { Pack } from 'tar-stream';
+import { ignoring } from '../../shared/system-errors.ts';
 import { quoted, refusedFiles } from '../sandbox-path.ts';
 import { addEntry, type TarEntry, tarHeader, type TarName } from '../tar.ts';
-import { type Folder, notDirectory, openFolder } from './open-folders.ts';
-import { ignoring } from './system-errors.ts';
+import { type Folder, isNotDirectory, openFolder } from './open-folders.ts';
 
 const chunkBytes = 256 * 1024;
 /** Nobody must wait for a pipe in the place of a file. */
 const readOnly = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-const gone = ignoring('ENOENT', ...notDirectory);
+const gone = (error: unknown): null => (isNotDirectory(error) ? null : ignoring('ENOENT')(error));
 
 /**
  * Adds an entry of the folder, with all that is below it. Anything but files, directories and links is left out, and so is what goes

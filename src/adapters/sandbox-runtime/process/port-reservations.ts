@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdir, readlink, symlink, unlink } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { ignoring } from './system-errors.ts';
+import { ignoring } from '../../shared/system-errors.ts';
 
 const attempts = 200;
 /**

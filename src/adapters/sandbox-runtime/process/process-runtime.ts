@@ -1,7 +1,7 @@
 import { access, constants } from 'node:fs/promises';
 import { diskSpaceOf } from '../../shared/disk-space.ts';
 import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
-import type { DiskSpace } from '../../../domain/disk-pressure.ts';
+import { dnsLabel } from '../../../domain/dns-label.ts';
 import { killedStatus } from '../../../domain/execution.ts';
 import { Failure, isFailure } from '../../../domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
@@ -16,7 +16,7 @@ import type { HostExecution } from '../execution-host.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import {
-  createLayout, discardSandbox, endDiscarded, isSandboxId, type Layout, makeSandbox, openRoot, removeDiscarded, sizeOfWorkspace,
+  createLayout, discardSandbox, endDiscarded, type Layout, makeSandbox, openRoot, removeDiscarded, sizeOfWorkspace,
 } from './data-folder.ts';
 import { ProcessExecutionHost } from './execution-host.ts';
 import { Executions, type Kept } from './executions.ts';
@@ -30,7 +30,7 @@ import { PortReservations } from './port-reservations.ts';
 import { endAll, findLeader, holdAll, killAll, releaseAll } from './process-groups.ts';
 import { createProcTable, createPsTable, type ProcessTable } from './process-table.ts';
 import { SandboxLogs } from './sandbox-logs.ts';
-import { unavailable, withFailures } from './system-errors.ts';
+import { unavailable, withFailures } from './runtime-failures.ts';
 import { Watch } from './watch.ts';
 
 /**
@@ -132,7 +132,7 @@ export class ProcessRuntime implements SandboxRuntime {
   }
 
   inspect(id: string): Promise<ObservedSandbox> {
-    return this.#opened(async () => (isSandboxId(id) ? (await this.#observer.observe(id)).observed : absentSandbox(id)));
+    return this.#opened(async () => (dnsLabel.test(id) ? (await this.#observer.observe(id)).observed : absentSandbox(id)));
   }
 
   list(): Promise<readonly ObservedSandbox[]> {
@@ -140,7 +140,7 @@ export class ProcessRuntime implements SandboxRuntime {
   }
 
   keptLaunch(id: string): Promise<KeptLaunch | null> {
-    return this.#opened(async () => (isSandboxId(id) ? keptLaunch((await this.#observer.observe(id)).record) : null));
+    return this.#opened(async () => (dnsLabel.test(id) ? keptLaunch((await this.#observer.observe(id)).record) : null));
   }
 
   execute(id: string, request: ExecutionRequest, signal: AbortSignal, kept?: Kept): Promise<HostExecution> {
@@ -163,7 +163,7 @@ export class ProcessRuntime implements SandboxRuntime {
     return { ...unknownUsage, diskBytes: await withFailures(() => sizeOfWorkspace(this.#layout, id)) };
   }
 
-  diskSpace(): Promise<DiskSpace> {
+  diskSpace(): ReturnType<typeof diskSpaceOf> {
     return this.#opened(() => diskSpaceOf(this.#layout.root));
   }
 
@@ -217,7 +217,7 @@ export class ProcessRuntime implements SandboxRuntime {
 
   /** Runs the step after earlier ones of the sandbox, and returns the state afterwards. */
   async #change(id: string, step: () => Promise<void>, signal?: AbortSignal): Promise<ObservedSandbox> {
-    if (!isSandboxId(id)) return absentSandbox(id, { code: 'invalid_id' });
+    if (!dnsLabel.test(id)) return absentSandbox(id, { code: 'invalid_id' });
     const done = this.#opened(() =>
       this.#mutex.inTurn(id, async () => {
         signal?.throwIfAborted();
@@ -232,7 +232,7 @@ export class ProcessRuntime implements SandboxRuntime {
   }
 
   async #within<T>(id: string, work: () => Promise<T>): Promise<T> {
-    if (!isSandboxId(id)) throw new Failure('sandbox_not_found', { id });
+    if (!dnsLabel.test(id)) throw new Failure('sandbox_not_found', { id });
     return this.#opened(work);
   }
 

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { z } from 'zod';
+import { ignoring } from '../../shared/system-errors.ts';
 import { environmentVariable } from './command.ts';
-import { ignoring } from './system-errors.ts';
 
 /** A process that lives. Zombies do not count: they hold nothing but their number. */
 export interface ProcessEntry {

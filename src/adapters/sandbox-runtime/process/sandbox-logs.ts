@@ -3,9 +3,10 @@ import { copyFile, open, stat, truncate } from 'node:fs/promises';
 import { Failure } from '../../../domain/failure.ts';
 import type { LogRequest } from '../../../ports/sandbox-runtime.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
+import { ignoring } from '../../shared/system-errors.ts';
 import { type Layout, sandboxIds } from './data-folder.ts';
 import type { Observer } from './observed-sandbox.ts';
-import { ignoring, unavailable, withFailures } from './system-errors.ts';
+import { unavailable, withFailures } from './runtime-failures.ts';
 import type { Watch } from './watch.ts';
 
 /** Reads a log that is cut meanwhile. */
@@ -44,7 +45,10 @@ export class SandboxLogs {
     this.#observer = observer;
     this.#limitBytes = limitBytes;
     // What can't be cut now is tried again the next time.
-    this.#timer = setInterval(() => void this.#cutAll().catch(() => {}), cutEveryMs).unref();
+    const cutAll = async (): Promise<void> => {
+      for (const id of await sandboxIds(layout)) await this.cut(id);
+    };
+    this.#timer = setInterval(() => void cutAll().catch(() => {}), cutEveryMs).unref();
   }
 
   /** Cuts the log of a sandbox if it has grown past the limit. */
@@ -156,10 +160,6 @@ export class SandboxLogs {
       reader.left -= chunk.length;
       return chunk;
     });
-  }
-
-  async #cutAll(): Promise<void> {
-    for (const id of await sandboxIds(this.#layout)) await this.cut(id);
   }
 }
 

@@ -1,11 +1,14 @@
 import { constants, fchmodSync, futimesSync } from 'node:fs';
-import { link, lstat, lutimes, mkdir, open, symlink, unlink } from 'node:fs/promises';
+import { link, lstat, lutimes, open, symlink, unlink } from 'node:fs/promises';
+import { errorCode, ignoring } from '../../shared/system-errors.ts';
 import { quoted, refusedFiles } from '../sandbox-path.ts';
 import { type TarEntry, type TarName, throughLink } from '../tar.ts';
-import { type Folder, notDirectory, Walk } from './open-folders.ts';
-import { errorCode, ignoring } from './system-errors.ts';
+import { type Folder, isNotDirectory, Walk } from './open-folders.ts';
 
 type Entry<K extends TarEntry['kind']> = Extract<TarEntry, { readonly kind: K }>;
+
+/** What the system says of an entry that can't be made, as opposed to a disk in trouble. */
+const entryErrors = new Set(['EISDIR', 'EPERM', 'EACCES', 'ENAMETOOLONG', 'ENOENT', 'EINVAL', 'EILSEQ', 'EMLINK']);
 
 /** Unpacks the entries below the root, whose programs may run and do what they like with it meanwhile. */
 export async function unpackBelow(root: Folder, entries: AsyncIterable<TarEntry>): Promise<void> {
@@ -15,7 +18,7 @@ export async function unpackBelow(root: Folder, entries: AsyncIterable<TarEntry>
   try {
     for await (const entry of entries) {
       try {
-        const folder = await enterMaking(walk, entry.kind === 'directory' ? entry.parts : entry.parts.slice(0, -1));
+        const folder = await enter(walk, entry.kind === 'directory' ? entry.parts : entry.parts.slice(0, -1), true);
         const name = entry.parts.at(-1) ?? '';
         if (entry.kind === 'file') await writeFile(folder, name, entry);
         else if (entry.kind === 'symlink') await writeLink(folder, name, entry);
@@ -25,7 +28,8 @@ export async function unpackBelow(root: Folder, entries: AsyncIterable<TarEntry>
           await folder.handle.chmod(entry.mode | 0o700);
         }
       } catch (error) {
-        throw refusedEntry(entry, error);
+        const code = errorCode(error) ?? '';
+        throw entryErrors.has(code) ? refusedFiles('archive', `${quoted(entry.parts.join('/'))} can't be made there (${code})`) : error;
       }
     }
   } finally {
@@ -38,20 +42,17 @@ export async function unpackBelow(root: Folder, entries: AsyncIterable<TarEntry>
   }
 }
 
-export function enterMaking(walk: Walk, parts: TarName): Promise<Folder> {
-  return walk.enter(parts, async (trouble, parent, depth) => {
-    if (errorCode(trouble) !== 'ENOENT') return demandDirectory(trouble, parent, parts, depth);
-    await mkdir(parent.within(parts[depth - 1] ?? ''), 0o755).catch(ignoring('EEXIST'));
-    return null;
-  });
-}
-
-/** Something else than a directory is in the way. */
-async function demandDirectory(error: unknown, parent: Folder, parts: TarName, depth: number): Promise<never> {
-  if (!notDirectory.includes(errorCode(error) ?? '')) throw error;
-  const found = await lstat(parent.within(parts[depth - 1] ?? ''));
-  if (found.isSymbolicLink()) throw throughLink(parts, depth);
-  throw refusedFiles('archive', `${quoted(parts.slice(0, depth).join('/'))} is there, and is not a directory`);
+/** Enters a directory. Throws `invalid_request` if something else is in the way. */
+async function enter(walk: Walk, parts: TarName, makes: boolean): Promise<Folder> {
+  try {
+    return await walk.enter(parts, makes);
+  } catch (error) {
+    if (!isNotDirectory(error)) throw error;
+    const way = parts.slice(0, walk.depth + 1);
+    const found = await lstat(walk.last.within(way.at(-1) ?? ''));
+    if (found.isSymbolicLink()) throw throughLink(parts, way.length);
+    throw refusedFiles('archive', `${quoted(way.join('/'))} is there, and is not a directory`);
+  }
 }
 
 const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
@@ -72,8 +73,7 @@ async function writeLink(folder: Folder, name: string, { target, modifiedAt }: E
 }
 
 async function addName(folder: Folder, name: string, { parts, target }: Entry<'hardlink'>, targets: Walk): Promise<void> {
-  const from = await targets.enter(target.slice(0, -1), (error, parent, depth) => demandDirectory(error, parent, target, depth));
-  const source = from.within(target.at(-1) ?? '');
+  const source = (await enter(targets, target.slice(0, -1), false)).within(target.at(-1) ?? '');
   // A name for itself is there already.
   if (parts.join('/') === target.join('/')) return;
   await replacing(folder.within(name), () => link(source, folder.within(name)));
@@ -89,12 +89,4 @@ async function replacing<T>(path: string, make: () => Promise<T>): Promise<T> {
       await unlink(path).catch(ignoring('ENOENT'));
     }
   }
-}
-
-/** What the system says of an entry that can't be made, as opposed to a disk in trouble. */
-const entryErrors = new Set(['EISDIR', 'EPERM', 'EACCES', 'ENAMETOOLONG', 'ENOENT', 'EINVAL', 'EILSEQ', 'EMLINK']);
-
-function refusedEntry({ parts }: TarEntry, error: unknown): unknown {
-  const code = errorCode(error) ?? '';
-  return entryErrors.has(code) ? refusedFiles('archive', `${quoted(parts.join('/'))} can't be made there (${code})`) : error;
 }

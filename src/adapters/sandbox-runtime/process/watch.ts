@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import type { ObservedSandbox } from '../../../domain/sandbox.ts';
+import { Listeners } from '../../shared/listeners.ts';
 import type { Observer, Sighting } from './observed-sandbox.ts';
 
 /** Calls listeners when something happened to a sandbox that nobody asked for. */
@@ -7,7 +8,7 @@ export class Watch {
   readonly #observer: Observer;
   readonly #pollMs: number;
   readonly #clearUp: (id: string) => Promise<void>;
-  readonly #listeners = new Set<{ readonly call: (id: string) => void }>();
+  readonly #listeners = new Listeners<string>();
   /** The leaders that are children of this process: the system reports their end. */
   readonly #own = new Map<string, ChildProcess>();
   /** The live sandboxes of other processes, which are polled. */
@@ -43,10 +44,9 @@ export class Watch {
   }
 
   subscribe(call: (id: string) => void): () => void {
-    const listener = { call };
-    this.#listeners.add(listener);
+    const end = this.#listeners.add(call);
     void this.#keepLooking();
-    return () => void this.#listeners.delete(listener);
+    return end;
   }
 
   close(): void {
@@ -55,7 +55,7 @@ export class Watch {
   }
 
   async #keepLooking(): Promise<void> {
-    if (this.#isLooking || this.#listeners.size === 0) return;
+    if (this.#isLooking || this.#listeners.isEmpty) return;
     this.#isLooking = true;
     await this.#look().catch(() => {});
     this.#isLooking = false;
@@ -88,7 +88,7 @@ export class Watch {
       // A listener reads the state again, and gets the failure if it persists.
       this.#polled.delete(id);
     }
-    for (const listener of this.#listeners) listener.call(id);
+    this.#listeners.tell(id);
   }
 }
 

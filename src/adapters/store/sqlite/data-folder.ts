@@ -2,6 +2,7 @@ import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readFileSync, rmS
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
+import { errorCode } from '../../shared/system-errors.ts';
 import { isBusy } from './sqlite-error.ts';
 
 /** The files of a data folder. SQLite keeps its own beside the database (`-wal`, `-shm`). */
@@ -61,7 +62,7 @@ export function createPrivateFile(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600));
   } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error;
+    if (errorCode(error) !== 'EEXIST') throw error;
   }
 }
 
@@ -102,7 +103,7 @@ export function unusable(path: string, error: unknown): StoreRefused {
 
 /** Returns why the system refuses a path, as the end of a sentence. */
 export function whyUnusable(error: unknown): string {
-  return messages[codeOf(error) ?? ''] ?? (error instanceof Error ? error.message : String(error));
+  return messages[errorCode(error) ?? ''] ?? (error instanceof Error ? error.message : String(error));
 }
 
 const messages: Readonly<Record<string, string>> = {
@@ -114,10 +115,6 @@ const messages: Readonly<Record<string, string>> = {
   EROFS: 'the file system is read-only',
   ENOSPC: 'the disk is full',
 };
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-}
 
 /** Returns the topmost folder that was created, or null. Node's recursive `mkdir` never ends on a file system like `/proc`. */
 function makeFolders(path: string): string | null {

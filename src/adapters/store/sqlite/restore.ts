@@ -58,7 +58,8 @@ export async function restoreSqlite({ dataDir, file, deploymentId, now }: Restor
     const restored = changing(draft, (copy) => {
       checkContent(copy, file);
       migrate(copy);
-      const kept = deploymentOf(copy);
+      const { id, runtime } = copy.prepare('SELECT id, runtime FROM deployment').get() ?? {};
+      const kept = { deploymentId: typeof id === 'string' ? id : null, runtime: typeof runtime === 'string' ? runtime : null };
       if (kept.deploymentId !== null && deploymentId !== null && kept.deploymentId !== deploymentId) {
         throw otherDeployment(folder, kept.deploymentId, deploymentId);
       }
@@ -121,9 +122,4 @@ function exchange(folder: DataFolder, draft: string, now: number): string | null
   forgetMarker(folder);
   syncFolders(folder.path, folder.path);
   return isReplaced ? aside : null;
-}
-
-function deploymentOf(copy: DatabaseSync) {
-  const { id, runtime } = copy.prepare('SELECT id, runtime FROM deployment').get() ?? {};
-  return { deploymentId: typeof id === 'string' ? id : null, runtime: typeof runtime === 'string' ? runtime : null };
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
+import { errorCode } from '../../shared/system-errors.ts';
 import { type DataFolder, sizeOf, StoreRefused } from './data-folder.ts';
 import { reasonOf } from './sqlite-error.ts';
 
@@ -98,7 +99,7 @@ function readMarkerFile(folder: DataFolder): string | null {
   try {
     return readFileSync(markerFile(folder), 'utf8').trim();
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    if (errorCode(error) === 'ENOENT') return null;
     throw error;
   }
 }

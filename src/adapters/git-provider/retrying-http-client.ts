@@ -1,9 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { z } from 'zod';
 import { isFailureOf } from '../../domain/failure.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { fetchBounded, type FetchBounds } from '../shared/bounded-fetch.ts';
-import { oidForm } from '../shared/git-process.ts';
 import { createSemaphore, type Semaphore } from '../shared/semaphore.ts';
 import { pause } from '../shared/timeout.ts';
 
@@ -173,31 +171,4 @@ function retryAfter(headers: Headers, clock: Clock): number | null {
 function hostTime(headers: Headers, clock: Clock): number {
   const date = Date.parse(headers.get('date') ?? '');
   return Number.isNaN(date) ? clock.now() : date;
-}
-
-export const Oid = z.string().regex(oidForm);
-
-// The last millisecond that RFC 3339 can write as a whole second; git's dates go further.
-const lastDate = 253_402_300_799_000;
-
-/** A date, in ms. One that RFC 3339 can't write is the nearest that it can, not before the epoch. */
-export const CommitDate = z.string().transform((text, context) => {
-  if (/^\+?\d{5,}-/u.test(text)) return lastDate;
-  const ms = Date.parse(text);
-  if (!Number.isNaN(ms)) return Math.max(0, ms);
-  context.addIssue('not a date');
-  return z.NEVER;
-});
-
-export function jsonOrNull(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
-
-/** Returns where the header `Link` leads. Null if it has no such relation. */
-export function linkIn(headers: Headers, relation: 'next' | 'last'): string | null {
-  return new RegExp(`<([^<>]*)>\\s*;[^,]*\\brel="?${relation}\\b`, 'u').exec(headers.get('link') ?? '')?.[1] ?? null;
 }

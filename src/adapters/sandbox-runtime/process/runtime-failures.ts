@@ -1,18 +1,6 @@
 import { explained, type Reason } from '../../../domain/reason.ts';
 import { Failure, isFailure } from '../../../domain/failure.ts';
-
-/** The code of a system error: `ENOENT`. */
-export function errorCode(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-}
-
-/** Returns a handler of rejections that turns these system errors into null, and throws any other error again. */
-export function ignoring(...codes: readonly string[]): (error: unknown) => null {
-  return (error) => {
-    if (codes.includes(errorCode(error) ?? '')) return null;
-    throw error;
-  };
-}
+import { errorCode } from '../../shared/system-errors.ts';
 
 export function unavailable(reason: Reason | string, cause?: unknown): Failure<'runtime_unavailable'> {
   const context = { runtime: 'process', reason: typeof reason === 'string' ? explained(reason) : reason, retryAfterSeconds: 5 };

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { resolveOwner } from '../../../../src/adapters/sandbox-runtime/docker/container-files.ts';
 import { PulledLayers, registryOf, whyUnusable } from '../../../../src/adapters/sandbox-runtime/docker/images.ts';
-import { reasons } from '../../../../src/adapters/sandbox-runtime/docker/status-reasons.ts';
+import { launchRefusal } from '../../../../src/adapters/sandbox-runtime/docker/launch-refusals.ts';
+import { signalName } from '../../../../src/adapters/sandbox-runtime/signal-numbers.ts';
 
 test('the registry of an image is that which Docker would ask', () => {
   const hub = 'https://index.docker.io/v1/';
@@ -31,15 +32,14 @@ test('the progress of a pull is that of its layers', () => {
 });
 
 test('an end says how and of what', () => {
-  expect(reasons.exited(3, 'sh')).toEqual({ code: 'process_exited', exitCode: 3, signal: null, program: 'sh' });
-  expect(reasons.exited(137, 'sh')).toMatchObject({ exitCode: 137, signal: 'SIGKILL' });
-  expect(reasons.notRunnable('OCI runtime create failed: exec: "nope": executable file not found in $PATH: unknown')).toEqual({
+  expect([3 - 128, 0, 9, 15].map(signalName)).toEqual([null, null, 'SIGKILL', 'SIGTERM']);
+  expect(launchRefusal('OCI runtime create failed: exec: "nope": executable file not found in $PATH: unknown')).toEqual({
     code: 'command_not_found', command: 'nope',
   });
-  expect(reasons.notRunnable('unable to find user ann: no matching entries in passwd file')).toEqual({
+  expect(launchRefusal('unable to find user ann: no matching entries in passwd file')).toEqual({
     code: 'user_not_found', kind: 'user', name: 'ann',
   });
-  const refused = reasons.notRunnable('error mounting "/var/lib/docker/volumes/x" to rootfs');
+  const refused = launchRefusal('error mounting "/var/lib/docker/volumes/x" to rootfs');
   expect(refused.code).toBe('launch_refused');
   expect(JSON.stringify(refused)).not.toContain('/var/lib');
 });
