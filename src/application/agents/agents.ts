@@ -82,8 +82,16 @@ export class Agents {
     return live;
   }
 
-  async end(conversationId: string): Promise<void> {
-    await this.#live.get(conversationId)?.kill();
+  /** Ends the conversation's agent. With its sandbox, also one that an earlier process left there, if it can be reached. */
+  async end(conversationId: string, sandbox: Sandbox | null = null): Promise<void> {
+    const { executions, logger } = this.#deps;
+    const live = this.#live.get(conversationId);
+    if (live !== undefined || sandbox === null || sandbox.spec.agent === null) return await live?.kill();
+    try {
+      await executions.remove(sandbox.instanceId, executionIdOf(conversationId));
+    } catch (error) {
+      logger.info({ conversation: conversationId, error }, 'no agent of the conversation could be ended in its sandbox');
+    }
   }
 
   async close(): Promise<void> {

@@ -2,9 +2,10 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import type { ConversationsDeps } from './conversations.ts';
 import { type ConversationView, getConversation } from './get-conversation.ts';
 
-/** Returns at once; the turn ends a moment later, by itself or with the agent. Queued messages stay. Throws `conversation_not_found`. */
+/** Does not wait for the turn, which ends a moment later, by itself or with the agent. Queued messages stay. Throws `conversation_not_found`. */
 export async function cancelTurn(deps: ConversationsDeps, scope: OwnerScope, id: string): Promise<ConversationView> {
   const view = await getConversation(deps, scope, id);
-  if (view.conversation.turn !== null) deps.reconciler.cancel(id);
+  const { turn } = view.conversation;
+  if (turn !== null) await deps.reconciler.cancel(id, turn.messageId);
   return view;
 }

@@ -15,6 +15,7 @@ import { takeStartStep } from './conversation-start-steps.ts';
 import { takeWorkStep } from './conversation-work-steps.ts';
 import { keepBeforeEnd } from './kept-changes.ts';
 import { SandboxAccess } from './conversation-sandbox.ts';
+import { withdrawal } from './turns/turn-end.ts';
 import { Turns } from './turns/turns.ts';
 
 /** What setup scripts and the shutdown need. */
@@ -86,9 +87,11 @@ export class ConversationReconciler {
     });
   }
 
-  /** Asks the agent to stop the turn. */
-  cancel(id: string): void {
-    this.#turns.cancel(id);
+  /** Asks the agent to stop the turn of the message. One that waits for a permission in a frozen sandbox waits no longer. */
+  async cancel(id: string, messageId: string): Promise<void> {
+    if (!this.#turns.cancel(id, messageId)) {
+      await this.records.change(id, ({ turn, permission }) => (turn?.messageId === messageId ? withdrawal(permission) : null));
+    }
     this.enqueue(id);
   }
 
@@ -126,9 +129,9 @@ export class ConversationReconciler {
    * archived one are kept before.
    */
   async #end(conversation: Conversation, ended: 'removedAt' | 'releasedAt', signal: AbortSignal): Promise<boolean> {
-    const { store, sandboxStore, sandboxes, agents, clock } = this.#deps;
+    const { store, sandboxStore, sandboxes, agents, access, clock } = this.#deps;
     const { id, ownerId, sandboxId, startsSandbox } = conversation;
-    await agents.end(id);
+    await agents.end(id, await access.find(conversation));
     const reason = ended === 'releasedAt' ? await keepBeforeEnd(this.#deps, conversation, signal) : null;
     if (signal.aborted) return true;
     const mayDelete = startsSandbox || ended === 'removedAt';

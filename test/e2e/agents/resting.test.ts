@@ -23,9 +23,10 @@ beforeAll(async () => {
 });
 afterAll(async () => await scene?.close((dataDir) => killSandboxes(dataDir)));
 
+const options = [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' as const }];
+const script = acpScript({ tool: { toolCallId: 'c', title: 'rm' } }, { ask: { toolCallId: 'c', title: 'rm', options } }, { say: ' and done' });
+
 test('a sandbox whose agent waits for its user is frozen by its rule, and the answer wakes it', async () => {
-  const options = [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' as const }];
-  const script = acpScript({ tool: { toolCallId: 'c', title: 'rm' } }, { ask: { toolCallId: 'c', title: 'rm', options } }, { say: ' and done' });
   talk = await openTalk(() => scene.call, { initial_message: messageOf(script) });
   const { data } = await talk.event('permission_requested');
   const resting = await until(() => talk.now(), ({ sandbox_status: status }) => status === 'PAUSED', 60_000);
@@ -34,6 +35,23 @@ test('a sandbox whose agent waits for its user is frozen by its rule, and the an
   const turn = await talk.turn();
   expect(turn.stopReason).toBe('end_turn');
   expect(saidIn(turn).join('')).toBe('chosen: yes and done');
+});
+
+test('a turn that waits in a frozen sandbox outlives the server: the answer wakes it, and so does its cancellation', async () => {
+  for (const end of ['end_turn', 'cancelled']) {
+    const messageId = await talk.say(script);
+    const started = await talk.event('turn_started', ({ data }) => data['message_id'] === messageId);
+    const { data } = await talk.event('permission_requested', () => true, started.id);
+    await until(() => talk.now(), ({ sandbox_status: status }) => status === 'PAUSED', 60_000);
+    await scene.crash();
+    expect(await talk.now()).toMatchObject({ execution_status: 'waiting_for_permission', sandbox_status: 'PAUSED' });
+    if (end === 'cancelled') await talk.post('/cancel');
+    else await talk.post(`/permissions/${String(data['permission_id'])}`, { option_id: 'yes' });
+    const turn = await talk.turn(messageId);
+    expect([turn.stopReason, saidIn(turn).join('')]).toEqual([end, end === 'cancelled' ? 'chosen: nothing' : 'chosen: yes and done']);
+    expect(turn.events.filter(({ kind }) => kind === 'permission_requested')).toHaveLength(1);
+  }
+  expect((await talk.events()).filter(({ kind }) => kind === 'agent_started')).toHaveLength(1);
 });
 
 test('a frozen turn shows as such, and one whose sandbox its owner stops reads as that', async () => {
@@ -52,8 +70,6 @@ test('a frozen turn shows as such, and one whose sandbox its owner stops reads a
 });
 
 test('a turn without output, and a request that nobody answers, end after the time that the spec allows', async () => {
-  const options = [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' as const }];
-  const script = acpScript({ tool: { toolCallId: 'c', title: 'rm' } }, { ask: { toolCallId: 'c', title: 'rm', options } });
   const impatient = await openTalk(() => scene.call, { sandbox_spec_id: 'impatient', initial_message: messageOf(script) });
   const answered = await impatient.event('permission_answered');
   expect(answered).toMatchObject({ actor: 'skep', reason: 'Nobody answered within 2 s.', data: { option_id: null } });

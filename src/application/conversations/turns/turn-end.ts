@@ -23,6 +23,13 @@ export function turnEnded({ turn, permission }: RunningTurn, stopReason: TurnSto
   return [...withdrawn, { kind: 'turn_ended', data: { messageId: turn.messageId, stopReason } }];
 }
 
+/** Returns the change in which an open request for permission is withdrawn; null if there is none. */
+export function withdrawal(permission: Conversation['permission'], reason: Reason = { code: 'permission_withdrawn' }): Changed | null {
+  if (permission === null) return null;
+  const data = { permissionId: permission.permissionId, optionId: null };
+  return { to: { permission: null, executionStatus: 'running' }, actor: 'skep', reason, events: [{ kind: 'permission_answered', data }] };
+}
+
 /** Returns the change of a conversation in which the user ends all work. */
 export function endedWork(
   { turn, permission }: Conversation, when: Changed['to'], kind: 'conversation_archived' | 'conversation_deleted',

@@ -6,6 +6,7 @@ import { interval, onAbort, throughStoreOutage, timeout } from '../../timers.ts'
 import type { Change } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import type { TurnRecorder } from './turn-recorder.ts';
+import { withdrawal } from './turn-end.ts';
 import type { EarlierPart, TurnOf } from './turn.ts';
 
 /** How often to look for the owner's choice, if the log does not say that something was written. */
@@ -136,15 +137,6 @@ export class TurnPermissions {
   }
 
   async #withdraw(permissionId: string, reason: Reason): Promise<void> {
-    await this.#change(({ permission }) =>
-      permission?.permissionId === permissionId
-        ? {
-            to: { permission: null, executionStatus: 'running' },
-            actor: 'skep',
-            reason,
-            events: [{ kind: 'permission_answered', data: { permissionId, optionId: null } }],
-          }
-        : null,
-    );
+    await this.#change(({ permission }) => (permission?.permissionId === permissionId ? withdrawal(permission, reason) : null));
   }
 }

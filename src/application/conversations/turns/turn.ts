@@ -85,6 +85,10 @@ export class Turn {
     this.#stop();
   }
 
+  get messageId(): string {
+    return this.#of.queued.messageId;
+  }
+
   /** Lets go of the turn, if its agent goes on without this process. Returns false if it does not. */
   leave(): boolean {
     this.#isLeft ||= this.#prompted && this.#of.agent.durable;

@@ -15,7 +15,7 @@ const pageSize = 1000;
 export class Turns {
   readonly #deps: StepDeps;
   readonly #running = new Map<string, { readonly turn: Turn; readonly ended: Promise<void> }>();
-  /** The conversations whose turn is cancelled as soon as it goes on here. */
+  /** The messages whose turns are cancelled as soon as they go on here. */
   readonly #cancelled = new Set<string>();
 
   constructor(deps: StepDeps) {
@@ -33,7 +33,14 @@ export class Turns {
   async resume(
     conversation: Conversation, sandbox: Sandbox, queued: StartedMessage, at: TurnAgent, agent: LiveAgent, signal: AbortSignal,
   ): Promise<void> {
-    const earlier = await this.#earlierPart(conversation, at);
+    let earlier: EarlierPart;
+    try {
+      earlier = await this.#earlierPart(conversation, at);
+    } catch (error) {
+      // It works on, and is taken over again.
+      await agent.leave();
+      throw error;
+    }
     await this.#run({ conversation, sandbox, queued, agent, context: null, earlier, from: earlier.to, signal });
   }
 
@@ -41,11 +48,12 @@ export class Turns {
     return this.#running.get(conversationId)?.turn;
   }
 
-  /** Asks the agent to stop the turn, if need be when the turn goes on here. */
-  cancel(conversationId: string): void {
+  /** Asks the agent to stop the turn of the message. Returns false if that does not run here: then as soon as it does. */
+  cancel(conversationId: string, messageId: string): boolean {
     const turn = this.get(conversationId);
-    if (turn === undefined) this.#cancelled.add(conversationId);
-    else turn.cancel();
+    if (turn?.messageId === messageId) turn.cancel();
+    else this.#cancelled.add(messageId);
+    return turn?.messageId === messageId;
   }
 
   /** Lets go of the turns that go on without this process. Waits for the others, but not longer than so many milliseconds. */
@@ -59,7 +67,7 @@ export class Turns {
     const turn = new Turn(this.#deps, of);
     const ended = turn.run();
     this.#running.set(conversation.id, { turn, ended });
-    if (this.#cancelled.delete(conversation.id)) turn.cancel();
+    if (this.#cancelled.delete(turn.messageId)) turn.cancel();
     try {
       await ended;
     } finally {
