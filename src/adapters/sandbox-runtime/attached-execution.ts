@@ -4,7 +4,6 @@ import type { Reason } from '../../domain/reason.ts';
 import type { ExecutionStart, ExecutionState, OutputStream } from '../../ports/sandbox-executions.ts';
 import type { Execution } from '../../ports/sandbox-runtime.ts';
 import { raceSignal } from '../shared/timeout.ts';
-import { keptBytes as durablyKeptBytes } from './execution-supervisor.ts';
 import { KeptBytes, type OlderBytes } from './kept-bytes.ts';
 
 /** How much of each output is kept in this process. */
@@ -20,13 +19,15 @@ export class AttachedExecution {
   readonly ended: Promise<ExecutionState>;
   readonly #id: string;
   readonly #isTerminal: boolean;
+  readonly #keptInSandbox: number;
   readonly #durability: Pick<ExecutionState, 'durable' | 'reason'>;
   readonly #input: WritableStreamDefaultWriter<Uint8Array>;
   #exit: { readonly code: number | null } | null = null;
   #isInputClosed = false;
 
-  /** `notDurable` says why it ends with this process. Null if it does not. */
-  constructor({ executionId, stdin, tty }: ExecutionStart, execution: Execution, notDurable: Reason | null) {
+  /** `notDurable` says why it ends with this process; null if it does not. So many bytes of each output are kept in the sandbox, too. */
+  constructor({ executionId, stdin, tty }: ExecutionStart, execution: Execution, notDurable: Reason | null, keptInSandbox = 0) {
+    this.#keptInSandbox = keptInSandbox;
     this.#id = executionId;
     this.#isTerminal = tty !== null;
     this.#durability = { durable: notDurable === null, reason: notDurable };
@@ -44,9 +45,8 @@ export class AttachedExecution {
     return { status: 'lost', exitCode: null, ...this.#durability, ...kept, reason: { code: 'execution_sandbox_ended' } };
   }
 
-  /** What is durable is kept in the sandbox too, and for longer. */
   #keptOf({ oldest, end }: KeptBytes): { readonly oldest: number; readonly end: number } {
-    return { oldest: this.#durability.durable ? Math.max(0, end - durablyKeptBytes) : oldest, end };
+    return { oldest: Math.min(oldest, Math.max(0, end - this.#keptInSandbox)), end };
   }
 
   read(stream: OutputStream, after: number, follow: boolean, signal: AbortSignal, older?: OlderBytes): AsyncGenerator<Uint8Array, void> {

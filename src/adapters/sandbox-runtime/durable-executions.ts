@@ -11,7 +11,7 @@ import { firstLineOf, untilFailure } from './execution-answer.ts';
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
 import { ExecutionReader } from './execution-reader.ts';
 import { scripts } from './execution-scripts.ts';
-import { supervisorCommand } from './execution-supervisor.ts';
+import { keptBytes, supervisorCommand } from './execution-supervisor.ts';
 import { streamOf } from './kept-bytes.ts';
 import { openExecution, reopenExecution } from './open-executions.ts';
 import { signalNumber } from './signal-numbers.ts';
@@ -173,7 +173,7 @@ export class DurableExecutions implements SandboxExecutions {
   #keep(
     sandboxId: string, start: ExecutionStart, execution: Execution, reason: Reason | null, resize: OwnExecution['resize'],
   ): ExecutionState {
-    const attached = new AttachedExecution(start, execution, reason);
+    const attached = new AttachedExecution(start, execution, reason, reason === null ? keptBytes : 0);
     const key = keyOf(sandboxId, start.executionId);
     const own = { attached, durable: reason === null, resize, verdict: null };
     this.#own.set(key, own);
