@@ -63,6 +63,8 @@ export class Attachment implements AsyncIterable<OutputPart> {
   #unreadBytes = 0;
   /** What makes it useless to connect again. */
   #failure: unknown = null;
+  /** Through which input goes; null while there is none. */
+  #socket: ClientSocket | null = null;
   #ready = deferred<ClientSocket>();
 
   constructor(connection: Connection, execution: Execution, options: AttachOptions = {}) {
@@ -81,10 +83,10 @@ export class Attachment implements AsyncIterable<OutputPart> {
         if (!(await opened)) await this.#explain();
         else {
           reconnection.succeeded();
+          this.#socket = socket;
           this.#ready.resolve(socket);
           yield* this.#read(parts);
           if (this.end !== null) return;
-          this.#ready = deferred();
         }
       } catch (caught) {
         error = caught;
@@ -152,6 +154,8 @@ export class Attachment implements AsyncIterable<OutputPart> {
     let isLeft = false;
     const detach = (): void => {
       isLeft = true;
+      // What is written from now on waits for the next one.
+      if (this.#socket === socket) [this.#socket, this.#ready] = [null, deferred()];
       watch.stop();
       socket.close();
     };

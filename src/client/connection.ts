@@ -154,7 +154,8 @@ export class Connection {
       watch.expect('silence', silenceMs);
       if (!response.ok && response.status !== 304) throw await failureOf(response);
       if (!isStream && /json/.test(response.headers.get('Content-Type') ?? '')) return await response.json();
-      if (response.body === null) return isStream ? response : undefined;
+      // Chromium gives a body to answers that have none.
+      if (response.body === null || response.status === 204 || response.status === 304) return isStream ? response : undefined;
       isOpen = true;
       return new Response(watched(response.body, watch, silenceMs), response);
     } catch (error) {
