@@ -212,6 +212,9 @@ exit 0
 
 const resizeScript = `${looking}
 status
+tries=0
+# It may be about to begin.
+while [ $how = running ] && [ ! -s "$d/tty" ] && [ $tries -lt 20 ]; do sleep 0.05; tries=$((tries + 1)); status; done
 [ $how = running ] && line_of "$d/tty" tty && [ -c "$tty" ] || exit 0
 stty cols $3 rows $4 <"$tty" 2>/dev/null
 exit 0
