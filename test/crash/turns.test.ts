@@ -13,7 +13,7 @@ import { until } from '../support/until.ts';
 
 const kills = 100;
 const shutdowns = 10;
-const longestLifeMs = 1200;
+const longestLifeMs = 700;
 const key = 'a-static-key-for-turns';
 const env = { SKEP_API_KEY: key, SKEP_LOG_LEVEL: 'error', MODEL_KEY: 'a-secret-of-the-model-1f' };
 const agent = { protocol: 'acp', command: acpAgentCommand(), secrets: ['MODEL_KEY'] };
