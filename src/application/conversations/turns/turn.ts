@@ -91,8 +91,9 @@ export class Turn {
 
   /** Lets go of the turn, if its agent goes on without this process. Returns false if it does not. */
   leave(): boolean {
-    this.#isLeft ||= this.#prompted && this.#of.agent.durable;
-    if (this.#isLeft) void this.#of.agent.leave();
+    const { agent } = this.#of;
+    this.#isLeft ||= agent.durable;
+    if (this.#isLeft && this.#prompted) void agent.leave();
     return this.#isLeft;
   }
 
@@ -125,6 +126,8 @@ export class Turn {
   async run(): Promise<void> {
     const { agent, earlier, signal, sandbox } = this.#of;
     if (earlier === null && !(await this.#begin())) return agent.letSpeak();
+    // The next process hands the message over.
+    if (this.#isLeft) return await agent.leave();
     if (earlier !== null) this.#deps.access.touch(sandbox);
     const canPrompt = earlier !== null || (agent.alive && !signal.aborted);
     if (!canPrompt && !this.#cancelled) return await this.#putBack();

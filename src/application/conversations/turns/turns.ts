@@ -17,6 +17,7 @@ export class Turns {
   readonly #running = new Map<string, { readonly turn: Turn; readonly ended: Promise<void> }>();
   /** The messages whose turns are cancelled as soon as they go on here. */
   readonly #cancelled = new Set<string>();
+  #isLeaving = false;
 
   constructor(deps: StepDeps) {
     this.#deps = deps;
@@ -58,12 +59,18 @@ export class Turns {
 
   /** Lets go of the turns that go on without this process. Waits for the others, but not longer than so many milliseconds. */
   async leave(withinMs: number): Promise<void> {
+    this.#isLeaving = true;
     const ending = [...this.#running.values()].flatMap(({ turn, ended }) => (turn.leave() ? [] : ended));
     if (withinMs > 0) await waitAtMost(this.#deps.clock, withinMs, Promise.allSettled(ending));
   }
 
   async #run(of: TurnOf): Promise<void> {
-    const { conversation, agent, signal } = of;
+    const { conversation, agent, earlier, signal } = of;
+    if (this.#isLeaving) {
+      // The message stays in the queue, or the turn is the next process's.
+      if (earlier !== null) await agent.leave();
+      return;
+    }
     const turn = new Turn(this.#deps, of);
     const ended = turn.run();
     this.#running.set(conversation.id, { turn, ended });
