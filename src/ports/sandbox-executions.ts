@@ -36,6 +36,8 @@ export interface OpenExecution extends Execution {
   readonly handedOver: { readonly bytes: number; readonly isCut: boolean };
   /** Removes what is kept of its streams before the offsets, and all that it wrote to its standard error. Only if it is durable. */
   forgetBefore(offsets: StreamOffsets): Promise<void>;
+  /** Lets go of it: nothing more is read or waited for, and a durable one goes on. */
+  leave(): void;
 }
 
 export type OutputStream = 'stdout' | 'stderr';

@@ -37,7 +37,7 @@ export interface ExecutionHost {
   /** Runs the command attached, in a terminal of the host's own. Null if the host has none. */
   readonly launchTerminal: ((sandboxId: string, start: ExecutionStart, signal: AbortSignal) => Promise<TerminalExecution>) | null;
   /** Runs a script of Skep's own. Further failures: `sandbox_not_running`, if nothing can be run there now. */
-  run(sandboxId: string, command: readonly string[], signal: AbortSignal): Promise<Execution>;
+  run(sandboxId: string, command: readonly string[], signal: AbortSignal): Promise<HostExecution>;
   /** Reads the files that are kept of an execution, in the order of their names, also where `run` can't. None if there is none. */
   keptFiles(sandboxId: string, executionId: string, signal: AbortSignal): AsyncIterable<KeptFile>;
   /** Ends all processes of the execution, and removes its folder, as far as that can be done. Idempotent. */

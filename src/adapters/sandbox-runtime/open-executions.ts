@@ -1,5 +1,5 @@
 import type { ExecutionState, OpenExecution, OpenExecutionStart, OutputStream, StreamOffsets } from '../../ports/sandbox-executions.ts';
-import { firstLineOf } from './execution-answer.ts';
+import { firstLineOf, unanswered } from './execution-answer.ts';
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
 import type { ExecutionReader } from './execution-reader.ts';
 import { scripts } from './execution-scripts.ts';
@@ -7,6 +7,9 @@ import { environmentLines, supervisorCommand } from './execution-supervisor.ts';
 import { streamOf } from './kept-bytes.ts';
 
 const never = new AbortController().signal;
+
+/** The exit code of the script `feed` if the command takes no input any more. */
+const takesNoInput = 5;
 
 /** Starts a command under a supervisor, and holds its streams. What ran under its id is removed. */
 export async function openExecution(
@@ -34,6 +37,8 @@ export async function openExecution(
     kill: () => (durable ? host.remove(sandboxId, executionId) : execution.kill()),
     handedOver: { bytes: 0, isCut: false },
     forgetBefore: (offsets) => forgetBefore(reader, sandboxId, executionId, offsets),
+    // The runtime leaves it when it is closed.
+    leave: () => {},
   };
 }
 
@@ -46,24 +51,28 @@ export async function reopenExecution(
   if (status === 'lost') throw executionNotFound(executionId);
   const { run } = await reader.running(sandboxId);
   const feeder = await host.run(sandboxId, scripts.feed(reader.folder(sandboxId, executionId), run), signal);
+  // It ends by itself when its input does. Ended in the middle, it would not have counted what it has handed over.
+  feeder.outlive();
   const { line } = await firstLineOf(feeder, signal);
+  if (line === null && (await feeder.exited) !== takesNoInput) throw unanswered;
   const [bytes, isCut] = line?.split(' ') ?? [];
-  const killed = new AbortController();
+  const over = new AbortController();
   const output = (stream: OutputStream, from: number): ReadableStream<Uint8Array> =>
-    streamOf(killed.signal, (cancelled) => reader.read(sandboxId, executionId, { stream, after: from, follow: true }, cancelled));
+    streamOf(over.signal, (cancelled) => reader.read(sandboxId, executionId, { stream, after: from, follow: true }, cancelled));
   return {
     stdin: feeder.stdin,
     stdout: output('stdout', after),
     stderr: output('stderr', errors.oldest),
-    exited: ended(killed.signal).then(({ exitCode }) => exitCode, () => null),
+    exited: ended(over.signal).then(({ exitCode }) => exitCode, () => null),
     durable: true,
     async kill() {
-      killed.abort(new Error('the command is ended'));
+      over.abort(new Error('the command is ended'));
       await host.remove(sandboxId, executionId);
     },
     // One that has ended takes nothing more.
     handedOver: { bytes: bytes === undefined ? Infinity : Number(bytes), isCut: isCut === 'cut' },
     forgetBefore: (offsets) => forgetBefore(reader, sandboxId, executionId, offsets),
+    leave: () => over.abort(new Error('the command is left to another process')),
   };
 }
 

@@ -118,6 +118,13 @@ export class AgentProcess {
     await this.#execution.kill();
   }
 
+  /** Lets go of a process that goes on without this one. */
+  leave(): void {
+    this.#isAbandoned = true;
+    this.letSpeak();
+    this.#execution.leave();
+  }
+
   /** Ends a process that is not needed. Its standard error is known when this resolves, after a while at most. */
   async discard(): Promise<void> {
     await this.settled();

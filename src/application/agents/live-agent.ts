@@ -95,6 +95,7 @@ export class LiveAgent {
     this.#alive = false;
     this.#stopResting();
     await this.#deps.session.close();
+    this.#deps.process.leave();
   }
 
   /** Nothing that was said so far is needed any more: it is forgotten, unless the agent gets another message soon. */

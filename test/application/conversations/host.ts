@@ -75,7 +75,7 @@ export class Host {
           }
           const execution = this.#execute(id, request);
           own.add(execution.executed);
-          return { ...execution, durable: false, handedOver: { bytes: 0, isCut: false }, forgetBefore: async () => {} };
+          return { ...execution, durable: false, handedOver: { bytes: 0, isCut: false }, forgetBefore: async () => {}, leave: () => {} };
         },
       },
       putFiles: async (instanceId, directory, stream) => {

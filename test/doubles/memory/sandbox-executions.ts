@@ -31,6 +31,7 @@ export function memoryExecutions(engine: MemoryEngine): SandboxExecutions {
       durable: true,
       handedOver: before,
       forgetBefore: async () => {},
+      leave: () => {},
     };
   }
 

@@ -1,9 +1,8 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExecutionStart } from '../../../ports/sandbox-executions.ts';
-import type { Execution } from '../../../ports/sandbox-runtime.ts';
 import type { ExecutionHost, HostExecution, KeptFile, Supervise } from '../execution-host.ts';
 import { inputStream, outputStream } from '../execution-streams.ts';
 import { passedEnvironment } from './command.ts';
@@ -29,7 +28,8 @@ export class ProcessExecutionHost implements ExecutionHost {
   readonly #table: ProcessTable;
   readonly #observer: Observer;
   readonly #execute: Execute;
-  readonly #scripts = new Set<Execution>();
+  /** What becomes of each script when this is closed. */
+  readonly #scripts = new Map<ChildProcess, () => Promise<void>>();
 
   constructor(layout: Layout, table: ProcessTable, observer: Observer, execute: Execute) {
     this.#layout = layout;
@@ -55,7 +55,7 @@ export class ProcessExecutionHost implements ExecutionHost {
     return this.#execute(id, start, signal, { executionId: start.executionId, supervise });
   }
 
-  async run(_id: string, [program = '', ...args]: readonly string[], signal: AbortSignal): Promise<Execution> {
+  async run(_id: string, [program = '', ...args]: readonly string[], signal: AbortSignal): Promise<HostExecution> {
     signal.throwIfAborted();
     const child = spawn(program, args, { cwd: '/', env: passedEnvironment(), detached: true, stdio: ['pipe', 'pipe', 'ignore'] });
     await once(child, 'spawn');
@@ -64,12 +64,16 @@ export class ProcessExecutionHost implements ExecutionHost {
       if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid ?? 0), 'SIGKILL');
       await exited;
     };
-    const execution = {
-      stdin: inputStream(child.stdin), stdout: outputStream(child.stdout), stderr: ReadableStream.from<Uint8Array>([]), exited, kill,
+    const leave = async (): Promise<void> => {
+      child.unref();
+      for (const stream of [child.stdin, child.stdout]) stream.destroy();
     };
-    this.#scripts.add(execution);
-    void exited.finally(() => this.#scripts.delete(execution));
-    return execution;
+    this.#scripts.set(child, kill);
+    void exited.finally(() => this.#scripts.delete(child));
+    return {
+      stdin: inputStream(child.stdin), stdout: outputStream(child.stdout), stderr: ReadableStream.from<Uint8Array>([]), exited, kill,
+      outlive: () => void this.#scripts.set(child, leave),
+    };
   }
 
   /** All is read by scripts. */
@@ -83,8 +87,8 @@ export class ProcessExecutionHost implements ExecutionHost {
     await rm(folder, { recursive: true, force: true });
   }
 
-  /** Ends its scripts. */
+  /** Ends its scripts, or leaves those that outlive it: their input ends. */
   async close(): Promise<void> {
-    await Promise.all([...this.#scripts].map((script) => script.kill()));
+    await Promise.all([...this.#scripts.values()].map((end) => end()));
   }
 }

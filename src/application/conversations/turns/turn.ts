@@ -219,7 +219,9 @@ export class Turn {
   async #judge(ended: AgentTurn): Promise<EndedTurn> {
     const { conversation, signal } = this.#of;
     const { clock, access } = this.#deps;
-    if (signal.aborted) return { stopReason: 'interrupted', reason: { code: 'interrupted_by_shutdown' }, actor: 'skep' };
+    // What ended by itself in the last moment has ended.
+    const isCutOff = signal.aborted && ended.stopReason === 'interrupted';
+    if (isCutOff) return { stopReason: 'interrupted', reason: { code: 'interrupted_by_shutdown' }, actor: 'skep' };
     // Also an agent that had to be ended, or that reported the request as an error, was cancelled.
     if (this.#cancelled && statusAfterTurn(ended.stopReason) === 'error') return { ...ended, stopReason: 'cancelled', actor: 'user' };
     if (this.#silent !== null && !this.#cancelled) return { stopReason: 'failed', reason: this.#silent, actor: 'skep' };
