@@ -7,7 +7,8 @@ import type { Change } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import type { TurnRecorder } from './turn-recorder.ts';
 import { withdrawal } from './turn-end.ts';
-import type { EarlierPart, TurnOf } from './turn.ts';
+import type { EarlierPart } from './earlier-part.ts';
+import type { TurnOf } from './turn.ts';
 
 /** How often to look for the owner's choice, if the log does not say that something was written. */
 const lookEveryMs = 5000;

@@ -1,5 +1,5 @@
 import { statusAfterTurn } from '../../../domain/conversation-next-step.ts';
-import type { Conversation, Message, QueuedMessage, StartedMessage, TurnAgent } from '../../../domain/conversation.ts';
+import type { Conversation, Message, QueuedMessage, StartedMessage } from '../../../domain/conversation.ts';
 import type { EventActor } from '../../../domain/event.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
@@ -9,6 +9,7 @@ import { onAbort, throughStoreOutage } from '../../timers.ts';
 import type { Change } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import type { MicroagentContext } from './microagent-context.ts';
+import type { EarlierPart } from './earlier-part.ts';
 import { endOfTurn } from './turn-end.ts';
 import { TurnPermissions } from './turn-permissions.ts';
 import { TurnRecorder } from './turn-recorder.ts';
@@ -30,16 +31,6 @@ export interface TurnOf {
   readonly from: number;
   /** Fires when the turn is to end, and its agent with it. */
   readonly signal: AbortSignal;
-}
-
-export interface EarlierPart {
-  readonly agent: TurnAgent;
-  /** How much of what the agent says is in the log, see `writtenOf`. */
-  readonly written: number;
-  /** The permissions that the agent asked for, by their ids; null while one is not answered. */
-  readonly permissions: ReadonlyMap<string, { readonly optionId: string | null } | null>;
-  /** The sequence number of the newest event that was read. */
-  readonly to: number;
 }
 
 interface EndedTurn extends AgentTurn {

@@ -1,15 +1,12 @@
 import type { Conversation, QueuedMessage, StartedMessage, TurnAgent } from '../../../domain/conversation.ts';
-import type { Event } from '../../../domain/event.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
 import type { LiveAgent } from '../../agents/live-agent.ts';
 import { waitAtMost } from '../../timers.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import { keepAfterTurn } from '../kept-changes.ts';
+import { type EarlierPart, readEarlierPart } from './earlier-part.ts';
 import { microagentContext } from './microagent-context.ts';
-import { saidKinds, writtenOf } from './turn-recorder.ts';
-import { type EarlierPart, Turn, type TurnOf } from './turn.ts';
-
-const pageSize = 1000;
+import { Turn, type TurnOf } from './turn.ts';
 
 /** The turns that run in this process, at most one for each conversation. */
 export class Turns {
@@ -36,7 +33,7 @@ export class Turns {
   ): Promise<void> {
     let earlier: EarlierPart;
     try {
-      earlier = await this.#earlierPart(conversation, at);
+      earlier = await readEarlierPart(this.#deps.events, conversation, at);
     } catch (error) {
       // It works on, and is taken over again.
       await agent.leave();
@@ -84,22 +81,5 @@ export class Turns {
     agent.rest();
     // Before the next turn, so that they are those of this one.
     await keepAfterTurn(this.#deps, conversation, signal);
-  }
-
-  async #earlierPart({ id: conversationId, ownerId }: Conversation, agent: TurnAgent): Promise<EarlierPart> {
-    const { events } = this.#deps;
-    const to = await events.latest();
-    const filter = { ownerId, conversationId, kinds: [...saidKinds, 'permission_requested', 'permission_answered'] as const };
-    const permissions = new Map<string, { readonly optionId: string | null } | null>();
-    let written = 0;
-    for (let after = agent.from, page: readonly Event[]; ; after = page.at(-1)?.sequence ?? after) {
-      page = await events.read(filter, after, pageSize);
-      for (const { kind, data } of page) {
-        if (kind === 'permission_requested') permissions.set(data.permissionId, null);
-        if (kind === 'permission_answered') permissions.set(data.permissionId, { optionId: data.optionId });
-      }
-      written += writtenOf(page);
-      if (page.length < pageSize) return { agent, written, permissions, to };
-    }
   }
 }

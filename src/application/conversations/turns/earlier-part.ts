@@ -1,0 +1,36 @@
+import type { Conversation, TurnAgent } from '../../../domain/conversation.ts';
+import type { Event } from '../../../domain/event.ts';
+import type { EventStore } from '../../../ports/event-store.ts';
+import { saidKinds, writtenOf } from './turn-recorder.ts';
+
+/** The part of a turn that an earlier process ran. */
+export interface EarlierPart {
+  readonly agent: TurnAgent;
+  /** How much of what the agent says is in the log, see `writtenOf`. */
+  readonly written: number;
+  /** The permissions that the agent asked for, by their ids; null while one is not answered. */
+  readonly permissions: ReadonlyMap<string, { readonly optionId: string | null } | null>;
+  /** The sequence number of the newest event that was read. */
+  readonly to: number;
+}
+
+const pageSize = 1000;
+
+/** Reads from the log what an earlier process wrote of the turn. */
+export async function readEarlierPart(
+  events: EventStore, { id: conversationId, ownerId }: Conversation, agent: TurnAgent,
+): Promise<EarlierPart> {
+  const to = await events.latest();
+  const filter = { ownerId, conversationId, kinds: [...saidKinds, 'permission_requested', 'permission_answered'] as const };
+  const permissions = new Map<string, { readonly optionId: string | null } | null>();
+  let written = 0;
+  for (let after = agent.from, page: readonly Event[]; ; after = page.at(-1)?.sequence ?? after) {
+    page = await events.read(filter, after, pageSize);
+    for (const { kind, data } of page) {
+      if (kind === 'permission_requested') permissions.set(data.permissionId, null);
+      if (kind === 'permission_answered') permissions.set(data.permissionId, { optionId: data.optionId });
+    }
+    written += writtenOf(page);
+    if (page.length < pageSize) return { agent, written, permissions, to };
+  }
+}
