@@ -6,12 +6,9 @@ const root = import.meta.dirname;
 const all = '{test,examples}/**/*.test.ts';
 const heavyFolders = 'test/{adapters/sandbox-runtime/docker,crash,e2e,package,server-image}/**/*.test.ts';
 
-/** Files that start servers or agents, or use the Docker engine, run three at a time, after the others. Most of their time is waiting. */
+/** Files that start servers or agents, or use the Docker engine, run two a core, after the others. Most of their time is waiting. */
 const elsewhere = globSync(all, { cwd: root }).filter((file) => /describeWith(Docker|OpenCode)/.test(readFileSync(`${root}/${file}`, 'utf8')));
 const heavy = [heavyFolders, ...elsewhere];
-
-/** Files that build images run one at a time: the engine removes layers with one image that the build of another goes on from. */
-const builders = ['test/e2e/agents/{credentials,docker,engine}.test.ts', 'test/server-image/**/*.test.ts'];
 
 // Limits are for what hangs; machines that are slow or busy stay far below them.
 const limits = { testTimeout: 120_000, hookTimeout: 180_000, teardownTimeout: 60_000 };
@@ -29,8 +26,7 @@ export default defineConfig({
   test: {
     projects: [
       { resolve: { alias }, test: { ...limits, name: 'light', include: [all], exclude: heavy, maxWorkers: workers, sequence: { groupOrder: 0 } } },
-      { test: { ...limits, name: 'heavy', include: heavy, exclude: builders, maxWorkers: 3, sequence: { groupOrder: 1 } } },
-      { test: { ...limits, name: 'images', include: builders, maxWorkers: 1, fileParallelism: false, sequence: { groupOrder: 2 } } },
+      { test: { ...limits, name: 'heavy', include: heavy, maxWorkers: 2 * workers, sequence: { groupOrder: 1 } } },
     ],
   },
 });

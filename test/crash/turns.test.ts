@@ -11,8 +11,10 @@ import { printedSeed, seeded } from '../support/seeded.ts';
 import { removeFolder, startServer, type Server } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
-const kills = 100;
-const shutdowns = 10;
+/** Each end of the server comes in a turn of each conversation: at 102 moments of turns by a kill, and at 12 by a shutdown. */
+const conversations = 3;
+const kills = 34;
+const shutdowns = 4;
 const longestLifeMs = 700;
 const key = 'a-static-key-for-turns';
 const env = { SKEP_API_KEY: key, SKEP_LOG_LEVEL: 'error', MODEL_KEY: 'a-secret-of-the-model-1f' };
@@ -95,23 +97,55 @@ function transcriptOf(events: readonly Json[], messageId: string, turn: number):
   return said.map((one) => `${String(one.kind)} ${one.text}`.replaceAll(new RegExp(`(edit-|Edit |done with |used_tokens":)${turn}\\b`, 'g'), '$1N'));
 }
 
-test(`kill -9 ${kills} times and shut down ${shutdowns} times in turns: each goes on, no event is missing or twice, and no message is handed over twice`, { timeout: 600_000 }, async () => {
+/** Talks in a conversation of its own until it is told to stop, and sees that nothing of what was said is missing or twice. */
+class Talker {
+  readonly #path: string;
+  readonly #messages: string[] = [];
+
+  private constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Returns one that has had a turn. */
+  static async begin(): Promise<Talker> {
+    const talker = new Talker(`/api/v1/app-conversations/${String(object(await ask('POST', '/api/v1/app-conversations', { permission_policy: 'ask' }))['id'])}`);
+    await until(async () => object(await ask('GET', talker.#path)), ({ start_status: status }) => status === 'READY');
+    await talker.#talk();
+    return talker;
+  }
+
+  async talkUntil(stop: AbortSignal): Promise<void> {
+    while (!stop.aborted) await this.#talk();
+  }
+
+  async #talk(): Promise<void> {
+    const turn = this.#messages.length;
+    const sent = await ask('POST', `${this.#path}/messages`, messageOf(scriptOf(turn)), { 'Idempotency-Key': `turn-${this.#path}-${turn}` });
+    const messageId = String(object(sent)['message_id']);
+    this.#messages.push(messageId);
+    await untilEnd(this.#path, messageId);
+  }
+
+  /** The first turn is that of a server that goes on. */
+  async check(): Promise<void> {
+    const events = await eventsOf(this.#path);
+    expect(events.filter(({ kind }) => kind === 'turn_ended').map(({ data }) => (data as Json)['stop_reason'])).toEqual(this.#messages.map(() => 'end_turn'));
+    const undisturbed = transcriptOf(events, this.#messages[0] ?? '', 0);
+    expect(undisturbed.length).toBeGreaterThan(10);
+    for (const [turn, messageId] of this.#messages.entries()) expect(transcriptOf(events, messageId, turn), `turn ${turn}`).toEqual(undisturbed);
+    const { sandbox_id: sandboxId } = object(await ask('GET', this.#path));
+    const handedOver = await readFile(join(server.dataDir, 'sandboxes', String(sandboxId), 'workspace/handed-over.txt'), 'utf8');
+    expect(handedOver.trim().split('\n')).toEqual(this.#messages.map((_, turn) => String(turn)));
+  }
+}
+
+test(`kill -9 ${kills} times and shut down ${shutdowns} times in ${conversations} turns: each goes on, no event is missing or twice, and no message is handed over twice`, { timeout: 600_000 }, async () => {
   const random = seeded(printedSeed('the moments of the kills'));
   server = await startServer({ env, config });
   const { dataDir } = server;
-  const path = `/api/v1/app-conversations/${String(object(await ask('POST', '/api/v1/app-conversations', { permission_policy: 'ask' }))['id'])}`;
-  await until(async () => object(await ask('GET', path)), ({ start_status: status }) => status === 'READY');
-  const talk = async (turn: number): Promise<string> => {
-    const sent = await ask('POST', `${path}/messages`, messageOf(scriptOf(turn)), { 'Idempotency-Key': `turn-${turn}` });
-    const messageId = String(object(sent)['message_id']);
-    await untilEnd(path, messageId);
-    return messageId;
-  };
-  const messages = [await talk(0)];
-  const killing = new AbortController();
-  const talking = (async () => {
-    while (!killing.signal.aborted) messages.push(await talk(messages.length));
-  })();
+  const talkers = await Promise.all(Array.from({ length: conversations }, () => Talker.begin()));
+  const ending = new AbortController();
+  const talking = Promise.all(talkers.map((talker) => talker.talkUntil(ending.signal)));
   // A failure is looked at in the end.
   talking.catch(() => {});
   for (let end = 0; end < kills + shutdowns; end += 1) {
@@ -120,14 +154,7 @@ test(`kill -9 ${kills} times and shut down ${shutdowns} times in turns: each goe
     else expect(await server.stop()).toBe(0);
     server = await startServer({ env, config, dataDir });
   }
-  killing.abort();
+  ending.abort();
   await talking;
-  const events = await eventsOf(path);
-  expect(events.filter(({ kind }) => kind === 'turn_ended').map(({ data }) => (data as Json)['stop_reason'])).toEqual(messages.map(() => 'end_turn'));
-  const undisturbed = transcriptOf(events, messages[0] ?? '', 0);
-  expect(undisturbed.length).toBeGreaterThan(10);
-  for (const [turn, messageId] of messages.entries()) expect(transcriptOf(events, messageId, turn), `turn ${turn}`).toEqual(undisturbed);
-  const { sandbox_id: sandboxId } = object(await ask('GET', path));
-  const handedOver = await readFile(join(dataDir, 'sandboxes', String(sandboxId), 'workspace/handed-over.txt'), 'utf8');
-  expect(handedOver.trim().split('\n')).toEqual(messages.map((_, turn) => String(turn)));
+  for (const talker of talkers) await talker.check();
 });

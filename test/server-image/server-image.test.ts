@@ -64,7 +64,6 @@ describeWithDocker('the image of the server', () => {
     for (const { Id } of await docker.listContainers({ all: true, ...mine })) await docker.getContainer(Id).remove({ force: true });
     await docker.getVolume(volume).remove();
     await clearEngine(deployment);
-    for (const name of Object.values(names)) await docker.getImage(name).remove({ force: true });
   }, 180_000);
 
   test('is healthy as a user that is not root, and reaches the engine beside it', async () => {

@@ -1,15 +1,9 @@
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Docker from 'dockerode';
 import { GenericContainer } from 'testcontainers';
 import { librariesOf, nodeBinary } from '../server-image/build.ts';
 import { images } from './docker.ts';
-
-export interface AgentImage {
-  readonly name: string;
-  remove(): Promise<void>;
-}
 
 const scripted = join(import.meta.dirname, '../doubles/acp-agent');
 
@@ -18,15 +12,18 @@ export function scriptedAgentCommand(options: object): string[] {
   return ['node', '/opt/acp-agent/main.ts', JSON.stringify(options)];
 }
 
-/** Builds an image with OpenCode, whose binary this is, and a user `agent` who has a home. */
-export async function buildOpenCodeImage(binary: string): Promise<AgentImage> {
+/**
+ * Builds an image with OpenCode, whose binary this is, and a user `agent` who has a home. Returns its name. Images are kept: the engine
+ * would take layers away with one that the build of another goes on from.
+ */
+export async function buildOpenCodeImage(binary: string): Promise<string> {
   return await build('opencode', 'COPY opencode /usr/local/bin/opencode', async (context) => {
     await cp(binary, join(context, 'opencode'), { dereference: true });
   });
 }
 
 /** Builds an image with the scripted agent, on the Node that the tests run on. */
-export async function buildScriptedImage(): Promise<AgentImage> {
+export async function buildScriptedImage(): Promise<string> {
   const node = await nodeBinary();
   const libraries = await librariesOf(node);
   const copies = libraries.map((path, index) => `COPY library-${index} ${path}`).join('\n');
@@ -37,7 +34,7 @@ export async function buildScriptedImage(): Promise<AgentImage> {
   });
 }
 
-async function build(agent: string, steps: string, fill: (context: string) => Promise<void>): Promise<AgentImage> {
+async function build(agent: string, steps: string, fill: (context: string) => Promise<void>): Promise<string> {
   const name = `skep-test/agent-${agent}`;
   const context = await mkdtemp(join(tmpdir(), 'skep-agent-image-'));
   try {
@@ -48,5 +45,5 @@ async function build(agent: string, steps: string, fill: (context: string) => Pr
   } finally {
     await rm(context, { recursive: true, force: true });
   }
-  return { name, remove: async () => void (await new Docker().getImage(name).remove({ force: true })) };
+  return name;
 }

@@ -7,7 +7,7 @@ import Docker from 'dockerode';
 import { pack } from 'tar-stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { acpScript } from '../../doubles/acp-agent/steps.ts';
-import { buildScriptedImage, scriptedAgentCommand, type AgentImage } from '../../support/agent-image.ts';
+import { buildScriptedImage, scriptedAgentCommand } from '../../support/agent-image.ts';
 import { type Client, object } from '../../support/client.ts';
 import { messageOf, openTalk, saidIn, type Talk, type ToldTurn } from '../../support/conversation.ts';
 import { clearEngine, deploymentOf } from '../../support/deployment.ts';
@@ -43,7 +43,7 @@ describeWithDocker('the credentials of a deployment', () => {
   const answers: string[] = [];
   let folder: string;
   let host: GitHost;
-  let image: AgentImage;
+  let image: string;
   let scene: Scene;
   let talk: Talk;
   /** In which the agent said what it knows of keys. */
@@ -73,7 +73,7 @@ describeWithDocker('the credentials of a deployment', () => {
     const agent = { protocol: 'acp', command: scriptedAgentCommand({ sessions: '/home/agent/sessions' }), secrets: ['MODEL_API_KEY'] };
     scene = await createScene({
       env: { SKEP_SANDBOX_RUNTIME: 'docker', SKEP_GIT_PROVIDERS: 'github', SKEP_GITHUB_URL: host.url, SKEP_GITHUB_TOKEN: token, SKEP_LOG_LEVEL: 'debug' },
-      config: () => ({ specs: [{ id: 'scripted', image: image.name, command: ['sleep', 'infinity'], agent }] }),
+      config: () => ({ specs: [{ id: 'scripted', image, command: ['sleep', 'infinity'], agent }] }),
     });
 
     // A whole conversation: the agent works, tells of what it knows, dies, and is started again.
@@ -97,7 +97,6 @@ describeWithDocker('the credentials of a deployment', () => {
   afterAll(async () => {
     await scene?.close((dataDir) => clearEngine(deploymentOf(dataDir)));
     await host?.close();
-    await image?.remove();
     await removeFolder(folder);
   });
 

@@ -1,7 +1,7 @@
 import Docker from 'dockerode';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { modelScript } from '../../doubles/model/index.ts';
-import { buildOpenCodeImage, type AgentImage } from '../../support/agent-image.ts';
+import { buildOpenCodeImage } from '../../support/agent-image.ts';
 import { object } from '../../support/client.ts';
 import { callsIn, messageOf, openTalk, saidIn, type Talk } from '../../support/conversation.ts';
 import { clearEngine, deploymentOf } from '../../support/deployment.ts';
@@ -18,7 +18,7 @@ const inspection = (container: Docker.Container): Promise<number> => container.i
 describeWithDocker('in a Docker sandbox', () => {
   describeWithOpenCode('OpenCode', (binary) => {
     let scene: Scene;
-    let image: AgentImage;
+    let image: string;
     let talk: Talk;
     let container: Docker.Container;
 
@@ -34,13 +34,12 @@ describeWithDocker('in a Docker sandbox', () => {
         config: ({ port }) => {
           const env = { ...openCodeEnv({ modelUrl: `http://${address}:${port}/v1` }), HOME: '/home/agent' };
           const agent = { protocol: 'acp', command: ['opencode', 'acp'], env, secrets: ['MODEL_API_KEY'], permissions: 'allow' };
-          return { specs: [{ id: 'opencode', image: image.name, command: ['sleep', 'infinity'], resources: { memory: '3GiB' }, isolation: { network: 'shared' }, agent }] };
+          return { specs: [{ id: 'opencode', image, command: ['sleep', 'infinity'], resources: { memory: '3GiB' }, isolation: { network: 'shared' }, agent }] };
         },
       });
     }, 300_000);
     afterAll(async () => {
       await scene?.close((dataDir) => clearEngine(deploymentOf(dataDir)));
-      await image?.remove();
     });
 
     test('gets READY, and edits a file of the repository in its container', async () => {

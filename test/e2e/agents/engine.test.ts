@@ -22,17 +22,13 @@ describeWithDocker('a turn whose engine is restarted', () => {
 
     beforeAll(async () => {
       const image = await buildScriptedImage();
-      try {
-        engine = await createOwnEngine();
-        await run('sh', ['-c', `docker save ${image.name} | docker -H ${engine.host} load`], { timeout: 120_000 });
-      } finally {
-        await image.remove();
-      }
+      engine = await createOwnEngine();
+      await run('sh', ['-c', `docker save ${image} | docker -H ${engine.host} load`], { timeout: 120_000 });
       // It keeps what it is told, and needs no network.
       const agent = { protocol: 'acp', command: scriptedAgentCommand({ sessions: '/home/agent/sessions' }) };
       scene = await createScene({
         env: { SKEP_SANDBOX_RUNTIME: 'docker', SKEP_DOCKER_HOST: engine.host },
-        config: () => ({ specs: [{ id: 'scripted', image: image.name, command: ['sleep', 'infinity'], agent }] }),
+        config: () => ({ specs: [{ id: 'scripted', image, command: ['sleep', 'infinity'], agent }] }),
       });
       talk = await openTalk(() => scene.call, { selected_repository: 'acme/shop', initial_message: messageOf('hello') });
       await talk.ready();
