@@ -64,6 +64,8 @@ export interface TurnAgent {
 export interface StartedMessage extends QueuedMessage {
   /** Absent if the turn ends with the process that runs it. */
   readonly agent?: TurnAgent | undefined;
+  /** True once the user has cancelled its turn. */
+  readonly cancelled?: boolean | undefined;
 }
 
 export interface RepositoryLocation {

@@ -161,6 +161,7 @@ export const StartedMessageColumn: z.ZodType<StartedMessage> = z.object({
     from: z.number(),
     context: z.string().nullable(),
   }).optional(),
+  cancelled: z.boolean().optional(),
 });
 
 export const QueueColumn: z.ZodType<readonly QueuedMessage[]> = z.array(QueuedMessageColumn);

@@ -87,11 +87,17 @@ export class ConversationReconciler {
     });
   }
 
-  /** Asks the agent to stop the turn of the message. One that waits for a permission in a frozen sandbox waits no longer. */
+  /**
+   * Asks the agent to stop the turn of the message, now or, by the record, when the turn goes on. One that waits for a permission in a frozen
+   * sandbox waits no longer.
+   */
   async cancel(id: string, messageId: string): Promise<void> {
-    if (!this.#turns.cancel(id, messageId)) {
-      await this.records.change(id, ({ turn, permission }) => (turn?.messageId === messageId ? withdrawal(permission) : null));
-    }
+    const runsHere = this.#turns.cancel(id, messageId);
+    await this.records.change(id, ({ turn, permission }) => {
+      if (turn?.messageId !== messageId || turn.cancelled === true) return null;
+      const withdrawn = runsHere ? null : withdrawal(permission);
+      return { actor: 'user', reason: null, ...withdrawn, to: { ...withdrawn?.to, turn: { ...turn, cancelled: true } } };
+    });
     this.enqueue(id);
   }
 

@@ -37,8 +37,8 @@ test('a sandbox whose agent waits for its user is frozen by its rule, and the an
   expect(saidIn(turn).join('')).toBe('chosen: yes and done');
 });
 
-test('a turn that waits in a frozen sandbox outlives the server: the answer wakes it, and so does its cancellation', async () => {
-  for (const end of ['end_turn', 'cancelled']) {
+test('a turn that waits in a frozen sandbox outlives the server: the answer wakes it, and so does its cancellation, whatever comes after that', async () => {
+  for (const [end, isKilledAgain] of [['end_turn', false], ['cancelled', false], ['cancelled', true]] as const) {
     const messageId = await talk.say(script);
     const started = await talk.event('turn_started', ({ data }) => data['message_id'] === messageId);
     const { data } = await talk.event('permission_requested', () => true, started.id);
@@ -47,6 +47,7 @@ test('a turn that waits in a frozen sandbox outlives the server: the answer wake
     expect(await talk.now()).toMatchObject({ execution_status: 'waiting_for_permission', sandbox_status: 'PAUSED' });
     if (end === 'cancelled') await talk.post('/cancel');
     else await talk.post(`/permissions/${String(data['permission_id'])}`, { option_id: 'yes' });
+    if (isKilledAgain) await scene.crash();
     const turn = await talk.turn(messageId);
     expect([turn.stopReason, saidIn(turn).join('')]).toEqual([end, end === 'cancelled' ? 'chosen: nothing' : 'chosen: yes and done']);
     expect(turn.events.filter(({ kind }) => kind === 'permission_requested')).toHaveLength(1);

@@ -39,6 +39,7 @@ export class Turns {
       await agent.leave();
       throw error;
     }
+    if (queued.cancelled === true) this.#cancelled.add(queued.messageId);
     await this.#run({ conversation, sandbox, queued, agent, context: null, earlier, from: earlier.to, signal });
   }
 
