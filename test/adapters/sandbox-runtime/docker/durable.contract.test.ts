@@ -21,8 +21,7 @@ const withoutFifos = shell('rm -f "$(command -v mkfifo)"; touch /workspace/gone;
 
 const variants: readonly Variant[] = [
   { name: 'an image with busybox', changes: { image: images.tiny }, terminals: 'attached' },
-  { name: 'an image of Debian', changes: { image: images.debian }, terminals: 'durable' },
-  { name: 'a read-only root, as another user', changes: { image: images.debian, isolation: { ...defaultIsolation, ...readOnly } }, terminals: 'durable' },
+  { name: 'an image of Debian, a read-only root, as another user', changes: { image: images.debian, isolation: { ...defaultIsolation, ...readOnly } }, terminals: 'durable' },
   { name: 'an image without mkfifo', changes: { image: images.debian }, program: withoutFifos, durable: false, terminals: 'attached' },
 ];
 
