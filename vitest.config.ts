@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { globSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const root = import.meta.dirname;
 const all = '{test,examples}/**/*.test.ts';
@@ -22,8 +23,20 @@ const alias = [
 
 const workers = Math.max(2, availableParallelism());
 
+/** Short files that take long: contracts, and what is killed again and again. They begin first, so that nothing waits for them in the end. */
+const isLong = ({ moduleId }: TestSpecification): boolean => /\.contract\.|crash|server-image/.test(moduleId);
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    // oxlint-disable-next-line unicorn/no-array-sort -- not that of an array
+    const sorted = await super.sort(files);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
+
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       { resolve: { alias }, test: { ...limits, name: 'light', include: [all], exclude: heavy, maxWorkers: workers, sequence: { groupOrder: 0 } } },
       { test: { ...limits, name: 'heavy', include: heavy, maxWorkers: 2 * workers, sequence: { groupOrder: 1 } } },
