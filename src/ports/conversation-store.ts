@@ -43,9 +43,15 @@ export interface ConversationStore {
 
   /**
    * Compare-and-set: writes the record and its events if the stored record is exactly one version older; otherwise returns
-   * `stale`. Nothing is written if the claim was made before.
+   * `stale`. Nothing is written if the claim was made before. With `activeAt` it notes the activity of the sandbox first, as
+   * `SandboxStore.touch` does, and returns `sandbox_not_running`, with nothing written, if that is not RUNNING.
    */
-  replace(conversation: Conversation, events?: readonly EventDraft[], claim?: IdempotencyClaim): Promise<ReplaceOutcome | ClaimOutcome>;
+  replace(
+    conversation: Conversation,
+    events?: readonly EventDraft[],
+    claim?: IdempotencyClaim,
+    activeAt?: number,
+  ): Promise<ReplaceOutcome | ClaimOutcome | { readonly kind: 'sandbox_not_running' }>;
 
   /** Returns the outcome of the request that made the claim before; null if there was none. */
   findClaim(claim: IdempotencyClaim): Promise<ClaimOutcome | null>;

@@ -2,11 +2,12 @@ import { deepEqual, equal } from 'node:assert/strict';
 import { explained } from '../../src/domain/reason.ts';
 import { type Conversation, conversationStartStatuses, executionStatuses } from '../../src/domain/conversation.ts';
 import { permissionPolicies } from '../../src/domain/agent.ts';
+import { unlimited } from '../../src/domain/sandbox-limits.ts';
 import type { ContractCase } from './contract.ts';
 import { conversationChangeCases, someChanges } from './conversation-store-changes.ts';
 import { conversationClaimCases } from './conversation-store-claims.ts';
 import { conversationSearchCases } from './conversation-store-search.ts';
-import { hostileTexts, nextVersion, someConversation, someMessage, someTime } from './records.ts';
+import { hostileTexts, nextVersion, someConversation, someMessage, someSandbox, someTime } from './records.ts';
 import { closedCases, idsOf, race, storeCase, type StoreHarness } from './store.ts';
 
 const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
@@ -176,6 +177,21 @@ function replaceCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await conversations.find('one'), renamed);
       const { items } = await conversations.search('ann', { titleContains: 'other' }, 'CREATED_AT', { after: null, limit: 9 });
       deepEqual(items, [renamed]);
+    }),
+    storeCase(harness, 'notes the activity of a running sandbox with a replacement, and replaces nothing if it does not run', async ([{ conversations, sandboxes }]) => {
+      const running = someSandbox('sandbox', { status: 'RUNNING' });
+      await sandboxes.insert(running, unlimited);
+      await conversations.insert(someConversation('one', { sandboxId: 'sandbox' }));
+      const second = nextVersion(someConversation('one', { sandboxId: 'sandbox' }), { title: 'second' });
+      deepEqual(await conversations.replace(second, [], undefined, someTime + 100), { kind: 'replaced' });
+      const third = nextVersion(second, { title: 'third' });
+      deepEqual(await conversations.replace(third, [], undefined, someTime + 50), { kind: 'replaced' });
+      const active = { ...running, lastActiveAt: someTime + 100 };
+      deepEqual(await sandboxes.find('sandbox'), active);
+      const paused = nextVersion(active, { status: 'PAUSED', pauseKind: 'freeze' });
+      await sandboxes.replace(paused);
+      deepEqual(await conversations.replace(nextVersion(third), [], undefined, someTime + 200), { kind: 'sandbox_not_running' });
+      deepEqual([await conversations.find('one'), await sandboxes.find('sandbox')], [third, paused]);
     }),
     storeCase(harness, 'lets one of many replacements of a version win', async (connections) => {
       const conversation = someConversation('one');

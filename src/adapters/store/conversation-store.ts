@@ -12,8 +12,7 @@ import type { KeptChanges } from '../../domain/change.ts';
 import type { EventDraft } from '../../domain/event.ts';
 import { type Page, pageOf, type PageRequest } from '../../domain/page.ts';
 import type { ConversationFilter, ConversationStore } from '../../ports/conversation-store.ts';
-import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
-import type { ReplaceOutcome } from '../../ports/sandbox-store.ts';
+import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import { permissionSchema } from '../shared/event-data.ts';
 import type { ConversationRow, Db } from './database.ts';
 import type { EventLog } from './event-store.ts';
@@ -23,12 +22,13 @@ import {
   reasonOrNull, SandboxParametersColumn, StartPointColumn, TextMapColumn,
 } from './json-columns.ts';
 import { countUpTo, orNull, rowOf, rowReader, word } from './record-rows.ts';
+import { touchIfRunning } from './sandbox-store.ts';
 
 export function createConversationStore(db: Db, log: EventLog): ConversationStore {
   const all = db.selectFrom('conversations').selectAll();
 
   return {
-    replace: (conversation, events = [], claim) => replaceConversation(log, conversation, events, claim),
+    replace: (conversation, events = [], claim, activeAt) => replaceConversation(log, conversation, events, claim, activeAt),
 
     insert: (conversation, claim, events = [], limits = unlimitedConversations) =>
       log.transaction(async (trx, writeEvents) => {
@@ -93,11 +93,12 @@ async function countsBeside(trx: Db, { ownerId, sandboxId }: Conversation, limit
 }
 
 function replaceConversation(
-  log: EventLog, conversation: Conversation, events: readonly EventDraft[], claim: IdempotencyClaim | undefined,
-): Promise<ReplaceOutcome | ClaimOutcome> {
+  log: EventLog, conversation: Conversation, events: readonly EventDraft[], claim: IdempotencyClaim | undefined, activeAt: number | undefined,
+): ReturnType<ConversationStore['replace']> {
   return log.transaction(async (trx, writeEvents) => {
     const earlier = await findClaim(trx, 'conversation', claim);
     if (earlier !== null) return earlier;
+    if (activeAt !== undefined && !(await touchIfRunning(trx, conversation.sandboxId, activeAt))) return { kind: 'sandbox_not_running' };
     const { numUpdatedRows } = await trx
       .updateTable('conversations')
       .set(rowOfConversation(conversation))

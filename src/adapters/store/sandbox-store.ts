@@ -77,6 +77,18 @@ function firstOf([row]: readonly Selectable<Database['sandboxes']>[]): Sandbox |
 type SandboxWrites = Pick<SandboxStore, 'insert' | 'claimFromPool' | 'insertPooled' | 'replace' | 'admit'>;
 
 /** The writes of sandboxes. Limits are checked in the transaction that writes, so racing writes can't exceed them. */
+/** Notes the activity of a sandbox. Returns false if it is not RUNNING. */
+export async function touchIfRunning(db: Db, id: string, at: number): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('sandboxes')
+    .set((eb) => ({ last_active_at: eb.case().when('last_active_at', '<', at).then(at).else(eb.ref('last_active_at')).end() }))
+    .where('id', '=', id)
+    .where('status', '=', 'RUNNING')
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
+}
+
 function createSandboxWrites(log: EventLog): SandboxWrites {
   return {
     insert: (sandbox, limits, claim, events = []) =>

@@ -11,6 +11,8 @@ export interface Changed {
   readonly reason: Reason | null;
   /** They come before the events of the statuses. */
   readonly events?: readonly EventBody[];
+  /** The change notes the activity of the sandbox, and is not made unless that is RUNNING. */
+  readonly usesSandbox?: boolean;
 }
 
 /** Decides on the present record; null changes nothing. */
@@ -42,8 +44,9 @@ export class ConversationRecords {
       const to: Conversation = { ...from, ...changed.to, version: from.version + 1, updatedAt: at };
       const origin = { at, actor: changed.actor, reason: changed.reason };
       const events = [...(changed.events ?? []).map((body) => eventOf(to, body, origin)), ...statusEvents(from, to, origin)];
-      const outcome = await this.#deps.store.replace(to, events, claim);
+      const outcome = await this.#deps.store.replace(to, events, claim, changed.usesSandbox === true ? at : undefined);
       if (outcome.kind === 'stale') continue;
+      if (outcome.kind === 'sandbox_not_running') return { kind: 'left' };
       if (outcome.kind !== 'replaced') return outcome;
       this.#log(from, to);
       return { kind: 'written', conversation: to };

@@ -127,32 +127,22 @@ export class Turn {
   }
 
   async #begin(): Promise<boolean> {
-    if (!(await this.#isAwake())) return false;
     const { agent, context, from } = this.#of;
     const held = await agent.hold();
     return await this.#dequeue(held === null ? {} : { agent: { ...held, from, context: context?.text ?? null } });
   }
 
-  /** Notes the activity. From then on no rule pauses the sandbox. Returns false if one just did. */
-  async #isAwake(): Promise<boolean> {
-    const { conversation, sandbox, signal } = this.#of;
-    const { access, sandboxStore, clock } = this.#deps;
-    return await throughStoreOutage(clock, signal, async () => {
-      await sandboxStore.touch(sandbox.id, clock.now());
-      return (await access.find(conversation))?.status === 'RUNNING';
-    });
-  }
-
+  /** From then on no rule pauses the sandbox. Returns false if one just did. */
   async #dequeue(at: Pick<StartedMessage, 'agent'>): Promise<boolean> {
     const { queued, context } = this.#of;
     const { messageId } = queued;
-    let isTaken = false;
-    await this.#change(({ deletedAt, turn, queue }) => {
+    let wasTaken = false;
+    const written = await this.#change(({ deletedAt, turn, queue }) => {
       // A write that failed may have been made.
-      isTaken = turn?.messageId === messageId;
-      if (isTaken || deletedAt !== null || turn !== null || queue[0]?.messageId !== messageId) return null;
-      isTaken = true;
+      wasTaken = turn?.messageId === messageId;
+      if (deletedAt !== null || turn !== null || queue[0]?.messageId !== messageId) return null;
       return {
+        usesSandbox: true,
         to: {
           turn: { ...queued, ...at }, queue: queue.slice(1), executionStatus: 'running', statusReason: null,
           ...(context !== null && { microagents: context.microagents }),
@@ -162,7 +152,7 @@ export class Turn {
         events: [...(context === null ? [] : [context.event]), { kind: 'turn_started', data: { messageId } }],
       };
     });
-    return isTaken;
+    return wasTaken || written !== null;
   }
 
   /** Returns how the turn has ended; null if it goes on without this process. */
@@ -243,8 +233,8 @@ export class Turn {
     });
   }
 
-  async #change(change: Change): Promise<void> {
+  async #change(change: Change): Promise<Conversation | null> {
     const { conversation, signal } = this.#of;
-    await throughStoreOutage(this.#deps.clock, signal, () => this.#deps.records.change(conversation.id, change));
+    return await throughStoreOutage(this.#deps.clock, signal, () => this.#deps.records.change(conversation.id, change));
   }
 }
