@@ -31,6 +31,8 @@ export interface RouterOptions {
   readonly proxy?: ProxyAddress;
   /** The name of the deployment, for the titles of its API reference; `skep` unless given. */
   readonly product?: string;
+  /** The folder of the dashboard that is served at `/`; that of the package unless given. False: none, and `/` leads to `/docs`. */
+  readonly dashboard?: string | false;
   /** Further interfaces at the same address, such as that for E2B's clients (`skep/e2b`); none unless given. */
   readonly mounts?: readonly Mount[];
 }

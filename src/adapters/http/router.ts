@@ -7,6 +7,7 @@ import type { KeyAccess } from '../../domain/principal.ts';
 import { apiReferenceFiles, apiReferencePaths } from './api-reference.ts';
 import { Authenticator } from './authentication.ts';
 import { crossOrigin } from './cors.ts';
+import { dashboardFolder, dashboardRouter } from './dashboard.ts';
 import { sendStream } from './event-stream.ts';
 import { ExecutionWriters } from './execution-attachment.ts';
 import { openApiDocument, type OpenApiDocument } from './openapi.ts';
@@ -84,7 +85,7 @@ export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal
   const router = Router({ caseSensitive: true, strict: true });
   router.use(securityHeaders, beginRequest(http), crossOrigin(options.corsOrigins ?? []));
   router.get(apiReferencePaths, apiReferenceFiles());
-  router.route('/').get((_request, response) => response.redirect(response.locals.context.link('/docs')));
+  router.use(dashboardRouter(options.dashboard === false ? null : (options.dashboard ?? dashboardFolder())));
   for (const mountOther of options.mounts ?? []) mountOther(router, http);
   for (const [path, atPath] of Map.groupBy(operations, ({ path }) => path)) mount(router, path, atPath);
   router.use(refuse(new HttpProblem('not_found', {}), true), answerError);

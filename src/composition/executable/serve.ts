@@ -100,6 +100,7 @@ async function listen(skep: Skep, config: SkepConfig, proxy: Listening): Promise
     requestsPerMinute: config.requestsPerMinute,
     streamsPerKey: config.streamsPerKey,
     ...defined({ publicUrl: config.publicUrl, trustProxy: config.trustProxy, corsOrigins: config.corsOrigins, proxy: proxy?.address }),
+    ...(config.dashboard === 'off' && { dashboard: false }),
     drainMs: drainMsOf(config),
     mounts: [e2b],
   });
