@@ -7,6 +7,7 @@ import type { Conversations } from './conversations/conversations.ts';
 import type { Executions } from './executions/executions.ts';
 import type { Events } from './events/events.ts';
 import type { Files } from './files/files.ts';
+import type { Keys } from './keys/keys.ts';
 import type { Microagents } from './microagents/microagents.ts';
 import type { Repositories } from './repositories/repositories.ts';
 import type { Sandboxes } from './sandboxes/sandboxes.ts';
@@ -34,6 +35,7 @@ export interface Skep {
   readonly conversations: Conversations;
   readonly events: Events;
   readonly specs: SandboxSpecs;
+  readonly keys: Keys;
   readonly auth: Auth;
   readonly clock: Clock;
   readonly random: Random;

@@ -143,6 +143,29 @@ export interface ExecutionSignal {
     | 'SIGTERM' | 'SIGCONT' | 'SIGSTOP' | 'SIGTSTP' | 'SIGWINCH';
 }
 
+export interface KeyCreateRequest {
+  /** No other key that is not revoked has it. */
+  readonly name: string;
+  /** Default: the caller's. Another one needs an administrator's key. */
+  readonly user_id?: string | undefined;
+  /**
+   * `full` may see and change what its user owns, `read` only see it, and `admin` see and change what any user
+   * owns.
+   */
+  readonly access?: 'full' | 'read' | 'admin' | undefined;
+  /** Default: those of the caller's key. A key that is limited to repositories needs a user of its own. */
+  readonly repositories?: readonly string[] | null | undefined;
+  /** Default: for ever. */
+  readonly expires_in_seconds?: number | undefined;
+  /** How it looks; E2B's clients take only `e2b`. */
+  readonly format?: 'skep' | 'e2b' | undefined;
+}
+
+export interface LoginRequest {
+  /** What stands after `#/login/` in the link. */
+  readonly code: string;
+}
+
 /** A Markdown file in a repository that guides agents. */
 export interface MicroagentResponse {
   /** The path below the directory, without its ending. */
@@ -163,15 +186,16 @@ export interface Problem {
   /** What went wrong and what to do, as a sentence. */
   readonly detail: string;
   /** The name of the failure, for programs. */
-  readonly code: 'unauthorized' | 'forbidden' | 'origin_forbidden' | 'not_found' | 'repository_not_found'
-    | 'branch_not_found' | 'sandbox_not_found' | 'conversation_not_found'
-    | 'permission_not_found' | 'file_not_found' | 'port_not_exposed' | 'execution_not_found'
-    | 'method_not_allowed' | 'wrong_file_type' | 'repository_empty' | 'sandbox_not_running'
-    | 'sandbox_not_paused' | 'sandbox_busy' | 'sandbox_in_quarantine' | 'proxy_off'
-    | 'freeze_unsupported' | 'conversation_not_ready' | 'conversation_changes_unavailable'
-    | 'conversation_publish_refused' | 'listing_unsupported' | 'pull_requests_unsupported'
-    | 'pull_request_refused' | 'idempotency_conflict' | 'input_closed' | 'output_dropped'
-    | 'payload_too_large' | 'range_not_satisfiable' | 'sandbox_limit_reached'
+  readonly code: 'unauthorized' | 'forbidden' | 'origin_forbidden' | 'key_exceeds_own' | 'login_code_invalid'
+    | 'not_found' | 'repository_not_found' | 'key_not_found' | 'branch_not_found'
+    | 'sandbox_not_found' | 'conversation_not_found' | 'permission_not_found' | 'file_not_found'
+    | 'port_not_exposed' | 'execution_not_found' | 'method_not_allowed' | 'wrong_file_type'
+    | 'repository_empty' | 'sandbox_not_running' | 'sandbox_not_paused' | 'sandbox_busy'
+    | 'sandbox_in_quarantine' | 'proxy_off' | 'freeze_unsupported' | 'conversation_not_ready'
+    | 'conversation_changes_unavailable' | 'conversation_publish_refused'
+    | 'listing_unsupported' | 'pull_requests_unsupported' | 'pull_request_refused'
+    | 'key_name_taken' | 'keys_unsupported' | 'idempotency_conflict' | 'input_closed'
+    | 'output_dropped' | 'payload_too_large' | 'range_not_satisfiable' | 'sandbox_limit_reached'
     | 'conversation_limit_reached' | 'upgrade_required' | 'execution_limit_reached'
     | 'rate_limited' | 'internal' | 'port_closed' | 'repository_forbidden'
     | 'provider_unauthorized' | 'provider_failed' | 'provider_rate_limited'
@@ -199,6 +223,10 @@ export interface Problem {
   /** The offset of the oldest byte of the output that is kept. */
   readonly oldest?: number | undefined;
   readonly allow?: readonly string[] | undefined;
+  readonly key_id?: string | undefined;
+  /** The name of a key. */
+  readonly name?: string | undefined;
+  readonly excess?: 'user' | 'access' | 'repositories' | undefined;
   /** The idempotency key. */
   readonly key?: string | undefined;
   /** The limit that is reached. */
@@ -1049,6 +1077,53 @@ export interface SandboxResources {
   readonly pids: number | null;
 }
 
+export interface KeyList {
+  readonly items: readonly Key[];
+}
+
+/** An API key, without the key itself. */
+export interface Key {
+  readonly id: string;
+  readonly name: string;
+  /** Owns what the key creates. */
+  readonly user_id: string;
+  /**
+   * `full` may see and change what its user owns, `read` only see it, and `admin` see and change what any user
+   * owns.
+   */
+  readonly access: 'full' | 'read' | 'admin';
+  /** The repositories that it may list and clone, as patterns (`acme/*`); null is all of them. */
+  readonly repositories: readonly string[] | null;
+  /** RFC 3339, in UTC. */
+  readonly created_at: string;
+  /** Null for never. */
+  readonly expires_at: string | null;
+  readonly revoked_at: string | null;
+  readonly state: 'valid' | 'expired' | 'revoked';
+  /** Whether the request was made with it. */
+  readonly is_own: boolean;
+}
+
+export interface NewKey {
+  readonly id: string;
+  readonly name: string;
+  /** Owns what the key creates. */
+  readonly user_id: string;
+  /**
+   * `full` may see and change what its user owns, `read` only see it, and `admin` see and change what any user
+   * owns.
+   */
+  readonly access: 'full' | 'read' | 'admin';
+  /** The repositories that it may list and clone, as patterns (`acme/*`); null is all of them. */
+  readonly repositories: readonly string[] | null;
+  /** RFC 3339, in UTC. */
+  readonly created_at: string;
+  /** Null for never. */
+  readonly expires_at: string | null;
+  /** The key itself, which is shown only now. */
+  readonly key: string;
+}
+
 export interface Health {
   readonly status: 'ok';
 }
@@ -1820,6 +1895,34 @@ export interface Operations {
     } | undefined;
     readonly response: SandboxSpecPage;
   };
+  /**
+   * List keys. Oldest first, expired and revoked ones too: those of all users for an administrator, others those of
+   * the own user.
+   */
+  'GET /api/v1/keys': {
+    readonly response: KeyList;
+  };
+  /** Make a key. It may do no more than the key that makes it. Only an administrator makes keys of other users. */
+  'POST /api/v1/keys': {
+    readonly body: KeyCreateRequest;
+    readonly response: NewKey;
+  };
+  /** Revoke a key. At once, for open streams too. Revoking it again by its id is a success. */
+  'DELETE /api/v1/keys/{key}': {
+    readonly path: {
+      /** The id of the key, or its name. */
+      readonly key: string;
+    };
+    readonly response: void;
+  };
+  /**
+   * Log in by a link. Exchanges the code of a link to the dashboard for a key. The code works once, and for ten
+   * minutes.
+   */
+  'POST /api/v1/login': {
+    readonly body: LoginRequest;
+    readonly response: NewKey;
+  };
   /** Check that the server listens. */
   'GET /health': {
     readonly response: Health;
@@ -1902,10 +2005,21 @@ export interface ApiFailures {
   readonly invalid_request: {
     readonly problems: readonly ValidationError[];
   };
+  readonly key_exceeds_own: {
+    readonly excess: 'user' | 'access' | 'repositories';
+  };
+  readonly key_name_taken: {
+    readonly name: string;
+  };
+  readonly key_not_found: {
+    readonly key_id: string;
+  };
+  readonly keys_unsupported: object;
   readonly listing_unsupported: {
     readonly provider: string;
     readonly listing: string;
   };
+  readonly login_code_invalid: object;
   readonly origin_forbidden: object;
   readonly output_dropped: {
     readonly oldest: number;

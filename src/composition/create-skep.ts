@@ -66,6 +66,7 @@ export async function openSkep(options: CheckedOptions): Promise<Skep> {
     conversations: await get(tokens.conversations),
     events: await get(tokens.events),
     specs: await get(tokens.specs),
+    keys: await get(tokens.keys),
     auth: await get(tokens.auth),
     clock: await get(tokens.clock),
     random: await get(tokens.random),

@@ -100,6 +100,27 @@ export interface ApiKeyRecord {
   readonly revokedAt: number | null;
 }
 
+export type KeyExcess = 'user' | 'access' | 'repositories';
+
+/** Returns what the key may do that its maker may not; null if it is nothing. Only an administrator makes keys of other users. */
+export function excessOf(maker: Principal, key: Pick<ApiKeyRecord, 'userId' | 'access' | 'repositories'>): KeyExcess | null {
+  const isAdmin = maker.access === 'admin';
+  if (!isAdmin && key.userId !== maker.userId) return 'user';
+  if (!isAdmin && key.access === 'admin') return 'access';
+  const own = maker.repositories ?? null;
+  return own === null || key.repositories?.every((pattern) => own.includes(pattern)) === true ? null : 'repositories';
+}
+
+/** A code that is exchanged for a key of the user, once. The code itself is shown when it is made. */
+export interface LoginCode {
+  /** SHA-256 of the code, in hexadecimal. */
+  readonly hash: string;
+  readonly userId: string;
+  readonly access: KeyAccess;
+  /** In milliseconds since the epoch. */
+  readonly expiresAt: number;
+}
+
 export function isKeyValid(key: ApiKeyRecord, now: number): boolean {
   return key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt);
 }

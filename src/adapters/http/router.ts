@@ -22,6 +22,7 @@ import { conversationOperations } from './routes/conversations.ts';
 import { eventOperations, openTicket } from './routes/events.ts';
 import { executionOperations } from './routes/executions.ts';
 import { fileOperations } from './routes/files.ts';
+import { keyOperations } from './routes/keys.ts';
 import { messageOperations } from './routes/messages.ts';
 import { microagentOperations } from './routes/microagents.ts';
 import { portOperations } from './routes/ports.ts';
@@ -51,6 +52,7 @@ const operations: readonly Operation[] = [
   ...executionOperations,
   ...fileOperations,
   ...sandboxSpecOperations,
+  ...keyOperations,
   ...serviceOperations,
 ];
 

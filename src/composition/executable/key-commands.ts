@@ -1,7 +1,7 @@
-import type { ApiKeys } from '../../adapters/auth/api-keys/index.ts';
 import { type JsonOption, print, table } from '../../adapters/cli/console.ts';
 import { commandName } from '../../client/command-name.ts';
 import { type ApiKeyRecord, isKeyValid, type KeyAccess, type KeyFormat } from '../../domain/principal.ts';
+import type { ApiKeys } from '../../ports/api-keys.ts';
 import { readConfig } from '../config/read-config.ts';
 import { storeWarningText } from '../store-messages.ts';
 

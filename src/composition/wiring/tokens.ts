@@ -7,6 +7,7 @@ import type { Events } from '../../application/events/events.ts';
 import type { ExecutionReconciler } from '../../application/executions/execution-reconciler.ts';
 import type { Executions } from '../../application/executions/executions.ts';
 import type { Files } from '../../application/files/files.ts';
+import type { Keys } from '../../application/keys/keys.ts';
 import type { Microagents } from '../../application/microagents/microagents.ts';
 import type { Repositories } from '../../application/repositories/repositories.ts';
 import type { Quarantine } from '../../application/sandboxes/quarantine.ts';
@@ -75,6 +76,7 @@ export const tokens = {
   secrets: token<Secrets>('Secrets'),
   parseFrontMatter: token<ParseFrontMatter>('ParseFrontMatter'),
 
+  keys: token<Keys>('Keys'),
   repositories: token<Repositories>('Repositories'),
   microagents: token<Microagents>('Microagents'),
   specs: token<SandboxSpecs>('SandboxSpecs'),

@@ -11,6 +11,7 @@ import { ExecutionReconciler } from '../../application/executions/execution-reco
 import type { ExecutionRecordsDeps } from '../../application/executions/execution-records.ts';
 import { createExecutions } from '../../application/executions/executions.ts';
 import { createFiles } from '../../application/files/files.ts';
+import { createKeys } from '../../application/keys/keys.ts';
 import { Microagents } from '../../application/microagents/microagents.ts';
 import { Repositories } from '../../application/repositories/repositories.ts';
 import { DiskWatch } from '../../application/sandboxes/disk-watch.ts';
@@ -50,6 +51,7 @@ const close = (service: { close(): Promise<void> | void }): Promise<void> | void
 /** The use cases of sandboxes, and what keeps sandboxes in their desired state. */
 export const sandboxesModule = new ContainerModule(({ bind }) => {
   provide(bind, specs, [tokens.specList, store, system], (list, store, { clock }) => new SandboxSpecs(list, store.specs, clock));
+  provide(bind, tokens.keys, [tokens.auth], (auth) => createKeys({ auth }));
   provide(bind, startQueue, [rules], ({ startsAtOnce }) => new StartQueue(startsAtOnce));
   provide(bind, executionDeps, [store, runtime], ({ executions: store, sandboxes }, { executions }) => ({ store, sandboxes, executions }));
   provide(bind, executionReconciler, [executionDeps, system, closers], (deps, system, closers) =>

@@ -236,4 +236,12 @@ export const migrations: readonly string[] = [
   'UPDATE conversations SET microagents = NULL',
   // The pull request of each branch, as JSON.
   `ALTER TABLE conversations ADD COLUMN pull_requests TEXT NOT NULL DEFAULT '{}'`,
+  // The codes of links that log in. For the overview: what failed, what starts, and conversations by status.
+  `
+  CREATE TABLE login_codes (hash TEXT PRIMARY KEY, user_id TEXT NOT NULL, access TEXT NOT NULL, expires_at INTEGER NOT NULL) STRICT;
+  CREATE INDEX sandboxes_failed ON sandboxes (status_since) WHERE deleted_at IS NULL AND status IN ('ERROR', 'MISSING');
+  CREATE INDEX sandboxes_starting ON sandboxes (status_since) WHERE deleted_at IS NULL AND status IN ('STARTING', 'RESUMING');
+  CREATE INDEX conversations_by_status ON conversations (owner_id, start_status, execution_status)
+    WHERE deleted_at IS NULL AND archived_at IS NULL;
+  `,
 ];
