@@ -143,6 +143,29 @@ export interface ExecutionSignal {
     | 'SIGTERM' | 'SIGCONT' | 'SIGSTOP' | 'SIGTSTP' | 'SIGWINCH';
 }
 
+export interface KeyCreateRequest {
+  /** No other key that is not revoked has it. */
+  readonly name: string;
+  /** Default: the caller's. */
+  readonly user_id?: string | undefined;
+  /**
+   * `full` may see and change what its user owns, `read` only see it, and `admin` see and change what any user
+   * owns.
+   */
+  readonly access?: 'full' | 'read' | 'admin' | undefined;
+  /** Default: all of them. A key that is limited to repositories needs a user of its own. */
+  readonly repositories?: readonly string[] | null | undefined;
+  /** Default: for ever. */
+  readonly expires_in_seconds?: number | undefined;
+  /** How it looks; E2B's clients take only `e2b`. */
+  readonly format?: 'skep' | 'e2b' | undefined;
+}
+
+export interface LoginRequest {
+  /** What stands after `#/login/` in the link. */
+  readonly code: string;
+}
+
 /** A Markdown file in a repository that guides agents. */
 export interface MicroagentResponse {
   /** The path below the directory, without its ending. */
@@ -163,15 +186,16 @@ export interface Problem {
   /** What went wrong and what to do, as a sentence. */
   readonly detail: string;
   /** The name of the failure, for programs. */
-  readonly code: 'unauthorized' | 'forbidden' | 'origin_forbidden' | 'not_found' | 'repository_not_found'
-    | 'branch_not_found' | 'sandbox_not_found' | 'conversation_not_found'
-    | 'permission_not_found' | 'file_not_found' | 'port_not_exposed' | 'execution_not_found'
-    | 'method_not_allowed' | 'wrong_file_type' | 'repository_empty' | 'sandbox_not_running'
-    | 'sandbox_not_paused' | 'sandbox_busy' | 'sandbox_in_quarantine' | 'proxy_off'
-    | 'freeze_unsupported' | 'conversation_not_ready' | 'conversation_changes_unavailable'
-    | 'conversation_publish_refused' | 'listing_unsupported' | 'pull_requests_unsupported'
-    | 'pull_request_refused' | 'idempotency_conflict' | 'input_closed' | 'output_dropped'
-    | 'payload_too_large' | 'range_not_satisfiable' | 'sandbox_limit_reached'
+  readonly code: 'unauthorized' | 'forbidden' | 'origin_forbidden' | 'login_code_invalid' | 'not_found'
+    | 'repository_not_found' | 'key_not_found' | 'branch_not_found' | 'sandbox_not_found'
+    | 'conversation_not_found' | 'permission_not_found' | 'file_not_found' | 'port_not_exposed'
+    | 'execution_not_found' | 'method_not_allowed' | 'wrong_file_type' | 'repository_empty'
+    | 'sandbox_not_running' | 'sandbox_not_paused' | 'sandbox_busy' | 'sandbox_in_quarantine'
+    | 'proxy_off' | 'freeze_unsupported' | 'conversation_not_ready'
+    | 'conversation_changes_unavailable' | 'conversation_publish_refused'
+    | 'listing_unsupported' | 'pull_requests_unsupported' | 'pull_request_refused'
+    | 'key_name_taken' | 'keys_unsupported' | 'idempotency_conflict' | 'input_closed'
+    | 'output_dropped' | 'payload_too_large' | 'range_not_satisfiable' | 'sandbox_limit_reached'
     | 'conversation_limit_reached' | 'upgrade_required' | 'execution_limit_reached'
     | 'rate_limited' | 'internal' | 'port_closed' | 'repository_forbidden'
     | 'provider_unauthorized' | 'provider_failed' | 'provider_rate_limited'
@@ -199,6 +223,9 @@ export interface Problem {
   /** The offset of the oldest byte of the output that is kept. */
   readonly oldest?: number | undefined;
   readonly allow?: readonly string[] | undefined;
+  readonly key_id?: string | undefined;
+  /** The name of a key. */
+  readonly name?: string | undefined;
   /** The idempotency key. */
   readonly key?: string | undefined;
   /** The limit that is reached. */
@@ -1049,6 +1076,214 @@ export interface SandboxResources {
   readonly pids: number | null;
 }
 
+/** The state of the deployment at a glance. */
+export interface Overview {
+  /** RFC 3339, in UTC. */
+  readonly at: string;
+  /** Whose: that of all users for an administrator, otherwise of the own user. */
+  readonly scope: 'all' | 'own';
+  readonly sandboxes: {
+    readonly by_status: {
+      readonly STARTING: number;
+      readonly RUNNING: number;
+      readonly PAUSING: number;
+      readonly PAUSED: number;
+      readonly RESUMING: number;
+      readonly ERROR: number;
+      readonly MISSING: number;
+    };
+    readonly in_quarantine: number;
+  };
+  /** Without archived ones. */
+  readonly conversations: {
+    readonly by_start_status: {
+      readonly WORKING: number;
+      readonly WAITING_FOR_SANDBOX: number;
+      readonly PREPARING_REPOSITORY: number;
+      readonly RUNNING_SETUP_SCRIPT: number;
+      readonly LISTING_MICROAGENTS: number;
+      readonly STARTING_AGENT: number;
+      readonly READY: number;
+      readonly ERROR: number;
+    };
+    /** Of those with an agent. */
+    readonly by_execution_status: {
+      readonly idle: number;
+      readonly running: number;
+      readonly waiting_for_permission: number;
+      readonly frozen: number;
+      readonly error: number;
+    };
+  };
+  /** The newest 20 sandboxes and the newest 20 conversations. */
+  readonly problems: readonly OverviewProblem[];
+  readonly starts: OverviewStarts;
+  readonly limits: readonly OverviewLimit[];
+  /** The next 20 of the sandboxes that were there at the last sweep, the soonest first. */
+  readonly upcoming: readonly UpcomingAction[];
+  /** The store, the runtime, the git providers. An administrator sees details. */
+  readonly parts: readonly PartReadiness[];
+  /** For administrators only. */
+  readonly deployment: OverviewDeployment | null;
+}
+
+/** What failed, or takes more than a minute to start. */
+export interface OverviewProblem {
+  readonly kind: 'sandbox' | 'conversation';
+  readonly id: string;
+  readonly user_id: string;
+  readonly sandbox_spec_id: string;
+  /** Of a conversation. */
+  readonly title: string | null;
+  /** The status of the sandbox, or how far the start of the conversation has come. */
+  readonly status: 'STARTING' | 'RUNNING' | 'PAUSING' | 'PAUSED' | 'RESUMING' | 'ERROR' | 'MISSING' | 'WORKING'
+    | 'WAITING_FOR_SANDBOX' | 'PREPARING_REPOSITORY' | 'RUNNING_SETUP_SCRIPT'
+    | 'LISTING_MICROAGENTS' | 'STARTING_AGENT' | 'READY';
+  /** Why, as a sentence. */
+  readonly status_detail: string | null;
+  readonly status_reason: StatusReason | null;
+  /** When a sandbox got its status, and when a conversation was last changed. */
+  readonly since: string;
+}
+
+export interface OverviewStarts {
+  /** This server counts its own starts: those of the last hour, and none from before it began. */
+  readonly since: string;
+  readonly succeeded: number;
+  readonly failed: number;
+  /** How many of the successful ones came from a pool. */
+  readonly from_pool: number;
+  /** From the request until RUNNING. Null if there was no successful start. */
+  readonly p50_ms: number | null;
+  readonly p95_ms: number | null;
+}
+
+export interface OverviewLimit {
+  readonly limit: string;
+  /** Null is no limit. */
+  readonly max: number | null;
+  readonly used: number;
+  /** For a limit per owner: the one who is nearest to it. */
+  readonly user_id: string | null;
+}
+
+/** What the idle policy does if nobody uses the sandbox until then. */
+export interface UpcomingAction {
+  readonly sandbox_id: string;
+  readonly user_id: string;
+  readonly sandbox_spec_id: string;
+  readonly action: 'freeze' | 'stop' | 'delete';
+  /** RFC 3339, in UTC. */
+  readonly at: string;
+  readonly reason: StatusReason;
+}
+
+export interface PartReadiness {
+  readonly part: string;
+  readonly adapter: string;
+  readonly ok: boolean;
+  readonly detail: string;
+}
+
+export interface OverviewDeployment {
+  readonly pools: readonly OverviewPool[];
+  /** Where the sandboxes are, at the last sweep. Null if the runtime does not know. */
+  readonly disk: {
+    readonly total_bytes: number;
+    readonly free_bytes: number;
+    readonly used_percent: number;
+    readonly limit_percent: number;
+  }
+    | null;
+  readonly memory: {
+    /** What the process of this server holds. */
+    readonly server_bytes: number;
+    /** Of the machine of this server. */
+    readonly machine_free_bytes: number;
+    readonly machine_total_bytes: number;
+    /** What agents said that is held in memory. */
+    readonly agents_held_bytes: number;
+    readonly agents_max_bytes: number;
+  };
+}
+
+export interface OverviewPool {
+  readonly sandbox_spec_id: string;
+  readonly target: number;
+  readonly running: number;
+  readonly starting: number;
+  /** Starts that got a member, since this server began. */
+  readonly hits: number;
+  /** Starts that found none, since this server began. */
+  readonly misses: number;
+  /** Why a member was lost last; null if one has run since. */
+  readonly failure_detail: string | null;
+  readonly failure_reason: StatusReason | null;
+}
+
+export interface SettingList {
+  readonly items: readonly Setting[];
+}
+
+export interface Setting {
+  readonly key: string;
+  /** Null if it can only stand in the file. */
+  readonly variable: string | null;
+  readonly source: 'environment' | 'file' | 'default';
+  /** For a person. Null if there is none, and always for a secret. */
+  readonly value: string | null;
+  readonly is_secret: boolean;
+  /** What it takes. */
+  readonly form: string;
+}
+
+export interface KeyList {
+  readonly items: readonly Key[];
+}
+
+/** An API key, without the key itself. */
+export interface Key {
+  readonly id: string;
+  readonly name: string;
+  /** Owns what the key creates. */
+  readonly user_id: string;
+  /**
+   * `full` may see and change what its user owns, `read` only see it, and `admin` see and change what any user
+   * owns.
+   */
+  readonly access: 'full' | 'read' | 'admin';
+  /** The repositories that it may list and clone, as patterns (`acme/*`); null is all of them. */
+  readonly repositories: readonly string[] | null;
+  /** RFC 3339, in UTC. */
+  readonly created_at: string;
+  /** Null for never. */
+  readonly expires_at: string | null;
+  readonly revoked_at: string | null;
+  readonly state: 'valid' | 'expired' | 'revoked';
+  /** Whether the request was made with it. */
+  readonly is_own: boolean;
+}
+
+export interface NewKey {
+  readonly id: string;
+  readonly name: string;
+  /** Owns what the key creates. */
+  readonly user_id: string;
+  /**
+   * `full` may see and change what its user owns, `read` only see it, and `admin` see and change what any user
+   * owns.
+   */
+  readonly access: 'full' | 'read' | 'admin';
+  /** The repositories that it may list and clone, as patterns (`acme/*`); null is all of them. */
+  readonly repositories: readonly string[] | null;
+  /** RFC 3339, in UTC. */
+  readonly created_at: string;
+  /** Null for never. */
+  readonly expires_at: string | null;
+  /** The key itself, which is shown only now. */
+  readonly key: string;
+}
+
 export interface Health {
   readonly status: 'ok';
 }
@@ -1060,13 +1295,6 @@ export interface Readiness {
   readonly parts: readonly PartReadiness[];
 }
 
-export interface PartReadiness {
-  readonly part: string;
-  readonly adapter: string;
-  readonly ok: boolean;
-  readonly detail: string;
-}
-
 /** Who makes the request. */
 export interface Caller {
   /** Owns what the key creates. */
@@ -1075,6 +1303,8 @@ export interface Caller {
   readonly access: 'full' | 'read' | 'admin';
   /** The repositories that the key may list and clone, as patterns (`acme/*`); null is all of them. */
   readonly repositories: readonly string[] | null;
+  /** Whether keys can be listed, made and revoked over HTTP. */
+  readonly has_keys: boolean;
 }
 
 /** Every request that the API takes, and what it is answered with; `Response` where that is bytes. */
@@ -1820,6 +2050,45 @@ export interface Operations {
     } | undefined;
     readonly response: SandboxSpecPage;
   };
+  /**
+   * See the state of the deployment. What runs, rests and fails, and why; cheap enough to ask every few seconds. It
+   * wakes nothing.
+   */
+  'GET /api/v1/overview': {
+    readonly response: Overview;
+  };
+  /** See the settings of the server. Needs an administrator's key. Of secrets it shows only whether they are set. */
+  'GET /api/v1/settings': {
+    readonly response: SettingList;
+  };
+  /**
+   * List keys. Oldest first, expired and revoked ones too: those of all users for an administrator, others those of
+   * the own user.
+   */
+  'GET /api/v1/keys': {
+    readonly response: KeyList;
+  };
+  /** Make a key. For administrators whose own key is not limited to repositories. */
+  'POST /api/v1/keys': {
+    readonly body: KeyCreateRequest;
+    readonly response: NewKey;
+  };
+  /** Revoke a key. At once, for open streams too. Revoking it again by its id is a success. */
+  'DELETE /api/v1/keys/{key}': {
+    readonly path: {
+      /** The id of the key, or its name. */
+      readonly key: string;
+    };
+    readonly response: void;
+  };
+  /**
+   * Log in by a link. Exchanges the code of a link to the dashboard for a key. The code works once, and for ten
+   * minutes.
+   */
+  'POST /api/v1/login': {
+    readonly body: LoginRequest;
+    readonly response: NewKey;
+  };
   /** Check that the server listens. */
   'GET /health': {
     readonly response: Health;
@@ -1902,10 +2171,18 @@ export interface ApiFailures {
   readonly invalid_request: {
     readonly problems: readonly ValidationError[];
   };
+  readonly key_name_taken: {
+    readonly name: string;
+  };
+  readonly key_not_found: {
+    readonly key_id: string;
+  };
+  readonly keys_unsupported: object;
   readonly listing_unsupported: {
     readonly provider: string;
     readonly listing: string;
   };
+  readonly login_code_invalid: object;
   readonly origin_forbidden: object;
   readonly output_dropped: {
     readonly oldest: number;

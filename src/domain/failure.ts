@@ -5,6 +5,13 @@ import type { Reason } from './reason.ts';
 export interface FailureContexts {
   unauthorized: Readonly<Record<string, never>>;
   forbidden: { readonly action: string };
+  /** A key with this name exists that is not revoked. */
+  key_name_taken: { readonly name: string };
+  key_not_found: { readonly id: string };
+  /** Whoever embeds Skep knows callers by something else than keys of the store. */
+  keys_unsupported: Readonly<Record<string, never>>;
+  /** It was used, has expired or never existed. */
+  login_code_invalid: Readonly<Record<string, never>>;
   repository_not_found: { readonly repository: string };
   /** The credential is good, but may not read this repository. */
   repository_forbidden: { readonly provider: string; readonly repository: string };

@@ -100,6 +100,16 @@ export interface ApiKeyRecord {
   readonly revokedAt: number | null;
 }
 
+/** A code that is exchanged for a key of the user, once. The code itself is shown when it is made. */
+export interface LoginCode {
+  /** SHA-256 of the code, in hexadecimal. */
+  readonly hash: string;
+  readonly userId: string;
+  readonly access: KeyAccess;
+  /** In milliseconds since the epoch. */
+  readonly expiresAt: number;
+}
+
 export function isKeyValid(key: ApiKeyRecord, now: number): boolean {
   return key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt);
 }

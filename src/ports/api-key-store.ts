@@ -1,6 +1,9 @@
-import type { ApiKeyRecord } from '../domain/principal.ts';
+import type { ApiKeyRecord, LoginCode } from '../domain/principal.ts';
 
-/** Keeps the records of API keys, never the keys. A write is durable when its method resolves. Failure: `store_unavailable`. */
+/**
+ * Keeps the records of API keys and login codes, never the keys and codes themselves. A write is durable when its method resolves.
+ * Failure: `store_unavailable`.
+ */
 export interface ApiKeyStore {
   /** Adds a record. Returns false if a key that is not revoked has this name. */
   insert(key: ApiKeyRecord): Promise<boolean>;
@@ -13,4 +16,10 @@ export interface ApiKeyStore {
 
   /** Revokes the key with this id or name. Returns false if there is none that is not revoked. */
   revoke(idOrName: string, revokedAt: number): Promise<boolean>;
+
+  /** Adds the code, and deletes those that have expired by `now`. */
+  insertLoginCode(code: LoginCode, now: number): Promise<void>;
+
+  /** Deletes the code with this hash and returns it; null if there is none, or it has expired by `now`. One of many callers gets it. */
+  takeLoginCode(hash: string, now: number): Promise<LoginCode | null>;
 }

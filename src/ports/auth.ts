@@ -1,4 +1,5 @@
 import type { Principal } from '../domain/principal.ts';
+import type { ApiKeys } from './api-keys.ts';
 
 /**
  * Identifies who makes a request. It is asked for every request, and again and again for an open stream, with many calls at once. The
@@ -27,4 +28,7 @@ export interface Auth {
    * credential, so all that may have made it are tried. An adapter that leaves this out takes no such URLs.
    */
   digestsOf?(userId: string): Promise<readonly string[]>;
+
+  /** Makes and revokes what `authenticate` accepts. If an adapter leaves this out, callers can't, and nobody logs in by a link. */
+  readonly keys?: ApiKeys;
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import { Failure, isFailureOf } from '../../domain/failure.ts';
+import { Failure, type FailureCode, isFailureOf } from '../../domain/failure.ts';
 import { isUserId, type Principal } from '../../domain/principal.ts';
 import type { Auth } from '../../ports/auth.ts';
 import { createLruMap } from '../shared/lru-map.ts';
@@ -55,11 +55,8 @@ export class Authenticator {
   async authenticate(request: Pick<ClientRequest, 'ip'>, credential: string | null): Promise<Principal> {
     if (credential === null) return await this.#auth.authenticate(null);
     const digest = hash('sha256', credential);
-    if (this.#knownKeys.get(digest) === null && (await this.#hasFailedOften(request))) await wait(guessDelayMs);
-    const principal = await this.#auth.authenticate(credential).catch(async (error: unknown) => {
-      if (isFailureOf(error, 'unauthorized')) await consume(this.#failures, clientAddress(request), 'failed_logins_per_minute');
-      throw error;
-    });
+    const isKnown = this.#knownKeys.get(digest) !== null;
+    const principal = await this.#guess(request, 'unauthorized', isKnown, () => this.#auth.authenticate(credential));
     this.#knownKeys.set(digest, true);
     if (!isUserId(principal.userId)) throw new Error(`the key ${JSON.stringify(principal.keyName)} is of a user that no caller may be`);
     if (this.#requests !== null) await consume(this.#requests, keyOf(principal), 'requests_per_minute');
@@ -94,6 +91,21 @@ export class Authenticator {
       else this.#streams.delete(key);
     });
     return refused.signal;
+  }
+
+  /** Logs in by a code. A wrong one counts as a wrong key. Throws what `exchange` throws, and `rate_limited`. */
+  async logIn<T>(request: Pick<ClientRequest, 'ip'>, exchange: () => Promise<T>): Promise<T> {
+    return await this.#guess(request, 'login_code_invalid', false, exchange);
+  }
+
+  async #guess<T>(request: Pick<ClientRequest, 'ip'>, wrong: FailureCode, isKnown: boolean, check: () => Promise<T>): Promise<T> {
+    if (!isKnown && (await this.#hasFailedOften(request))) await wait(guessDelayMs);
+    try {
+      return await check();
+    } catch (error) {
+      if (isFailureOf(error, wrong)) await consume(this.#failures, clientAddress(request), 'failed_logins_per_minute');
+      throw error;
+    }
   }
 
   async #hasFailedOften(request: Pick<ClientRequest, 'ip'>): Promise<boolean> {

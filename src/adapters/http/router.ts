@@ -7,6 +7,7 @@ import type { KeyAccess } from '../../domain/principal.ts';
 import { apiReferenceFiles, apiReferencePaths } from './api-reference.ts';
 import { Authenticator } from './authentication.ts';
 import { crossOrigin } from './cors.ts';
+import { dashboardFolder, dashboardRouter } from './dashboard.ts';
 import { sendStream } from './event-stream.ts';
 import { ExecutionWriters } from './execution-attachment.ts';
 import { openApiDocument, type OpenApiDocument } from './openapi.ts';
@@ -21,8 +22,10 @@ import { conversationOperations } from './routes/conversations.ts';
 import { eventOperations, openTicket } from './routes/events.ts';
 import { executionOperations } from './routes/executions.ts';
 import { fileOperations } from './routes/files.ts';
+import { keyOperations } from './routes/keys.ts';
 import { messageOperations } from './routes/messages.ts';
 import { microagentOperations } from './routes/microagents.ts';
+import { overviewOperations } from './routes/overview.ts';
 import { portOperations } from './routes/ports.ts';
 import { repositoryOperations } from './routes/repositories.ts';
 import { logOperation } from './routes/sandbox-logs.ts';
@@ -50,6 +53,8 @@ const operations: readonly Operation[] = [
   ...executionOperations,
   ...fileOperations,
   ...sandboxSpecOperations,
+  ...overviewOperations,
+  ...keyOperations,
   ...serviceOperations,
 ];
 
@@ -84,7 +89,7 @@ export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal
   const router = Router({ caseSensitive: true, strict: true });
   router.use(securityHeaders, beginRequest(http), crossOrigin(options.corsOrigins ?? []));
   router.get(apiReferencePaths, apiReferenceFiles());
-  router.route('/').get((_request, response) => response.redirect(response.locals.context.link('/docs')));
+  router.use(dashboardRouter(options.dashboard === false ? null : (options.dashboard ?? dashboardFolder())));
   for (const mountOther of options.mounts ?? []) mountOther(router, http);
   for (const [path, atPath] of Map.groupBy(operations, ({ path }) => path)) mount(router, path, atPath);
   router.use(refuse(new HttpProblem('not_found', {}), true), answerError);

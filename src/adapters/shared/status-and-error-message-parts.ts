@@ -1,5 +1,6 @@
 import type { ChangeReasonData } from '../../domain/change.ts';
 import type { ExecutionReasonData } from '../../domain/execution.ts';
+import type { FailureContexts } from '../../domain/failure.ts';
 import type { FrontMatterProblem } from '../../domain/microagent.ts';
 import type { ProbeMiss } from '../../domain/readiness.ts';
 import type { ReasonCode, ReasonOf } from '../../domain/reason.ts';
@@ -186,3 +187,13 @@ export const movedBecause = {
   pool_spec_changed: () => 'Its spec has changed, or has no pool any more.',
   pool_full: () => 'The pool has enough members without it.',
 } satisfies Partial<Record<ReasonCode, () => string>>;
+
+type KeyFailure = 'key_name_taken' | 'key_not_found' | 'keys_unsupported' | 'login_code_invalid';
+
+export const keyFailures: { readonly [C in KeyFailure]: (context: FailureContexts[C]) => string } = {
+  key_name_taken: ({ name }) => `There is a key with the name ${quoted(name)} already. Revoke it first, or choose another name.`,
+  key_not_found: ({ id }) => `There is no key ${quoted(id)} that this key may revoke.`,
+  keys_unsupported: () => 'This deployment does not keep the keys of its callers. Whoever runs it gives them out.',
+  login_code_invalid: () =>
+    'This link to log in was used before, or it is older than ten minutes. Make another on the server: skep dashboard',
+};

@@ -2,7 +2,7 @@ import type { AnyFailure, FailureCode, FailureContexts } from '../../domain/fail
 import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import {
   argumentReasons, asSentence, authenticationAdvice, changeReasons, duration, ended, executionReasons, exited, frontMatterProblems,
-  hints, idleActions, missed, movedBecause, nameOf, nameProblems, ofBytes, quoted, subjects,
+  hints, idleActions, keyFailures, missed, movedBecause, nameOf, nameProblems, ofBytes, quoted, subjects,
 } from './status-and-error-message-parts.ts';
 
 export function sentenceOf(reason: Reason): string {
@@ -183,6 +183,7 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   unauthorized: () => 
     'The API key is missing, unknown, expired or revoked. Send a valid one as X-Session-API-Key, or as Authorization: Bearer.',
   forbidden: ({ action }) => `This API key may not ${action}. Use one that may.`,
+  ...keyFailures,
   repository_not_found: ({ repository }) =>
     `The repository ${quoted(repository)} does not exist, or the deployment's credential can't see it.`,
   repository_forbidden: ({ provider, repository }) =>

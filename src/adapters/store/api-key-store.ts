@@ -1,4 +1,4 @@
-import { type ApiKeyRecord, keyAccesses } from '../../domain/principal.ts';
+import { type ApiKeyRecord, keyAccesses, type LoginCode } from '../../domain/principal.ts';
 import type { ApiKeyStore } from '../../ports/api-key-store.ts';
 import type { Db } from './database.ts';
 import { jsonReader, TextsColumn } from './json-columns.ts';
@@ -8,6 +8,8 @@ const recordOf = rowReader<ApiKeyRecord, RowOf<ApiKeyRecord>>({
   access: word(keyAccesses),
   repositories: orNull(jsonReader(TextsColumn)),
 });
+
+const loginCodeOf = rowReader<LoginCode, RowOf<LoginCode>>({ access: word(keyAccesses) });
 
 export function createApiKeyStore(db: Db): ApiKeyStore {
   const byHash = compiledOnce(db, (hash) => db.selectFrom('api_keys').selectAll().where('hash', '=', hash));
@@ -38,5 +40,16 @@ export function createApiKeyStore(db: Db): ApiKeyStore {
         await trx.updateTable('api_keys').set({ revoked_at: revokedAt }).where('id', '=', key.id).executeTakeFirst();
         return true;
       }),
+
+    insertLoginCode: (code, now) =>
+      db.transaction().execute(async (trx) => {
+        await trx.deleteFrom('login_codes').where('expires_at', '<=', now).executeTakeFirst();
+        await trx.insertInto('login_codes').values(rowOf(code)).executeTakeFirst();
+      }),
+
+    takeLoginCode: async (hash, now) => {
+      const row = await db.deleteFrom('login_codes').where('hash', '=', hash).returningAll().executeTakeFirst();
+      return row === undefined || row.expires_at <= now ? null : loginCodeOf(row);
+    },
   };
 }

@@ -3,7 +3,7 @@ import type { Conversation } from '../../domain/conversation.ts';
 import type { EventDraft } from '../../domain/event.ts';
 import type { ExecutionRecord } from '../../domain/execution.ts';
 import { Failure } from '../../domain/failure.ts';
-import type { ApiKeyRecord } from '../../domain/principal.ts';
+import type { ApiKeyRecord, LoginCode } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { RowOf } from './record-rows.ts';
@@ -17,6 +17,7 @@ export interface Database {
   readonly kept_changes: { conversation_id: string; kept_at: number; tree: string; list: string | null; patch: Uint8Array | null };
   readonly claims: ClaimRow;
   readonly api_keys: RowOf<ApiKeyRecord>;
+  readonly login_codes: RowOf<LoginCode>;
   readonly specs: { id: string; fingerprint: string; first_seen: number };
   readonly listing_cache: { id: Generated<number>; scope: string; key: string; value: string; bytes: number; used_at: number };
   readonly listing_cache_size: { bytes: number };

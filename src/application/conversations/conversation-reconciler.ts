@@ -88,8 +88,8 @@ export class ConversationReconciler {
   }
 
   /**
-   * Asks the agent to stop the turn of the message, now or, by the record, when the turn goes on. One that waits for a permission in a frozen
-   * sandbox waits no longer.
+   * Asks the agent to stop the turn of the message, now or, by the record, when the turn goes on. One that waits for a permission in a
+   * frozen sandbox waits no longer.
    */
   async cancel(id: string, messageId: string): Promise<void> {
     const runsHere = this.#turns.cancel(id, messageId);

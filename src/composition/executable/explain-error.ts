@@ -22,7 +22,7 @@ function isStoreRefusal(error: Error): error is StoreRefused {
   return error.name === 'StoreRefused';
 }
 
-const expected: ReadonlySet<string> = new Set(['ConfigError', 'ApiKeyRefused', 'DeploymentFileDamaged']);
+const expected: ReadonlySet<string> = new Set(['ConfigError', 'DeploymentFileDamaged']);
 
 /** Returns the code of an error that is expected, for a program. Null for any other. */
 export function reasonOfError(error: unknown): string | null {

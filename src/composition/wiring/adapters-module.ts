@@ -41,9 +41,9 @@ export function adaptersModule(options: CheckedOptions): ContainerModule {
     provideOwn(bind, tokens.probe, adapterDeps, options.probe ?? loadProbe, 'probe');
     if (isOwn(auth, 'auth')) provideOwn(bind, tokens.auth, adapterDeps, auth, 'auth');
     else {
-      provide(bind, tokens.auth, [clock, store], async (clock, { apiKeys }) => {
+      provide(bind, tokens.auth, [clock, random, store], async (clock, random, { apiKeys }) => {
         const { createApiKeyAuth } = await import('../../adapters/auth/api-keys/index.ts');
-        return createApiKeyAuth({ ...defined(auth), keys: apiKeys, clock });
+        return createApiKeyAuth({ ...defined(auth), keys: apiKeys, clock, random });
       });
     }
   });

@@ -7,6 +7,7 @@ import type { Events } from '../../application/events/events.ts';
 import type { ExecutionReconciler } from '../../application/executions/execution-reconciler.ts';
 import type { Executions } from '../../application/executions/executions.ts';
 import type { Files } from '../../application/files/files.ts';
+import type { Keys } from '../../application/keys/keys.ts';
 import type { Microagents } from '../../application/microagents/microagents.ts';
 import type { Repositories } from '../../application/repositories/repositories.ts';
 import type { Quarantine } from '../../application/sandboxes/quarantine.ts';
@@ -15,6 +16,7 @@ import type { SandboxReconciler } from '../../application/sandboxes/sandbox-reco
 import type { SandboxSpecs } from '../../application/sandboxes/sandbox-specs.ts';
 import type { Sandboxes } from '../../application/sandboxes/sandboxes.ts';
 import type { StartQueue } from '../../application/sandboxes/start-queue.ts';
+import type { Skep } from '../../application/skep.ts';
 import type { Sweeper } from '../../application/sweeper.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { AgentProtocol } from '../../ports/agent-protocol.ts';
@@ -75,6 +77,7 @@ export const tokens = {
   secrets: token<Secrets>('Secrets'),
   parseFrontMatter: token<ParseFrontMatter>('ParseFrontMatter'),
 
+  keys: token<Keys>('Keys'),
   repositories: token<Repositories>('Repositories'),
   microagents: token<Microagents>('Microagents'),
   specs: token<SandboxSpecs>('SandboxSpecs'),
@@ -91,6 +94,7 @@ export const tokens = {
   agents: token<Agents>('Agents'),
   conversationReconciler: token<ConversationReconciler>('ConversationReconciler'),
   conversations: token<Conversations>('Conversations'),
+  overview: token<Skep['overview']>('Overview'),
   sweeper: token<Sweeper>('Sweeper'),
 };
 

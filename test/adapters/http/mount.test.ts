@@ -16,7 +16,7 @@ beforeAll(async () => {
   world = await createWorld();
   const app = express();
   app.get('/', (_request, response) => void response.send('the host'));
-  app.use('/agents', createRouter(world.skep, { publicUrl: 'https://example.org/site/' }));
+  app.use('/agents', createRouter(world.skep, { publicUrl: 'https://example.org/site/', dashboard: false }));
   app.use('/plain', createRouter(world.skep));
   app.use('/parsed', express.json(), createRouter(world.skep));
   app.get('/after', (_request, response) => void response.send('still the host'));

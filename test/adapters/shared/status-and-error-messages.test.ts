@@ -159,6 +159,7 @@ const examples: Examples = {
 
 const failures: FailureContexts = {
   unauthorized: {}, forbidden: { action: 'start sandboxes' },
+  key_name_taken: { name: 'ci' }, key_not_found: { id: 'ci' }, keys_unsupported: {}, login_code_invalid: {},
   repository_not_found: { repository: 'acme/shop' },
   repository_forbidden: { provider: 'github', repository: 'acme/shop' },
   repository_empty: { repository: 'acme/shop', branch: 'main' },

@@ -1,8 +1,8 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { Failure } from '../../../domain/failure.ts';
-import {
-  type ApiKeyRecord, isKeyValid, isRepositoryPattern, isUserId, type KeyAccess, type KeyFormat, type Principal,
-} from '../../../domain/principal.ts';
+import { type ApiKeyRecord, isKeyValid, isRepositoryPattern, isUserId, type Principal } from '../../../domain/principal.ts';
+import { explained, type Reason } from '../../../domain/reason.ts';
+import type { ApiKeys, MadeApiKey, NewApiKey } from '../../../ports/api-keys.ts';
 import type { ApiKeyStore } from '../../../ports/api-key-store.ts';
 import type { Auth } from '../../../ports/auth.ts';
 import type { Clock } from '../../../ports/clock.ts';
@@ -18,10 +18,12 @@ export interface ApiKeyAuthOptions {
   readonly staticKey?: string;
   readonly keys: ApiKeyStore;
   readonly clock: Clock;
+  /** Makes keys for callers who may; without it, they can't. */
+  readonly random?: Random;
 }
 
 /** Knows callers by an API key: the static one, or one of the store's. A key that is revoked is refused from then on. */
-export function createApiKeyAuth({ staticKey, keys, clock }: ApiKeyAuthOptions): Auth {
+export function createApiKeyAuth({ staticKey, keys, clock, random }: ApiKeyAuthOptions): Auth {
   const staticDigest = staticKey === undefined || staticKey === '' ? null : digestOf(staticKey);
   const isStatic = (digest: string): boolean =>
     staticDigest !== null && digest.length === staticDigest.length && timingSafeEqual(Buffer.from(digest), Buffer.from(staticDigest));
@@ -46,6 +48,7 @@ export function createApiKeyAuth({ staticKey, keys, clock }: ApiKeyAuthOptions):
       const isFree = staticDigest !== null && userId === defaultUser && !records.some(({ hash }) => hash === staticDigest);
       return [...records.filter(isOf).map(({ hash }) => hash), ...(isFree ? [staticDigest] : [])];
     },
+    ...(random !== undefined && { keys: createApiKeys({ keys, clock, random }) }),
   };
 }
 
@@ -54,80 +57,72 @@ function digestOf(key: string): string {
   return hash('sha256', key, 'hex');
 }
 
-export interface NewApiKey {
-  /** 1 to 100 characters, none of them a control character; no other key that is not revoked has it. */
-  readonly name: string;
-  /** Owner of what the key creates; `default` unless told, which a key with `repositories` can't have. */
-  readonly userId?: string;
-  /** `full` unless told. */
-  readonly access?: KeyAccess;
-  /** The repositories that it may list and clone, as patterns (`acme/*`, `group/**`); all of them unless given. */
-  readonly repositories?: readonly string[] | null;
-  /** `skep` unless told. */
-  readonly format?: KeyFormat;
-  /** Up to 100 years; for ever unless told. */
-  readonly expiresInMs?: number;
-}
+/** How long a link that logs in works: long enough to copy it to another machine, and too short to be found in a log later. */
+const loginCodeMs = 10 * 60_000;
 
-export interface ApiKeys {
-  /** Makes a key, which is kept nowhere. Rejects with {@link ApiKeyRefused} if its name is taken, or a value is not of the form. */
-  create(key: NewApiKey): Promise<{ readonly key: string; readonly record: ApiKeyRecord }>;
-  /** Every key, oldest first, expired and revoked ones too. */
-  list(): Promise<readonly ApiKeyRecord[]>;
-  /** Revokes the key with this id or name, at once. False when there is none that is not revoked. */
-  revoke(idOrName: string): Promise<boolean>;
-}
-
-/** A key that is not made. The message says why to the person who asked for it. */
-export class ApiKeyRefused extends Error {
-  override readonly name = 'ApiKeyRefused';
-}
+/** How long somebody stays logged in by such a link. */
+const loggedInMs = 30 * 24 * 60 * 60_000;
 
 export function createApiKeys(deps: { readonly keys: ApiKeyStore; readonly clock: Clock; readonly random: Random }): ApiKeys {
   const { keys, clock, random } = deps;
+
+  const make = async (id: string, asked: NewApiKey): Promise<MadeApiKey> => {
+    const { name, userId = defaultUser, access = 'full', repositories = null, format = 'skep', expiresInMs } = asked;
+    checkKey({ name, userId, repositories, expiresInMs });
+    const createdAt = clock.now();
+    const expiresAt = expiresInMs === undefined ? null : createdAt + expiresInMs;
+    const secret = random.secret();
+    const key = format === 'e2b' ? `e2b_${Buffer.from(secret).toString('hex')}` : `skep_${secret}`;
+    const record = { id, name, userId, access, repositories, hash: digestOf(key), createdAt, expiresAt, revokedAt: null };
+    if (!(await keys.insert(record))) throw new Failure('key_name_taken', { name });
+    return { key, record };
+  };
+
   return {
-    async create({ name, userId = defaultUser, access = 'full', repositories = null, format = 'skep', expiresInMs }) {
-      if (!isLabel(name)) throw new ApiKeyRefused("The key's name must have 1 to 100 characters, none of them a control character.");
-      if (!isUserId(userId)) {
-        const form = '1 to 100 characters, none of them a control character, and not begin with skep:';
-        throw new ApiKeyRefused(`The key's user must have ${form}.`);
-      }
-      for (const pattern of repositories ?? []) requirePattern(pattern);
-      if (repositories !== null && userId === defaultUser) {
-        const why = 'it sees the conversations and sandboxes of its user, and most keys are of the default one';
-        throw new ApiKeyRefused(`A key that is limited to repositories needs a user of its own, because ${why}; name one with --user.`);
-      }
-      if (expiresInMs !== undefined) requireLifetime(expiresInMs);
-      const createdAt = clock.now();
-      const expiresAt = expiresInMs === undefined ? null : createdAt + expiresInMs;
-      const secret = random.secret();
-      const key = format === 'e2b' ? `e2b_${Buffer.from(secret).toString('hex')}` : `skep_${secret}`;
-      const times = { createdAt, expiresAt, revokedAt: null };
-      const record = { id: random.id('key'), name, userId, access, repositories, hash: digestOf(key), ...times };
-      if (!(await keys.insert(record))) {
-        throw new ApiKeyRefused(`There is a key with the name ${JSON.stringify(name)} already; revoke it first, or choose another name.`);
-      }
-      return { key, record };
-    },
+    create: (key) => make(random.id('key'), key),
     list: () => keys.list(),
     revoke: (idOrName) => keys.revoke(idOrName, clock.now()),
+    async createLoginCode({ userId = defaultUser, access = 'full' }) {
+      if (!isUserId(userId)) throw invalid('userId', { code: 'user_id' });
+      const code = random.secret();
+      const expiresAt = clock.now() + loginCodeMs;
+      await keys.insertLoginCode({ hash: digestOf(code), userId, access, expiresAt }, clock.now());
+      return { code, expiresAt };
+    },
+    async exchangeLoginCode(code) {
+      const login = await keys.takeLoginCode(digestOf(code), clock.now());
+      if (login === null) throw new Failure('login_code_invalid', {});
+      const id = random.id('key');
+      return await make(id, { name: `dashboard ${id}`, userId: login.userId, access: login.access, expiresInMs: loggedInMs });
+    },
   };
 }
 
-function isLabel(text: string): boolean {
-  return text.trim() !== '' && text.length <= 100 && !/\p{Cc}/u.test(text);
-}
-
-function requirePattern(pattern: string): void {
-  if (isRepositoryPattern(pattern)) return;
-  const form = 'for example acme/shop, acme/* or group/**, with ** at the end only, and without .git';
-  throw new ApiKeyRefused(`${JSON.stringify(pattern)} is not a repository pattern; ${form}.`);
+function invalid(argument: keyof NewApiKey, reason: Reason): Failure {
+  return new Failure('invalid_request', { problems: [{ argument, reason }] });
 }
 
 const longestLifetimeMs = 100 * 365 * 24 * 60 * 60 * 1000;
 
-function requireLifetime(expiresInMs: number): void {
-  if (!Number.isInteger(expiresInMs) || expiresInMs < 1 || expiresInMs > longestLifetimeMs) {
-    throw new ApiKeyRefused(`The key's lifetime must be a whole number of milliseconds, from 1 to 100 years.`);
+type Checked = Required<Pick<NewApiKey, 'name' | 'userId' | 'repositories'>> & { readonly expiresInMs: number | undefined };
+
+/** Throws `invalid_request` if a value is not of the form. */
+function checkKey({ name, userId, repositories, expiresInMs }: Checked): void {
+  if (name.trim() === '' || name.length > 100 || /\p{Cc}/u.test(name)) {
+    throw invalid('name', explained('must have 1 to 100 characters, none of them a control character'));
+  }
+  if (!isUserId(userId)) throw invalid('userId', { code: 'user_id' });
+  const wrong = repositories?.find((pattern) => !isRepositoryPattern(pattern));
+  if (wrong !== undefined) {
+    const form = 'for example acme/shop, acme/* or group/**, with ** at the end only, and without .git';
+    throw invalid('repositories', explained(`must be repository patterns, ${form}; ${JSON.stringify(wrong)} is none`));
+  }
+  if (repositories !== null && userId === defaultUser) {
+    const how = 'name one with --user, or in user_id';
+    const why = 'it sees the conversations and sandboxes of its user, and most keys are of the default one';
+    throw invalid('userId', explained(`must be another one if the key is limited to repositories, because ${why}; ${how}`));
+  }
+  if (expiresInMs !== undefined && (!Number.isInteger(expiresInMs) || expiresInMs < 1 || expiresInMs > longestLifetimeMs)) {
+    throw invalid('expiresInMs', explained('must be a whole number of milliseconds, at most 100 years'));
   }
 }

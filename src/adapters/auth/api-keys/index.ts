@@ -1,1 +1,2 @@
-export { type ApiKeyAuthOptions, ApiKeyRefused, type ApiKeys, createApiKeyAuth, createApiKeys, type NewApiKey } from './api-keys.ts';
+export type { ApiKeys, MadeApiKey, NewApiKey } from '../../../ports/api-keys.ts';
+export { type ApiKeyAuthOptions, createApiKeyAuth, createApiKeys } from './api-keys.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { ApiKeyRefused, type ApiKeys, createApiKeyAuth, createApiKeys } from '../../../../src/adapters/auth/api-keys/index.ts';
+import { type ApiKeys, createApiKeyAuth, createApiKeys } from '../../../../src/adapters/auth/api-keys/index.ts';
 import { createManualClock, createSeededRandom, type ManualClock } from '../../../doubles/memory/index.ts';
 import { createInMemoryStore } from '../../../../src/adapters/store/sqlite/index.ts';
 import type { Store } from '../../../../src/ports/store.ts';
@@ -56,7 +56,7 @@ describe('a key of the store', () => {
   });
 
   test.each(['skep:quarantine', 'skep:', '', ' ', 'a\nb', 'x'.repeat(101)])('is never of the user %j', async (userId) => {
-    await expect(apiKeys.create({ name: 'ci', userId })).rejects.toThrow(ApiKeyRefused);
+    await expect(apiKeys.create({ name: 'ci', userId })).rejects.toMatchObject({ code: 'invalid_request' });
     expect(await apiKeys.list()).toEqual([]);
   });
 
@@ -86,7 +86,7 @@ describe('a key of the store', () => {
 
   test('is not made where its name is taken, until that one is revoked', async () => {
     await apiKeys.create({ name: 'ci' });
-    await expect(apiKeys.create({ name: 'ci' })).rejects.toThrow(ApiKeyRefused);
+    await expect(apiKeys.create({ name: 'ci' })).rejects.toMatchObject({ code: 'key_name_taken', context: { name: 'ci' } });
     await apiKeys.revoke('ci');
     await expect(apiKeys.create({ name: 'ci' })).resolves.toMatchObject({ record: { name: 'ci' } });
   });
@@ -109,7 +109,7 @@ describe('a key of the store', () => {
     { name: 'ci', expiresInMs: Infinity },
     { name: 'ci', expiresInMs: Number.MAX_SAFE_INTEGER },
   ])('is not made of %j', async (key) => {
-    await expect(apiKeys.create(key)).rejects.toThrow(ApiKeyRefused);
+    await expect(apiKeys.create(key)).rejects.toMatchObject({ code: 'invalid_request' });
     expect(await apiKeys.list()).toEqual([]);
   });
 });

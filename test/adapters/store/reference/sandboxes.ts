@@ -137,6 +137,23 @@ export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
         return pageIn(found, ({ createdAt, id }) => ({ value: createdAt, id }), 'desc', page);
       }),
 
+    countByStatus: (scope) =>
+      atOnce(() => {
+        const seen = all().filter((one) => !isPooled(one) && one.deletedAt === null && isInScope(one.ownerId, scope));
+        return [...Map.groupBy(seen, ({ ownerId, status }) => JSON.stringify([ownerId, status])).values()]
+          .flatMap((alike) => alike.slice(0, 1).map(({ ownerId, status }) => ({ ownerId, status, count: alike.length })));
+      }),
+
+    troubled: (scope, startingBefore, limit) =>
+      atOnce(() => {
+        const [failed, starting] = [new Set(['ERROR', 'MISSING']), new Set(['STARTING', 'RESUMING'])];
+        return all()
+          .filter((one) => !isPooled(one) && one.deletedAt === null && isInScope(one.ownerId, scope))
+          .filter(({ status, statusSince }) => failed.has(status) || (starting.has(status) && statusSince < startingBefore))
+          .toSorted((a, b) => b.statusSince - a.statusSince)
+          .slice(0, limit);
+      }),
+
     scan: (afterId, limit) =>
       atOnce(() => scanOf(all().filter(({ removedAt }) => removedAt === null), afterId, limit)),
 

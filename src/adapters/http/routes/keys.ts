@@ -1,0 +1,135 @@
+import { z } from 'zod';
+import { type ApiKeyRecord, isKeyValid, keyAccesses, keyFormats, type Principal } from '../../../domain/principal.ts';
+import type { MadeApiKey } from '../../../ports/api-keys.ts';
+import { text, timestamp, toTimestamp } from '../common-schemas.ts';
+import { noBody, noInput, operation } from '../operation.ts';
+
+const access = z.enum(keyAccesses).meta({
+  description: '`full` may see and change what its user owns, `read` only see it, and `admin` see and change what any user owns.',
+});
+
+const patterns = z.array(z.string()).nullable()
+  .meta({ description: 'The repositories that it may list and clone, as patterns (`acme/*`); null is all of them.' });
+
+const keyFields = {
+  id: z.string(),
+  name: z.string(),
+  user_id: z.string().meta({ description: 'Owns what the key creates.' }),
+  access,
+  repositories: patterns,
+  created_at: timestamp,
+  expires_at: timestamp.nullable().meta({ description: 'Null for never.' }),
+};
+
+const keyResource = z.object({
+  ...keyFields,
+  revoked_at: timestamp.nullable(),
+  state: z.enum(['valid', 'expired', 'revoked']),
+  is_own: z.boolean().meta({ description: 'Whether the request was made with it.' }),
+}).meta({ id: 'Key', description: 'An API key, without the key itself.' });
+
+const newKey = z.object({
+  ...keyFields,
+  key: z.string().meta({ description: 'The key itself, which is shown only now.' }),
+}).meta({ id: 'NewKey' });
+
+const keyCreateBody = z.strictObject({
+  name: text(100).min(1).meta({ description: 'No other key that is not revoked has it.' }),
+  user_id: text(100).min(1).optional().meta({ description: "Default: the caller's." }),
+  access: access.default('full'),
+  repositories: z.array(text(1024)).max(100).nullable().optional()
+    .meta({ description: "Default: all of them. A key that is limited to repositories needs a user of its own." }),
+  expires_in_seconds: z.int().min(1).max(100 * 365 * 86_400).optional().meta({ description: 'Default: for ever.' }),
+  format: z.enum(keyFormats).default('skep').meta({ description: "How it looks; E2B's clients take only `e2b`." }),
+}).meta({ id: 'KeyCreateRequest', example: { name: 'ci', access: 'full', expires_in_seconds: 2_592_000 } });
+
+const loginBody = z.strictObject({
+  code: text(200).min(1).meta({ description: 'What stands after `#/login/` in the link.' }),
+}).meta({ id: 'LoginRequest' });
+
+function presentFields({ id, name, userId, access, repositories, createdAt, expiresAt }: ApiKeyRecord) {
+  return {
+    id, name, user_id: userId, access, repositories: repositories === null ? null : [...repositories],
+    created_at: toTimestamp(createdAt), expires_at: expiresAt === null ? null : toTimestamp(expiresAt),
+  };
+}
+
+function presentKey(record: ApiKeyRecord, caller: Principal, now: number): z.output<typeof keyResource> {
+  const { name, userId, revokedAt } = record;
+  const state = revokedAt !== null ? 'revoked' : isKeyValid(record, now) ? 'valid' : 'expired';
+  return {
+    ...presentFields(record),
+    revoked_at: revokedAt === null ? null : toTimestamp(revokedAt),
+    state,
+    is_own: state === 'valid' && name === caller.keyName && userId === caller.userId,
+  };
+}
+
+function presentNewKey({ key, record }: MadeApiKey): z.output<typeof newKey> {
+  return { ...presentFields(record), key };
+}
+
+const common = { ...noInput, tag: 'Keys', needsKey: true } as const;
+const keys = '/api/v1/keys';
+
+export const keyOperations = [
+  operation({
+    ...common,
+    method: 'get',
+    path: keys,
+    operationId: 'list_keys',
+    summary: 'List keys',
+    description: 'Oldest first, expired and revoked ones too: those of all users for an administrator, others those of the own user.',
+    success: { status: 200, description: 'The keys.', schema: z.object({ items: z.array(keyResource) }).meta({ id: 'KeyList' }) },
+    failures: ['keys_unsupported'],
+    handle: async ({ skep, principal }) => {
+      const records = await skep.keys.list(principal);
+      return { items: records.map((record) => presentKey(record, principal, skep.clock.now())) };
+    },
+  }),
+  operation({
+    ...common,
+    method: 'post',
+    path: keys,
+    operationId: 'create_key',
+    summary: 'Make a key',
+    description: 'For administrators whose own key is not limited to repositories.',
+    adminOnly: true,
+    body: keyCreateBody,
+    success: { status: 201, description: 'The key, which is shown only now.', schema: newKey },
+    failures: ['key_name_taken', 'keys_unsupported'],
+    handle: async ({ skep, principal }, { body: { name, user_id: userId, access, repositories, expires_in_seconds: seconds, format } }) =>
+      presentNewKey(await skep.keys.create(principal, {
+        name, access, format,
+        ...(userId !== undefined && { userId }),
+        ...(repositories !== undefined && { repositories }),
+        ...(seconds !== undefined && { expiresInMs: seconds * 1000 }),
+      })),
+  }),
+  operation({
+    ...common,
+    method: 'delete',
+    path: `${keys}/{key}`,
+    operationId: 'revoke_key',
+    summary: 'Revoke a key',
+    description: 'At once, for open streams too. Revoking it again by its id is a success.',
+    params: z.object({ key: text(100).min(1).meta({ description: 'The id of the key, or its name.' }) }),
+    success: { status: 204, description: 'It is revoked.', schema: noBody },
+    failures: ['key_not_found', 'keys_unsupported'],
+    handle: async ({ skep, principal }, { params }) => await skep.keys.revoke(principal, params.key),
+  }),
+  operation({
+    ...common,
+    method: 'post',
+    path: '/api/v1/login',
+    operationId: 'log_in',
+    summary: 'Log in by a link',
+    description: 'Exchanges the code of a link to the dashboard for a key. The code works once, and for ten minutes.',
+    needsKey: false,
+    body: loginBody,
+    success: { status: 200, description: 'The key.', schema: newKey },
+    failures: ['login_code_invalid', 'keys_unsupported', 'rate_limited'],
+    handle: async ({ http, request, skep }, { body }) =>
+      presentNewKey(await http.authenticator.logIn(request, () => skep.keys.logIn(body.code))),
+  }),
+];
