@@ -69,6 +69,11 @@ const basicCases: readonly ExecutionsCase[] = [
         assert.equal((await execution.ended()).exitCode, 128 + number);
         await execution.signal(name);
       }
+      for (let time = 0; time < 5; time += 1) {
+        const execution = await start('sleeps');
+        await execution.signal('SIGTERM');
+        assert.equal((await execution.ended()).exitCode, traits.durable ? 128 + 15 : 128 + 9);
+      }
       const execution = await start('sleeps');
       await assert.rejects(execution.signal('SIGNONE'), isFailing('invalid_request'));
     },

@@ -203,7 +203,8 @@ status
 case $how in exited|ended) exit 0;; esac
 command=
 line_of "$d/leader" command rest || line_of "$d/pids" command rest
-is_number "$command" && [ "$command" -gt 1 ] && kill -$number -"$command" 2>/dev/null
+# It leads no group yet if it is about to begin.
+is_number "$command" && [ "$command" -gt 1 ] && { kill -$number -"$command" || kill -$number "$command"; } 2>/dev/null
 # What the sandbox has written there does not decide what is killed.
 rounds=0
 while [ $number = 9 ] && [ $rounds -lt 100 ] && kill_marked; do rounds=$((rounds + 1)); done
