@@ -1,3 +1,4 @@
+import type { OwnerScope } from '../domain/principal.ts';
 import type { Auth } from '../ports/auth.ts';
 import type { CheckResult } from '../ports/check-result.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -9,6 +10,7 @@ import type { Events } from './events/events.ts';
 import type { Files } from './files/files.ts';
 import type { Keys } from './keys/keys.ts';
 import type { Microagents } from './microagents/microagents.ts';
+import type { Overview } from './overview/get-overview.ts';
 import type { Repositories } from './repositories/repositories.ts';
 import type { Sandboxes } from './sandboxes/sandboxes.ts';
 import type { SandboxSpecs } from './sandboxes/sandbox-specs.ts';
@@ -36,6 +38,8 @@ export interface Skep {
   readonly events: Events;
   readonly specs: SandboxSpecs;
   readonly keys: Keys;
+  /** Returns the state of the deployment at a glance, or what of it one owner sees. */
+  readonly overview: (scope: OwnerScope) => Promise<Overview>;
   readonly auth: Auth;
   readonly clock: Clock;
   readonly random: Random;

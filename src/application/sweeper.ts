@@ -8,6 +8,7 @@ import type { Store } from '../ports/store.ts';
 import type { ExecutionReconciler } from './executions/execution-reconciler.ts';
 import type { Events } from './events/events.ts';
 import type { DiskWatch } from './sandboxes/disk-watch.ts';
+import type { IdleForecast } from './sandboxes/idle-forecast.ts';
 import type { Quarantine } from './sandboxes/quarantine.ts';
 import type { SandboxReconciler } from './sandboxes/sandbox-reconciler.ts';
 import type { SandboxPool } from './sandboxes/sandbox-pool.ts';
@@ -25,6 +26,7 @@ export interface SweeperDeps {
   readonly pool: SandboxPool;
   readonly quarantine: Quarantine;
   readonly disk: DiskWatch;
+  readonly forecast: IdleForecast;
   readonly events: Pick<Events, 'purge'>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -116,11 +118,13 @@ export class Sweeper {
 
   /** Returns the sandboxes of the runtime that have no record; null if it did not answer. */
   async #sweepSandboxes(observed: ReadonlyMap<string, ObservedSandbox> | null): Promise<readonly ObservedSandbox[] | null> {
-    const { store, runtime, sandboxReconciler, clock } = this.#deps;
+    const { store, runtime, sandboxReconciler, forecast, clock } = this.#deps;
     const orphans = new Map(observed ?? []);
+    forecast.beginSweep();
     for await (const record of this.#all((after) => store.sandboxes.scan(after, pageSize))) {
       const { id, instanceId } = record;
       orphans.delete(instanceId);
+      forecast.note(record);
       const now = clock.now();
       const step =
         observed === null
@@ -129,6 +133,7 @@ export class Sweeper {
       if (step.kind === 'none') sandboxReconciler.watch(record);
       else sandboxReconciler.enqueueDue(id, step.kind);
     }
+    forecast.endSweep();
     return observed === null || this.#closing.signal.aborted ? null : [...orphans.values()];
   }
 

@@ -1077,6 +1077,167 @@ export interface SandboxResources {
   readonly pids: number | null;
 }
 
+/** The state of the deployment at a glance. */
+export interface Overview {
+  /** RFC 3339, in UTC. */
+  readonly at: string;
+  /** Whose: that of all users for an administrator, otherwise of the own user. */
+  readonly scope: 'all' | 'own';
+  readonly sandboxes: {
+    readonly by_status: {
+      readonly STARTING: number;
+      readonly RUNNING: number;
+      readonly PAUSING: number;
+      readonly PAUSED: number;
+      readonly RESUMING: number;
+      readonly ERROR: number;
+      readonly MISSING: number;
+    };
+    readonly in_quarantine: number;
+  };
+  /** Without archived ones. */
+  readonly conversations: {
+    readonly by_start_status: {
+      readonly WORKING: number;
+      readonly WAITING_FOR_SANDBOX: number;
+      readonly PREPARING_REPOSITORY: number;
+      readonly RUNNING_SETUP_SCRIPT: number;
+      readonly LISTING_MICROAGENTS: number;
+      readonly STARTING_AGENT: number;
+      readonly READY: number;
+      readonly ERROR: number;
+    };
+    /** Of those with an agent. */
+    readonly by_execution_status: {
+      readonly idle: number;
+      readonly running: number;
+      readonly waiting_for_permission: number;
+      readonly frozen: number;
+      readonly error: number;
+    };
+  };
+  /** The newest 20 sandboxes and the newest 20 conversations. */
+  readonly problems: readonly OverviewProblem[];
+  readonly starts: OverviewStarts;
+  readonly limits: readonly OverviewLimit[];
+  /** The next 20 of the sandboxes that were there at the last sweep, the soonest first. */
+  readonly upcoming: readonly UpcomingAction[];
+  /** The store, the runtime, the git providers. An administrator sees details. */
+  readonly parts: readonly PartReadiness[];
+  /** For administrators only. */
+  readonly deployment: OverviewDeployment | null;
+}
+
+/** What failed, or takes more than a minute to start. */
+export interface OverviewProblem {
+  readonly kind: 'sandbox' | 'conversation';
+  readonly id: string;
+  readonly user_id: string;
+  readonly sandbox_spec_id: string;
+  /** Of a conversation. */
+  readonly title: string | null;
+  /** The status of the sandbox, or how far the start of the conversation has come. */
+  readonly status: 'STARTING' | 'RUNNING' | 'PAUSING' | 'PAUSED' | 'RESUMING' | 'ERROR' | 'MISSING' | 'WORKING'
+    | 'WAITING_FOR_SANDBOX' | 'PREPARING_REPOSITORY' | 'RUNNING_SETUP_SCRIPT'
+    | 'LISTING_MICROAGENTS' | 'STARTING_AGENT' | 'READY';
+  /** Why, as a sentence. */
+  readonly status_detail: string | null;
+  readonly status_reason: StatusReason | null;
+  /** When a sandbox got its status, and when a conversation was last changed. */
+  readonly since: string;
+}
+
+export interface OverviewStarts {
+  /** This server counts its own starts of the last hour, from when it began. It knows of none before. */
+  readonly since: string;
+  readonly succeeded: number;
+  readonly failed: number;
+  /** How many of the successful ones came from a pool. */
+  readonly from_pool: number;
+  /** From the request until RUNNING. Null if there was no successful start. */
+  readonly p50_ms: number | null;
+  readonly p95_ms: number | null;
+}
+
+export interface OverviewLimit {
+  readonly limit: string;
+  /** Null is no limit. */
+  readonly max: number | null;
+  readonly used: number;
+  /** For a limit per owner: the one who is nearest to it. */
+  readonly user_id: string | null;
+}
+
+/** What the idle policy does if nobody uses the sandbox until then. */
+export interface UpcomingAction {
+  readonly sandbox_id: string;
+  readonly user_id: string;
+  readonly sandbox_spec_id: string;
+  readonly action: 'freeze' | 'stop' | 'delete';
+  /** RFC 3339, in UTC. */
+  readonly at: string;
+  readonly reason: StatusReason;
+}
+
+export interface PartReadiness {
+  readonly part: string;
+  readonly adapter: string;
+  readonly ok: boolean;
+  readonly detail: string;
+}
+
+export interface OverviewDeployment {
+  readonly pools: readonly OverviewPool[];
+  /** Where the sandboxes are, at the last sweep. Null if the runtime does not know. */
+  readonly disk: {
+    readonly total_bytes: number;
+    readonly free_bytes: number;
+    readonly used_percent: number;
+    readonly limit_percent: number;
+  }
+    | null;
+  readonly memory: {
+    /** What the process of this server holds. */
+    readonly server_bytes: number;
+    /** Of the machine of this server. */
+    readonly machine_free_bytes: number;
+    readonly machine_total_bytes: number;
+    /** What agents said that is held in memory. */
+    readonly agents_held_bytes: number;
+    readonly agents_max_bytes: number;
+  };
+}
+
+export interface OverviewPool {
+  readonly sandbox_spec_id: string;
+  readonly target: number;
+  readonly running: number;
+  readonly starting: number;
+  /** Starts that got a member, since this server began. */
+  readonly hits: number;
+  /** Starts that found none, since this server began. */
+  readonly misses: number;
+  /** Why a member was lost last; null if one has run since. */
+  readonly failure_detail: string | null;
+  readonly failure_reason: StatusReason | null;
+}
+
+export interface SettingList {
+  readonly items: readonly Setting[];
+}
+
+export interface Setting {
+  readonly key: string;
+  /** Null if it can only stand in the file. */
+  readonly variable: string | null;
+  readonly source: 'environment' | 'file' | 'default';
+  /** As it was given, or its default. Null if there is none, and always for a secret. */
+  readonly value: unknown;
+  readonly is_secret: boolean;
+  /** What it takes. */
+  readonly form: string;
+}
+
 export interface KeyList {
   readonly items: readonly Key[];
 }
@@ -1135,13 +1296,6 @@ export interface Readiness {
   readonly parts: readonly PartReadiness[];
 }
 
-export interface PartReadiness {
-  readonly part: string;
-  readonly adapter: string;
-  readonly ok: boolean;
-  readonly detail: string;
-}
-
 /** Who makes the request. */
 export interface Caller {
   /** Owns what the key creates. */
@@ -1150,6 +1304,8 @@ export interface Caller {
   readonly access: 'full' | 'read' | 'admin';
   /** The repositories that the key may list and clone, as patterns (`acme/*`); null is all of them. */
   readonly repositories: readonly string[] | null;
+  /** Whether keys can be listed, made and revoked here. If not, the deployment knows callers otherwise. */
+  readonly has_keys: boolean;
 }
 
 /** Every request that the API takes, and what it is answered with; `Response` where that is bytes. */
@@ -1894,6 +2050,17 @@ export interface Operations {
       readonly limit?: number | undefined;
     } | undefined;
     readonly response: SandboxSpecPage;
+  };
+  /**
+   * See the state of the deployment. What runs, rests and fails, and why; cheap enough to ask every few seconds. It
+   * wakes nothing.
+   */
+  'GET /api/v1/overview': {
+    readonly response: Overview;
+  };
+  /** See the settings of the server. Needs an administrator's key. Of secrets it shows only whether they are set. */
+  'GET /api/v1/settings': {
+    readonly response: SettingList;
   };
   /**
    * List keys. Oldest first, expired and revoked ones too: those of all users for an administrator, others those of

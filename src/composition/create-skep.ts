@@ -8,7 +8,7 @@ import type { CheckedOptions, Deployment, SkepOptions, SpecOptions } from './ske
 import { adaptersModule } from './wiring/adapters-module.ts';
 import { defaultSpecs } from './wiring/default-specs.ts';
 import { all, provideValue, type Token, tokens } from './wiring/tokens.ts';
-import { conversationsModule, rulesOf, sandboxesModule, upkeepModule } from './wiring/use-case-modules.ts';
+import { conversationsModule, overviewModule, rulesOf, sandboxesModule, upkeepModule } from './wiring/use-case-modules.ts';
 
 /** Returns a container in which everything is bound and nothing is made yet. What it makes is closed by the stack. */
 export function createContainer(options: CheckedOptions, closers: AsyncDisposableStack): Container {
@@ -18,7 +18,7 @@ export function createContainer(options: CheckedOptions, closers: AsyncDisposabl
   provideValue(bind, tokens.deployment, deploymentOf(options));
   provideValue(bind, tokens.rules, rulesOf(options));
   provideValue(bind, tokens.specList, options.specs ?? defaultSpecs(options));
-  container.load(adaptersModule(options), sandboxesModule, conversationsModule, upkeepModule);
+  container.load(adaptersModule(options), sandboxesModule, conversationsModule, upkeepModule, overviewModule);
   return container;
 }
 
@@ -67,6 +67,7 @@ export async function openSkep(options: CheckedOptions): Promise<Skep> {
     events: await get(tokens.events),
     specs: await get(tokens.specs),
     keys: await get(tokens.keys),
+    overview: await get(tokens.overview),
     auth: await get(tokens.auth),
     clock: await get(tokens.clock),
     random: await get(tokens.random),

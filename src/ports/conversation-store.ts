@@ -1,7 +1,8 @@
 import type { KeptChanges } from '../domain/change.ts';
-import type { Conversation, ConversationSortOrder } from '../domain/conversation.ts';
+import type { Conversation, ConversationSortOrder, ConversationStartStatus, ExecutionStatus } from '../domain/conversation.ts';
 import type { ConversationLimitReached, ConversationLimits } from '../domain/conversation-limits.ts';
 import type { EventDraft } from '../domain/event.ts';
+import type { OwnerCount } from '../domain/limit-use.ts';
 import type { OwnerScope } from '../domain/principal.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
 import type { IdempotencyClaim, ClaimOutcome } from './idempotency-claim.ts';
@@ -18,6 +19,11 @@ export interface ConversationFilter {
   readonly updatedBefore?: number | undefined;
   readonly sandboxId?: string | undefined;
 }
+
+export type ConversationCount = OwnerCount & {
+  readonly startStatus: ConversationStartStatus;
+  readonly executionStatus: ExecutionStatus | null;
+};
 
 export type InsertConversationOutcome =
   | { readonly kind: 'inserted' }
@@ -63,6 +69,15 @@ export interface ConversationStore {
     order: ConversationSortOrder,
     page: PageRequest,
   ): Promise<Page<Conversation>>;
+
+  /** Returns how many conversations each owner of the scope has in each status, without archived and deleted ones. */
+  countByStatus(scope: OwnerScope): Promise<readonly ConversationCount[]>;
+
+  /**
+   * Returns the owner's conversations whose start or agent failed, and those that were created before the time and are not READY, without
+   * archived and deleted ones; the last changed first.
+   */
+  troubled(scope: OwnerScope, createdBefore: number, limit: number): Promise<readonly Conversation[]>;
 
   /** Returns the conversations that use the sandbox and are neither archived nor deleted, in no particular order. */
   findUsing(sandboxId: string): Promise<readonly Conversation[]>;

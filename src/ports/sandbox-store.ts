@@ -1,4 +1,5 @@
 import type { EventDraft } from '../domain/event.ts';
+import type { SandboxCount } from '../domain/limit-use.ts';
 import type { PoolMember } from '../domain/pool-plan.ts';
 import type { LimitReached, SandboxLimits } from '../domain/sandbox-limits.ts';
 import type { OwnerScope } from '../domain/principal.ts';
@@ -82,6 +83,15 @@ export interface SandboxStore {
 
   /** Returns the owner's sandboxes that are not deleted, newest first. */
   search(scope: OwnerScope, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>>;
+
+  /** Returns how many sandboxes each owner of the scope has in each status, without deleted ones and pool members. */
+  countByStatus(scope: OwnerScope): Promise<readonly SandboxCount[]>;
+
+  /**
+   * Returns the owner's sandboxes that are in ERROR or MISSING, and those that are STARTING or RESUMING since before the time, without
+   * deleted ones and pool members; the newest status first.
+   */
+  troubled(scope: OwnerScope, startingBefore: number, limit: number): Promise<readonly Sandbox[]>;
 
   /** Returns every record that is not removed, ordered by id, after the given id. */
   scan(afterId: string | null, limit: number): Promise<readonly Sandbox[]>;

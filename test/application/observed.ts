@@ -32,6 +32,8 @@ export function observed(store: SandboxStore, now: () => number, onWrite: (write
     longestIdle: (owner, limit) => store.longestIdle(owner, limit),
     pooled: () => store.pooled(),
     search: (owner, filter, page) => store.search(owner, filter, page),
+    countByStatus: (scope) => store.countByStatus(scope),
+    troubled: (scope, before, limit) => store.troubled(scope, before, limit),
     scan: (after, limit) => store.scan(after, limit),
     purge: (before) => store.purge(before),
   };

@@ -1,4 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict';
+import type { LoginCode } from '../../src/domain/principal.ts';
 import type { ContractCase } from './contract.ts';
 import { hostileTexts, someApiKey, someTime } from './records.ts';
 import { closedCases, idsOf, race, storeCase, type StoreHarness } from './store.ts';
@@ -8,11 +9,14 @@ export function apiKeyStoreContract(harness: StoreHarness): ContractCase[] {
   return [
     ...recordCases(harness),
     ...revokeCases(harness),
+    ...loginCases(harness),
     ...closedCases(harness, {
       insert: ({ apiKeys }) => apiKeys.insert(someApiKey('one')),
       findByHash: ({ apiKeys }) => apiKeys.findByHash('one'),
       list: ({ apiKeys }) => apiKeys.list(),
       revoke: ({ apiKeys }) => apiKeys.revoke('one', someTime),
+      insertLoginCode: ({ apiKeys }) => apiKeys.insertLoginCode(someCode, someTime),
+      takeLoginCode: ({ apiKeys }) => apiKeys.takeLoginCode('one', someTime),
     }),
   ];
 }
@@ -62,6 +66,32 @@ function recordCases(harness: StoreHarness): ContractCase[] {
       const outcomes = await race(connections, 30, ({ apiKeys }, turn) => apiKeys.insert(someApiKey(`k${turn}`, { name: 'ci' })));
       equal(outcomes.filter(Boolean).length, 1);
       equal((await connections[0].apiKeys.list()).length, 1);
+    }),
+  ];
+}
+
+const someCode: LoginCode = { hash: 'hash-of-code', userId: 'ann', access: 'admin', expiresAt: someTime + 10 };
+
+function loginCases(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'gives a code away once, until it expires', async ([{ apiKeys }]) => {
+      await apiKeys.insertLoginCode(someCode, someTime);
+      await apiKeys.insertLoginCode({ ...someCode, hash: 'late' }, someTime);
+      for (const other of ['', '%', 'HASH-OF-CODE', 'hash-of-cod']) equal(await apiKeys.takeLoginCode(other, someTime), null);
+      deepEqual(await apiKeys.takeLoginCode(someCode.hash, someTime + 9), someCode);
+      equal(await apiKeys.takeLoginCode(someCode.hash, someTime + 9), null);
+      equal(await apiKeys.takeLoginCode('late', someTime + 10), null);
+      deepEqual(await apiKeys.list(), []);
+    }),
+    storeCase(harness, 'forgets expired codes when another is added', async ([{ apiKeys }]) => {
+      await apiKeys.insertLoginCode(someCode, someTime);
+      await apiKeys.insertLoginCode({ ...someCode, hash: 'other', expiresAt: someTime + 20 }, someTime + 10);
+      equal(await apiKeys.takeLoginCode(someCode.hash, someTime), null);
+    }),
+    storeCase(harness, 'gives a code to one of many', async (connections) => {
+      await connections[0].apiKeys.insertLoginCode(someCode, someTime);
+      const outcomes = await race(connections, 20, ({ apiKeys }) => apiKeys.takeLoginCode(someCode.hash, someTime));
+      deepEqual(outcomes.filter((code) => code !== null), [someCode]);
     }),
   ];
 }

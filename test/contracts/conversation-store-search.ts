@@ -7,7 +7,41 @@ import { allPages, idsOf, numbers, storeCase, type StoreHarness } from './store.
 
 /** What is found: orders, filters and pages. */
 export function conversationSearchCases(harness: StoreHarness): ContractCase[] {
-  return [...orderCases(harness), ...filterCases(harness), ...pagingCases(harness)];
+  return [...orderCases(harness), ...countCases(harness), ...filterCases(harness), ...pagingCases(harness)];
+}
+
+function countCases(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'counts the conversations of each owner by status', async ([{ conversations }]) => {
+      await fill(conversations, [
+        someConversation('a', { startStatus: 'READY', executionStatus: 'idle' }),
+        someConversation('b', { startStatus: 'READY', executionStatus: 'idle' }),
+        someConversation('c', { startStatus: 'ERROR', executionStatus: null }),
+        someConversation('archived', { startStatus: 'READY', executionStatus: 'idle', archivedAt: someTime }),
+        someConversation('gone', { startStatus: 'READY', executionStatus: 'idle', deletedAt: someTime }),
+        someConversation('bobs', { startStatus: 'READY', executionStatus: null, ownerId: 'bob' }),
+      ]);
+      const sorted = async (scope: string | null): Promise<string[]> =>
+        (await conversations.countByStatus(scope)).map((one) => `${one.ownerId} ${one.startStatus} ${one.executionStatus} ${one.count}`).toSorted();
+      deepEqual(await sorted(null), ['ann ERROR null 1', 'ann READY idle 2', 'bob READY null 1']);
+      deepEqual(await sorted('bob'), ['bob READY null 1']);
+    }),
+    storeCase(harness, 'finds what failed and what starts for long, the last changed first', async ([{ conversations }]) => {
+      await fill(conversations, [
+        someConversation('failed', { startStatus: 'ERROR', updatedAt: someTime + 5, createdAt: someTime + 5 }),
+        someConversation('broken', { startStatus: 'READY', executionStatus: 'error', updatedAt: someTime + 9 }),
+        someConversation('slow', { startStatus: 'PREPARING_REPOSITORY', createdAt: someTime, updatedAt: someTime + 7 }),
+        someConversation('quick', { startStatus: 'WORKING', createdAt: someTime + 3, updatedAt: someTime + 3 }),
+        someConversation('fine', { startStatus: 'READY', executionStatus: 'idle', createdAt: someTime }),
+        someConversation('archived', { startStatus: 'ERROR', archivedAt: someTime }),
+        someConversation('gone', { startStatus: 'ERROR', deletedAt: someTime }),
+        someConversation('bobs', { startStatus: 'ERROR', updatedAt: someTime + 8, ownerId: 'bob' }),
+      ]);
+      const found = async (scope: string | null, limit: number): Promise<string[]> => idsOf(await conversations.troubled(scope, someTime + 3, limit));
+      deepEqual(await found('ann', 100), ['broken', 'slow', 'failed']);
+      deepEqual(await found(null, 2), ['broken', 'bobs']);
+    }),
+  ];
 }
 
 function orderCases(harness: StoreHarness): ContractCase[] {

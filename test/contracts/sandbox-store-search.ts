@@ -9,7 +9,44 @@ import { allPages, idsOf, numbers, storeCase, type StoreHarness } from './store.
 
 /** What is found: pages, filters, the sweep and the purge. */
 export function sandboxSearchCases(harness: StoreHarness): ContractCase[] {
-  return [...searchCases(harness), ...idleCases(harness), ...pagingCases(harness), ...sweepCases(harness)];
+  return [...searchCases(harness), ...countCases(harness), ...idleCases(harness), ...pagingCases(harness), ...sweepCases(harness)];
+}
+
+function countCases(harness: StoreHarness): ContractCase[] {
+  return [
+    storeCase(harness, 'counts the sandboxes of each owner by status', async ([{ sandboxes }]) => {
+      await fill(sandboxes, [
+        someSandbox('a', { status: 'RUNNING' }),
+        someSandbox('b', { status: 'RUNNING' }),
+        someSandbox('c', { status: 'ERROR' }),
+        someSandbox('gone', { status: 'ERROR', deletedAt: someTime }),
+        someSandbox('bobs', { status: 'RUNNING', ownerId: 'bob' }),
+      ]);
+      await sandboxes.insertPooled(somePooled('pooled'), 'f', 9);
+      const sorted = async (scope: string | null): Promise<string[]> =>
+        (await sandboxes.countByStatus(scope)).map(({ ownerId, status, count }) => `${ownerId} ${status} ${count}`).toSorted();
+      deepEqual(await sorted(null), ['ann ERROR 1', 'ann RUNNING 2', 'bob RUNNING 1']);
+      deepEqual(await sorted('bob'), ['bob RUNNING 1']);
+      deepEqual(await sandboxes.countByStatus('cyd'), []);
+    }),
+    storeCase(harness, 'finds what failed and what starts for long, the newest status first', async ([{ sandboxes }]) => {
+      await fill(sandboxes, [
+        someSandbox('failed', { status: 'ERROR', statusSince: someTime + 5 }),
+        someSandbox('lost', { status: 'MISSING', statusSince: someTime + 9 }),
+        someSandbox('slow', { status: 'STARTING', statusSince: someTime + 1 }),
+        someSandbox('late', { status: 'RESUMING', statusSince: someTime + 2 }),
+        someSandbox('quick', { status: 'STARTING', statusSince: someTime + 3 }),
+        someSandbox('fine', { status: 'RUNNING', statusSince: someTime }),
+        someSandbox('gone', { status: 'ERROR', deletedAt: someTime }),
+        someSandbox('bobs', { status: 'ERROR', statusSince: someTime + 7, ownerId: 'bob' }),
+      ]);
+      await sandboxes.insertPooled(somePooled('pooled', { status: 'ERROR' }), 'f', 9);
+      const found = async (scope: string | null, limit: number): Promise<string[]> => idsOf(await sandboxes.troubled(scope, someTime + 3, limit));
+      deepEqual(await found('ann', 100), ['lost', 'failed', 'late', 'slow']);
+      deepEqual(await found(null, 2), ['lost', 'bobs']);
+      deepEqual(await found('cyd', 100), []);
+    }),
+  ];
 }
 
 function searchCases(harness: StoreHarness): ContractCase[] {

@@ -9,6 +9,20 @@ export const defaultStreamsPerKey = 50;
 /** Adds routes to the HTTP interface, beside its own. Their requests have a context, security headers and a line in the log too. */
 export type Mount = (router: Router, http: HttpContext) => void;
 
+/** A setting as administrators see it. */
+export interface ShownSetting {
+  /** The key in the configuration file. */
+  readonly key: string;
+  /** The variable of the environment; null if it can only stand in the file. */
+  readonly variable: string | null;
+  readonly source: 'environment' | 'file' | 'default';
+  /** As it was given, or its default. Null if there is none, and always for a secret. */
+  readonly value: unknown;
+  readonly isSecret: boolean;
+  /** What it takes. */
+  readonly form: string;
+}
+
 /** How the HTTP interface behaves, wherever it is mounted. */
 export interface RouterOptions {
   /** The address by which clients reach the application, without the mount path. Default: the OpenAPI document names none. */
@@ -31,6 +45,8 @@ export interface RouterOptions {
   readonly proxy?: ProxyAddress;
   /** The name of the deployment, for the titles of its API reference; `skep` unless given. */
   readonly product?: string;
+  /** The settings that administrators see; none unless given. */
+  readonly settings?: readonly ShownSetting[];
   /** The folder of the dashboard that is served at `/`; that of the package unless given. False: none, and `/` leads to `/docs`. */
   readonly dashboard?: string | false;
   /** Further interfaces at the same address, such as that for E2B's clients (`skep/e2b`); none unless given. */

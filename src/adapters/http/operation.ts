@@ -13,6 +13,7 @@ export const tags = {
   Executions: 'Commands in sandboxes, which go on when the connection or the server is gone.',
   Files: 'Files in sandboxes, also in paused ones.',
   'Sandbox specs': 'Templates from which sandboxes are started.',
+  Overview: 'The state and the settings of the deployment.',
   Keys: 'Who may use the API.',
   Service: 'About the server and the caller.',
 } as const;

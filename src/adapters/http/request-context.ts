@@ -19,7 +19,7 @@ export interface HttpContext {
   readonly authenticator: Authenticator;
   readonly sealer: Sealer;
   readonly writers: ExecutionWriters;
-  readonly readiness: () => Promise<ReadinessReport>;
+  readonly readiness: (options?: { readonly isDetailed?: boolean }) => Promise<ReadinessReport>;
   /** Made when it is first asked for. */
   readonly openApi: () => OpenApiDocument;
   readonly readBody: BodyReader;

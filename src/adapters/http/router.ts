@@ -25,6 +25,7 @@ import { fileOperations } from './routes/files.ts';
 import { keyOperations } from './routes/keys.ts';
 import { messageOperations } from './routes/messages.ts';
 import { microagentOperations } from './routes/microagents.ts';
+import { overviewOperations } from './routes/overview.ts';
 import { portOperations } from './routes/ports.ts';
 import { repositoryOperations } from './routes/repositories.ts';
 import { logOperation } from './routes/sandbox-logs.ts';
@@ -52,6 +53,7 @@ const operations: readonly Operation[] = [
   ...executionOperations,
   ...fileOperations,
   ...sandboxSpecOperations,
+  ...overviewOperations,
   ...keyOperations,
   ...serviceOperations,
 ];

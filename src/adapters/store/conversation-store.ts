@@ -11,7 +11,7 @@ import {
 import type { KeptChanges } from '../../domain/change.ts';
 import type { EventDraft } from '../../domain/event.ts';
 import { type Page, pageOf, type PageRequest } from '../../domain/page.ts';
-import type { ConversationFilter, ConversationStore } from '../../ports/conversation-store.ts';
+import type { ConversationCount, ConversationFilter, ConversationStore } from '../../ports/conversation-store.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { ReplaceOutcome } from '../../ports/sandbox-store.ts';
 import { permissionSchema } from '../shared/event-data.ts';
@@ -60,6 +60,10 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
 
     search: (scope, filter, order, page) => searchConversations(db, scope, filter, order, page),
 
+    countByStatus: (scope) => countConversations(db, scope),
+
+    troubled: (scope, createdBefore, limit) => findTroubled(db, scope, createdBefore, limit),
+
     findUsing: async (sandboxId) => {
       const users = all.where('sandbox_id', '=', sandboxId).where('deleted_at', 'is', null).where('archived_at', 'is', null);
       return (await users.execute()).map(conversationOf);
@@ -80,6 +84,28 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
 
     purge: (removedBefore) => purgeRecords(db, 'conversation', removedBefore),
   };
+}
+
+async function findTroubled(db: Db, scope: OwnerScope, createdBefore: number, limit: number): Promise<readonly Conversation[]> {
+  // The literals are those of the partial index.
+  let found = db.selectFrom('conversations').selectAll().where('deleted_at', 'is', null).where('archived_at', 'is', null)
+    .where(sql<boolean>`(start_status <> 'READY' OR execution_status = 'error')`)
+    .where((eb) => eb.or([
+      eb('start_status', '=', 'ERROR'), eb('execution_status', '=', 'error'), eb('created_at', '<', createdBefore),
+    ]));
+  if (scope !== null) found = found.where(notByIndex('owner_id'), '=', scope);
+  return (await found.orderBy('updated_at', 'desc').limit(limit).execute()).map(conversationOf);
+}
+
+async function countConversations(db: Db, scope: OwnerScope): Promise<readonly ConversationCount[]> {
+  let counted = db.selectFrom('conversations')
+    .select((eb) => [
+      'owner_id as ownerId', 'start_status as startStatus', 'execution_status as executionStatus', eb.fn.countAll<number>().as('count'),
+    ])
+    .where('deleted_at', 'is', null).where('archived_at', 'is', null);
+  if (scope !== null) counted = counted.where('owner_id', '=', scope);
+  const rows = counted.groupBy(['owner_id', 'start_status', 'execution_status']);
+  return await rows.$narrowType<Pick<ConversationCount, 'startStatus' | 'executionStatus'>>().execute();
 }
 
 /** Counts what the limits are about, each up to its limit, and nothing if there is none. */

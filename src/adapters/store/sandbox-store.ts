@@ -1,9 +1,11 @@
 import { type Selectable, sql } from 'kysely';
+import type { SandboxCount } from '../../domain/limit-use.ts';
 import { pageOf } from '../../domain/page.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
 import { quarantineOwner } from '../../domain/quarantine.ts';
 import { countsAsRunning, isPausedByRule } from '../../domain/sandbox-lifecycle.ts';
 import { limitReached, type LimitReached, type Newcomer, type SandboxLimits } from '../../domain/sandbox-limits.ts';
-import { isPooled, pauseKinds, type Sandbox, sandboxStatuses, unowned } from '../../domain/sandbox.ts';
+import { isPooled, pauseKinds, type Sandbox, type SandboxStatus, sandboxStatuses, unowned } from '../../domain/sandbox.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { InsertSandboxOutcome, SandboxStore } from '../../ports/sandbox-store.ts';
 import type { Database, Db, SandboxRow } from './database.ts';
@@ -61,6 +63,9 @@ export function createSandboxStore(db: Db, log: EventLog): SandboxStore {
       return pageOf(rows.map(sandboxOf), limit, ({ createdAt, id }) => ({ value: createdAt, id }));
     },
 
+    countByStatus: (scope) => countSandboxes(db, scope),
+    troubled: (scope, startingBefore, limit) => findTroubled(db, scope, startingBefore, limit),
+
     scan: async (afterId, limit) => {
       const rows = await all.where('removed_at', 'is', null).where('id', '>', afterId ?? '').orderBy('id').limit(limit).execute();
       return rows.map(sandboxOf);
@@ -68,6 +73,22 @@ export function createSandboxStore(db: Db, log: EventLog): SandboxStore {
 
     purge: (removedBefore) => purgeRecords(db, 'sandbox', removedBefore),
   };
+}
+
+async function countSandboxes(db: Db, scope: OwnerScope): Promise<readonly SandboxCount[]> {
+  const counted = db.selectFrom('sandboxes')
+    .select((eb) => ['owner_id as ownerId', 'status', eb.fn.countAll<number>().as('count')])
+    .where('owner_id', scope === null ? '<>' : '=', scope ?? unowned).where('deleted_at', 'is', null);
+  return await counted.groupBy(['owner_id', 'status']).$narrowType<{ status: SandboxStatus }>().execute();
+}
+
+async function findTroubled(db: Db, scope: OwnerScope, startingBefore: number, limit: number): Promise<readonly Sandbox[]> {
+  // The literals are those of the partial index, and no other index is to be searched by the owner.
+  const found = db.selectFrom('sandboxes').selectAll()
+    .where(sql<string>`(owner_id || '')`, scope === null ? '<>' : '=', scope ?? unowned).where('deleted_at', 'is', null)
+    .where(sql<boolean>`status IN ('ERROR', 'MISSING', 'STARTING', 'RESUMING')`)
+    .where((eb) => eb.or([eb('status', 'in', ['ERROR', 'MISSING']), eb('status_since', '<', startingBefore)]));
+  return (await found.orderBy('status_since', 'desc').limit(limit).execute()).map(sandboxOf);
 }
 
 function firstOf([row]: readonly Selectable<Database['sandboxes']>[]): Sandbox | null {

@@ -22,7 +22,7 @@ interface Waiter {
  * agents hold may be the beginnings of lines and messages, which are only over when more is read.
  */
 export class AgentMemory {
-  readonly #maxBytes: number;
+  readonly maxBytes: number;
   readonly #clock: Clock;
   readonly #waiting = new Set<Waiter>();
   #held = 0;
@@ -30,7 +30,7 @@ export class AgentMemory {
   #cancelTimer: () => void = () => {};
 
   constructor(maxBytes: number, clock: Clock) {
-    this.#maxBytes = maxBytes;
+    this.maxBytes = maxBytes;
     this.#clock = clock;
   }
 
@@ -43,13 +43,13 @@ export class AgentMemory {
   }
 
   get isFull(): boolean {
-    return this.#held >= this.#maxBytes;
+    return this.#held >= this.maxBytes;
   }
 
   /** Throws `conversation_limit_reached` if it is full, so that no more is asked of agents. */
   check(): void {
     if (!this.isFull) return;
-    throw new Failure('conversation_limit_reached', { limit: 'agent_memory', max: this.#maxBytes, retryAfterSeconds });
+    throw new Failure('conversation_limit_reached', { limit: 'agent_memory', max: this.maxBytes, retryAfterSeconds });
   }
 
   add(bytes: number): void {
@@ -80,7 +80,7 @@ export class AgentMemory {
   }
 
   #hasRoom(bytes: number): boolean {
-    return this.#held === 0 || this.#held + bytes <= this.#maxBytes;
+    return this.#held === 0 || this.#held + bytes <= this.maxBytes;
   }
 
   #goOn(): void {

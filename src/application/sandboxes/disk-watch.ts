@@ -1,5 +1,5 @@
 import { isUnsettled } from '../../domain/conversation-next-step.ts';
-import { type DiskPressure, diskPressure, expendable } from '../../domain/disk-pressure.ts';
+import { type DiskPressure, diskPressure, type DiskSpace, expendable } from '../../domain/disk-pressure.ts';
 import { isFailure } from '../../domain/failure.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
@@ -23,11 +23,17 @@ const poolsAfterMs = 5 * 60_000;
 /** Knows whether the runtime's disk is too full, as it was at the last sweep, and deletes what rests to make space. */
 export class DiskWatch {
   readonly #deps: DiskWatchDeps;
+  #space: DiskSpace | null = null;
   #pressure: DiskPressure | null = null;
   #pressedAt = -Infinity;
 
   constructor(deps: DiskWatchDeps) {
     this.#deps = deps;
+  }
+
+  /** Null if the runtime can't tell, or was not asked yet. */
+  get space(): DiskSpace | null {
+    return this.#space;
   }
 
   /** Null also if the runtime can't tell. */
@@ -73,10 +79,12 @@ export class DiskWatch {
     const { runtime, logger, diskUsedPercent } = this.#deps;
     try {
       const space = await unlessAborted(signal, runtime.diskSpace());
+      this.#space = space;
       return space === null ? null : diskPressure(space, diskUsedPercent);
     } catch (error) {
       if (signal.aborted) return null;
       if (!isFailure(error)) throw error;
+      this.#space = null;
       logger.warn({ code: error.code, context: error.context }, 'the runtime does not say how full its disk is');
       return null;
     }

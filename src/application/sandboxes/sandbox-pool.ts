@@ -4,13 +4,26 @@ import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import {
   claimedFromPool, newPoolMember, planPool, poolFingerprint, type PooledSpec, type PoolMember, type PoolPlan,
 } from '../../domain/pool-plan.ts';
-import { isPooled, type NewSandbox, type Sandbox, type ObservedSandbox } from '../../domain/sandbox.ts';
+import { isPooled, type NewSandbox, type Sandbox, type SandboxStatus, type ObservedSandbox } from '../../domain/sandbox.ts';
 import { BackOff } from '../timers.ts';
 import { KeyedWorker } from '../keyed-worker.ts';
 import type { DiskWatch } from './disk-watch.ts';
 import type { SandboxDeps } from './sandboxes.ts';
 import type { SandboxReconciler } from './sandbox-reconciler.ts';
 import type { SandboxSpecs } from './sandbox-specs.ts';
+
+/** The state of a spec's pool. */
+export interface PoolReport {
+  readonly specId: string;
+  readonly target: number;
+  readonly running: number;
+  readonly starting: number;
+  /** Starts that got a member from this process, and those that found none, since this process began. */
+  readonly hits: number;
+  readonly misses: number;
+  /** Why a member was lost last; null if none was since one ran. */
+  readonly lastFailure: Reason | null;
+}
 
 interface SandboxPoolDeps extends SandboxDeps {
   readonly specs: SandboxSpecs;
@@ -32,6 +45,11 @@ export class SandboxPool {
   /** Members that are tried by a start of this process. It only saves other starts a try that would fail. */
   readonly #tried = new Set<string>();
   readonly #backOff: BackOff;
+  /** By the id of the spec. */
+  readonly #hits = new Map<string, number>();
+  readonly #misses = new Map<string, number>();
+  /** By the fingerprint. */
+  readonly #failures = new Map<string, Reason>();
   readonly #upkeep: KeyedWorker<void>;
   readonly #unsubscribe: () => void;
   #cancelRetry: () => void = () => {};
@@ -66,6 +84,25 @@ export class SandboxPool {
         this.#tried.delete(member.id);
       }
     }
+    this.#misses.set(asked.spec.id, (this.#misses.get(asked.spec.id) ?? 0) + 1);
+  }
+
+  /** A candidate was given to its owner. */
+  claimed(specId: string): void {
+    this.#hits.set(specId, (this.#hits.get(specId) ?? 0) + 1);
+    this.enqueue();
+  }
+
+  async report(): Promise<readonly PoolReport[]> {
+    const members = await this.#deps.store.pooled();
+    return this.#deps.specs.allPooled().map(({ spec: { id, pool }, fingerprint }) => {
+      const count = (status: SandboxStatus): number =>
+        members.filter((member) => member.fingerprint === fingerprint && member.sandbox.status === status).length;
+      return {
+        specId: id, target: pool.size, running: count('RUNNING'), starting: count('STARTING'),
+        hits: this.#hits.get(id) ?? 0, misses: this.#misses.get(id) ?? 0, lastFailure: this.#failures.get(fingerprint) ?? null,
+      };
+    });
   }
 
   /** Fills the pools. Nobody waits. */
@@ -110,11 +147,14 @@ export class SandboxPool {
 
   /** Notes the specs whose members start, and those whose members don't. */
   #judge(members: readonly PoolMember[]): void {
-    const failed = members.filter(({ sandbox }) => sandbox.status === 'ERROR').map(({ fingerprint }) => fingerprint);
+    const failed = members.filter(({ sandbox }) => sandbox.status === 'ERROR');
     for (const { sandbox, fingerprint } of members) {
-      if (sandbox.status === 'RUNNING') this.#backOff.succeeded(fingerprint, sandbox.statusSince);
+      if (sandbox.status !== 'RUNNING') continue;
+      this.#backOff.succeeded(fingerprint, sandbox.statusSince);
+      if (this.#backOff.waitMs(fingerprint) === 0) this.#failures.delete(fingerprint);
     }
-    for (const fingerprint of new Set(failed)) this.#backOff.failed(fingerprint);
+    for (const { sandbox, fingerprint } of failed) if (sandbox.statusReason !== null) this.#failures.set(fingerprint, sandbox.statusReason);
+    for (const fingerprint of new Set(failed.map(({ fingerprint }) => fingerprint))) this.#backOff.failed(fingerprint);
   }
 
   async #carryOut({ remove, add }: PoolPlan): Promise<void> {

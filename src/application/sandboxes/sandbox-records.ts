@@ -26,10 +26,11 @@ export async function getSandbox(store: SandboxStore, scope: OwnerScope, id: str
 }
 
 /** Writes the changed sandbox with its event. Returns false if somebody else wrote first. */
-export async function writeMove({ store, logger }: SandboxDeps, from: Sandbox, to: Sandbox, actor: EventActor): Promise<boolean> {
+export async function writeMove({ store, logger, starts }: SandboxDeps, from: Sandbox, to: Sandbox, actor: EventActor): Promise<boolean> {
   const { kind } = await store.replace(to, movedEvents(from, to, actor));
   if (kind === 'stale') return false;
   logMove(logger, from, to, actor);
+  starts.note(from, to);
   return true;
 }
 

@@ -25,6 +25,7 @@ import type { SandboxReconciler } from './sandbox-reconciler.ts';
 import { getSandbox } from './sandbox-records.ts';
 import type { SandboxSpecs } from './sandbox-specs.ts';
 import { setSandboxTimeout } from './set-sandbox-timeout.ts';
+import type { StartStatistics } from './start-statistics.ts';
 import { checkParameters, startSandbox, startSandboxAs } from './start-sandbox.ts';
 
 export type { OpenPort, PortAccess, PortGrant, PortVisitor } from './sandbox-ports.ts';
@@ -67,6 +68,7 @@ export interface SandboxDeps {
   readonly conversations: ConversationStore;
   readonly executions: Pick<ExecutionReconciler, 'keepsAwake'>;
   readonly runtime: SandboxRuntime;
+  readonly starts: StartStatistics;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;

@@ -70,16 +70,17 @@ async function startOnce(deps: SandboxesDeps, asked: Omit<NewSandbox, 'sessionAp
   for await (const { member, sandbox } of pool.candidates(asked)) {
     const outcome = await store.claimFromPool(sandbox, member, limits, claim, movedEvents(null, sandbox, 'user'));
     if (outcome.kind === 'stale') continue;
-    if (outcome.kind === 'inserted') pool.enqueue();
+    if (outcome.kind === 'inserted') pool.claimed(asked.spec.id);
     return started(deps, sandbox, outcome);
   }
   const cold = newSandbox({ ...asked, sessionApiKey: random.secret() });
   return started(deps, cold, await store.insert(cold, limits, claim, movedEvents(null, cold, 'user')));
 }
 
-function started({ reconciler, logger }: SandboxesDeps, sandbox: Sandbox, outcome: InsertSandboxOutcome): Started {
+function started({ reconciler, logger, starts }: SandboxesDeps, sandbox: Sandbox, outcome: InsertSandboxOutcome): Started {
   if (outcome.kind !== 'inserted') return outcome;
   logMove(logger, null, sandbox, 'user');
+  starts.note(null, sandbox);
   reconciler.enqueue(sandbox.id);
   return { kind: 'started', sandbox };
 }

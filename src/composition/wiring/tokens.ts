@@ -16,6 +16,7 @@ import type { SandboxReconciler } from '../../application/sandboxes/sandbox-reco
 import type { SandboxSpecs } from '../../application/sandboxes/sandbox-specs.ts';
 import type { Sandboxes } from '../../application/sandboxes/sandboxes.ts';
 import type { StartQueue } from '../../application/sandboxes/start-queue.ts';
+import type { Skep } from '../../application/skep.ts';
 import type { Sweeper } from '../../application/sweeper.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { AgentProtocol } from '../../ports/agent-protocol.ts';
@@ -93,6 +94,7 @@ export const tokens = {
   agents: token<Agents>('Agents'),
   conversationReconciler: token<ConversationReconciler>('ConversationReconciler'),
   conversations: token<Conversations>('Conversations'),
+  overview: token<Skep['overview']>('Overview'),
   sweeper: token<Sweeper>('Sweeper'),
 };
 

@@ -13,14 +13,17 @@ import { createExecutions } from '../../application/executions/executions.ts';
 import { createFiles } from '../../application/files/files.ts';
 import { createKeys } from '../../application/keys/keys.ts';
 import { Microagents } from '../../application/microagents/microagents.ts';
+import { getOverview } from '../../application/overview/get-overview.ts';
 import { Repositories } from '../../application/repositories/repositories.ts';
 import { DiskWatch } from '../../application/sandboxes/disk-watch.ts';
+import { IdleForecast } from '../../application/sandboxes/idle-forecast.ts';
 import { defaultMinIdleMs } from '../../application/sandboxes/make-room.ts';
 import { defaultOrphanGraceMs, Quarantine } from '../../application/sandboxes/quarantine.ts';
 import { SandboxPool } from '../../application/sandboxes/sandbox-pool.ts';
 import { defaultAnswerWithinMs, SandboxReconciler } from '../../application/sandboxes/sandbox-reconciler.ts';
 import { SandboxSpecs } from '../../application/sandboxes/sandbox-specs.ts';
 import { createSandboxes, type SandboxDeps } from '../../application/sandboxes/sandboxes.ts';
+import { StartStatistics } from '../../application/sandboxes/start-statistics.ts';
 import { StartQueue, startsPerCore } from '../../application/sandboxes/start-queue.ts';
 import { Sweeper, sweeperDefaults, type SweeperDeps } from '../../application/sweeper.ts';
 import { unlimitedConversations } from '../../domain/conversation-limits.ts';
@@ -44,6 +47,8 @@ const setupDeps = token<SetupDeps>('SetupDeps');
 const sandboxDeps = token<SandboxDeps>('SandboxDeps');
 const executionDeps = token<ExecutionRecordsDeps>('ExecutionRecordsDeps');
 const diskWatch = token<DiskWatch>('DiskWatch');
+const starts = token<StartStatistics>('StartStatistics');
+const forecast = token<IdleForecast>('IdleForecast');
 const reconcilers = token<Pick<SweeperDeps, 'sandboxReconciler' | 'conversationReconciler' | 'executionReconciler'>>('Reconcilers');
 
 const close = (service: { close(): Promise<void> | void }): Promise<void> | void => service.close();
@@ -60,14 +65,17 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
     (deps, { executionLimits: limits, answerWithinMs }, reconciler, system) =>
       createExecutions({ ...deps, reconciler, limits, answerWithinMs, ...system }));
   provide(bind, tokens.files, [store, runtime, system], ({ sandboxes }, runtime, { clock }) => createFiles({ sandboxes, runtime, clock }));
-  provide(bind, sandboxDeps, [store, runtime, executionReconciler, system], ({ sandboxes, conversations }, runtime, executions, system) =>
-    ({ store: sandboxes, conversations, executions, runtime, ...system }));
+  provide(bind, starts, [tokens.clock], (clock) => new StartStatistics(clock));
+  provide(bind, sandboxDeps, [store, runtime, executionReconciler, starts, system],
+    ({ sandboxes, conversations }, runtime, executions, starts, system) =>
+      ({ store: sandboxes, conversations, executions, runtime, starts, ...system }));
   provide(bind, sandboxReconciler, [sandboxDeps, tokens.probe, startQueue, tokens.secrets, checkouts, closers],
     (deps, probe, queue, secrets, checkouts, closers) => {
       const keeping = { ...deps, store: deps.conversations, sandboxStore: deps.store, checkouts };
       const keepChanges = (sandboxId: string, signal: AbortSignal): Promise<void> => keepBeforePause(keeping, sandboxId, signal);
       return closers.adopt(new SandboxReconciler({ ...deps, probe, queue, secrets, keepChanges }), close);
     });
+  provide(bind, forecast, [store, runtime], ({ sandboxes }, runtime) => new IdleForecast({ store: sandboxes, runtime }));
   provide(bind, diskWatch, [sandboxDeps, rules, sandboxReconciler], (deps, { diskUsedPercent }, reconciler) =>
     new DiskWatch({ ...deps, reconciler, diskUsedPercent }));
   provide(bind, sandboxPool, [sandboxDeps, rules, specs, sandboxReconciler, diskWatch, closers],
@@ -123,11 +131,18 @@ export const upkeepModule = new ContainerModule(({ bind }) => {
     (sandboxReconciler, conversationReconciler, executionReconciler) =>
       ({ sandboxReconciler, conversationReconciler, executionReconciler }));
   provide(bind, tokens.sweeper,
-    [rules, store, runtime, reconcilers, sandboxPool, tokens.quarantine, diskWatch, events, system, closers],
-    (rules, store, runtime, reconcilers, pool, quarantine, disk, events, system, closers) => {
-      const deps = { store, runtime, ...reconcilers, pool, quarantine, disk, events };
+    [rules, store, runtime, reconcilers, sandboxPool, tokens.quarantine, diskWatch, forecast, events, system, closers],
+    (rules, store, runtime, reconcilers, pool, quarantine, disk, forecast, events, system, closers) => {
+      const deps = { store, runtime, ...reconcilers, pool, quarantine, disk, forecast, events };
       return closers.adopt(new Sweeper({ ...rules, ...deps, ...system }), close);
     });
+});
+
+/** What reads the state of the deployment as a whole. */
+export const overviewModule = new ContainerModule(({ bind }) => {
+  provide(bind, tokens.overview, [store, sandboxPool, diskWatch, agentMemory, starts, forecast, rules, tokens.clock],
+    ({ sandboxes, conversations }, pool, disk, agentMemory, starts, forecast, rules, clock) =>
+      (scope) => getOverview({ ...rules, sandboxes, conversations, pool, disk, agentMemory, starts, forecast, clock }, scope));
 });
 
 /** The numbers that use cases and reconcilers work by. */

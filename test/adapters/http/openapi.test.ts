@@ -112,6 +112,8 @@ describe('the OpenAPI document', () => {
       'put /api/v1/sandboxes/{id}/archive 204',
       'get /api/v1/sandbox-specs/search 200',
       'get /api/v1/sandbox-specs 200',
+      'get /api/v1/overview 200', 'get /api/v1/settings 200',
+      'get /api/v1/keys 200', 'post /api/v1/keys 201', 'delete /api/v1/keys/{key} 204', 'post /api/v1/login 200',
       'get /health 200',
       'get /ready 200',
       'get /api/v1/me 200',
@@ -122,7 +124,7 @@ describe('the OpenAPI document', () => {
 
   test('names the key on each operation that needs it, and its failure', () => {
     for (const { path, operation } of operations()) {
-      const needsKey = path.startsWith('/api/');
+      const needsKey = path.startsWith('/api/') && path !== '/api/v1/login';
       expect(operation.security).toEqual(needsKey ? [{ APIKeyHeader: [] }] : []);
       expect('401' in operation.responses).toBe(needsKey);
     }
@@ -131,7 +133,7 @@ describe('the OpenAPI document', () => {
   test('says where a body is needed', () => {
     const needed = operations().filter(({ operation }) => operation.requestBody?.required === true).map(({ operation }) => operation.operationId);
     expect(needed).toEqual([
-      'send_app_conversation_message', 'answer_app_conversation_permission', 'run_execution', 'signal_execution', 'resize_execution',
+      'send_app_conversation_message', 'answer_app_conversation_permission', 'run_execution', 'signal_execution', 'resize_execution', 'create_key', 'log_in',
     ]);
   });
 

@@ -10,7 +10,7 @@ import { noInput, operation } from '../operation.ts';
 
 const health = z.object({ status: z.literal('ok') }).meta({ id: 'Health' });
 
-const partReadiness = z
+export const partReadiness = z
   .object({
     part: z.string().meta({ example: 'store' }),
     adapter: z.string().meta({ example: 'sqlite' }),
@@ -39,15 +39,15 @@ const answerWithinMs = 500;
 
 /**
  * Returns what reports whether the server can serve, for anyone who asks, since no key is needed. It can if its store answers; a git host
- * or an engine in trouble is shown, and held up by nothing. The report does not say why a part does not answer: the detail, which may name
- * places of the host, goes to the log.
+ * or an engine in trouble is shown, and held up by nothing. Only a detailed report says why a part does not answer, since that may name
+ * places of the host.
  */
-export function readinessReporter(skep: Skep): () => Promise<ReadinessReport> {
+export function readinessReporter(skep: Skep): (options?: { readonly isDetailed?: boolean }) => Promise<ReadinessReport> {
   const watches = skep.parts.map((part) => ({ ...part, answers: watch(part, skep, part.part === 'store' ? storeKeptMs : othersKeptMs) }));
-  return async () => {
+  return async ({ isDetailed = false } = {}) => {
     const parts = await Promise.all(watches.map(async ({ part, adapter, answers }) => {
-      const ok = await answers();
-      return { part, adapter, ok, detail: ok ? 'answers' : 'does not answer; the log says why' };
+      const { ok, detail } = await answers();
+      return { part, adapter, ok, detail: isDetailed ? detail : ok ? 'answers' : 'does not answer; the log says why' };
     }));
     const broken = parts.filter(({ ok }) => !ok);
     const trouble = broken.some(({ part }) => part === 'store') ? 'not_ready' : 'degraded';
@@ -59,28 +59,31 @@ export function readinessReporter(skep: Skep): () => Promise<ReadinessReport> {
 const hangsAfterMs = 10_000;
 
 /** The part is asked once at a time, and its answer is kept for a while. The log says when it begins and ceases to answer. */
-function watch({ part, adapter, check }: Part, { clock, logger }: Skep, keptMs: number): () => Promise<boolean> {
-  let asked: { readonly at: number; keptUntil: number; readonly answer: Promise<boolean> } | null = null;
+function watch({ part, adapter, check }: Part, { clock, logger }: Skep, keptMs: number): () => Promise<CheckResult> {
+  let asked: { readonly at: number; keptUntil: number; readonly answer: Promise<CheckResult> } | null = null;
   let lastOk = true;
   const note = (ok: boolean, said: { readonly detail: string; readonly error?: unknown }): void => {
     if (lastOk && !ok) logger.warn({ part, adapter, ...said }, 'a part does not answer');
     if (!lastOk && ok) logger.info({ part, adapter, ...said }, 'a part answers again');
     lastOk = ok;
   };
-  const ask = async (at: number): Promise<boolean> => {
+  const ask = async (at: number): Promise<CheckResult> => {
     const { ok, ...said } = await checked(check);
+    const result = { ok, detail: said.detail };
     // A late answer says nothing if the part was asked again.
-    if (asked?.at !== at) return ok;
+    if (asked?.at !== at) return result;
     note(ok, said);
     asked.keptUntil = clock.now() + keptMs;
-    return ok;
+    return result;
   };
   return async () => {
     const now = clock.now();
     if (asked === null || now >= asked.keptUntil) asked = { at: now, keptUntil: now + hangsAfterMs, answer: ask(now) };
-    const ok = await waitAtMost(clock, Math.max(0, asked.at + answerWithinMs - now), asked.answer);
-    if (ok === null) note(false, { detail: `no answer within ${answerWithinMs} ms` });
-    return ok ?? false;
+    const result = await waitAtMost(clock, Math.max(0, asked.at + answerWithinMs - now), asked.answer);
+    if (result !== null) return result;
+    const detail = `no answer within ${answerWithinMs} ms`;
+    note(false, { detail });
+    return { ok: false, detail };
   };
 }
 
@@ -102,6 +105,7 @@ const caller = z
       .array(z.string())
       .nullable()
       .meta({ description: 'The repositories that the key may list and clone, as patterns (`acme/*`); null is all of them.' }),
+    has_keys: z.boolean().meta({ description: 'Whether keys can be listed, made and revoked here. If not, the deployment knows callers otherwise.' }),
   })
   .meta({ id: 'Caller', description: 'Who makes the request.' });
 
@@ -137,8 +141,9 @@ export const serviceOperations = [
     summary: 'See who you are',
     needsKey: true,
     success: { status: 200, description: 'The owner and the access of the key.', schema: caller },
-    handle: ({ principal: { userId, keyName, access, repositories = null } }) => ({
+    handle: ({ skep, principal: { userId, keyName, access, repositories = null } }) => ({
       user_id: userId, key_name: keyName, access, repositories: repositories === null ? null : [...repositories],
+      has_keys: skep.auth.keys !== undefined,
     }),
   }),
   operation({

@@ -236,12 +236,15 @@ export const migrations: readonly string[] = [
   'UPDATE conversations SET microagents = NULL',
   // The pull request of each branch, as JSON.
   `ALTER TABLE conversations ADD COLUMN pull_requests TEXT NOT NULL DEFAULT '{}'`,
-  // The codes of links that log in. For the overview: what failed, what starts, and conversations by status.
+  // The codes of links that log in. For the overview: what failed or starts, and how many have which status.
   `
   CREATE TABLE login_codes (hash TEXT PRIMARY KEY, user_id TEXT NOT NULL, access TEXT NOT NULL, expires_at INTEGER NOT NULL) STRICT;
-  CREATE INDEX sandboxes_failed ON sandboxes (status_since) WHERE deleted_at IS NULL AND status IN ('ERROR', 'MISSING');
-  CREATE INDEX sandboxes_starting ON sandboxes (status_since) WHERE deleted_at IS NULL AND status IN ('STARTING', 'RESUMING');
-  CREATE INDEX conversations_by_status ON conversations (owner_id, start_status, execution_status)
+  CREATE INDEX sandboxes_troubled ON sandboxes (status_since, owner_id)
+    WHERE deleted_at IS NULL AND status IN ('ERROR', 'MISSING', 'STARTING', 'RESUMING');
+  CREATE INDEX sandboxes_counted ON sandboxes (owner_id, status, deleted_at) WHERE deleted_at IS NULL;
+  CREATE INDEX conversations_counted ON conversations (owner_id, start_status, execution_status, deleted_at, archived_at)
     WHERE deleted_at IS NULL AND archived_at IS NULL;
+  CREATE INDEX conversations_troubled ON conversations (updated_at, owner_id)
+    WHERE deleted_at IS NULL AND archived_at IS NULL AND (start_status <> 'READY' OR execution_status = 'error');
   `,
 ];

@@ -68,6 +68,23 @@ export function createReferenceConversations(log: ReferenceEvents): Conversation
         return pageIn(found, keyOf, direction, page);
       }),
 
+    countByStatus: (scope) =>
+      atOnce(() => {
+        const seen = all().filter((one) => one.deletedAt === null && one.archivedAt === null && isInScope(one.ownerId, scope));
+        const alike = Map.groupBy(seen, (one) => JSON.stringify([one.ownerId, one.startStatus, one.executionStatus]));
+        return [...alike.values()].flatMap((same) =>
+          same.slice(0, 1).map(({ ownerId, startStatus, executionStatus }) => ({ ownerId, startStatus, executionStatus, count: same.length })));
+      }),
+
+    troubled: (scope, createdBefore, limit) =>
+      atOnce(() =>
+        all()
+          .filter((one) => one.deletedAt === null && one.archivedAt === null && isInScope(one.ownerId, scope))
+          .filter((one) => one.startStatus === 'ERROR' || one.executionStatus === 'error' || (one.startStatus !== 'READY' && one.createdAt < createdBefore))
+          .toSorted((a, b) => b.updatedAt - a.updatedAt)
+          .slice(0, limit),
+      ),
+
     findUsing: (sandboxId) =>
       atOnce(() => all().filter((one) => one.sandboxId === sandboxId && one.deletedAt === null)),
 

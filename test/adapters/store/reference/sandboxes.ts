@@ -137,6 +137,24 @@ export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
         return pageIn(found, ({ createdAt, id }) => ({ value: createdAt, id }), 'desc', page);
       }),
 
+    countByStatus: (scope) =>
+      atOnce(() => {
+        const seen = all().filter((one) => !isPooled(one) && one.deletedAt === null && isInScope(one.ownerId, scope));
+        return [...Map.groupBy(seen, ({ ownerId, status }) => JSON.stringify([ownerId, status])).values()]
+          .flatMap((alike) => alike.slice(0, 1).map(({ ownerId, status }) => ({ ownerId, status, count: alike.length })));
+      }),
+
+    troubled: (scope, startingBefore, limit) =>
+      atOnce(() => {
+        const shown = (status: Sandbox['status'], since: number): boolean =>
+          status === 'ERROR' || status === 'MISSING' || ((status === 'STARTING' || status === 'RESUMING') && since < startingBefore);
+        return all()
+          .filter((one) => !isPooled(one) && one.deletedAt === null && isInScope(one.ownerId, scope))
+          .filter(({ status, statusSince }) => shown(status, statusSince))
+          .toSorted((a, b) => b.statusSince - a.statusSince)
+          .slice(0, limit);
+      }),
+
     scan: (afterId, limit) =>
       atOnce(() => scanOf(all().filter(({ removedAt }) => removedAt === null), afterId, limit)),
 

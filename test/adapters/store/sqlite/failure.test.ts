@@ -28,7 +28,7 @@ describe('at run time', () => {
   test('a full disk is a failure that says so, and leaves nothing half done', async () => {
     await (await createSqliteStore({ dataDir: folder.path })).close();
     const { sqlite, db } = openDb(database);
-    sqlite.exec('PRAGMA max_page_count = 60');
+    sqlite.exec('PRAGMA max_page_count = 80');
     const conversations = createConversationStore(db, createEventLog(db));
     const text = 'x'.repeat(10_000);
     const failure = await (async () => {

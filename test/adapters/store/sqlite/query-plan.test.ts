@@ -65,6 +65,14 @@ describe('the plan of a statement', () => {
     ['sandboxes.findByInstance', () => sandboxes.findByInstance('one')],
     ['sandboxes.longestIdle', () => sandboxes.longestIdle(null, 5)],
     ['sandboxes.longestIdle of an owner', () => sandboxes.longestIdle('ann', 5)],
+    ['sandboxes.troubled', () => sandboxes.troubled(null, 5, 5)],
+    ['sandboxes.troubled of an owner', () => sandboxes.troubled('ann', 5, 5)],
+    ['sandboxes.countByStatus', () => sandboxes.countByStatus(null)],
+    ['sandboxes.countByStatus of an owner', () => sandboxes.countByStatus('ann')],
+    ['conversations.troubled', () => conversations.troubled(null, 5, 5)],
+    ['conversations.troubled of an owner', () => conversations.troubled('ann', 5, 5)],
+    ['conversations.countByStatus', () => conversations.countByStatus(null)],
+    ['conversations.countByStatus of an owner', () => conversations.countByStatus('ann')],
     ['sandboxes.scan', () => sandboxes.scan('one', 5)],
     ['sandboxes.purge', () => sandboxes.purge(5)],
     ['conversations.insert', () => conversations.insert(someConversation('one'), claim, [someEvent('told')])],
@@ -91,7 +99,7 @@ describe('the plan of a statement', () => {
     const plans = await plansOf(call);
     expect(statements.length).toBeGreaterThan(0);
     // These indexes hold nothing but what is counted, or what is returned, in its order.
-    const meant = '(?! USING (COVERING INDEX (sandboxes_running|listing_cache_by_use)|INDEX sandboxes_idle))';
+    const meant = '(?! USING (COVERING INDEX (sandboxes_running|sandboxes_counted|conversations_counted|listing_cache_by_use)|INDEX (sandboxes_idle|sandboxes_troubled|conversations_troubled)))';
     const whole = new RegExp(`SCAN (sandboxes|conversations|executions|events|claims|listing_cache\\b)${meant}|TEMP B-TREE`);
     for (const plan of plans) expect(plan).not.toMatch(whole);
   });

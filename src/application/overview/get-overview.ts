@@ -1,0 +1,80 @@
+import type { Conversation } from '../../domain/conversation.ts';
+import type { ConversationLimits } from '../../domain/conversation-limits.ts';
+import type { DiskSpace } from '../../domain/disk-pressure.ts';
+import { type LimitUse, limitUses, type SandboxCount } from '../../domain/limit-use.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
+import type { SandboxLimits } from '../../domain/sandbox-limits.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { ConversationCount, ConversationStore } from '../../ports/conversation-store.ts';
+import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import type { AgentMemory } from '../agents/agent-memory.ts';
+import type { DiskWatch } from '../sandboxes/disk-watch.ts';
+import type { ForecastAction, IdleForecast } from '../sandboxes/idle-forecast.ts';
+import type { PoolReport, SandboxPool } from '../sandboxes/sandbox-pool.ts';
+import type { StartStatistics, StartSummary } from '../sandboxes/start-statistics.ts';
+
+export interface OverviewDeps {
+  readonly sandboxes: SandboxStore;
+  readonly conversations: ConversationStore;
+  readonly pool: Pick<SandboxPool, 'report'>;
+  readonly disk: Pick<DiskWatch, 'space'>;
+  readonly agentMemory: Pick<AgentMemory, 'held' | 'maxBytes'>;
+  readonly starts: StartStatistics;
+  readonly forecast: IdleForecast;
+  readonly limits: SandboxLimits;
+  readonly conversationLimits: ConversationLimits;
+  readonly diskUsedPercent: number;
+  readonly clock: Clock;
+}
+
+export interface Overview {
+  readonly at: number;
+  readonly sandboxes: readonly SandboxCount[];
+  readonly conversations: readonly ConversationCount[];
+  /** Those in ERROR or MISSING, and those that start for long, as far as they fit; the newest first. */
+  readonly troubledSandboxes: readonly Sandbox[];
+  /** Those with an error, and those that start for long, as far as they fit; the newest first. */
+  readonly troubledConversations: readonly Conversation[];
+  readonly starts: StartSummary;
+  readonly limits: readonly LimitUse[];
+  readonly upcoming: readonly ForecastAction[];
+  /** What is about the deployment as a whole; null for whoever does not see all of it. */
+  readonly deployment: {
+    readonly pools: readonly PoolReport[];
+    /** As it was at the last sweep. Null if the runtime does not know. */
+    readonly disk: DiskSpace | null;
+    readonly diskUsedPercent: number;
+    readonly agentMemory: { readonly heldBytes: number; readonly maxBytes: number };
+  } | null;
+}
+
+/** A start that takes longer is shown. Most take seconds, but an image may have to be pulled. */
+const startsForLongMs = 60_000;
+
+const listed = 20;
+
+/** Returns the state of the scope at a glance. Asks the store only, a few times however much there is, and wakes nothing. */
+export async function getOverview(deps: OverviewDeps, scope: OwnerScope): Promise<Overview> {
+  const { sandboxes, conversations, clock, starts, forecast, limits, conversationLimits } = deps;
+  const at = clock.now();
+  const [sandboxCounts, conversationCounts, troubledSandboxes, troubledConversations, upcoming, deployment] = await Promise.all([
+    sandboxes.countByStatus(scope),
+    conversations.countByStatus(scope),
+    sandboxes.troubled(scope, at - startsForLongMs, listed),
+    conversations.troubled(scope, at - startsForLongMs, listed),
+    forecast.next(scope, listed),
+    scope === null ? deploymentOf(deps) : null,
+  ]);
+  const counts = { sandboxes: sandboxCounts, conversations: conversationCounts };
+  return {
+    at, ...counts, troubledSandboxes, troubledConversations, upcoming, deployment,
+    starts: starts.summary(scope),
+    limits: limitUses({ ...limits, ...conversationLimits }, counts, scope),
+  };
+}
+
+async function deploymentOf({ pool, disk, diskUsedPercent, agentMemory }: OverviewDeps): Promise<NonNullable<Overview['deployment']>> {
+  const memory = { heldBytes: agentMemory.held, maxBytes: agentMemory.maxBytes };
+  return { pools: await pool.report(), disk: disk.space, diskUsedPercent, agentMemory: memory };
+}

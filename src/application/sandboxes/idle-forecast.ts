@@ -1,0 +1,64 @@
+import { type IdleAction, nextIdleAction } from '../../domain/idle-policy.ts';
+import { isInScope, type OwnerScope } from '../../domain/principal.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
+import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
+import type { SandboxStore } from '../../ports/sandbox-store.ts';
+
+interface IdleForecastDeps {
+  readonly store: Pick<SandboxStore, 'findMany'>;
+  readonly runtime: Pick<SandboxRuntime, 'capabilities'>;
+}
+
+export interface ForecastAction {
+  readonly sandbox: Sandbox;
+  readonly action: IdleAction & { readonly at: number };
+}
+
+interface Due {
+  readonly id: string;
+  readonly ownerId: string;
+  readonly at: number;
+}
+
+/** Knows which sandboxes the idle policy pauses and deletes next. A sweep reads all records anyway, and leaves here when each is due. */
+export class IdleForecast {
+  readonly #deps: IdleForecastDeps;
+  #due: readonly Due[] = [];
+  #next: Due[] = [];
+
+  constructor(deps: IdleForecastDeps) {
+    this.#deps = deps;
+  }
+
+  /** Drops what a sweep noted that failed. */
+  beginSweep(): void {
+    this.#next = [];
+  }
+
+  /** Takes a record of the sweep that is under way. */
+  note(sandbox: Sandbox): void {
+    const action = this.#actionOf(sandbox);
+    if (action !== null) this.#next.push({ id: sandbox.id, ownerId: sandbox.ownerId, at: action.at });
+  }
+
+  /** The sweep has noted every record. */
+  endSweep(): void {
+    this.#due = this.#next.toSorted((a, b) => a.at - b.at);
+  }
+
+  /** Returns the next actions, the soonest first, as the records are now. A sandbox that is newer than the last sweep is missing. */
+  async next(scope: OwnerScope, limit: number): Promise<readonly ForecastAction[]> {
+    // Some of them were active since, so more are read than are returned.
+    const soonest = this.#due.filter(({ ownerId }) => isInScope(ownerId, scope)).slice(0, 2 * limit);
+    const records = await this.#deps.store.findMany(soonest.map(({ id }) => id));
+    const actions = records.flatMap((sandbox): ForecastAction[] => {
+      const action = isInScope(sandbox.ownerId, scope) ? this.#actionOf(sandbox) : null;
+      return action === null ? [] : [{ sandbox, action }];
+    });
+    return actions.toSorted((a, b) => a.action.at - b.action.at).slice(0, limit);
+  }
+
+  #actionOf(sandbox: Sandbox): ForecastAction['action'] | null {
+    return nextIdleAction(sandbox, this.#deps.runtime.capabilities.freeze);
+  }
+}

@@ -1,0 +1,71 @@
+import { isInScope, type OwnerScope } from '../../domain/principal.ts';
+import { isPooled, type Sandbox } from '../../domain/sandbox.ts';
+import type { Clock } from '../../ports/clock.ts';
+
+/** How far back starts count, and how many of them at most. */
+const windowMs = 3_600_000;
+const maxStarts = 2000;
+
+interface Start {
+  readonly ownerId: string;
+  readonly at: number;
+  /** From the request until it was RUNNING; null if it failed. */
+  readonly ms: number | null;
+  readonly isFromPool: boolean;
+}
+
+export interface StartSummary {
+  readonly windowMs: number;
+  /** The summary covers no starts before. */
+  readonly since: number;
+  readonly succeeded: number;
+  readonly failed: number;
+  /** How many of the successful ones came from a pool. */
+  readonly fromPool: number;
+  /** Of the successful ones, in milliseconds; null if there is none. */
+  readonly p50Ms: number | null;
+  readonly p95Ms: number | null;
+}
+
+/** How long the sandboxes that owners started took, as far as this process saw them start. */
+export class StartStatistics {
+  readonly #clock: Clock;
+  readonly #openedAt: number;
+  #starts: Start[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#openedAt = clock.now();
+  }
+
+  /** Takes note of a write of a sandbox, if it ends a start. */
+  note(from: Sandbox | null, to: Sandbox): void {
+    const isStart = from === null || from.status === 'STARTING';
+    if (!isStart || isPooled(to) || to.deletedAt !== null || (to.status !== 'RUNNING' && to.status !== 'ERROR')) return;
+    const at = this.#clock.now();
+    const ms = to.status === 'RUNNING' ? Math.max(0, at - to.createdAt) : null;
+    this.#starts.push({ ownerId: to.ownerId, at, ms, isFromPool: from === null });
+    if (this.#starts.length > maxStarts) this.#starts.shift();
+  }
+
+  summary(scope: OwnerScope): StartSummary {
+    const since = Math.max(this.#openedAt, this.#clock.now() - windowMs);
+    this.#starts = this.#starts.filter(({ at }) => at >= since);
+    const seen = this.#starts.filter(({ ownerId }) => isInScope(ownerId, scope));
+    const times = seen.flatMap(({ ms }) => (ms === null ? [] : [ms])).toSorted((a, b) => a - b);
+    return {
+      windowMs,
+      since,
+      succeeded: times.length,
+      failed: seen.length - times.length,
+      fromPool: seen.filter(({ isFromPool }) => isFromPool).length,
+      p50Ms: percentile(times, 50),
+      p95Ms: percentile(times, 95),
+    };
+  }
+}
+
+/** Returns the smallest value that is at least as large as so many percent of the sorted values; null if there are none. */
+function percentile(sorted: readonly number[], percent: number): number | null {
+  return sorted[Math.ceil((percent / 100) * sorted.length) - 1] ?? null;
+}

@@ -1,0 +1,52 @@
+import type { ConversationLimits } from './conversation-limits.ts';
+import type { OwnerScope } from './principal.ts';
+import { quarantineOwner } from './quarantine.ts';
+import { runningStatuses } from './sandbox-lifecycle.ts';
+import type { SandboxLimits } from './sandbox-limits.ts';
+import type { SandboxStatus } from './sandbox.ts';
+
+/** How many records of one owner have one status. */
+export interface OwnerCount {
+  readonly ownerId: string;
+  readonly count: number;
+}
+
+export type SandboxCount = OwnerCount & { readonly status: SandboxStatus };
+
+type LimitName = 'running' | 'existing' | 'conversations';
+
+export interface LimitUse {
+  readonly limit: LimitName | `${LimitName}_per_owner`;
+  /** Null is no limit. */
+  readonly max: number | null;
+  readonly used: number;
+  /** Whose the use is: of all owners the one who is nearest to the limit. Null for all together, and if there is nobody. */
+  readonly ownerId: string | null;
+}
+
+/** Returns how full the limits are that hold for the scope. Only for the scope of all owners those on all together are among them. */
+export function limitUses(
+  limits: SandboxLimits & ConversationLimits,
+  counts: { readonly sandboxes: readonly SandboxCount[]; readonly conversations: readonly OwnerCount[] },
+  scope: OwnerScope,
+): readonly LimitUse[] {
+  const { sandboxes, conversations } = counts;
+  const rules = [
+    ['running', limits.running, limits.runningPerOwner, sandboxes.filter(({ status }) => runningStatuses.has(status))],
+    ['existing', limits.existing, limits.existingPerOwner, sandboxes.filter(({ ownerId }) => ownerId !== quarantineOwner)],
+    ['conversations', limits.conversations, limits.conversationsPerOwner, conversations],
+  ] as const;
+  return rules.flatMap(([limit, max, maxPerOwner, counted]): LimitUse[] => {
+    const fullest = fullestOwner(counted);
+    const perOwner: LimitUse = { limit: `${limit}_per_owner`, max: maxPerOwner, used: fullest?.count ?? 0, ownerId: fullest?.ownerId ?? null };
+    if (scope !== null) return [{ ...perOwner, ownerId: scope }];
+    return [{ limit, max, used: counted.reduce((sum, { count }) => sum + count, 0), ownerId: null }, perOwner];
+  });
+}
+
+function fullestOwner(counts: readonly OwnerCount[]): OwnerCount | null {
+  const byOwner = new Map<string, number>();
+  for (const { ownerId, count } of counts) byOwner.set(ownerId, (byOwner.get(ownerId) ?? 0) + count);
+  const [fullest] = [...byOwner].toSorted(([, a], [, b]) => b - a);
+  return fullest === undefined ? null : { ownerId: fullest[0], count: fullest[1] };
+}
