@@ -1,5 +1,8 @@
 import { signal } from '@preact/signals';
 
+/** The pages of the navigation. */
+export const places = ['overview', 'conversations', 'sandboxes', 'microagents', 'specs', 'keys', 'settings'] as const;
+
 /** The place that the address names, after `#`: `#/sandboxes/sb-1?tab=files`. */
 interface Route {
   readonly path: readonly string[];

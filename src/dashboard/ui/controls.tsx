@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from 'preact';
+import type { ComponentChildren } from 'preact';
 import { absoluteTime, relativeTime, words } from '../format.ts';
 import { useTick } from '../live.ts';
 import { href, setQuery } from '../route.ts';
@@ -14,7 +14,7 @@ interface ButtonProps {
   readonly type?: 'button' | 'submit';
   readonly disabled?: boolean;
   readonly autofocus?: boolean;
-  readonly onClick?: (event: JSX.TargetedMouseEvent<HTMLButtonElement>) => void;
+  readonly onClick?: () => void;
   readonly children?: ComponentChildren;
 }
 

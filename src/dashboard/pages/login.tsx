@@ -1,0 +1,38 @@
+import { useState } from 'preact/hooks';
+import { loginNotice, logIn } from '../session.ts';
+import { texts } from '../texts.ts';
+import { Button, Field } from '../ui/controls.tsx';
+import { messageOf } from '../ui/feedback.tsx';
+import { Logo } from '../ui/logo.tsx';
+
+export function LoginPage() {
+  const [key, setKey] = useState('');
+  const [isRemembered, setRemembered] = useState(true);
+  const [isBusy, setBusy] = useState(false);
+  const submit = async () => {
+    setBusy(true);
+    try {
+      await logIn(key.trim(), isRemembered);
+    } catch (error) {
+      loginNotice.value = messageOf(error);
+      setBusy(false);
+    }
+  };
+  return (
+    <main class="login">
+      <form onSubmit={(event) => {
+        event.preventDefault();
+        void submit();
+      }}>
+        <Logo />
+        <h1>{texts.login.title}</h1>
+        {loginNotice.value !== null && <p class="banner bad" role="alert">{loginNotice.value}</p>}
+        <Field label={texts.login.key} hint={texts.login.hint}>
+          <input type="password" autocomplete="current-password" autofocus required value={key} onInput={(event) => setKey(event.currentTarget.value)} />
+        </Field>
+        <label class="check"><input type="checkbox" checked={!isRemembered} onChange={(event) => setRemembered(!event.currentTarget.checked)} />{texts.login.tabOnly}</label>
+        <Button type="submit" kind="primary" disabled={isBusy || key.trim() === ''}>{texts.login.submit}</Button>
+      </form>
+    </main>
+  );
+}
