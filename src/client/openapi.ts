@@ -1231,8 +1231,8 @@ export interface Setting {
   /** Null if it can only stand in the file. */
   readonly variable: string | null;
   readonly source: 'environment' | 'file' | 'default';
-  /** As it was given, or its default. Null if there is none, and always for a secret. */
-  readonly value: unknown;
+  /** For a person. Null if there is none, and always for a secret. */
+  readonly value: string | null;
   readonly is_secret: boolean;
   /** What it takes. */
   readonly form: string;

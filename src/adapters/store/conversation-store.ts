@@ -61,7 +61,6 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
     search: (scope, filter, order, page) => searchConversations(db, scope, filter, order, page),
 
     countByStatus: (scope) => countConversations(db, scope),
-
     troubled: (scope, createdBefore, limit) => findTroubled(db, scope, createdBefore, limit),
 
     findUsing: async (sandboxId) => {

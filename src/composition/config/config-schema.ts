@@ -171,6 +171,7 @@ export interface SkepConfig extends Settings {
   readonly requestsPerMinute: number | null;
   readonly streamsPerKey: number | null;
   readonly connectionsPerSandbox: number | null;
+  readonly keysInFile: readonly string[];
   /** What is allowed, but probably a mistake. */
   readonly warnings: readonly string[];
 }

@@ -43,6 +43,7 @@ export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
     requestsPerMinute: limits.requests_per_minute === undefined ? defaultRequestsPerMinute : limits.requests_per_minute,
     streamsPerKey: limits.streams_per_key === undefined ? defaultStreamsPerKey : limits.streams_per_key,
     connectionsPerSandbox: limits.connections_per_sandbox === undefined ? defaultConnectionsPerSandbox : limits.connections_per_sandbox,
+    keysInFile: Object.keys(file.keys),
     warnings: [...unknown.map(({ name, problem }) => `${name} ${problem}`), ...addressWarnings(ownSettings)],
   };
 }

@@ -3,19 +3,12 @@ import { z } from 'zod';
 import { type JsonOption, localUrl, print } from '../../adapters/cli/console.ts';
 import { packageVersion } from '../../adapters/shared/package-version.ts';
 import type { SqliteLook } from '../../adapters/store/sqlite/index.ts';
-import { duration } from '../../adapters/shared/status-and-error-message-parts.ts';
-import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
-import { defaultKeepEventsForMs } from '../../application/events/events.ts';
-import { unlimitedConversations } from '../../domain/conversation-limits.ts';
-import { unlimited } from '../../domain/sandbox-limits.ts';
-import { defaultQuarantineForMs, quarantineOwner } from '../../domain/quarantine.ts';
-import { defaultSetupTimeoutMs } from '../../domain/setup-script.ts';
-import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
+import { quarantineOwner } from '../../domain/quarantine.ts';
 import { ConfigError } from '../config/config-error.ts';
 import type { SkepConfig } from '../config/config-schema.ts';
+import { effectiveSettings } from '../config/effective-settings.ts';
 import { unsetSecrets } from '../config/environment-warnings.ts';
 import { readConfig } from '../config/read-config.ts';
-import { settings } from '../config/settings.ts';
 import { createContainer, resolve } from '../create-skep.ts';
 import { all, tokens } from '../wiring/tokens.ts';
 import { checkKey } from './first-screen.ts';
@@ -135,37 +128,10 @@ async function checkListener(host: string, port: number): Promise<Finding> {
 
 /** Returns the configuration, with a mark on what comes from the environment. Contains no secret. */
 function configText(config: SkepConfig, env: NodeJS.ProcessEnv): string {
-  const values: Readonly<Record<string, unknown>> = { ...config };
-  const width = 2 + Math.max(...settings.map(({ variable }) => variable.length));
-  const line = (name: string, text: string): string => `  ${name.padEnd(width)}${text}\n`;
-  const lines = settings.map(({ name, variable, isSecret }) => {
-    const origin = (env[variable] ?? '') === '' ? '' : '   (environment)';
-    const value = values[name];
-    const isDuration = typeof value === 'number' && /_(?:TIMEOUT|FOR)$/.test(variable);
-    return line(variable, `${isDuration ? duration(value) : shownValue(value, isSecret)}${origin}`);
-  });
-  const { specs, requestsPerMinute, streamsPerKey, options } = config;
-  const { limits = {}, whenFull = 'refuse', keepEventsForMs = defaultKeepEventsForMs } = options;
-  const { startsAtOnce, setupTimeoutMs = defaultSetupTimeoutMs } = options;
-  const configured = { ...unlimited, ...unlimitedConversations, ...limits, whenFull, requestsPerMinute, streamsPerKey };
-  const allLimits = Object.entries(inSnakeCase(configured));
-  return [
-    ...lines,
-    line('specs', specs === null ? 'the default one' : specs.map(specText).join(', ')),
-    line('limits', allLimits.map(([name, value]) => `${name} ${value ?? '-'}`).join(', ')),
-    line('starts', `at_once ${startsAtOnce ?? 'twice the number of cores'}, setup_timeout ${duration(setupTimeoutMs)}`),
-    line('events', `keep_for ${keepEventsForMs / 86_400_000} days`),
-    line('quarantine', `keep_for ${(options.quarantineForMs ?? defaultQuarantineForMs) / 3_600_000} hours`),
-  ].join('');
-}
-
-function specText({ id, pool, agent }: SandboxSpec): string {
-  const extras = [...(pool.size > 0 ? [`pool of ${pool.size}`] : []), ...(agent === null ? [] : [`agent ${agent.command[0]}`])];
-  return extras.length === 0 ? id : `${id} (${extras.join(', ')})`;
-}
-
-function shownValue(value: unknown, secret: boolean): string {
-  if (value === undefined) return '-';
-  if (secret) return '(set)';
-  return Array.isArray(value) ? value.join(',') : JSON.stringify(value).replace(/^"|"$/g, '');
+  const shown = effectiveSettings(config, env);
+  const width = 2 + Math.max(...shown.map(({ key, variable }) => (variable ?? key).length));
+  return shown.map(({ key, variable, source, value, isSecret }) => {
+    const text = value ?? (isSecret && source !== 'default' ? '(set)' : '-');
+    return `  ${(variable ?? key).padEnd(width)}${text}${source === 'environment' ? '   (environment)' : ''}\n`;
+  }).join('');
 }

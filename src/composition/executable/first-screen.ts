@@ -80,6 +80,6 @@ export async function storedKeyText(
   }
   if (records.length > 0) return [`WARNING: every key of the store was revoked or has expired. Make another: ${another}`, ...exportKey];
   const { createApiKeys } = await import('../../adapters/auth/api-keys/index.ts');
-  const { key } = await createApiKeys({ keys, ...deps }).create({ name: 'first' });
+  const { key } = await createApiKeys({ ...deps, keys }).create({ name: 'first' });
   return ['An API key was made; it is shown this once, and only its hash is kept:', '', `  export SKEP_API_KEY=${key}`];
 }

@@ -2,6 +2,7 @@ import { type JsonOption, print, table } from '../../adapters/cli/console.ts';
 import { commandName } from '../../client/command-name.ts';
 import { type ApiKeyRecord, isKeyValid, type KeyAccess, type KeyFormat } from '../../domain/principal.ts';
 import type { ApiKeys } from '../../ports/api-keys.ts';
+import type { SkepConfig } from '../config/config-schema.ts';
 import { readConfig } from '../config/read-config.ts';
 import { storeWarningText } from '../store-messages.ts';
 
@@ -48,7 +49,9 @@ export async function revokeKey(env: NodeJS.ProcessEnv, key: string, options: Js
   });
 }
 
-async function withKeys(env: NodeJS.ProcessEnv, use: (keys: ApiKeys) => Promise<number>): Promise<number> {
+export async function withKeys(
+  env: NodeJS.ProcessEnv, use: (keys: ApiKeys, config: SkepConfig) => Promise<number>,
+): Promise<number> {
   const config = readConfig(env);
   const [{ createSqliteStore }, { createApiKeys }, { createSystemClock }, { createSystemRandom }] = await Promise.all([
     import('../../adapters/store/sqlite/index.ts'),
@@ -62,7 +65,7 @@ async function withKeys(env: NodeJS.ProcessEnv, use: (keys: ApiKeys) => Promise<
   });
   await using open = new AsyncDisposableStack();
   open.defer(() => store.close());
-  return await use(createApiKeys({ keys: store.apiKeys, clock: createSystemClock(), random: createSystemRandom() }));
+  return await use(createApiKeys({ keys: store.apiKeys, clock: createSystemClock(), random: createSystemRandom() }), config);
 }
 
 function fieldsOf(key: ApiKeyRecord): Readonly<Record<string, string | undefined>> {

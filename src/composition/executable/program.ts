@@ -5,6 +5,7 @@ import type { JsonOption } from '../../adapters/cli/console.ts';
 import { packageVersion } from '../../adapters/shared/package-version.ts';
 import { commandName } from '../../client/command-name.ts';
 import { keyAccesses, keyFormats } from '../../domain/principal.ts';
+import type { DashboardLinkOptions } from './dashboard-link.ts';
 import { explain } from './explain-error.ts';
 import type { CreateKeyOptions } from './key-commands.ts';
 
@@ -41,6 +42,13 @@ function addServerCommands(program: Command, finish: (code: number) => void): vo
     .command('serve')
     .description('run the server')
     .action(async () => finish(await (await import('./serve.ts')).serve(env)));
+  program
+    .command('dashboard')
+    .description('print a link that logs in to the dashboard, once and within ten minutes; works while the server runs')
+    .option('--user <user>', 'who logs in', 'default')
+    .addOption(new Option('--access <access>', 'what they may do').choices(keyAccesses).default('admin'))
+    .option(...jsonOption)
+    .action(async (options: DashboardLinkOptions) => finish(await (await import('./dashboard-link.ts')).printDashboardLink(env, options)));
   addKeyCommands(program.command('keys').description('manage API keys; works while the server runs'), finish);
   program
     .command('backup')

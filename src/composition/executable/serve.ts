@@ -10,6 +10,7 @@ import { isLoopback } from '../../adapters/shared/plain-http.ts';
 import type { Skep } from '../../application/skep.ts';
 import type { Store } from '../../ports/store.ts';
 import { noteRuntime } from '../config/deployment-file.ts';
+import { effectiveSettings } from '../config/effective-settings.ts';
 import { unsetSecrets } from '../config/environment-warnings.ts';
 import { defined } from '../config/field-schemas.ts';
 import type { SkepConfig } from '../config/config-schema.ts';
@@ -18,6 +19,7 @@ import { chooseRuntime } from '../config/runtime-choice.ts';
 import type { Settings } from '../config/settings.ts';
 import { openSkep } from '../create-skep.ts';
 import { openSqliteStore } from '../wiring/adapters-module.ts';
+import { dashboardText } from './dashboard-link.ts';
 import { checkKey, firstScreen, setKeyText, storedKeyText } from './first-screen.ts';
 
 /** How long the first screen waits until every part has answered. An engine that hangs must not hold it up. */
@@ -49,7 +51,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     noteRuntime(config.dataDir, runtime.options.kind);
     const proxy = await listenForPorts(skep, config);
     open.defer(() => proxy?.server.close());
-    const server = await listen(skep, config, proxy);
+    const server = await listen(skep, config, env, proxy);
     // Both drain at the same time.
     open.defer(async () => void (await Promise.all([server.close(), proxy?.server.close()])));
     logger.info({ url: server.url, proxy_url: proxy?.address.url ?? null }, 'listening');
@@ -68,7 +70,8 @@ async function screenOf(config: SkepConfig, skep: Skep, store: Store, serverUrl:
   const detail = key === null ? 'keys of the store' : 'SKEP_API_KEY and keys of the store';
   const parts = [...checked, { part: 'auth', adapter: 'api-keys', ok: key?.state !== 'failed', detail }];
   const keyText = key === null ? await storedKeyText(store.apiKeys, skep) : setKeyText(key);
-  return firstScreen(config, config.publicUrl ?? serverUrl, parts, keyText);
+  const url = config.publicUrl ?? serverUrl;
+  return firstScreen(config, url, parts, [...(await dashboardText(config, url, skep.auth.keys)), ...keyText]);
 }
 
 /** How long the servers wait for requests under way. The rest of the time is for what is closed after them. */
@@ -89,7 +92,9 @@ async function listenForPorts(skep: Skep, config: SkepConfig): Promise<Listening
   return { server, address: { url: server.url, domain } };
 }
 
-async function listen(skep: Skep, config: SkepConfig, proxy: Listening): Promise<{ readonly url: string; close(): Promise<void> }> {
+async function listen(
+  skep: Skep, config: SkepConfig, env: NodeJS.ProcessEnv, proxy: Listening,
+): Promise<{ readonly url: string; close(): Promise<void> }> {
   const [{ createHttpServer }, { e2b }] = await Promise.all([
     import('../../adapters/http/index.ts'), import('../../adapters/e2b/index.ts'),
   ]);
@@ -101,6 +106,7 @@ async function listen(skep: Skep, config: SkepConfig, proxy: Listening): Promise
     streamsPerKey: config.streamsPerKey,
     ...defined({ publicUrl: config.publicUrl, trustProxy: config.trustProxy, corsOrigins: config.corsOrigins, proxy: proxy?.address }),
     ...(config.dashboard === 'off' && { dashboard: false }),
+    settings: effectiveSettings(config, env),
     drainMs: drainMsOf(config),
     mounts: [e2b],
   });

@@ -169,7 +169,7 @@ const setting = z.object({
   key: z.string().meta({ example: 'git_timeout' }),
   variable: z.string().nullable().meta({ description: 'Null if it can only stand in the file.', example: 'SKEP_GIT_TIMEOUT' }),
   source: z.enum(['environment', 'file', 'default']),
-  value: z.unknown().meta({ description: 'As it was given, or its default. Null if there is none, and always for a secret.' }),
+  value: z.string().nullable().meta({ description: 'For a person. Null if there is none, and always for a secret.' }),
   is_secret: z.boolean(),
   form: z.string().meta({ description: 'What it takes.' }),
 }).meta({ id: 'Setting' });

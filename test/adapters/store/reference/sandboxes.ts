@@ -146,11 +146,10 @@ export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
 
     troubled: (scope, startingBefore, limit) =>
       atOnce(() => {
-        const shown = (status: Sandbox['status'], since: number): boolean =>
-          status === 'ERROR' || status === 'MISSING' || ((status === 'STARTING' || status === 'RESUMING') && since < startingBefore);
+        const [failed, starting] = [new Set(['ERROR', 'MISSING']), new Set(['STARTING', 'RESUMING'])];
         return all()
           .filter((one) => !isPooled(one) && one.deletedAt === null && isInScope(one.ownerId, scope))
-          .filter(({ status, statusSince }) => shown(status, statusSince))
+          .filter(({ status, statusSince }) => failed.has(status) || (starting.has(status) && statusSince < startingBefore))
           .toSorted((a, b) => b.statusSince - a.statusSince)
           .slice(0, limit);
       }),

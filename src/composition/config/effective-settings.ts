@@ -1,0 +1,56 @@
+import type { ShownSetting } from '../../adapters/http/http-options.ts';
+import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
+import { duration } from '../../adapters/shared/status-and-error-message-parts.ts';
+import { defaultKeepEventsForMs } from '../../application/events/events.ts';
+import { unlimitedConversations } from '../../domain/conversation-limits.ts';
+import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
+import { unlimited } from '../../domain/sandbox-limits.ts';
+import { maskUrlPasswords, type SandboxSpec } from '../../domain/sandbox-spec.ts';
+import { defaultSetupTimeoutMs } from '../../domain/setup-script.ts';
+import { formAt } from './config-mistakes.ts';
+import { configSchema, type SkepConfig } from './config-schema.ts';
+import { settings } from './settings.ts';
+
+/** Returns what is in force, in the order of the documentation, and where it comes from. Contains no secret. */
+export function effectiveSettings(config: SkepConfig, env: NodeJS.ProcessEnv): readonly ShownSetting[] {
+  const values: Readonly<Record<string, unknown>> = { ...config };
+  const isInFile = (key: string): boolean => config.keysInFile.includes(key);
+  const own = settings.map(({ key, name, variable, isSecret }): ShownSetting => {
+    const isInEnvironment = (env[variable] ?? '') !== '';
+    const source = isInEnvironment ? 'environment' : isInFile(key) ? 'file' : 'default';
+    return { key, variable, source, value: isSecret ? null : shownValue(variable, values[name]), isSecret, form: formOf(key) };
+  });
+  const ofFile = Object.entries(fileTexts(config)).map(([key, value]): ShownSetting =>
+    ({ key, variable: null, source: isInFile(key) ? 'file' : 'default', value, isSecret: false, form: formOf(key) }));
+  return [...own, ...ofFile];
+}
+
+function formOf(key: string): string {
+  return formAt(configSchema, [key]);
+}
+
+function shownValue(variable: string, value: unknown): string | null {
+  if (value === undefined) return null;
+  if (typeof value === 'number' && /_(?:TIMEOUT|FOR)$/.test(variable)) return duration(value);
+  return maskUrlPasswords(Array.isArray(value) ? value.join(',') : String(value));
+}
+
+/** What can stand in the file only. */
+function fileTexts({ specs, requestsPerMinute, streamsPerKey, options }: SkepConfig): Readonly<Record<string, string>> {
+  const { limits = {}, whenFull = 'refuse', keepEventsForMs = defaultKeepEventsForMs } = options;
+  const { startsAtOnce, setupTimeoutMs = defaultSetupTimeoutMs } = options;
+  const configured = { ...unlimited, ...unlimitedConversations, ...limits, whenFull, requestsPerMinute, streamsPerKey };
+  const allLimits = Object.entries(inSnakeCase(configured));
+  return {
+    specs: specs === null ? 'the default one' : specs.map(specText).join(', '),
+    limits: allLimits.map(([name, value]) => `${name} ${value ?? '-'}`).join(', '),
+    starts: `at_once ${startsAtOnce ?? 'twice the number of cores'}, setup_timeout ${duration(setupTimeoutMs)}`,
+    events: `keep_for ${keepEventsForMs / 86_400_000} days`,
+    quarantine: `keep_for ${(options.quarantineForMs ?? defaultQuarantineForMs) / 3_600_000} hours`,
+  };
+}
+
+function specText({ id, pool, agent }: SandboxSpec): string {
+  const extras = [...(pool.size > 0 ? [`pool of ${pool.size}`] : []), ...(agent === null ? [] : [`agent ${agent.command[0]}`])];
+  return extras.length === 0 ? id : `${id} (${extras.join(', ')})`;
+}

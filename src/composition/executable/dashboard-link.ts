@@ -1,0 +1,52 @@
+import { type JsonOption, localUrl, print } from '../../adapters/cli/console.ts';
+import { dashboardFolder } from '../../adapters/http/dashboard.ts';
+import { commandName } from '../../client/command-name.ts';
+import type { KeyAccess } from '../../domain/principal.ts';
+import type { ApiKeys } from '../../ports/api-keys.ts';
+import type { SkepConfig } from '../config/config-schema.ts';
+import { withKeys } from './key-commands.ts';
+
+export interface DashboardLinkOptions extends JsonOption {
+  readonly user: string;
+  readonly access: KeyAccess;
+}
+
+interface DashboardLink {
+  readonly url: string;
+  readonly expiresAt: number;
+}
+
+/** The code is in the fragment, which a browser sends to nobody. */
+async function createLink(keys: ApiKeys, url: string, userId: string, access: KeyAccess): Promise<DashboardLink> {
+  const { code, expiresAt } = await keys.createLoginCode({ userId, access });
+  return { url: `${url}/#/login/${code}`, expiresAt };
+}
+
+/** Returns why the server has no dashboard; null if it has one. */
+function whyNone({ dashboard }: SkepConfig): string | null {
+  if (dashboard === 'off') return 'The dashboard is off, because SKEP_DASHBOARD says so.';
+  return dashboardFolder() === null ? 'The dashboard was not built; build it with: npm run build' : null;
+}
+
+/** Returns what the first screen says of the dashboard. Whoever reads it has the data folder, so the link is an administrator's. */
+export async function dashboardText(config: SkepConfig, url: string, keys: ApiKeys | undefined): Promise<readonly string[]> {
+  if (keys === undefined || whyNone(config) !== null) return [];
+  const link = await createLink(keys, url, 'default', 'admin');
+  return [`The dashboard; the link logs in once, within ten minutes. Another: ${commandName} dashboard`, '', `  ${link.url}`, ''];
+}
+
+/** Prints only the link on standard output, or with its end as JSON. */
+export async function printDashboardLink(env: NodeJS.ProcessEnv, options: DashboardLinkOptions): Promise<number> {
+  return await withKeys(env, async (keys, config) => {
+    const none = whyNone(config);
+    if (none !== null) {
+      process.stderr.write(`${none}\n`);
+      return 1;
+    }
+    const { user, access } = options;
+    const link = await createLink(keys, config.publicUrl ?? localUrl(config.host, config.port), user, access);
+    process.stderr.write(`The link logs in as ${user} (${access}), once and within ten minutes:\n`);
+    print(options, { url: link.url, user, access, expires: new Date(link.expiresAt).toISOString() }, `${link.url}\n`);
+    return 0;
+  });
+}

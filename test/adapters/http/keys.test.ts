@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createApiKeys } from '../../../src/adapters/auth/api-keys/index.ts';
+import { createHttpServer, type HttpServer } from '../../../src/adapters/http/index.ts';
+import { createInMemoryStore } from '../../../src/adapters/store/sqlite/index.ts';
+import type { Skep } from '../../../src/application/skep.ts';
+import { createSkep } from '../../../src/composition/create-skep.ts';
+import type { ApiKeys } from '../../../src/ports/api-keys.ts';
+import { type Client, createClient, items, object } from '../../support/client.ts';
+import { createOpenApiChecker } from '../../support/openapi.ts';
+import { startWorld } from './world.ts';
+
+const path = '/api/v1/keys';
+
+let skep: Skep;
+let server: HttpServer;
+let keys: ApiKeys;
+let clientOf: (key: string | null) => Client;
+let ann: Client;
+let admin: Client;
+beforeAll(async () => {
+  const store = createInMemoryStore();
+  skep = await createSkep({ store, logger: { debug() {}, info() {}, warn() {}, error() {} } });
+  server = await createHttpServer(skep, { port: 0, dashboard: false });
+  keys = createApiKeys({ keys: store.apiKeys, clock: skep.clock, random: skep.random });
+  const checker = createOpenApiChecker(await (await fetch(`${server.url}/openapi.json`)).json());
+  clientOf = (key) => {
+    const send = createClient(server.url, key);
+    return async (method, route, ...rest) => {
+      const answer = await send(method, route, ...rest);
+      checker.check(method, route, answer);
+      return answer;
+    };
+  };
+  ann = clientOf((await keys.create({ name: 'ann', userId: 'ann' })).key);
+  admin = clientOf((await keys.create({ name: 'root', access: 'admin' })).key);
+});
+afterAll(async () => {
+  await server.close();
+  await skep.close();
+});
+
+const named = (name: string) => ({ name });
+
+test('a key that was made works, is listed without itself, and is worthless once it is revoked', async () => {
+  const made = await ann('POST', path, { name: 'ci', access: 'read', expires_in_seconds: 60 });
+  expect(made).toMatchObject({ status: 201, body: { name: 'ci', user_id: 'ann', access: 'read', repositories: null, key: expect.stringMatching(/^skep_/) } });
+  const { id, key } = object(made);
+  const ci = clientOf(String(key));
+  expect(await ci('GET', '/api/v1/me')).toMatchObject({ body: { user_id: 'ann', key_name: 'ci', access: 'read', has_keys: true } });
+  const listed = items(await ci('GET', path));
+  expect(listed.map(({ name, state, is_own }) => [name, state, is_own])).toEqual([['ann', 'valid', false], ['ci', 'valid', true]]);
+  expect(JSON.stringify(listed)).not.toContain(String(key).slice(5));
+  expect(await ci('DELETE', `${path}/${String(id)}`)).toMatchObject({ status: 403 });
+  expect(await ann('DELETE', `${path}/ci`)).toMatchObject({ status: 204 });
+  expect(await ci('GET', '/api/v1/me')).toMatchObject({ status: 401 });
+  expect(await ann('DELETE', `${path}/${String(id)}`)).toMatchObject({ status: 204 });
+  expect(await ann('DELETE', `${path}/ci`)).toMatchObject({ status: 404, body: { code: 'key_not_found', key_id: 'ci' } });
+});
+
+test('a key makes none that may do more', async () => {
+  const refused = [{ user_id: 'bob' }, { access: 'admin' }];
+  for (const more of refused) expect(await ann('POST', path, { ...named('more'), ...more })).toMatchObject({ status: 403, body: { code: 'key_exceeds_own' } });
+  const limited = clientOf((await keys.create({ name: 'limited', userId: 'cyd', repositories: ['acme/*', 'group/**'] })).key);
+  for (const repositories of [null, ['acme/shop'], ['acme/*', '*/*']]) {
+    expect(await limited('POST', path, { ...named('more'), repositories })).toMatchObject({ status: 403, body: { excess: 'repositories' } });
+  }
+  expect(await limited('POST', path, named('same'))).toMatchObject({ status: 201, body: { repositories: ['acme/*', 'group/**'] } });
+  expect(await limited('POST', path, { ...named('less'), repositories: ['acme/*'] })).toMatchObject({ status: 201, body: { repositories: ['acme/*'] } });
+});
+
+test('an administrator sees and revokes the keys of all users, others only their own, and none of an administrator', async () => {
+  expect(await admin('POST', path, { ...named('bobs'), user_id: 'bob' })).toMatchObject({ status: 201, body: { user_id: 'bob' } });
+  expect(items(await admin('GET', path)).map(({ name }) => name)).toEqual(expect.arrayContaining(['ann', 'root', 'bobs']));
+  expect(await ann('DELETE', `${path}/bobs`)).toMatchObject({ status: 404 });
+  expect(await admin('DELETE', `${path}/bobs`)).toMatchObject({ status: 204 });
+  const mate = clientOf((await keys.create({ name: 'mate' })).key);
+  expect(items(await mate('GET', path)).map(({ name }) => name)).not.toContain('root');
+  expect(await mate('DELETE', `${path}/root`)).toMatchObject({ status: 404 });
+});
+
+test('what is wrong with a new key is said with its place', async () => {
+  const wrong = [
+    [{ name: 'a\nb' }, ['body', 'name']],
+    [{ ...named('x'), user_id: 'skep:quarantine' }, ['body', 'user_id']],
+    [{ ...named('x'), user_id: 'x', repositories: ['**'] }, ['body', 'repositories']],
+    [{ ...named('x'), repositories: ['acme/*'] }, ['body', 'user_id']],
+    [{ ...named('x'), expires_in_seconds: 0 }, ['body', 'expires_in_seconds']],
+  ] as const;
+  for (const [body, loc] of wrong) expect(await admin('POST', path, body)).toMatchObject({ status: 422, body: { detail: [{ loc }] } });
+  expect(await admin('POST', path, named('root'))).toMatchObject({ status: 409, body: { code: 'key_name_taken', name: 'root' } });
+});
+
+test('a link logs in once, as whom it was made for', async () => {
+  const { code } = await keys.createLoginCode({ userId: 'ann', access: 'read' });
+  expect(await clientOf(code)('GET', '/api/v1/me')).toMatchObject({ status: 401 });
+  const nobody = clientOf(null);
+  const answers = await Promise.all(Array.from({ length: 5 }, () => nobody('POST', '/api/v1/login', { code })));
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 403, 403, 403, 403]);
+  expect(answers.find(({ status }) => status === 403)?.body).toMatchObject({ code: 'login_code_invalid', detail: expect.stringContaining('skep dashboard') });
+  const login = answers.find(({ status }) => status === 200);
+  expect(login?.headers.get('cache-control')).toBe('no-store');
+  expect(login?.body).toMatchObject({ user_id: 'ann', access: 'read', name: expect.stringMatching(/^dashboard key-/), expires_at: expect.any(String) });
+  const { key } = login?.body as { key: string };
+  expect(await clientOf(key)('GET', '/api/v1/me')).toMatchObject({ body: { user_id: 'ann', access: 'read' } });
+  expect(await nobody('POST', '/api/v1/login', { code: 'unknown' })).toMatchObject({ status: 403 });
+  expect(await nobody('POST', '/api/v1/login', {})).toMatchObject({ status: 422 });
+});
+
+test('wrong codes count as wrong keys', async () => {
+  const world = await startWorld({ server: { failedLoginsPerMinute: 1 } });
+  expect(await world.client(null)('POST', '/api/v1/login', { code: 'x' })).toMatchObject({ status: 409, body: { code: 'keys_unsupported' } });
+  const other = await createHttpServer(skep, { port: 0, failedLoginsPerMinute: 1, dashboard: false });
+  const nobody = createClient(other.url, null);
+  const statuses = [await nobody('POST', '/api/v1/login', { code: 'x' }), await nobody('POST', '/api/v1/login', { code: 'y' })].map(({ status }) => status);
+  expect(statuses).toEqual([403, 429]);
+  const { code } = await keys.createLoginCode({});
+  expect(await nobody('POST', '/api/v1/login', { code })).toMatchObject({ status: 200, body: { user_id: 'default', access: 'full' } });
+  await other.close();
+});
+
+test('where callers are known by something else, there are no keys to manage', async () => {
+  const world = await startWorld();
+  expect(await world.ann('GET', '/api/v1/me')).toMatchObject({ body: { has_keys: false } });
+  for (const [method, route, body] of [['GET', path, undefined], ['POST', path, named('x')], ['DELETE', `${path}/x`, undefined]] as const) {
+    expect(await world.ann(method, route, body)).toMatchObject({ status: 409, body: { code: 'keys_unsupported' } });
+  }
+});

@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import { IdleForecast } from '../../src/application/sandboxes/idle-forecast.ts';
+import { StartStatistics } from '../../src/application/sandboxes/start-statistics.ts';
+import type { Sandbox } from '../../src/domain/sandbox.ts';
+import { someSandbox } from '../contracts/records.ts';
+import { createManualClock } from '../doubles/memory/index.ts';
+
+const rest = { freezeAfterMs: 1000, stopAfterMs: 5000, deleteAfterMs: 9000, maxLifeMs: null };
+const resting = (id: string, changes: Partial<Sandbox>): Sandbox => someSandbox(id, { spec: { ...someSandbox(id).spec, rest }, ...changes });
+
+function forecastOf(records: readonly Sandbox[], freeze = true) {
+  const found = new Map(records.map((record) => [record.id, record]));
+  const forecast = new IdleForecast({
+    store: { findMany: async (ids) => ids.flatMap((id) => found.get(id) ?? []) }, runtime: { capabilities: { freeze } },
+  });
+  forecast.beginSweep();
+  for (const record of records) forecast.note(record);
+  forecast.endSweep();
+  const shown = async (scope: string | null, limit: number) =>
+    (await forecast.next(scope, limit)).map(({ sandbox, action }) => `${sandbox.id} ${action.tier} ${action.at}`);
+  return { found, forecast, shown };
+}
+
+const records = [
+  resting('stopped', { status: 'PAUSED', pauseKind: 'stop', statusSince: 10_000 }),
+  resting('running', { status: 'RUNNING', lastActiveAt: 10_000 }),
+  resting('frozen', { status: 'PAUSED', pauseKind: 'freeze', statusSince: 10_000 }),
+  resting('bobs', { status: 'RUNNING', lastActiveAt: 9_000, ownerId: 'bob' }),
+  resting('starting', { status: 'STARTING' }),
+];
+
+test('the forecast has the soonest actions first, of the owner or of all', async () => {
+  const { shown } = forecastOf(records);
+  expect(await shown('ann', 9)).toEqual(['running freeze 11000', 'frozen stop 15000', 'stopped delete 19000']);
+  expect(await shown(null, 2)).toEqual(['bobs freeze 10000', 'running freeze 11000']);
+  expect(await forecastOf(records, false).shown('bob', 9)).toEqual(['bobs stop 10000']);
+});
+
+test('the forecast shows the records as they are now', async () => {
+  const { found, shown } = forecastOf(records);
+  found.set('running', resting('running', { status: 'RUNNING', lastActiveAt: 20_000 }));
+  found.set('frozen', resting('frozen', { status: 'PAUSED', pauseKind: 'freeze', deletedAt: 1 }));
+  expect(await shown('ann', 9)).toEqual(['stopped delete 19000', 'running freeze 21000']);
+});
+
+test('a sweep that failed leaves nothing in the forecast', async () => {
+  const { forecast, shown } = forecastOf(records.slice(0, 1));
+  forecast.beginSweep();
+  forecast.note(records[1]!);
+  forecast.beginSweep();
+  forecast.endSweep();
+  expect(await shown(null, 9)).toEqual([]);
+});
+
+test('starts are counted by owner, with percentiles of those that succeeded, for an hour', () => {
+  const clock = createManualClock();
+  const starts = new StartStatistics(clock);
+  const begun = clock.now();
+  for (let ms = 100; ms <= 2000; ms += 100) {
+    const from = someSandbox('sb', { status: 'STARTING', createdAt: clock.now() - ms });
+    starts.note(from, { ...from, status: 'RUNNING' });
+  }
+  const failing = someSandbox('sb', { status: 'STARTING', ownerId: 'bob' });
+  starts.note(failing, { ...failing, status: 'ERROR' });
+  starts.note(null, someSandbox('sb', { status: 'RUNNING', createdAt: clock.now() - 5, ownerId: 'cyd' }));
+  // Neither a start nor an end of one.
+  starts.note(someSandbox('sb', { status: 'RESUMING' }), someSandbox('sb', { status: 'RUNNING' }));
+  starts.note(null, someSandbox('sb', { status: 'STARTING' }));
+  expect(starts.summary('ann')).toEqual({ windowMs: 3_600_000, since: begun, succeeded: 20, failed: 0, fromPool: 0, p50Ms: 1000, p95Ms: 1900 });
+  expect(starts.summary('bob')).toMatchObject({ succeeded: 0, failed: 1, p50Ms: null, p95Ms: null });
+  expect(starts.summary('cyd')).toMatchObject({ succeeded: 1, fromPool: 1, p50Ms: 5, p95Ms: 5 });
+  expect(starts.summary(null)).toMatchObject({ succeeded: 21, failed: 1 });
+  clock.advance(3_600_001);
+  expect(starts.summary(null)).toMatchObject({ since: begun + 1, succeeded: 0, failed: 0, p50Ms: null });
+});
