@@ -17,7 +17,8 @@ import { texts } from './texts.ts';
 import { switchTheme } from './theme.ts';
 import { Button, Link } from './ui/controls.tsx';
 import { AskedQuestion } from './ui/dialog.tsx';
-import { Empty, Loading, messageOf, Toasts } from './ui/feedback.tsx';
+import { messageOf } from './ui/actions.ts';
+import { Empty, Loading, Toasts } from './ui/feedback.tsx';
 import { Icon } from './ui/icons.tsx';
 import { Logo } from './ui/logo.tsx';
 import { Page } from './ui/page.tsx';
@@ -81,14 +82,15 @@ function TopBar() {
   );
 }
 
+function closeNavigation(): void {
+  const element = document.getElementById('navigation');
+  if (element?.matches(':popover-open') === true) element.hidePopover();
+}
+
 function Navigation() {
   const { path: [current = 'overview'] } = route.value;
-  const close = () => {
-    const element = document.getElementById('navigation');
-    if (element?.matches(':popover-open') === true) element.hidePopover();
-  };
   return (
-    <nav id="navigation" class="navigation" popover="auto" aria-label={texts.menu} onClick={close}>
+    <nav id="navigation" class="navigation" popover="auto" aria-label={texts.menu} onClick={closeNavigation}>
       <p class="brand"><Logo />Skep</p>
       <button type="button" class="find" onClick={() => (shownOverlay.value = 'palette')}><Icon name="search" /><span>{texts.palette.open}</span><kbd>Ctrl K</kbd></button>
       <ul>

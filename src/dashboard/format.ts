@@ -30,9 +30,9 @@ export function milliseconds(ms: number): string {
   return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 }
 
-export function seconds(count: number): string {
-  const [size, unit] = count >= 86_400 ? [86_400, 'd'] : count >= 3600 ? [3600, 'h'] : count >= 60 ? [60, 'min'] : [1, 's'];
-  return `${Math.round(count / size)} ${unit}`;
+/** Shows a value that may not be known. */
+export function orNone(value: number | null | undefined, show: (value: number) => string): string {
+  return value === null || value === undefined ? '–' : show(value);
 }
 
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });

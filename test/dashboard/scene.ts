@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { createClient, type SkepClient } from '../../src/client/index.ts';
 import { createRepository, type RepositoryDescription } from '../contracts/git-repository.ts';
 import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
 import { killSandboxes } from '../support/processes.ts';
+import { scripts } from './seed.ts';
 import { removeFolder, type Server, startServer, temporaryFolder } from '../support/server.ts';
 
 const executablePath = process.env['SKEP_CHROMIUM'] ?? '/usr/bin/chromium';
@@ -12,7 +13,6 @@ const executablePath = process.env['SKEP_CHROMIUM'] ?? '/usr/bin/chromium';
 /** Whether there is a browser; on machines that must have one its lack is a failure. */
 export const hasChromium = existsSync(executablePath) || process.env['SKEP_REQUIRE_CHROMIUM'] !== undefined;
 
-const key = 'a-static-key-of-the-dashboard';
 const at = 1_700_000_000;
 
 const deploy = `---
@@ -41,13 +41,13 @@ const shop: RepositoryDescription = {
     id: 'first', at,
     files: [
       ['README.md', '# The shop\n\nIt sells tea.\n'], ['src/cart.ts', cart],
-      ['.skep/microagents/deploy.md', deploy], ['.skep/microagents/testing/unit.md', '# Unit tests\n\nRun `npm test`.\n'],
+      ['.skep/microagents/deploy.md', deploy], ['.skep/microagents/testing/unit.md', '---\ntriggers: [unit test]\n---\nRun `npm test`.\n'],
     ],
   }],
   branches: { main: 'first', develop: 'first' },
 };
 
-const agent = { protocol: 'acp', command: acpAgentCommand(), permissions: 'ask' };
+const agent = { protocol: 'acp', command: acpAgentCommand({ scripts }), permissions: 'ask' };
 const resting = ['sh', '-c', 'echo "listening on port 8000"; exec sleep infinity'];
 
 const config = {
@@ -68,18 +68,31 @@ export interface Scene extends AsyncDisposable {
   kill(): Promise<void>;
   /** Starts it again, at the same address and over the same data. */
   restart(): Promise<void>;
-  /** Opens a page of the dashboard that is logged in. */
-  open(place: string, options?: Parameters<Browser['newContext']>[0]): Promise<{ readonly context: BrowserContext; readonly page: Page }>;
+  /** Opens a page of the dashboard that is logged in as an administrator, or with another key, or with none. */
+  open(place: string, options?: OpenOptions): Promise<OpenPage>;
+}
+
+interface OpenOptions extends BrowserContextOptions {
+  readonly key?: string | null;
+}
+
+interface OpenPage {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  /** What the page threw, and what its policy forbade. */
+  readonly errors: readonly string[];
 }
 
 export async function createScene(): Promise<Scene> {
   const folder = await temporaryFolder();
   await createRepository(join(folder, 'git/acme/shop.git'), shop);
   const start = (port = '0'): Promise<Server> => startServer({
-    dataDir: join(folder, 'data'), config, env: { SKEP_API_KEY: key, SKEP_PORT: port, SKEP_LOCAL_GIT_ROOT: join(folder, 'git'), SKEP_PROXY_PORT: '0' },
+    dataDir: join(folder, 'data'), config, env: { SKEP_PORT: port, SKEP_LOCAL_GIT_ROOT: join(folder, 'git'), SKEP_PROXY_PORT: '0' },
   });
   let server = await start();
   const { url } = server;
+  const code = /#\/login\/(\S+)/.exec(server.output().stdout)?.[1] ?? '';
+  const { key } = await createClient({ url }).request('POST /api/v1/login', { body: { code } });
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
   return {
     client: createClient({ url, key }), key, url, browser,
@@ -87,12 +100,18 @@ export async function createScene(): Promise<Scene> {
     async restart() {
       server = await start(new URL(url).port);
     },
-    async open(place, options) {
+    async open(place, { key: given = key, ...options } = {}) {
       const context = await browser.newContext(options);
-      await context.addInitScript((given) => localStorage.setItem('skep.key', given), key);
       const page = await context.newPage();
+      const errors: string[] = [];
+      page.on('pageerror', ({ message }) => errors.push(message));
+      page.on('console', (message) => /Content Security Policy/.test(message.text()) && errors.push(message.text()));
       await page.goto(`${url}/#/${place}`);
-      return { context, page };
+      if (given !== null) {
+        await page.evaluate(`localStorage.setItem('skep.key', ${JSON.stringify(given)})`);
+        await page.reload();
+      }
+      return { context, page, errors };
     },
     async [Symbol.asyncDispose]() {
       await browser.close();

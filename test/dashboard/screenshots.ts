@@ -21,9 +21,7 @@ const wanted = process.argv.slice(2);
 
 for (const colorScheme of ['light', 'dark'] as const) {
   for (const [width, height] of [[1440, 900], [390, 844]] as const) {
-    const { context, page } = await scene.open('overview', { colorScheme, viewport: { width, height }, reducedMotion: 'reduce' });
-    page.on('console', (message) => message.type() === 'error' && console.log(page.url(), message.text()));
-    page.on('pageerror', (error) => console.log(page.url(), error.message));
+    const { context, page, errors } = await scene.open('overview', { colorScheme, viewport: { width, height }, reducedMotion: 'reduce' });
     const shoot = (name: string) => page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`) });
     for (const [name, place] of Object.entries(places).filter(([name]) => wanted.length === 0 || wanted.includes(name))) {
       await page.goto(`${scene.url}/#/${place}`);
@@ -48,6 +46,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
       await page.reload();
       await shoot('login');
     }
+    console.log(colorScheme, width, errors);
     await context.close();
   }
 }

@@ -1,5 +1,5 @@
 import type { Conversation, Sandbox, SkepClient } from '../../src/client/index.ts';
-import { type AcpStep, acpScript } from '../doubles/acp-agent/steps.ts';
+import type { AcpStep } from '../doubles/acp-agent/steps.ts';
 
 const answer = `The total ignores how many of each item there are. I changed two things:
 
@@ -39,6 +39,7 @@ const work: AcpStep[] = [
   { tool: { toolCallId: 'read-1', title: 'Read src/cart.ts', toolKind: 'read', status: 'completed', paths: ['src/cart.ts'], content: [{ type: 'text', text: fixed }] } },
   plan(2),
   { write: { path: 'src/cart.ts', text: fixed } },
+  { run: 'mkdir -p test' },
   { write: { path: 'test/cart.test.ts', text: `import { expect, test } from 'vitest';\n\ntest('counts', () => {\n  expect(2 + 1).toBe(3);\n});\n` } },
   { run: 'git add -A && git -c user.name=Agent -c user.email=agent@example.com commit --quiet --message "Mend the total of the cart"' },
   { tool: { toolCallId: 'run-1', title: 'npm test', toolKind: 'execute', status: 'failed', content: [{ type: 'text', text: 'sh: 1: npm: not found' }] } },
@@ -46,6 +47,15 @@ const work: AcpStep[] = [
   plan(4),
   { say: answer },
 ];
+
+const wrong = 'The total of the cart is wrong when somebody buys more than one of something. Please mend it, and add a test.';
+const push = 'Yes, push it to a branch.';
+
+/** What the agent does for these messages. */
+export const scripts: Readonly<Record<string, readonly AcpStep[]>> = {
+  [wrong]: work,
+  [push]: [{ ask: { toolCallId: 'push', title: 'git push origin skep/cart-total', options } }, { say: 'It is pushed.' }],
+};
 
 export interface Seeded {
   readonly conversation: Conversation;
@@ -55,8 +65,8 @@ export interface Seeded {
 /** Something of everything that the pages show. */
 export async function seed(client: SkepClient): Promise<Seeded> {
   const conversation = await client.conversations.start({ title: 'The total of the cart is wrong', selected_repository: 'acme/shop' });
-  for await (const event of conversation.turn(acpScript(...work))) void event;
-  await conversation.send(acpScript({ ask: { toolCallId: 'push', title: 'git push origin skep/cart-total', options } }));
+  for await (const event of conversation.turn(wrong)) void event;
+  await conversation.send(push);
   const others = ['Upgrade the payment library', 'Write the release notes of 2.4', 'Why is checkout slow on phones?'];
   for (const title of others) {
     const { id } = await client.conversations.start({ title, selected_repository: 'acme/shop' });

@@ -6,7 +6,8 @@ import { texts } from '../texts.ts';
 import { ActionButton, Button, Field, OutLink, Time } from '../ui/controls.tsx';
 import { DiffView, patchLines } from '../ui/diff.tsx';
 import { FormDialog } from '../ui/dialog.tsx';
-import { Empty, Loaded, Loading, toast } from '../ui/feedback.tsx';
+import { toast } from '../ui/actions.ts';
+import { Empty, Loaded, Loading } from '../ui/feedback.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { saveFile } from '../ui/save-file.ts';
 

@@ -3,7 +3,7 @@ import type { Conversation } from '../../client/index.ts';
 import { canChange } from '../session.ts';
 import { texts } from '../texts.ts';
 import { ActionButton, Button } from '../ui/controls.tsx';
-import { useAction } from '../ui/feedback.tsx';
+import { useAction } from '../ui/actions.ts';
 
 interface ComposerProps {
   readonly conversation: Conversation;

@@ -1,4 +1,4 @@
-import type { api, Conversation } from '../../client/index.ts';
+import type { Conversation } from '../../client/index.ts';
 import { clockTime, words } from '../format.ts';
 import { canChange } from '../session.ts';
 import { texts } from '../texts.ts';
@@ -83,12 +83,9 @@ function ToolCall(props: Of<'tool'>) {
   );
 }
 
-type Option = api.PermissionRequestedEventData['options'][number];
-
 function Permission({ entry: { request }, transcript, conversation }: Of<'permission'>) {
   const answer = transcript.answers.get(request.permission_id);
   const chosen = request.options.find(({ option_id: id }) => id === answer);
-  const kindOf = ({ kind }: Option) => (kind.startsWith('allow') ? 'primary' : 'plain');
   return (
     <section class={answer === undefined ? 'permission open' : 'permission'} aria-label={texts.log.permission}>
       <p><Icon name="help" /><b>{texts.log.permission}</b></p>
@@ -97,7 +94,7 @@ function Permission({ entry: { request }, transcript, conversation }: Of<'permis
       {answer === undefined && (
         <div class="actions">
           {request.options.map((option) => (
-            <ActionButton key={option.option_id} kind={kindOf(option)} disabled={!canChange()}
+            <ActionButton key={option.option_id} kind={option.kind.startsWith('allow') ? 'primary' : 'plain'} disabled={!canChange()}
               onAct={() => conversation.answer(request.permission_id, option.option_id)}>{option.name}</ActionButton>
           ))}
         </div>

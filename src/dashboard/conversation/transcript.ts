@@ -43,10 +43,12 @@ export class Transcript {
         this.turn = event.data.message_id;
         return void this.started.add(event.data.message_id);
       case 'turn_ended': return this.#endTurn(event);
-      default: {
+      case 'start_step': case 'setup_script': case 'microagents': case 'sandbox_moved': case 'conversation_archived': {
         const text = noteOf(event);
-        if (text !== null) this.#note(event, text, event.kind === 'sandbox_moved' ? isBadState(event.data.to) : / failed|ERROR/.test(text));
+        if (text !== null) this.#note(event, text, event.kind === 'sandbox_moved' ? isBadState(event.data.to) : text.includes('failed'));
+        return;
       }
+      case 'agent_started': case 'execution_changed': case 'conversation_deleted':
     }
   }
 
@@ -104,14 +106,15 @@ function isBadState(status: string | null): boolean {
   return status === 'ERROR' || status === 'MISSING';
 }
 
-/** What an event that is no row of its own says; null if that is of no interest. */
-function noteOf(event: api.Event): string | null {
+type NotedEvent = api.StartStepEvent | api.SetupScriptEvent | api.MicroagentsEvent | api.SandboxMovedEvent | api.ConversationArchivedEvent;
+
+/** What such an event says; null if that is of no interest. */
+function noteOf(event: NotedEvent): string | null {
   switch (event.kind) {
     case 'start_step': return event.data.to === 'READY' || event.data.to === 'ERROR' ? texts.log.start(event.data.to) : null;
     case 'setup_script': return event.data.status === 'running' ? null : texts.log.setup(event.data.status);
     case 'sandbox_moved': return texts.log.sandbox(event.data.to);
     case 'microagents': return event.data.given.length === 0 ? null : texts.log.microagents(event.data.given.map(({ path }) => path));
     case 'conversation_archived': return texts.log.archived;
-    default: return null;
   }
 }

@@ -23,6 +23,8 @@ export function VirtualLog({ count, label, keyOf, rowOf, onStart }: VirtualLogPr
     getScrollElement: () => element.current,
     estimateSize: () => 90,
     overscan: 6,
+    paddingStart: 8,
+    paddingEnd: 16,
     anchorTo: 'end' as const,
     followOnAppend: true,
     scrollEndThreshold: 80,
@@ -33,7 +35,10 @@ export function VirtualLog({ count, label, keyOf, rowOf, onStart }: VirtualLogPr
   };
   const [log] = useState(() => new Virtualizer<HTMLDivElement, HTMLDivElement>(options));
   log.setOptions(options);
+  // The two that bindings for frameworks call are named so.
+  // oxlint-disable-next-line eslint/no-underscore-dangle
   useLayoutEffect(() => log._didMount(), []);
+  // oxlint-disable-next-line eslint/no-underscore-dangle
   useLayoutEffect(() => log._willUpdate());
   const wasEmpty = useRef(true);
   useEffect(() => {

@@ -12,7 +12,8 @@ import { canChange, currentSession } from '../session.ts';
 import { texts } from '../texts.ts';
 import { Button, Field, Status, Tabs } from '../ui/controls.tsx';
 import { ask, FormDialog } from '../ui/dialog.tsx';
-import { Failed, Loaded, toastFailure } from '../ui/feedback.tsx';
+import { toastFailure } from '../ui/actions.ts';
+import { Failed, Loaded } from '../ui/feedback.tsx';
 import { Page } from '../ui/page.tsx';
 
 export function ConversationPage({ id }: { readonly id: string }) {

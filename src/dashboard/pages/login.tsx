@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { loginNotice, logIn } from '../session.ts';
 import { texts } from '../texts.ts';
 import { Button, Field } from '../ui/controls.tsx';
-import { messageOf } from '../ui/feedback.tsx';
+import { messageOf } from '../ui/actions.ts';
 import { Logo } from '../ui/logo.tsx';
 
 export function LoginPage() {

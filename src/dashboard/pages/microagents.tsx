@@ -8,7 +8,7 @@ import { Button, Facts, Time } from '../ui/controls.tsx';
 import { Empty, Loaded } from '../ui/feedback.tsx';
 import { Markdown } from '../ui/markdown.tsx';
 import { Page } from '../ui/page.tsx';
-import { RepositoryInput } from '../ui/repository-input.tsx';
+import { RepositoryInput, useRepositories } from '../ui/repository-input.tsx';
 
 export function MicroagentsPage() {
   const { path: [, name = ''], query } = route.value;
@@ -31,10 +31,11 @@ export function MicroagentsPage() {
 }
 
 function Repositories({ query, onChoose }: { readonly query: string; readonly onChoose: (name: string) => void }) {
-  const resource = useResource((signal) => currentSession().client.request('GET /api/v1/repositories/search', { query: { query, limit: 50 }, signal }), [query]);
+  const resource = useRepositories(query);
+  if (query === '') return <Empty icon="microagents" title={texts.microagents.find}>{texts.microagents.findHint}</Empty>;
   return (
     <Loaded resource={resource}>
-      {({ items }) => items.length === 0 ? <Empty icon="branch" title={texts.microagents.noRepository}>{texts.microagents.noRepositoryHint}</Empty> : (
+      {(items) => items.length === 0 ? <Empty icon="branch" title={texts.microagents.noRepository}>{texts.microagents.noRepositoryHint}</Empty> : (
         <table>
           <thead><tr><th>{texts.conversations.repository}</th><th class="right">{texts.microagents.host}</th></tr></thead>
           <tbody>{items.map(({ name, git_provider: host }) => (

@@ -1,10 +1,10 @@
 import { useEffect } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
-import { bytes, milliseconds, relativeTime, words } from '../format.ts';
+import { bytes, milliseconds, orNone, relativeTime, words } from '../format.ts';
 import { useResource } from '../live.ts';
 import { currentSession } from '../session.ts';
 import { texts } from '../texts.ts';
-import { Facts, Link, Status, Time } from '../ui/controls.tsx';
+import { Link, Status, Time } from '../ui/controls.tsx';
 import { Meter } from '../ui/charts.tsx';
 import { Loaded } from '../ui/feedback.tsx';
 import { Page } from '../ui/page.tsx';
@@ -26,7 +26,7 @@ export function OverviewPage() {
           <>
             <Counts overview={overview} />
             <Problems problems={overview.problems} />
-            <div class="grid">
+            <div class="flow">
               <Starts starts={overview.starts} />
               <Limits limits={overview.limits} />
               {overview.deployment !== null && <Machine deployment={overview.deployment} />}
@@ -83,13 +83,12 @@ function Problems({ problems }: { readonly problems: readonly api.OverviewProble
 }
 
 function Starts({ starts: { since, succeeded, failed, from_pool: fromPool, p50_ms: p50, p95_ms: p95 } }: { readonly starts: api.OverviewStarts }) {
-  const orNone = (ms: number | null) => (ms === null ? '–' : milliseconds(ms));
   return (
     <section class="card">
       <h2>{texts.overview.starts} <small>{texts.overview.since(relativeTime(since))}</small></h2>
       <div class="numbers">
-        <figure><figcaption>p50</figcaption><b>{orNone(p50)}</b></figure>
-        <figure><figcaption>p95</figcaption><b>{orNone(p95)}</b></figure>
+        <figure><figcaption>p50</figcaption><b>{orNone(p50, milliseconds)}</b></figure>
+        <figure><figcaption>p95</figcaption><b>{orNone(p95, milliseconds)}</b></figure>
         <figure><figcaption>{texts.overview.succeeded}</figcaption><b>{succeeded}</b></figure>
         <figure><figcaption>{texts.overview.failedStarts}</figcaption><b class={failed > 0 ? 'bad' : ''}>{failed}</b></figure>
         <figure><figcaption>{texts.overview.fromPool}</figcaption><b>{fromPool}</b></figure>
@@ -104,7 +103,7 @@ function Limits({ limits }: { readonly limits: readonly api.OverviewLimit[] }) {
       <h2>{texts.overview.limits}</h2>
       {limits.map(({ limit, max, used, user_id: user }) => {
         const label = `${words(limit)}${user === null ? '' : ` (${user})`}`;
-        return max === null ? <Facts key={limit} facts={[[label, texts.overview.noLimit(used)]]} /> : <Meter key={limit} label={label} value={used} max={max} text={`${used} / ${max}`} />;
+        return <Meter key={limit} label={label} value={used} max={max} text={max === null ? texts.overview.noLimit(used) : `${used} / ${max}`} />;
       })}
     </section>
   );
@@ -118,7 +117,7 @@ function Machine({ deployment: { disk, memory } }: { readonly deployment: api.Ov
       {disk !== null && <Meter label={texts.overview.disk(disk.limit_percent)} value={disk.used_percent} max={100} text={texts.overview.free(bytes(disk.free_bytes), bytes(disk.total_bytes))} />}
       <Meter label={texts.overview.memory} value={usedMemory} max={memory.machine_total_bytes} text={texts.overview.free(bytes(memory.machine_free_bytes), bytes(memory.machine_total_bytes))} />
       <Meter label={texts.overview.agents} value={memory.agents_held_bytes} max={memory.agents_max_bytes} text={`${bytes(memory.agents_held_bytes)} / ${bytes(memory.agents_max_bytes)}`} />
-      <Facts facts={[[texts.overview.server, bytes(memory.server_bytes)]]} />
+      <Meter label={texts.overview.server} value={memory.server_bytes} max={null} text={bytes(memory.server_bytes)} />
     </section>
   );
 }

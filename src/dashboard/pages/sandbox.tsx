@@ -11,7 +11,8 @@ import { canChange, currentSession } from '../session.ts';
 import { texts } from '../texts.ts';
 import { ActionButton, Button, CopyButton, Facts, Link, Status, Tabs, Time } from '../ui/controls.tsx';
 import { ask } from '../ui/dialog.tsx';
-import { Loaded, toast } from '../ui/feedback.tsx';
+import { toast } from '../ui/actions.ts';
+import { Loaded } from '../ui/feedback.tsx';
 import { Page } from '../ui/page.tsx';
 import { Metadata, sandboxStatus } from './sandboxes.tsx';
 

@@ -5,7 +5,8 @@ import { useResource } from '../live.ts';
 import { canChange } from '../session.ts';
 import { texts } from '../texts.ts';
 import { ActionButton } from '../ui/controls.tsx';
-import { Empty, Loaded, toast } from '../ui/feedback.tsx';
+import { toast } from '../ui/actions.ts';
+import { Empty, Loaded } from '../ui/feedback.tsx';
 import { saveFile } from '../ui/save-file.ts';
 
 /** Longer files are not shown, but can be saved. */

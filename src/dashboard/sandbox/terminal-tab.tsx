@@ -3,7 +3,8 @@ import type { Execution, Sandbox } from '../../client/index.ts';
 import { canChange } from '../session.ts';
 import { texts } from '../texts.ts';
 import { ActionButton } from '../ui/controls.tsx';
-import { Empty, toastFailure } from '../ui/feedback.tsx';
+import { toastFailure } from '../ui/actions.ts';
+import { Empty } from '../ui/feedback.tsx';
 
 const shell = ['/bin/sh', '-c', 'command -v bash >/dev/null 2>&1 && exec bash -l || exec sh -l'];
 
@@ -40,5 +41,5 @@ function Screen({ execution, onEnd }: { readonly execution: Execution; readonly 
       .catch((error: unknown) => abort.signal.aborted || toastFailure(error));
     return () => abort.abort();
   }, []);
-  return <div class="terminal" ref={element} />;
+  return <div class="terminal-screen" ref={element} />;
 }

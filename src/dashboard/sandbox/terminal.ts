@@ -2,8 +2,8 @@ import { FitAddon } from '@xterm/addon-fit';
 import { Terminal } from '@xterm/xterm';
 import '@xterm/xterm/css/xterm.css';
 import type { Execution } from '../../client/index.ts';
-import { toastFailure } from '../ui/feedback.tsx';
-import { openWithoutInlineStyles, strictDocument } from './strict-document.ts';
+import { toastFailure } from '../ui/actions.ts';
+import { makeStylesStrict } from './strict-styles.ts';
 
 /** Shows an execution's terminal in the element until it ends, or the signal fires. */
 export async function showTerminal(element: HTMLElement, execution: Execution, signal: AbortSignal): Promise<void> {
@@ -14,15 +14,15 @@ export async function showTerminal(element: HTMLElement, execution: Execution, s
     screenReaderMode: true,
     minimumContrastRatio: 4.5,
     theme: { background: '#101113', foreground: '#e6e6e9' },
-    documentOverride: strictDocument,
   });
   const fit = new FitAddon();
   terminal.loadAddon(fit);
-  openWithoutInlineStyles(() => terminal.open(element));
+  const undo = makeStylesStrict();
+  terminal.open(element);
   const attachment = execution.attach({ takeover: true, signal });
   const failed = (error: unknown) => signal.aborted || toastFailure(error);
   terminal.onData((text) => void attachment.write(text).catch(failed));
-  terminal.onResize((size) => void execution.resize(size, { signal }).catch(failed));
+  terminal.onResize(({ cols, rows }) => void execution.resize({ cols, rows }, { signal }).catch(failed));
   const observer = new ResizeObserver(() => fit.fit());
   observer.observe(element);
   terminal.focus();
@@ -31,5 +31,6 @@ export async function showTerminal(element: HTMLElement, execution: Execution, s
   } finally {
     observer.disconnect();
     terminal.dispose();
+    undo();
   }
 }

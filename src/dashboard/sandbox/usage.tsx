@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { api, Sandbox } from '../../client/index.ts';
 import { asError, useResource } from '../live.ts';
-import { bytes } from '../format.ts';
+import { bytes, orNone } from '../format.ts';
 import { currentSession } from '../session.ts';
 import { texts } from '../texts.ts';
 import { Sparkline } from '../ui/charts.tsx';
@@ -25,7 +25,6 @@ export function Usage({ sandbox }: { readonly sandbox: Sandbox }) {
   if (error !== null && last === undefined) return <section class="card"><h2>{texts.usage.title}</h2><p class="dim">{asError(error).message}</p></section>;
   const cpu = samples.map(({ cpu_percent: percent }) => percent ?? 0);
   const memory = samples.map(({ memory_bytes: used }) => used ?? 0);
-  const orNone = (value: number | null | undefined, show: (value: number) => string) => (value === null || value === undefined ? '–' : show(value));
   return (
     <section class="card usage">
       <h2>{texts.usage.title}</h2>
@@ -35,7 +34,7 @@ export function Usage({ sandbox }: { readonly sandbox: Sandbox }) {
           <Sparkline label={texts.usage.cpu} values={cpu} length={samplesShown} max={Math.max(100, ...cpu)} />
         </figure>
         <figure>
-          <figcaption>{texts.usage.memory}</figcaption><b>{orNone(last?.memory_bytes, bytes)}{orNone(last?.memory_limit_bytes, (limit) => ` / ${bytes(limit)}`).replace('–', '')}</b>
+          <figcaption>{texts.usage.memory}</figcaption><b>{orNone(last?.memory_bytes, bytes)}{last?.memory_limit_bytes ? ` / ${bytes(last.memory_limit_bytes)}` : ''}</b>
           <Sparkline label={texts.usage.memory} values={memory} length={samplesShown} max={last?.memory_limit_bytes ?? Math.max(1, ...memory) * 1.5} />
         </figure>
         <figure><figcaption>{texts.usage.disk}</figcaption><b>{orNone(last?.disk_bytes, bytes)}</b></figure>

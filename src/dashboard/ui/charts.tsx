@@ -1,20 +1,23 @@
 interface MeterProps {
   readonly label: string;
   readonly value: number;
-  readonly max: number;
+  /** Null is no limit. */
+  readonly max: number | null;
   readonly text: string;
 }
 
 /** How full something is. It warns from 80 percent on. */
 export function Meter({ label, value, max, text }: MeterProps) {
-  const share = max === 0 ? 0 : Math.min(1, value / max);
+  const share = max === null || max === 0 ? 0 : Math.min(1, value / max);
   return (
     <div class="meter">
       <p><span>{label}</span><span class="number">{text}</span></p>
-      <div role="meter" aria-label={label} aria-valuemin={0} aria-valuemax={max} aria-valuenow={value} aria-valuetext={text}
-        class={share >= 0.95 ? 'bad' : share >= 0.8 ? 'wait' : ''}>
-        <i style={{ width: `${share * 100}%` }} />
-      </div>
+      {max !== null && (
+        <div role="meter" aria-label={label} aria-valuemin={0} aria-valuemax={max} aria-valuenow={value} aria-valuetext={text}
+          class={share >= 0.95 ? 'bad' : share >= 0.8 ? 'wait' : ''}>
+          <i style={{ width: `${share * 100}%` }} />
+        </div>
+      )}
     </div>
   );
 }

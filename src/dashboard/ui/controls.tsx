@@ -3,7 +3,7 @@ import { absoluteTime, relativeTime, words } from '../format.ts';
 import { useTick } from '../live.ts';
 import { href, setQuery } from '../route.ts';
 import { texts } from '../texts.ts';
-import { toast, useAction } from './feedback.tsx';
+import { toast, useAction } from './actions.ts';
 import { Icon, type IconName } from './icons.tsx';
 
 interface ButtonProps {
@@ -127,7 +127,7 @@ export function Tabs({ tabs, current }: TabsProps) {
 
 /** Names with their values. */
 export function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: ComponentChildren])[] }) {
-  const shown = facts.filter(([, value]) => value !== null && value !== undefined && value !== '');
+  const shown = facts.filter(([, value]) => value !== null && value !== undefined && value !== false && value !== '');
   return <dl class="facts">{shown.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>;
 }
 

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { texts } from '../texts.ts';
 import { Button } from './controls.tsx';
-import { useAction } from './feedback.tsx';
+import { useAction } from './actions.ts';
 
 interface DialogProps {
   readonly title: string;
