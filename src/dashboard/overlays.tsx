@@ -38,9 +38,9 @@ export function useShortcuts(): void {
         shownOverlay.value = shownOverlay.value === 'palette' ? null : 'palette';
         return;
       }
-      const isTyping = event.target instanceof HTMLElement && event.target.closest('input, textarea, select, dialog, .terminal') !== null;
+      const isTyping = event.target instanceof HTMLElement && event.target.closest('input, textarea, select, .terminal-screen') !== null;
       const act = shortcuts[event.key];
-      if (isTyping || act === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (isTyping || act === undefined || shownOverlay.value !== null || document.querySelector('dialog[open]') !== null || event.ctrlKey || event.metaKey || event.altKey) return;
       event.preventDefault();
       act();
     };

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { texts } from '../texts.ts';
 import { Button } from './controls.tsx';
 import { useAction } from './actions.ts';
@@ -15,7 +15,8 @@ interface DialogProps {
 /** A modal dialog. The browser keeps the focus in it, and closes it by Escape. */
 export function Dialog({ title, onClose, children, ...rest }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => element.current?.showModal(), []);
+  // At once, so that the next key is already the dialog's.
+  useLayoutEffect(() => element.current?.showModal(), []);
   return (
     <dialog ref={element} {...rest} aria-label={title} onClose={onClose} onClick={(event) => event.target === element.current && onClose()}>
       <div class="dialog">{children}</div>
