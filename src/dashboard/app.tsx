@@ -15,7 +15,7 @@ import { places, route } from './route.ts';
 import { isOnline, loginNotice, resumeSession, session } from './session.ts';
 import { texts } from './texts.ts';
 import { switchTheme } from './theme.ts';
-import { Button, Link } from './ui/controls.tsx';
+import { Button } from './ui/controls.tsx';
 import { AskedQuestion } from './ui/dialog.tsx';
 import { messageOf } from './ui/actions.ts';
 import { Empty, Loading, Toasts } from './ui/feedback.tsx';
@@ -67,7 +67,7 @@ function Current() {
     case 'specs': return <SpecsPage />;
     case 'keys': return <KeysPage />;
     case 'settings': return <SettingsPage />;
-    default: return <Page title={texts.missing}><Empty icon="search" title={texts.noPage}><Link to={['overview']}>{texts.nav.overview}</Link></Empty></Page>;
+    default: return <Page title={texts.missing}><Empty icon="search" title={texts.noPage} /></Page>;
   }
 }
 
@@ -92,10 +92,14 @@ function Navigation() {
   return (
     <nav id="navigation" class="navigation" popover="auto" aria-label={texts.menu} onClick={closeNavigation}>
       <p class="brand"><Logo />Skep</p>
-      <button type="button" class="find" onClick={() => (shownOverlay.value = 'palette')}><Icon name="search" /><span>{texts.palette.open}</span><kbd>Ctrl K</kbd></button>
+      <button type="button" class="find" onClick={() => (shownOverlay.value = 'palette')}>
+        <Icon name="search" /><span>{texts.palette.open}</span><kbd>Ctrl K</kbd>
+      </button>
       <ul>
         {places.map((place) => (
-          <li key={place}><a href={`#/${place}`} aria-current={place === current ? 'page' : undefined}><Icon name={place} />{texts.nav[place]}</a></li>
+          <li key={place}>
+            <a href={`#/${place}`} aria-current={place === current ? 'page' : undefined}><Icon name={place} />{texts.nav[place]}</a>
+          </li>
         ))}
       </ul>
       <footer>

@@ -76,7 +76,9 @@ interface Position {
 }
 
 /** Follows a stream only while the page is seen, since a browser has few connections for all tabs of one server. */
-export function whileVisible(follow: (signal: AbortSignal, last: Position) => Promise<void>, onFailure?: (error: Error) => void): () => void {
+export function whileVisible(
+  follow: (signal: AbortSignal, last: Position) => Promise<void>, onFailure?: (error: Error) => void,
+): () => void {
   let abort: AbortController | null = null;
   const last: Position = { id: undefined };
   const update = () => {

@@ -40,7 +40,8 @@ export function useShortcuts(): void {
       }
       const isTyping = event.target instanceof HTMLElement && event.target.closest('input, textarea, select, .terminal-screen') !== null;
       const act = shortcuts[event.key];
-      if (isTyping || act === undefined || shownOverlay.value !== null || document.querySelector('dialog[open]') !== null || event.ctrlKey || event.metaKey || event.altKey) return;
+      const isInDialog = shownOverlay.value !== null || document.querySelector('dialog[open]') !== null;
+      if (isTyping || isInDialog || act === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
       event.preventDefault();
       act();
     };
@@ -84,10 +85,14 @@ function commands(): Command[] {
 function useFound(query: string): readonly Command[] {
   const { client } = currentSession();
   const found = useResource(async (signal): Promise<Command[]> => {
-    const conversations = await client.request('GET /api/v1/app-conversations', { query: { title__contains: query || undefined, limit: 8, sort_order: 'UPDATED_AT_DESC' }, signal });
+    const conversations = await client.request('GET /api/v1/app-conversations', {
+      query: { title__contains: query || undefined, limit: 8, sort_order: 'UPDATED_AT_DESC' }, signal,
+    });
     const sandboxes = await client.request('GET /api/v1/sandboxes/search', { query: { limit: 100 }, signal });
     return [
-      ...conversations.items.map(({ id, title }) => ({ icon: 'conversations' as const, label: title ?? id, hint: texts.palette.conversation, act: () => go(['conversations', id]) })),
+      ...conversations.items.map(({ id, title }) => (
+        { icon: 'conversations' as const, label: title ?? id, hint: texts.palette.conversation, act: () => go(['conversations', id]) }
+      )),
       ...sandboxes.items.filter(({ id }) => query !== '' && id.includes(query)).slice(0, 8)
         .map(({ id }) => ({ icon: 'sandboxes' as const, label: id, hint: texts.palette.sandbox, act: () => go(['sandboxes', id]) })),
     ];
@@ -109,8 +114,8 @@ export function Palette() {
   const move = (step: number) => setChosen((chosen + step + shown.length) % Math.max(1, shown.length));
   return (
     <Dialog title={texts.palette.title} onClose={close} class="palette">
-      <input autofocus value={query} placeholder={texts.palette.title} aria-label={texts.palette.title} role="combobox" aria-expanded="true" aria-controls="commands"
-        aria-activedescendant={`command-${chosen}`}
+      <input autofocus value={query} placeholder={texts.palette.title} aria-label={texts.palette.title}
+        role="combobox" aria-expanded="true" aria-controls="commands" aria-activedescendant={`command-${chosen}`}
         onInput={(event) => {
           setQuery(event.currentTarget.value);
           setChosen(0);

@@ -3,7 +3,7 @@ import type { api, Conversation } from '../../client/index.ts';
 import { useResource } from '../live.ts';
 import { canChange, currentSession } from '../session.ts';
 import { texts } from '../texts.ts';
-import { ActionButton, Button, Field, OutLink, Time } from '../ui/controls.tsx';
+import { ActionButton, Button, Checkbox, Field, Input, OutLink, Time } from '../ui/controls.tsx';
 import { DiffView, patchLines } from '../ui/diff.tsx';
 import { FormDialog } from '../ui/dialog.tsx';
 import { toast } from '../ui/actions.ts';
@@ -25,13 +25,20 @@ export function Changes({ conversation, version }: ChangesProps) {
   const { client } = currentSession();
   const resource = useResource((signal) => client.request(route, { path: { id }, signal }), [id, version]);
   const [isPublishing, setPublishing] = useState(false);
-  if (state.selected_repository === null) return <Empty icon="branch" title={texts.changes.noRepository}>{texts.changes.noRepositoryHint}</Empty>;
+  if (state.selected_repository === null) {
+    return (
+      <Empty icon="branch" title={texts.changes.noRepository}>{texts.changes.noRepositoryHint}</Empty>
+    );
+  }
   return (
     <Loaded resource={resource}>
       {(changes) => (
         <div class="changes">
           <header class="bar">
-            <p class="dim">{texts.changes.summary(changes.files.length, changes.commits.length)}{changes.kept_at !== null && <> · {texts.changes.kept} <Time at={changes.kept_at} /></>}</p>
+            <p class="dim">
+              {texts.changes.summary(changes.files.length, changes.commits.length)}
+              {changes.kept_at !== null && <> · {texts.changes.kept} <Time at={changes.kept_at} /></>}
+            </p>
             <ActionButton icon="download" disabled={changes.files.length === 0} onAct={async () => {
               const patch = await client.stream(route, { path: { id }, query: { format: 'patch' } });
               saveFile(`${id}.patch`, await patch.blob());
@@ -114,10 +121,10 @@ function Publish({ conversation: { id, state }, onClose }: { readonly conversati
       toast(texts.changes.done(published.branch));
     }}>
       <p class="dim">{texts.changes.publishHint}</p>
-      <Field label={texts.changes.message}><input value={message} onInput={(event) => setMessage(event.currentTarget.value)} /></Field>
-      <Field label={texts.changes.branch} hint={texts.changes.branchHint}><input value={branch} onInput={(event) => setBranch(event.currentTarget.value)} /></Field>
-      <label class="check"><input type="checkbox" checked={opensRequest} onChange={(event) => setOpensRequest(event.currentTarget.checked)} />{texts.changes.openRequest}</label>
-      {opensRequest && <label class="check"><input type="checkbox" checked={isDraft} onChange={(event) => setDraft(event.currentTarget.checked)} />{texts.changes.draft}</label>}
+      <Field label={texts.changes.message}><Input value={message} onInput={setMessage} /></Field>
+      <Field label={texts.changes.branch} hint={texts.changes.branchHint}><Input value={branch} onInput={setBranch} /></Field>
+      <Checkbox label={texts.changes.openRequest} checked={opensRequest} onChange={setOpensRequest} />
+      {opensRequest && <Checkbox label={texts.changes.draft} checked={isDraft} onChange={setDraft} />}
     </FormDialog>
   );
 }

@@ -19,6 +19,8 @@ export function Composer({ conversation, queued, isRunning }: ComposerProps) {
   const why = archivedAt !== null ? texts.composer.archived : startStatus === 'ERROR' ? texts.composer.failed
     : canChange() ? null : texts.composer.readOnly;
   if (why !== null) return <p class="composer-off">{why}</p>;
+  const isWaiting = conversation.state.execution_status === 'waiting_for_permission';
+  const state = isRunning ? texts.composer.running(isWaiting, queued) : queued > 0 ? texts.composer.queued(queued) : '';
   const send = () => run(async () => {
     if (text.trim() === '') return;
     await conversation.send(text);
@@ -29,7 +31,8 @@ export function Composer({ conversation, queued, isRunning }: ComposerProps) {
       event.preventDefault();
       void send();
     }}>
-      <textarea rows={Math.min(10, text.split('\n').length + 1)} value={text} placeholder={texts.composer.placeholder} aria-label={texts.composer.label}
+      <textarea rows={Math.min(10, text.split('\n').length + 1)} value={text}
+        placeholder={texts.composer.placeholder} aria-label={texts.composer.label}
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
@@ -37,9 +40,11 @@ export function Composer({ conversation, queued, isRunning }: ComposerProps) {
           void send();
         }} />
       <footer>
-        <span class="dim" role="status">{isRunning ? texts.composer.running(queued) : queued > 0 ? texts.composer.queued(queued) : ''}</span>
+        <span class="dim" role="status">{state}</span>
         {isRunning && <ActionButton icon="stop" onAct={() => conversation.cancel()}>{texts.composer.stop}</ActionButton>}
-        <Button type="submit" kind="primary" icon="send" disabled={isBusy || text.trim() === ''}>{isRunning ? texts.composer.queue : texts.composer.send}</Button>
+        <Button type="submit" kind="primary" icon="send" disabled={isBusy || text.trim() === ''}>
+          {isRunning ? texts.composer.queue : texts.composer.send}
+        </Button>
       </footer>
     </form>
   );

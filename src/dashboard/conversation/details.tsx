@@ -13,6 +13,7 @@ interface DetailsProps {
 
 /** What stands beside the log. */
 export function Details({ state, transcript: { plan, usage } }: DetailsProps) {
+  const { sandbox_id: sandbox } = state;
   return (
     <>
       {plan !== null && <Plan plan={plan} />}
@@ -22,7 +23,7 @@ export function Details({ state, transcript: { plan, usage } }: DetailsProps) {
         <Facts facts={[
           [texts.details.repository, state.selected_repository],
           [texts.details.branch, state.selected_branch],
-          [texts.details.sandbox, state.sandbox_id !== null && <Link to={['sandboxes', state.sandbox_id]} class="id">{state.sandbox_id}</Link>],
+          [texts.details.sandbox, sandbox !== null && <Link to={['sandboxes', sandbox]} class="id">{sandbox}</Link>],
           [texts.details.sandboxStatus, <Status value={state.sandbox_status} />],
           [texts.details.spec, state.sandbox_spec_id],
           [texts.details.owner, state.created_by_user_id],

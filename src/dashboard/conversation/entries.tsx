@@ -59,9 +59,10 @@ function Fold({ entry, unfolded, summary, children }: EntryProps & Record<'summa
 
 function Thought(props: Of<'message'>) {
   const { text, isWhole } = props.entry;
+  const name = isWhole ? texts.log.thought : texts.log.thinking;
   const firstLine = text.trimStart().split('\n', 1)[0];
   return (
-    <Fold {...props} summary={<><span class="dim">{isWhole ? texts.log.thought : texts.log.thinking}</span><span class="dim clip">{firstLine}</span></>}>
+    <Fold {...props} summary={<><span class="dim">{name}</span><span class="dim clip">{firstLine}</span></>}>
       <div class="thought"><Markdown text={text} /></div>
     </Fold>
   );
@@ -69,7 +70,12 @@ function Thought(props: Of<'message'>) {
 
 function ToolCall(props: Of<'tool'>) {
   const { title, tool_kind: kind, status, paths, content } = props.entry.call;
-  const name = <><Icon name="tool" /><span class="clip" title={title}>{title}</span><small class="dim">{words(kind)}</small><Status value={status} /></>;
+  const name = (
+    <>
+      <Icon name="tool" /><span class="clip" title={title}>{title}</span><small class="dim">{words(kind)}</small>
+      {status === 'completed' ? <span class="dim" title={words(status)}><Icon name="check" /></span> : <Status value={status} />}
+    </>
+  );
   if (content.length === 0 && paths.length === 0) return <div class="tool flat">{name}</div>;
   return (
     <div class="tool">

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { Conversation } from '../../client/index.ts';
+import type { api, Conversation } from '../../client/index.ts';
 import { Changes } from '../conversation/changes.tsx';
 import { Composer } from '../conversation/composer.tsx';
 import { Details } from '../conversation/details.tsx';
@@ -10,7 +10,7 @@ import { useResource } from '../live.ts';
 import { go, route } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
 import { texts } from '../texts.ts';
-import { Button, Field, Status, Tabs } from '../ui/controls.tsx';
+import { Button, Field, Input, Status, Tabs } from '../ui/controls.tsx';
 import { ask, FormDialog } from '../ui/dialog.tsx';
 import { toastFailure } from '../ui/actions.ts';
 import { Failed, Loaded } from '../ui/feedback.tsx';
@@ -28,8 +28,9 @@ interface ShownProps {
 }
 
 /** What a conversation does, in one word. */
-export function conversationStatus({ archived_at: archived, start_status: start, execution_status: execution, sandbox_status: sandbox }: Conversation['state']): string {
-  if (archived !== null) return 'archived';
+export function conversationStatus(state: Conversation['state']): string {
+  const { start_status: start, execution_status: execution, sandbox_status: sandbox } = state;
+  if (state.archived_at !== null) return 'archived';
   if (start !== 'READY') return start;
   if (execution !== null && execution !== 'idle') return execution;
   return sandbox === 'RUNNING' ? 'idle' : sandbox;
@@ -39,8 +40,8 @@ function Shown({ conversation, onState }: ShownProps) {
   const { state } = conversation;
   const source = useMemo(() => new TranscriptSource(state.id, onState), []);
   useEffect(() => source.follow(conversation), []);
-  void source.version.value;
   const tab = route.value.query.get('tab') ?? 'log';
+  const version = source.version.value;
   const { transcript } = source;
   const title = state.title ?? texts.conversations.untitled;
   // The parts of a turn come many times a second; the work tree is read when one has ended.
@@ -59,7 +60,7 @@ function Shown({ conversation, onState }: ShownProps) {
       {tab === 'details' && <div class="scroll side narrow"><Details state={state} transcript={transcript} /></div>}
       {tab === 'log' && (
         <div class="talk">
-          <Log conversation={conversation} source={source} />
+          <Log conversation={conversation} source={source} version={version} />
           <aside class="side"><Details state={state} transcript={transcript} /></aside>
         </div>
       )}
@@ -67,7 +68,14 @@ function Shown({ conversation, onState }: ShownProps) {
   );
 }
 
-function Log({ conversation, source }: { readonly conversation: Conversation; readonly source: TranscriptSource }) {
+interface LogProps {
+  readonly conversation: Conversation;
+  readonly source: TranscriptSource;
+  /** That of the source, so that it is drawn again with it. */
+  readonly version: number;
+}
+
+function Log({ conversation, source }: LogProps) {
   const unfolded = useMemo(() => new Set<string>(), []);
   const { transcript } = source;
   const { entries } = transcript;
@@ -79,7 +87,7 @@ function Log({ conversation, source }: { readonly conversation: Conversation; re
         onStart={() => void source.readOlder().catch(toastFailure)}
         rowOf={(index) => {
           const entry = entries[index];
-          return entry === undefined ? null : <EntryRow entry={entry} transcript={transcript} conversation={conversation} unfolded={unfolded} />;
+          return entry && <EntryRow entry={entry} transcript={transcript} conversation={conversation} unfolded={unfolded} />;
         }} />
       <Composer conversation={conversation} queued={queued} isRunning={transcript.turn !== null} />
     </div>
@@ -92,7 +100,10 @@ function Actions({ conversation, onState }: ShownProps) {
   const { id, state } = conversation;
   const { client } = currentSession();
   if (!canChange()) return null;
-  const change = (body: { readonly title?: string; readonly archived?: true }) => client.request('PATCH /api/v1/app-conversations/{id}', { path: { id }, body });
+  const change = async (body: api.AppConversationUpdateRequest) => {
+    await client.request('PATCH /api/v1/app-conversations/{id}', { path: { id }, body });
+    onState();
+  };
   return (
     <>
       <Button kind="quiet" onClick={() => {
@@ -100,7 +111,7 @@ function Actions({ conversation, onState }: ShownProps) {
         setRenaming(true);
       }}>{texts.conversation.rename}</Button>
       {state.archived_at === null && <Button kind="quiet" onClick={() => ask({
-        ...texts.conversation.archive, onSubmit: () => change({ archived: true }).then(onState),
+        ...texts.conversation.archive, onSubmit: () => change({ archived: true }),
       })}>{texts.conversation.archive.submit}</Button>}
       <Button kind="quiet" icon="trash" label={texts.conversation.remove.submit} onClick={() => ask({
         ...texts.conversation.remove, onSubmit: async () => {
@@ -109,8 +120,9 @@ function Actions({ conversation, onState }: ShownProps) {
         },
       })} />
       {isRenaming && (
-        <FormDialog title={texts.conversation.rename} submit={texts.save} onClose={() => setRenaming(false)} onSubmit={() => change({ title }).then(onState)}>
-          <Field label={texts.conversation.title}><input value={title} onInput={(event) => setTitle(event.currentTarget.value)} /></Field>
+        <FormDialog title={texts.conversation.rename} submit={texts.save}
+          onClose={() => setRenaming(false)} onSubmit={() => change({ title })}>
+          <Field label={texts.conversation.title}><Input value={title} onInput={setTitle} /></Field>
         </FormDialog>
       )}
     </>

@@ -4,14 +4,16 @@ import { useDebounced, useResource } from '../live.ts';
 import { route, setQuery } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
 import { texts } from '../texts.ts';
-import { Button, Link, More, Search, Status, Time } from '../ui/controls.tsx';
+import { Button, Head, Link, More, Search, Status, Time } from '../ui/controls.tsx';
 import { Empty, Loaded } from '../ui/feedback.tsx';
 import { Page } from '../ui/page.tsx';
 import { takePages } from '../ui/pages.ts';
 import { conversationStatus } from './conversation.tsx';
 import { NewConversation } from './new-conversation.tsx';
 
-const kinds: ReadonlySet<api.Event['kind']> = new Set(['start_step', 'execution_changed', 'conversation_archived', 'conversation_deleted', 'sandbox_moved']);
+const kinds: ReadonlySet<api.Event['kind']> = new Set([
+  'start_step', 'execution_changed', 'conversation_archived', 'conversation_deleted', 'sandbox_moved',
+]);
 
 export function ConversationsPage() {
   const { query } = route.value;
@@ -27,10 +29,14 @@ export function ConversationsPage() {
       <div class="filters"><Search label={texts.conversations.search} value={search} onInput={(q) => setQuery({ q })} /></div>
       <Loaded resource={resource}>
         {({ items, hasMore }) => items.length === 0
-          ? <Empty icon="conversations" title={settled === '' ? texts.conversations.none : texts.noMatch}>{settled === '' ? <><p>{texts.conversations.noneHint}</p>{add}</> : texts.noMatchHint}</Empty>
+          ? <Empty icon="conversations" title={settled === '' ? texts.conversations.none : texts.noMatch}>
+            {settled === '' ? <><p>{texts.conversations.noneHint}</p>{add}</> : texts.noMatchHint}
+          </Empty>
           : <><List items={items} /><More onMore={hasMore ? () => setPages(pages + 1) : null} /></>}
       </Loaded>
-      {query.has('new') && <NewConversation repository={query.get('repository') ?? ''} onClose={() => setQuery({ new: null, repository: null })} />}
+      {query.has('new') && (
+        <NewConversation repository={query.get('repository') ?? ''} onClose={() => setQuery({ new: null, repository: null })} />
+      )}
     </Page>
   );
 }
@@ -38,7 +44,7 @@ export function ConversationsPage() {
 function List({ items }: { readonly items: readonly api.AppConversation[] }) {
   return (
     <table>
-      <thead><tr><th>{texts.conversations.title}</th><th>{texts.status}</th><th class="wide">{texts.conversations.repository}</th><th class="right">{texts.updated}</th></tr></thead>
+      <Head columns={[[texts.conversations.title], [texts.status], [texts.conversations.repository, 'wide'], [texts.updated, 'right']]} />
       <tbody>
         {items.map((item) => (
           <tr key={item.id}>

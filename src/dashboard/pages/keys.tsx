@@ -3,7 +3,7 @@ import type { api } from '../../client/index.ts';
 import { useResource } from '../live.ts';
 import { canChange, currentSession } from '../session.ts';
 import { texts } from '../texts.ts';
-import { Button, CopyButton, Field, Select, Status, Time } from '../ui/controls.tsx';
+import { Button, CopyButton, Field, Head, Input, Select, Status, Time } from '../ui/controls.tsx';
 import { ask, Dialog, FormDialog } from '../ui/dialog.tsx';
 import { Empty, Loaded } from '../ui/feedback.tsx';
 import { Page } from '../ui/page.tsx';
@@ -38,9 +38,10 @@ export function KeysPage() {
 function List({ keys, onChange }: { readonly keys: readonly api.Key[]; readonly onChange: () => void }) {
   return (
     <table>
-      <thead>
-        <tr><th>{texts.keys.name}</th><th>{texts.status}</th><th>{texts.keys.access}</th><th class="wide">{texts.keys.owner}</th><th class="wide">{texts.keys.repositories}</th><th class="wide">{texts.keys.expires}</th><th /></tr>
-      </thead>
+      <Head columns={[
+        [texts.keys.name], [texts.status], [texts.keys.access], [texts.keys.owner, 'wide'], [texts.keys.repositories, 'wide'],
+        [texts.keys.expires, 'wide'], [''],
+      ]} />
       <tbody>
         {keys.map(({ id, name, state, access, user_id: user, repositories, expires_at: expires, is_own: isOwn }) => (
           <tr key={id} class={state === 'valid' ? '' : 'off'}>
@@ -83,15 +84,20 @@ function NewKey({ onClose, onMade }: { readonly onClose: () => void; readonly on
         },
       }));
     }}>
-      <Field label={texts.keys.name} hint={texts.keys.nameHint}><input required value={name} onInput={(event) => setName(event.currentTarget.value)} /></Field>
-      {isAdmin && <Field label={texts.keys.owner} hint={texts.keys.ownerHint(me.user_id)}><input value={user} onInput={(event) => setUser(event.currentTarget.value)} /></Field>}
+      <Field label={texts.keys.name} hint={texts.keys.nameHint}><Input required value={name} onInput={setName} /></Field>
+      {isAdmin && <Field label={texts.keys.owner} hint={texts.keys.ownerHint(me.user_id)}><Input value={user} onInput={setUser} /></Field>}
       <div class="pair">
         <Field label={texts.keys.access}>
-          <Select label={texts.keys.access} value={access} onChange={setAccess} options={accesses.filter((one) => isAdmin || one !== 'admin').map((one) => [one, texts.keys.accesses[one]])} />
+          <Select label={texts.keys.access} value={access} onChange={setAccess}
+            options={accesses.filter((one) => isAdmin || one !== 'admin').map((one) => [one, texts.keys.accesses[one]])} />
         </Field>
-        <Field label={texts.keys.expires}><Select label={texts.keys.expires} value={life} onChange={setLife} options={lives.map(([id]) => [id, texts.keys.lives[id]])} /></Field>
+        <Field label={texts.keys.expires}>
+          <Select label={texts.keys.expires} value={life} onChange={setLife} options={lives.map(([id]) => [id, texts.keys.lives[id]])} />
+        </Field>
       </div>
-      <Field label={texts.keys.repositories} hint={texts.keys.repositoriesHint}><input value={repositories} placeholder="acme/*" onInput={(event) => setRepositories(event.currentTarget.value)} /></Field>
+      <Field label={texts.keys.repositories} hint={texts.keys.repositoriesHint}>
+        <Input value={repositories} placeholder="acme/*" onInput={setRepositories} />
+      </Field>
     </FormDialog>
   );
 }

@@ -1,18 +1,18 @@
 import { useState } from 'preact/hooks';
 import { loginNotice, logIn } from '../session.ts';
 import { texts } from '../texts.ts';
-import { Button, Field } from '../ui/controls.tsx';
+import { Button, Checkbox, Field } from '../ui/controls.tsx';
 import { messageOf } from '../ui/actions.ts';
 import { Logo } from '../ui/logo.tsx';
 
 export function LoginPage() {
   const [key, setKey] = useState('');
-  const [isRemembered, setRemembered] = useState(true);
+  const [isTabOnly, setTabOnly] = useState(false);
   const [isBusy, setBusy] = useState(false);
   const submit = async () => {
     setBusy(true);
     try {
-      await logIn(key.trim(), isRemembered);
+      await logIn(key.trim(), !isTabOnly);
     } catch (error) {
       loginNotice.value = messageOf(error);
       setBusy(false);
@@ -28,9 +28,9 @@ export function LoginPage() {
         <h1>{texts.login.title}</h1>
         {loginNotice.value !== null && <p class="banner bad" role="alert">{loginNotice.value}</p>}
         <Field label={texts.login.key} hint={texts.login.hint}>
-          <input type="password" autocomplete="current-password" autofocus required value={key} onInput={(event) => setKey(event.currentTarget.value)} />
+          <input type="password" autofocus required value={key} onInput={(event) => setKey(event.currentTarget.value)} />
         </Field>
-        <label class="check"><input type="checkbox" checked={!isRemembered} onChange={(event) => setRemembered(!event.currentTarget.checked)} />{texts.login.tabOnly}</label>
+        <Checkbox label={texts.login.tabOnly} checked={isTabOnly} onChange={setTabOnly} />
         <Button type="submit" kind="primary" disabled={isBusy || key.trim() === ''}>{texts.login.submit}</Button>
       </form>
     </main>

@@ -4,7 +4,7 @@ import { useDebounced, useResource } from '../live.ts';
 import { go, href, route, setQuery } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
 import { texts } from '../texts.ts';
-import { Button, Facts, Time } from '../ui/controls.tsx';
+import { Button, Facts, Head, Time } from '../ui/controls.tsx';
 import { Empty, Loaded } from '../ui/feedback.tsx';
 import { Markdown } from '../ui/markdown.tsx';
 import { Page } from '../ui/page.tsx';
@@ -15,9 +15,11 @@ export function MicroagentsPage() {
   const [repository, setRepository] = useState(name);
   const settled = useDebounced(repository);
   const file = query.get('file');
+  const talk = canChange() && name !== '' && (
+    <Button icon="conversations" onClick={() => go(['conversations'], { new: 'yes', repository: name })}>{texts.microagents.talk}</Button>
+  );
   return (
-    <Page title={texts.nav.microagents}
-      actions={canChange() && name !== '' && <Button icon="conversations" onClick={() => go(['conversations'], { new: 'yes', repository: name })}>{texts.microagents.talk}</Button>}>
+    <Page title={texts.nav.microagents} actions={talk}>
       <form class="filters" onSubmit={(event) => {
         event.preventDefault();
         go(['microagents', repository]);
@@ -35,11 +37,15 @@ function Repositories({ query, onChoose }: { readonly query: string; readonly on
   if (query === '') return <Empty icon="microagents" title={texts.microagents.find}>{texts.microagents.findHint}</Empty>;
   return (
     <Loaded resource={resource}>
-      {(items) => items.length === 0 ? <Empty icon="branch" title={texts.microagents.noRepository}>{texts.microagents.noRepositoryHint}</Empty> : (
+      {(items) => items.length === 0
+        ? <Empty icon="branch" title={texts.microagents.noRepository}>{texts.microagents.noRepositoryHint}</Empty> : (
         <table>
-          <thead><tr><th>{texts.conversations.repository}</th><th class="right">{texts.microagents.host}</th></tr></thead>
+          <Head columns={[[texts.conversations.repository], [texts.microagents.host, 'right']]} />
           <tbody>{items.map(({ name, git_provider: host }) => (
-            <tr key={name}><td class="main"><a class="row-link" href={href(['microagents', name])} onClick={() => onChoose(name)}>{name}</a></td><td class="right dim">{host}</td></tr>
+            <tr key={name}>
+              <td class="main"><a class="row-link" href={href(['microagents', name])} onClick={() => onChoose(name)}>{name}</a></td>
+              <td class="right dim">{host}</td>
+            </tr>
           ))}</tbody>
         </table>
       )}
@@ -57,10 +63,13 @@ function Microagents({ repository, file }: { readonly repository: string; readon
         <div class="split">
           <nav class="choices" aria-label={texts.nav.microagents}>
             {items.map(({ path, name }) => (
-              <button key={path} type="button" aria-current={path === file ? 'true' : undefined} onClick={() => setQuery({ file: path })}>{name}</button>
+              <button key={path} type="button" aria-current={path === file ? 'true' : undefined} onClick={() => setQuery({ file: path })}>
+                {name}
+              </button>
             ))}
           </nav>
-          {file === null ? <Empty icon="microagents" title={texts.microagents.choose} /> : <Content key={file} repository={repository} file={file} />}
+          {file === null ? <Empty icon="microagents" title={texts.microagents.choose} />
+            : <Content key={file} repository={repository} file={file} />}
         </div>
       )}
     </Loaded>
@@ -69,12 +78,14 @@ function Microagents({ repository, file }: { readonly repository: string; readon
 
 function Content({ repository, file }: { readonly repository: string; readonly file: string }) {
   const resource = useResource((signal) => currentSession().client.request(
-    'GET /api/user/repository/{repository_name}/microagents/content', { path: { repository_name: repository }, query: { file_path: file }, signal },
+    'GET /api/user/repository/{repository_name}/microagents/content',
+    { path: { repository_name: repository }, query: { file_path: file }, signal },
   ), [repository, file]);
   return <Loaded resource={resource}>{(content) => <Article content={content} />}</Loaded>;
 }
 
-function Article({ content: { path, content, triggers, front_matter: matter, front_matter_problem: problem, created_at: createdAt } }: { readonly content: api.MicroagentContentResponse }) {
+function Article({ content: microagent }: { readonly content: api.MicroagentContentResponse }) {
+  const { path, content, triggers, front_matter: matter, front_matter_problem: problem, created_at: createdAt } = microagent;
   const rest = Object.entries(matter ?? {}).filter(([name]) => name !== 'triggers');
   return (
     <article class="card">

@@ -10,11 +10,12 @@ import { Loaded } from '../ui/feedback.tsx';
 import { Page } from '../ui/page.tsx';
 
 const refreshMs = 5000;
+const kinds: ReadonlySet<api.Event['kind']> = new Set(['sandbox_moved', 'start_step', 'execution_changed']);
 
 /** What an operator looks at first. */
 export function OverviewPage() {
   const { client, me } = currentSession();
-  const resource = useResource((signal) => client.request('GET /api/v1/overview', { signal }), [], ({ kind }) => kind === 'sandbox_moved' || kind === 'start_step');
+  const resource = useResource((signal) => client.request('GET /api/v1/overview', { signal }), [], ({ kind }) => kinds.has(kind));
   useEffect(() => {
     const timer = setInterval(() => document.hidden || resource.reload(), refreshMs);
     return () => clearInterval(timer);
@@ -41,7 +42,8 @@ export function OverviewPage() {
   );
 }
 
-function Counts({ overview: { sandboxes: { by_status: status, in_quarantine: quarantine }, conversations } }: { readonly overview: api.Overview }) {
+function Counts({ overview: { sandboxes, conversations } }: { readonly overview: api.Overview }) {
+  const { by_status: status, in_quarantine: quarantine } = sandboxes;
   const starting = status.STARTING + status.RESUMING;
   const { running, waiting_for_permission: waiting } = conversations.by_execution_status;
   const counts = [
@@ -55,9 +57,13 @@ function Counts({ overview: { sandboxes: { by_status: status, in_quarantine: qua
   return (
     <div class="counts">
       {counts.map(([value, label, count, path, query]) => (
-        <Link key={label} to={path} query={query} class={count === 0 ? 'none' : ''}><b>{count}</b><Status value={value} label={label} /></Link>
+        <Link key={label} to={path} query={query} class={count === 0 ? 'none' : ''}>
+          <b>{count}</b><Status value={value} label={label} />
+        </Link>
       ))}
-      {quarantine > 0 && <Link to={['sandboxes']} class=""><b>{quarantine}</b><Status value="ERROR" label={texts.overview.quarantine} /></Link>}
+      {quarantine > 0 && (
+        <Link to={['sandboxes']} class=""><b>{quarantine}</b><Status value="ERROR" label={texts.overview.quarantine} /></Link>
+      )}
     </div>
   );
 }
@@ -82,7 +88,8 @@ function Problems({ problems }: { readonly problems: readonly api.OverviewProble
   );
 }
 
-function Starts({ starts: { since, succeeded, failed, from_pool: fromPool, p50_ms: p50, p95_ms: p95 } }: { readonly starts: api.OverviewStarts }) {
+function Starts({ starts }: { readonly starts: api.OverviewStarts }) {
+  const { since, succeeded, failed, from_pool: fromPool, p50_ms: p50, p95_ms: p95 } = starts;
   return (
     <section class="card">
       <h2>{texts.overview.starts} <small>{texts.overview.since(relativeTime(since))}</small></h2>
@@ -103,7 +110,9 @@ function Limits({ limits }: { readonly limits: readonly api.OverviewLimit[] }) {
       <h2>{texts.overview.limits}</h2>
       {limits.map(({ limit, max, used, user_id: user }) => {
         const label = `${words(limit)}${user === null ? '' : ` (${user})`}`;
-        return <Meter key={limit} label={label} value={used} max={max} text={max === null ? texts.overview.noLimit(used) : `${used} / ${max}`} />;
+        return (
+          <Meter key={limit} label={label} value={used} max={max} text={max === null ? texts.overview.noLimit(used) : `${used} / ${max}`} />
+        );
       })}
     </section>
   );
@@ -114,9 +123,14 @@ function Machine({ deployment: { disk, memory } }: { readonly deployment: api.Ov
   return (
     <section class="card">
       <h2>{texts.overview.machine}</h2>
-      {disk !== null && <Meter label={texts.overview.disk(disk.limit_percent)} value={disk.used_percent} max={100} text={texts.overview.free(bytes(disk.free_bytes), bytes(disk.total_bytes))} />}
-      <Meter label={texts.overview.memory} value={usedMemory} max={memory.machine_total_bytes} text={texts.overview.free(bytes(memory.machine_free_bytes), bytes(memory.machine_total_bytes))} />
-      <Meter label={texts.overview.agents} value={memory.agents_held_bytes} max={memory.agents_max_bytes} text={`${bytes(memory.agents_held_bytes)} / ${bytes(memory.agents_max_bytes)}`} />
+      {disk !== null && (
+        <Meter label={texts.overview.disk(disk.limit_percent)} value={disk.used_percent} max={100}
+          text={texts.overview.free(bytes(disk.free_bytes), bytes(disk.total_bytes))} />
+      )}
+      <Meter label={texts.overview.memory} value={usedMemory} max={memory.machine_total_bytes}
+        text={texts.overview.free(bytes(memory.machine_free_bytes), bytes(memory.machine_total_bytes))} />
+      <Meter label={texts.overview.agents} value={memory.agents_held_bytes} max={memory.agents_max_bytes}
+        text={`${bytes(memory.agents_held_bytes)} / ${bytes(memory.agents_max_bytes)}`} />
       <Meter label={texts.overview.server} value={memory.server_bytes} max={null} text={bytes(memory.server_bytes)} />
     </section>
   );
@@ -128,7 +142,10 @@ function Parts({ parts }: { readonly parts: readonly api.PartReadiness[] }) {
       <h2>{texts.overview.parts}</h2>
       <ul class="rows">
         {parts.map(({ part, adapter, ok, detail }) => (
-          <li key={`${part} ${adapter}`}><Status value={ok ? 'ok' : 'ERROR'} label={adapter} /><span class="dim">{words(part)}</span>{detail !== '' && <p class="dim">{detail}</p>}</li>
+          <li key={`${part} ${adapter}`}>
+            <Status value={ok ? 'ok' : 'ERROR'} label={adapter} /><span class="dim">{words(part)}</span>
+            {detail !== '' && <p class="dim">{detail}</p>}
+          </li>
         ))}
       </ul>
     </section>

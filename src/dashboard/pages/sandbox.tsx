@@ -8,6 +8,7 @@ import { Usage } from '../sandbox/usage.tsx';
 import { useResource } from '../live.ts';
 import { go, route } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
+import { useSpecs } from '../specs.ts';
 import { texts } from '../texts.ts';
 import { ActionButton, Button, CopyButton, Facts, Link, Status, Tabs, Time } from '../ui/controls.tsx';
 import { ask } from '../ui/dialog.tsx';
@@ -29,11 +30,11 @@ interface ShownProps {
 
 function Shown({ sandbox, onState }: ShownProps) {
   const { state } = sandbox;
-  const specs = useResource((signal) => currentSession().client.request('GET /api/v1/sandbox-specs/search', { query: { limit: 100 }, signal }), []);
-  const spec = specs.data?.items.find(({ id }) => id === state.sandbox_spec_id) ?? null;
+  const specs = useSpecs();
+  const spec = specs.data?.find(({ id }) => id === state.sandbox_spec_id) ?? null;
   const tab = route.value.query.get('tab') ?? 'overview';
   return (
-    <Page title={state.id} back={[texts.nav.sandboxes, ['sandboxes']]}
+    <Page title={state.id} isId back={[texts.nav.sandboxes, ['sandboxes']]}
       meta={<><CopyButton text={state.id} /><Status value={state.status} label={sandboxStatus(state)} /></>}
       actions={<Actions sandbox={sandbox} onState={onState} />}>
       {state.status_detail !== null && <p class={state.status === 'ERROR' ? 'banner bad' : 'banner'}>{state.status_detail}</p>}
@@ -55,6 +56,7 @@ function Overview({ sandbox }: { readonly sandbox: Sandbox }) {
   const conversations = useResource((signal) => currentSession().client.request('GET /api/v1/app-conversations', {
     query: { sandbox_id__eq: state.id, limit: 20 }, signal,
   }), [state.id]);
+  const talks = conversations.data?.items ?? [];
   return (
     <div class="columns">
       <div>
@@ -66,7 +68,7 @@ function Overview({ sandbox }: { readonly sandbox: Sandbox }) {
         <Facts facts={[
           [texts.sandboxes.spec, state.sandbox_spec_id],
           [texts.sandbox.owner, state.created_by_user_id],
-          [texts.sandbox.conversations, conversations.data !== null && conversations.data.items.length > 0 && conversations.data.items.map(({ id, title }) => (
+          [texts.sandbox.conversations, talks.length > 0 && talks.map(({ id, title }) => (
             <p key={id}><Link to={['conversations', id]}>{title ?? texts.conversations.untitled}</Link></p>
           ))],
           [texts.sandbox.metadata, Object.keys(state.metadata).length > 0 && <Metadata metadata={state.metadata} />],

@@ -4,8 +4,9 @@ import { words } from '../format.ts';
 import { useResource } from '../live.ts';
 import { route, setQuery } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
+import { useSpecs } from '../specs.ts';
 import { texts } from '../texts.ts';
-import { Button, Link, More, Select, Status, Time } from '../ui/controls.tsx';
+import { Button, Head, Link, More, Select, Status, Time } from '../ui/controls.tsx';
 import { Empty, Loaded } from '../ui/feedback.tsx';
 import { Page } from '../ui/page.tsx';
 import { takePages } from '../ui/pages.ts';
@@ -20,7 +21,7 @@ export function SandboxesPage() {
   const metadata = query.get('metadata') ?? '';
   const [pages, setPages] = useState(1);
   const { client } = currentSession();
-  const specs = useResource((signal) => client.request('GET /api/v1/sandbox-specs/search', { query: { limit: 100 }, signal }), []);
+  const specs = useSpecs();
   const resource = useResource((signal) => takePages(pages, (page) => client.request('GET /api/v1/sandboxes/search', {
     query: { ...page, status__eq: status, sandbox_spec_id__eq: spec || undefined, metadata__eq: metadataFilter(metadata) }, signal,
   })), [status, spec, metadata, pages], ({ kind }) => kind === 'sandbox_moved');
@@ -32,15 +33,18 @@ export function SandboxesPage() {
         <Select label={texts.status} value={status ?? ''} onChange={(value) => setQuery({ status: value })}
           options={[['', texts.sandboxes.anyStatus], ...statuses.map((one) => [one, words(one)] as const)]} />
         <Select label={texts.sandboxes.spec} value={spec} onChange={(value) => setQuery({ spec: value })}
-          options={[['', texts.sandboxes.anySpec], ...(specs.data?.items ?? []).map(({ id }) => [id, id] as const)]} />
-        <input value={metadata} placeholder={texts.sandboxes.metadata} aria-label={texts.sandboxes.metadata} onChange={(event) => setQuery({ metadata: event.currentTarget.value })} />
+          options={[['', texts.sandboxes.anySpec], ...(specs.data ?? []).map(({ id }) => [id, id] as const)]} />
+        <input value={metadata} placeholder={texts.sandboxes.metadata} aria-label={texts.sandboxes.metadata}
+          onChange={(event) => setQuery({ metadata: event.currentTarget.value })} />
       </div>
       <Loaded resource={resource}>
         {({ items, hasMore }) => items.length === 0
-          ? <Empty icon="sandboxes" title={isFiltered ? texts.noMatch : texts.sandboxes.none}>{isFiltered ? texts.noMatchHint : <><p>{texts.sandboxes.noneHint}</p>{start}</>}</Empty>
+          ? <Empty icon="sandboxes" title={isFiltered ? texts.noMatch : texts.sandboxes.none}>
+            {isFiltered ? texts.noMatchHint : <><p>{texts.sandboxes.noneHint}</p>{start}</>}
+          </Empty>
           : <><List items={items} /><More onMore={hasMore ? () => setPages(pages + 1) : null} /></>}
       </Loaded>
-      {query.has('new') && <StartSandbox spec={query.get('new') ?? ''} specs={specs.data?.items ?? []} onClose={() => setQuery({ new: null })} />}
+      {query.has('new') && <StartSandbox spec={query.get('new') ?? ''} specs={specs.data ?? []} onClose={() => setQuery({ new: null })} />}
     </Page>
   );
 }
@@ -53,16 +57,16 @@ function metadataFilter(text: string): string[] | undefined {
 function List({ items }: { readonly items: readonly api.Sandbox[] }) {
   return (
     <table>
-      <thead>
-        <tr>
-          <th>{texts.sandboxes.sandbox}</th><th>{texts.status}</th><th class="wide">{texts.sandboxes.spec}</th>
-          <th class="wide">{texts.sandboxes.why}</th><th class="right">{texts.sandboxes.active}</th>
-        </tr>
-      </thead>
+      <Head columns={[
+        [texts.sandboxes.sandbox], [texts.status], [texts.sandboxes.spec, 'wide'], [texts.sandboxes.why, 'wide'],
+        [texts.sandboxes.active, 'right'],
+      ]} />
       <tbody>
         {items.map((item) => (
           <tr key={item.id}>
-            <td class="main"><Link to={['sandboxes', item.id]} class="row-link id">{item.id}</Link><Metadata metadata={item.metadata} /></td>
+            <td class="main">
+              <Link to={['sandboxes', item.id]} class="row-link id">{item.id}</Link><Metadata metadata={item.metadata} />
+            </td>
             <td><Status value={item.status} label={sandboxStatus(item)} /></td>
             <td class="wide">{item.sandbox_spec_id}</td>
             <td class="wide dim clip">{item.status_detail}</td>

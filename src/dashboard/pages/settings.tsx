@@ -4,7 +4,7 @@ import { useResource } from '../live.ts';
 import { currentSession, logOut } from '../session.ts';
 import { texts } from '../texts.ts';
 import { theme } from '../theme.ts';
-import { Button, Facts, Field, Search, Select } from '../ui/controls.tsx';
+import { Button, Facts, Field, Head, Search, Select } from '../ui/controls.tsx';
 import { Empty, Loaded } from '../ui/feedback.tsx';
 import { Page } from '../ui/page.tsx';
 
@@ -19,8 +19,9 @@ export function SettingsPage() {
           [texts.keys.repositories, me.repositories?.join(', ') ?? texts.keys.allRepositories],
         ]} />
         <Field label={texts.settings.theme}>
-          <Select label={texts.settings.theme} value={theme.value} options={[['', texts.settings.themes.system], ['light', texts.settings.themes.light], ['dark', texts.settings.themes.dark]]}
-            onChange={(value) => (theme.value = value)} />
+          <Select label={texts.settings.theme} value={theme.value} onChange={(value) => (theme.value = value)} options={[
+            ['', texts.settings.themes.system], ['light', texts.settings.themes.light], ['dark', texts.settings.themes.dark],
+          ]} />
         </Field>
         <p><Button icon="leave" onClick={() => logOut()}>{texts.logOut}</Button></p>
       </section>
@@ -32,14 +33,19 @@ export function SettingsPage() {
 function Server() {
   const resource = useResource((signal) => currentSession().client.request('GET /api/v1/settings', { signal }), []);
   const [search, setSearch] = useState('');
+  const isWanted = ({ key, variable }: api.Setting) => `${key} ${variable}`.toLowerCase().includes(search.toLowerCase());
   return (
     <>
-      <div class="filters"><Search label={texts.settings.search} value={search} onInput={setSearch} /><p class="dim">{texts.settings.hint}</p></div>
+      <div class="filters">
+        <Search label={texts.settings.search} value={search} onInput={setSearch} /><p class="dim">{texts.settings.hint}</p>
+      </div>
       <Loaded resource={resource}>
         {({ items }) => (
           <table>
-            <thead><tr><th>{texts.settings.setting}</th><th>{texts.settings.value}</th><th class="wide">{texts.settings.source}</th></tr></thead>
-            <tbody>{items.filter(({ key, variable }) => `${key} ${variable ?? ''}`.toLowerCase().includes(search.toLowerCase())).map((one) => <Row key={one.key} setting={one} />)}</tbody>
+            <Head columns={[[texts.settings.setting], [texts.settings.value], [texts.settings.source, 'wide']]} />
+            <tbody>
+              {items.filter(isWanted).map((one) => <Row key={one.key} setting={one} />)}
+            </tbody>
           </table>
         )}
       </Loaded>

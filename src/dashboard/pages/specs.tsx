@@ -1,8 +1,8 @@
 import type { api } from '../../client/index.ts';
 import { bytes } from '../format.ts';
-import { useResource } from '../live.ts';
 import { href } from '../route.ts';
-import { canChange, currentSession } from '../session.ts';
+import { canChange } from '../session.ts';
+import { useSpecs } from '../specs.ts';
 import { texts } from '../texts.ts';
 import { Facts } from '../ui/controls.tsx';
 import { Loaded } from '../ui/feedback.tsx';
@@ -10,17 +10,20 @@ import { Icon } from '../ui/icons.tsx';
 import { Page } from '../ui/page.tsx';
 
 export function SpecsPage() {
-  const resource = useResource((signal) => currentSession().client.request('GET /api/v1/sandbox-specs/search', { query: { limit: 100 }, signal }), []);
+  const resource = useSpecs();
   return (
     <Page title={texts.nav.specs}>
       <p class="dim">{texts.specs.hint}</p>
-      <Loaded resource={resource}>{({ items }) => <div class="grid">{items.map((spec, index) => <Spec key={spec.id} spec={spec} isDefault={index === 0} />)}</div>}</Loaded>
+      <Loaded resource={resource}>
+        {(specs) => <div class="grid">{specs.map((spec, index) => <Spec key={spec.id} spec={spec} isDefault={index === 0} />)}</div>}
+      </Loaded>
     </Page>
   );
 }
 
 function Spec({ spec, isDefault }: { readonly spec: api.SandboxSpec; readonly isDefault: boolean }) {
-  const { id, description, image, command, working_dir: directory, initial_env: env, allowed_secrets: secrets, ports, agent, resources, wake_on_access: wake } = spec;
+  const { id, description, image, command, working_dir: directory, allowed_secrets: secrets, ports, agent, resources } = spec;
+  const env = Object.entries(spec.initial_env);
   return (
     <section class="card">
       <header class="bar">
@@ -35,11 +38,11 @@ function Spec({ spec, isDefault }: { readonly spec: api.SandboxSpec; readonly is
         [texts.specs.directory, <code>{directory}</code>],
         [texts.specs.agent, agent?.protocol],
         [texts.sandbox.ports, ports.map(({ name, port }) => `${name} ${port}`).join(', ')],
-        [texts.specs.wake, ports.length > 0 && texts.specs.wakes[wake]],
+        [texts.specs.wake, ports.length > 0 && texts.specs.wakes[spec.wake_on_access]],
         [texts.specs.cpus, resources.cpus],
         [texts.usage.memory, resources.memory_bytes !== null && bytes(resources.memory_bytes)],
         [texts.usage.pids, resources.pids],
-        [texts.specs.env, Object.keys(env).length > 0 && Object.entries(env).map(([name, value]) => <p key={name}><code>{name}={value}</code></p>)],
+        [texts.specs.env, env.length > 0 && env.map(([name, value]) => <p key={name}><code>{name}={value}</code></p>)],
         [texts.specs.secrets, secrets.join(', ')],
       ]} />
     </section>

@@ -28,22 +28,29 @@ export function FileView({ sandbox, path }: { readonly sandbox: Sandbox; readonl
     return { text: size > maxShown ? null : textIn(content), size };
   }, [path]);
   const { data } = resource;
+  const save = async () => {
+    await sandbox.files.write(path, edited ?? '');
+    toast(texts.files.saved);
+    setEdited(null);
+    resource.reload();
+  };
   return (
     <>
       <div class="bar">
         <p class="dim">{data !== null && bytes(data.size)}</p>
-        <ActionButton icon="download" onAct={async () => saveFile(path.split('/').pop() ?? 'file', await (await sandbox.files.read(path)).blob())}>{texts.download}</ActionButton>
-        {canChange() && data?.text !== null && <ActionButton kind="primary" disabled={edited === null || edited === data?.text} onAct={async () => {
-          await sandbox.files.write(path, edited ?? '');
-          toast(texts.files.saved);
-          setEdited(null);
-          resource.reload();
-        }}>{texts.save}</ActionButton>}
+        <ActionButton icon="download"
+          onAct={async () => saveFile(path.split('/').pop() ?? 'file', await (await sandbox.files.read(path)).blob())}>
+          {texts.download}
+        </ActionButton>
+        {canChange() && data?.text !== null && (
+          <ActionButton kind="primary" disabled={edited === null || edited === data?.text} onAct={save}>{texts.save}</ActionButton>
+        )}
       </div>
       <Loaded resource={resource}>
         {({ text, size }) => text === null
           ? <Empty icon="file" title={size > maxShown ? texts.files.tooLong : texts.files.binary}>{texts.files.binaryHint}</Empty>
-          : <textarea class="editor" spellcheck={false} aria-label={path} readOnly={!canChange()} value={edited ?? text} onInput={(event) => setEdited(event.currentTarget.value)} />}
+          : <textarea class="editor" spellcheck={false} aria-label={path} readOnly={!canChange()} value={edited ?? text}
+            onInput={(event) => setEdited(event.currentTarget.value)} />}
       </Loaded>
     </>
   );

@@ -5,7 +5,7 @@ import { useResource } from '../live.ts';
 import { href, route, setQuery } from '../route.ts';
 import { canChange } from '../session.ts';
 import { texts } from '../texts.ts';
-import { ActionButton, Button, Time } from '../ui/controls.tsx';
+import { ActionButton, Button, Head, Time } from '../ui/controls.tsx';
 import { ask } from '../ui/dialog.tsx';
 import { toast, useAction } from '../ui/actions.ts';
 import { Empty, Loaded } from '../ui/feedback.tsx';
@@ -61,14 +61,19 @@ function Directory({ sandbox, path }: { readonly sandbox: Sandbox; readonly path
   return (
     <>
       <div class="bar">
-        <p class="dim">{resource.data !== null && texts.files.count(resource.data.length)}{resource.data?.length === maxListed && ` ${texts.files.cut}`}</p>
+        <p class="dim">
+          {resource.data !== null && texts.files.count(resource.data.length)}{resource.data?.length === maxListed && ` ${texts.files.cut}`}
+        </p>
         {canChange() && <Upload sandbox={sandbox} path={path} onDone={resource.reload} />}
-        <ActionButton icon="download" onAct={async () => saveFile(`${path.split('/').pop() || 'root'}.tar`, await (await sandbox.files.readArchive(path)).blob())}>{texts.files.archive}</ActionButton>
+        <ActionButton icon="download"
+          onAct={async () => saveFile(`${path.split('/').pop() || 'root'}.tar`, await (await sandbox.files.readArchive(path)).blob())}>
+          {texts.files.archive}
+        </ActionButton>
       </div>
       <Loaded resource={resource}>
         {(files) => files.length === 0 ? <Empty icon="folder" title={texts.files.none}>{texts.files.noneHint}</Empty> : (
           <table>
-            <thead><tr><th>{texts.files.name}</th><th class="right">{texts.files.size}</th><th class="right wide">{texts.files.modified}</th><th /></tr></thead>
+            <Head columns={[[texts.files.name], [texts.files.size, 'right'], [texts.files.modified, 'right wide'], ['']]} />
             <tbody>{files.map((file) => <FileRow key={file.path} sandbox={sandbox} file={file} onChange={resource.reload} />)}</tbody>
           </table>
         )}
@@ -96,7 +101,8 @@ function FileRow({ sandbox, file: { path, name, type, size, target, modified_at:
       <td class="right wide dim"><Time at={modifiedAt} /></td>
       <td class="right over">
         {canChange() && <Button kind="quiet" icon="trash" label={texts.files.remove(name)} onClick={() => ask({
-          title: texts.files.remove(name), text: isDirectory ? texts.files.removeDirectory : texts.files.removeFile, submit: texts.files.removeSubmit,
+          title: texts.files.remove(name), submit: texts.files.removeSubmit,
+          text: isDirectory ? texts.files.removeDirectory : texts.files.removeFile,
           onSubmit: () => sandbox.files.remove(path, { recursive: isDirectory }).then(onChange),
         })} />}
       </td>
@@ -107,14 +113,20 @@ function FileRow({ sandbox, file: { path, name, type, size, target, modified_at:
 function Upload({ sandbox, path, onDone }: { readonly sandbox: Sandbox; readonly path: string; readonly onDone: () => void }) {
   const input = useRef<HTMLInputElement>(null);
   const [isBusy, run] = useAction();
+  const upload = async (files: readonly File[]) => {
+    for (const file of files) await sandbox.files.write(`${path.replace(/\/$/, '')}/${file.name}`, file);
+    toast(texts.files.uploaded(files.length));
+    onDone();
+  };
   return (
     <>
-      <input ref={input} type="file" multiple hidden aria-label={texts.files.upload} onChange={({ currentTarget: { files } }) => void run(async () => {
-        for (const file of files ?? []) await sandbox.files.write(`${path.replace(/\/$/, '')}/${file.name}`, file);
-        toast(texts.files.uploaded(files?.length ?? 0));
-        onDone();
-      })} />
-      <Button icon="upload" disabled={isBusy} onClick={() => input.current?.click()}>{isBusy ? texts.files.uploading : texts.files.upload}</Button>
+      <input ref={input} type="file" multiple hidden aria-label={texts.files.upload} onChange={(event) => {
+        const files = [...event.currentTarget.files ?? []];
+        void run(() => upload(files));
+      }} />
+      <Button icon="upload" disabled={isBusy} onClick={() => input.current?.click()}>
+        {isBusy ? texts.files.uploading : texts.files.upload}
+      </Button>
     </>
   );
 }

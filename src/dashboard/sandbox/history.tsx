@@ -6,6 +6,10 @@ import { texts } from '../texts.ts';
 import { Status, Time } from '../ui/controls.tsx';
 import { Loaded } from '../ui/feedback.tsx';
 
+function stateName({ to, pause_kind: kind }: api.SandboxMovedEventData): string {
+  return to === 'PAUSED' && kind !== null ? texts.sandbox.paused[kind] : words(to ?? 'deleted');
+}
+
 /** The states of a sandbox, and why it came to them. */
 export function History({ sandbox }: { readonly sandbox: api.Sandbox }) {
   const resource = useResource((signal) => sandboxHistory(sandbox, signal), [sandbox.id, sandbox.updated_at]);
@@ -17,7 +21,7 @@ export function History({ sandbox }: { readonly sandbox: api.Sandbox }) {
           <ol class="history">
             {moves.map(({ id, at, data, actor, reason }) => (
               <li key={id}>
-                <Status value={data.to ?? 'deleted'} label={data.to === 'PAUSED' && data.pause_kind !== null ? texts.sandbox.paused[data.pause_kind] : words(data.to ?? 'deleted')} />
+                <Status value={data.to ?? 'deleted'} label={stateName(data)} />
                 <span class="dim">{texts.sandbox.actors[actor]}</span>
                 <Time at={at} />
                 {reason !== null && <p>{reason}</p>}

@@ -19,7 +19,8 @@ export function Logs({ sandbox: { id, state } }: { readonly sandbox: Sandbox }) 
   const isAtEnd = useRef(true);
   useEffect(() => whileVisible(async (signal) => {
     const follow = state.status === 'RUNNING' ? 'true' : 'false';
-    const response = await currentSession().client.stream(route, { path: { id }, query: { tail_bytes: tailBytes, follow }, signal, silenceMs: Infinity });
+    const input = { path: { id }, query: { tail_bytes: tailBytes, follow }, signal, silenceMs: Infinity } as const;
+    const response = await currentSession().client.stream(route, input);
     let shown = '';
     setText(shown);
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { api, Sandbox } from '../../client/index.ts';
 import { texts } from '../texts.ts';
-import { ActionButton, CopyButton, Time } from '../ui/controls.tsx';
+import { ActionButton, CopyButton, Head, Time } from '../ui/controls.tsx';
 import { Empty } from '../ui/feedback.tsx';
 
 interface PortsProps {
@@ -17,7 +17,7 @@ export function Ports({ sandbox, ports }: PortsProps) {
     <>
       <p class="dim">{texts.ports.hint}</p>
       <table>
-        <thead><tr><th>{texts.ports.name}</th><th>{texts.ports.port}</th><th>{texts.ports.link}</th><th /></tr></thead>
+        <Head columns={[[texts.ports.name], [texts.ports.port], [texts.ports.link], ['']]} />
         <tbody>
           {ports.map(({ name, port, public: isPublic }) => {
             const link = links[port];
@@ -25,7 +25,14 @@ export function Ports({ sandbox, ports }: PortsProps) {
               <tr key={port}>
                 <td class="main">{name}{isPublic && <span class="tag">{texts.ports.public}</span>}</td>
                 <td class="number">{port}</td>
-                <td class="clip">{link !== undefined && <><a href={link.url} target="_blank" rel="noopener noreferrer">{link.url}</a> <span class="dim">{texts.ports.until} <Time at={link.expires_at} /></span></>}</td>
+                <td class="clip">
+                  {link !== undefined && (
+                    <>
+                      <a href={link.url} target="_blank" rel="noopener noreferrer">{link.url}</a>{' '}
+                      <span class="dim">{texts.ports.until} <Time at={link.expires_at} /></span>
+                    </>
+                  )}
+                </td>
                 <td class="right">
                   {link !== undefined && <CopyButton text={link.url} />}
                   <ActionButton icon="external" onAct={async () => {

@@ -3,7 +3,7 @@ import type { api } from '../../client/index.ts';
 import { go } from '../route.ts';
 import { currentSession } from '../session.ts';
 import { texts } from '../texts.ts';
-import { Field, Select } from '../ui/controls.tsx';
+import { Field, Input, Select } from '../ui/controls.tsx';
 import { FormDialog } from '../ui/dialog.tsx';
 
 interface StartSandboxProps {
@@ -19,7 +19,8 @@ export function StartSandbox({ spec: chosen, specs, onClose }: StartSandboxProps
   const [minutes, setMinutes] = useState('');
   const start = async () => {
     const sandbox = await currentSession().client.sandboxes.start({
-      spec: spec || undefined, env: pairsOf(env), metadata: pairsOf(metadata), timeout_seconds: minutes === '' ? undefined : Math.round(Number(minutes) * 60),
+      spec: spec || undefined, env: pairsOf(env), metadata: pairsOf(metadata),
+      timeout_seconds: minutes === '' ? undefined : Math.round(Number(minutes) * 60),
     });
     setTimeout(() => go(['sandboxes', sandbox.id]));
   };
@@ -30,19 +31,21 @@ export function StartSandbox({ spec: chosen, specs, onClose }: StartSandboxProps
           options={[['', texts.newConversation.defaultSpec(specs[0]?.id)], ...specs.map(({ id }) => [id, id] as const)]} />
       </Field>
       <Field label={texts.startSandbox.env} hint={texts.startSandbox.envHint}>
-        <textarea rows={2} class="mono" spellcheck={false} value={env} placeholder="NAME=value" onInput={(event) => setEnv(event.currentTarget.value)} />
+        <textarea rows={2} class="mono" spellcheck={false} value={env} placeholder="NAME=value"
+          onInput={(event) => setEnv(event.currentTarget.value)} />
       </Field>
       <Field label={texts.startSandbox.metadata} hint={texts.startSandbox.metadataHint}>
-        <textarea rows={2} class="mono" spellcheck={false} value={metadata} placeholder="task=42" onInput={(event) => setMetadata(event.currentTarget.value)} />
+        <textarea rows={2} class="mono" spellcheck={false} value={metadata} placeholder="task=42"
+          onInput={(event) => setMetadata(event.currentTarget.value)} />
       </Field>
       <Field label={texts.startSandbox.life} hint={texts.startSandbox.lifeHint}>
-        <input type="number" min="1" value={minutes} onInput={(event) => setMinutes(event.currentTarget.value)} />
+        <Input value={minutes} onInput={setMinutes} />
       </Field>
     </FormDialog>
   );
 }
 
 function pairsOf(text: string): Record<string, string> | undefined {
-  const lines = text.split('\n').filter((line) => line.includes('='));
-  return lines.length === 0 ? undefined : Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf('=')).trim(), line.slice(line.indexOf('=') + 1)]));
+  const pairs = [...text.matchAll(/^\s*([^=\s]+)\s*=(.*)$/gm)].map(([, name, value]) => [name, value]);
+  return pairs.length === 0 ? undefined : Object.fromEntries(pairs);
 }

@@ -1,7 +1,7 @@
 /**
- * xterm.js makes `<style>` elements and `style` attributes, which a policy `style-src 'self'` forbids. The same rules are allowed if a script
- * gives them to the page as a style sheet that it adopts, and as properties of an element's style. Elements are made that way until the
- * function that is returned is called.
+ * xterm.js makes `<style>` elements and `style` attributes, which a policy `style-src 'self'` forbids. The same rules are allowed if a
+ * script gives them to the page as a style sheet that it adopts, and as properties of an element's style. Elements are made that way
+ * until the function that is returned is called.
  */
 export function makeStylesStrict(): () => void {
   document.createElement = (tag: string): HTMLElement => {

@@ -20,12 +20,19 @@ export function TerminalTab({ sandbox }: { readonly sandbox: Sandbox }) {
     setExecution(await sandbox.executions.start(shell, { tty: { cols: 80, rows: 24 } }));
   };
   if (execution === null) {
-    return <Empty icon="tool" title={texts.terminal.title}><p>{texts.terminal.hint}</p><ActionButton kind="primary" onAct={open}>{texts.terminal.open}</ActionButton></Empty>;
+    return (
+      <Empty icon="tool" title={texts.terminal.title}>
+        <p>{texts.terminal.hint}</p><ActionButton kind="primary" onAct={open}>{texts.terminal.open}</ActionButton>
+      </Empty>
+    );
   }
   return (
     <section class="terminal-frame">
       <Screen key={execution.id} execution={execution} onEnd={() => setExecution(null)} />
-      <p class="bar"><span class="dim">{texts.terminal.leave}</span><ActionButton onAct={() => execution.delete().then(() => setExecution(null))}>{texts.terminal.close}</ActionButton></p>
+      <p class="bar">
+        <span class="dim">{texts.terminal.leave}</span>
+        <ActionButton onAct={() => execution.delete().then(() => setExecution(null))}>{texts.terminal.close}</ActionButton>
+      </p>
     </section>
   );
 }

@@ -2,7 +2,6 @@ import { useEffect, useState } from 'preact/hooks';
 import type { api, Sandbox } from '../../client/index.ts';
 import { asError, useResource } from '../live.ts';
 import { bytes, orNone } from '../format.ts';
-import { currentSession } from '../session.ts';
 import { texts } from '../texts.ts';
 import { Sparkline } from '../ui/charts.tsx';
 
@@ -14,7 +13,7 @@ export function Usage({ sandbox }: { readonly sandbox: Sandbox }) {
   const [samples, setSamples] = useState<readonly api.SandboxUsage[]>([]);
   const isRunning = sandbox.state.status === 'RUNNING';
   const [round, setRound] = useState(0);
-  const { data, error } = useResource((signal) => currentSession().client.request('GET /api/v1/sandboxes/{id}/usage', { path: { id: sandbox.id }, signal }), [sandbox.id, round, isRunning]);
+  const { data, error } = useResource((signal) => sandbox.usage({ signal }), [sandbox.id, round, isRunning]);
   useEffect(() => {
     if (data !== null) setSamples((last) => [...last, data].slice(-samplesShown));
     // The next one is asked for when the last has come: reading the disk may take long.
@@ -22,7 +21,11 @@ export function Usage({ sandbox }: { readonly sandbox: Sandbox }) {
     return () => clearTimeout(timer);
   }, [data, isRunning]);
   const last = samples.at(-1);
-  if (error !== null && last === undefined) return <section class="card"><h2>{texts.usage.title}</h2><p class="dim">{asError(error).message}</p></section>;
+  if (error !== null && last === undefined) {
+    return (
+      <section class="card"><h2>{texts.usage.title}</h2><p class="dim">{asError(error).message}</p></section>
+    );
+  }
   const cpu = samples.map(({ cpu_percent: percent }) => percent ?? 0);
   const memory = samples.map(({ memory_bytes: used }) => used ?? 0);
   return (
@@ -34,8 +37,11 @@ export function Usage({ sandbox }: { readonly sandbox: Sandbox }) {
           <Sparkline label={texts.usage.cpu} values={cpu} length={samplesShown} max={Math.max(100, ...cpu)} />
         </figure>
         <figure>
-          <figcaption>{texts.usage.memory}</figcaption><b>{orNone(last?.memory_bytes, bytes)}{last?.memory_limit_bytes ? ` / ${bytes(last.memory_limit_bytes)}` : ''}</b>
-          <Sparkline label={texts.usage.memory} values={memory} length={samplesShown} max={last?.memory_limit_bytes ?? Math.max(1, ...memory) * 1.5} />
+          <figcaption>
+            {texts.usage.memory}
+          </figcaption><b>{orNone(last?.memory_bytes, bytes)}{last?.memory_limit_bytes ? ` / ${bytes(last.memory_limit_bytes)}` : ''}</b>
+          <Sparkline label={texts.usage.memory} values={memory} length={samplesShown}
+            max={last?.memory_limit_bytes ?? Math.max(1, ...memory) * 1.5} />
         </figure>
         <figure><figcaption>{texts.usage.disk}</figcaption><b>{orNone(last?.disk_bytes, bytes)}</b></figure>
         <figure><figcaption>{texts.usage.pids}</figcaption><b>{orNone(last?.pids, String)}</b></figure>

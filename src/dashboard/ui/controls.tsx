@@ -20,7 +20,11 @@ interface ButtonProps {
 
 export function Button({ kind = 'plain', icon, label, type = 'button', children, ...rest }: ButtonProps) {
   const look = `button ${kind}${children === undefined ? ' square' : ''}`;
-  return <button type={type} class={look} aria-label={label} title={label} {...rest}>{icon !== undefined && <Icon name={icon} />}{children}</button>;
+  return (
+    <button type={type} class={look} aria-label={label} title={label} {...rest}>
+      {icon !== undefined && <Icon name={icon} />}{children}
+    </button>
+  );
 }
 
 /** A button that is busy until its work is done. */
@@ -58,9 +62,9 @@ export function Time({ at }: { readonly at: string }) {
 }
 
 const tones: Readonly<Record<string, string>> = {
-  RUNNING: 'good', READY: 'good', running: 'active', idle: 'good', ok: 'good', valid: 'good', ready: 'good', completed: 'good',
+  RUNNING: 'good', READY: 'good', running: 'active', idle: 'good', ok: 'good', valid: 'good', completed: 'good',
   STARTING: 'active', RESUMING: 'active', PAUSING: 'active', WORKING: 'active', in_progress: 'active',
-  waiting_for_permission: 'wait', degraded: 'wait', ERROR: 'bad', error: 'bad', MISSING: 'bad', failed: 'bad', not_ready: 'bad', revoked: 'bad',
+  waiting_for_permission: 'wait', ERROR: 'bad', error: 'bad', MISSING: 'bad', failed: 'bad', revoked: 'bad',
 };
 
 /** A state, as a dot with its name. Colour only repeats what the name says. */
@@ -76,6 +80,32 @@ interface FieldProps {
 
 export function Field({ label, hint, children }: FieldProps) {
   return <label class="field"><span>{label}</span>{children}{hint !== undefined && <small>{hint}</small>}</label>;
+}
+
+interface InputProps {
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+  readonly placeholder?: string;
+  readonly required?: boolean;
+  readonly autofocus?: boolean;
+}
+
+export function Input({ onInput, ...rest }: InputProps) {
+  return <input spellcheck={false} {...rest} onInput={(event) => onInput(event.currentTarget.value)} />;
+}
+
+interface CheckboxProps {
+  readonly label: string;
+  readonly checked: boolean;
+  readonly onChange: (checked: boolean) => void;
+}
+
+export function Checkbox({ label, checked, onChange }: CheckboxProps) {
+  return (
+    <label class="check">
+      <input type="checkbox" checked={checked} onChange={(event) => onChange(event.currentTarget.checked)} />{label}
+    </label>
+  );
 }
 
 interface SearchProps {
@@ -129,6 +159,13 @@ export function Tabs({ tabs, current }: TabsProps) {
 export function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: ComponentChildren])[] }) {
   const shown = facts.filter(([, value]) => value !== null && value !== undefined && value !== false && value !== '');
   return <dl class="facts">{shown.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>;
+}
+
+type Column = readonly [name: string, look?: string];
+
+/** The head of a table. */
+export function Head({ columns }: { readonly columns: readonly Column[] }) {
+  return <thead><tr>{columns.map(([name, look]) => <th key={name} class={look ?? ''}>{name}</th>)}</tr></thead>;
 }
 
 interface MoreProps {

@@ -55,7 +55,8 @@ export function patchLines(patch: string): DiffLine[] {
   const first = lines.findIndex((line) => line.startsWith('@@'));
   return (first === -1 ? [] : lines.slice(first)).map((line): DiffLine => {
     const mark = line.charAt(0);
-    return mark === '+' || mark === '-' || mark === '@' ? { mark, text: mark === '@' ? line : line.slice(1) } : { mark: ' ', text: line.slice(1) };
+    if (mark === '@') return { mark, text: line };
+    return { mark: mark === '+' || mark === '-' ? mark : ' ', text: line.slice(1) };
   });
 }
 

@@ -4,6 +4,7 @@ import { Link } from './controls.tsx';
 
 interface PageProps {
   readonly title: string;
+  readonly isId?: boolean;
   /** Where it belongs to, if it is one thing of a list. */
   readonly back?: readonly [label: string, path: readonly string[]];
   readonly meta?: ComponentChildren;
@@ -13,7 +14,7 @@ interface PageProps {
   readonly children: ComponentChildren;
 }
 
-export function Page({ title, back, meta, actions, isFull = false, children }: PageProps) {
+export function Page({ title, isId = false, back, meta, actions, isFull = false, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} · Skep`;
   }, [title]);
@@ -22,7 +23,7 @@ export function Page({ title, back, meta, actions, isFull = false, children }: P
       <header class="page-header">
         <div class="page-title">
           {back !== undefined && <Link to={back[1]} class="crumb">{back[0]}</Link>}
-          <h1>{title}</h1>
+          <h1 class={isId ? 'id' : ''}>{title}</h1>
           {meta}
         </div>
         <div class="actions">{actions}</div>

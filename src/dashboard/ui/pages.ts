@@ -3,13 +3,18 @@ interface PageOf<T> {
   readonly next_page_id: string | null;
 }
 
-export interface Taken<T> {
+interface PageQuery {
+  readonly page_id?: string;
+  readonly limit: number;
+}
+
+interface Taken<T> {
   readonly items: readonly T[];
   readonly hasMore: boolean;
 }
 
 /** Reads the first pages of a listing. */
-export async function takePages<T>(count: number, read: (page: { page_id?: string; limit: number }) => Promise<PageOf<T>>): Promise<Taken<T>> {
+export async function takePages<T>(count: number, read: (page: PageQuery) => Promise<PageOf<T>>): Promise<Taken<T>> {
   const items: T[] = [];
   let next: string | null = null;
   for (let page = 0; page < count && (page === 0 || next !== null); page += 1) {

@@ -24,8 +24,8 @@ export function RepositoryInput({ value, onInput }: RepositoryInputProps) {
   const found = useRepositories(query);
   return (
     <>
-      <input list={list} value={value} placeholder="owner/name" aria-label={texts.newConversation.repository} spellcheck={false} autocomplete="off"
-        onInput={(event) => onInput(event.currentTarget.value.trim())} />
+      <input list={list} value={value} placeholder="owner/name" aria-label={texts.newConversation.repository}
+        spellcheck={false} autocomplete="off" onInput={(event) => onInput(event.currentTarget.value.trim())} />
       <datalist id={list}>{found.data?.map(({ name }) => <option key={name} value={name} />)}</datalist>
     </>
   );
