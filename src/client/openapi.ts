@@ -1148,7 +1148,7 @@ export interface OverviewProblem {
 }
 
 export interface OverviewStarts {
-  /** This server counts its own starts of the last hour, from when it began. It knows of none before. */
+  /** This server counts its own starts: those of the last hour, and none from before it began. */
   readonly since: string;
   readonly succeeded: number;
   readonly failed: number;
@@ -1304,7 +1304,7 @@ export interface Caller {
   readonly access: 'full' | 'read' | 'admin';
   /** The repositories that the key may list and clone, as patterns (`acme/*`); null is all of them. */
   readonly repositories: readonly string[] | null;
-  /** Whether keys can be listed, made and revoked here. If not, the deployment knows callers otherwise. */
+  /** Whether keys can be listed, made and revoked over HTTP. */
   readonly has_keys: boolean;
 }
 

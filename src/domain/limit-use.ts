@@ -38,7 +38,8 @@ export function limitUses(
   ] as const;
   return rules.flatMap(([limit, max, maxPerOwner, counted]): LimitUse[] => {
     const fullest = fullestOwner(counted);
-    const perOwner: LimitUse = { limit: `${limit}_per_owner`, max: maxPerOwner, used: fullest?.count ?? 0, ownerId: fullest?.ownerId ?? null };
+    const use = { used: fullest?.count ?? 0, ownerId: fullest?.ownerId ?? null };
+    const perOwner: LimitUse = { limit: `${limit}_per_owner`, max: maxPerOwner, ...use };
     if (scope !== null) return [{ ...perOwner, ownerId: scope }];
     return [{ limit, max, used: counted.reduce((sum, { count }) => sum + count, 0), ownerId: null }, perOwner];
   });

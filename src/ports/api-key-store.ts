@@ -1,6 +1,9 @@
 import type { ApiKeyRecord, LoginCode } from '../domain/principal.ts';
 
-/** Keeps the records of API keys and login codes, never the keys and the codes. A write is durable when its method resolves. Failure: `store_unavailable`. */
+/**
+ * Keeps the records of API keys and login codes, never the keys and codes themselves. A write is durable when its method resolves.
+ * Failure: `store_unavailable`.
+ */
 export interface ApiKeyStore {
   /** Adds a record. Returns false if a key that is not revoked has this name. */
   insert(key: ApiKeyRecord): Promise<boolean>;

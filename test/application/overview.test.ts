@@ -3,7 +3,9 @@ import { IdleForecast } from '../../src/application/sandboxes/idle-forecast.ts';
 import { StartStatistics } from '../../src/application/sandboxes/start-statistics.ts';
 import type { Sandbox } from '../../src/domain/sandbox.ts';
 import { someSandbox } from '../contracts/records.ts';
+import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { createManualClock } from '../doubles/memory/index.ts';
+import { calm, createWorld } from './world.ts';
 
 const rest = { freezeAfterMs: 1000, stopAfterMs: 5000, deleteAfterMs: 9000, maxLifeMs: null };
 const resting = (id: string, changes: Partial<Sandbox>): Sandbox => someSandbox(id, { spec: { ...someSandbox(id).spec, rest }, ...changes });
@@ -72,4 +74,18 @@ test('starts are counted by owner, with percentiles of those that succeeded, for
   expect(starts.summary(null)).toMatchObject({ succeeded: 21, failed: 1 });
   clock.advance(3_600_001);
   expect(starts.summary(null)).toMatchObject({ since: begun + 1, succeeded: 0, failed: 0, p50Ms: null });
+});
+
+test('a pool counts the starts that got a member and those that found none, and says why members are lost', async () => {
+  const { engine, boot } = createWorld({ specs: [sandboxSpec({ id: 'warm', pool: { size: 2 } })] });
+  const { pool, reconciler, sandboxes } = boot();
+  await reconciler.start();
+  await calm();
+  await Promise.all([1, 2, 3].map(() => sandboxes.start('me', { specId: null })));
+  expect(await pool.report()).toMatchObject([{ specId: 'warm', target: 2, hits: 2, misses: 1, lastFailure: null }]);
+  await calm();
+  expect(await pool.report()).toMatchObject([{ running: 2, starting: 0 }]);
+  for (const { id } of engine.list()) engine.crash(id);
+  await calm();
+  expect((await pool.report())[0]?.lastFailure).not.toBeNull();
 });

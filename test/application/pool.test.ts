@@ -56,17 +56,6 @@ describe('a pool', () => {
     expect(engine.list()).toHaveLength(3);
   });
 
-  test('counts the starts that got a member and those that found none, and says why members are lost', async () => {
-    const { pool, start, engine } = await filled();
-    await Promise.all([start(), start(), start()]);
-    expect(await pool.report()).toMatchObject([{ specId: 'warm', target: 2, hits: 2, misses: 1, lastFailure: null }]);
-    await calm();
-    expect(await pool.report()).toMatchObject([{ running: 2, starting: 0 }]);
-    for (const { id } of engine.list()) engine.crash(id);
-    await calm();
-    expect((await pool.report())[0]?.lastFailure).not.toBeNull();
-  });
-
   test('what was handed out is paused, resumed, frozen by its rules, crashes and is deleted as any other', async () => {
     const { start, sandboxes, engine, members, pass } = await filled();
     const mine = await start();

@@ -32,7 +32,7 @@ function formOf(key: string): string {
 function shownValue(variable: string, value: unknown): string | null {
   if (value === undefined) return null;
   if (typeof value === 'number' && /_(?:TIMEOUT|FOR)$/.test(variable)) return duration(value);
-  return maskUrlPasswords(Array.isArray(value) ? value.join(',') : String(value));
+  return maskUrlPasswords(Array.isArray(value) ? value.join(',') : typeof value === 'string' ? value : JSON.stringify(value));
 }
 
 /** What can stand in the file only. */

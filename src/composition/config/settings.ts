@@ -60,7 +60,8 @@ export const settingsSchema = z.object({
   proxy_domain: z.string().regex(/^(?=.{1,200}$)[a-z0-9-]+(\.[a-z0-9-]+)*$/, 'is not a lower-case domain').optional()
     .describe('the domain whose subdomains lead to the proxy, for example sandboxes.example.com'),
   cors_origins: listOf(origin).optional().describe('origins of pages that may call the API, for example https://app.example.com'),
-  dashboard: z.enum(['on', 'off'], { error: 'is neither on nor off' }).default('on').describe('on, or off if the server is to have no page at /'),
+  dashboard: z.enum(['on', 'off'], { error: 'is neither on nor off' }).default('on')
+    .describe('on, or off if the server is to have no page at /'),
   api_key: secret(apiKey.optional(), 'a key of 16 to 256 visible ASCII characters, for example the output of: openssl rand -hex 24'),
   product: product.default(defaultProduct).describe('a lower-case word, for example skep'),
   git_providers: providers.default(['local']).describe(`names in order, of ${gitProviderNames.join(', ')}, for example github,local`),

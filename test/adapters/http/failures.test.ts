@@ -242,7 +242,7 @@ describe('each row of the failure table', () => {
 
   test('all of them, but those that have a test of their own', () => {
     const elsewhere: ProblemCode[] = [
-      'rate_limited', 'conversation_limit_reached', 'sandbox_in_quarantine', 'shutting_down', 'port_closed',
+      'key_exceeds_own', 'key_name_taken', 'key_not_found', 'keys_unsupported', 'login_code_invalid', 'rate_limited', 'conversation_limit_reached', 'sandbox_in_quarantine', 'shutting_down', 'port_closed',
       'conversation_changes_unavailable', 'conversation_publish_refused', 'listing_unsupported', 'pull_requests_unsupported', 'pull_request_refused', 'execution_not_found', 'execution_limit_reached', 'output_dropped', 'input_closed', 'upgrade_required', 'origin_forbidden', 'wrong_file_type', 'range_not_satisfiable',
     ];
     expect([...proven, ...elsewhere].toSorted()).toEqual(problemCodes.toSorted());

@@ -95,13 +95,12 @@ test('a link logs in once, as whom it was made for', async () => {
   expect(await clientOf(code)('GET', '/api/v1/me')).toMatchObject({ status: 401 });
   const nobody = clientOf(null);
   const answers = await Promise.all(Array.from({ length: 5 }, () => nobody('POST', '/api/v1/login', { code })));
-  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 403, 403, 403, 403]);
+  expect(answers.map(({ status }) => status).filter((status) => status !== 403)).toEqual([200]);
   expect(answers.find(({ status }) => status === 403)?.body).toMatchObject({ code: 'login_code_invalid', detail: expect.stringContaining('skep dashboard') });
   const login = answers.find(({ status }) => status === 200);
   expect(login?.headers.get('cache-control')).toBe('no-store');
   expect(login?.body).toMatchObject({ user_id: 'ann', access: 'read', name: expect.stringMatching(/^dashboard key-/), expires_at: expect.any(String) });
-  const { key } = login?.body as { key: string };
-  expect(await clientOf(key)('GET', '/api/v1/me')).toMatchObject({ body: { user_id: 'ann', access: 'read' } });
+  expect(await clientOf(String((login?.body as { key?: unknown } | undefined)?.key))('GET', '/api/v1/me')).toMatchObject({ body: { user_id: 'ann', access: 'read' } });
   expect(await nobody('POST', '/api/v1/login', { code: 'unknown' })).toMatchObject({ status: 403 });
   expect(await nobody('POST', '/api/v1/login', {})).toMatchObject({ status: 422 });
 });

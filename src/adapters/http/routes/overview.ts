@@ -32,7 +32,7 @@ const problem = z.object({
 }).meta({ id: 'OverviewProblem', description: 'What failed, or takes more than a minute to start.' });
 
 const starts = z.object({
-  since: timestamp.meta({ description: 'This server counts its own starts of the last hour, from when it began. It knows of none before.' }),
+  since: timestamp.meta({ description: 'This server counts its own starts: those of the last hour, and none from before it began.' }),
   succeeded: count,
   failed: count,
   from_pool: count.meta({ description: 'How many of the successful ones came from a pool.' }),
@@ -96,7 +96,9 @@ const overview = z.object({
   deployment: deployment.nullable().meta({ description: 'For administrators only.' }),
 }).meta({ id: 'Overview', description: 'The state of the deployment at a glance.' });
 
-function tally<W extends string>(words: readonly W[], counted: readonly { readonly word: W | null; readonly count: number }[]): Record<W, number> {
+function tally<W extends string>(
+  words: readonly W[], counted: readonly { readonly word: W | null; readonly count: number }[],
+): Record<W, number> {
   const sums = words.map((word) => [word, counted.filter((one) => one.word === word).reduce((sum, { count }) => sum + count, 0)]);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- there is a sum for each of the words
   return Object.fromEntries(sums) as Record<W, number>;
@@ -151,7 +153,8 @@ function presentOverview(seen: Overview, parts: ReadinessReport['parts'], isAll:
     },
     conversations: {
       by_start_status: tally(conversationStartStatuses, seen.conversations.map(({ startStatus, count }) => ({ word: startStatus, count }))),
-      by_execution_status: tally(executionStatuses, seen.conversations.map(({ executionStatus, count }) => ({ word: executionStatus, count }))),
+      by_execution_status: tally(executionStatuses,
+        seen.conversations.map(({ executionStatus, count }) => ({ word: executionStatus, count }))),
     },
     problems: [...seen.troubledSandboxes.map(presentSandboxProblem), ...seen.troubledConversations.map(presentConversationProblem)],
     starts: presentStarts(seen.starts),

@@ -105,7 +105,7 @@ const caller = z
       .array(z.string())
       .nullable()
       .meta({ description: 'The repositories that the key may list and clone, as patterns (`acme/*`); null is all of them.' }),
-    has_keys: z.boolean().meta({ description: 'Whether keys can be listed, made and revoked here. If not, the deployment knows callers otherwise.' }),
+    has_keys: z.boolean().meta({ description: 'Whether keys can be listed, made and revoked over HTTP.' }),
   })
   .meta({ id: 'Caller', description: 'Who makes the request.' });
 
