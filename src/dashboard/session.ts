@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { type api, createClient, type SkepClient } from '../client/index.ts';
+import { type api, createClient, isFailure, type SkepClient } from '../client/index.ts';
 import { route } from './route.ts';
 import { texts } from './texts.ts';
 
@@ -39,6 +39,18 @@ export async function resumeSession(): Promise<void> {
     await logIn(made.key, true);
   } else if (key !== null) {
     await logIn(key, sessionStorage.getItem(storedKey) === null);
+  } else {
+    await enterWithoutKey();
+  }
+}
+
+/** A deployment may know its callers without a key. */
+async function enterWithoutKey(): Promise<void> {
+  const client = clientWith();
+  try {
+    session.value = { client, me: await client.request('GET /api/v1/me') };
+  } catch (error) {
+    if (!isFailure(error, 'unauthorized')) throw error;
   }
 }
 

@@ -142,7 +142,9 @@ describe.runIf(hasChromium)('in a browser', () => {
     await page.getByRole('link', { name: seeded.sandbox.id }).waitFor();
   });
 
-  test.each(['light', 'dark'] as const)('has nothing that axe calls serious on any page, %s', async (colorScheme) => {
+  test.each([
+    { colorScheme: 'light', width: 1280 }, { colorScheme: 'dark', width: 320 },
+  ] as const)('has nothing that axe calls serious, and nothing too wide, on any page: $colorScheme, $width px', async ({ colorScheme, width }) => {
     const { id } = seeded.sandbox;
     const talk = `conversations/${seeded.conversation.id}`;
     const places = [
@@ -150,11 +152,12 @@ describe.runIf(hasChromium)('in a browser', () => {
       `sandboxes/${id}`, `sandboxes/${id}?tab=logs`, `sandboxes/${id}?tab=files`, `sandboxes/${id}?tab=ports`, `sandboxes/${id}?tab=terminal`,
       'microagents', 'microagents/acme%2Fshop?file=.skep%2Fmicroagents%2Fdeploy.md', 'specs', 'keys', 'settings', 'nothing',
     ];
-    const { page, context } = await scene.open('overview', { colorScheme, reducedMotion: 'reduce' });
+    const { page, context } = await scene.open('overview', { colorScheme, viewport: { width, height: 720 }, reducedMotion: 'reduce' });
     for (const place of places) {
       await page.goto(`${scene.url}/#/${place}`);
       await page.getByRole('heading', { level: 1 }).waitFor();
       await page.locator('.loading').first().waitFor({ state: 'detached' });
+      expect(await page.evaluate('document.documentElement.scrollWidth'), place).toBeLessThanOrEqual(width);
       await page.evaluate(axe);
       const found = await page.evaluate('axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations.map(({ id, impact, nodes }) => ({ id, impact, html: nodes.map(({ html }) => html) })))');
       const serious = (found as readonly { readonly impact: string }[]).filter(({ impact }) => impact === 'serious' || impact === 'critical');
