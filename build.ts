@@ -1,8 +1,36 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, rmSync } from 'node:fs';
+import { chmodSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { build } from 'vite';
 
 const root = import.meta.dirname;
-rmSync(join(root, 'dist'), { recursive: true, force: true });
-execFileSync(join(root, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' });
-chmodSync(join(root, 'dist/src/composition/executable/main.js'), 0o755);
+const dist = join(root, 'dist');
+const remove = (path: string): void => rmSync(path, { recursive: true, force: true });
+
+/** Those of 2024 and newer. */
+const browsers = ['chrome125', 'firefox126', 'safari17.5'];
+
+/**
+ * Builds the page for browsers. Addresses in it are relative, so it can be served below any prefix. It takes the place of the one before when
+ * it is complete, since a server may be serving that.
+ */
+async function buildDashboard(): Promise<void> {
+  const outDir = join(dist, `dashboard-${process.pid}`);
+  await build({
+    root: join(root, 'src/dashboard'),
+    configFile: false,
+    base: './',
+    logLevel: 'warn',
+    // No addresses with content in them, which need a wider policy.
+    build: { outDir, emptyOutDir: true, assetsInlineLimit: 0, target: browsers, modulePreload: { polyfill: false } },
+  });
+  remove(join(dist, 'dashboard'));
+  renameSync(outDir, join(dist, 'dashboard'));
+}
+
+if (process.argv[2] !== 'dashboard') {
+  for (const folder of ['src', 'test']) remove(join(dist, folder));
+  execFileSync(join(root, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' });
+  chmodSync(join(dist, 'src/composition/executable/main.js'), 0o755);
+}
+await buildDashboard();

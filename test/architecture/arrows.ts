@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { parseSync } from 'oxc-parser';
 
-export const layers = ['domain', 'ports', 'application', 'client', 'adapters', 'composition'] as const;
+export const layers = ['domain', 'ports', 'application', 'client', 'dashboard', 'adapters', 'composition'] as const;
 export type Layer = (typeof layers)[number];
 
 /** An import that the house does not allow. */
@@ -18,6 +18,7 @@ const mayImport: Readonly<Record<Layer, readonly Layer[]>> = {
   ports: ['domain', 'ports'],
   application: ['domain', 'ports', 'application'],
   client: ['client'],
+  dashboard: ['client', 'dashboard'],
   adapters: ['domain', 'ports', 'application', 'client', 'adapters'],
   composition: ['domain', 'ports', 'application', 'client', 'adapters', 'composition'],
 };
@@ -44,7 +45,7 @@ export interface SourceFile {
 
 export function readSources(src: string): SourceFile[] {
   return readdirSync(src, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => /\.tsx?$/.test(name))
     .map((name) => ({ path: name.split(sep).join('/'), text: readFileSync(join(src, name), 'utf8') }));
 }
 
@@ -98,6 +99,7 @@ function brokenInAdapter(path: string, target: string): string | null {
 function brokenPackage(layer: Layer, specifier: string): string | null {
   if (layer === 'domain' || layer === 'ports' || layer === 'application') return `${layer} may not import a package`;
   if (layer === 'client') return specifier === 'eventsource-parser' ? null : 'the client runs in browsers too, and is small';
+  if (layer === 'dashboard') return /^(preact|@preact|@tanstack|@xterm)\b/.test(specifier) ? null : 'the dashboard runs in browsers, and is small';
   const wiring = specifier === 'inversify' || specifier.startsWith('@inversifyjs/') || specifier === 'reflect-metadata';
   return wiring && layer !== 'composition' ? 'only the composition knows inversify' : null;
 }

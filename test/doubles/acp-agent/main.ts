@@ -8,7 +8,7 @@ import { listen, write, type Request } from './wire.ts';
  * A coding agent that speaks the Agent Client Protocol and does what it is told: `node main.ts '<options as JSON>'`. It knows the
  * protocol by itself, so that a mistake of a library is not made on both sides.
  */
-const { behaviour = 'speaks', sessions: folder = null, preamble = '' } = readOptions();
+const { behaviour = 'speaks', sessions: folder = null, preamble = '', scripts = {} } = readOptions();
 const sessions = new Sessions(behaviour === 'forgets' ? null : folder);
 const open = new Map<string, Session>();
 let letIn = behaviour !== 'wants_key';
@@ -71,7 +71,7 @@ async function turn(session: Session, prompt: readonly { readonly text: string }
   session.remember({ sessionUpdate: 'tool_call', toolCallId: 'old-call', title: 'An old call', status: 'completed' });
   const late: AcpStep[] = [];
   let answered: Parameters<Request['answer']>[0] = { result: { stopReason: 'end_turn' } };
-  for (const step of acpStepsOf(text)) {
+  for (const step of scripts[text] ?? acpStepsOf(text)) {
     if ('after' in step) {
       late.push(...step.after);
       continue;

@@ -1,3 +1,5 @@
+import type { AcpStep } from './steps.ts';
+
 /**
  * How the agent behaves from its start, as JSON in its first argument or in the variable `SKEP_ACP_AGENT`.
  *
@@ -10,6 +12,8 @@ export interface AcpAgentOptions {
   readonly behaviour?: 'speaks' | 'forgets' | 'refuses' | 'ends' | 'silent' | 'other_version' | 'wants_key' | 'babbles';
   /** The folder where it keeps its sessions; without one it finds none again. */
   readonly sessions?: string;
+  /** What it does for a message, by its text, besides for messages that are scripts themselves. */
+  readonly scripts?: Readonly<Record<string, readonly AcpStep[]>>;
   /** Written to standard output before anything else. */
   readonly preamble?: string;
 }

@@ -1,0 +1,112 @@
+import { useEffect, useState } from 'preact/hooks';
+import { Help, Palette, shownOverlay, useShortcuts } from './overlays.tsx';
+import { followChanges } from './live.ts';
+import { ConversationPage } from './pages/conversation.tsx';
+import { ConversationsPage } from './pages/conversations.tsx';
+import { KeysPage } from './pages/keys.tsx';
+import { LoginPage } from './pages/login.tsx';
+import { MicroagentsPage } from './pages/microagents.tsx';
+import { OverviewPage } from './pages/overview.tsx';
+import { SandboxPage } from './pages/sandbox.tsx';
+import { SandboxesPage } from './pages/sandboxes.tsx';
+import { SettingsPage } from './pages/settings.tsx';
+import { SpecsPage } from './pages/specs.tsx';
+import { places, route } from './route.ts';
+import { isOnline, loginNotice, resumeSession, session } from './session.ts';
+import { texts } from './texts.ts';
+import { switchTheme } from './theme.ts';
+import { Button } from './ui/controls.tsx';
+import { AskedQuestion } from './ui/dialog.tsx';
+import { messageOf } from './ui/actions.ts';
+import { Empty, Loading, Toasts } from './ui/feedback.tsx';
+import { Icon } from './ui/icons.tsx';
+import { Logo } from './ui/logo.tsx';
+import { Page } from './ui/page.tsx';
+
+export function App() {
+  const [isReady, setReady] = useState(false);
+  useEffect(() => {
+    resumeSession()
+      .catch((error: unknown) => (loginNotice.value = messageOf(error)))
+      .finally(() => setReady(true));
+  }, []);
+  if (!isReady) return <main class="login"><Loading rows={3} /></main>;
+  return <>{session.value === null ? <LoginPage /> : <Shell />}<Toasts /></>;
+}
+
+function Shell() {
+  useShortcuts();
+  const { path: [place, id] } = route.value;
+  // A conversation has a stream of its own, and browsers have few connections for one server.
+  const hasOwnStream = place === 'conversations' && id !== undefined;
+  useEffect(() => (hasOwnStream ? undefined : followChanges()), [hasOwnStream]);
+  return (
+    <>
+      <a class="skip" href="#main" onClick={(event) => {
+        event.preventDefault();
+        document.getElementById('main')?.focus();
+      }}>{texts.skip}</a>
+      <TopBar />
+      <Navigation />
+      {!isOnline.value && <p class="offline" role="status">{texts.offline}</p>}
+      <Current />
+      <AskedQuestion />
+      {shownOverlay.value === 'palette' && <Palette />}
+      {shownOverlay.value === 'help' && <Help />}
+    </>
+  );
+}
+
+function Current() {
+  const { path: [place = 'overview', id] } = route.value;
+  switch (place) {
+    case 'overview': return <OverviewPage />;
+    case 'conversations': return id === undefined ? <ConversationsPage /> : <ConversationPage key={id} id={id} />;
+    case 'sandboxes': return id === undefined ? <SandboxesPage /> : <SandboxPage key={id} id={id} />;
+    case 'microagents': return <MicroagentsPage key={id} />;
+    case 'specs': return <SpecsPage />;
+    case 'keys': return <KeysPage />;
+    case 'settings': return <SettingsPage />;
+    default: return <Page title={texts.missing}><Empty icon="search" title={texts.noPage} /></Page>;
+  }
+}
+
+/** Stands above the page where there is no room beside it. */
+function TopBar() {
+  return (
+    <header class="top-bar">
+      <button type="button" class="button quiet square" popovertarget="navigation" aria-label={texts.menu}><Icon name="menu" /></button>
+      <Logo /><b>Skep</b>
+      <Button kind="quiet" icon="search" label={texts.palette.title} onClick={() => (shownOverlay.value = 'palette')} />
+    </header>
+  );
+}
+
+function closeNavigation(): void {
+  const element = document.getElementById('navigation');
+  if (element?.matches(':popover-open') === true) element.hidePopover();
+}
+
+function Navigation() {
+  const { path: [current = 'overview'] } = route.value;
+  return (
+    <nav id="navigation" class="navigation" popover="auto" aria-label={texts.menu} onClick={closeNavigation}>
+      <p class="brand"><Logo />Skep</p>
+      <button type="button" class="find" onClick={() => (shownOverlay.value = 'palette')}>
+        <Icon name="search" /><span>{texts.palette.open}</span><kbd>Ctrl K</kbd>
+      </button>
+      <ul>
+        {places.map((place) => (
+          <li key={place}>
+            <a href={`#/${place}`} aria-current={place === current ? 'page' : undefined}><Icon name={place} />{texts.nav[place]}</a>
+          </li>
+        ))}
+      </ul>
+      <footer>
+        <span class="who clip" title={session.value?.me.key_name}>{session.value?.me.user_id}</span>
+        <Button kind="quiet" icon="help" label={texts.help.title} onClick={() => (shownOverlay.value = 'help')} />
+        <Button kind="quiet" icon="theme" label={texts.switchTheme} onClick={switchTheme} />
+      </footer>
+    </nav>
+  );
+}

@@ -1,0 +1,130 @@
+import { useState } from 'preact/hooks';
+import type { api, Conversation } from '../../client/index.ts';
+import { useResource } from '../live.ts';
+import { canChange, currentSession } from '../session.ts';
+import { texts } from '../texts.ts';
+import { ActionButton, Button, Checkbox, Field, Input, OutLink, Time } from '../ui/controls.tsx';
+import { DiffView, patchLines } from '../ui/diff.tsx';
+import { FormDialog } from '../ui/dialog.tsx';
+import { toast } from '../ui/actions.ts';
+import { Empty, Loaded, Loading } from '../ui/feedback.tsx';
+import { Icon } from '../ui/icons.tsx';
+import { saveFile } from '../ui/save-file.ts';
+
+const route = 'GET /api/v1/app-conversations/{id}/changes';
+
+interface ChangesProps {
+  readonly conversation: Conversation;
+  /** Grows with each change of the work tree. */
+  readonly version: number;
+}
+
+/** What the agent changed, and how that is published. Reading it wakes nothing. */
+export function Changes({ conversation, version }: ChangesProps) {
+  const { id, state } = conversation;
+  const { client } = currentSession();
+  const resource = useResource((signal) => client.request(route, { path: { id }, signal }), [id, version]);
+  const [isPublishing, setPublishing] = useState(false);
+  if (state.selected_repository === null) {
+    return (
+      <Empty icon="branch" title={texts.changes.noRepository}>{texts.changes.noRepositoryHint}</Empty>
+    );
+  }
+  return (
+    <Loaded resource={resource}>
+      {(changes) => (
+        <div class="changes">
+          <header class="bar">
+            <p class="dim">
+              {texts.changes.summary(changes.files.length, changes.commits.length)}
+              {changes.kept_at !== null && <> · {texts.changes.kept} <Time at={changes.kept_at} /></>}
+            </p>
+            <ActionButton icon="download" disabled={changes.files.length === 0} onAct={async () => {
+              const patch = await client.stream(route, { path: { id }, query: { format: 'patch' } });
+              saveFile(`${id}.patch`, await patch.blob());
+            }}>{texts.changes.download}</ActionButton>
+            <Button kind="primary" icon="branch" disabled={!canChange() || changes.files.length === 0 || state.archived_at !== null}
+              onClick={() => setPublishing(true)}>{texts.changes.publish}</Button>
+          </header>
+          {!changes.complete && <p class="banner">{texts.changes.incomplete}</p>}
+          <Published changes={changes} />
+          {changes.files.length === 0 && <Empty icon="file" title={texts.changes.none}>{texts.changes.noneHint}</Empty>}
+          {changes.files.map((file) => <ChangedFile key={file.path} id={id} file={file} version={version} />)}
+          {isPublishing && <Publish conversation={conversation} onClose={() => {
+            setPublishing(false);
+            resource.reload();
+          }} />}
+        </div>
+      )}
+    </Loaded>
+  );
+}
+
+function Published({ changes: { published, head_commit: head } }: { readonly changes: api.ConversationChanges }) {
+  return published.map(({ branch, commit, pull_request: request }) => (
+    <p key={branch} class="banner good">
+      <Icon name="check" />
+      <span>{texts.changes.published} <code>{branch}</code>{commit !== head && <> ({texts.changes.older})</>}</span>
+      {request !== null && <OutLink url={request.url}>{texts.changes.request(request.number)}</OutLink>}
+    </p>
+  ));
+}
+
+interface ChangedFileProps {
+  readonly id: string;
+  readonly file: api.FileChange;
+  readonly version: number;
+}
+
+const letters = { added: 'A', modified: 'M', deleted: 'D', renamed: 'R', mode_changed: 'X' } as const;
+
+function ChangedFile({ id, file, version }: ChangedFileProps) {
+  const [isOpen, setOpen] = useState(false);
+  const { path, old_path: oldPath, status, lines_added: added, lines_removed: removed, binary } = file;
+  return (
+    <details class="fold file" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <Icon name="chevron" />
+        <span class={`letter ${status}`} title={texts.changes.status[status]}>{letters[status]}</span>
+        <code class="clip">{oldPath !== null && <span class="dim">{oldPath} → </span>}{path}</code>
+        {!file.committed && <span class="tag">{texts.changes.uncommitted}</span>}
+        <span class="number">{binary ? texts.changes.binary : <><ins>+{added}</ins> <del>−{removed}</del></>}</span>
+      </summary>
+      {isOpen && !binary && <FilePatch id={id} path={path} version={version} />}
+    </details>
+  );
+}
+
+function FilePatch({ id, path, version }: { readonly id: string; readonly path: string; readonly version: number }) {
+  const resource = useResource(async (signal) => {
+    const response = await currentSession().client.stream(route, { path: { id }, query: { format: 'patch', path }, signal });
+    return await response.text();
+  }, [id, path, version]);
+  if (resource.data === null && resource.error === null) return <Loading rows={2} />;
+  return <Loaded resource={resource}>{(patch) => <DiffView lines={patchLines(patch)} />}</Loaded>;
+}
+
+function Publish({ conversation: { id, state }, onClose }: { readonly conversation: Conversation; readonly onClose: () => void }) {
+  const [branch, setBranch] = useState('');
+  const [message, setMessage] = useState(state.title ?? '');
+  const [opensRequest, setOpensRequest] = useState(true);
+  const [isDraft, setDraft] = useState(false);
+  const title = message.trim() === '' ? texts.changes.defaultTitle : message.trim();
+  return (
+    <FormDialog title={texts.changes.publishTitle} submit={texts.changes.publish} onClose={onClose} onSubmit={async () => {
+      const body = {
+        ...(branch.trim() !== '' && { branch: branch.trim() }),
+        ...(message.trim() !== '' && { commit_message: message.trim() }),
+        ...(opensRequest && { pull_request: { title, draft: isDraft } }),
+      };
+      const published = await currentSession().client.request('POST /api/v1/app-conversations/{id}/publish', { path: { id }, body });
+      toast(texts.changes.done(published.branch));
+    }}>
+      <p class="dim">{texts.changes.publishHint}</p>
+      <Field label={texts.changes.message}><Input value={message} onInput={setMessage} /></Field>
+      <Field label={texts.changes.branch} hint={texts.changes.branchHint}><Input value={branch} onInput={setBranch} /></Field>
+      <Checkbox label={texts.changes.openRequest} checked={opensRequest} onChange={setOpensRequest} />
+      {opensRequest && <Checkbox label={texts.changes.draft} checked={isDraft} onChange={setDraft} />}
+    </FormDialog>
+  );
+}

@@ -1,0 +1,110 @@
+import type { Conversation } from '../../client/index.ts';
+import { clockTime, words } from '../format.ts';
+import { canChange } from '../session.ts';
+import { texts } from '../texts.ts';
+import { ActionButton, Status } from '../ui/controls.tsx';
+import { diffLines, DiffView } from '../ui/diff.tsx';
+import { Icon } from '../ui/icons.tsx';
+import { Markdown } from '../ui/markdown.tsx';
+import type { Entry, Transcript } from './transcript.ts';
+
+interface EntryProps {
+  readonly entry: Entry;
+  readonly transcript: Transcript;
+  readonly conversation: Conversation;
+  /** Keys of the rows that are unfolded, since rows that are not seen are not there. */
+  readonly unfolded: Set<string>;
+}
+
+export function EntryRow(props: EntryProps) {
+  const { entry } = props;
+  switch (entry.kind) {
+    case 'message': return entry.channel === 'thought' ? <Thought {...props} entry={entry} /> : <Said {...props} entry={entry} />;
+    case 'tool': return <ToolCall {...props} entry={entry} />;
+    case 'permission': return <Permission {...props} entry={entry} />;
+    case 'note': return (
+      <p class={entry.isBad ? 'note bad' : 'note'}>
+        <time dateTime={entry.at}>{clockTime(entry.at)}</time>
+        <span>{entry.text}{entry.reason !== null && <> {entry.reason}</>}</span>
+      </p>
+    );
+  }
+}
+
+type Of<K extends Entry['kind']> = EntryProps & { readonly entry: Extract<Entry, { readonly kind: K }> };
+
+function Said({ entry: { key, role, text, at, isWhole }, transcript }: Of<'message'>) {
+  const isQueued = role === 'user' && !transcript.started.has(key) && isWhole;
+  return (
+    <article class={`said ${role}`}>
+      <header>
+        <b>{role === 'user' ? texts.log.you : texts.log.agent}</b>
+        <time dateTime={at}>{clockTime(at)}</time>
+        {isQueued && <span class="tag">{texts.log.queued}</span>}
+      </header>
+      {role === 'user' ? <p class="plain">{text}</p> : <Markdown text={text} />}
+    </article>
+  );
+}
+
+function Fold({ entry, unfolded, summary, children }: EntryProps & Record<'summary' | 'children', preact.ComponentChildren>) {
+  return (
+    <details class="fold" open={unfolded.has(entry.key)}
+      onToggle={(event) => (event.currentTarget.open ? unfolded.add(entry.key) : unfolded.delete(entry.key))}>
+      <summary><Icon name="chevron" />{summary}</summary>
+      {children}
+    </details>
+  );
+}
+
+function Thought(props: Of<'message'>) {
+  const { text, isWhole } = props.entry;
+  const name = isWhole ? texts.log.thought : texts.log.thinking;
+  const firstLine = text.trimStart().split('\n', 1)[0];
+  return (
+    <Fold {...props} summary={<><span class="dim">{name}</span><span class="dim clip">{firstLine}</span></>}>
+      <div class="thought"><Markdown text={text} /></div>
+    </Fold>
+  );
+}
+
+function ToolCall(props: Of<'tool'>) {
+  const { title, tool_kind: kind, status, paths, content } = props.entry.call;
+  const name = (
+    <>
+      <Icon name="tool" /><span class="clip" title={title}>{title}</span><small class="dim">{words(kind)}</small>
+      {status === 'completed' ? <span class="dim" title={words(status)}><Icon name="check" /></span> : <Status value={status} />}
+    </>
+  );
+  if (content.length === 0 && paths.length === 0) return <div class="tool flat">{name}</div>;
+  return (
+    <div class="tool">
+      <Fold {...props} summary={name}>
+        {paths.length > 0 && <p class="paths">{paths.map((path) => <code key={path}>{path}</code>)}</p>}
+        {content.map((part, index) => part.type === 'diff'
+          ? <DiffView key={index} title={part.path} lines={diffLines(part.old_text ?? '', part.new_text)} />
+          : <pre key={index} tabIndex={0}>{part.text}</pre>)}
+      </Fold>
+    </div>
+  );
+}
+
+function Permission({ entry: { request }, transcript, conversation }: Of<'permission'>) {
+  const answer = transcript.answers.get(request.permission_id);
+  const chosen = request.options.find(({ option_id: id }) => id === answer);
+  return (
+    <section class={answer === undefined ? 'permission open' : 'permission'} aria-label={texts.log.permission}>
+      <p><Icon name="help" /><b>{texts.log.permission}</b></p>
+      <p class="plain">{request.title}</p>
+      {answer !== undefined && <p class="dim">{chosen === undefined ? texts.log.withdrawn : texts.log.answered(chosen.name)}</p>}
+      {answer === undefined && (
+        <div class="actions">
+          {request.options.map((option) => (
+            <ActionButton key={option.option_id} kind={option.kind.startsWith('allow') ? 'primary' : 'plain'} disabled={!canChange()}
+              onAct={() => conversation.answer(request.permission_id, option.option_id)}>{option.name}</ActionButton>
+          ))}
+        </div>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,81 @@
+import { signal } from '@preact/signals';
+import type { api, Conversation } from '../../client/index.ts';
+import { eventsBetween, latestEventId } from '../event-log.ts';
+import { whileVisible } from '../live.ts';
+import { Transcript } from './transcript.ts';
+
+/** How many ids of the log are read at first, and how many more with each step back. Other conversations have ids between. */
+const firstSpan = 1500;
+const enoughEvents = 100;
+
+/** Whole messages make their parts needless. */
+const olderKinds = [
+  'message', 'tool_call', 'plan', 'usage', 'permission_requested', 'permission_answered', 'turn_started', 'turn_ended', 'work_tree_changed',
+  'start_step', 'setup_script', 'microagents', 'sandbox_moved', 'conversation_archived',
+] as const;
+
+/** Reads the log of a conversation from its end, follows it, and reads back. */
+export class TranscriptSource {
+  readonly transcript = new Transcript();
+  /** Grows when there is something new to draw, once a frame at most. */
+  readonly version = signal(0);
+  readonly error = signal<Error | null>(null);
+  /** Whether there is something before the first row. */
+  readonly hasOlder = signal(false);
+  readonly #id: string;
+  readonly #onState: () => void;
+  #waiting: api.Event[] = [];
+  #firstId = 0;
+  #span = firstSpan;
+  #isReading = false;
+
+  /** `onState` is called when the conversation itself has changed. */
+  constructor(id: string, onState: () => void) {
+    this.#id = id;
+    this.#onState = onState;
+  }
+
+  /** Follows the log while the page is seen. Returns how to stop. */
+  follow(conversation: Conversation): () => void {
+    return whileVisible(async (signal, last) => {
+      if (last.id === undefined) {
+        const latest = await latestEventId(this.#id, signal);
+        last.id = this.#firstId = Math.max(0, latest - firstSpan);
+        this.hasOlder.value = this.#firstId > 0;
+        if (latest === 0) this.version.value += 1;
+      }
+      for await (const event of conversation.events({ after: last.id, signal })) {
+        last.id = event.id;
+        if (this.#waiting.push(event) === 1) requestAnimationFrame(() => this.#draw());
+      }
+    }, (error) => (this.error.value = error));
+  }
+
+  /** Reads what was before the first row, in steps that grow until there is enough to show. */
+  async readOlder(): Promise<void> {
+    if (this.#isReading || !this.hasOlder.value) return;
+    this.#isReading = true;
+    try {
+      const older: api.Event[] = [];
+      while (older.length < enoughEvents && this.#firstId > 0) {
+        const from = Math.max(0, this.#firstId - this.#span);
+        older.unshift(...await eventsBetween(this.#id, from, this.#firstId, olderKinds));
+        this.#firstId = from;
+        if (older.length < enoughEvents) this.#span *= 4;
+      }
+      this.transcript.prepend(older);
+      this.hasOlder.value = this.#firstId > 0;
+      this.version.value += 1;
+    } finally {
+      this.#isReading = false;
+    }
+  }
+
+  #draw(): void {
+    const events = this.#waiting;
+    this.#waiting = [];
+    for (const event of events) this.transcript.apply(event);
+    this.version.value += 1;
+    if (events.some(({ kind }) => !kind.startsWith('message') && kind !== 'tool_call' && kind !== 'usage')) this.#onState();
+  }
+}

@@ -1,0 +1,120 @@
+import type { api } from '../../client/index.ts';
+import { words } from '../format.ts';
+import { texts } from '../texts.ts';
+
+type Permission = api.PermissionRequestedEventData;
+
+/** A row of the log. */
+export type Entry = { readonly key: string; readonly at: string } & (
+  | { readonly kind: 'message'; readonly role: 'user' | 'agent'; readonly channel: 'answer' | 'thought'; text: string; isWhole: boolean }
+  | { readonly kind: 'tool'; call: api.ToolCallEventData }
+  | { readonly kind: 'permission'; readonly request: Permission }
+  | { readonly kind: 'note'; readonly text: string; readonly reason: string | null; readonly isBad: boolean }
+);
+
+const badStops: ReadonlySet<string> = new Set(['failed', 'interrupted', 'refusal', 'max_tokens', 'max_turn_requests']);
+
+/** What was said and done in a conversation, as rows, made from its events in order. */
+export class Transcript {
+  entries: Entry[] = [];
+  plan: api.PlanEventData | null = null;
+  usage: api.UsageEventData | null = null;
+  workTree: api.WorkTreeChangedEventData | null = null;
+  /** The message whose turn runs. */
+  turn: string | null = null;
+  /** Which messages the agent has got. */
+  readonly started = new Set<string>();
+  /** By the id of the permission: the option that was chosen; null if the request was withdrawn. */
+  readonly answers = new Map<string, string | null>();
+  readonly #byKey = new Map<string, Entry>();
+
+  apply(event: api.Event): void {
+    switch (event.kind) {
+      case 'message': return this.#addMessage(event);
+      case 'message_chunk': return this.#addChunk(event);
+      case 'tool_call': return this.#addCall(event);
+      case 'permission_requested':
+        return this.#add({ kind: 'permission', key: event.data.permission_id, at: event.at, request: event.data });
+      case 'permission_answered': return void this.answers.set(event.data.permission_id, event.data.option_id);
+      case 'plan': return void (this.plan = event.data);
+      case 'usage': return void (this.usage = event.data);
+      case 'work_tree_changed': return void (this.workTree = event.data);
+      case 'turn_started':
+        this.turn = event.data.message_id;
+        return void this.started.add(event.data.message_id);
+      case 'turn_ended': return this.#endTurn(event);
+      case 'start_step': case 'setup_script': case 'microagents': case 'sandbox_moved': case 'conversation_archived': {
+        const text = noteOf(event);
+        if (text !== null) this.#note(event, text, event.kind === 'sandbox_moved' ? isBadState(event.data.to) : text.includes('failed'));
+        return;
+      }
+      case 'agent_started': case 'execution_changed': case 'conversation_deleted':
+    }
+  }
+
+  /** Puts what was before the first row in front of it. */
+  prepend(events: readonly api.Event[]): void {
+    const older = new Transcript();
+    for (const event of events) older.apply(event);
+    this.entries = [...older.entries.filter(({ key }) => !this.#byKey.has(key)), ...this.entries];
+    for (const [key, entry] of older.#byKey) if (!this.#byKey.has(key)) this.#byKey.set(key, entry);
+    for (const id of older.started) this.started.add(id);
+    for (const [id, answer] of older.answers) if (!this.answers.has(id)) this.answers.set(id, answer);
+    this.plan ??= older.plan;
+    this.usage ??= older.usage;
+    this.workTree ??= older.workTree;
+  }
+
+  #addMessage({ at, data }: api.MessageEvent): void {
+    const known = this.#byKey.get(data.message_id);
+    if (known?.kind === 'message') Object.assign(known, { text: data.text, isWhole: true });
+    else this.#add({ kind: 'message', key: data.message_id, at, role: data.role, channel: data.channel, text: data.text, isWhole: true });
+  }
+
+  #addChunk({ at, data }: api.MessageChunkEvent): void {
+    const known = this.#byKey.get(data.message_id);
+    if (known?.kind !== 'message') {
+      this.#add({ kind: 'message', key: data.message_id, at, role: 'agent', channel: data.channel, text: data.text, isWhole: false });
+    } else if (!known.isWhole) known.text += data.text;
+  }
+
+  #addCall({ at, data }: api.ToolCallEvent): void {
+    // Agents may use an id again in another turn.
+    const key = `${this.turn ?? ''}/${data.tool_call_id}`;
+    const known = this.#byKey.get(key);
+    if (known?.kind === 'tool') known.call = data;
+    else this.#add({ kind: 'tool', key, at, call: data });
+  }
+
+  #endTurn(event: api.TurnEndedEvent): void {
+    const { stop_reason: stop } = event.data;
+    this.turn = null;
+    if (stop !== 'end_turn') this.#note(event, texts.log.turnEnded(words(stop).toLowerCase()), badStops.has(stop));
+  }
+
+  #note({ id, at, reason }: api.Event, text: string, isBad: boolean): void {
+    this.#add({ kind: 'note', key: `event-${id}`, at, text, reason, isBad });
+  }
+
+  #add(entry: Entry): void {
+    this.entries.push(entry);
+    this.#byKey.set(entry.key, entry);
+  }
+}
+
+function isBadState(status: string | null): boolean {
+  return status === 'ERROR' || status === 'MISSING';
+}
+
+type NotedEvent = api.StartStepEvent | api.SetupScriptEvent | api.MicroagentsEvent | api.SandboxMovedEvent | api.ConversationArchivedEvent;
+
+/** What such an event says; null if that is of no interest. */
+function noteOf(event: NotedEvent): string | null {
+  switch (event.kind) {
+    case 'start_step': return event.data.to === 'READY' || event.data.to === 'ERROR' ? texts.log.start(event.data.to) : null;
+    case 'setup_script': return event.data.status === 'running' ? null : texts.log.setup(event.data.status);
+    case 'sandbox_moved': return texts.log.sandbox(event.data.to);
+    case 'microagents': return event.data.given.length === 0 ? null : texts.log.microagents(event.data.given.map(({ path }) => path));
+    case 'conversation_archived': return texts.log.archived;
+  }
+}

@@ -1,0 +1,120 @@
+import { signal } from '@preact/signals';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { type api, isFailure } from '../client/index.ts';
+import { currentSession, isOnline } from './session.ts';
+
+export interface Resource<T> {
+  /** What was loaded last; it stays while it is loaded again. */
+  readonly data: T | null;
+  readonly error: Error | null;
+  readonly reload: () => void;
+}
+
+type Load<T> = (signal: AbortSignal) => Promise<T>;
+
+/** Loads something, and again when `deps` change, when an event concerns it, and when the server is back. */
+export function useResource<T>(load: Load<T>, deps: readonly unknown[], isConcerned?: (event: api.Event) => boolean): Resource<T> {
+  const [state, setState] = useState<{ readonly data: T | null; readonly error: Error | null }>({ data: null, error: null });
+  const [round, setRound] = useState(0);
+  const reload = useCallback(() => setRound((last) => last + 1), []);
+  useEffect(() => {
+    const abort = new AbortController();
+    load(abort.signal).then(
+      (data) => abort.signal.aborted || setState({ data, error: null }),
+      (error: unknown) => abort.signal.aborted || setState(({ data }) => ({ data, error: asError(error) })),
+    );
+    return () => abort.abort();
+  }, [...deps, round]);
+  useChanges((event) => isConcerned?.(event) === true && reload());
+  const wasOnline = useRef(true);
+  useEffect(() => {
+    if (isOnline.value && !wasOnline.current) reload();
+    wasOnline.current = isOnline.value;
+  }, [isOnline.value]);
+  return { ...state, reload };
+}
+
+export function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+const latest = signal<readonly api.Event[]>([]);
+
+/** Calls back for what changes in all that the key can see, a few times a second at most for one event each. */
+export function useChanges(onEvent: (event: api.Event) => void): void {
+  const callback = useRef(onEvent);
+  callback.current = onEvent;
+  useEffect(() => latest.subscribe((events) => {
+    // One that concerns the page is enough: what it shows is loaded anew.
+    for (const event of events) callback.current(event);
+  }), []);
+}
+
+/** Follows the changes while the page is seen. Returns how to stop. */
+export function followChanges(): () => void {
+  let waiting: api.Event[] = [];
+  let timer: number | null = null;
+  const stop = whileVisible(async (signal, last) => {
+    for await (const event of currentSession().client.events({ after: last.id, signal })) {
+      last.id = event.id;
+      waiting.push(event);
+      timer ??= setTimeout(() => {
+        [latest.value, waiting, timer] = [waiting, [], null];
+      }, 250);
+    }
+  });
+  return () => {
+    stop();
+    if (timer !== null) clearTimeout(timer);
+    latest.value = [];
+  };
+}
+
+interface Position {
+  /** The id of the last event that was seen. */
+  id: number | undefined;
+}
+
+/** Follows a stream only while the page is seen, since a browser has few connections for all tabs of one server. */
+export function whileVisible(
+  follow: (signal: AbortSignal, last: Position) => Promise<void>, onFailure?: (error: Error) => void,
+): () => void {
+  let abort: AbortController | null = null;
+  const last: Position = { id: undefined };
+  const update = () => {
+    if (document.hidden) {
+      abort?.abort();
+      abort = null;
+    } else if (abort === null) {
+      const { signal } = (abort = new AbortController());
+      follow(signal, last).catch((error: unknown) => {
+        if (!signal.aborted && !isFailure(error, 'unauthorized')) onFailure?.(asError(error));
+      });
+    }
+  };
+  update();
+  document.addEventListener('visibilitychange', update);
+  return () => {
+    document.removeEventListener('visibilitychange', update);
+    abort?.abort();
+  };
+}
+
+/** Returns the value as it was before it changed so quickly. */
+export function useDebounced<T>(value: T, ms = 200): T {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), ms);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return settled;
+}
+
+/** Renders again every so often, for what is shown relative to now. */
+export function useTick(ms: number): void {
+  const [, setTick] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => setTick((tick) => tick + 1), ms);
+    return () => clearInterval(timer);
+  }, [ms]);
+}

@@ -1,0 +1,141 @@
+import { signal } from '@preact/signals';
+import { useEffect, useState } from 'preact/hooks';
+import { useDebounced, useResource } from './live.ts';
+import { go, places } from './route.ts';
+import { canChange, currentSession, logOut } from './session.ts';
+import { texts } from './texts.ts';
+import { switchTheme } from './theme.ts';
+import { Dialog } from './ui/dialog.tsx';
+import { Icon, type IconName } from './ui/icons.tsx';
+
+export const shownOverlay = signal<'palette' | 'help' | null>(null);
+
+const close = () => (shownOverlay.value = null);
+
+/** Keys that work everywhere but in fields. */
+const shortcuts: Readonly<Record<string, () => void>> = {
+  '?': () => (shownOverlay.value = 'help'),
+  '/': () => document.querySelector<HTMLInputElement>('main input')?.focus(),
+  c: () => canChange() && go(['conversations'], { new: 'yes' }),
+  s: () => canChange() && go(['sandboxes'], { new: 'yes' }),
+  j: () => moveFocus(1),
+  k: () => moveFocus(-1),
+  ...Object.fromEntries(places.map((place, index) => [String(index + 1), () => go([place])])),
+};
+
+/** Moves the focus along the rows of a list. */
+function moveFocus(step: number): void {
+  const rows = [...document.querySelectorAll<HTMLElement>('main .row-link')];
+  const current = rows.findIndex((row) => row === document.activeElement);
+  rows[Math.max(0, Math.min(rows.length - 1, current + step))]?.focus();
+}
+
+export function useShortcuts(): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey)) {
+        event.preventDefault();
+        shownOverlay.value = shownOverlay.value === 'palette' ? null : 'palette';
+        return;
+      }
+      const isTyping = event.target instanceof HTMLElement && event.target.closest('input, textarea, select, .terminal-screen') !== null;
+      const act = shortcuts[event.key];
+      const isInDialog = shownOverlay.value !== null || document.querySelector('dialog[open]') !== null;
+      if (isTyping || isInDialog || act === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      act();
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+}
+
+export function Help() {
+  return (
+    <Dialog title={texts.help.title} onClose={close}>
+      <h2>{texts.help.title}</h2>
+      <dl class="shortcuts">{texts.help.keys.map(([key, what]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{what}</dd></div>)}</dl>
+      <p class="dim">{texts.help.more} <a href="docs">{texts.help.reference}</a></p>
+    </Dialog>
+  );
+}
+
+interface Command {
+  readonly icon: IconName;
+  readonly label: string;
+  readonly hint?: string;
+  readonly act: () => void;
+}
+
+function commands(): Command[] {
+  const changes: Command[] = [
+    { icon: 'plus', label: texts.conversations.add, act: () => go(['conversations'], { new: 'yes' }) },
+    { icon: 'plus', label: texts.sandboxes.start, act: () => go(['sandboxes'], { new: 'yes' }) },
+  ];
+  return [
+    ...(canChange() ? changes : []),
+    ...places.map((place) => ({ icon: place, label: texts.nav[place], hint: texts.palette.page, act: () => go([place]) })),
+    { icon: 'theme', label: texts.switchTheme, act: switchTheme },
+    { icon: 'help', label: texts.help.title, act: () => setTimeout(() => (shownOverlay.value = 'help')) },
+    { icon: 'leave', label: texts.logOut, act: () => logOut() },
+  ];
+}
+
+/** Conversations whose title has the text, and sandboxes whose id begins with it. */
+function useFound(query: string): readonly Command[] {
+  const { client } = currentSession();
+  const found = useResource(async (signal): Promise<Command[]> => {
+    const conversations = await client.request('GET /api/v1/app-conversations', {
+      query: { title__contains: query || undefined, limit: 8, sort_order: 'UPDATED_AT_DESC' }, signal,
+    });
+    const sandboxes = await client.request('GET /api/v1/sandboxes/search', { query: { limit: 100 }, signal });
+    return [
+      ...conversations.items.map(({ id, title }) => (
+        { icon: 'conversations' as const, label: title ?? id, hint: texts.palette.conversation, act: () => go(['conversations', id]) }
+      )),
+      ...sandboxes.items.filter(({ id }) => query !== '' && id.includes(query)).slice(0, 8)
+        .map(({ id }) => ({ icon: 'sandboxes' as const, label: id, hint: texts.palette.sandbox, act: () => go(['sandboxes', id]) })),
+    ];
+  }, [query]);
+  return found.data ?? [];
+}
+
+/** Goes anywhere and does anything by its name. */
+export function Palette() {
+  const [query, setQuery] = useState('');
+  const [chosen, setChosen] = useState(0);
+  const found = useFound(useDebounced(query.trim(), 120));
+  const wanted = query.trim().toLowerCase();
+  const shown = [...commands().filter(({ label }) => label.toLowerCase().includes(wanted)), ...found].slice(0, 20);
+  const run = ({ act }: Command) => {
+    close();
+    act();
+  };
+  const move = (step: number) => setChosen((chosen + step + shown.length) % Math.max(1, shown.length));
+  return (
+    <Dialog title={texts.palette.title} onClose={close} class="palette">
+      <input autofocus value={query} placeholder={texts.palette.title} aria-label={texts.palette.title}
+        role="combobox" aria-expanded="true" aria-controls="commands" aria-activedescendant={`command-${chosen}`}
+        onInput={(event) => {
+          setQuery(event.currentTarget.value);
+          setChosen(0);
+        }}
+        onKeyDown={(event) => {
+          const command = shown[chosen];
+          if (event.key === 'ArrowDown' || event.key === 'ArrowUp') move(event.key === 'ArrowDown' ? 1 : -1);
+          else if (event.key === 'Enter' && command !== undefined) run(command);
+          else return;
+          event.preventDefault();
+        }} />
+      <ul id="commands" role="listbox" aria-label={texts.palette.title}>
+        {shown.map((command, index) => (
+          <li key={`${command.hint} ${command.label} ${index}`} id={`command-${index}`} role="option" aria-selected={index === chosen}
+            onMouseMove={() => setChosen(index)} onClick={() => run(command)}>
+            <Icon name={command.icon} /><span class="clip">{command.label}</span><small>{command.hint}</small>
+          </li>
+        ))}
+      </ul>
+      {shown.length === 0 && <p class="dim">{texts.noMatch}</p>}
+    </Dialog>
+  );
+}

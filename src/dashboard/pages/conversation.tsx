@@ -1,0 +1,130 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { api, Conversation } from '../../client/index.ts';
+import { Changes } from '../conversation/changes.tsx';
+import { Composer } from '../conversation/composer.tsx';
+import { Details } from '../conversation/details.tsx';
+import { EntryRow } from '../conversation/entries.tsx';
+import { TranscriptSource } from '../conversation/transcript-source.ts';
+import { VirtualLog } from '../conversation/virtual-log.tsx';
+import { useResource } from '../live.ts';
+import { go, route } from '../route.ts';
+import { canChange, currentSession } from '../session.ts';
+import { texts } from '../texts.ts';
+import { Button, Field, Input, Status, Tabs } from '../ui/controls.tsx';
+import { ask, FormDialog } from '../ui/dialog.tsx';
+import { toastFailure } from '../ui/actions.ts';
+import { Failed, Loaded } from '../ui/feedback.tsx';
+import { Page } from '../ui/page.tsx';
+
+export function ConversationPage({ id }: { readonly id: string }) {
+  const { client } = currentSession();
+  const resource = useResource((signal) => client.conversations.get(id, { signal }), [id]);
+  return <Loaded resource={resource}>{(conversation) => <Shown key={id} conversation={conversation} onState={resource.reload} />}</Loaded>;
+}
+
+interface ShownProps {
+  readonly conversation: Conversation;
+  readonly onState: () => void;
+}
+
+/** What a conversation does, in one word. */
+export function conversationStatus(state: Conversation['state']): string {
+  const { start_status: start, execution_status: execution, sandbox_status: sandbox } = state;
+  if (state.archived_at !== null) return 'archived';
+  if (start !== 'READY') return start;
+  if (execution !== null && execution !== 'idle') return execution;
+  return sandbox === 'RUNNING' ? 'idle' : sandbox;
+}
+
+function Shown({ conversation, onState }: ShownProps) {
+  const { state } = conversation;
+  const source = useMemo(() => new TranscriptSource(state.id, onState), []);
+  useEffect(() => source.follow(conversation), []);
+  const tab = route.value.query.get('tab') ?? 'log';
+  const version = source.version.value;
+  const { transcript } = source;
+  const title = state.title ?? texts.conversations.untitled;
+  // The parts of a turn come many times a second; the work tree is read when one has ended.
+  const tree = useRef({ event: transcript.workTree, version: 0 });
+  if (tree.current.event !== transcript.workTree) tree.current = { event: transcript.workTree, version: tree.current.version + 1 };
+  return (
+    <Page title={title} back={[texts.nav.conversations, ['conversations']]} isFull
+      meta={<Status value={conversationStatus(state)} />} actions={<Actions conversation={conversation} onState={onState} />}>
+      {state.status_detail !== null && <p class={state.start_status === 'ERROR' ? 'banner bad' : 'banner'}>{state.status_detail}</p>}
+      <Tabs current={tab} tabs={[
+        ['log', texts.conversation.log],
+        ['changes', <>{texts.conversation.changes}{transcript.workTree !== null && <small>{transcript.workTree.files}</small>}</>],
+        ['details', texts.conversation.details],
+      ]} />
+      {tab === 'changes' && <div class="scroll"><Changes conversation={conversation} version={tree.current.version} /></div>}
+      {tab === 'details' && <div class="scroll side narrow"><Details state={state} transcript={transcript} /></div>}
+      {tab === 'log' && (
+        <div class="talk">
+          <Log conversation={conversation} source={source} version={version} />
+          <aside class="side"><Details state={state} transcript={transcript} /></aside>
+        </div>
+      )}
+    </Page>
+  );
+}
+
+interface LogProps {
+  readonly conversation: Conversation;
+  readonly source: TranscriptSource;
+  /** That of the source, so that it is drawn again with it. */
+  readonly version: number;
+}
+
+function Log({ conversation, source }: LogProps) {
+  const unfolded = useMemo(() => new Set<string>(), []);
+  const { transcript } = source;
+  const { entries } = transcript;
+  const queued = entries.filter((entry) => entry.kind === 'message' && entry.role === 'user' && !transcript.started.has(entry.key)).length;
+  if (source.error.value !== null) return <Failed error={source.error.value} />;
+  return (
+    <div class="talk-main">
+      <VirtualLog count={entries.length} label={texts.conversation.log} keyOf={(index) => entries[index]?.key ?? ''}
+        onStart={() => void source.readOlder().catch(toastFailure)}
+        rowOf={(index) => {
+          const entry = entries[index];
+          return entry && <EntryRow entry={entry} transcript={transcript} conversation={conversation} unfolded={unfolded} />;
+        }} />
+      <Composer conversation={conversation} queued={queued} isRunning={transcript.turn !== null} />
+    </div>
+  );
+}
+
+function Actions({ conversation, onState }: ShownProps) {
+  const [isRenaming, setRenaming] = useState(false);
+  const [title, setTitle] = useState('');
+  const { id, state } = conversation;
+  const { client } = currentSession();
+  if (!canChange()) return null;
+  const change = async (body: api.AppConversationUpdateRequest) => {
+    await client.request('PATCH /api/v1/app-conversations/{id}', { path: { id }, body });
+    onState();
+  };
+  return (
+    <>
+      <Button kind="quiet" onClick={() => {
+        setTitle(state.title ?? '');
+        setRenaming(true);
+      }}>{texts.conversation.rename}</Button>
+      {state.archived_at === null && <Button kind="quiet" onClick={() => ask({
+        ...texts.conversation.archive, onSubmit: () => change({ archived: true }),
+      })}>{texts.conversation.archive.submit}</Button>}
+      <Button kind="quiet" icon="trash" label={texts.conversation.remove.submit} onClick={() => ask({
+        ...texts.conversation.remove, onSubmit: async () => {
+          await conversation.delete();
+          go(['conversations']);
+        },
+      })} />
+      {isRenaming && (
+        <FormDialog title={texts.conversation.rename} submit={texts.save}
+          onClose={() => setRenaming(false)} onSubmit={() => change({ title })}>
+          <Field label={texts.conversation.title}><Input value={title} onInput={setTitle} /></Field>
+        </FormDialog>
+      )}
+    </>
+  );
+}

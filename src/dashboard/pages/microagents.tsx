@@ -1,0 +1,102 @@
+import { useState } from 'preact/hooks';
+import type { api } from '../../client/index.ts';
+import { useDebounced, useResource } from '../live.ts';
+import { go, href, route, setQuery } from '../route.ts';
+import { canChange, currentSession } from '../session.ts';
+import { texts } from '../texts.ts';
+import { Button, Facts, Head, Time } from '../ui/controls.tsx';
+import { Empty, Loaded } from '../ui/feedback.tsx';
+import { Markdown } from '../ui/markdown.tsx';
+import { Page } from '../ui/page.tsx';
+import { RepositoryInput, useRepositories } from '../ui/repository-input.tsx';
+
+export function MicroagentsPage() {
+  const { path: [, name = ''], query } = route.value;
+  const [repository, setRepository] = useState(name);
+  const settled = useDebounced(repository);
+  const file = query.get('file');
+  const talk = canChange() && name !== '' && (
+    <Button icon="conversations" onClick={() => go(['conversations'], { new: 'yes', repository: name })}>{texts.microagents.talk}</Button>
+  );
+  return (
+    <Page title={texts.nav.microagents} actions={talk}>
+      <form class="filters" onSubmit={(event) => {
+        event.preventDefault();
+        go(['microagents', repository]);
+      }}>
+        <RepositoryInput value={repository} onInput={setRepository} />
+        <Button type="submit" disabled={repository === '' || repository === name}>{texts.microagents.list}</Button>
+      </form>
+      {name === '' ? <Repositories query={settled} onChoose={setRepository} /> : <Microagents key={name} repository={name} file={file} />}
+    </Page>
+  );
+}
+
+function Repositories({ query, onChoose }: { readonly query: string; readonly onChoose: (name: string) => void }) {
+  const resource = useRepositories(query);
+  if (query === '') return <Empty icon="microagents" title={texts.microagents.find}>{texts.microagents.findHint}</Empty>;
+  return (
+    <Loaded resource={resource}>
+      {(items) => items.length === 0
+        ? <Empty icon="branch" title={texts.microagents.noRepository}>{texts.microagents.noRepositoryHint}</Empty> : (
+        <table>
+          <Head columns={[[texts.conversations.repository], [texts.microagents.host, 'right']]} />
+          <tbody>{items.map(({ name, git_provider: host }) => (
+            <tr key={name}>
+              <td class="main"><a class="row-link" href={href(['microagents', name])} onClick={() => onChoose(name)}>{name}</a></td>
+              <td class="right dim">{host}</td>
+            </tr>
+          ))}</tbody>
+        </table>
+      )}
+    </Loaded>
+  );
+}
+
+function Microagents({ repository, file }: { readonly repository: string; readonly file: string | null }) {
+  const resource = useResource((signal) => currentSession().client.request(
+    'GET /api/user/repository/{repository_name}/microagents', { path: { repository_name: repository }, signal },
+  ), [repository]);
+  return (
+    <Loaded resource={resource}>
+      {(items) => items.length === 0 ? <Empty icon="microagents" title={texts.microagents.none}>{texts.microagents.noneHint}</Empty> : (
+        <div class="split">
+          <nav class="choices" aria-label={texts.nav.microagents}>
+            {items.map(({ path, name }) => (
+              <button key={path} type="button" aria-current={path === file ? 'true' : undefined} onClick={() => setQuery({ file: path })}>
+                {name}
+              </button>
+            ))}
+          </nav>
+          {file === null ? <Empty icon="microagents" title={texts.microagents.choose} />
+            : <Content key={file} repository={repository} file={file} />}
+        </div>
+      )}
+    </Loaded>
+  );
+}
+
+function Content({ repository, file }: { readonly repository: string; readonly file: string }) {
+  const resource = useResource((signal) => currentSession().client.request(
+    'GET /api/user/repository/{repository_name}/microagents/content',
+    { path: { repository_name: repository }, query: { file_path: file }, signal },
+  ), [repository, file]);
+  return <Loaded resource={resource}>{(content) => <Article content={content} />}</Loaded>;
+}
+
+function Article({ content: microagent }: { readonly content: api.MicroagentContentResponse }) {
+  const { path, content, triggers, front_matter: matter, front_matter_problem: problem, created_at: createdAt } = microagent;
+  const rest = Object.entries(matter ?? {}).filter(([name]) => name !== 'triggers');
+  return (
+    <article class="card">
+      <h2 class="id">{path}</h2>
+      {problem !== null && <p class="banner bad">{problem.detail}</p>}
+      <Facts facts={[
+        [texts.microagents.triggers, triggers.length > 0 && triggers.map((trigger) => <span key={trigger} class="tag">{trigger}</span>)],
+        ...rest.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)] as const),
+        [texts.created, <Time at={createdAt} />],
+      ]} />
+      <Markdown text={content} />
+    </article>
+  );
+}

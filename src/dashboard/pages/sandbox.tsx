@@ -1,0 +1,107 @@
+import type { api, Sandbox } from '../../client/index.ts';
+import { Files } from '../sandbox/files.tsx';
+import { History } from '../sandbox/history.tsx';
+import { Logs } from '../sandbox/logs.tsx';
+import { Ports } from '../sandbox/ports.tsx';
+import { TerminalTab } from '../sandbox/terminal-tab.tsx';
+import { Usage } from '../sandbox/usage.tsx';
+import { useResource } from '../live.ts';
+import { go, route } from '../route.ts';
+import { canChange, currentSession } from '../session.ts';
+import { useSpecs } from '../specs.ts';
+import { texts } from '../texts.ts';
+import { ActionButton, Button, CopyButton, Facts, Link, Status, Tabs, Time } from '../ui/controls.tsx';
+import { ask } from '../ui/dialog.tsx';
+import { toast } from '../ui/actions.ts';
+import { Loaded } from '../ui/feedback.tsx';
+import { Page } from '../ui/page.tsx';
+import { Metadata, sandboxStatus } from './sandboxes.tsx';
+
+export function SandboxPage({ id }: { readonly id: string }) {
+  const { client } = currentSession();
+  const resource = useResource((signal) => client.sandboxes.get(id, { signal }), [id], (event) => event.sandbox_id === id);
+  return <Loaded resource={resource}>{(sandbox) => <Shown sandbox={sandbox} onState={resource.reload} />}</Loaded>;
+}
+
+interface ShownProps {
+  readonly sandbox: Sandbox;
+  readonly onState: () => void;
+}
+
+function Shown({ sandbox, onState }: ShownProps) {
+  const { state } = sandbox;
+  const specs = useSpecs();
+  const spec = specs.data?.find(({ id }) => id === state.sandbox_spec_id) ?? null;
+  const tab = route.value.query.get('tab') ?? 'overview';
+  return (
+    <Page title={state.id} isId back={[texts.nav.sandboxes, ['sandboxes']]}
+      meta={<><CopyButton text={state.id} /><Status value={state.status} label={sandboxStatus(state)} /></>}
+      actions={<Actions sandbox={sandbox} onState={onState} />}>
+      {state.status_detail !== null && <p class={state.status === 'ERROR' ? 'banner bad' : 'banner'}>{state.status_detail}</p>}
+      <Tabs current={tab} tabs={[
+        ['overview', texts.sandbox.overview], ['logs', texts.sandbox.logs], ['terminal', texts.sandbox.terminal],
+        ['files', texts.sandbox.files], ['ports', texts.sandbox.ports],
+      ]} />
+      {tab === 'overview' && <Overview sandbox={sandbox} />}
+      {tab === 'logs' && <Logs sandbox={sandbox} />}
+      {tab === 'terminal' && <TerminalTab sandbox={sandbox} />}
+      {tab === 'files' && specs.data !== null && <Files sandbox={sandbox} home={spec?.working_dir ?? '/'} />}
+      {tab === 'ports' && <Ports sandbox={sandbox} ports={spec?.ports ?? []} />}
+    </Page>
+  );
+}
+
+function Overview({ sandbox }: { readonly sandbox: Sandbox }) {
+  const { state } = sandbox;
+  const conversations = useResource((signal) => currentSession().client.request('GET /api/v1/app-conversations', {
+    query: { sandbox_id__eq: state.id, limit: 20 }, signal,
+  }), [state.id]);
+  const talks = conversations.data?.items ?? [];
+  return (
+    <div class="columns">
+      <div>
+        <Usage sandbox={sandbox} />
+        <History sandbox={state} />
+      </div>
+      <section class="card">
+        <h2>{texts.sandbox.details}</h2>
+        <Facts facts={[
+          [texts.sandboxes.spec, state.sandbox_spec_id],
+          [texts.sandbox.owner, state.created_by_user_id],
+          [texts.sandbox.conversations, talks.length > 0 && talks.map(({ id, title }) => (
+            <p key={id}><Link to={['conversations', id]}>{title ?? texts.conversations.untitled}</Link></p>
+          ))],
+          [texts.sandbox.metadata, Object.keys(state.metadata).length > 0 && <Metadata metadata={state.metadata} />],
+          [texts.sandbox.created, <Time at={state.created_at} />],
+          [texts.sandbox.active, <Time at={state.last_active_at} />],
+          [texts.sandbox.expires, state.expires_at !== null && <Time at={state.expires_at} />],
+          [texts.sandbox.pausedBy, state.paused_by !== null && texts.sandbox.actors[state.paused_by]],
+        ]} />
+      </section>
+    </div>
+  );
+}
+
+const pausable: ReadonlySet<api.SandboxStatus> = new Set(['RUNNING', 'STARTING', 'RESUMING']);
+
+function Actions({ sandbox, onState }: ShownProps) {
+  const { id, status, pause_kind: kind } = sandbox.state;
+  if (!canChange()) return null;
+  const isFrozen = status === 'PAUSED' && kind === 'freeze';
+  return (
+    <>
+      {status === 'PAUSED' && <ActionButton icon="play" onAct={() => sandbox.resume().then(onState)}>{texts.sandbox.resume}</ActionButton>}
+      {status === 'RUNNING' && <ActionButton icon="pause" onAct={() => sandbox.pause().then(onState)}>{texts.sandbox.pause}</ActionButton>}
+      {(pausable.has(status) || isFrozen) && <Button icon="stop" onClick={() => ask({
+        ...texts.sandbox.stop, onSubmit: () => sandbox.pause('stop').then(onState),
+      })}>{texts.sandbox.stop.submit}</Button>}
+      <Button kind="danger" icon="trash" onClick={() => ask({
+        ...texts.sandbox.remove, onSubmit: async () => {
+          await sandbox.delete();
+          toast(texts.sandbox.removed(id));
+          go(['sandboxes']);
+        },
+      })}>{texts.sandbox.remove.submit}</Button>
+    </>
+  );
+}

@@ -1,0 +1,66 @@
+import { useState } from 'preact/hooks';
+import type { api } from '../../client/index.ts';
+import { useResource } from '../live.ts';
+import { currentSession, logOut } from '../session.ts';
+import { texts } from '../texts.ts';
+import { theme } from '../theme.ts';
+import { Button, Facts, Field, Head, Search, Select } from '../ui/controls.tsx';
+import { Empty, Loaded } from '../ui/feedback.tsx';
+import { Page } from '../ui/page.tsx';
+
+export function SettingsPage() {
+  const { me } = currentSession();
+  return (
+    <Page title={texts.nav.settings}>
+      <section class="card">
+        <h2>{texts.settings.you}</h2>
+        <Facts facts={[
+          [texts.keys.owner, me.user_id], [texts.settings.key, me.key_name], [texts.keys.access, texts.keys.accesses[me.access]],
+          [texts.keys.repositories, me.repositories?.join(', ') ?? texts.keys.allRepositories],
+        ]} />
+        <Field label={texts.settings.theme}>
+          <Select label={texts.settings.theme} value={theme.value} onChange={(value) => (theme.value = value)} options={[
+            ['', texts.settings.themes.system], ['light', texts.settings.themes.light], ['dark', texts.settings.themes.dark],
+          ]} />
+        </Field>
+        <p><Button icon="leave" onClick={() => logOut()}>{texts.logOut}</Button></p>
+      </section>
+      {me.access === 'admin' ? <Server /> : <Empty icon="settings" title={texts.settings.noAdmin}>{texts.settings.noAdminHint}</Empty>}
+    </Page>
+  );
+}
+
+function Server() {
+  const resource = useResource((signal) => currentSession().client.request('GET /api/v1/settings', { signal }), []);
+  const [search, setSearch] = useState('');
+  const isWanted = ({ key, variable }: api.Setting) => `${key} ${variable}`.toLowerCase().includes(search.toLowerCase());
+  return (
+    <>
+      <div class="filters">
+        <Search label={texts.settings.search} value={search} onInput={setSearch} /><p class="dim">{texts.settings.hint}</p>
+      </div>
+      <Loaded resource={resource}>
+        {({ items }) => (
+          <table>
+            <Head columns={[[texts.settings.setting], [texts.settings.value], [texts.settings.source, 'wide']]} />
+            <tbody>
+              {items.filter(isWanted).map((one) => <Row key={one.key} setting={one} />)}
+            </tbody>
+          </table>
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+function Row({ setting: { key, variable, source, value, is_secret: isSecret, form } }: { readonly setting: api.Setting }) {
+  const none = isSecret && source !== 'default' ? texts.settings.secret : '–';
+  const shown = value === null || value === undefined ? none : typeof value === 'string' ? value : JSON.stringify(value);
+  return (
+    <tr>
+      <td class="main"><code>{key}</code>{variable !== null && <small class="dim id">{variable}</small>}</td>
+      <td class="clip" title={form}><code>{shown}</code></td>
+      <td class={source === 'default' ? 'wide dim' : 'wide'}>{texts.settings.sources[source]}</td>
+    </tr>
+  );
+}

@@ -1,0 +1,50 @@
+import { signal } from '@preact/signals';
+
+/** The pages of the navigation. */
+export const places = ['overview', 'conversations', 'sandboxes', 'microagents', 'specs', 'keys', 'settings'] as const;
+
+/** The place that the address names, after `#`: `#/sandboxes/sb-1?tab=files`. */
+interface Route {
+  readonly path: readonly string[];
+  readonly query: URLSearchParams;
+}
+
+export const route = signal<Route>(currentRoute());
+
+addEventListener('hashchange', () => {
+  route.value = currentRoute();
+  scrollTo(0, 0);
+});
+
+function currentRoute(): Route {
+  const [path = '', query] = location.hash.replace(/^#\/?/, '').split('?');
+  return { path: path.split('/').filter(Boolean).map(decoded), query: new URLSearchParams(query) };
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+export type Query = Readonly<Record<string, string | null | undefined>>;
+
+/** Returns the address of a place in this page. */
+export function href(path: readonly string[], query: Query = {}): string {
+  const given = Object.entries(query).flatMap(([name, value]) => (value ? [[name, value]] : []));
+  const search = given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`;
+  return `#/${path.map(encodeURIComponent).join('/')}${search}`;
+}
+
+export function go(path: readonly string[], query?: Query): void {
+  location.hash = href(path, query);
+}
+
+/** Changes a part of the address without a new entry in the history. */
+export function setQuery(changes: Query): void {
+  const { path, query } = route.value;
+  history.replaceState(null, '', href(path, { ...Object.fromEntries(query), ...changes }));
+  route.value = currentRoute();
+}

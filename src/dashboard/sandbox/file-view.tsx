@@ -1,0 +1,66 @@
+import { useState } from 'preact/hooks';
+import type { Sandbox } from '../../client/index.ts';
+import { bytes } from '../format.ts';
+import { useResource } from '../live.ts';
+import { canChange } from '../session.ts';
+import { texts } from '../texts.ts';
+import { ActionButton } from '../ui/controls.tsx';
+import { toast } from '../ui/actions.ts';
+import { Empty, Loaded } from '../ui/feedback.tsx';
+import { saveFile } from '../ui/save-file.ts';
+
+/** Longer files are not shown, but can be saved. */
+const maxShown = 1 << 20;
+
+interface FileContent {
+  /** Null if it is not text, or too long. */
+  readonly text: string | null;
+  readonly size: number;
+}
+
+/** Shows a text file, to read and to edit. */
+export function FileView({ sandbox, path }: { readonly sandbox: Sandbox; readonly path: string }) {
+  const [edited, setEdited] = useState<string | null>(null);
+  const resource = useResource(async (signal): Promise<FileContent> => {
+    const response = await sandbox.files.read(path, { to: maxShown, signal });
+    const content = await response.arrayBuffer();
+    const size = Number(/\/(\d+)$/.exec(response.headers.get('Content-Range') ?? '')?.[1] ?? content.byteLength);
+    return { text: size > maxShown ? null : textIn(content), size };
+  }, [path]);
+  const { data } = resource;
+  const save = async () => {
+    await sandbox.files.write(path, edited ?? '');
+    toast(texts.files.saved);
+    setEdited(null);
+    resource.reload();
+  };
+  return (
+    <>
+      <div class="bar">
+        <p class="dim">{data !== null && bytes(data.size)}</p>
+        <ActionButton icon="download"
+          onAct={async () => saveFile(path.split('/').pop() ?? 'file', await (await sandbox.files.read(path)).blob())}>
+          {texts.download}
+        </ActionButton>
+        {canChange() && data?.text !== null && (
+          <ActionButton kind="primary" disabled={edited === null || edited === data?.text} onAct={save}>{texts.save}</ActionButton>
+        )}
+      </div>
+      <Loaded resource={resource}>
+        {({ text, size }) => text === null
+          ? <Empty icon="file" title={size > maxShown ? texts.files.tooLong : texts.files.binary}>{texts.files.binaryHint}</Empty>
+          : <textarea class="editor" spellcheck={false} aria-label={path} readOnly={!canChange()} value={edited ?? text}
+            onInput={(event) => setEdited(event.currentTarget.value)} />}
+      </Loaded>
+    </>
+  );
+}
+
+function textIn(content: ArrayBuffer): string | null {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(content);
+    return text.includes('\0') ? null : text;
+  } catch {
+    return null;
+  }
+}

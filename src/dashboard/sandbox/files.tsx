@@ -1,0 +1,132 @@
+import { useRef } from 'preact/hooks';
+import type { api, Sandbox } from '../../client/index.ts';
+import { bytes } from '../format.ts';
+import { useResource } from '../live.ts';
+import { href, route, setQuery } from '../route.ts';
+import { canChange } from '../session.ts';
+import { texts } from '../texts.ts';
+import { ActionButton, Button, Head, Time } from '../ui/controls.tsx';
+import { ask } from '../ui/dialog.tsx';
+import { toast, useAction } from '../ui/actions.ts';
+import { Empty, Loaded } from '../ui/feedback.tsx';
+import { Icon } from '../ui/icons.tsx';
+import { saveFile } from '../ui/save-file.ts';
+import { FileView } from './file-view.tsx';
+
+const maxListed = 1000;
+
+interface FilesProps {
+  readonly sandbox: Sandbox;
+  /** The directory that is shown first. */
+  readonly home: string;
+}
+
+/** Browses the files of a sandbox, also of one that rests. */
+export function Files({ sandbox, home }: FilesProps) {
+  const { query } = route.value;
+  const path = query.get('path') ?? home;
+  const file = query.get('file');
+  return (
+    <section class="files">
+      <Crumbs path={file ?? path} />
+      {file === null ? <Directory key={path} sandbox={sandbox} path={path} /> : <FileView key={file} sandbox={sandbox} path={file} />}
+    </section>
+  );
+}
+
+export function fileHref(sandbox: Sandbox, path: string, isFile: boolean): string {
+  return href(['sandboxes', sandbox.id], { tab: 'files', [isFile ? 'file' : 'path']: path });
+}
+
+function Crumbs({ path }: { readonly path: string }) {
+  const parts = path.split('/').filter(Boolean);
+  return (
+    <nav class="crumbs" aria-label={texts.files.path}>
+      <button type="button" onClick={() => setQuery({ path: '/', file: null })}>/</button>
+      {parts.map((part, index) => {
+        const above = `/${parts.slice(0, index + 1).join('/')}`;
+        return index === parts.length - 1 ? <b key={above}>{part}</b>
+          : <button key={above} type="button" onClick={() => setQuery({ path: above, file: null })}>{part}</button>;
+      })}
+    </nav>
+  );
+}
+
+function Directory({ sandbox, path }: { readonly sandbox: Sandbox; readonly path: string }) {
+  const resource = useResource(async (signal) => {
+    const found: api.File[] = [];
+    for await (const entry of sandbox.files.list(path, { signal })) if (found.push(entry) === maxListed) break;
+    return found.toSorted((a, b) => Number(b.type === 'directory') - Number(a.type === 'directory') || a.name.localeCompare(b.name));
+  }, [path]);
+  return (
+    <>
+      <div class="bar">
+        <p class="dim">
+          {resource.data !== null && texts.files.count(resource.data.length)}{resource.data?.length === maxListed && ` ${texts.files.cut}`}
+        </p>
+        {canChange() && <Upload sandbox={sandbox} path={path} onDone={resource.reload} />}
+        <ActionButton icon="download"
+          onAct={async () => saveFile(`${path.split('/').pop() || 'root'}.tar`, await (await sandbox.files.readArchive(path)).blob())}>
+          {texts.files.archive}
+        </ActionButton>
+      </div>
+      <Loaded resource={resource}>
+        {(files) => files.length === 0 ? <Empty icon="folder" title={texts.files.none}>{texts.files.noneHint}</Empty> : (
+          <table>
+            <Head columns={[[texts.files.name], [texts.files.size, 'right'], [texts.files.modified, 'right wide'], ['']]} />
+            <tbody>{files.map((file) => <FileRow key={file.path} sandbox={sandbox} file={file} onChange={resource.reload} />)}</tbody>
+          </table>
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+interface FileRowProps {
+  readonly sandbox: Sandbox;
+  readonly file: api.File;
+  readonly onChange: () => void;
+}
+
+function FileRow({ sandbox, file: { path, name, type, size, target, modified_at: modifiedAt }, onChange }: FileRowProps) {
+  const isDirectory = type === 'directory';
+  return (
+    <tr>
+      <td class="main">
+        <Icon name={isDirectory ? 'folder' : 'file'} />
+        {type === 'other' ? <code>{name}</code> : <a class="row-link id" href={fileHref(sandbox, path, !isDirectory)}>{name}</a>}
+        {target !== null && <span class="dim"> → {target}</span>}
+      </td>
+      <td class="right number">{type === 'file' && bytes(size)}</td>
+      <td class="right wide dim"><Time at={modifiedAt} /></td>
+      <td class="right over">
+        {canChange() && <Button kind="quiet" icon="trash" label={texts.files.remove(name)} onClick={() => ask({
+          title: texts.files.remove(name), submit: texts.files.removeSubmit,
+          text: isDirectory ? texts.files.removeDirectory : texts.files.removeFile,
+          onSubmit: () => sandbox.files.remove(path, { recursive: isDirectory }).then(onChange),
+        })} />}
+      </td>
+    </tr>
+  );
+}
+
+function Upload({ sandbox, path, onDone }: { readonly sandbox: Sandbox; readonly path: string; readonly onDone: () => void }) {
+  const input = useRef<HTMLInputElement>(null);
+  const [isBusy, run] = useAction();
+  const upload = async (files: readonly File[]) => {
+    for (const file of files) await sandbox.files.write(`${path.replace(/\/$/, '')}/${file.name}`, file);
+    toast(texts.files.uploaded(files.length));
+    onDone();
+  };
+  return (
+    <>
+      <input ref={input} type="file" multiple hidden aria-label={texts.files.upload} onChange={(event) => {
+        const files = [...event.currentTarget.files ?? []];
+        void run(() => upload(files));
+      }} />
+      <Button icon="upload" disabled={isBusy} onClick={() => input.current?.click()}>
+        {isBusy ? texts.files.uploading : texts.files.upload}
+      </Button>
+    </>
+  );
+}

@@ -1,0 +1,52 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Execution, Sandbox } from '../../client/index.ts';
+import { canChange } from '../session.ts';
+import { texts } from '../texts.ts';
+import { ActionButton } from '../ui/controls.tsx';
+import { toastFailure } from '../ui/actions.ts';
+import { Empty } from '../ui/feedback.tsx';
+
+const shell = ['/bin/sh', '-c', 'command -v bash >/dev/null 2>&1 && exec bash -l || exec sh -l'];
+
+/** A terminal in the sandbox. Leaving the page leaves it running, and it is found again. */
+export function TerminalTab({ sandbox }: { readonly sandbox: Sandbox }) {
+  const [execution, setExecution] = useState<Execution | null>(null);
+  if (!canChange()) return <Empty icon="tool" title={texts.terminal.readOnly} />;
+  if (sandbox.state.status !== 'RUNNING') return <Empty icon="tool" title={texts.terminal.resting}>{texts.terminal.restingHint}</Empty>;
+  const open = async () => {
+    for await (const { id, tty, status } of sandbox.executions.list()) {
+      if (tty && status === 'running') return setExecution(await sandbox.executions.get(id));
+    }
+    setExecution(await sandbox.executions.start(shell, { tty: { cols: 80, rows: 24 } }));
+  };
+  if (execution === null) {
+    return (
+      <Empty icon="tool" title={texts.terminal.title}>
+        <p>{texts.terminal.hint}</p><ActionButton kind="primary" onAct={open}>{texts.terminal.open}</ActionButton>
+      </Empty>
+    );
+  }
+  return (
+    <section class="terminal-frame">
+      <Screen key={execution.id} execution={execution} onEnd={() => setExecution(null)} />
+      <p class="bar">
+        <span class="dim">{texts.terminal.leave}</span>
+        <ActionButton onAct={() => execution.delete().then(() => setExecution(null))}>{texts.terminal.close}</ActionButton>
+      </p>
+    </section>
+  );
+}
+
+function Screen({ execution, onEnd }: { readonly execution: Execution; readonly onEnd: () => void }) {
+  const element = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const abort = new AbortController();
+    // The terminal is most of the page's size, so it is loaded when it is opened.
+    void import('./terminal.ts')
+      .then(({ showTerminal }) => element.current && showTerminal(element.current, execution, abort.signal))
+      .then(() => abort.signal.aborted || onEnd())
+      .catch((error: unknown) => abort.signal.aborted || toastFailure(error));
+    return () => abort.abort();
+  }, []);
+  return <div class="terminal-screen" ref={element} />;
+}

@@ -1,0 +1,20 @@
+import { effect, signal } from '@preact/signals';
+
+const stored = 'skep.theme';
+
+/** `light`, `dark`, or empty for what the system prefers. */
+export const theme = signal(localStorage.getItem(stored) ?? '');
+
+effect(() => {
+  localStorage.setItem(stored, theme.value);
+  if (theme.value === '') delete document.documentElement.dataset['theme'];
+  else document.documentElement.dataset['theme'] = theme.value;
+});
+
+export function isDark(): boolean {
+  return theme.value === 'dark' || (theme.value === '' && matchMedia('(prefers-color-scheme: dark)').matches);
+}
+
+export function switchTheme(): void {
+  theme.value = isDark() ? 'light' : 'dark';
+}

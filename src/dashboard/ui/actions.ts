@@ -1,0 +1,49 @@
+import { signal } from '@preact/signals';
+import { useState } from 'preact/hooks';
+import { isFailure } from '../../client/index.ts';
+
+interface Toast {
+  readonly id: number;
+  readonly text: string;
+  readonly isFailure: boolean;
+}
+
+export const toasts = signal<readonly Toast[]>([]);
+let nextToast = 1;
+
+/** Says for a few seconds what was done; a failure stays until it is closed. */
+export function toast(text: string, isFailure = false): void {
+  const id = nextToast++;
+  toasts.value = [...toasts.value.filter((shown) => shown.text !== text), { id, text, isFailure }];
+  if (!isFailure) setTimeout(() => closeToast(id), 4000);
+}
+
+export function closeToast(id: number): void {
+  toasts.value = toasts.value.filter((shown) => shown.id !== id);
+}
+
+/** Shows why something failed, unless the page says so itself. */
+export function toastFailure(error: unknown): void {
+  if (!isFailure(error, 'unauthorized')) toast(messageOf(error), true);
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Runs what a control starts, once at a time. A failure becomes a toast. */
+export function useAction(): readonly [isBusy: boolean, run: (work: () => Promise<unknown>) => Promise<void>] {
+  const [isBusy, setBusy] = useState(false);
+  const run = async (work: () => Promise<unknown>) => {
+    if (isBusy) return;
+    setBusy(true);
+    try {
+      await work();
+    } catch (error) {
+      toastFailure(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return [isBusy, run];
+}

@@ -1,0 +1,178 @@
+import type { ComponentChildren } from 'preact';
+import { absoluteTime, relativeTime, words } from '../format.ts';
+import { useTick } from '../live.ts';
+import { href, setQuery } from '../route.ts';
+import { texts } from '../texts.ts';
+import { toast, useAction } from './actions.ts';
+import { Icon, type IconName } from './icons.tsx';
+
+interface ButtonProps {
+  readonly kind?: 'plain' | 'primary' | 'danger' | 'quiet';
+  readonly icon?: IconName;
+  /** What it does, for a button that is only an icon. */
+  readonly label?: string;
+  readonly type?: 'button' | 'submit';
+  readonly disabled?: boolean;
+  readonly autofocus?: boolean;
+  readonly onClick?: () => void;
+  readonly children?: ComponentChildren;
+}
+
+export function Button({ kind = 'plain', icon, label, type = 'button', children, ...rest }: ButtonProps) {
+  const look = `button ${kind}${children === undefined ? ' square' : ''}`;
+  return (
+    <button type={type} class={look} aria-label={label} title={label} {...rest}>
+      {icon !== undefined && <Icon name={icon} />}{children}
+    </button>
+  );
+}
+
+/** A button that is busy until its work is done. */
+export function ActionButton({ onAct, ...props }: Omit<ButtonProps, 'onClick'> & { readonly onAct: () => Promise<unknown> }) {
+  const [isBusy, run] = useAction();
+  return <Button {...props} disabled={isBusy || props.disabled === true} onClick={() => void run(onAct)} />;
+}
+
+interface LinkProps {
+  readonly to: readonly string[];
+  readonly query?: Readonly<Record<string, string>>;
+  readonly class?: string;
+  readonly children: ComponentChildren;
+}
+
+export function Link({ to, query, children, ...rest }: LinkProps) {
+  return <a href={href(to, query)} {...rest}>{children}</a>;
+}
+
+/** A link to somewhere else. What it leads to may come from an agent, so only web addresses are links. */
+export function OutLink({ url, children }: { readonly url: string; readonly children: ComponentChildren }) {
+  return /^https?:\/\//i.test(url) ? <a href={url} target="_blank" rel="noopener noreferrer">{children}</a> : <span>{children}</span>;
+}
+
+export function CopyButton({ text, label = texts.copy }: { readonly text: string; readonly label?: string }) {
+  return <ActionButton kind="quiet" icon="copy" label={label} onAct={async () => {
+    await navigator.clipboard.writeText(text);
+    toast(texts.copied);
+  }} />;
+}
+
+export function Time({ at }: { readonly at: string }) {
+  useTick(30_000);
+  return <time dateTime={at} title={absoluteTime(at)}>{relativeTime(at)}</time>;
+}
+
+const tones: Readonly<Record<string, string>> = {
+  RUNNING: 'good', READY: 'good', running: 'active', idle: 'good', ok: 'good', valid: 'good', completed: 'good',
+  STARTING: 'active', RESUMING: 'active', PAUSING: 'active', WORKING: 'active', in_progress: 'active',
+  waiting_for_permission: 'wait', ERROR: 'bad', error: 'bad', MISSING: 'bad', failed: 'bad', revoked: 'bad',
+};
+
+/** A state, as a dot with its name. Colour only repeats what the name says. */
+export function Status({ value, label = words(value) }: { readonly value: string; readonly label?: string }) {
+  return <span class={`status ${tones[value] ?? 'rest'}`}><i />{label}</span>;
+}
+
+interface FieldProps {
+  readonly label: string;
+  readonly hint?: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
+export function Field({ label, hint, children }: FieldProps) {
+  return <label class="field"><span>{label}</span>{children}{hint !== undefined && <small>{hint}</small>}</label>;
+}
+
+interface InputProps {
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+  readonly placeholder?: string;
+  readonly required?: boolean;
+  readonly autofocus?: boolean;
+}
+
+export function Input({ onInput, ...rest }: InputProps) {
+  return <input spellcheck={false} {...rest} onInput={(event) => onInput(event.currentTarget.value)} />;
+}
+
+interface CheckboxProps {
+  readonly label: string;
+  readonly checked: boolean;
+  readonly onChange: (checked: boolean) => void;
+}
+
+export function Checkbox({ label, checked, onChange }: CheckboxProps) {
+  return (
+    <label class="check">
+      <input type="checkbox" checked={checked} onChange={(event) => onChange(event.currentTarget.checked)} />{label}
+    </label>
+  );
+}
+
+interface SearchProps {
+  readonly value: string;
+  readonly label: string;
+  readonly onInput: (value: string) => void;
+}
+
+export function Search({ value, label, onInput }: SearchProps) {
+  return (
+    <label class="search">
+      <Icon name="search" />
+      <input type="search" placeholder={label} aria-label={label} value={value} onInput={(event) => onInput(event.currentTarget.value)} />
+    </label>
+  );
+}
+
+interface SelectProps {
+  readonly label: string;
+  readonly value: string;
+  readonly options: readonly (readonly [value: string, label: string])[];
+  readonly onChange: (value: string) => void;
+}
+
+export function Select({ label, value, options, onChange }: SelectProps) {
+  return (
+    <select aria-label={label} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+      {options.map(([value, label]) => <option key={value} value={value}>{label}</option>)}
+    </select>
+  );
+}
+
+interface TabsProps {
+  readonly tabs: readonly (readonly [id: string, label: ComponentChildren])[];
+  readonly current: string;
+}
+
+/** Views of one thing, each with an address of its own. */
+export function Tabs({ tabs, current }: TabsProps) {
+  return (
+    <nav class="tabs">
+      {tabs.map(([id, label], index) => (
+        <button key={id} type="button" aria-current={id === current ? 'page' : undefined}
+          onClick={() => setQuery({ tab: index === 0 ? null : id, path: null })}>{label}</button>
+      ))}
+    </nav>
+  );
+}
+
+/** Names with their values. */
+export function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: ComponentChildren])[] }) {
+  const shown = facts.filter(([, value]) => value !== null && value !== undefined && value !== false && value !== '');
+  return <dl class="facts">{shown.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>;
+}
+
+type Column = readonly [name: string, look?: string];
+
+/** The head of a table. */
+export function Head({ columns }: { readonly columns: readonly Column[] }) {
+  return <thead><tr>{columns.map(([name, look]) => <th key={name} class={look ?? ''}>{name}</th>)}</tr></thead>;
+}
+
+interface MoreProps {
+  readonly onMore: (() => void) | null;
+}
+
+/** Loads the next page of a list. */
+export function More({ onMore }: MoreProps) {
+  return onMore === null ? null : <p class="more"><Button onClick={onMore}>{texts.more}</Button></p>;
+}

@@ -1,0 +1,77 @@
+import { signal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import { texts } from '../texts.ts';
+import { Button } from './controls.tsx';
+import { useAction } from './actions.ts';
+
+interface DialogProps {
+  readonly title: string;
+  readonly onClose: () => void;
+  readonly class?: string;
+  readonly children: ComponentChildren;
+}
+
+/** A modal dialog. The browser keeps the focus in it, and closes it by Escape. */
+export function Dialog({ title, onClose, children, ...rest }: DialogProps) {
+  const element = useRef<HTMLDialogElement>(null);
+  // At once, so that the next key is already the dialog's.
+  useLayoutEffect(() => element.current?.showModal(), []);
+  return (
+    <dialog ref={element} {...rest} aria-label={title} onClose={onClose} onClick={(event) => event.target === element.current && onClose()}>
+      <div class="dialog">{children}</div>
+    </dialog>
+  );
+}
+
+interface FormDialogProps extends DialogProps {
+  readonly submit: string;
+  readonly isDangerous?: boolean;
+  readonly isReady?: boolean;
+  readonly onSubmit: () => Promise<unknown>;
+}
+
+/** A dialog with a form, which closes when what it asks for is done. */
+export function FormDialog({ submit, isDangerous = false, isReady = true, onSubmit, children, ...props }: FormDialogProps) {
+  const [isBusy, run] = useAction();
+  const send = () => run(async () => {
+    await onSubmit();
+    props.onClose();
+  });
+  return (
+    <Dialog {...props}>
+      <form onSubmit={(event) => {
+        event.preventDefault();
+        void send();
+      }}>
+        <h2>{props.title}</h2>
+        {children}
+        <footer>
+          <Button onClick={props.onClose}>{texts.cancel}</Button>
+          <Button type="submit" kind={isDangerous ? 'danger' : 'primary'} disabled={isBusy || !isReady}>{submit}</Button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+interface Question {
+  readonly title: string;
+  /** What is lost. */
+  readonly text: string;
+  readonly submit: string;
+  readonly onSubmit: () => Promise<unknown>;
+}
+
+const question = signal<Question | null>(null);
+
+/** Asks before something is lost. */
+export function ask(asked: Question): void {
+  question.value = asked;
+}
+
+export function AskedQuestion() {
+  if (question.value === null) return null;
+  const { text, ...props } = question.value;
+  return <FormDialog {...props} isDangerous onClose={() => (question.value = null)}><p>{text}</p></FormDialog>;
+}

@@ -1,0 +1,67 @@
+import type { ComponentChildren } from 'preact';
+import { isFailure } from '../../client/index.ts';
+import type { Resource } from '../live.ts';
+import { texts } from '../texts.ts';
+import { closeToast, toasts } from './actions.ts';
+import { Button } from './controls.tsx';
+import { Icon, type IconName } from './icons.tsx';
+
+export function Toasts() {
+  return (
+    <div class="toasts" role="status">
+      {toasts.value.map(({ id, text, isFailure }) => (
+        <div key={id} class={isFailure ? 'toast failed' : 'toast'}>
+          {isFailure && <Icon name="warning" />}
+          <span>{text}</span>
+          <Button kind="quiet" icon="close" label={texts.close} onClick={() => closeToast(id)} />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+interface EmptyProps {
+  readonly icon: IconName;
+  readonly title: string;
+  readonly children?: ComponentChildren;
+}
+
+/** What stands where nothing is, and what to do about that. */
+export function Empty({ icon, title, children }: EmptyProps) {
+  return (
+    <div class="empty">
+      <Icon name={icon} />
+      <h2>{title}</h2>
+      <div>{children}</div>
+    </div>
+  );
+}
+
+export function Failed({ error, onRetry }: { readonly error: Error; readonly onRetry?: () => void }) {
+  const isMissing = isFailure(error) && error.status === 404;
+  return (
+    <div class="empty" role="alert">
+      <Icon name="warning" />
+      <h2>{isMissing ? texts.missing : texts.failed}</h2>
+      <p>{error.message}</p>
+      {onRetry !== undefined && !isMissing && <Button onClick={onRetry}>{texts.tryAgain}</Button>}
+    </div>
+  );
+}
+
+export function Loading({ rows = 6 }: { readonly rows?: number }) {
+  return <div class="loading" role="status" aria-label={texts.loading}>{Array.from({ length: rows }, (_, row) => <div key={row} />)}</div>;
+}
+
+interface LoadedProps<T> {
+  readonly resource: Resource<T>;
+  readonly rows?: number;
+  readonly children: (data: T) => ComponentChildren;
+}
+
+/** Shows what was loaded, or how that stands. */
+export function Loaded<T>({ resource: { data, error, reload }, rows, children }: LoadedProps<T>) {
+  if (data !== null) return <>{children(data)}</>;
+  if (error !== null) return <Failed error={error} onRetry={reload} />;
+  return <Loading rows={rows ?? 6} />;
+}

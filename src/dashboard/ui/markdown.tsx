@@ -1,0 +1,59 @@
+import type { ComponentChildren, VNode } from 'preact';
+import { OutLink } from './controls.tsx';
+
+/** Shows the common part of Markdown. Whatever the text holds becomes elements made here, never HTML of its own. */
+export function Markdown({ text }: { readonly text: string }) {
+  return <div class="markdown">{blocksOf(text).map((block, index) => <Block key={index} text={block} />)}</div>;
+}
+
+/** Splits at empty lines, but not within fences. A fence that is not closed goes to the end, as while it is written. */
+function blocksOf(text: string): string[] {
+  const blocks: string[] = [];
+  let lines: string[] = [];
+  let isFenced = false;
+  const end = () => {
+    if (lines.length > 0) blocks.push(lines.join('\n'));
+    lines = [];
+  };
+  for (const line of text.split('\n')) {
+    const isFence = /^\s*```/.test(line);
+    if (!isFenced && (isFence || line.trim() === '' || /^#{1,6} /.test(line))) end();
+    if (isFence || isFenced || line.trim() !== '') lines.push(line);
+    if (isFence && isFenced) end();
+    if (isFence) isFenced = !isFenced;
+    else if (!isFenced && /^#{1,6} /.test(line)) end();
+  }
+  end();
+  return blocks;
+}
+
+function Block({ text }: { readonly text: string }): VNode {
+  if (/^\s*```/.test(text)) return <pre tabIndex={0}>{text.replace(/^.*\n?/, '').replace(/\n?\s*```\s*$/, '')}</pre>;
+  const heading = /^#{1,6} (.*)/.exec(text);
+  if (heading !== null) return <p class="heading">{inline(heading[1] ?? '')}</p>;
+  if (/^([-*]|\d+[.)]) /.test(text)) return <List text={text} />;
+  if (text.startsWith('> ')) return <blockquote>{inline(text.replaceAll(/^> ?/gm, ''))}</blockquote>;
+  return <p>{inline(text)}</p>;
+}
+
+function List({ text }: { readonly text: string }) {
+  const items = text.split(/\n(?=\s*(?:[-*]|\d+[.)]) )/).map((item) => item.replace(/^\s*(?:[-*]|\d+[.)]) /, ''));
+  const rows = items.map((item, index) => <li key={index}>{inline(item)}</li>);
+  return /^\d/.test(text) ? <ol>{rows}</ol> : <ul>{rows}</ul>;
+}
+
+const inlineForms = /`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\(([^)\s]+)\)|(https?:\/\/[^\s<>()]+[^\s<>().,:;!?])/g;
+
+function inline(text: string): ComponentChildren[] {
+  const parts: ComponentChildren[] = [];
+  let end = 0;
+  for (const match of text.matchAll(inlineForms)) {
+    const [all, code, bold, label, target, address] = match;
+    parts.push(text.slice(end, match.index));
+    if (code !== undefined) parts.push(<code>{code}</code>);
+    else if (bold !== undefined) parts.push(<strong>{bold}</strong>);
+    else parts.push(<OutLink url={target ?? address ?? ''}>{label ?? address}</OutLink>);
+    end = match.index + all.length;
+  }
+  return [...parts, text.slice(end)];
+}

@@ -1,0 +1,123 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { createClient, type SkepClient } from '../../src/client/index.ts';
+import { createRepository, type RepositoryDescription } from '../contracts/git-repository.ts';
+import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
+import { killSandboxes } from '../support/processes.ts';
+import { scripts } from './seed.ts';
+import { removeFolder, type Server, startServer, temporaryFolder } from '../support/server.ts';
+
+const executablePath = process.env['SKEP_CHROMIUM'] ?? '/usr/bin/chromium';
+
+/** Whether there is a browser; on machines that must have one its lack is a failure. */
+export const hasChromium = existsSync(executablePath) || process.env['SKEP_REQUIRE_CHROMIUM'] !== undefined;
+
+const at = 1_700_000_000;
+
+const deploy = `---
+triggers: [deploy, release]
+type: knowledge
+---
+# How to deploy
+
+1. Run \`npm test\`.
+2. Tag the commit, and push the tag.
+
+**Never** on a Friday. See [the handbook](https://example.com/handbook).
+`;
+
+const cart = `export interface Item { price: number; count: number }
+
+export function total(items: Item[]): number {
+  let sum = 0;
+  for (const item of items) sum += item.price;
+  return sum;
+}
+`;
+
+const shop: RepositoryDescription = {
+  commits: [{
+    id: 'first', at,
+    files: [
+      ['README.md', '# The shop\n\nIt sells tea.\n'], ['src/cart.ts', cart],
+      ['.skep/microagents/deploy.md', deploy], ['.skep/microagents/testing/unit.md', '---\ntriggers: [unit test]\n---\nRun `npm test`.\n'],
+    ],
+  }],
+  branches: { main: 'first', develop: 'first' },
+};
+
+const agent = { protocol: 'acp', command: acpAgentCommand({ scripts }), permissions: 'ask' };
+const resting = ['sh', '-c', 'echo "listening on port 8000"; exec sleep infinity'];
+
+const config = {
+  specs: [
+    { id: 'coder', description: 'A coding agent with the tools of the shop', command: resting, agent },
+    { id: 'web', description: 'A web server', command: resting, ports: [{ name: 'WEB', port: 8000 }, { name: 'DOCS', port: 8001, public: true }] },
+    { id: 'broken', description: 'Its command ends at once', command: ['sh', '-c', 'echo "cannot find module \'express\'" >&2; exit 3'] },
+  ],
+};
+
+/** A server as a process of its own, with a repository and the scripted agent, and a browser. */
+export interface Scene extends AsyncDisposable {
+  readonly client: SkepClient;
+  readonly key: string;
+  readonly url: string;
+  readonly browser: Browser;
+  /** Kills the server. */
+  kill(): Promise<void>;
+  /** Starts it again, at the same address and over the same data. */
+  restart(): Promise<void>;
+  /** Opens a page of the dashboard that is logged in as an administrator, or with another key, or with none. */
+  open(place: string, options?: OpenOptions): Promise<OpenPage>;
+}
+
+interface OpenOptions extends BrowserContextOptions {
+  readonly key?: string | null;
+}
+
+interface OpenPage {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  /** What the page threw, and what its policy forbade. */
+  readonly errors: readonly string[];
+}
+
+export async function createScene(): Promise<Scene> {
+  const folder = await temporaryFolder();
+  await createRepository(join(folder, 'git/acme/shop.git'), shop);
+  const start = (port = '0'): Promise<Server> => startServer({
+    dataDir: join(folder, 'data'), config, env: { SKEP_PORT: port, SKEP_LOCAL_GIT_ROOT: join(folder, 'git'), SKEP_PROXY_PORT: '0' },
+  });
+  let server = await start();
+  const { url } = server;
+  const code = /#\/login\/(\S+)/.exec(server.output().stdout)?.[1] ?? '';
+  const { key } = await createClient({ url }).request('POST /api/v1/login', { body: { code } });
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  return {
+    client: createClient({ url, key }), key, url, browser,
+    kill: () => server.kill(),
+    async restart() {
+      server = await start(new URL(url).port);
+    },
+    async open(place, { key: given = key, ...options } = {}) {
+      const context = await browser.newContext(options);
+      const page = await context.newPage();
+      const errors: string[] = [];
+      page.on('pageerror', ({ message }) => errors.push(message));
+      page.on('console', (message) => /Content Security Policy/.test(message.text()) && errors.push(message.text()));
+      await page.goto(`${url}/#/${place}`);
+      if (given !== null) {
+        await page.evaluate(`localStorage.setItem('skep.key', ${JSON.stringify(given)})`);
+        await page.reload();
+      }
+      return { context, page, errors };
+    },
+    async [Symbol.asyncDispose]() {
+      await browser.close();
+      await server.stop();
+      killSandboxes(join(folder, 'data'));
+      await removeFolder(folder);
+    },
+  };
+}

@@ -1,0 +1,180 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createScene, hasChromium, type Scene } from '../dashboard/scene.ts';
+import { seed, type Seeded } from '../dashboard/seed.ts';
+import { acpScript } from '../doubles/acp-agent/steps.ts';
+import { createClient } from '../../src/client/index.ts';
+
+const project = join(import.meta.dirname, '../..');
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+if (!hasChromium) console.warn('SKIPPED: the dashboard. There is no Chromium; "apt-get install chromium" brings it.');
+
+beforeAll(() => void execFileSync(process.execPath, ['build.ts', 'dashboard'], { cwd: project }));
+
+test('the page is small, before a terminal is opened', () => {
+  const assets = join(project, 'dist/dashboard/assets');
+  const loaded = readdirSync(assets).filter((name) => !name.startsWith('terminal'));
+  expect(loaded.length).toBeGreaterThan(2);
+  const sizes = loaded.map((name) => gzipSync(readFileSync(join(assets, name))).length);
+  expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(120 * 1024);
+});
+
+describe.runIf(hasChromium)('in a browser', () => {
+  let scene: Scene;
+  let seeded: Seeded;
+  beforeAll(async () => {
+    scene = await createScene();
+    seeded = await seed(scene.client);
+  });
+  afterAll(async () => await scene[Symbol.asyncDispose]());
+
+  /** Opens a place with this key, and collects what goes wrong in the page. */
+  async function open(place: string, key: string | null = scene.key): Promise<Page & AsyncDisposable> {
+    const { page, context, errors } = await scene.open(place, { key });
+    return Object.assign(page, {
+      async [Symbol.asyncDispose]() {
+        await context.close();
+        expect(errors).toEqual([]);
+      },
+    });
+  }
+
+  async function keyNamed(name: string, access: 'full' | 'read' = 'full'): Promise<string> {
+    return (await scene.client.request('POST /api/v1/keys', { body: { name, access } })).key;
+  }
+
+  test('logs in by a key, and keeps the place', async () => {
+    await using page = await open('specs', null);
+    await page.getByLabel('API key').fill('skep_wrong');
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('alert').getByText(/key/).waitFor();
+    await page.getByLabel('API key').fill(scene.key);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('heading', { name: 'coder' }).waitFor();
+    expect(page.url()).toMatch(/#\/specs$/);
+  });
+
+  test('answers a permission, sends a message, and shows what an agent says as text', async () => {
+    await using page = await open(`conversations/${seeded.conversation.id}`);
+    await page.getByRole('button', { name: 'Allow once' }).click();
+    await page.getByText('Answered: Allow once').waitFor();
+    await page.getByText('It is pushed.').waitFor();
+    const hostile = '<img src=x onerror="document.title=1"><script>document.title = 1</script> [click](javascript:document.title=1)';
+    await page.getByLabel('Message').fill(acpScript({ say: hostile }));
+    await page.keyboard.press('Enter');
+    await page.locator('.said.agent').last().getByText('<script>').waitFor();
+    expect(await page.locator('.log img, .log script, .log a').count()).toBe(0);
+    expect(await page.title()).toMatch(/^The total of the cart/);
+    await page.getByRole('button', { name: /^Changes/ }).click();
+    await page.locator('summary', { hasText: 'src/cart.ts' }).click();
+    await page.locator('.diff .added', { hasText: 'price * count' }).waitFor();
+  });
+
+  test('starts, pauses, resumes and deletes a sandbox by keyboard alone', async () => {
+    await using page = await open('overview');
+    const press = (...keys: readonly string[]) => keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve());
+    const tabTo = async (name: string) => {
+      const button = page.getByRole('button', { name, exact: true });
+      const isThere = () => button.and(page.locator(':focus')).count();
+      await button.waitFor();
+      for (let steps = 0; (await isThere()) === 0 && steps < 60; steps += 1) await press('Tab');
+    };
+    await page.getByRole('heading', { name: 'Starts' }).waitFor();
+    await press('Control+k');
+    await page.keyboard.type('start a sand');
+    await press('Enter');
+    await page.getByRole('dialog').getByText('Metadata', { exact: true }).waitFor();
+    await tabTo('Start');
+    await press('Enter');
+    await page.waitForURL(/#\/sandboxes\/sb-/);
+    const id = /sb-\w+/.exec(page.url())?.[0] ?? '';
+    const status = page.locator('.page-title .status');
+    await tabTo('Pause');
+    await press('Enter');
+    await status.getByText(/Frozen|Stopped/).waitFor();
+    await tabTo('Resume');
+    await press('Enter');
+    await status.getByText('Running').waitFor();
+    await tabTo('Delete');
+    await press('Enter');
+    await page.getByText('its files are lost').waitFor();
+    await press('Tab', 'Enter');
+    await page.getByText(`${id} is deleted.`).waitFor();
+    await page.waitForURL(/#\/sandboxes$/);
+  });
+
+  test('shows a reader everything, and nothing to change it', async () => {
+    await using page = await open(`sandboxes/${seeded.sandbox.id}`, await keyNamed('reader', 'read'));
+    await page.getByRole('heading', { name: 'History' }).waitFor();
+    expect(await page.getByRole('button', { name: /Pause|Delete|Stop/ }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Files' }).click();
+    await page.getByRole('link', { name: 'server.py' }).click();
+    await page.getByRole('button', { name: 'Download' }).waitFor();
+    expect(await page.getByLabel('/workspace/server.py').getAttribute('readonly')).not.toBeNull();
+  });
+
+  test('edits a file, and runs a command in a terminal under the strict policy', async () => {
+    await using page = await open(`sandboxes/${seeded.sandbox.id}?tab=files&file=%2Fworkspace%2Fserver.py`);
+    await page.getByLabel('/workspace/server.py').fill('print(6 * 7)\n');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved.').waitFor();
+    await page.getByRole('button', { name: 'Terminal' }).click();
+    await page.getByRole('button', { name: 'Open a terminal' }).click();
+    await page.locator('.xterm-screen').waitFor();
+    await page.keyboard.type('cat server.py; printf "\\033[38;2;90;200;120mgr%s\\n" een\n');
+    await page.locator('.xterm-rows').getByText('print(6 * 7)').waitFor();
+    expect(await page.locator('.xterm-rows').getByText('green', { exact: true }).getAttribute('style')).toContain('rgb(90, 200, 120)');
+  });
+
+  test('leads back to the login when the key is revoked, and to the same place after it', async () => {
+    await using page = await open('sandboxes', await keyNamed('revoked'));
+    await page.getByRole('link', { name: seeded.sandbox.id }).waitFor();
+    await scene.client.request('DELETE /api/v1/keys/{key}', { path: { key: 'revoked' } });
+    await page.getByText('Your key is no longer valid').waitFor();
+    await page.getByLabel('API key').fill(scene.key);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('link', { name: seeded.sandbox.id }).waitFor();
+  });
+
+  test.each([
+    { colorScheme: 'light', width: 1280 }, { colorScheme: 'dark', width: 320 },
+  ] as const)('has nothing that axe calls serious, and nothing too wide, on any page: $colorScheme, $width px', async ({ colorScheme, width }) => {
+    const { id } = seeded.sandbox;
+    const talk = `conversations/${seeded.conversation.id}`;
+    const places = [
+      'overview', 'conversations', 'conversations?new=yes', talk, `${talk}?tab=changes`, `${talk}?tab=details`, 'sandboxes', 'sandboxes?new=yes',
+      `sandboxes/${id}`, `sandboxes/${id}?tab=logs`, `sandboxes/${id}?tab=files`, `sandboxes/${id}?tab=ports`, `sandboxes/${id}?tab=terminal`,
+      'microagents', 'microagents/acme%2Fshop?file=.skep%2Fmicroagents%2Fdeploy.md', 'specs', 'keys', 'settings', 'nothing',
+    ];
+    const { page, context } = await scene.open('overview', { colorScheme, viewport: { width, height: 720 }, reducedMotion: 'reduce' });
+    for (const place of places) {
+      await page.goto(`${scene.url}/#/${place}`);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      await page.locator('.loading').first().waitFor({ state: 'detached' });
+      expect(await page.evaluate('document.documentElement.scrollWidth'), place).toBeLessThanOrEqual(width);
+      await page.evaluate(axe);
+      const found = await page.evaluate('axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations.map(({ id, impact, nodes }) => ({ id, impact, html: nodes.map(({ html }) => html) })))');
+      const serious = (found as readonly { readonly impact: string }[]).filter(({ impact }) => impact === 'serious' || impact === 'critical');
+      expect(serious, place).toEqual([]);
+    }
+    await context.close();
+  });
+
+  test('says that the server is gone, and goes on without a gap when it is back', async () => {
+    const { page, context } = await scene.open(`conversations/${seeded.conversation.id}`);
+    await page.getByText('It is pushed.').waitFor();
+    await scene.kill();
+    await page.getByText('The server does not answer').waitFor();
+    await scene.restart();
+    await page.getByText('The server does not answer').waitFor({ state: 'detached' });
+    await createClient(scene).conversations.get(seeded.conversation.id).then((conversation) => conversation.send('Are you back?'));
+    await page.locator('.said.agent').getByText('heard: Are you back?').waitFor();
+    await context.close();
+  });
+});
