@@ -2,13 +2,18 @@
 ARG BUILD_IMAGE=node:26-bookworm-slim
 ARG BASE_IMAGE=debian:bookworm-slim
 
-# What the server runs on: its dependencies and Node. A build image that has them in /skep/node_modules is taken as it is,
-# for builders that reach no registry.
-FROM ${BUILD_IMAGE} AS modules
+# What the server runs on: Node, its dependencies, and the dashboard, which is built. A build image that has them in /skep is taken as it
+# is, for builders that reach no registry.
+FROM ${BUILD_IMAGE} AS build
 ARG NPM_CONFIG_REGISTRY
 WORKDIR /skep
-COPY package.json package-lock.json ./
-RUN test -d node_modules || npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+COPY package.json package-lock.json build.ts ./
+COPY src src
+RUN set -e; test -d node_modules || { \
+      npm ci --ignore-scripts --no-audit --no-fund; \
+      node build.ts dashboard; \
+      npm prune --omit=dev --ignore-scripts --no-audit --no-fund; \
+    }
 
 FROM ${BASE_IMAGE}
 ARG PACKAGES=
@@ -28,8 +33,9 @@ RUN set -eu; \
     install --directory /srv/git; \
     printf '#!/bin/sh\nexec node /skep/src/composition/executable/main.ts "$@"\n' >/usr/local/bin/skep; \
     chmod 755 /usr/local/bin/skep
-COPY --from=modules /usr/local/bin/node /usr/local/bin/node
-COPY --from=modules /skep/node_modules /skep/node_modules
+COPY --from=build /usr/local/bin/node /usr/local/bin/node
+COPY --from=build /skep/node_modules /skep/node_modules
+COPY --from=build /skep/dist /skep/dist
 COPY package.json LICENSE /skep/
 COPY src /skep/src
 

@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'vite';
 
 const root = import.meta.dirname;
 const dist = join(root, 'dist');
+const dashboard = join(dist, 'dashboard');
 const remove = (path: string): void => rmSync(path, { recursive: true, force: true });
 
 /** Those of 2024 and newer. */
@@ -24,13 +25,16 @@ async function buildDashboard(): Promise<void> {
     // No addresses with content in them, which need a wider policy.
     build: { outDir, emptyOutDir: true, assetsInlineLimit: 0, target: browsers, modulePreload: { polyfill: false } },
   });
-  remove(join(dist, 'dashboard'));
-  renameSync(outDir, join(dist, 'dashboard'));
+  const before = `${outDir}-before`;
+  if (existsSync(dashboard)) renameSync(dashboard, before);
+  renameSync(outDir, dashboard);
+  remove(before);
 }
 
-if (process.argv[2] !== 'dashboard') {
+const [, , part] = process.argv;
+if (part !== 'dashboard') {
   for (const folder of ['src', 'test']) remove(join(dist, folder));
   execFileSync(join(root, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' });
   chmodSync(join(dist, 'src/composition/executable/main.js'), 0o755);
 }
-await buildDashboard();
+if (part !== 'package') await buildDashboard();

@@ -13,7 +13,7 @@ let app: string;
 /** An empty folder with the packed package in it, and the packages that it depends on. */
 beforeAll(async () => {
   app = await temporaryFolder();
-  await run(process.execPath, ['build.ts'], { cwd: project });
+  await run(process.execPath, ['build.ts', 'package'], { cwd: project });
   await run('npm', ['pack', '--ignore-scripts', '--pack-destination', app], { cwd: project });
   const tarball = (await readdir(app)).find((name) => name.endsWith('.tgz')) ?? 'none';
   const modules = join(app, 'node_modules');

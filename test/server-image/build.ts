@@ -14,20 +14,21 @@ const project = join(import.meta.dirname, '../..');
 export const names = { build: 'skep-test/server-build', base: 'skep-test/server-base', server: 'skep-test/server' } as const;
 
 /**
- * Builds the image of the server. Its dependencies are those that are installed here, and its base is the test's own, so that a
+ * Builds the image of the server. Its dependencies and its dashboard are those of here, and its base is the test's own, so that a
  * machine whose builds reach neither a registry of images nor one of packages can do it too.
  */
 export async function buildServerImage(): Promise<void> {
   const context = await mkdtemp(join(tmpdir(), 'skep-image-'));
   try {
     await gatherModules(join(context, 'node_modules'));
+    await cp(join(project, 'dist/dashboard'), join(context, 'dashboard'), { recursive: true });
     const node = await nodeBinary();
     await cp(node, join(context, 'node'));
     const libraries = await librariesOf(node);
     await Promise.all(libraries.map((path, index) => cp(path, join(context, `library-${index}`), { dereference: true })));
     const copies = libraries.map((path, index) => `COPY library-${index} ${path}\n`).join('');
     await writeFile(join(context, 'base'), `FROM ${images.debian}\n${copies}RUN ldconfig\n`);
-    await writeFile(join(context, 'build'), `FROM ${images.debian}\nCOPY node /usr/local/bin/node\nCOPY node_modules /skep/node_modules\n`);
+    await writeFile(join(context, 'build'), `FROM ${images.debian}\nCOPY node /usr/local/bin/node\nCOPY node_modules /skep/node_modules\nCOPY dashboard /skep/dist/dashboard\n`);
     await GenericContainer.fromDockerfile(context, 'base').build(names.base, { deleteOnExit: false });
     await GenericContainer.fromDockerfile(context, 'build').build(names.build, { deleteOnExit: false });
   } finally {

@@ -72,6 +72,8 @@ describeWithDocker('the image of the server', () => {
     expect((await container?.exec(['id', '-u']))?.output.trim()).toBe('10001');
     const { Config } = await docker.getImage(names.server).inspect();
     expect(Config.User).toBe('skep');
+    const dashboard = await fetch(`http://${container?.getHost()}:${container?.getMappedPort(3000)}/`);
+    expect([dashboard.status, await dashboard.text()]).toEqual([200, expect.stringContaining('<script type="module"')]);
   });
 
   test('a sandbox beside it is reached from it and from outside, and outlives it', async () => {
