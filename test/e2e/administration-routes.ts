@@ -1,0 +1,26 @@
+import { expect } from 'vitest';
+import { type Answer, type Client, createClient, items, object } from '../support/client.ts';
+import { runSkep, type Server } from '../support/server.ts';
+
+type Ask = (
+  method: string, template: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>, client?: Client,
+) => Promise<Answer>;
+
+/** Calls every operation of callers and their keys, and what an operator looks at. */
+export async function callEachOfAdministration(ask: Ask, { url, dataDir }: Server): Promise<void> {
+  const caller = { user_id: 'default', key_name: 'SKEP_API_KEY', access: 'full', repositories: null, has_keys: true };
+  expect((await ask('GET', '/api/v1/me', '/api/v1/me')).body).toEqual(caller);
+  expect((await ask('GET', '/api/v1/events/ticket', '/api/v1/events/ticket')).status).toBe(200);
+  const printed = await runSkep(['dashboard', '--json'], { SKEP_DATA_DIR: dataDir, SKEP_PUBLIC_URL: url });
+  const { url: link } = JSON.parse(printed.stdout) as { readonly url: string };
+  const login = await ask('POST', '/api/v1/login', '/api/v1/login', { code: link.split('#/login/')[1] }, {}, createClient(url, null));
+  expect(object(login)).toMatchObject({ access: 'admin', user_id: 'default' });
+  const admin = createClient(url, String(object(login)['key']));
+  const call = async (method: string, template: string, path = template, body?: unknown) => ask(method, template, path, body, {}, admin);
+
+  const made = object(await call('POST', '/api/v1/keys', undefined, { name: 'ci', access: 'read' }));
+  expect(items(await call('GET', '/api/v1/keys')).map(({ id }) => id)).toContain(made['id']);
+  expect((await call('DELETE', '/api/v1/keys/{key}', `/api/v1/keys/${String(made['id'])}`)).status).toBe(204);
+  expect(object(await call('GET', '/api/v1/overview'))).toMatchObject({ sandboxes: expect.any(Object), conversations: expect.any(Object) });
+  expect(items(await call('GET', '/api/v1/settings')).map(({ variable }) => variable)).toContain('SKEP_API_KEY');
+}
