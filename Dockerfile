@@ -32,6 +32,8 @@ COPY --from=modules /usr/local/bin/node /usr/local/bin/node
 COPY --from=modules /skep/node_modules /skep/node_modules
 COPY package.json LICENSE /skep/
 COPY src /skep/src
+# The dashboard, if `npm ci` or `npm run build` has built it. The license is there so that one source exists.
+COPY LICENSE dist/dashboar[d] /skep/dist/dashboard/
 
 USER skep
 WORKDIR /srv/git
