@@ -59,6 +59,21 @@ describe.runIf(hasChromium)('in a browser', () => {
     expect(page.url()).toMatch(/#\/specs$/);
   });
 
+  test('logs in by a link, which works once and stays in no history', async () => {
+    await using page = await open('specs', null);
+    await page.getByLabel('API key').waitFor();
+    const link = await scene.link();
+    await page.goto('about:blank');
+    await page.goto(link);
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    expect(page.url()).not.toContain(link.split('/').at(-1));
+    await page.evaluate('localStorage.clear()');
+    await page.goto('about:blank');
+    await page.goto(link);
+    await page.getByRole('alert').waitFor();
+    expect(await page.evaluate('localStorage.getItem("skep.key")')).toBeNull();
+  });
+
   test('answers a permission, sends a message, and shows what an agent says as text', async () => {
     await using page = await open(`conversations/${seeded.conversation.id}`);
     await page.getByRole('button', { name: 'Allow once' }).click();
