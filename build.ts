@@ -8,6 +8,9 @@ const dist = join(root, 'dist');
 const dashboard = join(dist, 'dashboard');
 const remove = (path: string): void => rmSync(path, { recursive: true, force: true });
 
+// Vite builds for development if a caller, such as a test runner, has set it otherwise.
+process.env['NODE_ENV'] = 'production';
+
 /** Those of 2024 and newer. */
 const browsers = ['chrome125', 'firefox126', 'safari17.5'];
 

@@ -4,7 +4,7 @@ import { type api, isFailure } from '../client/index.ts';
 import { currentSession, isOnline } from './session.ts';
 
 export interface Resource<T> {
-  /** What was loaded last; it stays while it is loaded again. */
+  /** What was loaded last; it stays while it is loaded again, unless it is gone. */
   readonly data: T | null;
   readonly error: Error | null;
   readonly reload: () => void;
@@ -21,7 +21,7 @@ export function useResource<T>(load: Load<T>, deps: readonly unknown[], isConcer
     const abort = new AbortController();
     load(abort.signal).then(
       (data) => abort.signal.aborted || setState({ data, error: null }),
-      (error: unknown) => abort.signal.aborted || setState(({ data }) => ({ data, error: asError(error) })),
+      (error: unknown) => abort.signal.aborted || setState(({ data }) => ({ data: isGone(error) ? null : data, error: asError(error) })),
     );
     return () => abort.abort();
   }, [...deps, round]);
@@ -32,6 +32,10 @@ export function useResource<T>(load: Load<T>, deps: readonly unknown[], isConcer
     wasOnline.current = isOnline.value;
   }, [isOnline.value]);
   return { ...state, reload };
+}
+
+function isGone(error: unknown): boolean {
+  return isFailure(error) && error.status === 404;
 }
 
 export function asError(error: unknown): Error {

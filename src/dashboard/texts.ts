@@ -26,6 +26,8 @@ export const texts = {
   switchTheme: 'Switch between light and dark',
   tryAgain: 'Try again',
   updated: 'Updated',
+  /** Of those whose name in the API does not say enough. */
+  statuses: { waiting_for_permission: 'Waits for you', running: 'At work' } as Readonly<Record<string, string>>,
   nav: {
     overview: 'Overview', conversations: 'Conversations', sandboxes: 'Sandboxes', microagents: 'Microagents', specs: 'Specs', keys: 'Keys',
     settings: 'Settings',

@@ -26,7 +26,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
     for (const [name, place] of Object.entries(places).filter(([name]) => wanted.length === 0 || wanted.includes(name))) {
       await page.goto(`${scene.url}/#/${place}`);
       await page.waitForLoadState('domcontentloaded');
-      if (name === 'changes') await page.locator('.file summary').first().click({ timeout: 5000 }).catch(console.log);
+      if (name === 'changes') await page.locator('.file summary').first().click();
       if (name === 'terminal') {
         await page.getByRole('button', { name: 'Open a terminal' }).click();
         await page.locator('.xterm-screen').waitFor();

@@ -13,13 +13,17 @@ import { texts } from '../texts.ts';
 import { Button, Field, Input, Status, Tabs } from '../ui/controls.tsx';
 import { ask, FormDialog } from '../ui/dialog.tsx';
 import { toastFailure } from '../ui/actions.ts';
-import { Failed, Loaded } from '../ui/feedback.tsx';
-import { Page } from '../ui/page.tsx';
+import { Failed } from '../ui/feedback.tsx';
+import { LoadedPage, Page } from '../ui/page.tsx';
 
 export function ConversationPage({ id }: { readonly id: string }) {
   const { client } = currentSession();
   const resource = useResource((signal) => client.conversations.get(id, { signal }), [id]);
-  return <Loaded resource={resource}>{(conversation) => <Shown key={id} conversation={conversation} onState={resource.reload} />}</Loaded>;
+  return (
+    <LoadedPage resource={resource} title={id} isId back={[texts.nav.conversations, ['conversations']]}>
+      {(conversation) => <Shown conversation={conversation} onState={resource.reload} />}
+    </LoadedPage>
+  );
 }
 
 interface ShownProps {

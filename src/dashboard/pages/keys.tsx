@@ -39,7 +39,7 @@ function List({ keys, onChange }: { readonly keys: readonly api.Key[]; readonly 
   return (
     <table>
       <Head columns={[
-        [texts.keys.name], [texts.status], [texts.keys.access], [texts.keys.owner, 'wide'], [texts.keys.repositories, 'wide'],
+        [texts.keys.name], [texts.status], [texts.keys.access, 'wide'], [texts.keys.owner, 'wide'], [texts.keys.repositories, 'wide'],
         [texts.keys.expires, 'wide'], [''],
       ]} />
       <tbody>
@@ -47,7 +47,7 @@ function List({ keys, onChange }: { readonly keys: readonly api.Key[]; readonly 
           <tr key={id} class={state === 'valid' ? '' : 'off'}>
             <td class="main">{name}{isOwn && <span class="tag">{texts.keys.own}</span>}</td>
             <td><Status value={state} /></td>
-            <td>{texts.keys.accesses[access]}</td>
+            <td class="wide">{texts.keys.accesses[access]}</td>
             <td class="wide">{user}</td>
             <td class="wide dim">{repositories?.join(', ') ?? texts.keys.allRepositories}</td>
             <td class="wide dim">{expires === null ? texts.keys.never : <Time at={expires} />}</td>

@@ -13,14 +13,17 @@ import { texts } from '../texts.ts';
 import { ActionButton, Button, CopyButton, Facts, Link, Status, Tabs, Time } from '../ui/controls.tsx';
 import { ask } from '../ui/dialog.tsx';
 import { toast } from '../ui/actions.ts';
-import { Loaded } from '../ui/feedback.tsx';
-import { Page } from '../ui/page.tsx';
+import { LoadedPage, Page } from '../ui/page.tsx';
 import { Metadata, sandboxStatus } from './sandboxes.tsx';
 
 export function SandboxPage({ id }: { readonly id: string }) {
   const { client } = currentSession();
   const resource = useResource((signal) => client.sandboxes.get(id, { signal }), [id], (event) => event.sandbox_id === id);
-  return <Loaded resource={resource}>{(sandbox) => <Shown sandbox={sandbox} onState={resource.reload} />}</Loaded>;
+  return (
+    <LoadedPage resource={resource} title={id} isId back={[texts.nav.sandboxes, ['sandboxes']]}>
+      {(sandbox) => <Shown sandbox={sandbox} onState={resource.reload} />}
+    </LoadedPage>
+  );
 }
 
 interface ShownProps {

@@ -26,8 +26,8 @@ export function Usage({ sandbox }: { readonly sandbox: Sandbox }) {
       <section class="card"><h2>{texts.usage.title}</h2><p class="dim">{asError(error).message}</p></section>
     );
   }
-  const cpu = samples.map(({ cpu_percent: percent }) => percent ?? 0);
-  const memory = samples.map(({ memory_bytes: used }) => used ?? 0);
+  const cpu = samples.flatMap(({ cpu_percent: percent }) => percent ?? []);
+  const memory = samples.flatMap(({ memory_bytes: used }) => used ?? []);
   return (
     <section class="card usage">
       <h2>{texts.usage.title}</h2>

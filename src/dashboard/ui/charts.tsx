@@ -32,6 +32,7 @@ interface SparklineProps {
 
 /** A line of what was measured, the newest at the right. */
 export function Sparkline({ label, values, length, max }: SparklineProps) {
+  if (values.length < 2) return null;
   const points = values.map((value, index) => {
     const x = 100 - ((values.length - 1 - index) / (length - 1)) * 100;
     return `${x.toFixed(1)},${(29 - (max === 0 ? 0 : Math.min(1, value / max)) * 28).toFixed(1)}`;
@@ -39,7 +40,7 @@ export function Sparkline({ label, values, length, max }: SparklineProps) {
   const first = points[0]?.split(',')[0] ?? '100';
   return (
     <svg class="sparkline" viewBox="0 0 100 30" preserveAspectRatio="none" role="img" aria-label={label}>
-      {points.length > 0 && <polygon points={`${first},30 ${points.join(' ')} 100,30`} />}
+      <polygon points={`${first},30 ${points.join(' ')} 100,30`} />
       <polyline points={points.join(' ')} />
     </svg>
   );

@@ -68,7 +68,7 @@ const tones: Readonly<Record<string, string>> = {
 };
 
 /** A state, as a dot with its name. Colour only repeats what the name says. */
-export function Status({ value, label = words(value) }: { readonly value: string; readonly label?: string }) {
+export function Status({ value, label = texts.statuses[value] ?? words(value) }: { readonly value: string; readonly label?: string }) {
   return <span class={`status ${tones[value] ?? 'rest'}`}><i />{label}</span>;
 }
 

@@ -1,6 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
+import type { Resource } from '../live.ts';
 import { Link } from './controls.tsx';
+import { Loaded } from './feedback.tsx';
 
 interface PageProps {
   readonly title: string;
@@ -12,6 +14,17 @@ interface PageProps {
   /** It takes the whole height, and its parts scroll. */
   readonly isFull?: boolean;
   readonly children: ComponentChildren;
+}
+
+interface LoadedPageProps<T> extends Omit<PageProps, 'children'> {
+  readonly resource: Resource<T>;
+  readonly children: (data: T) => ComponentChildren;
+}
+
+/** A page of one thing, which draws the whole page when it is there. Until then it has only its name. */
+export function LoadedPage<T>({ resource, children, ...page }: LoadedPageProps<T>) {
+  if (resource.data !== null) return <>{children(resource.data)}</>;
+  return <Page {...page}><Loaded resource={resource}>{() => null}</Loaded></Page>;
 }
 
 export function Page({ title, isId = false, back, meta, actions, isFull = false, children }: PageProps) {

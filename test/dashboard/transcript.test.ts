@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest';
+import type { api } from '../../src/client/index.ts';
+import { Transcript } from '../../src/dashboard/conversation/transcript.ts';
+
+let nextId = 1;
+
+function event<K extends api.Event['kind']>(kind: K, data: Extract<api.Event, { kind: K }>['data']): api.Event {
+  const at = '2026-01-01T00:00:00Z';
+  return { id: nextId++, at, kind, data, conversation_id: 'c', sandbox_id: 's', actor: 'agent', reason: null, status_reason: null } as api.Event;
+}
+
+const said = (id: string, text: string) => event('message', { message_id: id, role: 'agent', channel: 'answer', text });
+const part = (id: string, text: string) => event('message_chunk', { message_id: id, channel: 'answer', text });
+const asked = (id: string) => event('message', { message_id: id, role: 'user', channel: 'answer', text: id });
+const started = (id: string) => event('turn_started', { message_id: id });
+const call = (id: string, status: 'in_progress' | 'completed') =>
+  event('tool_call', { tool_call_id: id, title: id, tool_kind: 'read', status, paths: [], content: [] });
+
+function transcriptOf(...events: readonly api.Event[]): Transcript {
+  const transcript = new Transcript();
+  for (const one of events) transcript.apply(one);
+  return transcript;
+}
+
+const textsOf = ({ entries }: Transcript) => entries.map((entry) => (entry.kind === 'message' ? entry.text : entry.kind));
+
+describe('a transcript', () => {
+  test('joins the parts of a message until it comes whole', () => {
+    expect(textsOf(transcriptOf(part('m', 'Hel'), part('m', 'lo'), said('m', 'Hello.'), part('m', 'late')))).toEqual(['Hello.']);
+  });
+
+  test('shows a tool call once, as it is now, and again if another turn uses its id', () => {
+    const { entries } = transcriptOf(started('1'), call('t', 'in_progress'), call('t', 'completed'), started('2'), call('t', 'in_progress'));
+    expect(entries.map((entry) => entry.kind === 'tool' && entry.call.status)).toEqual(['completed', 'in_progress']);
+  });
+
+  test('knows which messages wait, what turn runs, and how a turn ended', () => {
+    const transcript = transcriptOf(asked('first'), started('first'), asked('second'));
+    expect([transcript.turn, [...transcript.started]]).toEqual(['first', ['first']]);
+    transcript.apply(event('turn_ended', { message_id: 'first', stop_reason: 'cancelled' }));
+    expect([transcript.turn, transcript.entries.at(-1)?.kind]).toEqual([null, 'note']);
+  });
+
+  test('takes what is older in front, and keeps what it knows better', () => {
+    const older = [asked('first'), started('first'), part('m', 'Hel'), event('plan', { entries: [] })];
+    const newer = [said('m', 'Hello.'), event('plan', { entries: [{ content: 'x', priority: 'low', status: 'pending' }] })];
+    const transcript = transcriptOf(...newer);
+    transcript.prepend(older);
+    expect(textsOf(transcript)).toEqual(['first', 'Hello.']);
+    expect(transcript.started).toContain('first');
+    expect(transcript.plan?.entries).toHaveLength(1);
+  });
+});
