@@ -38,8 +38,6 @@ COPY --from=build /skep/node_modules /skep/node_modules
 COPY --from=build /skep/dist /skep/dist
 COPY package.json LICENSE /skep/
 COPY src /skep/src
-# The dashboard, if `npm ci` or `npm run build` has built it. The license is there so that one source exists.
-COPY LICENSE dist/dashboar[d] /skep/dist/dashboard/
 
 USER skep
 WORKDIR /srv/git

@@ -58,6 +58,8 @@ async function writeForm(body: Readable, contentType: string, write: WriteFile):
   form.on('file', (_field, content, name) => {
     const writing = write(name, content);
     writing.catch((error: unknown) => form.destroy(error instanceof Error ? error : new Error('the file could not be written')));
+    // A form that breaks off says so to a file that nobody reads any more, too.
+    content.on('error', () => {});
     contents.push(content);
     writes.push(writing);
   });

@@ -72,12 +72,15 @@ export interface UploadTarget {
 /** Longer than any timer of the platform: the caller's signal is the limit. */
 const unlimitedMs = 2 ** 31 - 1;
 
-/** Has the engine unpack a tar in a directory of the container. Rejects as the engine or the tar does. */
+/**
+ * Has the engine unpack a tar in a directory of the container. Rejects as the engine or the tar does. A tar that fails ends early, so that
+ * the engine answers when it is done with what it got.
+ */
 export async function sendTar(
   { docker, call }: Engine, container: string, target: UploadTarget, tar: AsyncIterable<Uint8Array>, signal: AbortSignal,
 ): Promise<void> {
   const failures: unknown[] = [];
-  const body = Readable.from(noting(tar, failures), { objectMode: false });
+  const body = Readable.from(untilFailure(tar, failures), { objectMode: false });
   const options = { path: target.directory, ...(target.keepDirectories && { noOverwriteDirNonDir: '1' as const }) };
   try {
     const sending = (abortSignal: AbortSignal): Promise<NodeJS.ReadWriteStream> =>
@@ -85,19 +88,19 @@ export async function sendTar(
     const answer = await call(sending, { signal, limitMs: unlimitedMs });
     if ('resume' in answer) answer.resume();
   } catch (error) {
-    // If the archive itself failed, that is why the engine did not get the whole of it.
-    throw failures[0] ?? error;
+    failures.push(error);
   } finally {
     body.destroy();
   }
+  // If the tar itself failed, that is why the engine did not get the whole of it.
+  if (failures.length > 0) throw failures[0];
 }
 
-async function* noting(tar: AsyncIterable<Uint8Array>, failures: unknown[]): AsyncGenerator<Uint8Array, void> {
+async function* untilFailure(tar: AsyncIterable<Uint8Array>, failures: unknown[]): AsyncGenerator<Uint8Array, void> {
   try {
     yield* tar;
   } catch (error) {
     failures.push(error);
-    throw error;
   }
 }
 
