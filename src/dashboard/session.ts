@@ -69,7 +69,8 @@ function clientWith(key?: string): SkepClient {
 async function observedFetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   try {
     const response = await fetch(input, init);
-    isOnline.value = ![502, 504].includes(response.status);
+    // Without a body of Skep's, they are those of a proxy before it.
+    isOnline.value = ![502, 504].includes(response.status) || /json/.test(response.headers.get('Content-Type') ?? '');
     if (response.status === 401 && session.value !== null) logOut(texts.login.revoked);
     return response;
   } catch (error) {
