@@ -6,7 +6,7 @@ import { createRepository, type RepositoryDescription } from '../contracts/git-r
 import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
 import { killSandboxes } from '../support/processes.ts';
 import { scripts } from './seed.ts';
-import { removeFolder, type Server, startServer, temporaryFolder } from '../support/server.ts';
+import { removeFolder, runSkep, type Server, startServer, temporaryFolder } from '../support/server.ts';
 
 const executablePath = process.env['SKEP_CHROMIUM'] ?? '/usr/bin/chromium';
 
@@ -64,6 +64,8 @@ export interface Scene extends AsyncDisposable {
   readonly key: string;
   readonly url: string;
   readonly browser: Browser;
+  /** A link that logs in, once. */
+  link(): Promise<string>;
   /** Kills the server. */
   kill(): Promise<void>;
   /** Starts it again, at the same address and over the same data. */
@@ -96,6 +98,7 @@ export async function createScene(): Promise<Scene> {
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
   return {
     client: createClient({ url, key }), key, url, browser,
+    link: async () => (await runSkep(['dashboard'], { SKEP_DATA_DIR: join(folder, 'data'), SKEP_PUBLIC_URL: url })).stdout.trim(),
     kill: () => server.kill(),
     async restart() {
       server = await start(new URL(url).port);
