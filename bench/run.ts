@@ -5,6 +5,7 @@ import { benchLatency } from './conversations/latency.ts';
 import { benchReady } from './conversations/ready.ts';
 import { benchResume } from './conversations/resume.ts';
 import { benchClient } from './client.ts';
+import { benchDashboard } from './dashboard/page.ts';
 import { whyNotOnEngine, type EngineNeeds } from './engine.ts';
 import { benchExecutions } from './executions.ts';
 import { formatFigure, type Figure } from './figure.ts';
@@ -37,6 +38,7 @@ const parts: Readonly<Record<string, Part>> = {
   benchPaging: { bench: benchPaging, about: 'pages out of 100,000 conversations' },
   benchHttp: { bench: benchHttp, about: 'sandboxes/search, beside a bare Express handler with the same query' },
   benchClient: { bench: benchClient, about: 'what the TypeScript client adds to a bare fetch' },
+  benchDashboard: { bench: benchDashboard, about: 'the dashboard in Chromium, with 10,000 sandboxes and 1,000 conversations' },
   benchStart: { bench: benchStart, about: 'start and memory of the server' },
   benchGitHub: { bench: benchGitHub, about: 'microagents on a GitHub that takes 50 ms' },
   benchGitLab: { bench: benchGitLab, about: 'microagents on a GitLab that takes 50 ms' },

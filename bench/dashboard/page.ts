@@ -1,0 +1,86 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { chromium, type Page } from 'playwright-core';
+import { boundedFigure, type Figure, inMs, median, percentile } from '../figure.ts';
+import { startServerProcess } from '../server-process.ts';
+
+const executablePath = process.env['SKEP_CHROMIUM'] ?? '/usr/bin/chromium';
+const rounds = 7;
+const eventsPerSecond = 500;
+const streamMs = 6000;
+const [contentBoundMs, inputBoundMs, leastFrames] = [1000, 100, 30];
+
+/** The dashboard of a server with 10,000 sandboxes and 1,000 conversations, in Chromium. */
+export async function* benchDashboard(): AsyncGenerator<Figure> {
+  execFileSync(process.execPath, ['build.ts', 'dashboard'], { cwd: join(import.meta.dirname, '../..') });
+  await using server = await startServerProcess('dashboard/server.ts', 'begin');
+  const { url, key } = server.listening;
+  await using browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  await using context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  await context.addInitScript(`if (location.protocol !== 'about:') localStorage.setItem('skep.key', ${JSON.stringify(key)})`);
+  const note = `${rounds} rounds, in turn; a new tab each time, files in the browser's cache`;
+
+  for (const [place, content] of [['sandboxes', 'sb-9999'], ['conversations', 'Title 999']] as const) {
+    const times = { page: [] as number[], empty: [] as number[] };
+    for (let round = -1; round < rounds; round += 1) {
+      const page = await firstContent(() => context.newPage(), `${url}/#/${place}`, (opened) => opened.getByRole('link', { name: content }).waitFor());
+      const empty = await firstContent(() => context.newPage(), `${url}/health`, async () => {});
+      if (round < 0) continue;
+      times.page.push(page);
+      times.empty.push(empty);
+    }
+    const texts = {
+      name: `the dashboard's ${place}, until they are shown`, measured: inMs(median(times.page)),
+      reference: `${inMs(contentBoundMs)}; an empty page ${inMs(median(times.empty))}`, note,
+    };
+    yield boundedFigure(texts, median(times.page) / contentBoundMs, { atMost: 1 });
+  }
+
+  const page = await context.newPage();
+  await page.goto(`${url}/#/conversations`);
+  await page.getByRole('searchbox').pressSequentially('Title 99', { delay: 100 });
+  await page.getByRole('link', { name: 'Title 998' }).waitFor();
+  const answers: number[] = await page.evaluate(inputDelays);
+  yield boundedFigure({
+    name: 'the dashboard, from a key to the next paint', measured: `${inMs(Math.max(...answers))} at most, p50 ${inMs(percentile(answers, 50))}`,
+    reference: inMs(inputBoundMs), note: 'typed into the search of 1,000 conversations; the browser rounds to 8 ms',
+  }, Math.max(...answers) / inputBoundMs, { atMost: 1 });
+
+  await page.goto(`${url}/#/conversations/conv-0`);
+  server.child.send(eventsPerSecond);
+  await page.getByText('of what the agent says').first().waitFor();
+  const drawn: number = await page.evaluate(frames);
+  server.child.send(0);
+  yield boundedFigure({
+    name: `the dashboard while ${eventsPerSecond} events a second come`, measured: `${drawn.toFixed(0)} frames a second`,
+    reference: `${leastFrames} frames a second`, note: `${streamMs / 1000} s of one message that grows`,
+  }, drawn / leastFrames, { atLeast: 1 });
+}
+
+async function firstContent(open: () => Promise<Page>, address: string, shown: (page: Page) => Promise<void>): Promise<number> {
+  const page = await open();
+  const begun = performance.now();
+  await page.goto(address);
+  await shown(page);
+  const ms = performance.now() - begun;
+  await page.close();
+  return ms;
+}
+
+/** How long each key took from being pressed until the next paint, as the browser measures it. */
+const inputDelays = `new Promise((resolve) => new PerformanceObserver((list) =>
+  resolve(list.getEntries().filter(({ name }) => name === 'keydown').map(({ duration }) => duration)))
+    .observe({ type: 'event', buffered: true, durationThreshold: 16 }))`;
+
+/** How many frames a second it draws. */
+const frames = `new Promise((resolve) => {
+  const begun = performance.now();
+  let count = 0;
+  const draw = () => {
+    count += 1;
+    const passed = performance.now() - begun;
+    if (passed < ${streamMs}) requestAnimationFrame(draw);
+    else resolve((count * 1000) / passed);
+  };
+  requestAnimationFrame(draw);
+})`;
