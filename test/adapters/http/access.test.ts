@@ -183,8 +183,8 @@ describe('the address of a client', () => {
   });
 });
 
-test('the root leads to the reference', async () => {
-  const world = await startWorld();
+test('the root leads to the reference if there is no dashboard', async () => {
+  const world = await startWorld({ server: { dashboard: false } });
   const answer = await fetch(world.url, { redirect: 'manual' });
   expect([answer.status, answer.headers.get('location')]).toEqual([302, '/docs']);
 });
