@@ -7,7 +7,7 @@ const root = import.meta.dirname;
 const all = '{test,examples}/**/*.test.ts';
 const heavyFolders = 'test/{adapters/sandbox-runtime/docker,crash,e2e,package,server-image}/**/*.test.ts';
 
-/** Files that start servers or agents, or use the Docker engine, run two a core, after the others. Most of their time is waiting. */
+/** Files that start servers or agents, or use the Docker engine, run three at a time, after the others. Most of their time is waiting. */
 const elsewhere = globSync(all, { cwd: root }).filter((file) => /describeWith(Docker|OpenCode)/.test(readFileSync(`${root}/${file}`, 'utf8')));
 const heavy = [heavyFolders, ...elsewhere];
 
@@ -39,7 +39,7 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     projects: [
       { resolve: { alias }, test: { ...limits, name: 'light', include: [all], exclude: heavy, maxWorkers: workers, sequence: { groupOrder: 0 } } },
-      { test: { ...limits, name: 'heavy', include: heavy, maxWorkers: 2 * workers, sequence: { groupOrder: 1 } } },
+      { test: { ...limits, name: 'heavy', include: heavy, maxWorkers: 3, sequence: { groupOrder: 1 } } },
     ],
   },
 });
