@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { chromium, type Page } from 'playwright-core';
-import { boundedFigure, type Figure, inMs, median, percentile } from '../figure.ts';
+import { boundedFigure, type Figure, inMs, median } from '../figure.ts';
 import { startServerProcess } from '../server-process.ts';
 
 const executablePath = process.env['SKEP_CHROMIUM'] ?? '/usr/bin/chromium';
@@ -40,11 +40,12 @@ export async function* benchDashboard(): AsyncGenerator<Figure> {
   await page.goto(`${url}/#/conversations`);
   await page.getByRole('searchbox').pressSequentially('Title 99', { delay: 100 });
   await page.getByRole('link', { name: 'Title 998' }).waitFor();
-  const answers: number[] = await page.evaluate(inputDelays);
+  const slow: number[] = await page.evaluate(slowKeys);
+  const slowest = Math.max(16, ...slow);
   yield boundedFigure({
-    name: 'the dashboard, from a key to the next paint', measured: `${inMs(Math.max(...answers))} at most, p50 ${inMs(percentile(answers, 50))}`,
-    reference: inMs(inputBoundMs), note: 'typed into the search of 1,000 conversations; the browser rounds to 8 ms',
-  }, Math.max(...answers) / inputBoundMs, { atMost: 1 });
+    name: 'the dashboard, from a key to the next paint', measured: `${inMs(slowest)} at most`,
+    reference: inMs(inputBoundMs), note: 'typed into the search of 1,000 conversations; the browser tells of none below 16 ms',
+  }, slowest / inputBoundMs, { atMost: 1 });
 
   await page.goto(`${url}/#/conversations/conv-0`);
   server.child.send(eventsPerSecond);
@@ -67,10 +68,12 @@ async function firstContent(open: () => Promise<Page>, address: string, shown: (
   return ms;
 }
 
-/** How long each key took from being pressed until the next paint, as the browser measures it. */
-const inputDelays = `new Promise((resolve) => new PerformanceObserver((list) =>
-  resolve(list.getEntries().filter(({ name }) => name === 'keydown').map(({ duration }) => duration)))
-    .observe({ type: 'event', buffered: true, durationThreshold: 16 }))`;
+/** How long the slow keys took from being pressed until the next paint, as the browser measures it: it tells of none below 16 ms. */
+const slowKeys = `new Promise((resolve) => {
+  const entries = [];
+  new PerformanceObserver((list) => entries.push(...list.getEntries())).observe({ type: 'event', buffered: true, durationThreshold: 16 });
+  setTimeout(() => resolve(entries.filter(({ name }) => name === 'keydown').map(({ duration }) => duration)), 500);
+})`;
 
 /** How many frames a second it draws. */
 const frames = `new Promise((resolve) => {

@@ -19,10 +19,13 @@ async function serve(): Promise<Listening> {
   const dataDir = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const store = await createSqliteStore({ dataDir });
   for (let n = 0; n < sandboxes; n += 1) {
-    await store.sandboxes.insert(someSandbox(`sb-${n}`, { ownerId, status: 'MISSING' }), unlimited);
+    const now = Date.now();
+    const times = { createdAt: now, updatedAt: now, lastActiveAt: now };
+    await store.sandboxes.insert(someSandbox(`sb-${n}`, { ownerId, status: 'MISSING', ...times }), unlimited);
   }
   for (let n = 0; n < conversations; n += 1) {
-    await store.conversations.insert(someConversation(`conv-${n}`, { ownerId, sandboxId: `sb-${n}`, startStatus: 'ERROR', title: `Title ${n}` }));
+    const changes = { ownerId, sandboxId: `sb-${n}`, startStatus: 'ERROR', title: `Title ${n}`, createdAt: Date.now(), updatedAt: Date.now() } as const;
+    await store.conversations.insert(someConversation(`conv-${n}`, changes));
   }
   const skep = await createSkep({
     store, runtime: createMemoryRuntime(new MemoryEngine()), logger: createSilentLogger(), specs: [{ id: 'plain', command: ['serve'] }],
