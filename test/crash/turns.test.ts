@@ -11,10 +11,10 @@ import { printedSeed, seeded } from '../support/seeded.ts';
 import { removeFolder, startServer, type Server } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
-/** Each end of the server comes in a turn of each conversation: at 102 moments of turns by a kill, and at 12 by a shutdown. */
-const conversations = 3;
-const kills = 34;
-const shutdowns = 4;
+/** Each end of the server comes in a turn of each conversation: at 100 moments of turns by a kill, and at 10 by a shutdown. */
+const conversations = 5;
+const kills = 20;
+const shutdowns = 2;
 const longestLifeMs = 700;
 const key = 'a-static-key-for-turns';
 const env = { SKEP_API_KEY: key, SKEP_LOG_LEVEL: 'error', MODEL_KEY: 'a-secret-of-the-model-1f' };
