@@ -1594,6 +1594,8 @@ export interface Operations {
         | 'conversation_archived' | 'conversation_deleted')[] | undefined;
       /** Begin after the event of this id; `page_id` goes before it. */
       readonly after?: string | undefined;
+      /** Only those of this sandbox. */
+      readonly sandbox_id__eq?: string | undefined;
     } | undefined;
     readonly response: EventPage;
   };

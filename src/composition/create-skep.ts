@@ -8,7 +8,7 @@ import type { CheckedOptions, Deployment, SkepOptions, SpecOptions } from './ske
 import { adaptersModule } from './wiring/adapters-module.ts';
 import { defaultSpecs } from './wiring/default-specs.ts';
 import { all, provideValue, type Token, tokens } from './wiring/tokens.ts';
-import { conversationsModule, overviewModule, rulesOf, sandboxesModule, upkeepModule } from './wiring/use-case-modules.ts';
+import { conversationsModule, deploymentModule, rulesOf, sandboxesModule, upkeepModule } from './wiring/use-case-modules.ts';
 
 /** Returns a container in which everything is bound and nothing is made yet. What it makes is closed by the stack. */
 export function createContainer(options: CheckedOptions, closers: AsyncDisposableStack): Container {
@@ -18,7 +18,7 @@ export function createContainer(options: CheckedOptions, closers: AsyncDisposabl
   provideValue(bind, tokens.deployment, deploymentOf(options));
   provideValue(bind, tokens.rules, rulesOf(options));
   provideValue(bind, tokens.specList, options.specs ?? defaultSpecs(options));
-  container.load(adaptersModule(options), sandboxesModule, conversationsModule, upkeepModule, overviewModule);
+  container.load(adaptersModule(options), sandboxesModule, conversationsModule, upkeepModule, deploymentModule);
   return container;
 }
 

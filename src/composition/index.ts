@@ -3,7 +3,7 @@ export { createSkep, loadConfig } from './create-skep.ts';
 export type * from './skep-options.ts';
 export { ContainerModule } from 'inversify';
 export { adaptersModule } from './wiring/adapters-module.ts';
-export { conversationsModule, overviewModule, sandboxesModule, upkeepModule } from './wiring/use-case-modules.ts';
+export { conversationsModule, deploymentModule, sandboxesModule, upkeepModule } from './wiring/use-case-modules.ts';
 export { all, provide, provideValue, token, tokens, type Token } from './wiring/tokens.ts';
 export type { Rules } from './wiring/use-case-modules.ts';
 export type { PartCheck, Skep } from '../application/skep.ts';

@@ -175,7 +175,7 @@ export const texts = {
     expires: 'Expires',
     files: 'Files',
     history: 'History',
-    historyCut: 'What was before is not shown.',
+    historyCut: 'What was before is not kept.',
     logs: 'Logs',
     metadata: 'Metadata',
     overview: 'Overview',

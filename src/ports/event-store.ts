@@ -6,7 +6,7 @@ export interface EventFilter {
   readonly ownerId: OwnerScope;
   /** Only of this conversation. */
   readonly conversationId?: string;
-  /** Also those of this sandbox that belong to no conversation. */
+  /** Those of this sandbox that belong to no conversation; with `conversationId`, these too. */
   readonly sandboxId?: string;
   /** Only of these kinds. */
   readonly kinds?: readonly EventKind[];

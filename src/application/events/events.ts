@@ -20,6 +20,8 @@ export interface EventsDeps {
 export interface EventsWanted {
   /** Only of this conversation and its sandbox. */
   readonly conversationId?: string;
+  /** Only of this sandbox, without those of its conversations; not with `conversationId`. */
+  readonly sandboxId?: string | undefined;
   readonly kinds?: readonly EventKind[] | undefined;
 }
 
@@ -85,9 +87,9 @@ export class Events {
     this.#closing.abort();
   }
 
-  async #filter(scope: OwnerScope, { conversationId, kinds }: EventsWanted): Promise<EventFilter> {
+  async #filter(scope: OwnerScope, { conversationId, sandboxId: asked, kinds }: EventsWanted): Promise<EventFilter> {
     const some = kinds === undefined || kinds.length === 0 ? {} : { kinds };
-    if (conversationId === undefined) return { ownerId: scope, ...some };
+    if (conversationId === undefined) return { ownerId: scope, ...(asked !== undefined && { sandboxId: asked }), ...some };
     const { ownerId, sandboxId } = await getVisible(this.#deps.conversations, scope, conversationId);
     return { ownerId, conversationId, sandboxId, ...some };
   }

@@ -15,7 +15,6 @@ interface Start {
 }
 
 export interface StartSummary {
-  readonly windowMs: number;
   /** The summary covers no starts before. */
   readonly since: number;
   readonly succeeded: number;
@@ -54,7 +53,6 @@ export class StartStatistics {
     const seen = this.#starts.filter(({ ownerId }) => isInScope(ownerId, scope));
     const times = seen.flatMap(({ ms }) => (ms === null ? [] : [ms])).toSorted((a, b) => a - b);
     return {
-      windowMs,
       since,
       succeeded: times.length,
       failed: seen.length - times.length,

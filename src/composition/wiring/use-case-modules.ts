@@ -56,7 +56,6 @@ const close = (service: { close(): Promise<void> | void }): Promise<void> | void
 /** The use cases of sandboxes, and what keeps sandboxes in their desired state. */
 export const sandboxesModule = new ContainerModule(({ bind }) => {
   provide(bind, specs, [tokens.specList, store, system], (list, store, { clock }) => new SandboxSpecs(list, store.specs, clock));
-  provide(bind, tokens.keys, [tokens.auth], (auth) => createKeys({ auth }));
   provide(bind, startQueue, [rules], ({ startsAtOnce }) => new StartQueue(startsAtOnce));
   provide(bind, executionDeps, [store, runtime], ({ executions: store, sandboxes }, { executions }) => ({ store, sandboxes, executions }));
   provide(bind, executionReconciler, [executionDeps, system, closers], (deps, system, closers) =>
@@ -138,8 +137,9 @@ export const upkeepModule = new ContainerModule(({ bind }) => {
     });
 });
 
-/** What reads the state of the deployment as a whole. */
-export const overviewModule = new ContainerModule(({ bind }) => {
+/** What is about the deployment as a whole: who may use it, and its state. */
+export const deploymentModule = new ContainerModule(({ bind }) => {
+  provide(bind, tokens.keys, [tokens.auth], (auth) => createKeys({ auth }));
   provide(bind, tokens.overview, [store, sandboxPool, diskWatch, agentMemory, starts, forecast, rules, tokens.clock],
     ({ sandboxes, conversations }, pool, disk, agentMemory, starts, forecast, rules, clock) =>
       (scope) => getOverview({ ...rules, sandboxes, conversations, pool, disk, agentMemory, starts, forecast, clock }, scope));

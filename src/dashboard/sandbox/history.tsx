@@ -1,5 +1,5 @@
 import type { api } from '../../client/index.ts';
-import { sandboxHistory } from '../event-log.ts';
+import { sandboxMoves } from '../event-log.ts';
 import { words } from '../format.ts';
 import { useResource } from '../live.ts';
 import { texts } from '../texts.ts';
@@ -12,12 +12,12 @@ function stateName({ to, pause_kind: kind }: api.SandboxMovedEventData): string 
 
 /** The states of a sandbox, and why it came to them. */
 export function History({ sandbox }: { readonly sandbox: api.Sandbox }) {
-  const resource = useResource((signal) => sandboxHistory(sandbox, signal), [sandbox.id, sandbox.updated_at]);
+  const resource = useResource((signal) => sandboxMoves(sandbox.id, signal), [sandbox.id, sandbox.updated_at]);
   return (
     <section class="card">
       <h2>{texts.sandbox.history}</h2>
       <Loaded resource={resource} rows={3}>
-        {({ moves, isWhole }) => (
+        {(moves) => (
           <ol class="history">
             {moves.map(({ id, at, data, actor, reason }) => (
               <li key={id}>
@@ -27,7 +27,7 @@ export function History({ sandbox }: { readonly sandbox: api.Sandbox }) {
                 {reason !== null && <p>{reason}</p>}
               </li>
             ))}
-            {!isWhole && <li class="dim">{texts.sandbox.historyCut}</li>}
+            {moves.at(-1)?.data.from !== null && <li class="dim">{texts.sandbox.historyCut}</li>}
           </ol>
         )}
       </Loaded>

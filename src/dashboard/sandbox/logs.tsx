@@ -1,3 +1,4 @@
+import stripAnsi from 'strip-ansi';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { isFailure, type Sandbox } from '../../client/index.ts';
 import { whileVisible } from '../live.ts';
@@ -25,8 +26,8 @@ export function Logs({ sandbox: { id, state } }: { readonly sandbox: Sandbox }) 
     setText(shown);
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {
-      shown = (shown + plain(part.value)).slice(-maxShown);
-      setText(shown);
+      shown = (shown + part.value).slice(-maxShown);
+      setText(stripAnsi(shown).replaceAll('\r\n', '\n'));
     }
   }, (failure) => !isFailure(failure, 'connection_lost') && setError(failure)), [id, state.status]);
   useEffect(() => {
@@ -47,10 +48,4 @@ export function Logs({ sandbox: { id, state } }: { readonly sandbox: Sandbox }) 
       }}>{text === '' ? <span class="dim">{texts.logs.none}</span> : text}</pre>
     </section>
   );
-}
-
-/** Without colours and the other control sequences of a terminal. */
-function plain(text: string): string {
-  // oxlint-disable-next-line eslint/no-control-regex
-  return text.replaceAll(/\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g, '').replaceAll('\r\n', '\n');
 }

@@ -68,6 +68,16 @@ describe('pages', () => {
     expect(kinds).toEqual(new Set(['execution_changed', 'sandbox_moved', 'start_step']));
     expect(new Set(kindsOf(await pages('/api/v1/events?kinds=message', 100)))).toEqual(new Set(['message']));
   });
+
+  test('of one sandbox: those alone, to the last page, and nothing of what the key does not see', async () => {
+    const moves = (await pages('/api/v1/events?kinds=sandbox_moved', 100)).filter((event) => event['sandbox_id'] !== null);
+    const id = String(moves[0]?.['sandbox_id']);
+    const own = moves.filter((event) => event['sandbox_id'] === id);
+    expect(own.length).toBeGreaterThan(1);
+    expect(await pages(`/api/v1/events?sandbox_id__eq=${id}`, 1)).toEqual(own);
+    expect(items(await world.client(world.keys.ben)('GET', `/api/v1/events?sandbox_id__eq=${id}`))).toEqual([]);
+    expect((await world.ann('GET', '/api/v1/events?sandbox_id__eq=%00')).status).toBe(422);
+  });
 });
 
 describe('streams', () => {

@@ -6,7 +6,7 @@ import { eventKinds, type Event, type EventData, type EventKind } from '../../..
 import { scopeOf } from '../../../domain/principal.ts';
 import { eventActors, eventDataSchemas } from '../../shared/event-data.ts';
 import { camelCase, inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/letter-case.ts';
-import { list, presentStatus, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
+import { list, presentStatus, resourceId, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
 import { eventStreamMedia, serverSentEvents } from '../event-stream.ts';
 import { noInput, operation, StreamedBody } from '../operation.ts';
 import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
@@ -50,6 +50,10 @@ const eventPageQuery = z.object({
   after: eventId
     .optional()
     .meta({ description: 'Begin after the event of this id; `page_id` goes before it.', override: { type: 'string' } }),
+});
+
+const changesPageQuery = eventPageQuery.extend({
+  sandbox_id__eq: resourceId.optional().meta({ description: 'Only those of this sandbox.' }),
 });
 
 export const ticketQuery = z.string().optional()
@@ -160,10 +164,11 @@ export const eventOperations = [
     operationId: 'list_events',
     summary: 'List what changed',
     description: 'Changes of your sandboxes and conversations, why and by whom, oldest first. `kinds` asks for other kinds.',
-    query: eventPageQuery,
+    query: changesPageQuery,
     success: { status: 200, description: 'A page of events.', schema: eventPage },
     failures: [],
-    handle: async (context, { query }) => await page(context, { kinds: query.kinds ?? changes }, 'events', query),
+    handle: async (context, { query: { sandbox_id__eq: sandboxId, ...query } }) =>
+      await page(context, { sandboxId, kinds: query.kinds ?? changes }, 'events', query),
   }),
   operation({
     ...common,
