@@ -35,10 +35,9 @@ export function VirtualLog({ count, label, keyOf, rowOf, onStart }: VirtualLogPr
   };
   const [log] = useState(() => new Virtualizer<HTMLDivElement, HTMLDivElement>(options));
   log.setOptions(options);
-  // The two that bindings for frameworks call are named so.
-  // oxlint-disable-next-line eslint/no-underscore-dangle
+  // oxlint-disable-next-line eslint/no-underscore-dangle -- what bindings for frameworks call is named so
   useLayoutEffect(() => log._didMount(), []);
-  // oxlint-disable-next-line eslint/no-underscore-dangle
+  // oxlint-disable-next-line eslint/no-underscore-dangle -- the same
   useLayoutEffect(() => log._willUpdate());
   const wasEmpty = useRef(true);
   useEffect(() => {

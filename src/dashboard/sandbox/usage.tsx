@@ -16,9 +16,9 @@ export function Usage({ sandbox }: { readonly sandbox: Sandbox }) {
   const { data, error } = useResource((signal) => sandbox.usage({ signal }), [sandbox.id, round, isRunning]);
   useEffect(() => {
     if (data !== null) setSamples((last) => [...last, data].slice(-samplesShown));
-    // The next one is asked for when the last has come: reading the disk may take long.
-    const timer = isRunning ? setTimeout(() => document.hidden || setRound(round + 1), sampleMs) : undefined;
-    return () => clearTimeout(timer);
+    // The next one is asked for when the last has come, since reading the disk may take long, and while the page is seen.
+    const timer = isRunning ? setInterval(() => document.hidden || setRound(round + 1), sampleMs) : undefined;
+    return () => clearInterval(timer);
   }, [data, isRunning]);
   const last = samples.at(-1);
   if (error !== null && last === undefined) {
