@@ -131,10 +131,13 @@ export const texts = {
     tokens: (used: string, size: string) => `${used} of ${size} tokens`,
   },
   changes: {
+    base: 'Into the branch',
+    baseHint: 'Empty: the default branch.',
     binary: 'binary',
     branch: 'Branch',
     branchHint: 'Empty: a branch of this conversation alone.',
     defaultTitle: 'Changes of an agent',
+    description: 'Description',
     done: (branch: string) => `Published to ${branch}.`,
     download: 'Patch',
     draft: 'As a draft',

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
@@ -66,6 +67,8 @@ export interface Scene extends AsyncDisposable {
   readonly browser: Browser;
   /** A link that logs in, once. */
   link(): Promise<string>;
+  /** What git says about the repository that the conversations work on. */
+  git(...args: readonly string[]): string;
   /** Kills the server. */
   kill(): Promise<void>;
   /** Starts it again, at the same address and over the same data. */
@@ -87,7 +90,8 @@ interface OpenPage {
 
 export async function createScene(): Promise<Scene> {
   const folder = await temporaryFolder();
-  await createRepository(join(folder, 'git/acme/shop.git'), shop);
+  const shopFolder = join(folder, 'git/acme/shop.git');
+  await createRepository(shopFolder, shop);
   const start = (port = '0'): Promise<Server> => startServer({
     dataDir: join(folder, 'data'), config, env: { SKEP_PORT: port, SKEP_LOCAL_GIT_ROOT: join(folder, 'git'), SKEP_PROXY_PORT: '0' },
   });
@@ -99,6 +103,7 @@ export async function createScene(): Promise<Scene> {
   return {
     client: createClient({ url, key }), key, url, browser,
     link: async () => (await runSkep(['dashboard'], { SKEP_DATA_DIR: join(folder, 'data'), SKEP_PUBLIC_URL: url })).stdout.trim(),
+    git: (...args) => execFileSync('git', ['--git-dir', shopFolder, ...args], { encoding: 'utf8' }),
     kill: () => server.kill(),
     async restart() {
       server = await start(new URL(url).port);

@@ -90,6 +90,30 @@ describe.runIf(hasChromium)('in a browser', () => {
     await page.locator('.diff .added', { hasText: 'price * count' }).waitFor();
   });
 
+  test('publishes the changes, after it was told that the host opens no pull request', async () => {
+    await using page = await open(`conversations/${seeded.conversation.id}?tab=changes`);
+    const branch = 'fix/cart';
+    await page.getByRole('button', { name: 'Publish' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel(/^Branch/).fill(branch);
+    await dialog.getByRole('button', { name: 'Publish' }).click();
+    await dialog.getByRole('alert').getByText(/pull request/).waitFor();
+    await dialog.getByLabel('Open a pull request').uncheck();
+    await dialog.getByRole('button', { name: 'Publish' }).click();
+    await page.locator('.banner.good code', { hasText: branch }).waitFor();
+    expect(scene.git('show', '--name-only', '--format=', branch)).toBe('src/cart.ts\ntest/cart.test.ts\n');
+  });
+
+  test('starts a sandbox at a zoom of 200 %', async () => {
+    const { page, context } = await scene.open('sandboxes?new=yes', { viewport: { width: 640, height: 360 }, deviceScaleFactor: 2 });
+    await page.getByRole('dialog').getByRole('button', { name: 'Start' }).click();
+    await page.waitForURL(/#\/sandboxes\/sb-/);
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.waitForURL(/#\/sandboxes$/);
+    await context.close();
+  });
+
   test('starts, pauses, resumes and deletes a sandbox by keyboard alone', async () => {
     await using page = await open('overview');
     const press = (...keys: readonly string[]) => keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve());
@@ -157,7 +181,7 @@ describe.runIf(hasChromium)('in a browser', () => {
   });
 
   test.each([
-    { colorScheme: 'light', width: 1280 }, { colorScheme: 'dark', width: 320 },
+    { colorScheme: 'light', width: 1280 }, { colorScheme: 'light', width: 640 }, { colorScheme: 'dark', width: 320 },
   ] as const)('has nothing that axe calls serious, and nothing too wide, on any page: $colorScheme, $width px', async ({ colorScheme, width }) => {
     const { id } = seeded.sandbox;
     const talk = `conversations/${seeded.conversation.id}`;

@@ -108,6 +108,8 @@ function Publish({ conversation: { id, state }, onClose }: { readonly conversati
   const [branch, setBranch] = useState('');
   const [message, setMessage] = useState(state.title ?? '');
   const [opensRequest, setOpensRequest] = useState(true);
+  const [description, setDescription] = useState('');
+  const [base, setBase] = useState('');
   const [isDraft, setDraft] = useState(false);
   const title = message.trim() === '' ? texts.changes.defaultTitle : message.trim();
   return (
@@ -115,7 +117,9 @@ function Publish({ conversation: { id, state }, onClose }: { readonly conversati
       const body = {
         ...(branch.trim() !== '' && { branch: branch.trim() }),
         ...(message.trim() !== '' && { commit_message: message.trim() }),
-        ...(opensRequest && { pull_request: { title, draft: isDraft } }),
+        ...(opensRequest && {
+          pull_request: { title, body: description, draft: isDraft, ...(base.trim() !== '' && { base: base.trim() }) },
+        }),
       };
       const published = await currentSession().client.request('POST /api/v1/app-conversations/{id}/publish', { path: { id }, body });
       toast(texts.changes.done(published.branch));
@@ -124,7 +128,15 @@ function Publish({ conversation: { id, state }, onClose }: { readonly conversati
       <Field label={texts.changes.message}><Input value={message} onInput={setMessage} /></Field>
       <Field label={texts.changes.branch} hint={texts.changes.branchHint}><Input value={branch} onInput={setBranch} /></Field>
       <Checkbox label={texts.changes.openRequest} checked={opensRequest} onChange={setOpensRequest} />
-      {opensRequest && <Checkbox label={texts.changes.draft} checked={isDraft} onChange={setDraft} />}
+      {opensRequest && (
+        <>
+          <Field label={texts.changes.description}>
+            <textarea rows={3} value={description} onInput={(event) => setDescription(event.currentTarget.value)} />
+          </Field>
+          <Field label={texts.changes.base} hint={texts.changes.baseHint}><Input value={base} onInput={setBase} /></Field>
+          <Checkbox label={texts.changes.draft} checked={isDraft} onChange={setDraft} />
+        </>
+      )}
     </FormDialog>
   );
 }

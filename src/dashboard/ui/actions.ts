@@ -31,8 +31,8 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Runs what a control starts, once at a time. A failure becomes a toast. */
-export function useAction(): readonly [isBusy: boolean, run: (work: () => Promise<unknown>) => Promise<void>] {
+/** Runs what a control starts, once at a time. A failure becomes a toast, unless it is to be shown elsewhere. */
+export function useAction(onFailure: (error: unknown) => void = toastFailure): readonly [isBusy: boolean, run: (work: () => Promise<unknown>) => Promise<void>] {
   const [isBusy, setBusy] = useState(false);
   const run = async (work: () => Promise<unknown>) => {
     if (isBusy) return;
@@ -40,7 +40,7 @@ export function useAction(): readonly [isBusy: boolean, run: (work: () => Promis
     try {
       await work();
     } catch (error) {
-      toastFailure(error);
+      onFailure(error);
     } finally {
       setBusy(false);
     }

@@ -1,9 +1,9 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useLayoutEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { texts } from '../texts.ts';
 import { Button } from './controls.tsx';
-import { useAction } from './actions.ts';
+import { messageOf, useAction } from './actions.ts';
 
 interface DialogProps {
   readonly title: string;
@@ -33,8 +33,11 @@ interface FormDialogProps extends DialogProps {
 
 /** A dialog with a form, which closes when what it asks for is done. */
 export function FormDialog({ submit, isDangerous = false, isReady = true, onSubmit, children, ...props }: FormDialogProps) {
-  const [isBusy, run] = useAction();
+  // In the dialog: toasts are behind it, and out of reach, while it is open.
+  const [failure, setFailure] = useState<string | null>(null);
+  const [isBusy, run] = useAction((error) => setFailure(messageOf(error)));
   const send = () => run(async () => {
+    setFailure(null);
     await onSubmit();
     props.onClose();
   });
@@ -46,6 +49,7 @@ export function FormDialog({ submit, isDangerous = false, isReady = true, onSubm
       }}>
         <h2>{props.title}</h2>
         {children}
+        {failure !== null && <p class="banner bad" role="alert">{failure}</p>}
         <footer>
           <Button onClick={props.onClose}>{texts.cancel}</Button>
           <Button type="submit" kind={isDangerous ? 'danger' : 'primary'} disabled={isBusy || !isReady}>{submit}</Button>
