@@ -72,9 +72,7 @@ export class SecretRedactor {
 
   /** Redacts a text whose beginning is missing. It may begin with the end of a secret, which is removed. */
   tail(text: string): string {
-    const clean = this.text(text);
-    const longest = Math.max(0, ...this.#secrets.map((secret) => endOfSecretAtStart(secret, clean)));
-    return clean.slice(longest);
+    return this.text(this.#withoutEndOfSecret(text));
   }
 
   /** `held` may be the beginning of a secret and has to wait for what follows; `said` can be passed on. */

@@ -40,10 +40,14 @@ test('of a text that was cut at its beginning, the end of a secret does not stay
       const text = `${secret}|${texts.join('')}`;
       const clean = scrubber.tail(text.slice(cut));
       expect(secrets.some((one) => clean.includes(one))).toBe(false);
-      if (cut > 0 && cut < secret.length) expect(clean.startsWith('|')).toBe(true);
+      if (cut > 0 && secret.length - cut >= 4) expect(clean.startsWith('|')).toBe(true);
     }),
     { numRuns: 2000 },
   );
+});
+
+test('a text that begins like the last characters of a secret by chance stays whole', () => {
+  expect(new SecretRedactor(['0123456c']).tail('cannot find it')).toBe('cannot find it');
 });
 
 /** What passes through a redactor of bytes, each part as it comes out. */
