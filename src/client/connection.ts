@@ -1,6 +1,6 @@
 import { watched } from './byte-stream.ts';
 import { failureOf, isFailure, isTemporary, lost, SkepError } from './failures.ts';
-import { keyedRoutes, type Operations } from './openapi.ts';
+import { keyedRoutes, type Operations, type Page } from './openapi.ts';
 import { Backoff, Watch } from './waiting.ts';
 
 export interface ClientOptions {
@@ -41,17 +41,16 @@ export interface CallOptions {
 
 /** `GET /api/v1/sandboxes/{id}`, for example. */
 export type Route = keyof Operations;
-type Parts<R extends Route> = Omit<Operations[R], 'response'>;
+/** The parameters in the path of a route. */
+type PathName<R extends string> = R extends `${string}{${infer N}}${infer Rest}` ? N | PathName<Rest> : never;
+type InPath<N extends string> = [N] extends [never] ? unknown : { readonly path: Readonly<Record<N, string | number>> };
+type Parts<R extends Route> = Omit<Operations[R], 'response'> & InPath<PathName<R>>;
 export type RequestInput<R extends Route> = Parts<R> & CallOptions;
 export type RequestArguments<R extends Route> = object extends Parts<R> ? [input?: RequestInput<R>] : [input: RequestInput<R>];
 export type Answer<R extends Route> = Operations[R]['response'];
 
 /** The routes whose answer is a page. */
-export type PageRoute = { [R in Route]: Answer<R> extends Page ? R : never }[Route];
-interface Page {
-  readonly items: readonly unknown[];
-  readonly next_page_id: string | null;
-}
+export type PageRoute = { [R in Route]: Answer<R> extends Page<unknown> ? R : never }[Route];
 export type Item<R extends PageRoute> = Answer<R> extends { readonly items: readonly (infer I)[] } ? I : never;
 
 type Value = string | number | boolean | null | undefined;
@@ -121,7 +120,7 @@ export class Connection {
     let pageId = given.query?.['page_id'];
     do {
       const query = { ...given.query, page_id: pageId };
-      const page = (await this.request(route, ...([{ ...given, query }] as unknown as RequestArguments<R>))) as Page;
+      const page = (await this.request(route, ...([{ ...given, query }] as unknown as RequestArguments<R>))) as Page<unknown>;
       yield* page.items as Item<R>[];
       pageId = page.next_page_id;
     } while (pageId !== null);

@@ -1,5 +1,11 @@
 // Made from the OpenAPI document. After a change of the API: npx vitest run test/client/openapi-types.test.ts --update=true
 
+export interface Page<T> {
+  readonly items: readonly T[];
+  /** Send it as `page_id` for the next page; null on the last one. */
+  readonly next_page_id: string | null;
+}
+
 export interface AppConversationStartRequest {
   readonly title?: string | null | undefined;
   /** Use this sandbox; otherwise one is started. */
@@ -10,27 +16,18 @@ export interface AppConversationStartRequest {
   readonly env?: Readonly<Record<string, string>> | null | undefined;
   /** Texts by which to find the sandbox again. Whoever may read it sees them. */
   readonly metadata?: Readonly<Record<string, string>> | null | undefined;
-  /**
-   * From the creation to the deletion, whatever the sandbox does; at most the `max_life` of the spec, and that if
-   * left out.
-   */
+  /** From the creation to the deletion, whatever the sandbox does; at most the `max_life` of the spec, and that if left out. */
   readonly timeout_seconds?: number | null | undefined;
   /** Limits of the sandbox; each at most that of the spec, and that if left out. */
   readonly resources?: ChosenResources | null | undefined;
-  /**
-   * Names of variables of the server's environment, of those in the spec's `allowed_secrets`, which the sandbox's
-   * command gets too.
-   */
+  /** Names of variables of the server's environment, of those in the spec's `allowed_secrets`, which the sandbox's command gets too. */
   readonly secrets?: readonly string[] | null | undefined;
   /** The repository to work on, which must exist; named as in the path of its microagents. */
   readonly selected_repository?: string | null | undefined;
   /** A branch of that repository. */
   readonly selected_branch?: string | null | undefined;
   readonly initial_message?: Message | null | undefined;
-  /**
-   * What becomes of the agent's requests for permission: granted, put to you, or refused. Null is the spec's own
-   * policy.
-   */
+  /** What becomes of the agent's requests for permission: granted, put to you, or refused. Null is the spec's own policy. */
   readonly permission_policy?: 'allow' | 'ask' | 'deny' | null | undefined;
 }
 
@@ -40,14 +37,8 @@ export interface ChosenResources {
   readonly pids?: number | undefined;
 }
 
-export interface Message {
-  readonly content: readonly TextContent[];
-}
-
-export interface TextContent {
-  readonly type: 'text';
-  readonly text: string;
-}
+export interface Message { readonly content: readonly TextContent[] }
+export interface TextContent { readonly type: 'text'; readonly text: string }
 
 export interface AppConversationUpdateRequest {
   readonly title?: string | null | undefined;
@@ -79,23 +70,21 @@ export interface PullRequestRequest {
   readonly draft?: boolean | undefined;
 }
 
+export type EventKind = 'message' | 'message_chunk' | 'tool_call' | 'plan' | 'usage' | 'permission_requested' | 'permission_answered'
+  | 'turn_started' | 'turn_ended' | 'work_tree_changed' | 'start_step' | 'setup_script' | 'microagents' | 'execution_changed'
+  | 'agent_started' | 'sandbox_moved' | 'conversation_archived' | 'conversation_deleted';
+
 export interface SandboxStartRequest {
   readonly sandbox_spec_id?: string | null | undefined;
   /** Variables of the sandbox's command, besides those of the spec or in place of them. No answer shows them. */
   readonly env?: Readonly<Record<string, string>> | null | undefined;
   /** Texts by which to find the sandbox again. Whoever may read it sees them. */
   readonly metadata?: Readonly<Record<string, string>> | null | undefined;
-  /**
-   * From the creation to the deletion, whatever the sandbox does; at most the `max_life` of the spec, and that if
-   * left out.
-   */
+  /** From the creation to the deletion, whatever the sandbox does; at most the `max_life` of the spec, and that if left out. */
   readonly timeout_seconds?: number | null | undefined;
   /** Limits of the sandbox; each at most that of the spec, and that if left out. */
   readonly resources?: ChosenResources | null | undefined;
-  /**
-   * Names of variables of the server's environment, of those in the spec's `allowed_secrets`, which the sandbox's
-   * command gets too.
-   */
+  /** Names of variables of the server's environment, of those in the spec's `allowed_secrets`, which the sandbox's command gets too. */
   readonly secrets?: readonly string[] | null | undefined;
 }
 
@@ -133,14 +122,11 @@ export interface ExecutionRequest {
   readonly tty?: TerminalSize | null | undefined;
 }
 
-export interface TerminalSize {
-  readonly cols: number;
-  readonly rows: number;
-}
+export interface TerminalSize { readonly cols: number; readonly rows: number }
 
 export interface ExecutionSignal {
-  readonly signal: 'SIGHUP' | 'SIGINT' | 'SIGQUIT' | 'SIGKILL' | 'SIGUSR1' | 'SIGUSR2' | 'SIGPIPE' | 'SIGALRM'
-    | 'SIGTERM' | 'SIGCONT' | 'SIGSTOP' | 'SIGTSTP' | 'SIGWINCH';
+  readonly signal: 'SIGHUP' | 'SIGINT' | 'SIGQUIT' | 'SIGKILL' | 'SIGUSR1' | 'SIGUSR2' | 'SIGPIPE' | 'SIGALRM' | 'SIGTERM' | 'SIGCONT'
+    | 'SIGSTOP' | 'SIGTSTP' | 'SIGWINCH';
 }
 
 export interface KeyCreateRequest {
@@ -148,10 +134,7 @@ export interface KeyCreateRequest {
   readonly name: string;
   /** Default: the caller's. */
   readonly user_id?: string | undefined;
-  /**
-   * `full` may see and change what its user owns, `read` only see it, and `admin` see and change what any user
-   * owns.
-   */
+  /** `full` may see and change what its user owns, `read` only see it, and `admin` see and change what any user owns. */
   readonly access?: 'full' | 'read' | 'admin' | undefined;
   /** Default: all of them. A key that is limited to repositories needs a user of its own. */
   readonly repositories?: readonly string[] | null | undefined;
@@ -186,20 +169,15 @@ export interface Problem {
   /** What went wrong and what to do, as a sentence. */
   readonly detail: string;
   /** The name of the failure, for programs. */
-  readonly code: 'unauthorized' | 'forbidden' | 'origin_forbidden' | 'login_code_invalid' | 'not_found'
-    | 'repository_not_found' | 'key_not_found' | 'branch_not_found' | 'sandbox_not_found'
-    | 'conversation_not_found' | 'permission_not_found' | 'file_not_found' | 'port_not_exposed'
-    | 'execution_not_found' | 'method_not_allowed' | 'wrong_file_type' | 'repository_empty'
-    | 'sandbox_not_running' | 'sandbox_not_paused' | 'sandbox_busy' | 'sandbox_in_quarantine'
-    | 'proxy_off' | 'freeze_unsupported' | 'conversation_not_ready'
-    | 'conversation_changes_unavailable' | 'conversation_publish_refused'
-    | 'listing_unsupported' | 'pull_requests_unsupported' | 'pull_request_refused'
-    | 'key_name_taken' | 'keys_unsupported' | 'idempotency_conflict' | 'input_closed'
-    | 'output_dropped' | 'payload_too_large' | 'range_not_satisfiable' | 'sandbox_limit_reached'
-    | 'conversation_limit_reached' | 'upgrade_required' | 'execution_limit_reached'
-    | 'rate_limited' | 'internal' | 'port_closed' | 'repository_forbidden'
-    | 'provider_unauthorized' | 'provider_failed' | 'provider_rate_limited'
-    | 'runtime_unavailable' | 'store_unavailable' | 'shutting_down' | 'provider_timeout'
+  readonly code: 'unauthorized' | 'forbidden' | 'origin_forbidden' | 'login_code_invalid' | 'not_found' | 'repository_not_found'
+    | 'key_not_found' | 'branch_not_found' | 'sandbox_not_found' | 'conversation_not_found' | 'permission_not_found' | 'file_not_found'
+    | 'port_not_exposed' | 'execution_not_found' | 'method_not_allowed' | 'wrong_file_type' | 'repository_empty' | 'sandbox_not_running'
+    | 'sandbox_not_paused' | 'sandbox_busy' | 'sandbox_in_quarantine' | 'proxy_off' | 'freeze_unsupported' | 'conversation_not_ready'
+    | 'conversation_changes_unavailable' | 'conversation_publish_refused' | 'listing_unsupported' | 'pull_requests_unsupported'
+    | 'pull_request_refused' | 'key_name_taken' | 'keys_unsupported' | 'idempotency_conflict' | 'input_closed' | 'output_dropped'
+    | 'payload_too_large' | 'range_not_satisfiable' | 'sandbox_limit_reached' | 'conversation_limit_reached' | 'upgrade_required'
+    | 'execution_limit_reached' | 'rate_limited' | 'internal' | 'port_closed' | 'repository_forbidden' | 'provider_unauthorized'
+    | 'provider_failed' | 'provider_rate_limited' | 'runtime_unavailable' | 'store_unavailable' | 'shutting_down' | 'provider_timeout'
     | 'runtime_timeout';
   /** As in the header Retry-After. */
   readonly retry_after_seconds?: number | undefined;
@@ -243,19 +221,11 @@ export interface Problem {
   readonly [name: string]: unknown;
 }
 
-/**
- * Why, for programs: a code with its data. New codes may come with any version, so expect codes that you do not
- * know.
- */
-export interface StatusReason {
-  readonly code: string;
-  readonly [name: string]: unknown;
-}
+/** Why, for programs: a code with its data. New codes may come with any version, so expect codes that you do not know. */
+export interface StatusReason { readonly code: string; readonly [name: string]: unknown }
 
 /** Everything in the request that is not valid. */
-export interface HTTPValidationError {
-  readonly detail: readonly ValidationError[];
-}
+export interface HTTPValidationError { readonly detail: readonly ValidationError[] }
 
 export interface ValidationError {
   /** The place; begins with path, query, header or body. */
@@ -273,16 +243,13 @@ export interface MicroagentContentResponse {
   /** When the earliest commit of the default branch that touches the path was made. RFC 3339, in UTC. */
   readonly created_at: string;
   /**
-   * The text after the front matter; the whole text if there is none, or it can not be read. What is not UTF-8 is
-   * U+FFFD, and a byte order mark is left out.
+   * The text after the front matter; the whole text if there is none, or it can not be read. What is not UTF-8 is U+FFFD, and a byte
+   * order mark is left out.
    */
   readonly content: string;
   /** Words that call the microagent; empty if the front matter has none. */
   readonly triggers: readonly string[];
-  /**
-   * The mapping between the two lines `---` at the beginning of the file; null if there is none, or it can not be
-   * read.
-   */
+  /** The mapping between the two lines `---` at the beginning of the file; null if there is none, or it can not be read. */
   readonly front_matter: Readonly<Record<string, unknown>> | null;
   /** What is wrong with the front matter. */
   readonly front_matter_problem: FrontMatterProblem | null;
@@ -298,11 +265,7 @@ export interface FrontMatterProblem {
   readonly line: number | null;
 }
 
-export interface RepositoryPage {
-  readonly items: readonly Repository[];
-  /** Send it as `page_id` for the next page; null on the last one. */
-  readonly next_page_id: string | null;
-}
+export type RepositoryPage = Page<Repository>;
 
 /** A repository of a git provider. */
 export interface Repository {
@@ -313,11 +276,7 @@ export interface Repository {
   readonly git_provider: string;
 }
 
-export interface BranchPage {
-  readonly items: readonly Branch[];
-  /** Send it as `page_id` for the next page; null on the last one. */
-  readonly next_page_id: string | null;
-}
+export type BranchPage = Page<Branch>;
 
 export interface Branch {
   readonly name: string;
@@ -339,8 +298,8 @@ export interface AppConversation {
   /** The provider that serves the repository. */
   readonly git_provider: string | null;
   /** How far its start has come. */
-  readonly start_status: 'WORKING' | 'WAITING_FOR_SANDBOX' | 'PREPARING_REPOSITORY' | 'RUNNING_SETUP_SCRIPT'
-    | 'LISTING_MICROAGENTS' | 'STARTING_AGENT' | 'READY' | 'ERROR';
+  readonly start_status: 'WORKING' | 'WAITING_FOR_SANDBOX' | 'PREPARING_REPOSITORY' | 'RUNNING_SETUP_SCRIPT' | 'LISTING_MICROAGENTS'
+    | 'STARTING_AGENT' | 'READY' | 'ERROR';
   /** What its agent does; null while there is none. */
   readonly execution_status: 'idle' | 'running' | 'waiting_for_permission' | 'frozen' | 'error' | null;
   /** Why, as a sentence. */
@@ -357,22 +316,9 @@ export interface AppConversation {
 }
 
 export type SandboxStatus = 'STARTING' | 'RUNNING' | 'PAUSING' | 'PAUSED' | 'RESUMING' | 'ERROR' | 'MISSING';
-
-export interface PublishedPullRequest {
-  readonly branch: string;
-  readonly number: number;
-  readonly url: string;
-}
-
-export interface AppConversationPage {
-  readonly items: readonly AppConversation[];
-  /** Send it as `page_id` for the next page; null on the last one. */
-  readonly next_page_id: string | null;
-}
-
-export interface Transcript {
-  readonly items: readonly TranscriptEntry[];
-}
+export interface PublishedPullRequest { readonly branch: string; readonly number: number; readonly url: string }
+export type AppConversationPage = Page<AppConversation>;
+export interface Transcript { readonly items: readonly TranscriptEntry[] }
 
 /** Something that was said or done. Turns that ended as they should are left out. */
 export type TranscriptEntry = {
@@ -381,8 +327,7 @@ export type TranscriptEntry = {
   readonly at: string;
   readonly role: 'user' | 'agent';
   readonly text: string;
-}
-  | {
+} | {
   readonly kind: 'tool_call';
   /** RFC 3339, in UTC. */
   readonly at: string;
@@ -390,8 +335,7 @@ export type TranscriptEntry = {
   readonly tool_kind: string;
   readonly status: 'pending' | 'in_progress' | 'completed' | 'failed';
   readonly paths: readonly string[];
-}
-  | {
+} | {
   readonly kind: 'turn_ended';
   /** RFC 3339, in UTC. */
   readonly at: string;
@@ -454,32 +398,19 @@ export interface FileChange {
 }
 
 /** Where the changes were pushed to. */
-export interface Publication {
-  readonly branch: string;
-  readonly commit: string;
-  readonly pull_request: PullRequest;
-}
+export interface Publication { readonly branch: string; readonly commit: string; readonly pull_request: PullRequest }
 
 /** Null if none was asked for. */
-export type PullRequest = {
-  readonly number: number;
-  readonly url: string;
-} | null;
-
-export interface EventPage {
-  readonly items: readonly Event[];
-  /** Send it as `page_id` for the next page; null on the last one. */
-  readonly next_page_id: string | null;
-}
+export type PullRequest = { readonly number: number; readonly url: string } | null;
+export type EventPage = Page<Event>;
 
 /** Something that was said or done. The kind decides which form its data has. */
-export type Event = MessageEvent | MessageChunkEvent | ToolCallEvent | PlanEvent | UsageEvent
-  | PermissionRequestedEvent | PermissionAnsweredEvent | TurnStartedEvent | TurnEndedEvent
-  | WorkTreeChangedEvent | StartStepEvent | SetupScriptEvent | MicroagentsEvent
-  | ExecutionChangedEvent | AgentStartedEvent | SandboxMovedEvent | ConversationArchivedEvent
+export type Event = MessageEvent | MessageChunkEvent | ToolCallEvent | PlanEvent | UsageEvent | PermissionRequestedEvent
+  | PermissionAnsweredEvent | TurnStartedEvent | TurnEndedEvent | WorkTreeChangedEvent | StartStepEvent | SetupScriptEvent
+  | MicroagentsEvent | ExecutionChangedEvent | AgentStartedEvent | SandboxMovedEvent | ConversationArchivedEvent
   | ConversationDeletedEvent;
 
-export interface MessageEvent {
+export interface EventBase {
   /** Its place in the log: later events have greater ones. */
   readonly id: number;
   /** RFC 3339, in UTC. */
@@ -491,8 +422,42 @@ export interface MessageEvent {
   /** Why, as a sentence. */
   readonly reason: string | null;
   readonly status_reason: StatusReason | null;
-  readonly kind: 'message';
-  readonly data: MessageEventData;
+}
+
+export interface MessageEvent extends EventBase { readonly kind: 'message'; readonly data: MessageEventData }
+export interface MessageChunkEvent extends EventBase { readonly kind: 'message_chunk'; readonly data: MessageChunkEventData }
+export interface ToolCallEvent extends EventBase { readonly kind: 'tool_call'; readonly data: ToolCallEventData }
+export interface PlanEvent extends EventBase { readonly kind: 'plan'; readonly data: PlanEventData }
+export interface UsageEvent extends EventBase { readonly kind: 'usage'; readonly data: UsageEventData }
+
+export interface PermissionRequestedEvent extends EventBase {
+  readonly kind: 'permission_requested';
+  readonly data: PermissionRequestedEventData;
+}
+
+export interface PermissionAnsweredEvent extends EventBase {
+  readonly kind: 'permission_answered';
+  readonly data: PermissionAnsweredEventData;
+}
+
+export interface TurnStartedEvent extends EventBase { readonly kind: 'turn_started'; readonly data: TurnStartedEventData }
+export interface TurnEndedEvent extends EventBase { readonly kind: 'turn_ended'; readonly data: TurnEndedEventData }
+export interface WorkTreeChangedEvent extends EventBase { readonly kind: 'work_tree_changed'; readonly data: WorkTreeChangedEventData }
+export interface StartStepEvent extends EventBase { readonly kind: 'start_step'; readonly data: StartStepEventData }
+export interface SetupScriptEvent extends EventBase { readonly kind: 'setup_script'; readonly data: SetupScriptEventData }
+export interface MicroagentsEvent extends EventBase { readonly kind: 'microagents'; readonly data: MicroagentsEventData }
+export interface ExecutionChangedEvent extends EventBase { readonly kind: 'execution_changed'; readonly data: ExecutionChangedEventData }
+export interface AgentStartedEvent extends EventBase { readonly kind: 'agent_started'; readonly data: AgentStartedEventData }
+export interface SandboxMovedEvent extends EventBase { readonly kind: 'sandbox_moved'; readonly data: SandboxMovedEventData }
+
+export interface ConversationArchivedEvent extends EventBase {
+  readonly kind: 'conversation_archived';
+  readonly data: ConversationArchivedEventData;
+}
+
+export interface ConversationDeletedEvent extends EventBase {
+  readonly kind: 'conversation_deleted';
+  readonly data: ConversationDeletedEventData;
 }
 
 export interface MessageEventData {
@@ -503,43 +468,11 @@ export interface MessageEventData {
   readonly text: string;
 }
 
-export interface MessageChunkEvent {
-  /** Its place in the log: later events have greater ones. */
-  readonly id: number;
-  /** RFC 3339, in UTC. */
-  readonly at: string;
-  readonly conversation_id: string | null;
-  readonly sandbox_id: string | null;
-  /** Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found. */
-  readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
-  /** Why, as a sentence. */
-  readonly reason: string | null;
-  readonly status_reason: StatusReason | null;
-  readonly kind: 'message_chunk';
-  readonly data: MessageChunkEventData;
-}
-
 export interface MessageChunkEventData {
   readonly message_id: string;
   /** `thought` shows how the agent came to its answer. */
   readonly channel: 'answer' | 'thought';
   readonly text: string;
-}
-
-export interface ToolCallEvent {
-  /** Its place in the log: later events have greater ones. */
-  readonly id: number;
-  /** RFC 3339, in UTC. */
-  readonly at: string;
-  readonly conversation_id: string | null;
-  readonly sandbox_id: string | null;
-  /** Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found. */
-  readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
-  /** Why, as a sentence. */
-  readonly reason: string | null;
-  readonly status_reason: StatusReason | null;
-  readonly kind: 'tool_call';
-  readonly data: ToolCallEventData;
 }
 
 export interface ToolCallEventData {
@@ -548,32 +481,12 @@ export interface ToolCallEventData {
   readonly tool_kind: string;
   readonly status: 'pending' | 'in_progress' | 'completed' | 'failed';
   readonly paths: readonly string[];
-  readonly content: readonly ({
-    readonly type: 'text';
-    readonly text: string;
-  }
-    | {
+  readonly content: readonly ({ readonly type: 'text'; readonly text: string } | {
     readonly type: 'diff';
     readonly path: string;
     readonly old_text: string | null;
     readonly new_text: string;
   })[];
-}
-
-export interface PlanEvent {
-  /** Its place in the log: later events have greater ones. */
-  readonly id: number;
-  /** RFC 3339, in UTC. */
-  readonly at: string;
-  readonly conversation_id: string | null;
-  readonly sandbox_id: string | null;
-  /** Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found. */
-  readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
-  /** Why, as a sentence. */
-  readonly reason: string | null;
-  readonly status_reason: StatusReason | null;
-  readonly kind: 'plan';
-  readonly data: PlanEventData;
 }
 
 export interface PlanEventData {
@@ -584,45 +497,10 @@ export interface PlanEventData {
   })[];
 }
 
-export interface UsageEvent {
-  /** Its place in the log: later events have greater ones. */
-  readonly id: number;
-  /** RFC 3339, in UTC. */
-  readonly at: string;
-  readonly conversation_id: string | null;
-  readonly sandbox_id: string | null;
-  /** Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found. */
-  readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
-  /** Why, as a sentence. */
-  readonly reason: string | null;
-  readonly status_reason: StatusReason | null;
-  readonly kind: 'usage';
-  readonly data: UsageEventData;
-}
-
 export interface UsageEventData {
   readonly used_tokens: number;
   readonly context_tokens: number;
-  readonly cost: {
-    readonly amount: number;
-    readonly currency: string;
-  } | null;
-}
-
-export interface PermissionRequestedEvent {
-  /** Its place in the log: later events have greater ones. */
-  readonly id: number;
-  /** RFC 3339, in UTC. */
-  readonly at: string;
-  readonly conversation_id: string | null;
-  readonly sandbox_id: string | null;
-  /** Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found. */
-  readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
-  /** Why, as a sentence. */
-  readonly reason: string | null;
-  readonly status_reason: StatusReason | null;
-  readonly kind: 'permission_requested';
-  readonly data: PermissionRequestedEventData;
+  readonly cost: { readonly amount: number; readonly currency: string } | null;
 }
 
 export interface PermissionRequestedEventData {
@@ -636,178 +514,29 @@ export interface PermissionRequestedEventData {
   })[];
 }
 
-export interface PermissionAnsweredEvent {
-  /** Its place in the log: later events have greater ones. */
-  readonly id: number;
-  /** RFC 3339, in UTC. */
-  readonly at: string;
-  readonly conversation_id: string | null;
-  readonly sandbox_id: string | null;
-  /** Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found. */
-  readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
-  /** Why, as a sentence. */
-  readonly reason: string | null;
-  readonly status_reason: StatusReason | null;
-  readonly kind: 'permission_answered';
-  readonly data: PermissionAnsweredEventData;
-}
-
-export interface PermissionAnsweredEventData {
-  readonly permission_id: string;
-  readonly option_id: string | null;
-}
-
-export interface TurnStartedEvent {
-  /** Its place in the log: later events have greater ones. */
-  readonly id: number;
-  /** RFC 3339, in UTC. */
-  readonly at: string;
-  readonly conversation_id: string | null;
-  readonly sandbox_id: string | null;
-  /** Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found. */
-  readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
-  /** Why, as a sentence. */
-  readonly reason: string | null;
-  readonly status_reason: StatusReason | null;
-  readonly kind: 'turn_started';
-  readonly data: TurnStartedEventData;
-}
-
-export interface TurnStartedEventData {
-  readonly message_id: string;
-}
-
-export interface TurnEndedEvent {
-  /** Its place in the log: later events have greater ones. */
-  readonly id: number;
-  /** RFC 3339, in UTC. */
-  readonly at: string;
-  readonly conversation_id: string | null;
-  readonly sandbox_id: string | null;
-  /** Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found. */
-  readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
-  /** Why, as a sentence. */
-  readonly reason: string | null;
-  readonly status_reason: StatusReason | null;
-  readonly kind: 'turn_ended';
-  readonly data: TurnEndedEventData;
-}
+export interface PermissionAnsweredEventData { readonly permission_id: string; readonly option_id: string | null }
+export interface TurnStartedEventData { readonly message_id: string }
 
 export interface TurnEndedEventData {
   readonly message_id: string;
-  readonly stop_reason: 'end_turn' | 'max_tokens' | 'max_turn_requests' | 'refusal' | 'cancelled' | 'failed'
-    | 'interrupted';
+  readonly stop_reason: 'end_turn' | 'max_tokens' | 'max_turn_requests' | 'refusal' | 'cancelled' | 'failed' | 'interrupted';
 }
 
-export interface WorkTreeChangedEvent {
-  /** Its place in the log: later events have greater ones. */
-  readonly id: number;
-  /** RFC 3339, in UTC. */
-  readonly at: string;
-  readonly conversation_id: string | null;
-  readonly sandbox_id: string | null;
-  /** Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found. */
-  readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
-  /** Why, as a sentence. */
-  readonly reason: string | null;
-  readonly status_reason: StatusReason | null;
-  readonly kind: 'work_tree_changed';
-  readonly data: WorkTreeChangedEventData;
-}
-
-export interface WorkTreeChangedEventData {
-  readonly files: number;
-  readonly lines_added: number;
-  readonly lines_removed: number;
-}
-
-export interface StartStepEvent {
-  /** Its place in the log: later events have greater ones. */
-  readonly id: number;
-  /** RFC 3339, in UTC. */
-  readonly at: string;
-  readonly conversation_id: string | null;
-  readonly sandbox_id: string | null;
-  /** Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found. */
-  readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
-  /** Why, as a sentence. */
-  readonly reason: string | null;
-  readonly status_reason: StatusReason | null;
-  readonly kind: 'start_step';
-  readonly data: StartStepEventData;
-}
+export interface WorkTreeChangedEventData { readonly files: number; readonly lines_added: number; readonly lines_removed: number }
 
 export interface StartStepEventData {
-  readonly from: 'WORKING' | 'WAITING_FOR_SANDBOX' | 'PREPARING_REPOSITORY' | 'RUNNING_SETUP_SCRIPT'
-    | 'LISTING_MICROAGENTS' | 'STARTING_AGENT' | 'READY' | 'ERROR'
-    | null;
-  readonly to: 'WORKING' | 'WAITING_FOR_SANDBOX' | 'PREPARING_REPOSITORY' | 'RUNNING_SETUP_SCRIPT'
-    | 'LISTING_MICROAGENTS' | 'STARTING_AGENT' | 'READY' | 'ERROR';
+  readonly from: 'WORKING' | 'WAITING_FOR_SANDBOX' | 'PREPARING_REPOSITORY' | 'RUNNING_SETUP_SCRIPT' | 'LISTING_MICROAGENTS'
+    | 'STARTING_AGENT' | 'READY' | 'ERROR' | null;
+  readonly to: 'WORKING' | 'WAITING_FOR_SANDBOX' | 'PREPARING_REPOSITORY' | 'RUNNING_SETUP_SCRIPT' | 'LISTING_MICROAGENTS'
+    | 'STARTING_AGENT' | 'READY' | 'ERROR';
 }
 
-export interface SetupScriptEvent {
-  /** Its place in the log: later events have greater ones. */
-  readonly id: number;
-  /** RFC 3339, in UTC. */
-  readonly at: string;
-  readonly conversation_id: string | null;
-  readonly sandbox_id: string | null;
-  /** Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found. */
-  readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
-  /** Why, as a sentence. */
-  readonly reason: string | null;
-  readonly status_reason: StatusReason | null;
-  readonly kind: 'setup_script';
-  readonly data: SetupScriptEventData;
-}
-
-export interface SetupScriptEventData {
-  readonly execution_id: string | null;
-  readonly status: 'running' | 'succeeded' | 'failed';
-}
-
-export interface MicroagentsEvent {
-  /** Its place in the log: later events have greater ones. */
-  readonly id: number;
-  /** RFC 3339, in UTC. */
-  readonly at: string;
-  readonly conversation_id: string | null;
-  readonly sandbox_id: string | null;
-  /** Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found. */
-  readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
-  /** Why, as a sentence. */
-  readonly reason: string | null;
-  readonly status_reason: StatusReason | null;
-  readonly kind: 'microagents';
-  readonly data: MicroagentsEventData;
-}
+export interface SetupScriptEventData { readonly execution_id: string | null; readonly status: 'running' | 'succeeded' | 'failed' }
 
 export interface MicroagentsEventData {
-  readonly given: readonly ({
-    readonly path: string;
-    readonly trigger: string | null;
-  })[];
-  readonly left_out: readonly ({
-    readonly path: string;
-    readonly why: 'too_many' | 'too_large' | 'not_readable' | 'front_matter';
-  })[];
+  readonly given: readonly ({ readonly path: string; readonly trigger: string | null })[];
+  readonly left_out: readonly ({ readonly path: string; readonly why: 'too_many' | 'too_large' | 'not_readable' | 'front_matter' })[];
   readonly left_out_count: number;
-}
-
-export interface ExecutionChangedEvent {
-  /** Its place in the log: later events have greater ones. */
-  readonly id: number;
-  /** RFC 3339, in UTC. */
-  readonly at: string;
-  readonly conversation_id: string | null;
-  readonly sandbox_id: string | null;
-  /** Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found. */
-  readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
-  /** Why, as a sentence. */
-  readonly reason: string | null;
-  readonly status_reason: StatusReason | null;
-  readonly kind: 'execution_changed';
-  readonly data: ExecutionChangedEventData;
 }
 
 export interface ExecutionChangedEventData {
@@ -815,42 +544,7 @@ export interface ExecutionChangedEventData {
   readonly to: 'idle' | 'running' | 'waiting_for_permission' | 'frozen' | 'error' | null;
 }
 
-export interface AgentStartedEvent {
-  /** Its place in the log: later events have greater ones. */
-  readonly id: number;
-  /** RFC 3339, in UTC. */
-  readonly at: string;
-  readonly conversation_id: string | null;
-  readonly sandbox_id: string | null;
-  /** Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found. */
-  readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
-  /** Why, as a sentence. */
-  readonly reason: string | null;
-  readonly status_reason: StatusReason | null;
-  readonly kind: 'agent_started';
-  readonly data: AgentStartedEventData;
-}
-
-export interface AgentStartedEventData {
-  readonly session_id: string;
-  readonly loaded: boolean;
-}
-
-export interface SandboxMovedEvent {
-  /** Its place in the log: later events have greater ones. */
-  readonly id: number;
-  /** RFC 3339, in UTC. */
-  readonly at: string;
-  readonly conversation_id: string | null;
-  readonly sandbox_id: string | null;
-  /** Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found. */
-  readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
-  /** Why, as a sentence. */
-  readonly reason: string | null;
-  readonly status_reason: StatusReason | null;
-  readonly kind: 'sandbox_moved';
-  readonly data: SandboxMovedEventData;
-}
+export interface AgentStartedEventData { readonly session_id: string; readonly loaded: boolean }
 
 export interface SandboxMovedEventData {
   readonly from: SandboxStatus | null;
@@ -858,40 +552,7 @@ export interface SandboxMovedEventData {
   readonly pause_kind: 'freeze' | 'stop' | null;
 }
 
-export interface ConversationArchivedEvent {
-  /** Its place in the log: later events have greater ones. */
-  readonly id: number;
-  /** RFC 3339, in UTC. */
-  readonly at: string;
-  readonly conversation_id: string | null;
-  readonly sandbox_id: string | null;
-  /** Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found. */
-  readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
-  /** Why, as a sentence. */
-  readonly reason: string | null;
-  readonly status_reason: StatusReason | null;
-  readonly kind: 'conversation_archived';
-  readonly data: ConversationArchivedEventData;
-}
-
 export type ConversationArchivedEventData = object;
-
-export interface ConversationDeletedEvent {
-  /** Its place in the log: later events have greater ones. */
-  readonly id: number;
-  /** RFC 3339, in UTC. */
-  readonly at: string;
-  readonly conversation_id: string | null;
-  readonly sandbox_id: string | null;
-  /** Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found. */
-  readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
-  /** Why, as a sentence. */
-  readonly reason: string | null;
-  readonly status_reason: StatusReason | null;
-  readonly kind: 'conversation_deleted';
-  readonly data: ConversationDeletedEventData;
-}
-
 export type ConversationDeletedEventData = object;
 
 /** Stands for your key in the address of a stream, where a browser can send no headers. */
@@ -902,11 +563,7 @@ export interface EventTicket {
   readonly expires_at: string;
 }
 
-export interface SandboxPage {
-  readonly items: readonly Sandbox[];
-  /** Send it as `page_id` for the next page; null on the last one. */
-  readonly next_page_id: string | null;
-}
+export type SandboxPage = Page<Sandbox>;
 
 /** An execution environment that can be started, paused and resumed. */
 export interface Sandbox {
@@ -922,10 +579,7 @@ export interface Sandbox {
   /** Who paused it, until it runs again: its owner, a rule of Skep, or something outside. */
   readonly paused_by: 'user' | 'agent' | 'skep' | 'runtime' | null;
   readonly paused_reason: StatusReason | null;
-  /**
-   * The sandbox's own key, for clients of its ports; only while it is RUNNING, and not for a key that may only
-   * read.
-   */
+  /** The sandbox's own key, for clients of its ports; only while it is RUNNING, and not for a key that may only read. */
   readonly session_api_key: string | null;
   /** Where its ports are reached; only while it is RUNNING. */
   readonly exposed_urls: readonly ExposedUrl[] | null;
@@ -1000,11 +654,7 @@ export interface Execution {
   readonly ended_at: string | null;
 }
 
-export interface ExecutionPage {
-  readonly items: readonly Execution[];
-  /** Send it as `page_id` for the next page; null on the last one. */
-  readonly next_page_id: string | null;
-}
+export type ExecutionPage = Page<Execution>;
 
 /** What is at a path of a sandbox. */
 export interface File {
@@ -1023,17 +673,8 @@ export interface File {
   readonly target: string | null;
 }
 
-export interface FilePage {
-  readonly items: readonly File[];
-  /** Send it as `page_id` for the next page; null on the last one. */
-  readonly next_page_id: string | null;
-}
-
-export interface SandboxSpecPage {
-  readonly items: readonly SandboxSpec[];
-  /** Send it as `page_id` for the next page; null on the last one. */
-  readonly next_page_id: string | null;
-}
+export type FilePage = Page<File>;
+export type SandboxSpecPage = Page<SandboxSpec>;
 
 /** A template from which sandboxes are started. */
 export interface SandboxSpec {
@@ -1064,9 +705,7 @@ export interface SandboxPort {
   readonly public: boolean;
 }
 
-export interface SandboxAgent {
-  readonly protocol: string;
-}
+export interface SandboxAgent { readonly protocol: string }
 
 /** What a sandbox may use; null is no limit. */
 export interface SandboxResources {
@@ -1136,9 +775,8 @@ export interface OverviewProblem {
   /** Of a conversation. */
   readonly title: string | null;
   /** The status of the sandbox, or how far the start of the conversation has come. */
-  readonly status: 'STARTING' | 'RUNNING' | 'PAUSING' | 'PAUSED' | 'RESUMING' | 'ERROR' | 'MISSING' | 'WORKING'
-    | 'WAITING_FOR_SANDBOX' | 'PREPARING_REPOSITORY' | 'RUNNING_SETUP_SCRIPT'
-    | 'LISTING_MICROAGENTS' | 'STARTING_AGENT' | 'READY';
+  readonly status: 'STARTING' | 'RUNNING' | 'PAUSING' | 'PAUSED' | 'RESUMING' | 'ERROR' | 'MISSING' | 'WORKING' | 'WAITING_FOR_SANDBOX'
+    | 'PREPARING_REPOSITORY' | 'RUNNING_SETUP_SCRIPT' | 'LISTING_MICROAGENTS' | 'STARTING_AGENT' | 'READY';
   /** Why, as a sentence. */
   readonly status_detail: string | null;
   readonly status_reason: StatusReason | null;
@@ -1178,12 +816,7 @@ export interface UpcomingAction {
   readonly reason: StatusReason;
 }
 
-export interface PartReadiness {
-  readonly part: string;
-  readonly adapter: string;
-  readonly ok: boolean;
-  readonly detail: string;
-}
+export interface PartReadiness { readonly part: string; readonly adapter: string; readonly ok: boolean; readonly detail: string }
 
 export interface OverviewDeployment {
   readonly pools: readonly OverviewPool[];
@@ -1193,8 +826,7 @@ export interface OverviewDeployment {
     readonly free_bytes: number;
     readonly used_percent: number;
     readonly limit_percent: number;
-  }
-    | null;
+  } | null;
   readonly memory: {
     /** What the process of this server holds. */
     readonly server_bytes: number;
@@ -1221,9 +853,7 @@ export interface OverviewPool {
   readonly failure_reason: StatusReason | null;
 }
 
-export interface SettingList {
-  readonly items: readonly Setting[];
-}
+export interface SettingList { readonly items: readonly Setting[] }
 
 export interface Setting {
   readonly key: string;
@@ -1237,9 +867,7 @@ export interface Setting {
   readonly form: string;
 }
 
-export interface KeyList {
-  readonly items: readonly Key[];
-}
+export interface KeyList { readonly items: readonly Key[] }
 
 /** An API key, without the key itself. */
 export interface Key {
@@ -1247,10 +875,7 @@ export interface Key {
   readonly name: string;
   /** Owns what the key creates. */
   readonly user_id: string;
-  /**
-   * `full` may see and change what its user owns, `read` only see it, and `admin` see and change what any user
-   * owns.
-   */
+  /** `full` may see and change what its user owns, `read` only see it, and `admin` see and change what any user owns. */
   readonly access: 'full' | 'read' | 'admin';
   /** The repositories that it may list and clone, as patterns (`acme/*`); null is all of them. */
   readonly repositories: readonly string[] | null;
@@ -1269,10 +894,7 @@ export interface NewKey {
   readonly name: string;
   /** Owns what the key creates. */
   readonly user_id: string;
-  /**
-   * `full` may see and change what its user owns, `read` only see it, and `admin` see and change what any user
-   * owns.
-   */
+  /** `full` may see and change what its user owns, `read` only see it, and `admin` see and change what any user owns. */
   readonly access: 'full' | 'read' | 'admin';
   /** The repositories that it may list and clone, as patterns (`acme/*`); null is all of them. */
   readonly repositories: readonly string[] | null;
@@ -1284,9 +906,7 @@ export interface NewKey {
   readonly key: string;
 }
 
-export interface Health {
-  readonly status: 'ok';
-}
+export interface Health { readonly status: 'ok' }
 
 /** Whether the server can serve, and whether each part of the deployment answers. */
 export interface Readiness {
@@ -1307,95 +927,64 @@ export interface Caller {
   readonly has_keys: boolean;
 }
 
-/** Every request that the API takes, and what it is answered with; `Response` where that is bytes. */
+export type PageQuery = {
+  /** The `next_page_id` of the page before, for the same listing in the same order. */
+  readonly page_id?: string | undefined;
+  /** How many items at most. */
+  readonly limit?: number | undefined;
+};
+
+export type IdempotencyHeaders = {
+  /** Two requests with one key are one request: the second gets the answer of the first. */
+  readonly 'Idempotency-Key'?: string | undefined;
+};
+
+/** Every request that the API takes, and its answer: `Response` where that is bytes. The route names the path's parameters. */
 export interface Operations {
   /**
-   * List the microagents of a repository. Sorted by path, from the default branch. A repository without the
-   * directory, and an empty one, has none. No content of a file is read. If the git host is down, the deployment
-   * may serve what the host confirmed before; the header `Age` says how many seconds ago.
+   * List the microagents of a repository. Sorted by path, from the default branch. A repository without the directory, and an empty one,
+   * has none. No content of a file is read. If the git host is down, the deployment may serve what the host confirmed before; the header
+   * `Age` says how many seconds ago. `{repository_name}`: `owner/name`, `group/subgroup/name` or, for local git, a path below the root;
+   * slashes as they are or as `%2F`. A host may stand in front (`github.com/owner/name`) and chooses the provider.
    */
-  'GET /api/user/repository/{repository_name}/microagents': {
-    readonly path: {
-      /**
-       * `owner/name`, `group/subgroup/name` or, for local git, a path below the root; slashes as they are or as `%2F`.
-       * A host may stand in front (`github.com/owner/name`) and chooses the provider.
-       */
-      readonly repository_name: string;
-    };
-    readonly response: readonly MicroagentResponse[];
-  };
+  'GET /api/user/repository/{repository_name}/microagents': { readonly response: readonly MicroagentResponse[] };
   /**
-   * Read a microagent of a repository. Its content and front matter, from the default branch. Only what the list of
-   * microagents shows is found. Front matter that is broken is reported, and is no failure. A file of more than 1
-   * MiB is a failure. The header `Age` is as in the list.
+   * Read a microagent of a repository. Its content and front matter, from the default branch. Only what the list of microagents shows is
+   * found. Front matter that is broken is reported, and is no failure. A file of more than 1 MiB is a failure. The header `Age` is as in
+   * the list. `{repository_name}`: `owner/name`, `group/subgroup/name` or, for local git, a path below the root; slashes as they are or
+   * as `%2F`. A host may stand in front (`github.com/owner/name`) and chooses the provider.
    */
   'GET /api/user/repository/{repository_name}/microagents/content': {
-    readonly path: {
-      /**
-       * `owner/name`, `group/subgroup/name` or, for local git, a path below the root; slashes as they are or as `%2F`.
-       * A host may stand in front (`github.com/owner/name`) and chooses the provider.
-       */
-      readonly repository_name: string;
-    };
-    readonly query: {
-      /** The `path` that the list shows. */
-      readonly file_path: string;
-    };
+    readonly query: { /** The `path` that the list shows. */ readonly file_path: string };
     readonly response: MicroagentContentResponse;
   };
   /**
-   * Search repositories. By name, in one git provider after another: those that the credential of the deployment
-   * can see and the key may use. GitHub also finds public ones of others. A page may be short, or empty, and yet
-   * not be the last one.
+   * Search repositories. By name, in one git provider after another: those that the credential of the deployment can see and the key may
+   * use. GitHub also finds public ones of others. A page may be short, or empty, and yet not be the last one.
    */
   'GET /api/v1/repositories/search': {
-    readonly query: {
-      /** A part of the name, as it is, in any case. */
-      readonly query: string;
-      /** The `next_page_id` of the page before, for the same listing in the same order. */
-      readonly page_id?: string | undefined;
-      /** How many items at most. */
-      readonly limit?: number | undefined;
-    };
+    readonly query: PageQuery & { /** A part of the name, as it is, in any case. */ readonly query: string };
     readonly response: RepositoryPage;
   };
-  /** List the branches of a repository. Sorted by name. An empty repository has none. */
-  'GET /api/v1/repositories/{repository_name}/branches': {
-    readonly path: {
-      /**
-       * `owner/name`, `group/subgroup/name` or, for local git, a path below the root; slashes as they are or as `%2F`.
-       * A host may stand in front (`github.com/owner/name`) and chooses the provider.
-       */
-      readonly repository_name: string;
-    };
-    readonly query?: {
-      /** The `next_page_id` of the page before, for the same listing in the same order. */
-      readonly page_id?: string | undefined;
-      /** How many items at most. */
-      readonly limit?: number | undefined;
-    } | undefined;
-    readonly response: BranchPage;
-  };
   /**
-   * Start a conversation. Starts a sandbox for it, or takes the one that `sandbox_id` names. `sandbox_id` excludes
-   * `sandbox_spec_id` and what a start is given (`env`, `metadata`, `timeout_seconds`, `resources`, `secrets`);
-   * `selected_branch` needs `selected_repository`. `start_status` says how far the start has come.
+   * List the branches of a repository. Sorted by name. An empty repository has none. `{repository_name}`: `owner/name`,
+   * `group/subgroup/name` or, for local git, a path below the root; slashes as they are or as `%2F`. A host may stand in front
+   * (`github.com/owner/name`) and chooses the provider.
+   */
+  'GET /api/v1/repositories/{repository_name}/branches': { readonly query?: PageQuery | undefined; readonly response: BranchPage };
+  /**
+   * Start a conversation. Starts a sandbox for it, or takes the one that `sandbox_id` names. `sandbox_id` excludes `sandbox_spec_id` and
+   * what a start is given (`env`, `metadata`, `timeout_seconds`, `resources`, `secrets`); `selected_branch` needs `selected_repository`.
+   * `start_status` says how far the start has come.
    */
   'POST /api/v1/app-conversations': {
-    readonly headers?: {
-      /** Two requests with one key are one request: the second gets the answer of the first. */
-      readonly 'Idempotency-Key'?: string | undefined;
-    } | undefined;
+    readonly headers?: IdempotencyHeaders | undefined;
     readonly body?: AppConversationStartRequest | undefined;
     readonly response: AppConversation;
   };
   /** List conversations. */
   'GET /api/v1/app-conversations': {
-    readonly query?: {
-      /** The `next_page_id` of the page before, for the same listing in the same order. */
-      readonly page_id?: string | undefined;
-      /** How many items at most. */
-      readonly limit?: number | undefined;
+    readonly query?: PageQuery & {
       /** Only these; repeat the parameter for each. */
       readonly ids?: readonly string[] | undefined;
       /** Sort order; equal values are sorted by id. */
@@ -1416,95 +1005,49 @@ export interface Operations {
     readonly response: AppConversationPage;
   };
   /** Get a conversation. */
-  'GET /api/v1/app-conversations/{id}': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
-    readonly response: AppConversation;
-  };
+  'GET /api/v1/app-conversations/{id}': { readonly response: AppConversation };
   /**
-   * Change the title of a conversation, or archive it. Archiving ends its agent, and deletes the sandbox that it
-   * started, with its files, if no other conversation uses it. What was said stays. It takes no message any more,
-   * and that can not be undone. Asking for it again is a success.
+   * Change the title of a conversation, or archive it. Archiving ends its agent, and deletes the sandbox that it started, with its files,
+   * if no other conversation uses it. What was said stays. It takes no message any more, and that can not be undone. Asking for it again
+   * is a success.
    */
   'PATCH /api/v1/app-conversations/{id}': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
     readonly body?: AppConversationUpdateRequest | undefined;
     readonly response: AppConversation;
   };
   /** End a conversation. Its sandbox goes too if no other conversation uses it. Ending it again is a success. */
-  'DELETE /api/v1/app-conversations/{id}': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
-    readonly response: void;
-  };
+  'DELETE /api/v1/app-conversations/{id}': { readonly response: void };
   /** Read what was said and done in a conversation. As far as events are kept; also of an archived conversation. */
   'GET /api/v1/app-conversations/{id}/transcript': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
-    readonly query?: {
-      readonly format?: 'markdown' | 'json' | undefined;
-    } | undefined;
+    readonly query?: { readonly format?: 'markdown' | 'json' | undefined } | undefined;
     readonly response: Transcript;
   };
   /**
-   * Send a message. The agent gets messages in order, each when the turn before it has ended. One that comes while
-   * the sandbox is paused resumes it. The events show what follows.
+   * Send a message. The agent gets messages in order, each when the turn before it has ended. One that comes while the sandbox is paused
+   * resumes it. The events show what follows.
    */
   'POST /api/v1/app-conversations/{id}/messages': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
-    readonly headers?: {
-      /** Two requests with one key are one request: the second gets the answer of the first. */
-      readonly 'Idempotency-Key'?: string | undefined;
-    } | undefined;
+    readonly headers?: IdempotencyHeaders | undefined;
     readonly body: Message;
     readonly response: MessageAccepted;
   };
   /**
-   * Stop the turn. Asks the agent to stop the turn, and ends an agent that does not. Messages that wait are not
-   * touched. Between turns nothing happens.
+   * Stop the turn. Asks the agent to stop the turn, and ends an agent that does not. Messages that wait are not touched. Between turns
+   * nothing happens.
    */
-  'POST /api/v1/app-conversations/{id}/cancel': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
-    readonly response: AppConversation;
-  };
+  'POST /api/v1/app-conversations/{id}/cancel': { readonly response: AppConversation };
   /** Answer a request for permission. */
   'POST /api/v1/app-conversations/{id}/permissions/{permission_id}': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-      /** An id, safe as a DNS label. */
-      readonly permission_id: string;
-    };
     readonly body: PermissionAnswer;
     readonly response: AppConversation;
   };
   /**
-   * Get the changes of a conversation. What differs from where it began: the agent's commits, and what is not
-   * committed and not ignored, by git in the sandbox. If it does not run, or the conversation is archived, that is
-   * what was kept last: after each turn, before it was paused, and when it was archived. An archive is read also
-   * from a sandbox that does not run, and also has what is ignored. Nothing is woken or changed. A patch or an
-   * archive that can not be completed breaks off.
+   * Get the changes of a conversation. What differs from where it began: the agent's commits, and what is not committed and not ignored,
+   * by git in the sandbox. If it does not run, or the conversation is archived, that is what was kept last: after each turn, before it
+   * was paused, and when it was archived. An archive is read also from a sandbox that does not run, and also has what is ignored. Nothing
+   * is woken or changed. A patch or an archive that can not be completed breaks off.
    */
   'GET /api/v1/app-conversations/{id}/changes': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
     readonly query?: {
       /** `patch` is what `git apply --binary` takes, `archive` the work tree as tar. */
       readonly format?: 'json' | 'patch' | 'archive' | undefined;
@@ -1514,61 +1057,33 @@ export interface Operations {
     readonly response: ConversationChanges;
   };
   /**
-   * Publish the changes of a conversation. Commits what is not committed and pushes all to a branch, with the
-   * deployment's credential, which never enters the sandbox. Again, after more work, it moves the branch. A branch
-   * with commits of others is never moved. With `pull_request` it then opens a pull request, or updates the open
-   * one of the branch. If that fails, the branch is pushed, and publishing again goes on from there.
+   * Publish the changes of a conversation. Commits what is not committed and pushes all to a branch, with the deployment's credential,
+   * which never enters the sandbox. Again, after more work, it moves the branch. A branch with commits of others is never moved. With
+   * `pull_request` it then opens a pull request, or updates the open one of the branch. If that fails, the branch is pushed, and
+   * publishing again goes on from there.
    */
-  'POST /api/v1/app-conversations/{id}/publish': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
-    readonly body?: PublishRequest | undefined;
-    readonly response: Publication;
-  };
+  'POST /api/v1/app-conversations/{id}/publish': { readonly body?: PublishRequest | undefined; readonly response: Publication };
   /** List the events of a conversation. Oldest first, those of its sandbox included. */
   'GET /api/v1/app-conversations/{id}/events': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
-    readonly query?: {
-      /** The `next_page_id` of the page before, for the same listing in the same order. */
-      readonly page_id?: string | undefined;
-      /** How many items at most. */
-      readonly limit?: number | undefined;
+    readonly query?: PageQuery & {
       /** Only these kinds; repeat the parameter for each. */
-      readonly kinds?: readonly ('message' | 'message_chunk' | 'tool_call' | 'plan' | 'usage' | 'permission_requested'
-        | 'permission_answered' | 'turn_started' | 'turn_ended' | 'work_tree_changed' | 'start_step'
-        | 'setup_script' | 'microagents' | 'execution_changed' | 'agent_started' | 'sandbox_moved'
-        | 'conversation_archived' | 'conversation_deleted')[] | undefined;
+      readonly kinds?: readonly EventKind[] | undefined;
       /** Begin after the event of this id; `page_id` goes before it. */
       readonly after?: string | undefined;
     } | undefined;
     readonly response: EventPage;
   };
   /**
-   * Follow the events of a conversation. From the beginning of its log, or after `Last-Event-ID` or `after`. The
-   * stream ends when the conversation is deleted.
+   * Follow the events of a conversation. From the beginning of its log, or after `Last-Event-ID` or `after`. The stream ends when the
+   * conversation is deleted.
    */
   'GET /api/v1/app-conversations/{id}/events/stream': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
     readonly query?: {
       /** Only these kinds; repeat the parameter for each. */
-      readonly kinds?: readonly ('message' | 'message_chunk' | 'tool_call' | 'plan' | 'usage' | 'permission_requested'
-        | 'permission_answered' | 'turn_started' | 'turn_ended' | 'work_tree_changed' | 'start_step'
-        | 'setup_script' | 'microagents' | 'execution_changed' | 'agent_started' | 'sandbox_moved'
-        | 'conversation_archived' | 'conversation_deleted')[] | undefined;
+      readonly kinds?: readonly EventKind[] | undefined;
       /** Instead of the header with the key, for browsers, which can send none here. */
       readonly ticket?: string | undefined;
-      /**
-       * Begin after the event of this id; `0` is the beginning of the log, `latest` its end. `Last-Event-ID` goes
-       * before it.
-       */
+      /** Begin after the event of this id; `0` is the beginning of the log, `latest` its end. `Last-Event-ID` goes before it. */
       readonly after?: string | 'latest' | undefined;
     } | undefined;
     readonly headers?: {
@@ -1577,21 +1092,11 @@ export interface Operations {
     } | undefined;
     readonly response: Response;
   };
-  /**
-   * List what changed. Changes of your sandboxes and conversations, why and by whom, oldest first. `kinds` asks for
-   * other kinds.
-   */
+  /** List what changed. Changes of your sandboxes and conversations, why and by whom, oldest first. `kinds` asks for other kinds. */
   'GET /api/v1/events': {
-    readonly query?: {
-      /** The `next_page_id` of the page before, for the same listing in the same order. */
-      readonly page_id?: string | undefined;
-      /** How many items at most. */
-      readonly limit?: number | undefined;
+    readonly query?: PageQuery & {
       /** Only these kinds; repeat the parameter for each. */
-      readonly kinds?: readonly ('message' | 'message_chunk' | 'tool_call' | 'plan' | 'usage' | 'permission_requested'
-        | 'permission_answered' | 'turn_started' | 'turn_ended' | 'work_tree_changed' | 'start_step'
-        | 'setup_script' | 'microagents' | 'execution_changed' | 'agent_started' | 'sandbox_moved'
-        | 'conversation_archived' | 'conversation_deleted')[] | undefined;
+      readonly kinds?: readonly EventKind[] | undefined;
       /** Begin after the event of this id; `page_id` goes before it. */
       readonly after?: string | undefined;
       /** Only those of this sandbox. */
@@ -1600,147 +1105,57 @@ export interface Operations {
     readonly response: EventPage;
   };
   /** Get a ticket for a stream of events, or for attaching to an execution. */
-  'GET /api/v1/events/ticket': {
-    readonly response: EventTicket;
-  };
+  'GET /api/v1/events/ticket': { readonly response: EventTicket };
   /** Follow what changes. From now on, or after `Last-Event-ID` or `after`. `kinds` asks for other kinds. */
-  'GET /api/v1/events/stream': {
-    readonly query?: {
-      /** Only these kinds; repeat the parameter for each. */
-      readonly kinds?: readonly ('message' | 'message_chunk' | 'tool_call' | 'plan' | 'usage' | 'permission_requested'
-        | 'permission_answered' | 'turn_started' | 'turn_ended' | 'work_tree_changed' | 'start_step'
-        | 'setup_script' | 'microagents' | 'execution_changed' | 'agent_started' | 'sandbox_moved'
-        | 'conversation_archived' | 'conversation_deleted')[] | undefined;
-      /** Instead of the header with the key, for browsers, which can send none here. */
-      readonly ticket?: string | undefined;
-      /**
-       * Begin after the event of this id; `0` is the beginning of the log, `latest` its end. `Last-Event-ID` goes
-       * before it.
-       */
-      readonly after?: string | 'latest' | undefined;
-    } | undefined;
-    readonly headers?: {
-      /** The id of the last event seen; browsers send it when they connect again. */
-      readonly 'Last-Event-ID'?: string | undefined;
-    } | undefined;
-    readonly response: Response;
-  };
+  'GET /api/v1/events/stream': Operations['GET /api/v1/app-conversations/{id}/events/stream'];
   /** List sandboxes. Newest first. */
   'GET /api/v1/sandboxes/search': {
-    readonly query?: {
-      /** The `next_page_id` of the page before, for the same listing in the same order. */
-      readonly page_id?: string | undefined;
-      /** How many items at most. */
-      readonly limit?: number | undefined;
+    readonly query?: PageQuery & {
       /** Only those with this status. */
       readonly status__eq?: 'STARTING' | 'RUNNING' | 'PAUSING' | 'PAUSED' | 'RESUMING' | 'ERROR' | 'MISSING' | undefined;
       /** Only those of this spec. */
       readonly sandbox_spec_id__eq?: string | undefined;
-      /**
-       * Only those whose metadata has this `key=value`; repeat the parameter for each. Each key and value is
-       * percent-encoded.
-       */
+      /** Only those whose metadata has this `key=value`; repeat the parameter for each. Each key and value is percent-encoded. */
       readonly metadata__eq?: readonly string[] | undefined;
     } | undefined;
     readonly response: SandboxPage;
   };
   /** List sandboxes. The same as `/api/v1/sandboxes/search`. */
-  'GET /api/v1/sandboxes': {
-    readonly query?: {
-      /** The `next_page_id` of the page before, for the same listing in the same order. */
-      readonly page_id?: string | undefined;
-      /** How many items at most. */
-      readonly limit?: number | undefined;
-      /** Only those with this status. */
-      readonly status__eq?: 'STARTING' | 'RUNNING' | 'PAUSING' | 'PAUSED' | 'RESUMING' | 'ERROR' | 'MISSING' | undefined;
-      /** Only those of this spec. */
-      readonly sandbox_spec_id__eq?: string | undefined;
-      /**
-       * Only those whose metadata has this `key=value`; repeat the parameter for each. Each key and value is
-       * percent-encoded.
-       */
-      readonly metadata__eq?: readonly string[] | undefined;
-    } | undefined;
-    readonly response: SandboxPage;
-  };
+  'GET /api/v1/sandboxes': Operations['GET /api/v1/sandboxes/search'];
   /**
-   * Start a sandbox. Answers while it is STARTING; ask for it again until it is RUNNING. If the runtime stays
-   * silent, it becomes an ERROR.
+   * Start a sandbox. Answers while it is STARTING; ask for it again until it is RUNNING. If the runtime stays silent, it becomes an
+   * ERROR.
    */
   'POST /api/v1/sandboxes': {
-    readonly query?: {
-      /** Instead of the one in the body. */
-      readonly sandbox_spec_id?: string | undefined;
-    } | undefined;
-    readonly headers?: {
-      /** Two requests with one key are one request: the second gets the answer of the first. */
-      readonly 'Idempotency-Key'?: string | undefined;
-    } | undefined;
+    readonly query?: { /** Instead of the one in the body. */ readonly sandbox_spec_id?: string | undefined } | undefined;
+    readonly headers?: IdempotencyHeaders | undefined;
     readonly body?: SandboxStartRequest | undefined;
     readonly response: Sandbox;
   };
   /** Get a sandbox. */
-  'GET /api/v1/sandboxes/{id}': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
-    readonly response: Sandbox;
-  };
+  'GET /api/v1/sandboxes/{id}': { readonly response: Sandbox };
   /**
-   * Delete a sandbox. No caller sees it any more when this answers. Its processes and files are removed by then
-   * too, unless the runtime takes longer than 20 seconds or does not answer: then later. Deleting it again is a
-   * success.
+   * Delete a sandbox. No caller sees it any more when this answers. Its processes and files are removed by then too, unless the runtime
+   * takes longer than 20 seconds or does not answer: then later. Deleting it again is a success.
    */
-  'DELETE /api/v1/sandboxes/{id}': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
-    readonly response: void;
-  };
+  'DELETE /api/v1/sandboxes/{id}': { readonly response: void };
   /**
-   * Pause a sandbox. Pausing a paused one is a success that changes nothing, but `stop` stops a frozen one; the
-   * answer says which tier holds.
+   * Pause a sandbox. Pausing a paused one is a success that changes nothing, but `stop` stops a frozen one; the answer says which tier
+   * holds.
    */
-  'POST /api/v1/sandboxes/{id}/pause': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
-    readonly body?: SandboxPauseRequest | undefined;
-    readonly response: Sandbox;
-  };
+  'POST /api/v1/sandboxes/{id}/pause': { readonly body?: SandboxPauseRequest | undefined; readonly response: Sandbox };
   /** Resume a sandbox. Resuming a running one only notes the activity. */
-  'POST /api/v1/sandboxes/{id}/resume': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
-    readonly response: Sandbox;
-  };
+  'POST /api/v1/sandboxes/{id}/resume': { readonly response: Sandbox };
   /**
-   * Give a sandbox in quarantine to an owner. Needs an administrator's key. Such a key sees the sandboxes in
-   * quarantine in its list; their owner is `skep:quarantine`. The sandbox stays stopped until it is resumed.
+   * Give a sandbox in quarantine to an owner. Needs an administrator's key. Such a key sees the sandboxes in quarantine in its list;
+   * their owner is `skep:quarantine`. The sandbox stays stopped until it is resumed.
    */
-  'POST /api/v1/sandboxes/{id}/adopt': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
-    readonly body?: SandboxAdoptRequest | undefined;
-    readonly response: Sandbox;
-  };
+  'POST /api/v1/sandboxes/{id}/adopt': { readonly body?: SandboxAdoptRequest | undefined; readonly response: Sandbox };
   /**
-   * Read the log of a sandbox. What its own command wrote to its standard output and error, without its secrets'
-   * values; the bytes need not be UTF-8. A paused sandbox stays so. Empty if the runtime has nothing of the
-   * sandbox.
+   * Read the log of a sandbox. What its own command wrote to its standard output and error, without its secrets' values; the bytes need
+   * not be UTF-8. A paused sandbox stays so. Empty if the runtime has nothing of the sandbox.
    */
   'GET /api/v1/sandboxes/{id}/logs': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
     readonly query?: {
       /** Only so many bytes at its end. Default: all that is kept. */
       readonly tail_bytes?: number | undefined;
@@ -1749,92 +1164,29 @@ export interface Operations {
     } | undefined;
     readonly response: Response;
   };
+  /** What a sandbox takes. May take seconds if it has many files. What is not known, or not taken since it does not run, is null. */
+  'GET /api/v1/sandboxes/{id}/usage': { readonly response: SandboxUsage };
   /**
-   * What a sandbox takes. May take seconds if it has many files. What is not known, or not taken since it does not
-   * run, is null.
+   * Make a link to a port. For a browser, which can send no key. The link ends with the key that made it. Making it wakes nothing.
+   * `{port}`: A port of the sandbox that its spec names.
    */
-  'GET /api/v1/sandboxes/{id}/usage': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
-    readonly response: SandboxUsage;
-  };
-  /**
-   * Make a link to a port. For a browser, which can send no key. The link ends with the key that made it. Making it
-   * wakes nothing.
-   */
-  'POST /api/v1/sandboxes/{id}/ports/{port}/links': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-      /** A port of the sandbox that its spec names. */
-      readonly port: number;
-    };
-    readonly body?: PortLinkRequest | undefined;
-    readonly response: PortLink;
-  };
+  'POST /api/v1/sandboxes/{id}/ports/{port}/links': { readonly body?: PortLinkRequest | undefined; readonly response: PortLink };
   /** Run a command in a sandbox. Answers when it has begun. It goes on when the connection or the server is gone. */
   'POST /api/v1/sandboxes/{id}/executions': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
-    readonly headers?: {
-      /** Two requests with one key are one request: the second gets the answer of the first. */
-      readonly 'Idempotency-Key'?: string | undefined;
-    } | undefined;
+    readonly headers?: IdempotencyHeaders | undefined;
     readonly body: ExecutionRequest;
     readonly response: Execution;
   };
   /** List the executions of a sandbox. Newest first. The oldest that have ended are forgotten. */
-  'GET /api/v1/sandboxes/{id}/executions': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
-    readonly query?: {
-      /** The `next_page_id` of the page before, for the same listing in the same order. */
-      readonly page_id?: string | undefined;
-      /** How many items at most. */
-      readonly limit?: number | undefined;
-    } | undefined;
-    readonly response: ExecutionPage;
-  };
+  'GET /api/v1/sandboxes/{id}/executions': { readonly query?: PageQuery | undefined; readonly response: ExecutionPage };
   /** Get an execution. */
-  'GET /api/v1/sandboxes/{id}/executions/{execution_id}': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-      /** An id, safe as a DNS label. */
-      readonly execution_id: string;
-    };
-    readonly response: Execution;
-  };
+  'GET /api/v1/sandboxes/{id}/executions/{execution_id}': { readonly response: Execution };
+  /** Kill and forget an execution. Ends it and all that it started, and removes its output. Deleting it again is a success. */
+  'DELETE /api/v1/sandboxes/{id}/executions/{execution_id}': { readonly response: void };
   /**
-   * Kill and forget an execution. Ends it and all that it started, and removes its output. Deleting it again is a
-   * success.
-   */
-  'DELETE /api/v1/sandboxes/{id}/executions/{execution_id}': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-      /** An id, safe as a DNS label. */
-      readonly execution_id: string;
-    };
-    readonly response: void;
-  };
-  /**
-   * Read the output of an execution. The bytes from the offset on. A client whose connection breaks goes on from
-   * the offset that it has.
+   * Read the output of an execution. The bytes from the offset on. A client whose connection breaks goes on from the offset that it has.
    */
   'GET /api/v1/sandboxes/{id}/executions/{execution_id}/output': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-      /** An id, safe as a DNS label. */
-      readonly execution_id: string;
-    };
     readonly query?: {
       /** What is shown in a terminal is `tty`, or `stdout`. */
       readonly stream?: 'stdout' | 'stderr' | 'tty' | undefined;
@@ -1846,59 +1198,24 @@ export interface Operations {
     readonly response: Response;
   };
   /**
-   * Write to the input of an execution. Answers when the bytes of the body are handed over, which waits while the
-   * command does not read.
+   * Write to the input of an execution. Answers when the bytes of the body are handed over, which waits while the command does not read.
    */
   'POST /api/v1/sandboxes/{id}/executions/{execution_id}/input': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-      /** An id, safe as a DNS label. */
-      readonly execution_id: string;
-    };
-    readonly query?: {
-      /** Close the input afterwards. */
-      readonly close?: 'true' | 'false' | undefined;
-    } | undefined;
+    readonly query?: { /** Close the input afterwards. */ readonly close?: 'true' | 'false' | undefined } | undefined;
     readonly body?: Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array> | undefined;
     readonly response: void;
   };
   /** Send a signal to an execution. To its process group. To one that has ended nothing happens. */
-  'POST /api/v1/sandboxes/{id}/executions/{execution_id}/signal': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-      /** An id, safe as a DNS label. */
-      readonly execution_id: string;
-    };
-    readonly body: ExecutionSignal;
-    readonly response: void;
-  };
+  'POST /api/v1/sandboxes/{id}/executions/{execution_id}/signal': { readonly body: ExecutionSignal; readonly response: void };
   /** Change the size of an execution's terminal. */
-  'POST /api/v1/sandboxes/{id}/executions/{execution_id}/resize': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-      /** An id, safe as a DNS label. */
-      readonly execution_id: string;
-    };
-    readonly body: TerminalSize;
-    readonly response: void;
-  };
+  'POST /api/v1/sandboxes/{id}/executions/{execution_id}/resize': { readonly body: TerminalSize; readonly response: void };
   /**
-   * Attach to an execution by a WebSocket. Binary messages are bytes, both ways. Text messages are control messages
-   * as JSON, and a client needs none of them: `{"stream", "offset"}` comes before bytes of another stream than the
-   * last, `{"writer"}` says whether input is taken, and the last one has `status` and `exit_code`. The client may
-   * send `{"resize": {"cols", "rows"}}`, `{"signal"}` and `{"close_input": true}`. Many may be attached; one of
-   * them writes.
+   * Attach to an execution by a WebSocket. Binary messages are bytes, both ways. Text messages are control messages as JSON, and a client
+   * needs none of them: `{"stream", "offset"}` comes before bytes of another stream than the last, `{"writer"}` says whether input is
+   * taken, and the last one has `status` and `exit_code`. The client may send `{"resize": {"cols", "rows"}}`, `{"signal"}` and
+   * `{"close_input": true}`. Many may be attached; one of them writes.
    */
   'GET /api/v1/sandboxes/{id}/executions/{execution_id}/attach': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-      /** An id, safe as a DNS label. */
-      readonly execution_id: string;
-    };
     readonly query?: {
       /** The offset of the first byte of standard output. Default: what is kept, and of a terminal the last screenfuls. */
       readonly after?: string | undefined;
@@ -1912,18 +1229,10 @@ export interface Operations {
     readonly response: void;
   };
   /**
-   * Read a file. Links are followed within the sandbox. One range is served; a request for several gets the whole
-   * file. Wakes nothing.
+   * Read a file. Links are followed within the sandbox. One range is served; a request for several gets the whole file. Wakes nothing.
    */
   'GET /api/v1/sandboxes/{id}/files': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
-    readonly query: {
-      /** Absolute, in the sandbox. */
-      readonly path: string;
-    };
+    readonly query: { /** Absolute, in the sandbox. */ readonly path: string };
     readonly headers?: {
       /** The bytes that are wanted. */
       readonly Range?: string | undefined;
@@ -1935,15 +1244,11 @@ export interface Operations {
     readonly response: Response;
   };
   /**
-   * Write a file. Whoever reads it gets the old content or the new one, whole; if the request breaks off, the old
-   * file stays. Missing directories are made, and a link is followed. Without a `Content-Length`, the sandbox may
-   * have to run. That counts as activity, and wakes nothing.
+   * Write a file. Whoever reads it gets the old content or the new one, whole; if the request breaks off, the old file stays. Missing
+   * directories are made, and a link is followed. Without a `Content-Length`, the sandbox may have to run. That counts as activity, and
+   * wakes nothing.
    */
   'PUT /api/v1/sandboxes/{id}/files': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
     readonly query: {
       /** Absolute, in the sandbox. */
       readonly path: string;
@@ -1955,10 +1260,6 @@ export interface Operations {
   };
   /** Remove a file. A link itself is removed. That counts as activity, and wakes nothing. */
   'DELETE /api/v1/sandboxes/{id}/files': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
     readonly query: {
       /** Absolute, in the sandbox. */
       readonly path: string;
@@ -1968,253 +1269,99 @@ export interface Operations {
     readonly response: void;
   };
   /**
-   * List a directory. Ordered by path. Links below it are not followed. One that holds much can be listed only
-   * while the sandbox runs. Wakes nothing.
+   * List a directory. Ordered by path. Links below it are not followed. One that holds much can be listed only while the sandbox runs.
+   * Wakes nothing.
    */
   'GET /api/v1/sandboxes/{id}/directories': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
-    readonly query: {
+    readonly query: PageQuery & {
       /** Absolute, in the sandbox. */
       readonly path: string;
       /** How many levels: 1 is what the directory itself holds. */
       readonly depth?: number | undefined;
-      /** The `next_page_id` of the page before, for the same listing in the same order. */
-      readonly page_id?: string | undefined;
-      /** How many items at most. */
-      readonly limit?: number | undefined;
     };
     readonly response: FilePage;
   };
   /** Make a directory. With the missing ones above it. That counts as activity, and wakes nothing. */
   'POST /api/v1/sandboxes/{id}/directories': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
-    readonly query: {
-      /** Absolute, in the sandbox. */
-      readonly path: string;
-    };
+    readonly query: { /** Absolute, in the sandbox. */ readonly path: string };
     readonly response: File;
   };
-  /**
-   * Read a directory as a tar. Or a file. Names begin with the last segment of the path. Links are content. Wakes
-   * nothing.
-   */
+  /** Read a directory as a tar. Or a file. Names begin with the last segment of the path. Links are content. Wakes nothing. */
   'GET /api/v1/sandboxes/{id}/archive': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
-    readonly query: {
-      /** Absolute, in the sandbox. */
-      readonly path: string;
-    };
+    readonly query: { /** Absolute, in the sandbox. */ readonly path: string };
     readonly response: Response;
   };
   /**
-   * Unpack a tar below a directory. The directory is made if it is not there. What is there stays, or is replaced
-   * file by file. An archive whose names lead elsewhere is refused, and part of it may be unpacked. That counts as
-   * activity, and wakes nothing.
+   * Unpack a tar below a directory. The directory is made if it is not there. What is there stays, or is replaced file by file. An
+   * archive whose names lead elsewhere is refused, and part of it may be unpacked. That counts as activity, and wakes nothing.
    */
   'PUT /api/v1/sandboxes/{id}/archive': {
-    readonly path: {
-      /** An id, safe as a DNS label. */
-      readonly id: string;
-    };
-    readonly query: {
-      /** Absolute, in the sandbox. */
-      readonly path: string;
-    };
+    readonly query: { /** Absolute, in the sandbox. */ readonly path: string };
     readonly body?: Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array> | undefined;
     readonly response: void;
   };
   /** List sandbox specs. In the deployment's order; the first one is the default. */
-  'GET /api/v1/sandbox-specs/search': {
-    readonly query?: {
-      /** The `next_page_id` of the page before, for the same listing in the same order. */
-      readonly page_id?: string | undefined;
-      /** How many items at most. */
-      readonly limit?: number | undefined;
-    } | undefined;
-    readonly response: SandboxSpecPage;
-  };
+  'GET /api/v1/sandbox-specs/search': { readonly query?: PageQuery | undefined; readonly response: SandboxSpecPage };
   /** List sandbox specs. The same as `/api/v1/sandbox-specs/search`. */
-  'GET /api/v1/sandbox-specs': {
-    readonly query?: {
-      /** The `next_page_id` of the page before, for the same listing in the same order. */
-      readonly page_id?: string | undefined;
-      /** How many items at most. */
-      readonly limit?: number | undefined;
-    } | undefined;
-    readonly response: SandboxSpecPage;
-  };
-  /**
-   * See the state of the deployment. What runs, rests and fails, and why; cheap enough to ask every few seconds. It
-   * wakes nothing.
-   */
-  'GET /api/v1/overview': {
-    readonly response: Overview;
-  };
+  'GET /api/v1/sandbox-specs': { readonly query?: PageQuery | undefined; readonly response: SandboxSpecPage };
+  /** See the state of the deployment. What runs, rests and fails, and why; cheap enough to ask every few seconds. It wakes nothing. */
+  'GET /api/v1/overview': { readonly response: Overview };
   /** See the settings of the server. Needs an administrator's key. Of secrets it shows only whether they are set. */
-  'GET /api/v1/settings': {
-    readonly response: SettingList;
-  };
-  /**
-   * List keys. Oldest first, expired and revoked ones too: those of all users for an administrator, others those of
-   * the own user.
-   */
-  'GET /api/v1/keys': {
-    readonly response: KeyList;
-  };
+  'GET /api/v1/settings': { readonly response: SettingList };
+  /** List keys. Oldest first, expired and revoked ones too: those of all users for an administrator, others those of the own user. */
+  'GET /api/v1/keys': { readonly response: KeyList };
   /** Make a key. For administrators whose own key is not limited to repositories. */
-  'POST /api/v1/keys': {
-    readonly body: KeyCreateRequest;
-    readonly response: NewKey;
-  };
-  /** Revoke a key. At once, for open streams too. Revoking it again by its id is a success. */
-  'DELETE /api/v1/keys/{key}': {
-    readonly path: {
-      /** The id of the key, or its name. */
-      readonly key: string;
-    };
-    readonly response: void;
-  };
-  /**
-   * Log in by a link. Exchanges the code of a link to the dashboard for a key. The code works once, and for ten
-   * minutes.
-   */
-  'POST /api/v1/login': {
-    readonly body: LoginRequest;
-    readonly response: NewKey;
-  };
+  'POST /api/v1/keys': { readonly body: KeyCreateRequest; readonly response: NewKey };
+  /** Revoke a key. At once, for open streams too. Revoking it again by its id is a success. `{key}`: The id of the key, or its name. */
+  'DELETE /api/v1/keys/{key}': { readonly response: void };
+  /** Log in by a link. Exchanges the code of a link to the dashboard for a key. The code works once, and for ten minutes. */
+  'POST /api/v1/login': { readonly body: LoginRequest; readonly response: NewKey };
   /** Check that the server listens. */
-  'GET /health': {
-    readonly response: Health;
-  };
+  'GET /health': { readonly response: Health };
   /**
-   * Check whether requests can be served. The server is ready if its store answers. A git host or an engine in
-   * trouble is shown, with the status `degraded`.
+   * Check whether requests can be served. The server is ready if its store answers. A git host or an engine in trouble is shown, with the
+   * status `degraded`.
    */
-  'GET /ready': {
-    readonly response: Readiness;
-  };
+  'GET /ready': { readonly response: Readiness };
   /** See who you are. */
-  'GET /api/v1/me': {
-    readonly response: Caller;
-  };
+  'GET /api/v1/me': { readonly response: Caller };
   /** Get this description. */
-  'GET /openapi.json': {
-    readonly response: {
-      readonly openapi: string;
-      readonly [name: string]: unknown;
-    };
-  };
+  'GET /openapi.json': { readonly response: { readonly openapi: string; readonly [name: string]: unknown } };
   /** Read this description. */
-  'GET /docs': {
-    readonly response: Response;
-  };
+  'GET /docs': { readonly response: Response };
 }
 
 /** What a failure says besides its message, by its code. */
 export interface ApiFailures {
-  readonly branch_not_found: {
-    readonly repository: string;
-    readonly branch: string;
-  };
-  readonly conversation_changes_unavailable: {
-    readonly conversation_id: string;
-    readonly reason: StatusReason;
-  };
-  readonly conversation_limit_reached: {
-    readonly limit: string;
-    readonly max: number;
-    readonly retry_after_seconds: number;
-  };
-  readonly conversation_not_found: {
-    readonly conversation_id: string;
-  };
-  readonly conversation_not_ready: {
-    readonly conversation_id: string;
-    readonly reason: StatusReason;
-  };
-  readonly conversation_publish_refused: {
-    readonly conversation_id: string;
-    readonly branch: string;
-    readonly reason: StatusReason;
-  };
-  readonly execution_limit_reached: {
-    readonly limit: string;
-    readonly max: number;
-    readonly retry_after_seconds: number;
-  };
-  readonly execution_not_found: {
-    readonly execution_id: string;
-  };
-  readonly file_not_found: {
-    readonly path: string;
-  };
+  readonly branch_not_found: { readonly repository: string; readonly branch: string };
+  readonly conversation_changes_unavailable: { readonly conversation_id: string; readonly reason: StatusReason };
+  readonly conversation_limit_reached: { readonly limit: string; readonly max: number; readonly retry_after_seconds: number };
+  readonly conversation_not_found: { readonly conversation_id: string };
+  readonly conversation_not_ready: { readonly conversation_id: string; readonly reason: StatusReason };
+  readonly conversation_publish_refused: { readonly conversation_id: string; readonly branch: string; readonly reason: StatusReason };
+  readonly execution_limit_reached: { readonly limit: string; readonly max: number; readonly retry_after_seconds: number };
+  readonly execution_not_found: { readonly execution_id: string };
+  readonly file_not_found: { readonly path: string };
   readonly forbidden: object;
-  readonly freeze_unsupported: {
-    readonly runtime: string;
-  };
-  readonly idempotency_conflict: {
-    readonly key: string;
-  };
-  readonly input_closed: {
-    readonly execution_id: string;
-  };
-  readonly internal: {
-    readonly incident: string;
-  };
-  readonly invalid_request: {
-    readonly problems: readonly ValidationError[];
-  };
-  readonly key_name_taken: {
-    readonly name: string;
-  };
-  readonly key_not_found: {
-    readonly key_id: string;
-  };
+  readonly freeze_unsupported: { readonly runtime: string };
+  readonly idempotency_conflict: { readonly key: string };
+  readonly input_closed: { readonly execution_id: string };
+  readonly internal: { readonly incident: string };
+  readonly invalid_request: { readonly problems: readonly ValidationError[] };
+  readonly key_name_taken: { readonly name: string };
+  readonly key_not_found: { readonly key_id: string };
   readonly keys_unsupported: object;
-  readonly listing_unsupported: {
-    readonly provider: string;
-    readonly listing: string;
-  };
+  readonly listing_unsupported: { readonly provider: string; readonly listing: string };
   readonly login_code_invalid: object;
   readonly origin_forbidden: object;
-  readonly output_dropped: {
-    readonly oldest: number;
-  };
-  readonly payload_too_large: {
-    readonly limit_bytes: number;
-  };
-  readonly permission_not_found: {
-    readonly permission_id: string;
-  };
-  readonly port_not_exposed: {
-    readonly sandbox_id: string;
-    readonly port: number;
-    readonly exposed: readonly number[];
-  };
-  readonly provider_failed: {
-    readonly provider: string;
-    readonly reason: StatusReason;
-  };
-  readonly provider_rate_limited: {
-    readonly provider: string;
-    readonly retry_after_seconds: number;
-  };
-  readonly provider_timeout: {
-    readonly provider: string;
-    readonly limit_ms: number;
-  };
-  readonly provider_unauthorized: {
-    readonly provider: string;
-  };
+  readonly output_dropped: { readonly oldest: number };
+  readonly payload_too_large: { readonly limit_bytes: number };
+  readonly permission_not_found: { readonly permission_id: string };
+  readonly port_not_exposed: { readonly sandbox_id: string; readonly port: number; readonly exposed: readonly number[] };
+  readonly provider_failed: { readonly provider: string; readonly reason: StatusReason };
+  readonly provider_rate_limited: { readonly provider: string; readonly retry_after_seconds: number };
+  readonly provider_timeout: { readonly provider: string; readonly limit_ms: number };
+  readonly provider_unauthorized: { readonly provider: string };
   readonly proxy_off: object;
   readonly pull_request_refused: {
     readonly provider: string;
@@ -2222,51 +1369,21 @@ export interface ApiFailures {
     readonly branch: string;
     readonly reason: StatusReason;
   };
-  readonly pull_requests_unsupported: {
-    readonly provider: string;
-  };
-  readonly range_not_satisfiable: {
-    readonly size: number;
-  };
-  readonly rate_limited: {
-    readonly limit: string;
-    readonly retry_after_seconds: number;
-  };
-  readonly repository_empty: {
-    readonly repository: string;
-    readonly branch: string;
-  };
-  readonly repository_forbidden: {
-    readonly provider: string;
-    readonly repository: string;
-  };
-  readonly repository_not_found: {
-    readonly repository: string;
-  };
-  readonly runtime_timeout: {
-    readonly runtime: string;
-    readonly limit_ms: number;
-  };
-  readonly runtime_unavailable: {
-    readonly runtime: string;
-    readonly reason: StatusReason;
-    readonly retry_after_seconds: number;
-  };
+  readonly pull_requests_unsupported: { readonly provider: string };
+  readonly range_not_satisfiable: { readonly size: number };
+  readonly rate_limited: { readonly limit: string; readonly retry_after_seconds: number };
+  readonly repository_empty: { readonly repository: string; readonly branch: string };
+  readonly repository_forbidden: { readonly provider: string; readonly repository: string };
+  readonly repository_not_found: { readonly repository: string };
+  readonly runtime_timeout: { readonly runtime: string; readonly limit_ms: number };
+  readonly runtime_unavailable: { readonly runtime: string; readonly reason: StatusReason; readonly retry_after_seconds: number };
   readonly sandbox_busy: {
     readonly sandbox_id: string;
     readonly sandbox_status: 'STARTING' | 'RUNNING' | 'PAUSING' | 'PAUSED' | 'RESUMING' | 'ERROR' | 'MISSING';
   };
-  readonly sandbox_in_quarantine: {
-    readonly sandbox_id: string;
-  };
-  readonly sandbox_limit_reached: {
-    readonly limit: string;
-    readonly max: number;
-    readonly retry_after_seconds: number;
-  };
-  readonly sandbox_not_found: {
-    readonly sandbox_id: string;
-  };
+  readonly sandbox_in_quarantine: { readonly sandbox_id: string };
+  readonly sandbox_limit_reached: { readonly limit: string; readonly max: number; readonly retry_after_seconds: number };
+  readonly sandbox_not_found: { readonly sandbox_id: string };
   readonly sandbox_not_paused: {
     readonly sandbox_id: string;
     readonly sandbox_status: 'STARTING' | 'RUNNING' | 'PAUSING' | 'PAUSED' | 'RESUMING' | 'ERROR' | 'MISSING';
@@ -2275,19 +1392,11 @@ export interface ApiFailures {
     readonly sandbox_id: string;
     readonly sandbox_status: 'STARTING' | 'RUNNING' | 'PAUSING' | 'PAUSED' | 'RESUMING' | 'ERROR' | 'MISSING';
   };
-  readonly shutting_down: {
-    readonly retry_after_seconds: number;
-  };
-  readonly store_unavailable: {
-    readonly reason: StatusReason;
-    readonly retry_after_seconds: number;
-  };
+  readonly shutting_down: { readonly retry_after_seconds: number };
+  readonly store_unavailable: { readonly reason: StatusReason; readonly retry_after_seconds: number };
   readonly unauthorized: object;
   readonly upgrade_required: object;
-  readonly wrong_file_type: {
-    readonly path: string;
-    readonly file_type: 'file' | 'directory' | 'symlink' | 'other';
-  };
+  readonly wrong_file_type: { readonly path: string; readonly file_type: 'file' | 'directory' | 'symlink' | 'other' };
 }
 
 /** Requests that take an `Idempotency-Key`: sent again with the same one, they are done once. */

@@ -35,7 +35,7 @@ export const texts = {
   login: {
     title: 'Log in to Skep',
     key: 'API key',
-    hint: 'The first start of the server prints a link that logs in. To make another key: skep keys create NAME.',
+    hint: 'On the server, skep keys create NAME makes one, and skep dashboard prints a login link.',
     tabOnly: 'Forget the key when this tab is closed',
     submit: 'Log in',
     revoked: 'Your key is no longer valid: it was revoked, or has expired. Log in with another one to go on here.',

@@ -20,7 +20,6 @@ interface Parameter {
   readonly in: 'path' | 'query' | 'header';
   readonly required?: boolean;
   readonly schema: Schema;
-  readonly description?: string;
 }
 
 type Content = Readonly<Record<string, { readonly schema: Schema; readonly examples?: Readonly<Record<string, { readonly value: object }>> }>>;
@@ -33,26 +32,34 @@ interface Operation {
   readonly responses: Readonly<Record<string, { readonly content?: Content }>>;
 }
 
+type Schemas = Readonly<Record<string, Schema>>;
 export interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+  readonly components: { readonly schemas: Schemas };
 }
 
 const head = `// Made from the OpenAPI document. After a change of the API: npx vitest run test/client/openapi-types.test.ts --update=true\n`;
 const bytes = 'Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>';
 const key = 'Idempotency-Key';
 
+/** Parameters that belong together are declared once. Not as an interface, which could not be given as a record. */
+const groups = Object.entries({ PageQuery: ['page_id', 'limit'], IdempotencyHeaders: [key] });
+
 /** Returns the module with the types of the document's schemas, operations and failures. */
 export function typesOf({ paths, components: { schemas } }: Document): string {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ route: `${method.toUpperCase()} ${path}`, operation })));
+  const parameters = new Map(operations.flatMap(({ operation }) => operation.parameters ?? []).map((one) => [one.name, one]));
   const keyed = operations.filter(({ operation }) => operation.parameters?.some(({ name }) => name === key)).map(({ route }) => route);
-  return [
+  return laidOut([
     head,
-    ...Object.entries(schemas).map(([name, schema]) => declaration(name, schema)),
-    `/** Every request that the API takes, and what it is answered with; \`Response\` where that is bytes. */`,
+    `export interface Page<T> {\n  readonly items: readonly T[];`,
+    `  /** Send it as \`page_id\` for the next page; null on the last one. */\n  readonly next_page_id: string | null;\n}\n`,
+    ...Object.entries(withBases(schemas)).map(([name, schema]) => declaration(name, schema)),
+    ...groups.map(([name, members]) => `export type ${name} = ${inputOf(members.flatMap((one) => parameters.get(one) ?? []))};\n`),
+    `/** Every request that the API takes, and its answer: \`Response\` where that is bytes. The route names the path's parameters. */`,
     `export interface Operations {`,
-    ...operations.map(({ route, operation }) => indented(operationOf(route, operation))),
+    ...operationsOf(operations).map(indented),
     `}\n`,
     `/** What a failure says besides its message, by its code. */`,
     `export interface ApiFailures {`,
@@ -63,32 +70,68 @@ export function typesOf({ paths, components: { schemas } }: Document): string {
     ...keyed.map((route) => `  '${route}',`),
     `]);`,
     '',
-  ].join('\n');
+  ].join('\n'));
+}
+
+/** The properties that all members of a union have become an interface, which the members extend. */
+function withBases(schemas: Schemas): Schemas {
+  const all: Record<string, Schema> = {};
+  for (const [name, schema] of Object.entries(schemas)) {
+    all[name] ??= schema;
+    const members = Object.entries(schemas).filter(([member]) => schema.oneOf?.some((one) => typeOf(one) === member));
+    const isCommon = (property: string) => new Set(members.map(([, { properties, required }]) =>
+      JSON.stringify([properties?.[property], required?.includes(property)]))).size === 1;
+    for (const [member, given] of members) {
+      const { base = [], own = [] } = Object.groupBy(Object.entries(given.properties ?? {}), ([one]) => (isCommon(one) ? 'base' : 'own'));
+      all[`${name}Base`] = { ...given, properties: Object.fromEntries(base), description: '' };
+      all[member] = { ...given, properties: Object.fromEntries(own), allOf: [{ $ref: `${name}Base` }] };
+    }
+  }
+  return all;
 }
 
 function declaration(name: string, schema: Schema): string {
+  const { items, ...others } = schema.properties ?? {};
+  if (Object.keys(others).join() === 'next_page_id') return `export type ${name} = Page<${typeOf(items?.items ?? {})}>;\n`;
   const type = typeOf(schema);
-  const isInterface = type.startsWith('{') && schema.anyOf === undefined && schema.oneOf === undefined;
-  return `${comment(schema.description)}export ${isInterface ? `interface ${name} ${type}` : `type ${name} = ${type};`}\n`;
+  const isInterface = /^(?:\w+ & )?\{/.test(type) && schema.anyOf === undefined && schema.oneOf === undefined;
+  const shown = isInterface ? `interface ${name} ${type.replace(/^(\w+) &/, 'extends $1')}` : `type ${name} = ${type};`;
+  return `${comment(schema.description)}export ${shown}\n`;
 }
 
-function operationOf(route: string, { summary, description, parameters = [], requestBody, responses }: Operation): string {
-  const members = (['path', 'query', 'header'] as const).flatMap((place) => {
+/** An operation that takes and answers the same as an earlier one refers to it. */
+function operationsOf(operations: readonly { readonly route: string; readonly operation: Operation }[]): string[] {
+  const earlier = new Map<string, string>();
+  return operations.map(({ route, operation }) => {
+    const { summary, description, parameters = [] } = operation;
+    const places = parameters.filter((one) => one.in === 'path' && !one.name.endsWith('id'));
+    const texts = [`${summary}.`, description, ...places.map(({ name, schema }) => `\`{${name}}\`: ${schema.description}`)];
+    const form = formOf(operation);
+    const type = earlier.get(form) ?? form;
+    if (form.includes('/**')) earlier.set(form, `Operations['${route}']`);
+    return `${comment(texts.filter((text) => text !== undefined).join(' '))}'${route}': ${type};`;
+  });
+}
+
+function formOf({ parameters = [], requestBody, responses }: Operation): string {
+  const members = (['query', 'header'] as const).flatMap((place) => {
     const given = parameters.filter((parameter) => parameter.in === place);
     if (given.length === 0) return [];
-    const isOptional = given.every(({ required }) => required !== true);
-    return [member(place === 'header' ? 'headers' : place, block(given.map(parameterOf)), isOptional)];
+    const shared = groups.filter(([, names]) => names.every((name) => given.some((one) => one.name === name)));
+    const others = given.filter(({ name }) => !shared.some(([, names]) => names.includes(name)));
+    const types = [...shared.map(([name]) => name), ...(others.length === 0 ? [] : [inputOf(others)])];
+    return [member(place === 'header' ? 'headers' : place, types.join(' & '), given.every(({ required }) => required !== true))];
   });
   if (requestBody !== undefined) {
     const json = requestBody.content['application/json']?.schema;
     members.push(member('body', json === undefined ? bytes : typeOf(json), requestBody.required !== true));
   }
-  members.push(member('response', responseOf(responses), false));
-  return `${comment([`${summary}.`, description].join(' ').trim())}'${route}': ${block(members)};`;
+  return block([...members, member('response', responseOf(responses), false)]);
 }
 
-function parameterOf({ name, schema, required, description }: Parameter): string {
-  return `${comment(description ?? schema.description)}${member(name, typeOf(schema), required !== true)}`;
+function inputOf(parameters: readonly Parameter[]): string {
+  const required = parameters.filter((one) => one.required).map(({ name }) => name);
+  return objectOf({ properties: Object.fromEntries(parameters.map(({ name, schema }) => [name, schema])), required });
 }
 
 /** Of several answers the last is that of a new thing, which has the same form. */
@@ -106,11 +149,14 @@ function failuresOf(operations: readonly Operation[], problem: Schema): string[]
   const common = new Set(['type', 'title', 'status', 'detail', 'code']);
   const contexts = Object.entries(Object.fromEntries(examples)).map(([code, { value }]) => {
     const names = Object.keys(value).filter((name) => !common.has(name));
-    const members = names.map((name) => member(name, typeOf(problem.properties?.[name] ?? {}), false));
-    return member(code, members.length === 0 ? 'object' : block(members), false);
+    return member(code, block(names.map((name) => member(name, typeOf(problem.properties?.[name] ?? {}), false))), false);
   });
   return [...contexts, member('invalid_request', block([member('problems', 'readonly ValidationError[]', false)]), false)].toSorted();
 }
+
+const indented = (text: string): string => text.replaceAll(/^(?=.)/gm, '  ');
+const literal = (value: unknown): string => JSON.stringify(value).replaceAll('"', "'");
+const union = (types: readonly string[]): string => [...new Set(types)].join(' | ');
 
 function typeOf(schema: Schema): string {
   const { $ref, type, anyOf, oneOf = anyOf, allOf, items, properties } = schema;
@@ -118,25 +164,20 @@ function typeOf(schema: Schema): string {
   if (schema.const !== undefined) return literal(schema.const);
   if (schema.enum !== undefined) return union(schema.enum.map(literal));
   if (oneOf !== undefined) return union(oneOf.map(typeOf));
-  if (allOf !== undefined) return allOf.map(typeOf).join(' & ');
+  if (allOf !== undefined) return [...allOf.map(typeOf), ...(properties === undefined ? [] : [objectOf(schema)])].join(' & ');
   if (Array.isArray(type)) return union(type.map((one: string) => typeOf({ ...schema, type: one })));
-  if (type === 'array') return `readonly ${grouped(typeOf(items ?? {}))}[]`;
+  if (type === 'array') return `readonly ${typeOf(items ?? {}).replace(/^.*[|&].*$/s, '($&)')}[]`;
   if (type === 'object' || properties !== undefined) return objectOf(schema);
   return ({ string: 'string', integer: 'number', number: 'number', boolean: 'boolean', null: 'null' } as const)[String(type)] ?? 'unknown';
 }
 
-/** Whether it has members that the schema does not name. */
-function isOpen({ additionalProperties: other = false }: Schema): boolean {
-  return other !== false;
-}
-
 function objectOf(schema: Schema): string {
-  const { properties, required = [], additionalProperties: other } = schema;
+  const { properties, required = [], additionalProperties: other = false } = schema;
   const others = typeof other === 'object' && Object.keys(other).length > 0 ? typeOf(other) : 'unknown';
-  if (properties === undefined) return isOpen(schema) ? `Readonly<Record<string, ${others}>>` : 'object';
+  if (properties === undefined) return other !== false ? `Readonly<Record<string, ${others}>>` : 'object';
   const members = Object.entries(properties).map(([name, property]) =>
     `${comment(property.description)}${member(name, typeOf(property), !required.includes(name))}`);
-  return block([...members, ...(isOpen(schema) ? [`readonly [name: string]: ${others};`] : [])]);
+  return block([...members, ...(other !== false ? [`readonly [name: string]: ${others};`] : [])]);
 }
 
 /** What is optional may be given as undefined, too. */
@@ -149,34 +190,28 @@ function block(members: readonly string[]): string {
   return members.length === 0 ? 'object' : `{\n${members.map(indented).join('\n')}\n}`;
 }
 
-function literal(value: unknown): string {
-  return typeof value === 'string' ? `'${value}'` : JSON.stringify(value);
-}
-
-function grouped(type: string): string {
-  return /[|&]/.test(type) ? `(${type})` : type;
-}
-
-function indented(text: string): string {
-  return text.replaceAll(/^(?=.)/gm, '  ');
+function comment(text = ''): string {
+  return text === '' ? '' : `/** ${text.replaceAll('*/', '* /')} */\n`;
 }
 
 /** So many characters fit into a line. */
-const lineLength = 110;
+const width = 138;
+const blocks = /^( *)(.+)\{\n((?:\1 {2}readonly .*;\n)+| +\/\*\* .*\n\1 {2}readonly .*;\n)\1\}(.*)$/gm;
 
-function union(types: readonly string[]): string {
-  const [first = 'never', ...others] = new Set(types);
-  let length = first.length;
-  const rest = others.map((type) => {
-    const isNewLine = length + type.length > lineLength - 20;
-    length = (isNewLine ? 0 : length) + type.length + 3;
-    return `${isNewLine ? '\n  ' : ' '}| ${type}`;
+/** Puts short blocks on one line, and breaks lines that are too long. */
+function laidOut(text: string): string {
+  const joined = text.replaceAll(blocks, (whole, indent: string, before: string, members: string, after: string) => {
+    const line = `${indent}${before}{ ${members.trim().slice(0, -1).replaceAll(/\n */g, ' ')} }${after}`;
+    return line.length > width || (indent === '' && line.includes('/**')) ? whole : line;
   });
-  return [first, ...rest].join('');
+  if (joined !== text) return laidOut(joined);
+  return text.replaceAll(/^.+$/gm, broken).replaceAll(/^(export .*[;}]\n)\n(?=export .*[;}]$)/gm, '$1');
 }
 
-function comment(text = ''): string {
-  const lines = text.replaceAll('*/', '* /').match(new RegExp(`\\S.{0,${lineLength}}(?=\\s|$)`, 'g')) ?? [];
-  if (lines.length < 2) return lines.length === 0 ? '' : `/** ${lines.join('')} */\n`;
-  return `/**\n${lines.map((line) => ` * ${line}`).join('\n')}\n */\n`;
+function broken(line: string): string {
+  if (line.length <= width) return line;
+  const [, indent = '', text = '', end] = /^( *)(?:\/\*\* )?(.*?)( \*\/)?$/.exec(line) ?? [];
+  const isComment = end !== undefined;
+  const parts = text.match(new RegExp(`\\S.{0,${width - indent.length - 4}}(?= ${isComment ? '' : '\\|'}|$)`, 'g')) ?? [];
+  return indent + (isComment ? ['/**', ...parts.map((part) => ` * ${part}`), ' */'].join(`\n${indent}`) : parts.join(`\n${indent}  `));
 }

@@ -40,7 +40,9 @@ const eventResource = z
 
 const eventPage = pageSchema(eventResource, 'EventPage');
 
-const kinds = list(z.array(z.enum(eventKinds))).optional().meta({ description: 'Only these kinds; repeat the parameter for each.' });
+const kinds = list(z.array(z.enum(eventKinds).meta({ id: 'EventKind' })))
+  .optional()
+  .meta({ description: 'Only these kinds; repeat the parameter for each.' });
 
 const eventId = z.string().regex(/^\d{1,15}$/, 'must be the id of an event').transform(Number);
 
