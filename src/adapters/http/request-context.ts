@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 import type { Skep } from '../../application/skep.ts';
 import { Failure } from '../../domain/failure.ts';
-import type { Principal } from '../../domain/principal.ts';
+import { type OwnerScope, type Principal, scopeOf } from '../../domain/principal.ts';
 import { clientAddress, type Authenticator } from './authentication.ts';
 import type { OpenApiDocument } from './openapi.ts';
 import type { Operation } from './operation.ts';
@@ -84,6 +84,11 @@ export class RequestContext {
   get principal(): Principal {
     if (this.caller === null) throw new Error('the operation needs no key, so nobody is known to make it');
     return this.caller;
+  }
+
+  /** What the caller sees. */
+  get scope(): OwnerScope {
+    return scopeOf(this.principal);
   }
 
   /** The path by which clients reach a path of this interface. */

@@ -32,7 +32,9 @@ export function messageOf(error: unknown): string {
 }
 
 /** Runs what a control starts, once at a time. A failure becomes a toast, unless it is to be shown elsewhere. */
-export function useAction(onFailure: (error: unknown) => void = toastFailure): readonly [isBusy: boolean, run: (work: () => Promise<unknown>) => Promise<void>] {
+export function useAction(
+  onFailure: (error: unknown) => void = toastFailure,
+): readonly [isBusy: boolean, run: (work: () => Promise<unknown>) => Promise<void>] {
   const [isBusy, setBusy] = useState(false);
   const run = async (work: () => Promise<unknown>) => {
     if (isBusy) return;

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { Changes } from '../../../application/conversations/conversations.ts';
 import type { Publication } from '../../../application/conversations/publish-changes.ts';
 import { type AgentCommit, type FileChange, fileChangeStatuses } from '../../../domain/change.ts';
-import { scopeOf } from '../../../domain/principal.ts';
 import { text, timestamp, toTimestamp } from '../common-schemas.ts';
 import { gitProviderFailures, noInput, operation, StreamedBody } from '../operation.ts';
 import { branchName, conversationPath, pullRequestFields } from './conversations.ts';
@@ -80,8 +79,7 @@ export const changeOperation = operation({
     'provider_failed', 'runtime_unavailable', 'runtime_timeout',
   ],
   handle: async (context, { params: { id }, query: { format, path } }) => {
-    const { skep: { conversations }, principal } = context;
-    const scope = scopeOf(principal);
+    const { skep: { conversations }, scope } = context;
     if (format === 'json' && path === undefined) return presentChanges(await conversations.changes(scope, id, context.closed));
     const ends = context.openStream();
     if (format === 'archive') return new StreamedBody(await conversations.workTree(scope, id, ends), ends, archiveMedia);
@@ -130,11 +128,11 @@ export const publishOperation = operation({
     'conversation_publish_refused', 'pull_requests_unsupported', 'pull_request_refused', 'branch_not_found', 'repository_empty',
     'repository_not_found', 'repository_forbidden', ...gitProviderFailures,
   ],
-  handle: async ({ skep, principal, closed }, { params: { id }, body }) => {
+  handle: async ({ skep, scope, principal, closed }, { params: { id }, body }) => {
     const { branch = null, commit_message: commitMessage = null, pull_request: wanted } = body;
     const content = wanted === undefined ? null : { ...wanted, base: wanted.base ?? null };
     const request = { branch, commitMessage, userId: principal.userId, pullRequest: content };
-    return presentPublication(await skep.conversations.publish(scopeOf(principal), id, request, closed));
+    return presentPublication(await skep.conversations.publish(scope, id, request, closed));
   },
 });
 

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { ConversationView } from '../../../application/conversations/conversations.ts';
 import { permissionPolicies } from '../../../domain/agent.ts';
 import { conversationSortOrders, conversationStartStatuses, executionStatuses } from '../../../domain/conversation.ts';
-import { scopeOf } from '../../../domain/principal.ts';
 import type { ConversationFilter } from '../../../ports/conversation-store.ts';
 import { sandboxStatusSchema } from '../../shared/event-data.ts';
 import { inCamelCase } from '../../shared/letter-case.ts';
@@ -186,10 +185,10 @@ export const conversationOperations = [
     success: { status: 200, description: 'A page of conversations.', schema: pageSchema(conversationResource, 'AppConversationPage') },
     failures: [],
     handle: async (context, { query }) => {
-      const { skep, principal } = context;
+      const { skep, scope } = context;
       const listing = `app-conversations/${query.sort_order}`;
       const wanted = { after: pageKeyOf(context, listing, query), limit: query.limit };
-      const page = await skep.conversations.search(scopeOf(principal), filterOf(query), query.sort_order, wanted);
+      const page = await skep.conversations.search(scope, filterOf(query), query.sort_order, wanted);
       return presentPage(context, page, listing, presentConversation);
     },
   }),
@@ -200,7 +199,7 @@ export const conversationOperations = [
     summary: 'Get a conversation',
     success: { status: 200, description: 'The conversation.', schema: conversationResource },
     failures: ['conversation_not_found'],
-    handle: async ({ skep, principal }, { params }) => presentConversation(await skep.conversations.get(scopeOf(principal), params.id)),
+    handle: async ({ skep, scope }, { params }) => presentConversation(await skep.conversations.get(scope, params.id)),
   }),
   operation({
     ...one,
@@ -213,8 +212,8 @@ export const conversationOperations = [
     body: conversationUpdateBody,
     success: { status: 200, description: 'The conversation.', schema: conversationResource },
     failures: ['conversation_not_found', 'conversation_not_ready'],
-    handle: async ({ skep, principal }, { params, body }) =>
-      presentConversation(await skep.conversations.update(scopeOf(principal), params.id, body)),
+    handle: async ({ skep, scope }, { params, body }) =>
+      presentConversation(await skep.conversations.update(scope, params.id, body)),
   }),
   operation({
     ...one,
@@ -224,7 +223,7 @@ export const conversationOperations = [
     description: 'Its sandbox goes too if no other conversation uses it. Ending it again is a success.',
     success: { status: 204, description: 'It is gone.', schema: noBody },
     failures: ['conversation_not_found'],
-    handle: async ({ skep, principal }, { params }) => await skep.conversations.delete(scopeOf(principal), params.id),
+    handle: async ({ skep, scope }, { params }) => await skep.conversations.delete(scope, params.id),
   }),
 ];
 

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import type { EventsWanted } from '../../../application/events/events.ts';
 import { Failure } from '../../../domain/failure.ts';
 import { eventKinds, type Event, type EventData, type EventKind } from '../../../domain/event.ts';
-import { scopeOf } from '../../../domain/principal.ts';
 import { eventActors, eventDataSchemas } from '../../shared/event-data.ts';
 import { camelCase, inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/letter-case.ts';
 import { list, presentStatus, resourceId, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
@@ -201,9 +200,9 @@ export const eventOperations = [
 ];
 
 async function page(context: RequestContext, wanted: EventsWanted, listing: string, query: z.output<typeof eventPageQuery>) {
-  const { skep, principal } = context;
+  const { skep, scope } = context;
   const from = pageKeyOf(context, listing, query)?.value ?? query.after ?? 0;
-  const { items, next } = await skep.events.page(scopeOf(principal), wanted, from, query.limit);
+  const { items, next } = await skep.events.page(scope, wanted, from, query.limit);
   return presentPage(context, { items, next: next === null ? null : { value: next, id: '' } }, listing, presentEvent);
 }
 
@@ -214,11 +213,11 @@ async function follow(
   { query, headers }: { readonly query: z.output<typeof eventStreamQuery>; readonly headers: z.output<typeof eventStreamHeaders> },
   otherwise: 0 | 'latest',
 ): Promise<StreamedBody> {
-  const { skep, principal } = context;
+  const { skep, scope } = context;
   const asked = headers['Last-Event-ID'] ?? query.after ?? otherwise;
   const after = asked === 'latest' ? await skep.events.latest() : asked;
   const ends = context.openStream();
-  const batches = skep.events.follow(scopeOf(principal), wanted, after, ends);
+  const batches = skep.events.follow(scope, wanted, after, ends);
   // The first batch is empty, and comes when the reader is let in.
   await batches.next();
   context.response.set('Last-Event-ID', String(after));

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { scopeOf } from '../../../domain/principal.ts';
 import { flagOf, resourceId } from '../common-schemas.ts';
 import { defaultHeartbeatMs } from '../event-stream.ts';
 import { ExecutionAttachment } from '../execution-attachment.ts';
@@ -49,9 +48,8 @@ async function openAttachment(
   context: RequestContext, { id: sandboxId, execution_id: executionId }: z.output<typeof executionPath>,
   query: z.output<typeof attachQuery>,
 ): Promise<Upgrade> {
-  const { skep, principal, http } = context;
+  const { skep, scope, principal, http } = context;
   demandWebSocket(context);
-  const scope = scopeOf(principal);
   const { tty } = await skep.executions.get(scope, sandboxId, executionId);
   const ends = context.openStream();
   const read = (stream: 'stdout' | 'stderr', after = null as number | null) =>

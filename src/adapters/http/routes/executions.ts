@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { ExecutionRecord } from '../../../domain/execution.ts';
 import { executionStatuses } from '../../../domain/execution.ts';
-import { scopeOf } from '../../../domain/principal.ts';
 import {
   claimOf, flagOf, idempotencyHeaders, locationHeader, presentStatus, resourceId, statusFields, text, timestamp, toTimestamp,
 } from '../common-schemas.ts';
@@ -105,9 +104,9 @@ const run = operation({
     ...ofRuntime,
   ],
   handle: async (context, { params, headers, body }) => {
-    const { skep, principal } = context;
+    const { skep, scope, principal } = context;
     const { command, shell, env, working_dir: workingDir, timeout_seconds: timeout, tty, stdin = tty !== null } = body;
-    const execution = await skep.executions.run(scopeOf(principal), params.id, {
+    const execution = await skep.executions.run(scope, params.id, {
       command: command ?? ['/bin/sh', '-c', shell ?? ''], env, workingDir, timeoutMs: timeout === null ? null : timeout * 1000, stdin, tty,
       ...claimOf(headers, principal.userId, 'run_execution', { id: params.id, body }),
     });
@@ -131,9 +130,9 @@ const list = operation({
   success: { status: 200, description: 'A page of executions.', schema: pageSchema(executionResource, 'ExecutionPage') },
   failures: ['sandbox_not_found'],
   handle: async (context, { params, query }) => {
-    const { skep, principal } = context;
+    const { skep, scope } = context;
     const request = { after: pageKeyOf(context, listing(params.id), query), limit: query.limit };
-    const page = await skep.executions.list(scopeOf(principal), params.id, request);
+    const page = await skep.executions.list(scope, params.id, request);
     return presentPage(context, page, listing(params.id), presentExecution);
   },
 });
@@ -147,8 +146,8 @@ const get = operation({
   params: executionPath,
   success: { status: 200, description: 'The execution.', schema: executionResource },
   failures: ofOne,
-  handle: async ({ skep, principal }, { params }) =>
-    presentExecution(await skep.executions.get(scopeOf(principal), params.id, params.execution_id)),
+  handle: async ({ skep, scope }, { params }) =>
+    presentExecution(await skep.executions.get(scope, params.id, params.execution_id)),
 });
 
 const remove = operation({
@@ -161,8 +160,8 @@ const remove = operation({
   params: executionPath,
   success: done,
   failures: ['sandbox_not_found', 'execution_not_found'],
-  handle: async ({ skep, principal }, { params }) => {
-    await skep.executions.delete(scopeOf(principal), params.id, params.execution_id);
+  handle: async ({ skep, scope }, { params }) => {
+    await skep.executions.delete(scope, params.id, params.execution_id);
   },
 });
 
@@ -178,11 +177,11 @@ const output = operation({
   success: { status: 200, description: 'The bytes.', schema: byteStream, media: 'application/octet-stream' },
   failures: [...ofOne, 'sandbox_not_running', 'output_dropped'],
   handle: async (context, { params, query }): Promise<StreamedBody> => {
-    const { skep, principal } = context;
+    const { skep, scope } = context;
     const ends = context.openStream();
     const stream = query.stream === 'stderr' ? 'stderr' : 'stdout';
     const request = { stream, after: query.after ?? 0, follow: query.follow ?? false } as const;
-    const { bytes } = await skep.executions.output(scopeOf(principal), params.id, params.execution_id, request, ends);
+    const { bytes } = await skep.executions.output(scope, params.id, params.execution_id, request, ends);
     return new StreamedBody(bytes, ends);
   },
 });
@@ -200,9 +199,9 @@ const input = operation({
   success: done,
   failures: [...ofOne, 'sandbox_not_running', 'input_closed'],
   handle: async (context, { params, query }) => {
-    const { skep, principal, request, closed } = context;
+    const { skep, scope, request, closed } = context;
     const { id, execution_id: executionId } = params;
-    await skep.executions.write(scopeOf(principal), id, executionId, takeBody(request), query.close ?? false, closed);
+    await skep.executions.write(scope, id, executionId, takeBody(request), query.close ?? false, closed);
   },
 });
 
@@ -217,8 +216,8 @@ const signal = operation({
   body: z.strictObject({ signal: signalName }).meta({ id: 'ExecutionSignal' }),
   success: done,
   failures: [...ofOne, 'sandbox_not_running'],
-  handle: async ({ skep, principal }, { params, body }) => {
-    await skep.executions.signal(scopeOf(principal), params.id, params.execution_id, body.signal);
+  handle: async ({ skep, scope }, { params, body }) => {
+    await skep.executions.signal(scope, params.id, params.execution_id, body.signal);
   },
 });
 
@@ -232,8 +231,8 @@ const resize = operation({
   body: terminalSize,
   success: done,
   failures: [...ofOne, 'sandbox_not_running'],
-  handle: async ({ skep, principal }, { params, body }) => {
-    await skep.executions.resize(scopeOf(principal), params.id, params.execution_id, body);
+  handle: async ({ skep, scope }, { params, body }) => {
+    await skep.executions.resize(scope, params.id, params.execution_id, body);
   },
 });
 

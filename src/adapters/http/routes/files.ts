@@ -2,7 +2,6 @@ import { hash } from 'node:crypto';
 import { posix } from 'node:path';
 import { z } from 'zod';
 import { type FileEntry, fileTypes } from '../../../domain/file-entry.ts';
-import { scopeOf } from '../../../domain/principal.ts';
 import { flagOf, text, timestamp, toTimestamp } from '../common-schemas.ts';
 import { chooseRange, etagOf, fileHeaders, partHeaders, rangeHeaders, validators } from '../file-ranges.ts';
 import { byteStream, noBody, noInput, operation, StreamedBody } from '../operation.ts';
@@ -77,10 +76,10 @@ const read = operation({
   ],
   failures: [...ofFound, 'range_not_satisfiable'],
   handle: async (context, { params, query }): Promise<StreamedBody> => {
-    const { skep, principal, request, response } = context;
+    const { skep, scope, request, response } = context;
     const ends = context.openStream();
     const choose = (file: FileEntry) => chooseRange(request, response, file);
-    const { content } = await skep.files.read(scopeOf(principal), params.id, query.path, choose, ends);
+    const { content } = await skep.files.read(scope, params.id, query.path, choose, ends);
     return new StreamedBody(content, ends);
   },
 });
@@ -101,8 +100,8 @@ const write = operation({
   handle: async (context, { params, query }) => {
     const { content, ...size } = contentOf(context);
     const options = { ...size, ...(query.mode !== undefined && { mode: Number.parseInt(query.mode, 8) }) };
-    const { skep, principal, response } = context;
-    const file = await skep.files.write(scopeOf(principal), params.id, query.path, content, options, context.openStream());
+    const { skep, scope, response } = context;
+    const file = await skep.files.write(scope, params.id, query.path, content, options, context.openStream());
     response.set('ETag', etagOf(file));
     return presentFile(file);
   },
@@ -119,7 +118,7 @@ const remove = operation({
   success: done,
   failures: ofFound,
   handle: async (context, { params, query: { path, recursive = false } }) => {
-    await context.skep.files.remove(scopeOf(context.principal), params.id, path, recursive, context.closed);
+    await context.skep.files.remove(context.scope, params.id, path, recursive, context.closed);
   },
 });
 
@@ -135,10 +134,10 @@ const list = operation({
   success: { status: 200, description: 'A page of what it holds.', schema: pageSchema(fileResource, 'FilePage') },
   failures: ofFound,
   handle: async (context, { params, query }) => {
-    const { skep, principal } = context;
+    const { skep, scope } = context;
     const listing = hash('sha256', JSON.stringify(['directory', params.id, query.path, query.depth]));
     const request = { depth: query.depth, after: pageKeyOf(context, listing, query)?.id ?? null, limit: query.limit };
-    const page = await skep.files.list(scopeOf(principal), params.id, query.path, request, context.closed);
+    const page = await skep.files.list(scope, params.id, query.path, request, context.closed);
     return presentPage(context, page, listing, presentFile);
   },
 });
@@ -154,8 +153,8 @@ const make = operation({
   otherwise: [{ ...theFile, status: 201, description: 'It is made.' }],
   failures: ofPath,
   handle: async (context, { params, query }) => {
-    const { skep, principal, response, closed } = context;
-    const { directory, isNew } = await skep.files.makeDirectory(scopeOf(principal), params.id, query.path, closed);
+    const { skep, scope, response, closed } = context;
+    const { directory, isNew } = await skep.files.makeDirectory(scope, params.id, query.path, closed);
     if (isNew) response.status(201);
     return presentFile(directory);
   },
@@ -172,7 +171,7 @@ const readArchive = operation({
   failures: [...ofRuntime, 'file_not_found'],
   handle: async (context, { params, query }) => {
     const ends = context.openStream();
-    return new StreamedBody(await context.skep.files.readArchive(scopeOf(context.principal), params.id, query.path, ends), ends);
+    return new StreamedBody(await context.skep.files.readArchive(context.scope, params.id, query.path, ends), ends);
   },
 });
 
@@ -189,8 +188,8 @@ const writeArchive = operation({
   success: done,
   failures: ofRuntime,
   handle: async (context, { params, query }) => {
-    const { skep, principal } = context;
-    await skep.files.writeArchive(scopeOf(principal), params.id, query.path, takeBody(context.request), context.openStream());
+    const { skep, scope } = context;
+    await skep.files.writeArchive(scope, params.id, query.path, takeBody(context.request), context.openStream());
   },
 });
 

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { scopeOf } from '../../../domain/principal.ts';
 import { claimOf, idempotencyHeaders, resourceId, text } from '../common-schemas.ts';
 import { noInput, operation } from '../operation.ts';
 import { conversationPath, conversationResource, message, presentConversation } from './conversations.ts';
@@ -28,9 +27,9 @@ export const messageOperations = [
     body: message,
     success: { status: 202, description: 'The message is kept.', schema: messageAccepted },
     failures: ['conversation_not_found', 'conversation_not_ready', 'conversation_limit_reached', 'idempotency_conflict'],
-    handle: async ({ skep, principal }, { params, headers, body }) => {
+    handle: async ({ skep, scope, principal }, { params, headers, body }) => {
       const claim = claimOf(headers, principal.userId, 'send_app_conversation_message', { id: params.id, body });
-      const { messageId } = await skep.conversations.send(scopeOf(principal), params.id, body, claim.claim);
+      const { messageId } = await skep.conversations.send(scope, params.id, body, claim.claim);
       return { message_id: messageId };
     },
   }),
@@ -44,7 +43,7 @@ export const messageOperations = [
       'Between turns nothing happens.',
     success: { status: 202, description: 'The conversation; its turn ends a little later.', schema: conversationResource },
     failures: ['conversation_not_found'],
-    handle: async ({ skep, principal }, { params }) => presentConversation(await skep.conversations.cancel(scopeOf(principal), params.id)),
+    handle: async ({ skep, scope }, { params }) => presentConversation(await skep.conversations.cancel(scope, params.id)),
   }),
   operation({
     ...common,
@@ -55,7 +54,7 @@ export const messageOperations = [
     body: permissionAnswerBody,
     success: { status: 200, description: 'The conversation.', schema: conversationResource },
     failures: ['conversation_not_found', 'permission_not_found'],
-    handle: async ({ skep, principal }, { params, body }) =>
-      presentConversation(await skep.conversations.answerPermission(scopeOf(principal), params.id, params.permission_id, body.option_id)),
+    handle: async ({ skep, scope }, { params, body }) =>
+      presentConversation(await skep.conversations.answerPermission(scope, params.id, params.permission_id, body.option_id)),
   }),
 ];

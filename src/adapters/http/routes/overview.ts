@@ -4,7 +4,6 @@ import type { Overview } from '../../../application/overview/get-overview.ts';
 import type { Conversation } from '../../../domain/conversation.ts';
 import { conversationStartStatuses, executionStatuses } from '../../../domain/conversation.ts';
 import { usedPercentOf } from '../../../domain/disk-pressure.ts';
-import { scopeOf } from '../../../domain/principal.ts';
 import { quarantineOwner } from '../../../domain/quarantine.ts';
 import { type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
 import { presentStatus, statusFields, statusReason, timestamp, toTimestamp } from '../common-schemas.ts';
@@ -187,8 +186,7 @@ export const overviewOperations = [
     summary: 'See the state of the deployment',
     description: 'What runs, rests and fails, and why; cheap enough to ask every few seconds. It wakes nothing.',
     success: { status: 200, description: 'The overview.', schema: overview },
-    handle: async ({ skep, principal, http }) => {
-      const scope = scopeOf(principal);
+    handle: async ({ skep, scope, http }) => {
       const isAll = scope === null;
       const [seen, { parts }] = await Promise.all([skep.overview(scope), http.readiness({ isDetailed: isAll })]);
       return presentOverview(seen, parts, isAll);

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { Failure } from '../../../domain/failure.ts';
-import { scopeOf } from '../../../domain/principal.ts';
 import { resourceId, timestamp, toTimestamp } from '../common-schemas.ts';
 import { noInput, operation } from '../operation.ts';
 import { createPortTokens, linkParameter, urlForBrowsers } from '../port-links.ts';
@@ -40,8 +39,8 @@ export const portOperations = [
     success: { status: 201, description: 'The link.', schema: portLink },
     failures: ['sandbox_not_found', 'port_not_exposed', 'proxy_off'],
     handle: async (context, { params: { id, port }, body }) => {
-      const { skep, principal } = context;
-      const grant = await skep.sandboxes.createPortLink(scopeOf(principal), id, port, body.expires_in_seconds * 1000);
+      const { skep, scope } = context;
+      const grant = await skep.sandboxes.createPortLink(scope, id, port, body.expires_in_seconds * 1000);
       return { url: linkOf(context, { ...grant, digest: digestOf(context) }), expires_at: toTimestamp(grant.expiresAt) };
     },
   }),

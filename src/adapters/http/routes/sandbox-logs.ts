@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { scopeOf } from '../../../domain/principal.ts';
 import { flagOf } from '../common-schemas.ts';
 import { byteStream, noInput, operation, StreamedBody } from '../operation.ts';
 import { sandboxPath } from './sandboxes.ts';
@@ -33,9 +32,9 @@ export const logOperation = operation({
   success: { status: 200, description: 'The log.', schema: byteStream, media: 'text/plain; charset=utf-8' },
   failures: ['sandbox_not_found', 'runtime_unavailable', 'runtime_timeout'],
   handle: async (context, { params, query: { tail_bytes: tailBytes, follow = false } }) => {
-    const { skep, principal } = context;
+    const { skep, scope } = context;
     const ends = context.openStream();
     const request = { follow, ...(tailBytes !== undefined && { tailBytes }) };
-    return new StreamedBody(await skep.sandboxes.logs(scopeOf(principal), params.id, request, ends), ends);
+    return new StreamedBody(await skep.sandboxes.logs(scope, params.id, request, ends), ends);
   },
 });

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { scopeOf } from '../../../domain/principal.ts';
 import { timestamp, toTimestamp } from '../common-schemas.ts';
 import { noInput, operation } from '../operation.ts';
 import { sandboxPath } from './sandboxes.ts';
@@ -28,8 +27,8 @@ export const usageOperation = operation({
   params: sandboxPath,
   success: { status: 200, description: 'CPU, memory and disk.', schema: sandboxUsage },
   failures: ['sandbox_not_found', 'runtime_unavailable', 'runtime_timeout'],
-  handle: async ({ skep, principal }, { params }) => {
-    const usage = await skep.sandboxes.usage(scopeOf(principal), params.id);
+  handle: async ({ skep, scope }, { params }) => {
+    const usage = await skep.sandboxes.usage(scope, params.id);
     return {
       cpu_ms: usage.cpuMs, cpu_percent: usage.cpuPercent, memory_bytes: usage.memoryBytes, memory_limit_bytes: usage.memoryLimitBytes,
       disk_bytes: usage.diskBytes, pids: usage.pids, at: toTimestamp(skep.clock.now()),

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { expiresAt } from '../../../domain/idle-policy.ts';
-import { scopeOf } from '../../../domain/principal.ts';
 import { pauseKinds, pauseOf, type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
 import { eventActors, sandboxStatusSchema } from '../../shared/event-data.ts';
 import {
@@ -125,9 +124,9 @@ const search = operation({
   success: { status: 200, description: 'A page of sandboxes.', schema: pageSchema(sandboxResource, 'SandboxPage') },
   failures: [],
   handle: async (context, { query }) => {
-    const { skep, principal } = context;
+    const { skep, scope } = context;
     const filter = { status: query.status__eq, specId: query.sandbox_spec_id__eq, metadata: query.metadata__eq };
-    const page = await skep.sandboxes.search(scopeOf(principal), filter, { after: pageKeyOf(context, listing, query), limit: query.limit });
+    const page = await skep.sandboxes.search(scope, filter, { after: pageKeyOf(context, listing, query), limit: query.limit });
     return presentPage(context, page, listing, (sandbox) => presentSandbox(sandbox, context));
   },
 });
@@ -165,7 +164,7 @@ export const sandboxOperations = [
     success: theSandbox,
     failures: ['sandbox_not_found'],
     handle: async (context, { params }) =>
-      presentSandbox(await context.skep.sandboxes.get(scopeOf(context.principal), params.id), context),
+      presentSandbox(await context.skep.sandboxes.get(context.scope, params.id), context),
   }),
   operation({
     ...one,
@@ -177,7 +176,7 @@ export const sandboxOperations = [
       'than 20 seconds or does not answer: then later. Deleting it again is a success.',
     success: { status: 204, description: 'It is deleted.', schema: noBody },
     failures: ['sandbox_not_found'],
-    handle: async ({ skep, principal }, { params }) => await skep.sandboxes.delete(scopeOf(principal), params.id),
+    handle: async ({ skep, scope }, { params }) => await skep.sandboxes.delete(scope, params.id),
   }),
   operation({
     ...action,
@@ -188,7 +187,7 @@ export const sandboxOperations = [
     body: sandboxPauseBody,
     failures: ['sandbox_not_found', 'sandbox_not_running', 'sandbox_busy', 'freeze_unsupported', 'runtime_unavailable', 'runtime_timeout'],
     handle: async (context, { params, body }) =>
-      presentSandbox(await context.skep.sandboxes.pause(scopeOf(context.principal), params.id, body.pause_kind), context),
+      presentSandbox(await context.skep.sandboxes.pause(context.scope, params.id, body.pause_kind), context),
   }),
   operation({
     ...action,
@@ -201,7 +200,7 @@ export const sandboxOperations = [
       'runtime_timeout',
     ],
     handle: async (context, { params }) =>
-      presentSandbox(await context.skep.sandboxes.resume(scopeOf(context.principal), params.id), context),
+      presentSandbox(await context.skep.sandboxes.resume(context.scope, params.id), context),
   }),
   operation({
     ...action,
@@ -215,6 +214,6 @@ export const sandboxOperations = [
     body: sandboxAdoptBody,
     failures: ['sandbox_not_found', 'sandbox_busy', 'runtime_unavailable', 'runtime_timeout'],
     handle: async (context, { params, body: { user_id: ownerId, sandbox_spec_id: specId } }) =>
-      presentSandbox(await context.skep.sandboxes.adopt(scopeOf(context.principal), params.id, { ownerId, specId }), context),
+      presentSandbox(await context.skep.sandboxes.adopt(context.scope, params.id, { ownerId, specId }), context),
   }),
 ];

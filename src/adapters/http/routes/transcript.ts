@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { TranscriptEntry } from '../../../application/conversations/conversations.ts';
 import { toolCallStatuses } from '../../../domain/agent.ts';
-import { scopeOf } from '../../../domain/principal.ts';
 import { presentStatus, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
 import { noInput, operation, StreamedBody } from '../operation.ts';
 import { conversationPath } from './conversations.ts';
@@ -80,8 +79,7 @@ export const transcriptOperation = operation({
   otherwise: [{ status: 200, description: 'The transcript.', schema: transcript }],
   failures: ['conversation_not_found'],
   handle: async (context, { params, query }): Promise<StreamedBody> => {
-    const { skep, principal } = context;
-    const scope = scopeOf(principal);
+    const { skep, scope } = context;
     const ends = context.openStream();
     const { conversation: { title } } = await skep.conversations.get(scope, params.id);
     const entries = await skep.conversations.transcript(scope, params.id);
