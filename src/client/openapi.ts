@@ -691,6 +691,7 @@ export interface SandboxSpec {
   readonly ports: readonly SandboxPort[];
   /** Which paused sandboxes a request for a port resumes: none, frozen ones, or stopped ones too. */
   readonly wake_on_access: 'none' | 'freeze' | 'stop';
+  readonly rest: RestRule;
   /** The coding agent that conversations talk with; null is none. */
   readonly agent: SandboxAgent | null;
   readonly resources: SandboxResources;
@@ -703,6 +704,18 @@ export interface SandboxPort {
   readonly port: number;
   /** Anyone may reach it through the proxy. */
   readonly public: boolean;
+}
+
+/** What happens to a sandbox without a request; null is never. */
+export interface RestRule {
+  /** From the last activity of a running sandbox. */
+  readonly freeze_after_seconds: number | null;
+  /** From its freeze. */
+  readonly stop_after_seconds: number | null;
+  /** From its stop. */
+  readonly delete_after_seconds: number | null;
+  /** From its creation to its deletion, whatever it does. */
+  readonly max_life_seconds: number | null;
 }
 
 export interface SandboxAgent { readonly protocol: string }

@@ -30,6 +30,19 @@ export function milliseconds(ms: number): string {
   return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 }
 
+const spans: readonly (readonly [string, number])[] = [['d', 86_400], ['h', 3600], ['min', 60], ['s', 1]];
+
+/** Returns "1 h 30 min". */
+export function duration(seconds: number): string {
+  let left = seconds;
+  const parts = spans.flatMap(([unit, size]) => {
+    const count = Math.floor(left / size);
+    left -= count * size;
+    return count === 0 ? [] : [`${count} ${unit}`];
+  });
+  return parts.join(' ') || '0 s';
+}
+
 /** Shows a value that may not be known. */
 export function orNone(value: number | null | undefined, show: (value: number) => string): string {
   return value === null || value === undefined ? '–' : show(value);

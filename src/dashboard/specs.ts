@@ -1,6 +1,8 @@
 import type { api } from '../client/index.ts';
+import { duration } from './format.ts';
 import { type Resource, useResource } from './live.ts';
 import { currentSession } from './session.ts';
+import { texts } from './texts.ts';
 
 /** The sandbox specs; the first one is the default. */
 export function useSpecs(): Resource<readonly api.SandboxSpec[]> {
@@ -9,4 +11,13 @@ export function useSpecs(): Resource<readonly api.SandboxSpec[]> {
     for await (const spec of currentSession().client.items('GET /api/v1/sandbox-specs/search', { signal })) specs.push(spec);
     return specs;
   }, []);
+}
+
+/** Says what happens to a sandbox of a spec without a request. */
+export function restText(rule: api.RestRule): string {
+  const steps = [
+    [rule.freeze_after_seconds, texts.rest.freeze], [rule.stop_after_seconds, texts.rest.stop],
+    [rule.delete_after_seconds, texts.rest.delete], [rule.max_life_seconds, texts.rest.life],
+  ] as const;
+  return steps.flatMap(([seconds, say]) => (seconds === null ? [] : [say(duration(seconds))])).join(' ') || texts.rest.none;
 }

@@ -157,6 +157,13 @@ describe.runIf(hasChromium)('in a browser', () => {
     expect(await page.getByLabel('/workspace/server.py').getAttribute('readonly')).not.toBeNull();
   });
 
+  test('makes a link to a port that ends in a day', async () => {
+    await using page = await open(`sandboxes/${seeded.sandbox.id}?tab=ports`);
+    await page.getByLabel('Links end after').selectOption('A day');
+    await page.getByRole('button', { name: 'Make a link' }).first().click();
+    await page.getByText('in 23h').waitFor();
+  });
+
   test('edits a file, and runs a command in a terminal under the strict policy', async () => {
     await using page = await open(`sandboxes/${seeded.sandbox.id}?tab=files&file=%2Fworkspace%2Fserver.py`);
     await page.getByLabel('/workspace/server.py').fill('print(6 * 7)\n');

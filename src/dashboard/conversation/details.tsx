@@ -24,7 +24,10 @@ export function Details({ state, transcript: { plan, usage } }: DetailsProps) {
           [texts.details.repository, state.selected_repository],
           [texts.details.branch, state.selected_branch],
           [texts.details.sandbox, sandbox !== null && <Link to={['sandboxes', sandbox]} class="id">{sandbox}</Link>],
-          [texts.details.sandboxStatus, <Status value={state.sandbox_status} />],
+          [
+            texts.details.sandboxStatus,
+            state.archived_at === null ? <Status value={state.sandbox_status} /> : texts.details.sandboxDeleted,
+          ],
           [texts.details.spec, state.sandbox_spec_id],
           [texts.details.owner, state.created_by_user_id],
           [texts.details.created, <Time at={state.created_at} />],

@@ -85,7 +85,11 @@ function NewKey({ onClose, onMade }: { readonly onClose: () => void; readonly on
       }));
     }}>
       <Field label={texts.keys.name} hint={texts.keys.nameHint}><Input required value={name} onInput={setName} /></Field>
-      {isAdmin && <Field label={texts.keys.owner} hint={texts.keys.ownerHint(me.user_id)}><Input value={user} onInput={setUser} /></Field>}
+      {isAdmin && (
+        <Field label={texts.keys.owner} hint={patterns.length > 0 ? texts.keys.otherOwnerHint : texts.keys.ownerHint(me.user_id)}>
+          <Input required={patterns.length > 0} value={user} onInput={setUser} />
+        </Field>
+      )}
       <div class="pair">
         <Field label={texts.keys.access}>
           <Select label={texts.keys.access} value={access} onChange={setAccess}

@@ -8,7 +8,7 @@ import { Usage } from '../sandbox/usage.tsx';
 import { useResource } from '../live.ts';
 import { go, route } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
-import { useSpecs } from '../specs.ts';
+import { restText, useSpecs } from '../specs.ts';
 import { texts } from '../texts.ts';
 import { ActionButton, Button, CopyButton, Facts, Link, Status, Tabs, Time } from '../ui/controls.tsx';
 import { ask } from '../ui/dialog.tsx';
@@ -45,7 +45,7 @@ function Shown({ sandbox, onState }: ShownProps) {
         ['overview', texts.sandbox.overview], ['logs', texts.sandbox.logs], ['terminal', texts.sandbox.terminal],
         ['files', texts.sandbox.files], ['ports', texts.sandbox.ports],
       ]} />
-      {tab === 'overview' && <Overview sandbox={sandbox} />}
+      {tab === 'overview' && <Overview sandbox={sandbox} spec={spec} />}
       {tab === 'logs' && <Logs sandbox={sandbox} />}
       {tab === 'terminal' && <TerminalTab sandbox={sandbox} />}
       {tab === 'files' && specs.data !== null && <Files sandbox={sandbox} home={spec?.working_dir ?? '/'} />}
@@ -54,7 +54,7 @@ function Shown({ sandbox, onState }: ShownProps) {
   );
 }
 
-function Overview({ sandbox }: { readonly sandbox: Sandbox }) {
+function Overview({ sandbox, spec }: { readonly sandbox: Sandbox; readonly spec: api.SandboxSpec | null }) {
   const { state } = sandbox;
   const conversations = useResource((signal) => currentSession().client.request('GET /api/v1/app-conversations', {
     query: { sandbox_id__eq: state.id, limit: 20 }, signal,
@@ -77,6 +77,7 @@ function Overview({ sandbox }: { readonly sandbox: Sandbox }) {
           [texts.sandbox.metadata, Object.keys(state.metadata).length > 0 && <Metadata metadata={state.metadata} />],
           [texts.sandbox.created, <Time at={state.created_at} />],
           [texts.sandbox.active, <Time at={state.last_active_at} />],
+          [texts.rest.title, spec !== null && restText(spec.rest)],
           [texts.sandbox.expires, state.expires_at !== null && <Time at={state.expires_at} />],
           [texts.sandbox.pausedBy, state.paused_by !== null && texts.sandbox.actors[state.paused_by]],
         ]} />

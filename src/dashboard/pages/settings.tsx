@@ -40,7 +40,7 @@ function Server() {
         <Search label={texts.settings.search} value={search} onInput={setSearch} /><p class="dim">{texts.settings.hint}</p>
       </div>
       <Loaded resource={resource}>
-        {({ items }) => (
+        {({ items }) => !items.some(isWanted) ? <Empty icon="settings" title={texts.settings.none}>{texts.settings.noneHint}</Empty> : (
           <table>
             <Head columns={[[texts.settings.setting], [texts.settings.value], [texts.settings.source, 'wide']]} />
             <tbody>

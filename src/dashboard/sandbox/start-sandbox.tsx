@@ -46,6 +46,6 @@ export function StartSandbox({ spec: chosen, specs, onClose }: StartSandboxProps
 }
 
 function pairsOf(text: string): Record<string, string> | undefined {
-  const pairs = [...text.matchAll(/^\s*([^=\s]+)\s*=(.*)$/gm)].map(([, name, value]) => [name, value]);
+  const pairs = [...text.matchAll(/^\s*([^=\s]+)\s*=(.*)$/gm)].map(([, name, value]) => [name, value?.trim()]);
   return pairs.length === 0 ? undefined : Object.fromEntries(pairs);
 }

@@ -150,8 +150,8 @@ describe('the OpenAPI document', () => {
       'session_api_key', 'exposed_urls', 'metadata', 'created_at', 'updated_at', 'last_active_at', 'expires_at',
     ]);
     expect(schemas['SandboxSpec']?.required).toEqual([
-      'id', 'description', 'image', 'command', 'working_dir', 'initial_env', 'allowed_secrets', 'ports', 'wake_on_access', 'agent', 'resources',
-      'created_at',
+      'id', 'description', 'image', 'command', 'working_dir', 'initial_env', 'allowed_secrets', 'ports', 'wake_on_access', 'rest', 'agent',
+      'resources', 'created_at',
     ]);
     expect(schemas['AppConversation']?.required).toEqual([
       'id', 'created_by_user_id', 'title', 'sandbox_id', 'sandbox_status', 'sandbox_spec_id', 'selected_repository', 'selected_branch', 'git_provider',

@@ -38,6 +38,7 @@ describe('sandbox specs', () => {
           initial_env: { CI: '1', GIT_TOKEN: '**********' },
           ports: [{ name: 'AGENT_SERVER', port: 8000, public: false }],
           wake_on_access: 'none',
+          rest: { freeze_after_seconds: null, stop_after_seconds: null, delete_after_seconds: null, max_life_seconds: null },
           agent: null,
           allowed_secrets: [],
           resources: { cpus: 2, memory_bytes: 2_147_483_648, pids: 512 },

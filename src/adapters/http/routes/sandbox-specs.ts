@@ -16,6 +16,8 @@ const sandboxResources = z
   })
   .meta({ id: 'SandboxResources', description: 'What a sandbox may use; null is no limit.' });
 
+const seconds = z.int().nullable();
+
 const sandboxSpecResource = z
   .object({
     id: z.string(),
@@ -33,6 +35,12 @@ const sandboxSpecResource = z
     wake_on_access: z.enum(wakesOnAccess).meta({
       description: 'Which paused sandboxes a request for a port resumes: none, frozen ones, or stopped ones too.',
     }),
+    rest: z.object({
+      freeze_after_seconds: seconds.meta({ description: 'From the last activity of a running sandbox.' }),
+      stop_after_seconds: seconds.meta({ description: 'From its freeze.' }),
+      delete_after_seconds: seconds.meta({ description: 'From its stop.' }),
+      max_life_seconds: seconds.meta({ description: 'From its creation to its deletion, whatever it does.' }),
+    }).meta({ id: 'RestRule', description: 'What happens to a sandbox without a request; null is never.' }),
     agent: z.object({ protocol: z.string().meta({ example: 'acp' }) }).meta({ id: 'SandboxAgent' }).nullable()
       .meta({ description: 'The coding agent that conversations talk with; null is none.' }),
     resources: sandboxResources,
@@ -40,8 +48,12 @@ const sandboxSpecResource = z
   })
   .meta({ id: 'SandboxSpec', description: 'A template from which sandboxes are started.' });
 
+function inSeconds(ms: number | null): number | null {
+  return ms === null ? null : Math.round(ms / 1000);
+}
+
 function presentSandboxSpec({ spec, createdAt }: DatedSpec, access: KeyAccess): z.output<typeof sandboxSpecResource> {
-  const { cpus, memoryBytes, pids } = spec.resources;
+  const { resources: { cpus, memoryBytes, pids }, rest } = spec;
   return {
     id: spec.id,
     description: spec.description,
@@ -52,6 +64,12 @@ function presentSandboxSpec({ spec, createdAt }: DatedSpec, access: KeyAccess): 
     allowed_secrets: [...spec.allowedSecrets],
     ports: spec.ports.map(({ name, port, public: isPublic = false }) => ({ name, port, public: isPublic })),
     wake_on_access: spec.wakeOnAccess,
+    rest: {
+      freeze_after_seconds: inSeconds(rest.freezeAfterMs),
+      stop_after_seconds: inSeconds(rest.stopAfterMs),
+      delete_after_seconds: inSeconds(rest.deleteAfterMs),
+      max_life_seconds: inSeconds(rest.maxLifeMs),
+    },
     agent: spec.agent === null ? null : { protocol: spec.agent.protocol },
     resources: { cpus, memory_bytes: memoryBytes, pids },
     created_at: toTimestamp(createdAt),
