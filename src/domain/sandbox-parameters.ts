@@ -1,6 +1,7 @@
 import type { RequestProblem } from './failure.ts';
 import type { Reason } from './reason.ts';
-import { looksLikeCredential, type SandboxResources, type SandboxSpec } from './sandbox-spec.ts';
+import { looksLikeCredential } from './credentials.ts';
+import type { SandboxResources, SandboxSpec } from './sandbox-spec.ts';
 
 type ChosenResource = keyof Pick<SandboxResources, 'cpus' | 'memoryBytes' | 'pids'>;
 

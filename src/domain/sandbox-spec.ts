@@ -94,50 +94,6 @@ export interface PoolRule {
   readonly size: number;
 }
 
-const secretName = /(secret|token|password|passwd|credential|private|api_?key|access_?key|auth)/i;
-
-const mask = '**********';
-
-export function shownEnv(env: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, isSecret(name, value) ? mask : value]));
-}
-
-/** A password in a URL may have a slash. A variable of a shell is none, and neither is a port before a path with an `@`. */
-const urlPassword = /(?<=\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:)(?!\$|\d+[/?#,])[^\s"']+(?=@)/i;
-
-const credentials = [
-  urlPassword,
-  // Tokens of GitHub, GitLab, Slack, OpenAI and Anthropic, Google, AWS, Docker Hub, npm, Stripe, Hugging Face and Skep.
-  /\b(?:gh[opsur]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|gl(?:pat|rt)-[\w-]{20,}|xox[abeoprs]-[\w-]{10,}|AIza[\w-]{35})/,
-  // Other words begin like this too, so it has to look random.
-  /\bsk-(?=[\w-]*\d)(?=[\w-]*[A-Z])[\w-]{20,}/,
-  /\b(?:[sr]k_live_[A-Za-z0-9]{16,}|hf_[A-Za-z0-9]{30,})\b/,
-  // A JSON Web Token.
-  /\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}/,
-  /\b(?:(?:AKIA|ASIA)[A-Z0-9]{16}|dckr_pat_[\w-]{20,}|npm_[A-Za-z0-9]{30,}|skep_[\w-]{20,}|e2b_[0-9a-f]{20,})\b/,
-  /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/,
-];
-
-/** Returns true if the text has the form of a credential, which belongs into `secrets`. */
-export function looksLikeCredential(text: string): boolean {
-  return credentials.some((form) => form.test(text));
-}
-
-export function maskUrlPasswords(text: string): string {
-  return text.replaceAll(new RegExp(urlPassword, 'gi'), mask);
-}
-
-/** Values that are no secret under any name, and that stand in many texts. */
-const ordinaryWord = /^(true|false|none|null)$/i;
-
-export function secretValues(env: Readonly<Record<string, string>>): string[] {
-  return Object.entries(env).flatMap(([name, value]) => (isSecret(name, value) && !ordinaryWord.test(value) ? [value] : []));
-}
-
-function isSecret(name: string, value: string): boolean {
-  return secretName.test(name) || looksLikeCredential(value);
-}
-
 /** A spec in which members with a default are optional. */
 export type SandboxSpecInput = Pick<SandboxSpec, 'id'> & Partial<SandboxSpec>;
 

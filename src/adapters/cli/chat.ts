@@ -3,7 +3,7 @@ import type { api, Conversation, SkepClient } from '../../client/index.ts';
 import { publishChanges, readPatch } from './changes.ts';
 import { followOptions, textOfError, untilStopped } from './console.ts';
 import { safeLine, safeText } from './safe-text.ts';
-import { Terminal, type TerminalOptions } from './terminal.ts';
+import { Terminal, type TerminalOptions } from './chat-terminal.ts';
 import { type Screen, Transcript } from './transcript.ts';
 
 /** Statuses from which a sandbox never runs again. Null: it is deleted. */

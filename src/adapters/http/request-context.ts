@@ -3,7 +3,7 @@ import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'exp
 import type { Skep } from '../../application/skep.ts';
 import { Failure } from '../../domain/failure.ts';
 import { type OwnerScope, type Principal, scopeOf } from '../../domain/principal.ts';
-import { clientAddress, type Authenticator } from './authentication.ts';
+import type { Authenticator } from './authentication.ts';
 import type { OpenApiDocument } from './openapi.ts';
 import type { Operation } from './operation.ts';
 import type { RouterOptions } from './http-options.ts';
@@ -39,7 +39,6 @@ export type HttpHandler = RequestHandler<Parameters, unknown, unknown, unknown, 
 export type HttpErrorHandler = ErrorRequestHandler<Parameters, unknown, unknown, unknown, Locals>;
 
 const safeRequestId = /^[A-Za-z0-9._-]{1,64}$/;
-const maxLoggedPath = 200;
 
 export class RequestContext {
   readonly http: HttpContext;
@@ -59,7 +58,7 @@ export class RequestContext {
   problem: AnyProblem | null = null;
   /** Fires when the client was answered or went away. */
   readonly closed: AbortSignal;
-  readonly #startedAt = performance.now();
+  readonly startedAt = performance.now();
 
   constructor(http: HttpContext, request: Request<Parameters, unknown, unknown, unknown>, response: Response<unknown>) {
     this.http = http;
@@ -112,27 +111,5 @@ export class RequestContext {
     const clientIsGone = response.destroyed || request.errored !== null;
     if (!clientIsGone) skep.logger.error({ request_id: requestId, incident, error }, 'request failed unforeseen');
     return new Failure('internal', { incident }, { cause: error });
-  }
-
-  log(): void {
-    const { request, response, path, caller, problem } = this;
-    const status = response.statusCode;
-    const fields = {
-      request_id: this.requestId,
-      method: request.method,
-      route: this.operation?.path ?? null,
-      path: path.length > maxLoggedPath ? `${path.slice(0, maxLoggedPath)}...` : path,
-      status,
-      ms: Math.round((performance.now() - this.#startedAt) * 100) / 100,
-      key_name: caller?.keyName ?? null,
-      user: caller?.userId ?? null,
-      ...(problem !== null && { code: problem.code }),
-      ...(problem?.code === 'internal' && { incident: problem.context.incident }),
-      ...((status === 401 || status === 429) && { client: clientAddress(request) }),
-      ...(!response.writableFinished && status !== 101 && { aborted: true }),
-    };
-    // Health checks come every few seconds.
-    const isHealthCheck = fields.route === '/health' || fields.route === '/ready';
-    this.skep.logger[isHealthCheck ? 'debug' : 'info'](fields, 'request');
   }
 }

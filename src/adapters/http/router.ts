@@ -16,6 +16,7 @@ import type { RouterOptions } from './http-options.ts';
 import { HttpProblem, problemAnswer, problemOf } from './problems.ts';
 import { RequestContext, type HttpContext, type HttpErrorHandler, type HttpHandler } from './request-context.ts';
 import { jsonReader } from './request-input.ts';
+import { logRequest } from './request-log.ts';
 import { acceptUpgrade } from './web-socket.ts';
 import { changeOperation, publishOperation } from './routes/conversation-changes.ts';
 import { conversationOperations } from './routes/conversations.ts';
@@ -112,7 +113,7 @@ function beginRequest(http: HttpContext): HttpHandler {
     response.locals.context = context;
     response.setHeader('Cache-Control', 'no-store');
     response.setHeader('X-Request-Id', context.requestId);
-    response.once('close', () => context.log());
+    response.once('close', () => logRequest(context));
     if (http.ending.aborted) throw shuttingDown;
     // Express decodes path parameters while it looks for the route, and can't say which one is malformed. With each `%` escaped it hands
     // them on as they were sent, and the operation decodes them.

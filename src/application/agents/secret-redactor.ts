@@ -1,4 +1,4 @@
-import { secretValues } from '../../domain/sandbox-spec.ts';
+import { secretValues } from '../../domain/credentials.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { AgentClient, AgentPermission, AgentUpdate } from '../../ports/agent-protocol.ts';
 import type { Secrets } from '../../ports/secrets.ts';

@@ -2,7 +2,7 @@ import { Failure } from '../../domain/failure.ts';
 import { isEnding } from '../../domain/reason.ts';
 import type { SandboxStep } from '../../domain/sandbox-next-step.ts';
 import type { PauseKind, Sandbox, ObservedSandbox } from '../../domain/sandbox.ts';
-import { maskUrlPasswords } from '../../domain/sandbox-spec.ts';
+import { maskUrlPasswords } from '../../domain/credentials.ts';
 import { redactorOf } from '../agents/secret-redactor.ts';
 import { endOfLog } from './read-logs.ts';
 import { writeMove } from './sandbox-records.ts';

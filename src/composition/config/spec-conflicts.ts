@@ -1,4 +1,5 @@
-import { defaultIsolation, looksLikeCredential, type SandboxSpec } from '../../domain/sandbox-spec.ts';
+import { looksLikeCredential } from '../../domain/credentials.ts';
+import { defaultIsolation, type SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { Mistake } from './config-mistakes.ts';
 
 type Keys = Readonly<Record<string, unknown>>;

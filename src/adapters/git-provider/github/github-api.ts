@@ -1,12 +1,10 @@
 import { createAppAuth } from '@octokit/auth-app';
 import { Octokit } from '@octokit/rest';
 import { z } from 'zod';
-import { isFailure } from '../../../domain/failure.ts';
-import { networkFailure } from '../../shared/bounded-fetch.ts';
 import { jsonOrNull } from '../host-answers.ts';
 import { HttpClient, type HttpResponse, isExhausted, isOfOrigin, rateLimitIn } from '../retrying-http-client.ts';
 import type { TimeLimit } from '../provider-time-limit.ts';
-import { failed, failures, parse, TooHeavy, unauthorized } from './github-failures.ts';
+import { failed, failureOf, failures, parse, refusal, TooHeavy, unauthorized } from './github-failures.ts';
 import type { GitHubClient, ResolvedOptions } from './github-provider.ts';
 
 /** A request that may be made again: it only reads, or the caller copes with what was done before. */
@@ -123,28 +121,6 @@ function accept(response: HttpResponse | null, expects: readonly number[], divis
   throw divisible && heavyStatuses.has(status) ? new TooHeavy(status) : refusal(status);
 }
 
-/** A 403 that is no rate limit is a credential without a permission, which only its administrator can mend: it is no missing repository. */
-function refusal(status: number): Error {
-  const cause = new Error(`status ${status}`);
-  if (status === 401 || status === 403) return unauthorized(cause);
-  if (status === 451) return failed('the repository is blocked for legal reasons', cause);
-  return failures.unexpected(status, cause);
-}
-
-/** Reads what Octokit threw before there was a response to the request itself. */
-function failureOf(error: unknown): Error {
-  const refused = Refused.safeParse(error);
-  // GitHub refused to give the App a token. It says 404 or 422 if it does not know the installation.
-  if (refused.success) return [404, 422].includes(refused.data.response.status) ? unauthorized() : refusal(refused.data.response.status);
-  for (let each = error; each instanceof Error; each = each.cause) {
-    if (isFailure(each)) return each;
-    // `fetch` throws a `TypeError`; any other error is about making a credential, as with a bad key.
-    if (each instanceof TypeError) return networkFailure(each, failures);
-  }
-  return unauthorized();
-}
-
-const Refused = z.object({ response: z.object({ status: z.int() }) });
 const Token = z.object({ token: z.string().min(1) });
 
 function isRateLimit({ status, headers, text }: HttpResponse): boolean {

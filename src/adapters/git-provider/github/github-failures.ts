@@ -1,5 +1,7 @@
-import { Failure } from '../../../domain/failure.ts';
+import { z } from 'zod';
+import { Failure, isFailure } from '../../../domain/failure.ts';
 import { explained } from '../../../domain/reason.ts';
+import { networkFailure } from '../../shared/bounded-fetch.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 
 export const providerName = 'github';
@@ -15,3 +17,26 @@ export class TooHeavy extends Failure<'provider_failed'> {
     super('provider_failed', { provider: providerName, reason });
   }
 }
+
+/** A 403 that is no rate limit is a credential without a permission, which only its administrator can mend: it is no missing repository. */
+export function refusal(status: number): Error {
+  const cause = new Error(`status ${status}`);
+  if (status === 401 || status === 403) return unauthorized(cause);
+  if (status === 451) return failed('the repository is blocked for legal reasons', cause);
+  return failures.unexpected(status, cause);
+}
+
+/** Reads what Octokit threw before there was a response to the request itself. */
+export function failureOf(error: unknown): Error {
+  const refused = Refused.safeParse(error);
+  // GitHub refused to give the App a token. It says 404 or 422 if it does not know the installation.
+  if (refused.success) return [404, 422].includes(refused.data.response.status) ? unauthorized() : refusal(refused.data.response.status);
+  for (let each = error; each instanceof Error; each = each.cause) {
+    if (isFailure(each)) return each;
+    // `fetch` throws a `TypeError`; any other error is about making a credential, as with a bad key.
+    if (each instanceof TypeError) return networkFailure(each, failures);
+  }
+  return unauthorized();
+}
+
+const Refused = z.object({ response: z.object({ status: z.int() }) });

@@ -1,8 +1,12 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isFailure } from '../../../domain/failure.ts';
+import { parseRepositoryName } from '../../../domain/repository-name.ts';
 import type { Branch, HostPage, HostPageRequest, ListedRepository } from '../../../ports/git-provider.ts';
 import { gitEnvironment, runGit } from '../../shared/git-process.ts';
 import { demandSuccess, failed, tooLarge } from './local-git-failures.ts';
 import type { ResolvedOptions } from './local-git-provider.ts';
-import { listRepositories } from './repository-location.ts';
+import { createRootFolder, type LocalRepository, realPathOf, repositoryAt, type RootFolder } from './repository-location.ts';
 
 /** Finds the repositories whose path has the text in it, in any case. */
 export async function searchLocal(
@@ -11,6 +15,48 @@ export async function searchLocal(
   const wanted = query.toLowerCase();
   const paths = (await listRepositories(root, signal)).filter((path) => path.toLowerCase().includes(wanted));
   return pageAfter(paths.map((path) => ({ path })), ({ path }) => path, page);
+}
+
+const maxFolders = 20_000;
+const foldersAtOnce = 16;
+
+/** Returns the paths of all repositories below the root, or of the root itself if it is one. What lies inside of a repository is none. */
+async function listRepositories(rootFolder: string, signal: AbortSignal): Promise<readonly string[]> {
+  const realRoot = await realPathOf(rootFolder);
+  if (realRoot === null) throw failed('the root folder of the repositories does not exist or can not be read');
+  const root = createRootFolder(realRoot);
+  const [folders, paths]: [string[], string[]] = [[realRoot], []];
+  let seen = 0;
+
+  const visit = async (folder: string): Promise<void> => {
+    signal.throwIfAborted();
+    seen += 1;
+    if (seen > maxFolders) throw tooLarge(`${maxFolders} folders below the root folder`);
+    const entries = await foldersIn(folder);
+    if (entries === null && folder === realRoot) throw failed('the root folder of the repositories can not be read');
+    const found = await usableRepositoryAt(root, realRoot, folder);
+    if (found === 'none') folders.push(...(entries ?? []));
+    else if (found !== 'unusable' && parseRepositoryName(found.path).ok) paths.push(found.path);
+  };
+
+  while (folders.length > 0) await Promise.all(folders.splice(-foldersAtOnce).map(visit));
+  return paths;
+}
+
+/** A repository is unusable if it is broken, or leads out of the root. */
+async function usableRepositoryAt(root: RootFolder, realRoot: string, folder: string): Promise<LocalRepository | 'none' | 'unusable'> {
+  try {
+    return (await repositoryAt(root, realRoot, folder)) ?? 'none';
+  } catch (error) {
+    if (isFailure(error)) return 'unusable';
+    throw error;
+  }
+}
+
+/** No links: they may lead in circles. Null if the folder can't be read. */
+async function foldersIn(folder: string): Promise<readonly string[] | null> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => null);
+  return entries?.filter((entry) => entry.isDirectory()).map(({ name }) => join(folder, name)) ?? null;
 }
 
 /** Lists the branches of a git folder that `createFetchFolders` made. */

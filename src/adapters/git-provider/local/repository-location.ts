@@ -1,10 +1,10 @@
 import { constants } from 'node:fs';
-import { type FileHandle, lstat, open, readdir, realpath, stat } from 'node:fs/promises';
+import { type FileHandle, lstat, open, realpath, stat } from 'node:fs/promises';
 import { basename, join, relative, resolve, sep } from 'node:path';
 import { isFailure } from '../../../domain/failure.ts';
 import { parseRepositoryName } from '../../../domain/repository-name.ts';
 import { errorCode } from '../../shared/system-errors.ts';
-import { failed, notFound, tooLarge } from './local-git-failures.ts';
+import { failed, notFound } from './local-git-failures.ts';
 
 /** A repository in the file system; all paths are real ones inside the root. */
 export interface LocalRepository extends GitFolders {
@@ -40,49 +40,7 @@ export async function findRepository(rootFolder: string, repository: string): Pr
   return itself;
 }
 
-const maxFolders = 20_000;
-const foldersAtOnce = 16;
-
-/** Returns the paths of all repositories below the root, or of the root itself if it is one. What lies inside of a repository is none. */
-export async function listRepositories(rootFolder: string, signal: AbortSignal): Promise<readonly string[]> {
-  const realRoot = await realPathOf(rootFolder);
-  if (realRoot === null) throw failed('the root folder of the repositories does not exist or can not be read');
-  const root = createRootFolder(realRoot);
-  const [folders, paths]: [string[], string[]] = [[realRoot], []];
-  let seen = 0;
-
-  const visit = async (folder: string): Promise<void> => {
-    signal.throwIfAborted();
-    seen += 1;
-    if (seen > maxFolders) throw tooLarge(`${maxFolders} folders below the root folder`);
-    const entries = await foldersIn(folder);
-    if (entries === null && folder === realRoot) throw failed('the root folder of the repositories can not be read');
-    const found = await usableRepositoryAt(root, realRoot, folder);
-    if (found === 'none') folders.push(...(entries ?? []));
-    else if (found !== 'unusable' && parseRepositoryName(found.path).ok) paths.push(found.path);
-  };
-
-  while (folders.length > 0) await Promise.all(folders.splice(-foldersAtOnce).map(visit));
-  return paths;
-}
-
-/** A repository is unusable if it is broken, or leads out of the root. */
-async function usableRepositoryAt(root: RootFolder, realRoot: string, folder: string): Promise<LocalRepository | 'none' | 'unusable'> {
-  try {
-    return (await repositoryAt(root, realRoot, folder)) ?? 'none';
-  } catch (error) {
-    if (isFailure(error)) return 'unusable';
-    throw error;
-  }
-}
-
-/** No links: they may lead in circles. Null if the folder can't be read. */
-async function foldersIn(folder: string): Promise<readonly string[] | null> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => null);
-  return entries?.filter((entry) => entry.isDirectory()).map(({ name }) => join(folder, name)) ?? null;
-}
-
-async function repositoryAt(root: RootFolder, realRoot: string, path: string): Promise<LocalRepository | null> {
+export async function repositoryAt(root: RootFolder, realRoot: string, path: string): Promise<LocalRepository | null> {
   const folder = await root.resolve(path);
   if (folder === null) return null;
   const folders = (await gitFoldersOfWorkTree(root, folder)) ?? (await gitFoldersOf(root, folder));
@@ -147,10 +105,10 @@ function leadsOut(): Error {
   return failed("the repository's git folder is missing or lies outside the root folder");
 }
 
-type RootFolder = ReturnType<typeof createRootFolder>;
+export type RootFolder = ReturnType<typeof createRootFolder>;
 
 /** A folder, by its real path, that no name and no link may lead out of. */
-function createRootFolder(root: string) {
+export function createRootFolder(root: string) {
   const prefix = root.endsWith(sep) ? root : root + sep;
   const isInside = (path: string): boolean => path === root || path.startsWith(prefix);
   return {
@@ -173,7 +131,7 @@ const gone = new Set<string | undefined>(['ENOENT', 'ENOTDIR']);
 const unreachable = new Set<string | undefined>([...gone, 'ELOOP', 'ENAMETOOLONG', 'EACCES', 'EPERM', 'ERR_INVALID_ARG_VALUE']);
 
 /** The real path behind a path; null if nothing can be reached there. */
-async function realPathOf(path: string): Promise<string | null> {
+export async function realPathOf(path: string): Promise<string | null> {
   try {
     return await realpath(path);
   } catch (error) {
