@@ -17,6 +17,14 @@ export interface HistoryQuery {
   readonly page?: number;
 }
 
+export interface SearchQuery {
+  readonly search: string;
+  readonly orderBy: 'id';
+  readonly sort: 'asc';
+  readonly membership?: boolean;
+  readonly searchNamespaces?: boolean;
+}
+
 interface MergeRequestText {
   readonly title: string;
   readonly description: string;
@@ -100,10 +108,8 @@ function apiOf(ask: Ask, { origin }: HostUrl) {
       };
       return parse(pageOf(TreeEntry), await repositories.allRepositoryTrees(project, query), 'a directory');
     },
-    /** Sorted by their age, so that a new one moves none to another page. */
-    async search(text: string, onlyOfMember: boolean, page: number) {
-      const scope = { ...(onlyOfMember && { membership: true }), ...(text.includes('/') && { searchNamespaces: true }) };
-      const query = { search: text, simple: true, orderBy: 'id' as const, sort: 'asc' as const, perPage: pageSize, page, ...scope };
+    async search(wanted: SearchQuery, page: number) {
+      const query = { ...wanted, simple: true, perPage: pageSize, page };
       return parse(pageOf(Project), await projects.all(query), 'a search');
     },
     branches: async (project: ProjectName, page: number) =>

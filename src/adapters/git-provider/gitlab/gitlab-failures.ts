@@ -57,3 +57,8 @@ export function failureOf(refusal: Refusal, repository: string): Error {
 export function isJson({ headers }: HttpResponse): boolean {
   return /^application\/(?:[\w.+-]+\+)?json\b/iu.test(headers.get('content-type') ?? '');
 }
+
+/** What is about no project is refused because of the token. */
+export function unlessForbidden(error: unknown): never {
+  throw error instanceof Refusal && error.status === 403 ? unauthorized(error) : error;
+}

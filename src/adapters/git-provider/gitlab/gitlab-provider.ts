@@ -3,13 +3,13 @@ import type { GitProvider } from '../../../ports/git-provider.ts';
 import {
   basicAuthorization, cacheScope, createHostedProvider, type GitHostOptions, hostedRemote, requirePrivateWay, withHostDefaults,
 } from '../hosted-provider.ts';
-import { pageOfHost } from '../host-pages.ts';
 import { createTimeLimit } from '../provider-time-limit.ts';
 import { infoOf } from './gitlab-answers.ts';
 import { createGitLabApi, credentialHeaders, type GitLabApi } from './gitlab-api.ts';
-import { failureOf, failures, isOfContent, providerName, Refusal, unauthorized } from './gitlab-failures.ts';
+import { failureOf, failures, isOfContent, providerName, Refusal, unlessForbidden } from './gitlab-failures.ts';
 import { checkName, createGitLabListing } from './gitlab-listing.ts';
 import { openGitLabMergeRequest } from './gitlab-merge-requests.ts';
+import { listGitLabBranches, searchGitLab } from './repositories-and-branches.ts';
 
 export function createGitLabProvider(options: GitLabOptions): GitProvider {
   const resolved = resolveOptions(options);
@@ -46,16 +46,8 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
         }
       },
       searchRepositories: (text, page, signal) =>
-        pageOfHost(page, async (number) => {
-          const { items, next } = await apiFor(signal).search(text, hasToken(resolved), number).catch(unlessForbidden);
-          return { items: items.map(({ path_with_namespace: path }) => ({ path })), hasNext: next !== null };
-        }),
-      listBranches: (repository, page, signal) =>
-        pageOfHost(page, async (number) => {
-          checkName(repository);
-          const { items, next } = await apiFor(signal).branches(repository, number);
-          return { items, hasNext: next !== null };
-        }),
+        searchGitLab(apiFor(signal), text, { onlyOfMember: hasToken(resolved) }, page),
+      listBranches: (repository, page, signal) => listGitLabBranches(apiFor(signal), repository, page),
       async openPullRequest(repository, request, signal) {
         checkName(repository);
         const api = apiFor(signal);
@@ -80,11 +72,6 @@ async function check(api: GitLabApi, { host: { name }, credential }: ResolvedOpt
     if (isAnonymous) return { ok: true, detail: `${name} answers; without a token, public projects only are seen` };
     return unlessForbidden(error);
   }
-}
-
-/** What is about no project is refused because of the token. */
-function unlessForbidden(error: unknown): never {
-  throw error instanceof Refusal && error.status === 403 ? unauthorized(error) : error;
 }
 
 function hasToken({ credential: { authHeaders } }: Pick<ResolvedOptions, 'credential'>): boolean {

@@ -1,0 +1,29 @@
+import type { Branch, HostPage, HostPageRequest, ListedRepository } from '../../../ports/git-provider.ts';
+import { pageOfHost } from '../host-pages.ts';
+import type { GitLabApi, SearchQuery } from './gitlab-api.ts';
+import { unlessForbidden } from './gitlab-failures.ts';
+import { checkName } from './gitlab-listing.ts';
+
+/** One request. Searches the paths of all projects that the credential can see, or only of those that its user is a member of. */
+export async function searchGitLab(
+  api: GitLabApi, text: string, { onlyOfMember }: { readonly onlyOfMember: boolean }, page: HostPageRequest,
+): Promise<HostPage<ListedRepository>> {
+  // Sorted by their age, so that a new one moves none to another page.
+  const query: SearchQuery = {
+    search: text, orderBy: 'id', sort: 'asc',
+    ...(onlyOfMember && { membership: true }), ...(text.includes('/') && { searchNamespaces: true }),
+  };
+  return await pageOfHost(page, async (number) => {
+    const { items, next } = await api.search(query, number).catch(unlessForbidden);
+    return { items: items.map(({ path_with_namespace: path }) => ({ path })), hasNext: next !== null };
+  });
+}
+
+/** One request. They are sorted by name. */
+export async function listGitLabBranches(api: GitLabApi, repository: string, page: HostPageRequest): Promise<HostPage<Branch>> {
+  checkName(repository);
+  return await pageOfHost(page, async (number) => {
+    const { items, next } = await api.branches(repository, number);
+    return { items, hasNext: next !== null };
+  });
+}
