@@ -75,6 +75,8 @@ export interface Scene extends AsyncDisposable {
   restart(): Promise<void>;
   /** Opens a page of the dashboard that is logged in as an administrator, or with another key, or with none. */
   open(place: string, options?: OpenOptions): Promise<OpenPage>;
+  /** The same, until it is disposed of. That throws if the page threw, or did what its policy forbids. */
+  page(place: string, key?: string | null): Promise<Page & AsyncDisposable>;
 }
 
 interface OpenOptions extends BrowserContextOptions {
@@ -100,13 +102,22 @@ export async function createScene(): Promise<Scene> {
   const code = /#\/login\/(\S+)/.exec(server.output().stdout)?.[1] ?? '';
   const { key } = await createClient({ url }).request('POST /api/v1/login', { body: { code } });
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
-  return {
+  const scene: Scene = {
     client: createClient({ url, key }), key, url, browser,
     link: async () => (await runSkep(['dashboard'], { SKEP_DATA_DIR: join(folder, 'data'), SKEP_PUBLIC_URL: url })).stdout.trim(),
     git: (...args) => execFileSync('git', ['--git-dir', shopFolder, ...args], { encoding: 'utf8' }),
     kill: () => server.kill(),
     async restart() {
       server = await start(new URL(url).port);
+    },
+    async page(place, key) {
+      const { page, context, errors } = await scene.open(place, key === undefined ? {} : { key });
+      return Object.assign(page, {
+        async [Symbol.asyncDispose]() {
+          await context.close();
+          if (errors.length > 0) throw new Error(errors.join('\n'));
+        },
+      });
     },
     async open(place, { key: given = key, ...options } = {}) {
       const context = await browser.newContext(options);
@@ -128,4 +139,5 @@ export async function createScene(): Promise<Scene> {
       await removeFolder(folder);
     },
   };
+  return scene;
 }

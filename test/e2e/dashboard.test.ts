@@ -3,11 +3,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import axe from 'axe-core';
-import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createScene, hasChromium, type Scene } from '../dashboard/scene.ts';
 import { seed, type Seeded } from '../dashboard/seed.ts';
 import { acpScript } from '../doubles/acp-agent/steps.ts';
+import { dashboardActions } from './dashboard-actions.ts';
 import { createClient } from '../../src/client/index.ts';
 
 const project = join(import.meta.dirname, '../..');
@@ -33,23 +33,12 @@ describe.runIf(hasChromium)('in a browser', () => {
   });
   afterAll(async () => await scene[Symbol.asyncDispose]());
 
-  /** Opens a place with this key, and collects what goes wrong in the page. */
-  async function open(place: string, key: string | null = scene.key): Promise<Page & AsyncDisposable> {
-    const { page, context, errors } = await scene.open(place, { key });
-    return Object.assign(page, {
-      async [Symbol.asyncDispose]() {
-        await context.close();
-        expect(errors).toEqual([]);
-      },
-    });
-  }
-
   async function keyNamed(name: string, access: 'full' | 'read' = 'full'): Promise<string> {
     return (await scene.client.request('POST /api/v1/keys', { body: { name, access } })).key;
   }
 
   test('logs in by a key, and keeps the place', async () => {
-    await using page = await open('specs', null);
+    await using page = await scene.page('specs', null);
     await page.getByLabel('API key').fill('skep_wrong');
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByRole('alert').getByText(/key/).waitFor();
@@ -60,7 +49,7 @@ describe.runIf(hasChromium)('in a browser', () => {
   });
 
   test('logs in by a link, which works once and stays in no history', async () => {
-    await using page = await open('specs', null);
+    await using page = await scene.page('specs', null);
     await page.getByLabel('API key').waitFor();
     const link = await scene.link();
     await page.goto('about:blank');
@@ -75,7 +64,7 @@ describe.runIf(hasChromium)('in a browser', () => {
   });
 
   test('answers a permission, sends a message, and shows what an agent says as text', async () => {
-    await using page = await open(`conversations/${seeded.conversation.id}`);
+    await using page = await scene.page(`conversations/${seeded.conversation.id}`);
     await page.getByRole('button', { name: 'Allow once' }).click();
     await page.getByText('Answered: Allow once').waitFor();
     await page.getByText('It is pushed.').waitFor();
@@ -90,19 +79,7 @@ describe.runIf(hasChromium)('in a browser', () => {
     await page.locator('.diff .added', { hasText: 'price * count' }).waitFor();
   });
 
-  test('publishes the changes, after it was told that the host opens no pull request', async () => {
-    await using page = await open(`conversations/${seeded.conversation.id}?tab=changes`);
-    const branch = 'fix/cart';
-    await page.getByRole('button', { name: 'Publish' }).click();
-    const dialog = page.getByRole('dialog');
-    await dialog.getByLabel(/^Branch/).fill(branch);
-    await dialog.getByRole('button', { name: 'Publish' }).click();
-    await dialog.getByRole('alert').getByText(/pull request/).waitFor();
-    await dialog.getByLabel('Open a pull request').uncheck();
-    await dialog.getByRole('button', { name: 'Publish' }).click();
-    await page.locator('.banner.good code', { hasText: branch }).waitFor();
-    expect(scene.git('show', '--name-only', '--format=', branch)).toBe('src/cart.ts\ntest/cart.test.ts\n');
-  });
+  dashboardActions(() => ({ scene, seeded }));
 
   test('starts a sandbox at a zoom of 200 %', async () => {
     const { page, context } = await scene.open('sandboxes?new=yes', { viewport: { width: 640, height: 360 }, deviceScaleFactor: 2 });
@@ -115,7 +92,7 @@ describe.runIf(hasChromium)('in a browser', () => {
   });
 
   test('starts, pauses, resumes and deletes a sandbox by keyboard alone', async () => {
-    await using page = await open('overview');
+    await using page = await scene.page('overview');
     const press = (...keys: readonly string[]) => keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve());
     const tabTo = async (name: string) => {
       const button = page.getByRole('button', { name, exact: true });
@@ -148,7 +125,7 @@ describe.runIf(hasChromium)('in a browser', () => {
   });
 
   test('shows a reader everything, and nothing to change it', async () => {
-    await using page = await open(`sandboxes/${seeded.sandbox.id}`, await keyNamed('reader', 'read'));
+    await using page = await scene.page(`sandboxes/${seeded.sandbox.id}`, await keyNamed('reader', 'read'));
     await page.getByRole('heading', { name: 'History' }).waitFor();
     expect(await page.getByRole('button', { name: /Pause|Delete|Stop/ }).count()).toBe(0);
     await page.getByRole('button', { name: 'Files' }).click();
@@ -157,15 +134,8 @@ describe.runIf(hasChromium)('in a browser', () => {
     expect(await page.getByLabel('/workspace/server.py').getAttribute('readonly')).not.toBeNull();
   });
 
-  test('makes a link to a port that ends in a day', async () => {
-    await using page = await open(`sandboxes/${seeded.sandbox.id}?tab=ports`);
-    await page.getByLabel('Links end after').selectOption('A day');
-    await page.getByRole('button', { name: 'Make a link' }).first().click();
-    await page.getByText('in 23h').waitFor();
-  });
-
   test('edits a file, and runs a command in a terminal under the strict policy', async () => {
-    await using page = await open(`sandboxes/${seeded.sandbox.id}?tab=files&file=%2Fworkspace%2Fserver.py`);
+    await using page = await scene.page(`sandboxes/${seeded.sandbox.id}?tab=files&file=%2Fworkspace%2Fserver.py`);
     await page.getByLabel('/workspace/server.py').fill('print(6 * 7)\n');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Saved.').waitFor();
@@ -178,7 +148,7 @@ describe.runIf(hasChromium)('in a browser', () => {
   });
 
   test('leads back to the login when the key is revoked, and to the same place after it', async () => {
-    await using page = await open('sandboxes', await keyNamed('revoked'));
+    await using page = await scene.page('sandboxes', await keyNamed('revoked'));
     await page.getByRole('link', { name: seeded.sandbox.id }).waitFor();
     await scene.client.request('DELETE /api/v1/keys/{key}', { path: { key: 'revoked' } });
     await page.getByText('Your key is no longer valid').waitFor();

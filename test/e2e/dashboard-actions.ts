@@ -1,0 +1,99 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import type { Scene } from '../dashboard/scene.ts';
+import type { Seeded } from '../dashboard/seed.ts';
+import { acpScript } from '../doubles/acp-agent/steps.ts';
+import { createClient } from '../../src/client/index.ts';
+
+/** What is done in the dashboard, besides what `dashboard.test.ts` does by keyboard alone. */
+export function dashboardActions(opened: () => { readonly scene: Scene; readonly seeded: Seeded }): void {
+  test('publishes the changes, after it was told that the host opens no pull request', async () => {
+    const { scene, seeded } = opened();
+    await using page = await scene.page(`conversations/${seeded.conversation.id}?tab=changes`);
+    const branch = 'fix/cart';
+    await page.getByRole('button', { name: 'Publish' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel(/^Branch/).fill(branch);
+    await dialog.getByRole('button', { name: 'Publish' }).click();
+    await dialog.getByRole('alert').getByText(/pull request/).waitFor();
+    await dialog.getByLabel('Open a pull request').uncheck();
+    await dialog.getByRole('button', { name: 'Publish' }).click();
+    await page.locator('.banner.good code', { hasText: branch }).waitFor();
+    expect(scene.git('show', '--name-only', '--format=', branch)).toBe('src/cart.ts\ntest/cart.test.ts\n');
+  });
+
+  test('starts a conversation on a branch, queues a message, stops the agent, renames and archives', async () => {
+    const { scene } = opened();
+    await using page = await scene.page('conversations?new=yes');
+    const dialog = page.getByRole('dialog');
+    const ask = { toolCallId: 'wait', title: 'wait', options: [{ optionId: 'yes', name: 'Go on', kind: 'allow_once' as const }] };
+    await dialog.getByLabel('What is to be done?').fill(acpScript({ ask }));
+    await dialog.getByRole('combobox', { name: 'Repository' }).fill('acme/shop');
+    await dialog.getByLabel('Branch').last().selectOption('develop');
+    await dialog.getByRole('button', { name: 'Start' }).click();
+    await page.getByRole('button', { name: 'Go on' }).waitFor();
+    await page.getByLabel('Message').fill('after it');
+    await page.getByRole('button', { name: 'Queue' }).click();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.locator('.said.agent').getByText('heard: after it').waitFor();
+    await page.getByRole('button', { name: 'Rename' }).click();
+    await dialog.getByLabel('Title').fill('The other one');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('heading', { name: 'The other one' }).waitFor();
+    await page.getByRole('button', { name: 'Archive' }).click();
+    await dialog.getByRole('button', { name: 'Archive' }).click();
+    await page.locator('.composer-off').waitFor();
+    await page.getByRole('link', { name: 'Conversations' }).first().click();
+    await page.getByRole('link', { name: 'Write the release notes' }).waitFor();
+    await page.getByRole('searchbox').fill('The other');
+    await page.getByRole('link', { name: 'The other one' }).waitFor();
+    await page.getByRole('link', { name: 'Write the release notes' }).waitFor({ state: 'detached' });
+  });
+
+  test('uploads a file, and downloads it', async () => {
+    const { scene, seeded } = opened();
+    await using page = await scene.page(`sandboxes/${seeded.sandbox.id}?tab=files`);
+    await page.getByLabel('Upload').setInputFiles({ name: 'up.txt', mimeType: 'text/plain', buffer: Buffer.from('tea\n') });
+    await page.getByRole('link', { name: 'up.txt' }).click();
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download' }).click()]);
+    expect(readFileSync(await download.path(), 'utf8')).toBe('tea\n');
+  });
+
+  test('makes a key for some repositories, which needs an owner, and revokes it', async () => {
+    const { scene } = opened();
+    await using page = await scene.page('keys');
+    await page.getByRole('button', { name: 'New key' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel(/^Name/).fill('ci');
+    await dialog.getByLabel('Access').last().selectOption('Read only');
+    await dialog.getByLabel(/^Repositories/).fill('acme/*');
+    await dialog.getByLabel(/^Owner/).fill('ci-bot');
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    const key = await dialog.locator('.secret code').textContent();
+    const { user_id: owner, access, repositories } = await createClient({ url: scene.url, key: key ?? '' }).request('GET /api/v1/me');
+    expect([owner, access, repositories]).toEqual(['ci-bot', 'read', ['acme/*']]);
+    await dialog.getByRole('button', { name: 'Done' }).click();
+    const row = page.getByRole('row', { name: 'ci-bot' });
+    await row.getByRole('button', { name: 'Revoke' }).click();
+    await dialog.getByRole('button', { name: 'Revoke' }).click();
+    await row.getByText('Revoked').waitFor();
+  });
+
+  test('reads the microagents of a repository', async () => {
+    const { scene } = opened();
+    await using page = await scene.page('microagents');
+    await page.getByRole('combobox', { name: 'Repository' }).fill('acme/shop');
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.getByRole('button', { name: 'deploy' }).click();
+    await page.getByText('How to deploy').waitFor();
+    await page.getByText('release', { exact: true }).waitFor();
+  });
+
+  test('makes a link to a port that ends in a day', async () => {
+    const { scene, seeded } = opened();
+    await using page = await scene.page(`sandboxes/${seeded.sandbox.id}?tab=ports`);
+    await page.getByLabel('Links end after').selectOption('A day');
+    await page.getByRole('button', { name: 'Make a link' }).first().click();
+    await page.getByText('in 23h').waitFor();
+  });
+}
