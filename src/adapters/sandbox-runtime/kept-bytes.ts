@@ -114,7 +114,7 @@ export function streamOf(
       },
       cancel(reason) {
         cancelled.abort(reason);
-        void chunks.return().catch(() => {});
+        void chunks.return(undefined).catch(() => {});
       },
     },
     { highWaterMark: 0 },
