@@ -1,16 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExecutionStart } from '../../../ports/sandbox-executions.ts';
 import type { ExecutionHost, HostExecution, KeptFile, Supervise } from '../execution-host.ts';
-import { inputStream, outputStream } from '../execution-streams.ts';
 import { passedEnvironment } from './command.ts';
-import type { Layout } from './data-folder.ts';
-import { type Kept, executionVariable, keptMark } from './executions.ts';
+import { type ChildExecution, childExecution, type Kept, executionVariable, keptMark } from './executions.ts';
 import type { Observer } from './observed-sandbox.ts';
 import { killAll } from './process-groups.ts';
-import type { ProcessTable } from './process-table.ts';
 
 /** Starts a command of a sandbox, while no freeze of it is under way. */
 type Execute = (sandboxId: string, start: ExecutionStart, signal: AbortSignal, kept: Kept) => Promise<HostExecution>;
@@ -24,16 +21,11 @@ const nobody = { pid: -1, start: '0' };
 /** Keeps executions in the data folder of the runtime. Its scripts run beside the sandboxes, also while these are frozen or stopped. */
 export class ProcessExecutionHost implements ExecutionHost {
   readonly launchTerminal = null;
-  readonly #layout: Layout;
-  readonly #table: ProcessTable;
   readonly #observer: Observer;
   readonly #execute: Execute;
-  /** What becomes of each script when this is closed. */
-  readonly #scripts = new Map<ChildProcess, () => Promise<void>>();
+  readonly #scripts = new Set<ChildExecution>();
 
-  constructor(layout: Layout, table: ProcessTable, observer: Observer, execute: Execute) {
-    this.#layout = layout;
-    this.#table = table;
+  constructor(observer: Observer, execute: Execute) {
     this.#observer = observer;
     this.#execute = execute;
   }
@@ -44,7 +36,7 @@ export class ProcessExecutionHost implements ExecutionHost {
   }
 
   folder(id: string): string {
-    return this.#layout.sandbox(id).executions;
+    return this.#observer.layout.sandbox(id).executions;
   }
 
   mark(id: string, executionId: string): string {
@@ -59,21 +51,11 @@ export class ProcessExecutionHost implements ExecutionHost {
     signal.throwIfAborted();
     const child = spawn(program, args, { cwd: '/', env: passedEnvironment(), detached: true, stdio: ['pipe', 'pipe', 'ignore'] });
     await once(child, 'spawn');
-    const exited = once(child, 'exit').then(([code]) => (typeof code === 'number' ? code : null));
-    const kill = async (): Promise<void> => {
-      if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid ?? 0), 'SIGKILL');
-      await exited;
-    };
-    const leave = async (): Promise<void> => {
-      child.unref();
-      for (const stream of [child.stdin, child.stdout]) stream.destroy();
-    };
-    this.#scripts.set(child, kill);
-    void exited.finally(() => this.#scripts.delete(child));
-    return {
-      stdin: inputStream(child.stdin), stdout: outputStream(child.stdout), stderr: ReadableStream.from<Uint8Array>([]), exited, kill,
-      outlive: () => void this.#scripts.set(child, leave),
-    };
+    const isOver = (): boolean => child.exitCode !== null || child.signalCode !== null;
+    const script = childExecution(child, async () => void (isOver() || process.kill(-(child.pid ?? 0), 'SIGKILL')));
+    this.#scripts.add(script);
+    void script.exited.then(() => this.#scripts.delete(script));
+    return { ...script, exited: script.exited.then((code) => (child.signalCode === null ? code : null)) };
   }
 
   /** All is read by scripts. */
@@ -81,14 +63,14 @@ export class ProcessExecutionHost implements ExecutionHost {
 
   async remove(id: string, executionId: string): Promise<void> {
     const folder = join(this.folder(id), executionId);
-    await killAll(this.#table, {
-      leader: { ...nobody, boot: await this.#table.bootId() }, plan: { mark: keptMark(id, executionId) }, variable: executionVariable,
+    await killAll(this.#observer.table, {
+      leader: { ...nobody, boot: await this.#observer.table.bootId() }, plan: { mark: keptMark(id, executionId) }, variable: executionVariable,
     });
     await rm(folder, { recursive: true, force: true });
   }
 
   /** Ends its scripts, or leaves those that outlive it: their input ends. */
   async close(): Promise<void> {
-    await Promise.all([...this.#scripts.values()].map((end) => end()));
+    await Promise.all([...this.#scripts].map((script) => script.leave()));
   }
 }

@@ -12,7 +12,6 @@ import type { HostExecution, Supervise } from '../execution-host.ts';
 import { inputStream, outputStream, refusedExecution, whyUnrunnable } from '../execution-streams.ts';
 import { sandboxPath } from '../sandbox-path.ts';
 import { passedEnvironment, resolveCommand } from './command.ts';
-import type { Layout } from './data-folder.ts';
 import { hostPath } from './file-transfer.ts';
 import type { LiveLaunch, Observer } from './observed-sandbox.ts';
 import { findLeader, killAll } from './process-groups.ts';
@@ -36,23 +35,19 @@ export function keptMark(sandboxId: string, executionId: string): string {
 
 /** Runs commands beside those of sandboxes, as processes that count as theirs: what is done with a sandbox is done with them. */
 export class Executions {
-  readonly #layout: Layout;
-  readonly #table: ProcessTable;
   readonly #observer: Observer;
   /** The executions that run, with the ids of their sandboxes. */
   readonly #own = new Map<ChildExecution, string>();
   #isClosed = false;
 
-  constructor(layout: Layout, table: ProcessTable, observer: Observer) {
-    this.#layout = layout;
-    this.#table = table;
+  constructor(observer: Observer) {
     this.#observer = observer;
   }
 
   async execute(id: string, request: ExecutionRequest, signal: AbortSignal, kept?: Kept): Promise<HostExecution> {
     const { live, environment } = await this.#running(id);
     const { plan } = live.claim;
-    const { workspace, executions: folder } = this.#layout.sandbox(id);
+    const { workspace, executions: folder } = this.#observer.layout.sandbox(id);
     const workingDir = request.workingDir === undefined ? null : sandboxPath(request.workingDir, 'workingDir');
     const unrunnable = whyUnrunnable(request);
     if (unrunnable !== null) return refusedExecution(126, unrunnable);
@@ -72,7 +67,7 @@ export class Executions {
       [executionVariable]: mark,
     });
     if ('reason' in child) return refusedExecution(child.code, child.reason);
-    const execution = await followChild(this.#table, child, mark, cwd);
+    const execution = await followChild(this.#observer.table, child, mark, cwd);
     this.#own.set(execution, id);
     void execution.exited.then(() => this.#own.delete(execution));
     try {
@@ -91,7 +86,7 @@ export class Executions {
     const orphans = [...this.#own].flatMap(([execution, owner]) => (owner === id ? [execution] : []));
     if (orphans.length === 0) return;
     const { live } = await this.#observer.observe(id);
-    if (live !== null && (await findLeader(this.#table, live.claim.leader)) !== null) return;
+    if (live !== null && (await findLeader(this.#observer.table, live.claim.leader)) !== null) return;
     for (const execution of orphans) await execution.kill();
   }
 
@@ -105,8 +100,8 @@ export class Executions {
     const { live, observed } = await this.#observer.observe(id);
     if (observed.state === 'absent') throw new Failure('sandbox_not_found', { id });
     if (live === null || observed.state !== 'running' || live.isFreezing) throw notRunning(id, observed.state);
-    const leader = await findLeader(this.#table, live.claim.leader);
-    const environment = leader === null ? null : await this.#table.environment(leader);
+    const leader = await findLeader(this.#observer.table, live.claim.leader);
+    const environment = leader === null ? null : await this.#observer.table.environment(leader);
     if (environment === null) throw notRunning(id, 'without its own command');
     return { live, environment };
   }
@@ -121,12 +116,7 @@ function notRunning(id: string, status: string): Failure<'sandbox_not_running'> 
   return new Failure('sandbox_not_running', { id, status });
 }
 
-interface ChildExecution extends HostExecution {
-  /** Ends it, unless it outlives this process. */
-  readonly leave: () => Promise<void>;
-}
-
-type Child = ChildProcessByStdio<Writable, Readable, Readable>;
+type Child = ChildProcessByStdio<Writable, Readable, Readable | null>;
 
 /** Why a command can't be run, with the exit code that a shell would give. */
 interface Unrunnable {
@@ -141,7 +131,9 @@ async function spawnCommand(
   const isDirectory = await stat(cwd).then((entry) => entry.isDirectory(), () => false);
   if (!isDirectory) return { code: 126, reason: 'the working directory is not there' };
   const resolved = await resolveCommand(command, cwd, env['PATH'] ?? '');
-  if (resolved.kind !== 'found') return { code: resolved.kind === 'missing' ? 127 : 126, reason: sentenceOf(resolved.reason) };
+  if ('refused' in resolved) {
+    return { code: resolved.refused.code === 'command_not_found' ? 127 : 126, reason: sentenceOf(resolved.refused) };
+  }
   const [program, ...args] = resolved.command;
   try {
     const child = spawn(program, args, { cwd, env, argv0: command[0], detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
@@ -165,20 +157,32 @@ const refusals: Readonly<Record<string, string>> = {
 
 /** `cwd` is a path of the host. */
 async function followChild(table: ProcessTable, child: Child, mark: string, cwd: string): Promise<ChildExecution> {
-  // At once: output that a child wrote is lost when the child ends and nobody listens.
-  const streams = { stdin: inputStream(child.stdin), stdout: outputStream(child.stdout), stderr: outputStream(child.stderr) };
-  const exited = new Promise<number>((resolve) => {
-    const onExit = (code: number | null, signal: NodeJS.Signals | null): void =>
-      resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]));
-    if (child.exitCode !== null || child.signalCode !== null) onExit(child.exitCode, child.signalCode);
-    else child.once('exit', onExit);
-  });
+  const execution = childExecution(child, () => withFailures(() => killAll(table, { leader, plan: { mark }, variable: executionVariable })));
   // If the command has ended already, what it left behind is found by its mark, among processes no older than this one.
   const pid = child.pid ?? 0;
   const found = (await table.find(pid)) ?? (await table.find(process.pid));
   const leader = found === null ? null : { pid, start: found.start, boot: await table.bootId() };
+  return { ...execution, workingDir: cwd };
+}
+
+/** An execution that is a child of this process. */
+export interface ChildExecution extends HostExecution {
+  readonly exited: Promise<number>;
+  /** Ends it, unless it outlives this process. */
+  readonly leave: () => Promise<void>;
+}
+
+/** Follows a child that has just begun. `end` ends it, with all that it started. */
+export function childExecution(child: Child, end: () => Promise<void>): ChildExecution {
+  // At once: output that a child wrote is lost when the child ends and nobody listens.
+  const stdin = inputStream(child.stdin);
+  const stdout = outputStream(child.stdout);
+  const stderr = child.stderr === null ? ReadableStream.from<Uint8Array>([]) : outputStream(child.stderr);
+  const exited = new Promise<number>((resolve) => {
+    child.once('exit', (code, signal) => resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal])));
+  });
   const kill = async (): Promise<void> => {
-    await withFailures(() => killAll(table, { leader, plan: { mark }, variable: executionVariable }));
+    await end();
     await exited;
   };
   let outlives = false;
@@ -188,7 +192,7 @@ async function followChild(table: ProcessTable, child: Child, mark: string, cwd:
   const leave = async (): Promise<void> => {
     if (!outlives) return kill();
     child.unref();
-    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+    for (const stream of child.stdio) stream?.destroy();
   };
-  return { ...streams, workingDir: cwd, exited, kill, outlive, leave };
+  return { stdin, stdout, stderr, exited, kill, outlive, leave };
 }

@@ -49,7 +49,7 @@ export async function runLaunch(
   await mkdir(workspace, { recursive: true });
   const path = initialEnv['PATH'] ?? passedEnvironment().PATH;
   const resolved = await resolveCommand(command, workspace, path);
-  if (resolved.kind !== 'found') return refuse(resolved.reason);
+  if ('refused' in resolved) return refuse(resolved.refused);
 
   progress({ code: 'starting_command' });
   const reserved: LaunchPlan['ports'][number][] = [];

@@ -64,11 +64,11 @@ export class ProcessRuntime implements SandboxRuntime {
     this.#table = this.#options.processTable === 'proc' ? createProcTable() : createPsTable();
     this.#ports = new PortReservations(this.#layout.ports);
     this.#observer = new Observer(this.#layout, this.#table);
-    this.#executions = new Executions(this.#layout, this.#table, this.#observer);
-    this.#executionHost = new ProcessExecutionHost(this.#layout, this.#table, this.#observer, (...given) => this.execute(...given));
+    this.#executions = new Executions(this.#observer);
+    this.#executionHost = new ProcessExecutionHost(this.#observer, (...given) => this.execute(...given));
     this.executions = new DurableExecutions(this.#executionHost);
-    this.#transfer = new FileTransfer(this.#layout, this.#observer);
-    this.#logs = new SandboxLogs(this.#layout, this.#observer, this.#options.logLimitBytes);
+    this.#transfer = new FileTransfer(this.#observer);
+    this.#logs = new SandboxLogs(this.#observer, this.#options.logLimitBytes);
     this.#watch = new Watch(this.#observer, this.#options.pollMs, (id) => this.#mutex.inTurn(id, async () => {
       await this.#clearUp(id);
       await this.#executions.endWithout(id);

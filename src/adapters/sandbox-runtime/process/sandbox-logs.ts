@@ -7,7 +7,7 @@ import { Listeners } from '../../shared/listeners.ts';
 import { ignoring } from '../../shared/system-errors.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import { streamOf } from '../kept-bytes.ts';
-import { type Layout, sandboxIds } from './data-folder.ts';
+import { sandboxIds } from './data-folder.ts';
 import type { Observer } from './observed-sandbox.ts';
 import { unavailable, withFailures } from './runtime-failures.ts';
 import type { Watch } from './watch.ts';
@@ -20,7 +20,6 @@ const chunkBytes = 64 * 1024;
  * there. What is written meanwhile may be lost. Readers count bytes from where the log began when this was made, so a cut moves none.
  */
 export class SandboxLogs {
-  readonly #layout: Layout;
   readonly #observer: Observer;
   readonly #limitBytes: number;
   /** A log is not cut while it is read. */
@@ -31,20 +30,19 @@ export class SandboxLogs {
   readonly #closing = new AbortController();
   readonly #timer: NodeJS.Timeout;
 
-  constructor(layout: Layout, observer: Observer, limitBytes: number) {
-    this.#layout = layout;
+  constructor(observer: Observer, limitBytes: number) {
     this.#observer = observer;
     this.#limitBytes = limitBytes;
     // What can't be cut now is tried again the next time.
     const cutAll = async (): Promise<void> => {
-      for (const id of await sandboxIds(layout)) await this.cut(id);
+      for (const id of await sandboxIds(observer.layout)) await this.cut(id);
     };
     this.#timer = setInterval(() => void cutAll().catch(() => {}), cutEveryMs).unref();
   }
 
   /** Cuts the log of a sandbox if it has grown past the limit. */
   cut(id: string): Promise<void> {
-    const { log } = this.#layout.sandbox(id);
+    const { log } = this.#observer.layout.sandbox(id);
     return this.#mutex.inTurn(id, async () => {
       if ((await sizeOf(log)) <= this.#limitBytes) return;
       await copyFile(log, `${log}.old`);
@@ -81,7 +79,7 @@ export class SandboxLogs {
     let woken = Promise.withResolvers<void>();
     const wake = (): void => woken.resolve();
     const wakeIfSame = (changed: string): void => void (changed === id && wake());
-    const { folder } = this.#layout.sandbox(id);
+    const { folder } = this.#observer.layout.sandbox(id);
     using held = new DisposableStack();
     await withFailures(async () => held.adopt(watch(folder, { persistent: false }, wake), (watcher) => watcher.close()).on('error', wake));
     held.defer(runs.subscribe(wakeIfSame));
@@ -110,7 +108,7 @@ export class SandboxLogs {
 
   /** Returns the bytes at the offset, or the next ones that are left, and the offset after them. No bytes if there are none yet. */
   async #next(id: string, at: number, limit: number): Promise<{ readonly chunk: Uint8Array; readonly end: number }> {
-    const { log } = this.#layout.sandbox(id);
+    const { log } = this.#observer.layout.sandbox(id);
     const { oldest, moved, end } = await this.#extent(id);
     // Another process over the same folder has cut it.
     const from = at > end ? moved : Math.max(at, oldest);
@@ -122,7 +120,7 @@ export class SandboxLogs {
 
   /** Returns the offsets of what is there: `moved` is where the log itself begins. */
   async #extent(id: string): Promise<{ readonly oldest: number; readonly moved: number; readonly end: number }> {
-    const { log } = this.#layout.sandbox(id);
+    const { log } = this.#observer.layout.sandbox(id);
     const moved = this.#moved.get(id) ?? 0;
     return { oldest: moved - (await sizeOf(`${log}.old`)), moved, end: moved + (await sizeOf(log)) };
   }
