@@ -14,7 +14,7 @@ import { findClaim, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import {
   columnReader, ExposedUrlsColumn, jsonReader, TextMapColumn, PausedByColumn, reasonOrNull, RefusedColumn, SpecColumn,
 } from './json-columns.ts';
-import { compiledOnce, countUpTo, orNull, rowOf, rowReader, word } from './record-rows.ts';
+import { compiledOnce, countUpTo, notByIndex, orNull, rowOf, rowReader, word } from './record-rows.ts';
 
 export function createSandboxStore(db: Db, log: EventLog): SandboxStore {
   const all = db.selectFrom('sandboxes').selectAll();
@@ -85,7 +85,7 @@ async function countSandboxes(db: Db, scope: OwnerScope): Promise<readonly Sandb
 async function findTroubled(db: Db, scope: OwnerScope, startingBefore: number, limit: number): Promise<readonly Sandbox[]> {
   // The literals are those of the partial index, and no other index is to be searched by the owner.
   const found = db.selectFrom('sandboxes').selectAll()
-    .where(sql<string>`(owner_id || '')`, scope === null ? '<>' : '=', scope ?? unowned).where('deleted_at', 'is', null)
+    .where(notByIndex<string>('owner_id'), scope === null ? '<>' : '=', scope ?? unowned).where('deleted_at', 'is', null)
     .where(sql<boolean>`status IN ('ERROR', 'MISSING', 'STARTING', 'RESUMING')`)
     .where((eb) => eb.or([eb('status', 'in', ['ERROR', 'MISSING']), eb('status_since', '<', startingBefore)]));
   return (await found.orderBy('status_since', 'desc').limit(limit).execute()).map(sandboxOf);
@@ -97,7 +97,6 @@ function firstOf([row]: readonly Selectable<Database['sandboxes']>[]): Sandbox |
 
 type SandboxWrites = Pick<SandboxStore, 'insert' | 'claimFromPool' | 'insertPooled' | 'replace' | 'admit'>;
 
-/** The writes of sandboxes. Limits are checked in the transaction that writes, so racing writes can't exceed them. */
 /** Notes the activity of a sandbox. Returns false if it is not RUNNING. */
 export async function touchIfRunning(db: Db, id: string, at: number): Promise<boolean> {
   const { numUpdatedRows } = await db
@@ -110,6 +109,7 @@ export async function touchIfRunning(db: Db, id: string, at: number): Promise<bo
   return numUpdatedRows > 0n;
 }
 
+/** The writes of sandboxes. Limits are checked in the transaction that writes, so racing writes can't exceed them. */
 function createSandboxWrites(log: EventLog): SandboxWrites {
   return {
     insert: (sandbox, limits, claim, events = []) =>
