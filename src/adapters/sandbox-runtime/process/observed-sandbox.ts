@@ -3,7 +3,7 @@ import type { Reason } from '../../../domain/reason.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import { signalName } from '../signal-numbers.ts';
 import { demandRoot, type Layout, sandboxIds } from './data-folder.ts';
-import { type Claim, type LaunchRecord, noteGone, readExit, readLastLaunch } from './launch-records.ts';
+import { addNote, type Claim, type LaunchRecord, readExit, readLastLaunch } from './launch-records.ts';
 import { findLeader, findMembers } from './process-groups.ts';
 import type { ProcessEntry, ProcessTable } from './process-table.ts';
 
@@ -74,28 +74,28 @@ export class Observer {
   async #stateOf(id: string, record: LaunchRecord | null, processes: ProcessTable): Promise<ObservedSandbox> {
     if (record === null) return absentSandbox(id);
     if (record.number === 0) return { id, state: 'created', exposedUrls: [], reason: null, endedFromOutside: false };
-    const { claim, isGone, isFreezing, number } = record;
+    const { claim, isGone, isFreezing } = record;
     if (claim === null || isGone) return this.#stopped(id, record);
 
     const leader = await findLeader(processes, claim.leader);
     if (leader !== null) return alive(id, claim, [leader], isFreezing, null);
-    const { launches } = this.layout.sandbox(id);
     const members = await findMembers(processes, claim);
     if (members.length > 0) {
-      const status = await readExit(launches, number);
+      const status = await readExit(record);
       return alive(id, claim, members, isFreezing, { code: 'main_process_ended', cause: status === null ? null : exited(status) });
     }
     // A second look, since the first may miss a process that forks and ends meanwhile.
     if ((await findMembers(this.table, claim)).length > 0) return alive(id, claim, [], false, null);
-    await noteGone(launches, number);
+    await addNote(record, 'gone');
     return this.#stopped(id, record);
   }
 
-  async #stopped(id: string, { number, claim }: LaunchRecord): Promise<ObservedSandbox> {
+  async #stopped(id: string, record: LaunchRecord): Promise<ObservedSandbox> {
     const stopped = (reason: Reason, endedFromOutside = false): ObservedSandbox =>
       ({ id, state: 'stopped', exposedUrls: [], reason, endedFromOutside });
+    const { claim } = record;
     if (claim?.plan.refused !== undefined) return stopped(claim.plan.refused);
-    const status = await readExit(this.layout.sandbox(id).launches, number);
+    const status = await readExit(record);
     if (status !== null) return stopped(exited(status));
     await demandRoot(this.layout);
     const isRestarted = claim?.leader?.boot !== (await this.table.bootId());

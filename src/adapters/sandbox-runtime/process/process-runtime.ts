@@ -23,7 +23,7 @@ import { Executions, type Kept } from './executions.ts';
 import { FileTransfer } from './file-transfer.ts';
 import { ProcessFiles } from './files.ts';
 import type { ProcessRuntimeOptions } from './index.ts';
-import { keptLaunch, noteExit, noteFreezeOver, noteFreezing, noteGone, readExit } from './launch-records.ts';
+import { addNote, keptLaunch, noteFreezeOver, readExit } from './launch-records.ts';
 import { runLaunch } from './launches.ts';
 import { Observer } from './observed-sandbox.ts';
 import { PortReservations } from './port-reservations.ts';
@@ -91,9 +91,9 @@ export class ProcessRuntime implements SandboxRuntime {
     return this.#change(id, async () => {
       const { live, observed } = await this.#observer.observe(id);
       if (live === null || observed.state === 'frozen') return;
-      await noteFreezing(this.#layout.sandbox(id).launches, live.number);
+      await addNote(live, 'freezing');
       await holdAll(this.#table, live.claim);
-      await noteFreezeOver(this.#layout.sandbox(id).launches, live.number);
+      await noteFreezeOver(live);
     });
   }
 
@@ -102,8 +102,8 @@ export class ProcessRuntime implements SandboxRuntime {
       const { live } = await this.#observer.observe(id);
       if (live === null) return;
       const isKilled = await endAll(this.#table, live.claim, this.#options.stopGraceMs, () => this.#removals.has(id));
-      if (isKilled) await noteExit(this.#layout.sandbox(id).launches, live.number, killedStatus);
-      await noteGone(this.#layout.sandbox(id).launches, live.number);
+      if (isKilled) await addNote(live, 'exit', `${killedStatus}\n`);
+      await addNote(live, 'gone');
     });
   }
 
@@ -114,7 +114,7 @@ export class ProcessRuntime implements SandboxRuntime {
       if (observed.state === 'stopped') await this.#run(launch, () => {});
       if (live === null || (observed.state !== 'frozen' && !live.isFreezing)) return;
       await releaseAll(this.#table, live.claim);
-      await noteFreezeOver(this.#layout.sandbox(launch.id).launches, live.number);
+      await noteFreezeOver(live);
     }, signal);
   }
 
@@ -201,11 +201,11 @@ export class ProcessRuntime implements SandboxRuntime {
   /** Ends what a command that ended by itself left behind. */
   async #clearUp(id: string): Promise<void> {
     const { live } = await this.#observer.observe(id);
-    if (live === null || (await readExit(this.#layout.sandbox(id).launches, live.number)) === null) return;
+    if (live === null || (await readExit(live)) === null) return;
     // The leader notes the exit, then ends the group and itself.
     if ((await findLeader(this.#table, live.claim.leader)) !== null) return;
     await killAll(this.#table, live.claim);
-    await noteGone(this.#layout.sandbox(id).launches, live.number);
+    await addNote(live, 'gone');
   }
 
   async #run(launch: SandboxLaunch, progress: Progress): Promise<void> {
