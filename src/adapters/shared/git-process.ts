@@ -185,13 +185,3 @@ export function splitAtNul(onEntry: (entry: string) => void): (chunk: Buffer) =>
     for (const entry of entries) onEntry(entry);
   };
 }
-
-/** Whether a process with this id runs on this machine, as any user. */
-export function isProcessAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
-}

@@ -16,7 +16,7 @@ import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import { permissionSchema } from '../shared/event-data.ts';
 import type { ConversationRow, Db } from './database.ts';
 import type { EventLog } from './event-store.ts';
-import { findClaim, forgetClaims, keepClaim, purgeRecords } from './idempotency-claims.ts';
+import { deleteRecords, findClaim, findEarlier, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import {
   ChangeListColumn, columnReader, jsonReader, MicroagentsColumn, PublishedColumn, PullRequestsColumn, QueueColumn, StartedMessageColumn,
   reasonOrNull, SandboxParametersColumn, StartPointColumn, TextMapColumn,
@@ -32,9 +32,7 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
 
     insert: (conversation, claim, events = [], limits = unlimitedConversations) =>
       log.transaction(async (trx, writeEvents) => {
-        const existing = await trx.selectFrom('conversations').select('id').where('id', '=', conversation.id).executeTakeFirst();
-        if (existing !== undefined) return { kind: 'inserted' };
-        const earlier = await findClaim(trx, 'conversation', claim);
+        const earlier = await findEarlier(trx, 'conversation', conversation.id, claim);
         if (earlier !== null) return earlier;
         const reached = conversationLimitReached(limits, await countsBeside(trx, conversation, limits));
         if (reached !== null) return { kind: 'limit', reached };
@@ -48,8 +46,7 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
 
     withdraw: (id) =>
       db.transaction().execute(async (trx) => {
-        await forgetClaims(trx, 'conversation', [id]);
-        await trx.deleteFrom('conversations').where('id', '=', id).executeTakeFirst();
+        await deleteRecords(trx, 'conversation', [id]);
         await trx.deleteFrom('events').where('conversation_id', '=', id).executeTakeFirst();
       }),
 

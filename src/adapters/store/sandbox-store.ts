@@ -7,10 +7,10 @@ import { countsAsRunning, isPausedByRule } from '../../domain/sandbox-lifecycle.
 import { limitReached, type LimitReached, type Newcomer, type SandboxLimits } from '../../domain/sandbox-limits.ts';
 import { isPooled, pauseKinds, type Sandbox, type SandboxStatus, sandboxStatuses, unowned } from '../../domain/sandbox.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
-import type { InsertSandboxOutcome, SandboxStore } from '../../ports/sandbox-store.ts';
+import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import type { Database, Db, SandboxRow } from './database.ts';
 import type { EventLog } from './event-store.ts';
-import { findClaim, keepClaim, purgeRecords } from './idempotency-claims.ts';
+import { findEarlier, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import {
   columnReader, ExposedUrlsColumn, jsonReader, TextMapColumn, PausedByColumn, reasonOrNull, RefusedColumn, SpecColumn,
 } from './json-columns.ts';
@@ -114,7 +114,7 @@ function createSandboxWrites(log: EventLog): SandboxWrites {
   return {
     insert: (sandbox, limits, claim, events = []) =>
       log.transaction(async (trx, writeEvents) => {
-        const earlier = await findEarlier(trx, sandbox, claim);
+        const earlier = await findEarlier(trx, 'sandbox', sandbox.id, claim);
         if (earlier !== null) return earlier;
         const reached = await checkLimits(trx, sandbox, limits, 'new');
         if (reached !== null) return { kind: 'limit', reached };
@@ -124,7 +124,7 @@ function createSandboxWrites(log: EventLog): SandboxWrites {
 
     claimFromPool: (sandbox, member, limits, claim, events = []) =>
       log.transaction(async (trx, writeEvents) => {
-        const earlier = await findEarlier(trx, sandbox, claim);
+        const earlier = await findEarlier(trx, 'sandbox', sandbox.id, claim);
         if (earlier !== null) return earlier;
         // It has to run, in exactly this version.
         const available = pooled(trx).where('id', '=', member.id).where('version', '=', member.version).where('status', '=', 'RUNNING');
@@ -166,11 +166,6 @@ function createSandboxWrites(log: EventLog): SandboxWrites {
 
 function pooled(db: Db) {
   return db.selectFrom('sandboxes').where('owner_id', '=', sql.lit(unowned)).where('deleted_at', 'is', null);
-}
-
-/** Returns the outcome of an earlier insert of the same record or with the same claim; null if there was none. */
-async function findEarlier(trx: Db, { id }: Sandbox, claim: IdempotencyClaim | undefined): Promise<InsertSandboxOutcome | null> {
-  return (await stateOf(trx, id)) === undefined ? await findClaim(trx, 'sandbox', claim) : { kind: 'inserted' };
 }
 
 async function stateOf(trx: Db, id: string) {

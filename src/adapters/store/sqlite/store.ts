@@ -153,7 +153,7 @@ function storeOf(name: 'sqlite' | 'memory', database: DatabaseSync, close: () =>
     sandboxes: createSandboxStore(db, log),
     conversations: createConversationStore(db, log),
     executions: createExecutionStore(db),
-    events: createEventStore(db, log, () => latestSequence(db)),
+    events: createEventStore(db, log),
     apiKeys: createApiKeyStore(db),
     specs: createSpecStore(db),
     listingCache: createListingCache(db, { maxBytes: listingCacheBytes, now: () => clock.now() }),
@@ -162,12 +162,6 @@ function storeOf(name: 'sqlite' | 'memory', database: DatabaseSync, close: () =>
       if (database.isOpen) close();
     },
   };
-}
-
-/** SQLite's own note of the highest number that AUTOINCREMENT gave, which stays after the event is purged. */
-export async function latestSequence(db: Db): Promise<number> {
-  const { rows } = await sql<{ seq: number }>`SELECT seq FROM sqlite_sequence WHERE name = 'events'`.execute(db);
-  return rows[0]?.seq ?? 0;
 }
 
 async function check(name: string, db: Db): Promise<CheckResult> {
