@@ -13,8 +13,8 @@ import { killAll } from './process-groups.ts';
 type Execute = (sandboxId: string, start: ExecutionStart, signal: AbortSignal, kept: Kept) => Promise<HostExecution>;
 
 /**
- * Leads nothing, and is older than any process. The files of an execution are not asked who leads it, since the sandbox can write them: its
- * processes are known by their mark.
+ * A leader that is no process, and older than any. The sandbox can write the files of an execution, so they are not trusted to name its
+ * leader. Its processes are found by their mark.
  */
 const nobody = { pid: -1, start: '0' };
 
@@ -58,7 +58,7 @@ export class ProcessExecutionHost implements ExecutionHost {
     return { ...script, exited: script.exited.then((code) => (child.signalCode === null ? code : null)) };
   }
 
-  /** All is read by scripts. */
+  /** None, because scripts can read all of it. */
   async *keptFiles(): AsyncGenerator<KeptFile> {}
 
   async remove(id: string, executionId: string): Promise<void> {

@@ -158,7 +158,7 @@ const refusals: Readonly<Record<string, string>> = {
 /** `cwd` is a path of the host. */
 async function followChild(table: ProcessTable, child: Child, mark: string, cwd: string): Promise<ChildExecution> {
   const execution = childExecution(child, () => withFailures(() => killAll(table, { leader, plan: { mark }, variable: executionVariable })));
-  // If the command has ended already, what it left behind is found by its mark, among processes no older than this one.
+  // If the command has ended already, what it left is found by its mark, among processes that are no older than this one.
   const pid = child.pid ?? 0;
   const found = (await table.find(pid)) ?? (await table.find(process.pid));
   const leader = found === null ? null : { pid, start: found.start, boot: await table.bootId() };
@@ -174,7 +174,7 @@ export interface ChildExecution extends HostExecution {
 
 /** Follows a child that has just begun. `end` ends it, with all that it started. */
 export function childExecution(child: Child, end: () => Promise<void>): ChildExecution {
-  // At once: output that a child wrote is lost when the child ends and nobody listens.
+  // Before anything else: what a child wrote is lost if it ends while nothing listens.
   const stdin = inputStream(child.stdin);
   const stdout = outputStream(child.stdout);
   const stderr = child.stderr === null ? ReadableStream.from<Uint8Array>([]) : outputStream(child.stderr);

@@ -39,7 +39,7 @@ const defaultMode = 0o644;
 
 /**
  * The files of workspaces. A path is resolved as the sandbox's programs do, and refused if it leads out of the workspace. The result is
- * entered folder by folder, through no link, so that a program that changes the path meanwhile leads nobody elsewhere.
+ * entered folder by folder, never through a link, so a program can't lead out of the workspace by changing the path meanwhile.
  */
 export class ProcessFiles implements SandboxFiles {
   readonly #enter: (id: string, signal: AbortSignal) => Promise<EnteredWorkspace>;

@@ -86,7 +86,7 @@ export function refusalOf(file: string, error: unknown): unknown {
   return new StoreRefused('unusable', `${file} can't be used: ${sentenceOf(reason)}`, { cause: error });
 }
 
-/** Does the work on a copy that nobody else uses, and leaves one file without a log. */
+/** Does the work on a copy that is not open elsewhere. Leaves one file, without a log. */
 export function changing<T>(file: string, work: (copy: DatabaseSync) => T): T {
   try {
     using copy = new DatabaseSync(file);

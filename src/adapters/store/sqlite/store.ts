@@ -28,7 +28,7 @@ const defaultListingCacheBytes = 64 * 1024 * 1024;
 export interface InMemoryStoreOptions {
   /** How much of listings is kept, in bytes. */
   readonly listingCacheBytes?: number;
-  /** Tells when a kept listing was used. */
+  /** Gives the time at which a kept listing is used. */
   readonly clock?: Pick<Clock, 'now'>;
 }
 
