@@ -180,7 +180,8 @@ async function searchConversations(
     found = found.where((eb) => eb(eb.refTuple(column, 'id'), direction === 'asc' ? '>' : '<', eb.tuple(after.value, after.id)));
   }
   const rows = await found.orderBy(column, direction).orderBy('id', direction).limit(limit + 1).execute();
-  return pageOf(rows.map(conversationOf), limit, ({ createdAt, updatedAt, id }) => ({ value: column === 'created_at' ? createdAt : updatedAt, id }));
+  const valueOf = ({ createdAt, updatedAt }: Conversation): number => (column === 'created_at' ? createdAt : updatedAt);
+  return pageOf(rows.map(conversationOf), limit, (last) => ({ value: valueOf(last), id: last.id }));
 }
 
 function boundsOf({ createdFrom, createdBefore, updatedFrom, updatedBefore }: ConversationFilter) {
