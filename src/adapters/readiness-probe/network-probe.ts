@@ -9,7 +9,7 @@ import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
 const firstPauseMs = 5;
 const longestPauseMs = 100;
 
-/** Asks over the network, as a client of the sandbox would. An attempt that takes longer than `attemptMs` is given up for another. */
+/** Probes over the network, as a client of the sandbox would. An attempt that takes longer than `attemptMs` is followed by another. */
 export function createNetworkProbe({ attemptMs = 1_000 } = {}): ReadinessProbe {
   return {
     async untilReady({ probe }, urls, signal, missed = () => {}) {
@@ -29,7 +29,7 @@ export function createNetworkProbe({ attemptMs = 1_000 } = {}): ReadinessProbe {
   };
 }
 
-/** One attempt, given up after so many milliseconds or when the signal fires. Returns null if it succeeds. Never fails. */
+/** Tries once, for `withinMs` at most, or until the signal fires. Returns null if it succeeds. Never rejects. */
 type Attempt = (url: URL, withinMs: number, signal: AbortSignal) => Promise<ProbeMiss | null>;
 
 /** Does a GET of the path answer with 2xx or 3xx? Redirections are not followed. */

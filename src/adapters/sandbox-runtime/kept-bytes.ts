@@ -101,7 +101,7 @@ export class KeptBytes implements KeptOutput {
 
 /** Makes a stream of what is generated. Its signal fires when the given one does, or when the stream is cancelled. */
 export function streamOf(
-  signal: AbortSignal, generate: (signal: AbortSignal) => AsyncGenerator<Uint8Array, void>,
+  signal: AbortSignal, generate: (signal: AbortSignal) => AsyncGenerator<Uint8Array, unknown>,
 ): ReadableStream<Uint8Array> {
   const cancelled = new AbortController();
   const chunks = generate(AbortSignal.any([signal, cancelled.signal]));
@@ -114,7 +114,7 @@ export function streamOf(
       },
       cancel(reason) {
         cancelled.abort(reason);
-        void chunks.return().catch(() => {});
+        void chunks.return(undefined).catch(() => {});
       },
     },
     { highWaterMark: 0 },

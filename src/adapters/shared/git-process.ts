@@ -24,7 +24,7 @@ export interface GitExit {
 }
 
 export interface GitProcess {
-  /** Git waits if nobody reads it. */
+  /** Git waits until it is read. */
   readonly stdout: Readable;
   /** Settles when the process is gone. Rejects if git could not be started or was ended, with that reason. */
   readonly exited: Promise<GitExit>;
@@ -42,7 +42,7 @@ export function startGit(command: GitCommand, signal: AbortSignal): GitProcess {
   const end = (reason: unknown): void => {
     problem ??= { reason };
     kill(child, ownSession);
-    // A program that a wrapper of git left behind is not waited for, and can't write any more.
+    // A program that a wrapper of git started may still run. Nothing waits for it, and it can't write any more.
     child.stdout.destroy();
     child.stderr.destroy();
   };
@@ -169,7 +169,7 @@ export function isSha256(oid: string): boolean {
   return oid.length === 64;
 }
 
-/** The configuration of a bare git folder of ours, for objects that are named like this one. */
+/** The configuration of a bare git folder whose objects have ids of the same kind as this one. */
 export function bareConfig(oid: string | null): string {
   const sha256 = oid !== null && isSha256(oid);
   const core = `[core]\n\trepositoryFormatVersion = ${sha256 ? 1 : 0}\n\tbare = true\n\tuseReplaceRefs = false\n[gc]\n\tauto = 0\n`;
@@ -184,14 +184,4 @@ export function splitAtNul(onEntry: (entry: string) => void): (chunk: Buffer) =>
     rest = entries.pop() ?? '';
     for (const entry of entries) onEntry(entry);
   };
-}
-
-/** Whether a process with this id runs on this machine, as any user. */
-export function isProcessAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
 }

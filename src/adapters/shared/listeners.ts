@@ -1,6 +1,6 @@
 type Listener<T> = (news: T) => void;
 
-/** Those who want to be told of something. The same function may listen twice; each time ends on its own. */
+/** The listeners of one kind of event. A function that is added twice is called twice, and each subscription ends on its own. */
 export class Listeners<T> {
   readonly #all = new Set<{ readonly listener: Listener<T> }>();
 
@@ -19,7 +19,7 @@ export class Listeners<T> {
     this.#all.clear();
   }
 
-  /** Tells those who listen now, and still do when it is their turn. What one throws is a warning of the process: it has happened. */
+  /** Calls each listener, unless an earlier one has removed it. What one throws becomes a warning of the process. */
   tell(news: T): void {
     for (const entry of Array.from(this.#all)) {
       try {

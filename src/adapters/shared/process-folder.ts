@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isProcessAlive } from './git-process.ts';
+import { errorCode } from './system-errors.ts';
 
 const ours = new Set<string>();
 
@@ -35,4 +35,14 @@ export async function makeProcessFolder(parent: string, prefix: string): Promise
 function isInUse(name: string, prefix: string): boolean {
   const pid = Number(/^(\d{1,10})-/u.exec(name.slice(prefix.length))?.[1]);
   return pid === process.pid ? ours.has(name) : !Number.isNaN(pid) && isProcessAlive(pid);
+}
+
+/** Whether a process with this id runs on this machine, as any user. */
+function isProcessAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return errorCode(error) === 'EPERM';
+  }
 }

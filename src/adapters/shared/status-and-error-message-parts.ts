@@ -1,5 +1,3 @@
-import type { ChangeReasonData } from '../../domain/change.ts';
-import type { ExecutionReasonData } from '../../domain/execution.ts';
 import type { FailureContexts } from '../../domain/failure.ts';
 import type { FrontMatterProblem } from '../../domain/microagent.ts';
 import type { ProbeMiss } from '../../domain/readiness.ts';
@@ -42,11 +40,11 @@ export function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
-type ArgumentReason =
-  | 'env_reserved' | 'env_credential' | 'secrets_not_allowed' | 'timeout_above_spec' | 'resource_above_spec' | 'resources_not_limited'
-  | 'sandbox_path' | 'sandbox_directory' | 'sandbox_working_dir' | 'sandbox_archive' | 'not_known_to_runtime' | 'not_in_quarantine';
+/** Some of the sentences of reasons; the whole table demands that none is missing. */
+type ReasonSentences = { readonly [C in ReasonCode]?: (reason: ReasonOf<C>) => string };
 
-export const argumentReasons: { readonly [C in ArgumentReason]: (reason: ReasonOf<C>) => string } = {
+/** What is wrong with an argument. */
+export const argumentReasons = {
   env_reserved: ({ names }) => `must not set ${names.join(', ')}: Skep sets it itself, or it is one of the secrets`,
   env_credential: ({ names }) =>
     `must not hold what looks like a credential: ${names.join(', ')}; put the value into a variable of the server's environment, list that `
@@ -63,7 +61,7 @@ export const argumentReasons: { readonly [C in ArgumentReason]: (reason: ReasonO
   sandbox_archive: ({ message }) => message,
   not_known_to_runtime: () => 'must be given, since the runtime does not know it',
   not_in_quarantine: () => 'must name a sandbox in quarantine; this one is not',
-};
+} satisfies ReasonSentences;
 
 /** Returns what is wrong with a resource that a start asks for. A spec without a bound allows none. */
 function aboveSpec(resource: string, max: number | null): string {
@@ -145,7 +143,7 @@ export const idleActions = {
   delete: (span: string) => `Deleted because it was stopped for ${span}, as its spec says.`,
 };
 
-export const executionReasons: { readonly [C in keyof ExecutionReasonData]: (reason: ExecutionReasonData[C]) => string } = {
+export const executionReasons = {
   execution_timed_out: ({ afterMs }) => `Ended with SIGKILL because it ran for ${duration(afterMs)}, as long as was asked for.`,
   execution_not_started: () => 'It was never started: Skep ended before, or the start failed.',
   execution_vanished: () => 'The sandbox does not have it any more, so nobody knows how it ended.',
@@ -154,10 +152,10 @@ export const executionReasons: { readonly [C in keyof ExecutionReasonData]: (rea
   execution_attached: () => 'It ends with the server that started it: it could not be run apart from the server.',
   execution_tools_missing: ({ tools }) => `It ends with the server that started it: its sandbox lacks ${tools.join(', ')}.`,
   terminal_unsupported: () => 'must be left out: the runtime of this deployment has no terminals',
-};
+} satisfies ReasonSentences;
 
 /** The sentences of the reasons of changes and publications. */
-export const changeReasons: { readonly [C in keyof ChangeReasonData]: (reason: ChangeReasonData[C]) => string } = {
+export const changeReasons = {
   no_repository: () => 'It has no repository, its start has not brought it yet, or an earlier version began it.',
   git_missing: () => 'Its sandbox lacks git or a standard tool. Use an image that has git.',
   history_rewritten: () => 'The commits in its sandbox do not descend from where it began, or the repository there is gone.',
@@ -171,7 +169,7 @@ export const changeReasons: { readonly [C in keyof ChangeReasonData]: (reason: C
   nothing_to_merge: () => 'There is nothing to merge: the base has all of it, or the repository has no other branch.',
   snapshot_failed: ({ exitCode }) =>
     `Git could not read the work tree${exitCode === null ? '' : `: its exit code was ${exitCode}`}. The log of the server says more.`,
-};
+} satisfies ReasonSentences;
 
 /** Why a sandbox was moved, if that takes no data. */
 export const movedBecause = {
@@ -186,14 +184,12 @@ export const movedBecause = {
   freeze_refused: () => 'It could not hold all processes of the sandbox at that moment; they go on.',
   pool_spec_changed: () => 'Its spec has changed, or has no pool any more.',
   pool_full: () => 'The pool has enough members without it.',
-} satisfies Partial<Record<ReasonCode, () => string>>;
+} satisfies ReasonSentences;
 
-type KeyFailure = 'key_name_taken' | 'key_not_found' | 'keys_unsupported' | 'login_code_invalid';
-
-export const keyFailures: { readonly [C in KeyFailure]: (context: FailureContexts[C]) => string } = {
+export const keyFailures = {
   key_name_taken: ({ name }) => `There is a key with the name ${quoted(name)} already. Revoke it first, or choose another name.`,
   key_not_found: ({ id }) => `There is no key ${quoted(id)} that this key may revoke.`,
   keys_unsupported: () => 'This deployment does not keep the keys of its callers. Whoever runs it gives them out.',
   login_code_invalid: () =>
     'This link to log in was used before, or it is older than ten minutes. Make another on the server: skep dashboard',
-};
+} satisfies { readonly [C in keyof FailureContexts]?: (context: FailureContexts[C]) => string };

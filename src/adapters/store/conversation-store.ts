@@ -1,5 +1,5 @@
 import type { OwnerScope } from '../../domain/principal.ts';
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import { permissionPolicies } from '../../domain/agent.ts';
 import { isUnsettled } from '../../domain/conversation-next-step.ts';
 import {
@@ -16,12 +16,12 @@ import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import { permissionSchema } from '../shared/event-data.ts';
 import type { ConversationRow, Db } from './database.ts';
 import type { EventLog } from './event-store.ts';
-import { findClaim, forgetClaims, keepClaim, purgeRecords } from './idempotency-claims.ts';
+import { deleteRecords, findClaim, findEarlier, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import {
   ChangeListColumn, columnReader, jsonReader, MicroagentsColumn, PublishedColumn, PullRequestsColumn, QueueColumn, StartedMessageColumn,
   reasonOrNull, SandboxParametersColumn, StartPointColumn, TextMapColumn,
 } from './json-columns.ts';
-import { countUpTo, orNull, rowOf, rowReader, word } from './record-rows.ts';
+import { countUpTo, notByIndex, orNull, rowOf, rowReader, word } from './record-rows.ts';
 import { touchIfRunning } from './sandbox-store.ts';
 
 export function createConversationStore(db: Db, log: EventLog): ConversationStore {
@@ -32,9 +32,7 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
 
     insert: (conversation, claim, events = [], limits = unlimitedConversations) =>
       log.transaction(async (trx, writeEvents) => {
-        const existing = await trx.selectFrom('conversations').select('id').where('id', '=', conversation.id).executeTakeFirst();
-        if (existing !== undefined) return { kind: 'inserted' };
-        const earlier = await findClaim(trx, 'conversation', claim);
+        const earlier = await findEarlier(trx, 'conversation', conversation.id, claim);
         if (earlier !== null) return earlier;
         const reached = conversationLimitReached(limits, await countsBeside(trx, conversation, limits));
         if (reached !== null) return { kind: 'limit', reached };
@@ -48,8 +46,7 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
 
     withdraw: (id) =>
       db.transaction().execute(async (trx) => {
-        await forgetClaims(trx, 'conversation', [id]);
-        await trx.deleteFrom('conversations').where('id', '=', id).executeTakeFirst();
+        await deleteRecords(trx, 'conversation', [id]);
         await trx.deleteFrom('events').where('conversation_id', '=', id).executeTakeFirst();
       }),
 
@@ -92,7 +89,7 @@ async function findTroubled(db: Db, scope: OwnerScope, createdBefore: number, li
     .where((eb) => eb.or([
       eb('start_status', '=', 'ERROR'), eb('execution_status', '=', 'error'), eb('created_at', '<', createdBefore),
     ]));
-  if (scope !== null) found = found.where(notByIndex('owner_id'), '=', scope);
+  if (scope !== null) found = found.where(notByIndex<string>('owner_id'), '=', scope);
   return (await found.orderBy('updated_at', 'desc').limit(limit).execute()).map(conversationOf);
 }
 
@@ -149,18 +146,12 @@ function keepChanges(
   });
 }
 
-interface Sorting {
-  readonly column: 'created_at' | 'updated_at';
-  readonly field: 'createdAt' | 'updatedAt';
-  readonly direction: 'asc' | 'desc';
-}
-
-const sortings: Readonly<Record<ConversationSortOrder, Sorting>> = {
-  CREATED_AT: { column: 'created_at', field: 'createdAt', direction: 'asc' },
-  CREATED_AT_DESC: { column: 'created_at', field: 'createdAt', direction: 'desc' },
-  UPDATED_AT: { column: 'updated_at', field: 'updatedAt', direction: 'asc' },
-  UPDATED_AT_DESC: { column: 'updated_at', field: 'updatedAt', direction: 'desc' },
-};
+const sortings = {
+  CREATED_AT: ['created_at', 'asc'],
+  CREATED_AT_DESC: ['created_at', 'desc'],
+  UPDATED_AT: ['updated_at', 'asc'],
+  UPDATED_AT_DESC: ['updated_at', 'desc'],
+} as const satisfies Readonly<Record<ConversationSortOrder, unknown>>;
 
 /** Searches the index of the owner and the sorted time, or by ids or a sandbox if the filter names them, since they are few. */
 async function searchConversations(
@@ -172,24 +163,25 @@ async function searchConversations(
 ): Promise<Page<Conversation>> {
   const { ids, sandboxId, titleContains } = filter;
   if (ids?.length === 0) return { items: [], next: null };
-  const { column, field, direction } = sortings[order];
+  const [column, direction] = sortings[order];
   const byOwner = ids === undefined && sandboxId === undefined;
   let found = db.selectFrom('conversations').selectAll().where('deleted_at', 'is', null);
-  if (scope !== null) found = found.where(byOwner ? 'owner_id' : notByIndex('owner_id'), '=', scope);
+  if (scope !== null) found = found.where(byOwner ? 'owner_id' : notByIndex<string>('owner_id'), '=', scope);
   if (ids !== undefined) found = found.where('id', 'in', ids);
-  if (sandboxId !== undefined) found = found.where(ids === undefined ? 'sandbox_id' : notByIndex('sandbox_id'), '=', sandboxId);
+  if (sandboxId !== undefined) found = found.where(ids === undefined ? 'sandbox_id' : notByIndex<string>('sandbox_id'), '=', sandboxId);
   if (titleContains !== undefined) found = found.where(sql<number>`instr(title_folded, ${foldTitle(titleContains)})`, '>', sql.lit(0));
   for (const [time, operator, bound] of boundsOf(filter)) {
     if (bound === undefined) continue;
     // The index is searched by one lower and one upper bound, and the place where the page begins is the narrower one.
     const isNarrowest = time === column && (after === null || (operator === '>=') !== (direction === 'asc'));
-    found = found.where(isNarrowest ? time : timeNotByIndex(time), operator, bound);
+    found = found.where(isNarrowest ? time : notByIndex<number>(time), operator, bound);
   }
   if (after !== null) {
     found = found.where((eb) => eb(eb.refTuple(column, 'id'), direction === 'asc' ? '>' : '<', eb.tuple(after.value, after.id)));
   }
   const rows = await found.orderBy(column, direction).orderBy('id', direction).limit(limit + 1).execute();
-  return pageOf(rows.map(conversationOf), limit, (row) => ({ value: row[field], id: row.id }));
+  const valueOf = ({ createdAt, updatedAt }: Conversation): number => (column === 'created_at' ? createdAt : updatedAt);
+  return pageOf(rows.map(conversationOf), limit, (last) => ({ value: valueOf(last), id: last.id }));
 }
 
 function boundsOf({ createdFrom, createdBefore, updatedFrom, updatedBefore }: ConversationFilter) {
@@ -199,15 +191,6 @@ function boundsOf({ createdFrom, createdBefore, updatedFrom, updatedBefore }: Co
     ['updated_at', '>=', updatedFrom],
     ['updated_at', '<', updatedBefore],
   ] as const;
-}
-
-/** The column as an expression, which no index can be searched by: SQLite has no statistics to choose the better index with. */
-function notByIndex(column: 'owner_id' | 'sandbox_id'): RawBuilder<string> {
-  return sql<string>`(${sql.ref(column)} || '')`;
-}
-
-function timeNotByIndex(column: 'created_at' | 'updated_at'): RawBuilder<number> {
-  return sql<number>`(${sql.ref(column)} + 0)`;
 }
 
 function rowOfConversation(conversation: Conversation): ConversationRow {

@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { type Event, type EventDraft, eventKinds } from '../../domain/event.ts';
 import type { EventFilter, EventStore, WrittenEvents } from '../../ports/event-store.ts';
 import { eventActors, eventDataSchemas } from '../shared/event-data.ts';
@@ -16,8 +16,7 @@ const eventOf = rowReader<Event, Selectable<Database['events']>>({
   data: (text, { kind }) => parseColumn<Event['data']>(eventDataSchemas[readKind(kind)], text),
 });
 
-/** `latest` returns the highest sequence number that was ever given, 0 for none; databases keep it in different places. */
-export function createEventStore(db: Db, log: EventLog, latest: () => Promise<number>): EventStore {
+export function createEventStore(db: Db, log: EventLog): EventStore {
   return {
     append: (events) => log.transaction((_, writeEvents) => writeEvents(events)),
 
@@ -28,7 +27,11 @@ export function createEventStore(db: Db, log: EventLog, latest: () => Promise<nu
       return (await query.orderBy('sequence').limit(limit).execute()).map(eventOf);
     },
 
-    latest,
+    // SQLite's own note of the highest number that AUTOINCREMENT gave, which stays after the event is purged.
+    latest: async () => {
+      const { rows } = await sql<{ seq: number }>`SELECT seq FROM sqlite_sequence WHERE name = 'events'`.execute(db);
+      return rows[0]?.seq ?? 0;
+    },
 
     subscribe: (listener) => log.subscribe(listener),
 

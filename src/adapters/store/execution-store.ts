@@ -6,7 +6,7 @@ import { pageOf } from '../../domain/page.ts';
 import type { ExecutionStore, InsertExecutionOutcome } from '../../ports/execution-store.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { Db, ExecutionRow } from './database.ts';
-import { findClaim, forgetClaims, keepClaim, purgeRecords } from './idempotency-claims.ts';
+import { deleteRecords, findClaim, findEarlier, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import { jsonReader, reasonOrNull, TextsColumn } from './json-columns.ts';
 import { countUpTo, rowOf, rowReader, word } from './record-rows.ts';
 
@@ -21,11 +21,7 @@ export function createExecutionStore(db: Db): ExecutionStore {
 
     findClaim: (claim) => findClaim(db, 'execution', claim),
 
-    withdraw: (id) =>
-      db.transaction().execute(async (trx) => {
-        await forgetClaims(trx, 'execution', [id]);
-        await trx.deleteFrom('executions').where('id', '=', id).executeTakeFirst();
-      }),
+    withdraw: (id) => db.transaction().execute((trx) => deleteRecords(trx, 'execution', [id])),
 
     replace: async (execution) => {
       const { numUpdatedRows } = await db
@@ -76,9 +72,7 @@ function running(db: Db, sandboxId: string) {
 async function insert(
   trx: Db, execution: ExecutionRecord, limits: ExecutionLimits, claim: IdempotencyClaim | undefined,
 ): Promise<InsertExecutionOutcome> {
-  const existing = await trx.selectFrom('executions').select('id').where('id', '=', execution.id).executeTakeFirst();
-  if (existing !== undefined) return { kind: 'inserted' };
-  const earlier = await findClaim(trx, 'execution', claim);
+  const earlier = await findEarlier(trx, 'execution', execution.id, claim);
   if (earlier !== null) return earlier;
   const count = await countUpTo(trx, running(trx, execution.sandboxId), limits.executionsPerSandbox);
   const reached = executionLimitReached(limits, count);

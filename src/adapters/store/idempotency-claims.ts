@@ -2,6 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { ClaimRow, Db } from './database.ts';
 
+const tables = { sandbox: 'sandboxes', conversation: 'conversations', execution: 'executions' } as const;
+
 /** Returns the outcome of the request that made the claim before; null if the claim is new. */
 export async function findClaim(trx: Db, kind: ClaimRow['kind'], claim: IdempotencyClaim | undefined): Promise<ClaimOutcome | null> {
   if (claim === undefined) return null;
@@ -16,6 +18,14 @@ export async function findClaim(trx: Db, kind: ClaimRow['kind'], claim: Idempote
   return row.fingerprint === claim.fingerprint ? { kind: 'repeated', id: row.record_id } : { kind: 'conflict' };
 }
 
+/** Returns the outcome of an earlier insert of the same record or with the same claim; null if there was none. */
+export async function findEarlier(
+  trx: Db, kind: ClaimRow['kind'], id: string, claim: IdempotencyClaim | undefined,
+): Promise<ClaimOutcome | { readonly kind: 'inserted' } | null> {
+  const existing = await trx.selectFrom(tables[kind]).select('id').where('id', '=', id).executeTakeFirst();
+  return existing === undefined ? await findClaim(trx, kind, claim) : { kind: 'inserted' };
+}
+
 /** Keeps the claim. Call it in the transaction that writes the record. */
 export async function keepClaim(
   trx: Db,
@@ -28,26 +38,23 @@ export async function keepClaim(
   await trx.insertInto('claims').values({ owner_id: ownerId, kind, key, fingerprint, record_id: recordId }).executeTakeFirst();
 }
 
-/** Deletes the claims of records. Call it in the transaction that deletes the records. */
-export async function forgetClaims(trx: Db, kind: ClaimRow['kind'], recordIds: readonly string[]): Promise<void> {
-  await trx.deleteFrom('claims').where('kind', '=', kind).where('record_id', 'in', recordIds).executeTakeFirst();
+/** Deletes records with their claims. Call it in a transaction. */
+export async function deleteRecords(trx: Db, kind: ClaimRow['kind'], ids: readonly string[]): Promise<void> {
+  await trx.deleteFrom('claims').where('kind', '=', kind).where('record_id', 'in', ids).executeTakeFirst();
+  await trx.deleteFrom(tables[kind]).where('id', 'in', ids).executeTakeFirst();
 }
 
 const batchSize = 200;
 
-const tables = { sandbox: 'sandboxes', conversation: 'conversations', execution: 'executions' } as const;
-
 /** Deletes records removed before the time, with their claims and executions, in batches that do not block other calls. */
 export async function purgeRecords(db: Db, kind: ClaimRow['kind'], removedBefore: number): Promise<void> {
-  const table = tables[kind];
   const purgeBatch = (): Promise<number> =>
     db.transaction().execute(async (trx) => {
-      const rows = await trx.selectFrom(table).select('id').where('removed_at', '<', removedBefore).limit(batchSize).execute();
+      const rows = await trx.selectFrom(tables[kind]).select('id').where('removed_at', '<', removedBefore).limit(batchSize).execute();
       if (rows.length === 0) return 0;
       const ids = rows.map(({ id }) => id);
       if (kind === 'sandbox') await purgeExecutionsIn(trx, ids);
-      await forgetClaims(trx, kind, ids);
-      await trx.deleteFrom(table).where('id', 'in', ids).executeTakeFirst();
+      await deleteRecords(trx, kind, ids);
       return rows.length;
     });
   while ((await purgeBatch()) === batchSize) await setImmediate();

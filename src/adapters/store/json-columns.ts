@@ -24,13 +24,15 @@ export function jsonReader<T>(schema: z.ZodType<T>): (text: string) => T {
   return (text) => parseColumn(schema, text);
 }
 
+const maxKeptValues = 256;
+
 /** Keeps the values of the last texts, since texts such as specs repeat, and parsing and validating them is far more costly. */
-export function columnReader<T>(schema: z.ZodType<T>, capacity = 256): (text: string) => T {
+export function columnReader<T>(schema: z.ZodType<T>): (text: string) => T {
   const values = new Map<string, T>();
   return (text) => {
     const known = values.get(text);
     if (known !== undefined) return known;
-    if (values.size >= capacity) values.clear();
+    if (values.size >= maxKeptValues) values.clear();
     const value = parseColumn(schema, text);
     values.set(text, value);
     return value;

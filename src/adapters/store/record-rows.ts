@@ -1,4 +1,4 @@
-import type { Compilable, SelectQueryBuilder } from 'kysely';
+import { type Compilable, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { camelCase, type SnakeCase, snakeCase } from '../shared/letter-case.ts';
 import { damagedRecord, type Database, type Db } from './database.ts';
 
@@ -81,4 +81,9 @@ export async function countUpTo<T extends keyof Database>(
     .selectFrom(rows.select((eb) => eb.lit(1).as('one')).limit(limit).as('rows'))
     .select((eb) => eb.fn.countAll<number>().as('count'));
   return (await counted.executeTakeFirstOrThrow()).count;
+}
+
+/** The column as an expression, which no index can be searched by: SQLite has no statistics to choose the better index with. */
+export function notByIndex<T extends string | number>(column: string): RawBuilder<T> {
+  return sql<T>`(+${sql.ref(column)})`;
 }

@@ -7,14 +7,14 @@ import { countsAsRunning, isPausedByRule } from '../../domain/sandbox-lifecycle.
 import { limitReached, type LimitReached, type Newcomer, type SandboxLimits } from '../../domain/sandbox-limits.ts';
 import { isPooled, pauseKinds, type Sandbox, type SandboxStatus, sandboxStatuses, unowned } from '../../domain/sandbox.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
-import type { InsertSandboxOutcome, SandboxStore } from '../../ports/sandbox-store.ts';
+import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import type { Database, Db, SandboxRow } from './database.ts';
 import type { EventLog } from './event-store.ts';
-import { findClaim, keepClaim, purgeRecords } from './idempotency-claims.ts';
+import { findEarlier, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import {
   columnReader, ExposedUrlsColumn, jsonReader, TextMapColumn, PausedByColumn, reasonOrNull, RefusedColumn, SpecColumn,
 } from './json-columns.ts';
-import { compiledOnce, countUpTo, orNull, rowOf, rowReader, word } from './record-rows.ts';
+import { compiledOnce, countUpTo, notByIndex, orNull, rowOf, rowReader, word } from './record-rows.ts';
 
 export function createSandboxStore(db: Db, log: EventLog): SandboxStore {
   const all = db.selectFrom('sandboxes').selectAll();
@@ -85,7 +85,7 @@ async function countSandboxes(db: Db, scope: OwnerScope): Promise<readonly Sandb
 async function findTroubled(db: Db, scope: OwnerScope, startingBefore: number, limit: number): Promise<readonly Sandbox[]> {
   // The literals are those of the partial index, and no other index is to be searched by the owner.
   const found = db.selectFrom('sandboxes').selectAll()
-    .where(sql<string>`(owner_id || '')`, scope === null ? '<>' : '=', scope ?? unowned).where('deleted_at', 'is', null)
+    .where(notByIndex<string>('owner_id'), scope === null ? '<>' : '=', scope ?? unowned).where('deleted_at', 'is', null)
     .where(sql<boolean>`status IN ('ERROR', 'MISSING', 'STARTING', 'RESUMING')`)
     .where((eb) => eb.or([eb('status', 'in', ['ERROR', 'MISSING']), eb('status_since', '<', startingBefore)]));
   return (await found.orderBy('status_since', 'desc').limit(limit).execute()).map(sandboxOf);
@@ -97,7 +97,6 @@ function firstOf([row]: readonly Selectable<Database['sandboxes']>[]): Sandbox |
 
 type SandboxWrites = Pick<SandboxStore, 'insert' | 'claimFromPool' | 'insertPooled' | 'replace' | 'admit'>;
 
-/** The writes of sandboxes. Limits are checked in the transaction that writes, so racing writes can't exceed them. */
 /** Notes the activity of a sandbox. Returns false if it is not RUNNING. */
 export async function touchIfRunning(db: Db, id: string, at: number): Promise<boolean> {
   const { numUpdatedRows } = await db
@@ -110,11 +109,12 @@ export async function touchIfRunning(db: Db, id: string, at: number): Promise<bo
   return numUpdatedRows > 0n;
 }
 
+/** The writes of sandboxes. Limits are checked in the transaction that writes, so racing writes can't exceed them. */
 function createSandboxWrites(log: EventLog): SandboxWrites {
   return {
     insert: (sandbox, limits, claim, events = []) =>
       log.transaction(async (trx, writeEvents) => {
-        const earlier = await findEarlier(trx, sandbox, claim);
+        const earlier = await findEarlier(trx, 'sandbox', sandbox.id, claim);
         if (earlier !== null) return earlier;
         const reached = await checkLimits(trx, sandbox, limits, 'new');
         if (reached !== null) return { kind: 'limit', reached };
@@ -124,7 +124,7 @@ function createSandboxWrites(log: EventLog): SandboxWrites {
 
     claimFromPool: (sandbox, member, limits, claim, events = []) =>
       log.transaction(async (trx, writeEvents) => {
-        const earlier = await findEarlier(trx, sandbox, claim);
+        const earlier = await findEarlier(trx, 'sandbox', sandbox.id, claim);
         if (earlier !== null) return earlier;
         // It has to run, in exactly this version.
         const available = pooled(trx).where('id', '=', member.id).where('version', '=', member.version).where('status', '=', 'RUNNING');
@@ -166,11 +166,6 @@ function createSandboxWrites(log: EventLog): SandboxWrites {
 
 function pooled(db: Db) {
   return db.selectFrom('sandboxes').where('owner_id', '=', sql.lit(unowned)).where('deleted_at', 'is', null);
-}
-
-/** Returns the outcome of an earlier insert of the same record or with the same claim; null if there was none. */
-async function findEarlier(trx: Db, { id }: Sandbox, claim: IdempotencyClaim | undefined): Promise<InsertSandboxOutcome | null> {
-  return (await stateOf(trx, id)) === undefined ? await findClaim(trx, 'sandbox', claim) : { kind: 'inserted' };
 }
 
 async function stateOf(trx: Db, id: string) {

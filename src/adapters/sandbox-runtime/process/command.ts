@@ -6,28 +6,25 @@ import type { SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
 import { portVariables } from '../port-variables.ts';
 import type { LaunchPlan } from './launch-records.ts';
 
-export type CommandResolution =
-  | { readonly kind: 'found'; readonly command: readonly [string, ...string[]] }
-  | { readonly kind: 'missing' | 'not executable'; readonly reason: Reason };
-
 /**
  * Finds the program of a command, as a shell would: a name on the path, anything with a slash from the workspace. The absolute path is
  * what is run, so that no name means a builtin of the shell that runs it.
  */
-export async function resolveCommand(command: readonly string[] | null, workspace: string, path: string): Promise<CommandResolution> {
+export async function resolveCommand(
+  command: readonly string[] | null, workspace: string, path: string,
+): Promise<{ readonly command: readonly [string, ...string[]] } | { readonly refused: Reason }> {
   const [program, ...rest] = command ?? [];
-  if (program === undefined || program === '') return { kind: 'not executable', reason: { code: 'command_not_named' } };
+  if (program === undefined || program === '') return { refused: { code: 'command_not_named' } };
   const folders = program.includes('/') ? ['.'] : path.split(delimiter);
   let isThere = false;
   for (const folder of folders) {
     const candidate = resolve(workspace, folder, program);
     const isFile = await stat(candidate).then((entry) => entry.isFile(), () => false);
     const isExecutable = isFile && (await access(candidate, constants.X_OK).then(() => true, () => false));
-    if (isExecutable && isAbsolute(candidate)) return { kind: 'found', command: [candidate, ...rest] };
+    if (isExecutable && isAbsolute(candidate)) return { command: [candidate, ...rest] };
     isThere ||= isFile;
   }
-  if (isThere) return { kind: 'not executable', reason: { code: 'command_not_executable', command: program } };
-  return { kind: 'missing', reason: { code: 'command_not_found', command: program } };
+  return { refused: { code: isThere ? 'command_not_executable' : 'command_not_found', command: program } };
 }
 
 /** The variable by which the processes of a launch are known, wherever they went. */

@@ -1,67 +1,89 @@
-import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { stat } from 'node:fs/promises';
-import { constants } from 'node:os';
-import type { Readable, Writable } from 'node:stream';
-import { sentenceOf } from '../../shared/status-and-error-messages.ts';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Failure } from '../../../domain/failure.ts';
+import type { ExecutionStart } from '../../../ports/sandbox-executions.ts';
 import type { ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
-import { errorCode } from '../../shared/system-errors.ts';
-import type { HostExecution, Supervise } from '../execution-host.ts';
-import { inputStream, outputStream, refusedExecution, whyUnrunnable } from '../execution-streams.ts';
+import { raceSignal } from '../../shared/timeout.ts';
+import type { ExecutionHost, HostExecution, KeptFile, Supervise } from '../execution-host.ts';
+import { refusedExecution, whyUnrunnable } from '../execution-streams.ts';
 import { sandboxPath } from '../sandbox-path.ts';
-import { passedEnvironment, resolveCommand } from './command.ts';
-import type { Layout } from './data-folder.ts';
+import { type Child, type ChildExecution, childExecution, spawnCommand } from './child-execution.ts';
+import { passedEnvironment } from './command.ts';
 import { hostPath } from './file-transfer.ts';
 import type { LiveLaunch, Observer } from './observed-sandbox.ts';
-import { findLeader, killAll } from './process-groups.ts';
-import type { ProcessTable } from './process-table.ts';
+import { findLeader, killAll, type Lineage } from './process-groups.ts';
 import { unavailable, withFailures } from './runtime-failures.ts';
 
 /** The variable by which the processes of an execution are known, wherever they went. */
-export const executionVariable = 'SKEP_EXECUTION_MARK';
-
-/** Runs a supervisor instead of a command, which keeps it under this id. */
-export interface Kept {
-  readonly executionId: string;
-  readonly supervise: Supervise;
-}
+const variable = 'SKEP_EXECUTION_MARK';
 
 /** Returns the mark of an execution that outlives the process that started it. */
-export function keptMark(sandboxId: string, executionId: string): string {
+function keptMark(sandboxId: string, executionId: string): string {
   // No mark is the beginning of another one.
   return `kept.${sandboxId}.${executionId}.`;
 }
 
-/** Runs commands beside those of sandboxes, as processes that count as theirs: what is done with a sandbox is done with them. */
-export class Executions {
-  readonly #layout: Layout;
-  readonly #table: ProcessTable;
+/** Runs a task on a sandbox after earlier ones, so while no freeze of it is under way. */
+type InTurn = <T>(sandboxId: string, task: () => Promise<T>) => Promise<T>;
+
+/**
+ * Runs commands beside those of sandboxes, as processes that count as theirs: what is done with a sandbox is done with them. Those that
+ * last are kept in the data folder, and scripts of Skep's own read there, also while a sandbox is frozen or stopped.
+ */
+export class ProcessExecutions implements ExecutionHost {
+  readonly launchTerminal = null;
   readonly #observer: Observer;
-  /** The executions that run, with the ids of their sandboxes. */
-  readonly #own = new Map<ChildExecution, string>();
+  readonly #inTurn: InTurn;
+  /** What runs, with the id of its sandbox; null for a script. */
+  readonly #own = new Map<ChildExecution, string | null>();
   #isClosed = false;
 
-  constructor(layout: Layout, table: ProcessTable, observer: Observer) {
-    this.#layout = layout;
-    this.#table = table;
+  constructor(observer: Observer, inTurn: InTurn) {
     this.#observer = observer;
+    this.#inTurn = inTurn;
   }
 
-  async execute(id: string, request: ExecutionRequest, signal: AbortSignal, kept?: Kept): Promise<HostExecution> {
+  async observe(id: string): ReturnType<ExecutionHost['observe']> {
+    const { observed, live } = await this.#observer.observe(id);
+    return { state: live?.isFreezing === true ? 'frozen' : observed.state, run: live?.claim.plan.mark ?? '' };
+  }
+
+  folder(id: string): string {
+    return this.#observer.layout.sandbox(id).executions;
+  }
+
+  mark(id: string, executionId: string): string {
+    return `${variable}=${keptMark(id, executionId)}`;
+  }
+
+  launch(id: string, start: ExecutionStart, supervise: Supervise, signal: AbortSignal): Promise<HostExecution> {
+    return this.execute(id, start, signal, { mark: keptMark(id, start.executionId), supervise });
+  }
+
+  /** `kept` replaces the command by its supervisor. */
+  execute(
+    id: string, request: ExecutionRequest, signal: AbortSignal, kept?: { readonly mark: string; readonly supervise: Supervise },
+  ): Promise<HostExecution> {
+    return raceSignal(this.#inTurn(id, () => this.#execute(id, request, signal, kept?.mark ?? randomUUID(), kept?.supervise)), signal);
+  }
+
+  async #execute(
+    id: string, request: ExecutionRequest, signal: AbortSignal, mark: string, supervise: Supervise | undefined,
+  ): Promise<HostExecution> {
     const { live, environment } = await this.#running(id);
     const { plan } = live.claim;
-    const { workspace, executions: folder } = this.#layout.sandbox(id);
+    const { workspace, executions: folder } = this.#observer.layout.sandbox(id);
     const workingDir = request.workingDir === undefined ? null : sandboxPath(request.workingDir, 'workingDir');
     const unrunnable = whyUnrunnable(request);
     if (unrunnable !== null) return refusedExecution(126, unrunnable);
     this.#demandWanted(signal);
-    const mark = kept === undefined ? randomUUID() : keptMark(id, kept.executionId);
     const { SKEP_WORKSPACE = '', SKEP_SANDBOX_ID = '', SKEP_SANDBOX_MARK = '' } = environment;
     const cwd = workingDir === null ? workspace : hostPath(workingDir, { folder: workspace, workingDir: plan.workingDir });
     const place = { folder, run: plan.mark, workingDir: cwd, announce: false, fallbackMark: '' };
-    const child = await spawnCommand(kept?.supervise(place) ?? request.command, cwd, {
+    const child = await spawnCommand(supervise?.(place) ?? request.command, cwd, {
       ...environment,
       // The leader itself looks for its tools elsewhere.
       PATH: plan.path ?? passedEnvironment().PATH,
@@ -69,12 +91,11 @@ export class Executions {
       SKEP_WORKSPACE,
       SKEP_SANDBOX_ID,
       SKEP_SANDBOX_MARK,
-      [executionVariable]: mark,
+      [variable]: mark,
     });
     if ('reason' in child) return refusedExecution(child.code, child.reason);
-    const execution = await followChild(this.#table, child, mark, cwd);
-    this.#own.set(execution, id);
-    void execution.exited.then(() => this.#own.delete(execution));
+    const execution = await this.#follow(child, mark);
+    this.#keep(execution, id);
     try {
       // A step that was done with the sandbox before the command was there was not done with the command.
       if ((await this.#running(id)).live.number !== live.number) throw notRunning(id, 'started anew');
@@ -83,7 +104,27 @@ export class Executions {
       await execution.kill();
       throw error;
     }
-    return execution;
+    return { ...execution, workingDir: cwd };
+  }
+
+  async run(_id: string, [program = '', ...args]: readonly string[], signal: AbortSignal): Promise<HostExecution> {
+    signal.throwIfAborted();
+    const child = spawn(program, args, { cwd: '/', env: passedEnvironment(), detached: true, stdio: ['pipe', 'pipe', 'ignore'] });
+    await once(child, 'spawn');
+    const isOver = (): boolean => child.exitCode !== null || child.signalCode !== null;
+    const script = childExecution(child, async () => void (isOver() || process.kill(-(child.pid ?? 0), 'SIGKILL')));
+    this.#keep(script, null);
+    return { ...script, exited: script.exited.then((code) => (child.signalCode === null ? code : null)) };
+  }
+
+  /** None, because scripts can read all of it. */
+  async *keptFiles(): AsyncGenerator<KeptFile> {}
+
+  async remove(id: string, executionId: string): Promise<void> {
+    // The sandbox can write the files of an execution, so they are not trusted to name its leader. All that has its mark is killed.
+    const boot = await this.#observer.table.bootId();
+    await this.#killAll(keptMark(id, executionId), { pid: -1, start: '0', boot });
+    await rm(join(this.folder(id), executionId), { recursive: true, force: true });
   }
 
   /** Ends those of a sandbox whose own command is gone: they don't keep it running. */
@@ -91,13 +132,33 @@ export class Executions {
     const orphans = [...this.#own].flatMap(([execution, owner]) => (owner === id ? [execution] : []));
     if (orphans.length === 0) return;
     const { live } = await this.#observer.observe(id);
-    if (live !== null && (await findLeader(this.#table, live.claim.leader)) !== null) return;
+    if (live !== null && (await findLeader(this.#observer.table, live.claim.leader)) !== null) return;
     for (const execution of orphans) await execution.kill();
   }
 
+  /** Ends what runs, or leaves what outlives this process: its input ends. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#own.keys()].map((execution) => execution.leave()));
+  }
+
+  #keep(execution: ChildExecution, id: string | null): void {
+    this.#own.set(execution, id);
+    void execution.exited.then(() => this.#own.delete(execution));
+  }
+
+  async #follow(child: Child, mark: string): Promise<ChildExecution> {
+    const execution = childExecution(child, () => withFailures(() => this.#killAll(mark, leader)));
+    // If the command has ended already, what it left is found by its mark, among processes that are no older than this one.
+    const { table } = this.#observer;
+    const pid = child.pid ?? 0;
+    const found = (await table.find(pid)) ?? (await table.find(process.pid));
+    const leader = found === null ? null : { pid, start: found.start, boot: await table.bootId() };
+    return execution;
+  }
+
+  #killAll(mark: string, leader: Lineage['leader']): Promise<void> {
+    return killAll(this.#observer.table, { leader, plan: { mark }, variable });
   }
 
   /** Returns the launch that runs, and its environment. Throws if none does. */
@@ -105,8 +166,8 @@ export class Executions {
     const { live, observed } = await this.#observer.observe(id);
     if (observed.state === 'absent') throw new Failure('sandbox_not_found', { id });
     if (live === null || observed.state !== 'running' || live.isFreezing) throw notRunning(id, observed.state);
-    const leader = await findLeader(this.#table, live.claim.leader);
-    const environment = leader === null ? null : await this.#table.environment(leader);
+    const leader = await findLeader(this.#observer.table, live.claim.leader);
+    const environment = leader === null ? null : await this.#observer.table.environment(leader);
     if (environment === null) throw notRunning(id, 'without its own command');
     return { live, environment };
   }
@@ -119,76 +180,4 @@ export class Executions {
 
 function notRunning(id: string, status: string): Failure<'sandbox_not_running'> {
   return new Failure('sandbox_not_running', { id, status });
-}
-
-interface ChildExecution extends HostExecution {
-  /** Ends it, unless it outlives this process. */
-  readonly leave: () => Promise<void>;
-}
-
-type Child = ChildProcessByStdio<Writable, Readable, Readable>;
-
-/** Why a command can't be run, with the exit code that a shell would give. */
-interface Unrunnable {
-  readonly code: 126 | 127;
-  readonly reason: string;
-}
-
-/** Starts the command in a session and group of its own. Rejects with a system error if the host can't start anything. */
-async function spawnCommand(
-  command: readonly string[], cwd: string, env: Readonly<Record<string, string>>,
-): Promise<Child | Unrunnable> {
-  const isDirectory = await stat(cwd).then((entry) => entry.isDirectory(), () => false);
-  if (!isDirectory) return { code: 126, reason: 'the working directory is not there' };
-  const resolved = await resolveCommand(command, cwd, env['PATH'] ?? '');
-  if (resolved.kind !== 'found') return { code: resolved.kind === 'missing' ? 127 : 126, reason: sentenceOf(resolved.reason) };
-  const [program, ...args] = resolved.command;
-  try {
-    const child = spawn(program, args, { cwd, env, argv0: command[0], detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
-    await once(child, 'spawn');
-    return child;
-  } catch (error) {
-    const reason = refusals[errorCode(error) ?? ''];
-    if (reason === undefined) throw error;
-    return { code: 126, reason };
-  }
-}
-
-/** Errors of the system that are the command's fault. */
-const refusals: Readonly<Record<string, string>> = {
-  E2BIG: 'the command and its environment are too long',
-  EACCES: 'the command or its working directory may not be used',
-  ENOENT: 'the command, its interpreter or its working directory is not there',
-  ENOEXEC: 'the command is no program of this system',
-  ENOTDIR: 'the working directory is not a directory',
-};
-
-/** `cwd` is a path of the host. */
-async function followChild(table: ProcessTable, child: Child, mark: string, cwd: string): Promise<ChildExecution> {
-  // At once: output that a child wrote is lost when the child ends and nobody listens.
-  const streams = { stdin: inputStream(child.stdin), stdout: outputStream(child.stdout), stderr: outputStream(child.stderr) };
-  const exited = new Promise<number>((resolve) => {
-    const onExit = (code: number | null, signal: NodeJS.Signals | null): void =>
-      resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]));
-    if (child.exitCode !== null || child.signalCode !== null) onExit(child.exitCode, child.signalCode);
-    else child.once('exit', onExit);
-  });
-  // If the command has ended already, what it left behind is found by its mark, among processes no older than this one.
-  const pid = child.pid ?? 0;
-  const found = (await table.find(pid)) ?? (await table.find(process.pid));
-  const leader = found === null ? null : { pid, start: found.start, boot: await table.bootId() };
-  const kill = async (): Promise<void> => {
-    await withFailures(() => killAll(table, { leader, plan: { mark }, variable: executionVariable }));
-    await exited;
-  };
-  let outlives = false;
-  const outlive = (): void => {
-    outlives = true;
-  };
-  const leave = async (): Promise<void> => {
-    if (!outlives) return kill();
-    child.unref();
-    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
-  };
-  return { ...streams, workingDir: cwd, exited, kill, outlive, leave };
 }

@@ -5,7 +5,6 @@ import { Failure } from '../../../domain/failure.ts';
 import { ignoring } from '../../shared/system-errors.ts';
 import { partsBelow, quoted, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { tarEntries, type TarName, tarOf } from '../tar.ts';
-import type { Layout } from './data-folder.ts';
 import type { Observer } from './observed-sandbox.ts';
 import { type Folder, isNotDirectory, openFolder, Walk } from './open-folders.ts';
 import { addOpened, addTree } from './pack-files.ts';
@@ -30,12 +29,10 @@ export interface EnteredWorkspace {
 
 /** Moves files into and out of the workspaces of sandboxes, which belong to the user of this process. */
 export class FileTransfer {
-  readonly #layout: Layout;
   readonly #observer: Observer;
   readonly #tasks = new Set<Task>();
 
-  constructor(layout: Layout, observer: Observer) {
-    this.#layout = layout;
+  constructor(observer: Observer) {
     this.#observer = observer;
   }
 
@@ -91,7 +88,7 @@ export class FileTransfer {
     ended.throwIfAborted();
     const { record } = await this.#observer.observe(id);
     if (record === null) throw new Failure('sandbox_not_found', { id });
-    const { workspace: folder } = this.#layout.sandbox(id);
+    const { workspace: folder } = this.#observer.layout.sandbox(id);
     await mkdir(folder, { recursive: true });
     const root = stack.use(await openFolder(folder));
     return { workspace: { folder, workingDir: record.claim?.plan.workingDir }, root, ended, stack: stack.move() };

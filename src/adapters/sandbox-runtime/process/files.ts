@@ -14,7 +14,7 @@ import { type Folder, openFolder, Walk } from './open-folders.ts';
 import { withFailures } from './runtime-failures.ts';
 
 /** A name in an open folder; the workspace itself is `.` in its own. */
-interface Place extends AsyncDisposable, Pick<EnteredWorkspace, 'stack' | 'ended'> {
+interface Place extends Pick<EnteredWorkspace, 'stack' | 'ended'> {
   readonly folder: Folder;
   readonly name: string;
   /** As it was asked for. */
@@ -39,7 +39,7 @@ const defaultMode = 0o644;
 
 /**
  * The files of workspaces. A path is resolved as the sandbox's programs do, and refused if it leads out of the workspace. The result is
- * entered folder by folder, through no link, so that a program that changes the path meanwhile leads nobody elsewhere.
+ * entered folder by folder, never through a link, so a program can't lead out of the workspace by changing the path meanwhile.
  */
 export class ProcessFiles implements SandboxFiles {
   readonly #enter: (id: string, signal: AbortSignal) => Promise<EnteredWorkspace>;
@@ -138,7 +138,8 @@ export class ProcessFiles implements SandboxFiles {
     return withFailures(async () => {
       const asked = sandboxPath(path, resolving.isNamed === true ? 'path' : 'directory');
       try {
-        await using place = await this.#place(id, asked, resolving, signal);
+        const place = await this.#place(id, asked, resolving, signal);
+        await using _ = place.stack;
         return await work(place);
       } catch (error) {
         throw failureOf(error, path);
@@ -163,8 +164,7 @@ export class ProcessFiles implements SandboxFiles {
     const folder = await walk.enter(place.slice(0, -1), makeParents);
     const name = place.at(-1) ?? '.';
     const found = await lstat(folder.within(name)).catch(ignoring('ENOENT'));
-    const kept = opened.move();
-    return { folder, name, path, found, ended, stack: kept, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+    return { folder, name, path, found, ended, stack: opened.move() };
   }
 }
 

@@ -15,13 +15,18 @@ import { ignoring } from '../../shared/system-errors.ts';
  * - `<n>.gone`: no process of the launch is left. None can come back, so nobody has to look again.
  * - `<n>.freezing`: a freeze is under way, and some processes may not be held yet.
  */
-export interface LaunchRecord {
-  /** Of the last launch; 0 if the command never ran. */
-  readonly number: number;
+export interface LaunchRecord extends LaunchNumber {
   /** Null if the command never ran, or if a power failure left a claim that can't be read; nothing runs then. */
   readonly claim: Claim | null;
   readonly isGone: boolean;
   readonly isFreezing: boolean;
+}
+
+export interface LaunchNumber {
+  /** The folder of all launches of the sandbox. */
+  readonly folder: string;
+  /** 0 if the command never ran. */
+  readonly number: number;
 }
 
 /** Who took a launch, and what was planned for it. */
@@ -42,9 +47,10 @@ export async function readLastLaunch(folder: string): Promise<LaunchRecord | nul
   const names = await readdir(folder).catch(ignoring('ENOENT', 'ENOTDIR'));
   if (names === null) return null;
   const number = Math.max(0, ...names.map((name) => Number(/^(\d+)\.claim$/.exec(name)?.[1] ?? 0)));
-  const claim = number === 0 ? '' : await readFile(claimFile(folder, number), 'utf8').catch(ignoring('ENOENT', 'ENOTDIR'));
+  const claim = number === 0 ? '' : await readFile(launchFile({ folder, number }, 'claim'), 'utf8').catch(ignoring('ENOENT', 'ENOTDIR'));
   if (claim === null) return null;
   return {
+    folder,
     number,
     claim: parseClaim(claim),
     isGone: names.includes(`${number}.gone`),
@@ -52,51 +58,36 @@ export async function readLastLaunch(folder: string): Promise<LaunchRecord | nul
   };
 }
 
-export function claimFile(folder: string, number: number): string {
-  return join(folder, `${number}.claim`);
-}
-
-export function exitFile(folder: string, number: number): string {
-  return join(folder, `${number}.exit`);
+export function launchFile({ folder, number }: LaunchNumber, kind: 'claim' | 'exit' | 'gone' | 'freezing'): string {
+  return join(folder, `${number}.${kind}`);
 }
 
 /** Takes a launch that cannot begin, so that it counts as tried. Somebody who was first stays first. */
-export async function refuseLaunch(folder: string, number: number, plan: LaunchPlan): Promise<void> {
-  const own = join(folder, `${number}.${randomUUID()}`);
+export async function refuseLaunch(launch: LaunchNumber, plan: LaunchPlan): Promise<void> {
+  const claim = launchFile(launch, 'claim');
+  const own = `${claim}.${randomUUID()}`;
   await writeFile(own, `-\n-\n-\n${JSON.stringify(plan)}\n`);
   try {
-    await link(own, claimFile(folder, number)).catch(ignoring('EEXIST'));
+    await link(own, claim).catch(ignoring('EEXIST'));
   } finally {
     await unlink(own);
   }
 }
 
 /** The exit status; null when it is not known. */
-export async function readExit(folder: string, number: number): Promise<number | null> {
-  const text = await readFile(exitFile(folder, number), 'latin1').catch(ignoring('ENOENT'));
+export async function readExit(launch: LaunchNumber): Promise<number | null> {
+  const text = await readFile(launchFile(launch, 'exit'), 'latin1').catch(ignoring('ENOENT'));
   return text !== null && /^\d+\n$/.test(text) ? Number(text) : null;
 }
 
-/** Notes an exit status that the launcher could not note itself. */
-export async function noteExit(folder: string, number: number, status: number): Promise<void> {
-  await writeOnce(exitFile(folder, number), `${status}\n`);
-}
-
-export async function noteGone(folder: string, number: number): Promise<void> {
-  await writeOnce(join(folder, `${number}.gone`), '');
-}
-
-export async function noteFreezing(folder: string, number: number): Promise<void> {
-  await writeOnce(join(folder, `${number}.freezing`), '');
-}
-
-export async function noteFreezeOver(folder: string, number: number): Promise<void> {
-  await unlink(join(folder, `${number}.freezing`)).catch(ignoring('ENOENT'));
-}
-
-async function writeOnce(file: string, text: string): Promise<void> {
+/** Notes something of a launch, unless that is noted already. An exit status is noted by the launcher itself if it can. */
+export async function addNote(launch: LaunchNumber, kind: 'exit' | 'gone' | 'freezing', text = ''): Promise<void> {
   // Without a folder the sandbox was removed meanwhile, and there is nothing to note.
-  await writeFile(file, text, { flag: 'wx' }).catch(ignoring('EEXIST', 'ENOENT'));
+  await writeFile(launchFile(launch, kind), text, { flag: 'wx' }).catch(ignoring('EEXIST', 'ENOENT'));
+}
+
+export async function noteFreezeOver(launch: LaunchNumber): Promise<void> {
+  await unlink(launchFile(launch, 'freezing')).catch(ignoring('ENOENT'));
 }
 
 const LaunchPlan = z.object({

@@ -9,7 +9,7 @@ import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts'
 import { errorCode } from '../../shared/system-errors.ts';
 import { environmentVariable, passedEnvironment, resolveCommand, sandboxEnvironment } from './command.ts';
 import type { Layout } from './data-folder.ts';
-import { claimFile, exitFile, type LaunchPlan, type LaunchRecord, readLastLaunch, refuseLaunch } from './launch-records.ts';
+import { launchFile, type LaunchNumber, type LaunchPlan, type LaunchRecord, readLastLaunch, refuseLaunch } from './launch-records.ts';
 import type { PortReservations } from './port-reservations.ts';
 import type { ProcessTable } from './process-table.ts';
 import type { SandboxLogs } from './sandbox-logs.ts';
@@ -36,20 +36,20 @@ export async function runLaunch(
   options: LaunchOptions, launch: SandboxLaunch, last: LaunchRecord, progress: Progress,
 ): Promise<ChildProcess | null> {
   const { layout, ports } = options;
-  const { workspace, launches } = layout.sandbox(launch.id);
+  const { workspace } = layout.sandbox(launch.id);
   const { workingDir, command, initialEnv } = launch.spec;
   const about = { spec: launch.spec.id, owner: launch.ownerId, workingDir };
-  const number = last.number + 1;
+  const next = { folder: last.folder, number: last.number + 1 };
   const previous = last.claim?.plan.ports ?? [];
   const refuse = async (refused: Reason): Promise<null> => {
-    await refuseLaunch(launches, number, { ...about, mark: randomUUID(), ports: previous, refused });
+    await refuseLaunch(next, { ...about, mark: randomUUID(), ports: previous, refused });
     return null;
   };
 
   await mkdir(workspace, { recursive: true });
   const path = initialEnv['PATH'] ?? passedEnvironment().PATH;
   const resolved = await resolveCommand(command, workspace, path);
-  if (resolved.kind !== 'found') return refuse(resolved.reason);
+  if ('refused' in resolved) return refuse(resolved.refused);
 
   progress({ code: 'starting_command' });
   const reserved: LaunchPlan['ports'][number][] = [];
@@ -59,7 +59,7 @@ export async function runLaunch(
       reserved.push({ name, port, hostPort: await ports.reserve(launch.id, preferred) });
     }
     const plan = { ...about, mark: randomUUID(), ports: reserved, path };
-    return await tryLaunch(options, launch, number, plan, resolved.command);
+    return await tryLaunch(options, launch, next, plan, resolved.command);
   } catch (error) {
     const problem = unspawnable[errorCode(error) ?? ''];
     if (problem === undefined) throw error;
@@ -70,15 +70,15 @@ export async function runLaunch(
 }
 
 async function tryLaunch(
-  { layout, table, logs }: LaunchOptions, launch: SandboxLaunch, number: number, plan: LaunchPlan, command: readonly string[],
+  { layout, table, logs }: LaunchOptions, launch: SandboxLaunch, next: LaunchNumber, plan: LaunchPlan, command: readonly string[],
 ): Promise<ChildProcess | null> {
-  const { workspace, launches, log } = layout.sandbox(launch.id);
+  const { workspace, log } = layout.sandbox(launch.id);
   await logs.cut(launch.id);
   // Written at its end, which stays the end when the log is cut.
   const output = await open(log, 'a', 0o600);
   const environment = sandboxEnvironment(launch, workspace, plan);
   // All arguments can be seen in the process list, so no secret may be in them.
-  const files = [claimFile(launches, number), exitFile(launches, number)];
+  const files = [launchFile(next, 'claim'), launchFile(next, 'exit')];
   const args = ['-c', script.trim(), 'skep-sandbox', ...files, table.kind, JSON.stringify(plan), plan.path ?? '', ...command];
   try {
     const child = await spawnLauncher(args, {
@@ -88,8 +88,8 @@ async function tryLaunch(
       detached: true,
       stdio: ['ignore', output.fd, output.fd, 'pipe'],
     });
-    const last = await readLastLaunch(launches);
-    if (last !== null && last.number < number) throw unavailable('a launcher could not do its work');
+    const last = await readLastLaunch(next.folder);
+    if (last !== null && last.number < next.number) throw unavailable('a launcher could not do its work');
     return last?.claim?.plan.mark === plan.mark ? child : null;
   } finally {
     await output.close();

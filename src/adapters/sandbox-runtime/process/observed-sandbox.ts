@@ -3,7 +3,7 @@ import type { Reason } from '../../../domain/reason.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import { signalName } from '../signal-numbers.ts';
 import { demandRoot, type Layout, sandboxIds } from './data-folder.ts';
-import { type Claim, type LaunchRecord, noteGone, readExit, readLastLaunch } from './launch-records.ts';
+import { addNote, type Claim, type LaunchRecord, readExit, readLastLaunch } from './launch-records.ts';
 import { findLeader, findMembers } from './process-groups.ts';
 import type { ProcessEntry, ProcessTable } from './process-table.ts';
 
@@ -23,43 +23,43 @@ const concurrency = 32;
 
 /** Reads the state of sandboxes, each time from the disk and the process table alone. */
 export class Observer {
-  readonly #layout: Layout;
-  readonly #table: ProcessTable;
+  readonly layout: Layout;
+  readonly table: ProcessTable;
 
   constructor(layout: Layout, table: ProcessTable) {
-    this.#layout = layout;
-    this.#table = table;
+    this.layout = layout;
+    this.table = table;
   }
 
   async observe(id: string): Promise<Sighting> {
-    return this.#sight(id, await this.#readRecord(id), this.#table);
+    return this.#sight(id, await this.#readRecord(id), this.table);
   }
 
   /** Reads all sandboxes. Costs one look at the process table at most, however many there are. */
   async list(): Promise<readonly Sighting[]> {
-    await demandRoot(this.#layout);
-    const records = await pLimit(concurrency).map(await sandboxIds(this.#layout), async (id) => {
+    await demandRoot(this.layout);
+    const records = await pLimit(concurrency).map(await sandboxIds(this.layout), async (id) => {
       return { id, record: await this.#readRecord(id) };
     });
     // Taken after the records were read, so that every leader that they name had begun.
-    const processes = snapshotOf(this.#table);
+    const processes = snapshotOf(this.table);
     const sightings = await pLimit(concurrency).map(records, ({ id, record }) => this.#sight(id, record, processes));
     return sightings.filter(({ observed }) => observed.state !== 'absent');
   }
 
   /** Returns the state of sandboxes that were read, if nothing new was written about them. In their order. */
   async recheck(sightings: readonly Sighting[]): Promise<readonly ObservedSandbox[]> {
-    const processes = snapshotOf(this.#table);
+    const processes = snapshotOf(this.table);
     return pLimit(concurrency).map(sightings, ({ observed, record }) => this.#stateOf(observed.id, record, processes));
   }
 
   /** Returns null if there is no such sandbox. */
   async #readRecord(id: string): Promise<LaunchRecord | null> {
-    const { launches } = this.#layout.sandbox(id);
+    const { launches } = this.layout.sandbox(id);
     const record = await readLastLaunch(launches);
     if (record !== null) return record;
     // The folder of all sandboxes may have been away at that moment, as a disk that is mounted again.
-    await demandRoot(this.#layout);
+    await demandRoot(this.layout);
     return readLastLaunch(launches);
   }
 
@@ -74,31 +74,31 @@ export class Observer {
   async #stateOf(id: string, record: LaunchRecord | null, processes: ProcessTable): Promise<ObservedSandbox> {
     if (record === null) return absentSandbox(id);
     if (record.number === 0) return { id, state: 'created', exposedUrls: [], reason: null, endedFromOutside: false };
-    const { claim, isGone, isFreezing, number } = record;
+    const { claim, isGone, isFreezing } = record;
     if (claim === null || isGone) return this.#stopped(id, record);
 
     const leader = await findLeader(processes, claim.leader);
     if (leader !== null) return alive(id, claim, [leader], isFreezing, null);
-    const { launches } = this.#layout.sandbox(id);
     const members = await findMembers(processes, claim);
     if (members.length > 0) {
-      const status = await readExit(launches, number);
+      const status = await readExit(record);
       return alive(id, claim, members, isFreezing, { code: 'main_process_ended', cause: status === null ? null : exited(status) });
     }
     // A second look, since the first may miss a process that forks and ends meanwhile.
-    if ((await findMembers(this.#table, claim)).length > 0) return alive(id, claim, [], false, null);
-    await noteGone(launches, number);
+    if ((await findMembers(this.table, claim)).length > 0) return alive(id, claim, [], false, null);
+    await addNote(record, 'gone');
     return this.#stopped(id, record);
   }
 
-  async #stopped(id: string, { number, claim }: LaunchRecord): Promise<ObservedSandbox> {
+  async #stopped(id: string, record: LaunchRecord): Promise<ObservedSandbox> {
     const stopped = (reason: Reason, endedFromOutside = false): ObservedSandbox =>
       ({ id, state: 'stopped', exposedUrls: [], reason, endedFromOutside });
+    const { claim } = record;
     if (claim?.plan.refused !== undefined) return stopped(claim.plan.refused);
-    const status = await readExit(this.#layout.sandbox(id).launches, number);
+    const status = await readExit(record);
     if (status !== null) return stopped(exited(status));
-    await demandRoot(this.#layout);
-    const isRestarted = claim?.leader?.boot !== (await this.#table.bootId());
+    await demandRoot(this.layout);
+    const isRestarted = claim?.leader?.boot !== (await this.table.bootId());
     return isRestarted ? stopped({ code: 'host_restarted' }, true) : stopped({ code: 'processes_killed' });
   }
 }

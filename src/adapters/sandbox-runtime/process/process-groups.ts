@@ -56,7 +56,7 @@ function isOfLaunch(marks: readonly (boolean | null)[]): boolean {
   return marks.includes(true) || (marks.includes(null) && !marks.includes(false));
 }
 
-/** Tells a process from all others of this boot. */
+/** Identifies a process among all of this boot. */
 function identityOf({ pid, start }: ProcessEntry): string {
   return `${pid} ${start}`;
 }
@@ -127,7 +127,7 @@ export async function endAll(table: ProcessTable, lineage: Lineage, graceMs: num
 export async function killAll(table: ProcessTable, lineage: Lineage, look: Look = createLook(table, lineage)): Promise<void> {
   let quiet = 0;
   await untilNone(async () => {
-    // They are looked for first: with its parent, a process may lose what it is known by.
+    // They are looked for first, because a process whose parent is gone may not be found any more.
     const members = await look();
     await signalLeadersGroup(table, lineage, 'SIGKILL');
     signalWithGroups(table, members, members, 'SIGKILL');

@@ -8,22 +8,20 @@ import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts'
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import {
-  type ExecutionRequest, type KeptLaunch, type LogRequest, type Progress, type Provision, type SandboxLaunch,
+  type Execution, type ExecutionRequest, type KeptLaunch, type LogRequest, type Progress, type Provision, type SandboxLaunch,
   type SandboxRuntime, type SandboxUsage, unknownUsage,
 } from '../../../ports/sandbox-runtime.ts';
 import { DurableExecutions } from '../durable-executions.ts';
-import type { HostExecution } from '../execution-host.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import {
   createLayout, discardSandbox, endDiscarded, type Layout, makeSandbox, openRoot, removeDiscarded, sizeOfWorkspace,
 } from './data-folder.ts';
-import { ProcessExecutionHost } from './execution-host.ts';
-import { Executions, type Kept } from './executions.ts';
+import { ProcessExecutions } from './executions.ts';
 import { FileTransfer } from './file-transfer.ts';
 import { ProcessFiles } from './files.ts';
 import type { ProcessRuntimeOptions } from './index.ts';
-import { keptLaunch, noteExit, noteFreezeOver, noteFreezing, noteGone, readExit } from './launch-records.ts';
+import { addNote, keptLaunch, noteFreezeOver, readExit } from './launch-records.ts';
 import { runLaunch } from './launches.ts';
 import { Observer } from './observed-sandbox.ts';
 import { PortReservations } from './port-reservations.ts';
@@ -46,12 +44,11 @@ export class ProcessRuntime implements SandboxRuntime {
   readonly #table: ProcessTable;
   readonly #ports: PortReservations;
   readonly #observer: Observer;
-  readonly #executions: Executions;
+  readonly #executions: ProcessExecutions;
   readonly #transfer: FileTransfer;
   readonly #watch: Watch;
   readonly #logs: SandboxLogs;
   readonly #mutex = new KeyedMutex();
-  readonly #executionHost: ProcessExecutionHost;
   readonly executions: DurableExecutions;
   readonly files = new ProcessFiles((id, signal) => this.#within(id, () => this.#transfer.enter(id, signal)));
   readonly #removals = new Set<string>();
@@ -64,11 +61,10 @@ export class ProcessRuntime implements SandboxRuntime {
     this.#table = this.#options.processTable === 'proc' ? createProcTable() : createPsTable();
     this.#ports = new PortReservations(this.#layout.ports);
     this.#observer = new Observer(this.#layout, this.#table);
-    this.#executions = new Executions(this.#layout, this.#table, this.#observer);
-    this.#executionHost = new ProcessExecutionHost(this.#layout, this.#table, this.#observer, (...given) => this.execute(...given));
-    this.executions = new DurableExecutions(this.#executionHost);
-    this.#transfer = new FileTransfer(this.#layout, this.#observer);
-    this.#logs = new SandboxLogs(this.#layout, this.#observer, this.#options.logLimitBytes);
+    this.#executions = new ProcessExecutions(this.#observer, (id, task) => this.#within(id, () => this.#mutex.inTurn(id, task)));
+    this.executions = new DurableExecutions(this.#executions);
+    this.#transfer = new FileTransfer(this.#observer);
+    this.#logs = new SandboxLogs(this.#observer, this.#options.logLimitBytes);
     this.#watch = new Watch(this.#observer, this.#options.pollMs, (id) => this.#mutex.inTurn(id, async () => {
       await this.#clearUp(id);
       await this.#executions.endWithout(id);
@@ -91,9 +87,9 @@ export class ProcessRuntime implements SandboxRuntime {
     return this.#change(id, async () => {
       const { live, observed } = await this.#observer.observe(id);
       if (live === null || observed.state === 'frozen') return;
-      await noteFreezing(this.#layout.sandbox(id).launches, live.number);
+      await addNote(live, 'freezing');
       await holdAll(this.#table, live.claim);
-      await noteFreezeOver(this.#layout.sandbox(id).launches, live.number);
+      await noteFreezeOver(live);
     });
   }
 
@@ -102,8 +98,8 @@ export class ProcessRuntime implements SandboxRuntime {
       const { live } = await this.#observer.observe(id);
       if (live === null) return;
       const isKilled = await endAll(this.#table, live.claim, this.#options.stopGraceMs, () => this.#removals.has(id));
-      if (isKilled) await noteExit(this.#layout.sandbox(id).launches, live.number, killedStatus);
-      await noteGone(this.#layout.sandbox(id).launches, live.number);
+      if (isKilled) await addNote(live, 'exit', `${killedStatus}\n`);
+      await addNote(live, 'gone');
     });
   }
 
@@ -114,7 +110,7 @@ export class ProcessRuntime implements SandboxRuntime {
       if (observed.state === 'stopped') await this.#run(launch, () => {});
       if (live === null || (observed.state !== 'frozen' && !live.isFreezing)) return;
       await releaseAll(this.#table, live.claim);
-      await noteFreezeOver(this.#layout.sandbox(launch.id).launches, live.number);
+      await noteFreezeOver(live);
     }, signal);
   }
 
@@ -143,8 +139,8 @@ export class ProcessRuntime implements SandboxRuntime {
     return this.#opened(async () => (dnsLabel.test(id) ? keptLaunch((await this.#observer.observe(id)).record) : null));
   }
 
-  execute(id: string, request: ExecutionRequest, signal: AbortSignal, kept?: Kept): Promise<HostExecution> {
-    return raceSignal(this.#within(id, () => this.#mutex.inTurn(id, () => this.#executions.execute(id, request, signal, kept))), signal);
+  execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
+    return this.#executions.execute(id, request, signal);
   }
 
   putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
@@ -191,7 +187,7 @@ export class ProcessRuntime implements SandboxRuntime {
   async close(): Promise<void> {
     this.#watch.close();
     this.#logs.close();
-    await Promise.all([this.#executions.close(), this.#executionHost.close()]);
+    await this.#executions.close();
     await this.#transfer.end(unavailable({ code: 'closed' }));
     // A step whose caller has left is finished, not left half done.
     await this.#mutex.settled();
@@ -201,11 +197,11 @@ export class ProcessRuntime implements SandboxRuntime {
   /** Ends what a command that ended by itself left behind. */
   async #clearUp(id: string): Promise<void> {
     const { live } = await this.#observer.observe(id);
-    if (live === null || (await readExit(this.#layout.sandbox(id).launches, live.number)) === null) return;
+    if (live === null || (await readExit(live)) === null) return;
     // The leader notes the exit, then ends the group and itself.
     if ((await findLeader(this.#table, live.claim.leader)) !== null) return;
     await killAll(this.#table, live.claim);
-    await noteGone(this.#layout.sandbox(id).launches, live.number);
+    await addNote(live, 'gone');
   }
 
   async #run(launch: SandboxLaunch, progress: Progress): Promise<void> {

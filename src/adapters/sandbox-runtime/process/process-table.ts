@@ -55,7 +55,7 @@ export interface ProcessTable {
   signalGroup(leader: ProcessEntry, signal: NodeJS.Signals): void;
 }
 
-/** Sends a signal; that nobody is there to take it is no failure. */
+/** Sends a signal. It is no failure if there is no such process any more. */
 function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);

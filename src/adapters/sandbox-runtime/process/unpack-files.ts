@@ -79,7 +79,7 @@ async function addName(folder: Folder, name: string, { parts, target }: Entry<'h
   await replacing(folder.within(name), () => link(source, folder.within(name)));
 }
 
-/** Makes something where nothing is; what is there, and is no directory, goes first. */
+/** Makes something at a path. A file or link that is there is removed first; a directory is an error. */
 async function replacing<T>(path: string, make: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

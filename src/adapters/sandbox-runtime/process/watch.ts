@@ -3,7 +3,7 @@ import type { ObservedSandbox } from '../../../domain/sandbox.ts';
 import { Listeners } from '../../shared/listeners.ts';
 import type { Observer, Sighting } from './observed-sandbox.ts';
 
-/** Calls listeners when something happened to a sandbox that nobody asked for. */
+/** Calls listeners when a sandbox changed without a request. */
 export class Watch {
   readonly #observer: Observer;
   readonly #pollMs: number;

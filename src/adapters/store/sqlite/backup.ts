@@ -5,8 +5,8 @@ import { sentenceOf } from '../../shared/status-and-error-messages.ts';
 import { type DataFolder, dataFolderAt, StoreRefused, syncFolders, whyUnusable } from './data-folder.ts';
 import { applicationId, versionOf } from './migrate.ts';
 import { migrations } from './migrations.ts';
-import { openCurrent, schemaVersionOf } from './open-database.ts';
-import { checkLog, clearMarker, type StoreWarning } from './shutdown-marker.ts';
+import { examineFolder, openCurrent } from './open-database.ts';
+import { clearMarker, type StoreWarning } from './shutdown-marker.ts';
 import { reasonOf } from './sqlite-error.ts';
 import { closeAsVisitor } from './store.ts';
 
@@ -24,8 +24,7 @@ export interface BackupOptions {
 /** The copy is complete in itself and private; a server may have the folder open. Rejects with {@link StoreRefused}. */
 export async function backupSqlite({ dataDir, file, runtime, warn }: BackupOptions): Promise<void> {
   const folder = dataFolderAt(dataDir);
-  checkLog(folder, warn);
-  if (schemaVersionOf(folder) === 0) throw new StoreRefused('unusable', `The data folder ${folder.path} has no store yet.`);
+  if (examineFolder(folder, warn) === 0) throw new StoreRefused('unusable', `The data folder ${folder.path} has no store yet.`);
   createNew(file);
   try {
     await copyFrom(folder, file);
@@ -87,7 +86,7 @@ export function refusalOf(file: string, error: unknown): unknown {
   return new StoreRefused('unusable', `${file} can't be used: ${sentenceOf(reason)}`, { cause: error });
 }
 
-/** Does the work on a copy that nobody else uses, and leaves one file without a log. */
+/** Does the work on a copy that is not open elsewhere. Leaves one file, without a log. */
 export function changing<T>(file: string, work: (copy: DatabaseSync) => T): T {
   try {
     using copy = new DatabaseSync(file);

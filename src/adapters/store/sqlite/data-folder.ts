@@ -12,11 +12,8 @@ export interface DataFolder {
   readonly lock: string;
   /** Names the process that holds the lock, for a person. The program does not rely on it. */
   readonly holder: string;
-}
-
-/** The right to be the one server of a data folder. */
-export interface FolderLock {
-  release(): void;
+  /** Is there while a server has the store open, see `shutdown-marker.ts`. */
+  readonly marker: string;
 }
 
 /** Creates the folder, if needed, for its owner only. An existing folder keeps its mode, since it may serve other purposes too. */
@@ -34,11 +31,15 @@ export function prepareDataFolder(dataDir: string): DataFolder {
 
 export function dataFolderAt(dataDir: string): DataFolder {
   const path = resolve(dataDir);
-  return { path, database: join(path, 'skep.db'), lock: join(path, 'skep.lock'), holder: join(path, 'skep.pid') };
+  const file = (name: string): string => join(path, name);
+  return { path, database: file('skep.db'), lock: file('skep.lock'), holder: file('skep.pid'), marker: file('skep.db-open') };
 }
 
-/** The lock is a transaction on an SQLite file of its own, so the operating system drops it with the process. */
-export function lockFolder(folder: DataFolder): FolderLock {
+/**
+ * Takes the right to be the one server of a data folder, until the result is disposed of. The lock is a transaction on an SQLite file of
+ * its own, so the operating system drops it with the process.
+ */
+export function lockFolder(folder: DataFolder): Disposable {
   const database = openLock(folder);
   try {
     // The journal is kept in memory, so that the lock leaves no second file behind.
@@ -49,8 +50,7 @@ export function lockFolder(folder: DataFolder): FolderLock {
     throw isBusy(error) ? lockedBy(folder, error) : unusable(folder.path, error);
   }
   return {
-    release() {
-      if (!database.isOpen) return;
+    [Symbol.dispose]() {
       rmSync(folder.holder, { force: true });
       database.close();
     },

@@ -1,7 +1,9 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
-import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely';
-import { SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
+import {
+  CompiledQuery, type DatabaseConnection, type Dialect, type Driver, type QueryResult, SqliteAdapter, SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely';
 import { storeUnavailable } from '../database.ts';
 import { asFailure, isBusy } from './sqlite-error.ts';
 
@@ -18,46 +20,31 @@ const maxStatements = 500;
 export function createSqliteDialect(database: DatabaseSync, busyTimeoutMs: number): Dialect {
   // SQLite's own timeout would block the process, and with it a transaction of this process that holds the lock.
   database.exec('PRAGMA busy_timeout = 0');
-  return {
-    createAdapter: () => new SqliteAdapter(),
-    createDriver: () => createDriver(new SqliteConnection(database, busyTimeoutMs)),
-    createIntrospector: (db) => new SqliteIntrospector(db),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
-  };
-}
-
-function createDriver(connection: SqliteConnection): Driver {
-  return {
+  const connection = new SqliteConnection(database, busyTimeoutMs);
+  const run = (sql: string): Promise<unknown> => connection.executeQuery(CompiledQuery.raw(sql));
+  const driver: Driver = {
     init: async () => {},
     // Kysely acquires the connection for each query and each transaction; kysely 0.28 does not keep them apart.
     acquireConnection: async () => {
-      await connection.turns.acquire();
+      await connection.acquire();
       return connection;
     },
     // IMMEDIATE takes the only write lock at once, so what the transaction reads stays true until its end.
-    beginTransaction: async () => void (await connection.run('BEGIN IMMEDIATE', [])),
-    commitTransaction: async () => void (await connection.run('COMMIT', [])),
-    rollbackTransaction: async () => connection.rollback(),
-    releaseConnection: async () => connection.turns.release(),
-    destroy: async () => connection.close(),
+    beginTransaction: async () => void (await run('BEGIN IMMEDIATE')),
+    commitTransaction: async () => void (await run('COMMIT')),
+    rollbackTransaction: async () => {
+      // SQLite itself rolls back after some errors, a full disk for example.
+      if (database.isOpen && database.isTransaction) database.exec('ROLLBACK');
+    },
+    releaseConnection: async () => connection.release(),
+    destroy: async () => database.close(),
   };
-}
-
-class Mutex {
-  #last = Promise.resolve();
-  #release = (): void => {};
-
-  async acquire(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const before = this.#last;
-    this.#last = promise;
-    await before;
-    this.#release = resolve;
-  }
-
-  release(): void {
-    this.#release();
-  }
+  return {
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => driver,
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  };
 }
 
 interface Prepared {
@@ -66,21 +53,31 @@ interface Prepared {
 }
 
 class SqliteConnection implements DatabaseConnection {
-  readonly turns = new Mutex();
   readonly #database: DatabaseSync;
   readonly #busyTimeoutMs: number;
   readonly #prepared = new Map<string, Prepared>();
+  #lastTurn = Promise.resolve();
+  #endTurn = (): void => {};
 
   constructor(database: DatabaseSync, busyTimeoutMs: number) {
     this.#database = database;
     this.#busyTimeoutMs = busyTimeoutMs;
   }
 
-  async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    return await this.run<R>(sql, parameters);
+  /** Waits until all who came before have released it. */
+  async acquire(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const before = this.#lastTurn;
+    this.#lastTurn = promise;
+    await before;
+    this.#endTurn = resolve;
   }
 
-  async run<R>(sql: string, parameters: readonly unknown[]): Promise<QueryResult<R>> {
+  release(): void {
+    this.#endTurn();
+  }
+
+  async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
     for (const start = performance.now(); ; await this.#letOthers()) {
       if (!this.#database.isOpen) throw storeUnavailable({ code: 'closed' });
       try {
@@ -93,22 +90,13 @@ class SqliteConnection implements DatabaseConnection {
   }
 
   async #letOthers(): Promise<void> {
-    this.turns.release();
+    this.release();
     await setTimeout(busyPollMs);
-    await this.turns.acquire();
+    await this.acquire();
   }
 
   streamQuery(): never {
     throw new Error('the SQLite dialect does not stream');
-  }
-
-  /** SQLite itself rolls back after some errors, a full disk for example. */
-  rollback(): void {
-    if (this.#database.isOpen && this.#database.isTransaction) this.#database.exec('ROLLBACK');
-  }
-
-  close(): void {
-    if (this.#database.isOpen) this.#database.close();
   }
 
   #execute<R>(sql: string, parameters: readonly unknown[]): QueryResult<R> {

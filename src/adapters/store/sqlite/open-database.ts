@@ -3,6 +3,7 @@ import { createPrivateFile, type DataFolder, makePrivate, sizeOf, StoreRefused, 
 import { applicationId, migrate } from './migrate.ts';
 import { migrations } from './migrations.ts';
 import { sentenceOf } from '../../shared/status-and-error-messages.ts';
+import { checkLog, type StoreWarning } from './shutdown-marker.ts';
 import { reasonOf } from './sqlite-error.ts';
 
 const openTimeoutMs = 5000;
@@ -17,8 +18,9 @@ const settings = `
   PRAGMA journal_size_limit = 67108864;
 `;
 
-/** Returns the version of the schema in the folder, 0 if there is no database. Changes nothing. */
-export function schemaVersionOf(folder: DataFolder): number {
+/** Checks the files of the folder. Returns the version of the schema, 0 if there is no database. Changes nothing. */
+export function examineFolder(folder: DataFolder, warn: (warning: StoreWarning) => void = () => {}): number {
+  checkLog(folder, warn);
   const content = refusing(folder, () => (sizeOf(folder.database) === 0 ? null : inspect(folder.database)));
   if (content === null) return 0;
   const { version, id, tables } = content;

@@ -8,7 +8,7 @@ import {
 } from './data-folder.ts';
 import { migrate } from './migrate.ts';
 import { openReadOnly } from './open-database.ts';
-import { clearMarker, forgetMarker } from './shutdown-marker.ts';
+import { clearMarker } from './shutdown-marker.ts';
 import { reasonOf } from './sqlite-error.ts';
 
 /** How far the numbers of events are moved on, so that none is used twice, whatever was written since the backup. */
@@ -48,7 +48,7 @@ export interface RestoredStore {
 export async function restoreSqlite({ dataDir, file, deploymentId, now }: RestoreOptions): Promise<RestoredStore> {
   if (!existsSync(file)) throw new StoreRefused('unusable', `There is no file ${file}.`);
   const folder = prepareDataFolder(dataDir);
-  const lock = lockFolder(folder);
+  using _ = lockFolder(folder);
   const draft = join(folder.path, 'skep.db-restoring');
   try {
     const revoked = revokedKeys(folder);
@@ -71,7 +71,6 @@ export async function restoreSqlite({ dataDir, file, deploymentId, now }: Restor
     return { ...restored, keepsRevocations: revoked !== null, replaced: exchange(folder, draft, now) };
   } finally {
     rmSync(draft, { force: true });
-    lock.release();
   }
 }
 
@@ -119,7 +118,7 @@ function exchange(folder: DataFolder, draft: string, now: number): string | null
   rmSync(`${database}-shm`, { force: true });
   if (isReplaced) renameSync(database, aside);
   renameSync(draft, database);
-  forgetMarker(folder);
+  rmSync(folder.marker, { force: true });
   syncFolders(folder.path, folder.path);
   return isReplaced ? aside : null;
 }

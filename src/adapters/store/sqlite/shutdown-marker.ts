@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { errorCode } from '../../shared/system-errors.ts';
@@ -24,12 +24,12 @@ export function markOpen(folder: DataFolder, database: DatabaseSync): void {
   let id = openingOf(database) ?? closed;
   if (id === closed) {
     id = randomUUID();
-    rmSync(markerFile(folder), { force: true });
+    rmSync(folder.marker, { force: true });
     writeOpening(database, id);
   }
   // The id has to be in the main file, not only in the log.
   database.exec('PRAGMA wal_checkpoint(PASSIVE)');
-  writeFileSync(markerFile(folder), `${id}\n`, { mode: 0o600, flush: true });
+  writeFileSync(folder.marker, `${id}\n`, { mode: 0o600, flush: true });
 }
 
 /** Call it before the last connection is closed, which merges the log into the main file. */
@@ -43,17 +43,7 @@ export function markClosed(folder: DataFolder, database: DatabaseSync): void {
     if (reasonOf(error) === null) throw error;
     return;
   }
-  rmSync(markerFile(folder), { force: true });
-}
-
-/** Returns whether a server has the store open, or crashed over it. */
-export function isMarkedOpen(folder: DataFolder): boolean {
-  return existsSync(markerFile(folder));
-}
-
-/** Call it when the database was replaced by another file. */
-export function forgetMarker(folder: DataFolder): void {
-  rmSync(markerFile(folder), { force: true });
+  rmSync(folder.marker, { force: true });
 }
 
 /** Takes the mark off a copy, which has no log. Returns false for a copy of an older version, which has no marker and no deployment. */
@@ -64,7 +54,7 @@ export function clearMarker(database: DatabaseSync): boolean {
 }
 
 /** Checks the log before anything reads it. Throws `log_missing` or `log_of_another`. Warns if the log of a crashed server is gone. */
-export function checkLog(folder: DataFolder, warn: (warning: StoreWarning) => void = () => {}): void {
+export function checkLog(folder: DataFolder, warn: (warning: StoreWarning) => void): void {
   // In this order a server that closes meanwhile does not look like a copy.
   const hasLog = sizeOf(`${folder.database}-wal`) > 0;
   const found = readMainFile(folder);
@@ -91,13 +81,9 @@ export function checkLog(folder: DataFolder, warn: (warning: StoreWarning) => vo
   );
 }
 
-function markerFile(folder: DataFolder): string {
-  return `${folder.database}-open`;
-}
-
-function readMarkerFile(folder: DataFolder): string | null {
+function readMarkerFile({ marker }: DataFolder): string | null {
   try {
-    return readFileSync(markerFile(folder), 'utf8').trim();
+    return readFileSync(marker, 'utf8').trim();
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return null;
     throw error;

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { Kysely, sql } from 'kysely';
 import { sentenceOf } from '../../shared/status-and-error-messages.ts';
@@ -14,12 +15,12 @@ import { createListingCache } from '../listing-cache.ts';
 import { createSandboxStore } from '../sandbox-store.ts';
 import { createSpecStore } from '../spec-store.ts';
 import {
-  type DataFolder, dataFolderAt, type FolderLock, isStoreRefused, lockFolder, otherDeployment, prepareDataFolder, StoreRefused,
+  type DataFolder, dataFolderAt, isStoreRefused, lockFolder, otherDeployment, prepareDataFolder, StoreRefused,
 } from './data-folder.ts';
 import { createSqliteDialect } from './dialect.ts';
 import { migrations } from './migrations.ts';
-import { checkLog, isMarkedOpen, markClosed, markOpen, type StoreWarning } from './shutdown-marker.ts';
-import { openAndMigrate, openCurrent, openInMemory, openReadOnly, schemaVersionOf } from './open-database.ts';
+import { markClosed, markOpen, type StoreWarning } from './shutdown-marker.ts';
+import { examineFolder, openAndMigrate, openCurrent, openInMemory, openReadOnly } from './open-database.ts';
 
 const defaultBusyTimeoutMs = 5000;
 const defaultListingCacheBytes = 64 * 1024 * 1024;
@@ -27,7 +28,7 @@ const defaultListingCacheBytes = 64 * 1024 * 1024;
 export interface InMemoryStoreOptions {
   /** How much of listings is kept, in bytes. */
   readonly listingCacheBytes?: number;
-  /** Tells when a kept listing was used. */
+  /** Gives the time at which a kept listing is used. */
   readonly clock?: Pick<Clock, 'now'>;
 }
 
@@ -48,8 +49,7 @@ export async function createSqliteStore(options: SqliteStoreOptions): Promise<St
   const { dataDir, exclusive = true } = options;
   const folder = prepareDataFolder(dataDir);
   if (exclusive) return openAsServer(folder, options);
-  checkLog(folder, options.warn);
-  if (schemaVersionOf(folder) < migrations.length) migrateAsVisitor(folder);
+  if (examineFolder(folder, options.warn) < migrations.length) migrateAsVisitor(folder);
   const database = openCurrent(folder);
   return storeOf('sqlite', database, () => closeAsVisitor(folder, database), options);
 }
@@ -75,8 +75,7 @@ export type SqliteLook =
 /** Reads a data folder and changes nothing in it, whether a server has it open or not. Rejects with {@link StoreRefused}. */
 export async function lookIntoSqlite(dataDir: string, warn?: (warning: StoreWarning) => void): Promise<SqliteLook> {
   const folder = dataFolderAt(dataDir);
-  checkLog(folder, warn);
-  const schema = schemaVersionOf(folder);
+  const schema = examineFolder(folder, warn);
   if (schema === 0) return { kind: 'none' };
   if (schema === migrations.length) {
     const database = openReadOnly(folder);
@@ -90,9 +89,8 @@ export async function lookIntoSqlite(dataDir: string, warn?: (warning: StoreWarn
 
 function openAsServer(folder: DataFolder, options: SqliteStoreOptions): Store {
   using opened = new DisposableStack();
-  const lock = opened.adopt(lockFolder(folder), (lock) => lock.release());
-  checkLog(folder, options.warn);
-  schemaVersionOf(folder);
+  const lock = opened.use(lockFolder(folder));
+  examineFolder(folder, options.warn);
   const database = opened.use(openAndMigrate(folder));
   if (options.deploymentId !== undefined) claimForDeployment(folder, database, options.deploymentId);
   markOpen(folder, database);
@@ -109,28 +107,24 @@ function claimForDeployment(folder: DataFolder, database: DatabaseSync, deployme
   else if (kept !== id) throw otherDeployment(folder, String(kept), id);
 }
 
-function closeAsServer(folder: DataFolder, database: DatabaseSync, lock: FolderLock): void {
+function closeAsServer(folder: DataFolder, database: DatabaseSync, lock: Disposable): void {
   try {
     markClosed(folder, database);
   } finally {
     database.close();
-    lock.release();
+    lock[Symbol.dispose]();
   }
 }
 
 /** The last to close merges the log of a server that crashed. Then the store is closed. */
 export function closeAsVisitor(folder: DataFolder, database: DatabaseSync): void {
-  const lock = isMarkedOpen(folder) ? tryLock(folder) : null;
-  try {
-    if (lock !== null) markClosed(folder, database);
-  } finally {
-    database.close();
-    lock?.release();
-  }
+  const lock = existsSync(folder.marker) ? tryLock(folder) : null;
+  if (lock === null) database.close();
+  else closeAsServer(folder, database, lock);
 }
 
 /** Returns null if another process has the folder open. */
-function tryLock(folder: DataFolder): FolderLock | null {
+function tryLock(folder: DataFolder): Disposable | null {
   try {
     return lockFolder(folder);
   } catch (error) {
@@ -140,18 +134,14 @@ function tryLock(folder: DataFolder): FolderLock | null {
 }
 
 function migrateAsVisitor(folder: DataFolder): void {
-  const lock = tryLock(folder);
+  using lock = tryLock(folder);
   if (lock === null) {
     throw new StoreRefused(
       'migration_due',
       `The data folder ${folder.path} is open in a server of an older version. Stop that server and start this version's, then try again.`,
     );
   }
-  try {
-    openAndMigrate(folder).close();
-  } finally {
-    lock.release();
-  }
+  openAndMigrate(folder).close();
 }
 
 function storeOf(name: 'sqlite' | 'memory', database: DatabaseSync, close: () => void, options: Partial<SqliteStoreOptions>): Store {
@@ -163,7 +153,7 @@ function storeOf(name: 'sqlite' | 'memory', database: DatabaseSync, close: () =>
     sandboxes: createSandboxStore(db, log),
     conversations: createConversationStore(db, log),
     executions: createExecutionStore(db),
-    events: createEventStore(db, log, () => latestSequence(db)),
+    events: createEventStore(db, log),
     apiKeys: createApiKeyStore(db),
     specs: createSpecStore(db),
     listingCache: createListingCache(db, { maxBytes: listingCacheBytes, now: () => clock.now() }),
@@ -172,12 +162,6 @@ function storeOf(name: 'sqlite' | 'memory', database: DatabaseSync, close: () =>
       if (database.isOpen) close();
     },
   };
-}
-
-/** SQLite's own note of the highest number that AUTOINCREMENT gave, which stays after the event is purged. */
-export async function latestSequence(db: Db): Promise<number> {
-  const { rows } = await sql<{ seq: number }>`SELECT seq FROM sqlite_sequence WHERE name = 'events'`.execute(db);
-  return rows[0]?.seq ?? 0;
 }
 
 async function check(name: string, db: Db): Promise<CheckResult> {

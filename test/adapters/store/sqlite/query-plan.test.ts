@@ -5,7 +5,6 @@ import { createExecutionStore } from '../../../../src/adapters/store/execution-s
 import { createListingCache } from '../../../../src/adapters/store/listing-cache.ts';
 import { createSandboxStore } from '../../../../src/adapters/store/sandbox-store.ts';
 import { migrate } from '../../../../src/adapters/store/sqlite/migrate.ts';
-import { latestSequence } from '../../../../src/adapters/store/sqlite/store.ts';
 import { conversationSortOrders } from '../../../../src/domain/conversation.ts';
 import { eventKinds } from '../../../../src/domain/event.ts';
 import { newExecution } from '../../../../src/domain/execution.ts';
@@ -22,7 +21,7 @@ migrate(sqlite);
 const log = createEventLog(db);
 const sandboxes = createSandboxStore(db, log);
 const conversations = createConversationStore(db, log);
-const events = createEventStore(db, log, () => latestSequence(db));
+const events = createEventStore(db, log);
 const executions = createExecutionStore(db);
 const cache = createListingCache(db, { maxBytes: 10, now: () => 100_000 });
 

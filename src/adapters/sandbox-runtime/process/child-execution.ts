@@ -1,0 +1,81 @@
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { once } from 'node:events';
+import { stat } from 'node:fs/promises';
+import { constants } from 'node:os';
+import type { Readable, Writable } from 'node:stream';
+import { sentenceOf } from '../../shared/status-and-error-messages.ts';
+import { errorCode } from '../../shared/system-errors.ts';
+import type { HostExecution } from '../execution-host.ts';
+import { inputStream, outputStream } from '../execution-streams.ts';
+import { resolveCommand } from './command.ts';
+
+export type Child = ChildProcessByStdio<Writable, Readable, Readable | null>;
+
+/** Why a command can't be run, with the exit code that a shell would give. */
+interface Unrunnable {
+  readonly code: 126 | 127;
+  readonly reason: string;
+}
+
+/** Starts the command in a session and group of its own. Rejects with a system error if the host can't start anything. */
+export async function spawnCommand(
+  command: readonly string[], cwd: string, env: Readonly<Record<string, string>>,
+): Promise<Child | Unrunnable> {
+  const isDirectory = await stat(cwd).then((entry) => entry.isDirectory(), () => false);
+  if (!isDirectory) return { code: 126, reason: 'the working directory is not there' };
+  const resolved = await resolveCommand(command, cwd, env['PATH'] ?? '');
+  if ('refused' in resolved) {
+    return { code: resolved.refused.code === 'command_not_found' ? 127 : 126, reason: sentenceOf(resolved.refused) };
+  }
+  const [program, ...args] = resolved.command;
+  try {
+    const child = spawn(program, args, { cwd, env, argv0: command[0], detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+    await once(child, 'spawn');
+    return child;
+  } catch (error) {
+    const reason = refusals[errorCode(error) ?? ''];
+    if (reason === undefined) throw error;
+    return { code: 126, reason };
+  }
+}
+
+/** Errors of the system that are the command's fault. */
+const refusals: Readonly<Record<string, string>> = {
+  E2BIG: 'the command and its environment are too long',
+  EACCES: 'the command or its working directory may not be used',
+  ENOENT: 'the command, its interpreter or its working directory is not there',
+  ENOEXEC: 'the command is no program of this system',
+  ENOTDIR: 'the working directory is not a directory',
+};
+
+/** An execution that is a child of this process. */
+export interface ChildExecution extends HostExecution {
+  readonly exited: Promise<number>;
+  /** Ends it, unless it outlives this process. */
+  readonly leave: () => Promise<void>;
+}
+
+/** Follows a child that has just begun. `end` ends it, with all that it started. */
+export function childExecution(child: Child, end: () => Promise<void>): ChildExecution {
+  // Before anything else: what a child wrote is lost if it ends while nothing listens.
+  const stdin = inputStream(child.stdin);
+  const stdout = outputStream(child.stdout);
+  const stderr = child.stderr === null ? ReadableStream.from<Uint8Array>([]) : outputStream(child.stderr);
+  const exited = new Promise<number>((resolve) => {
+    child.once('exit', (code, signal) => resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal])));
+  });
+  const kill = async (): Promise<void> => {
+    await end();
+    await exited;
+  };
+  let outlives = false;
+  const outlive = (): void => {
+    outlives = true;
+  };
+  const leave = async (): Promise<void> => {
+    if (!outlives) return kill();
+    child.unref();
+    for (const stream of child.stdio) stream?.destroy();
+  };
+  return { stdin, stdout, stderr, exited, kill, outlive, leave };
+}
