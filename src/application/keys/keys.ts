@@ -1,19 +1,47 @@
+import { Failure } from '../../domain/failure.ts';
+import { type ApiKeyRecord, isInScope, type Principal, scopeOf } from '../../domain/principal.ts';
+import type { ApiKeys, MadeApiKey, NewApiKey } from '../../ports/api-keys.ts';
 import type { Auth } from '../../ports/auth.ts';
-import { bindUseCases, type Bound } from '../use-cases.ts';
-import { createKey } from './create-key.ts';
-import { listKeys } from './list-keys.ts';
-import { logIn } from './log-in.ts';
-import { revokeKey } from './revoke-key.ts';
-
-export interface KeysDeps {
-  readonly auth: Auth;
-}
-
-const useCases = { create: createKey, list: listKeys, revoke: revokeKey, logIn };
 
 /** The use cases of keys. Each throws `keys_unsupported` if the authentication of the deployment has no keys that Skep keeps. */
-export type Keys = Bound<typeof useCases>;
+export class Keys {
+  readonly #auth: Auth;
 
-export function createKeys(deps: KeysDeps): Keys {
-  return bindUseCases(deps, useCases);
+  constructor(auth: Auth) {
+    this.#auth = auth;
+  }
+
+  /**
+   * Makes a key, by default of the caller's user. Only for administrators: whoever gets hold of another key can't make one that outlives it.
+   * Throws `forbidden`, also if the caller's key is limited to repositories, `key_name_taken` and `invalid_request`.
+   */
+  async create(caller: Principal, asked: NewApiKey): Promise<MadeApiKey> {
+    const { userId = caller.userId } = asked;
+    if (caller.access !== 'admin' || (caller.repositories ?? null) !== null) throw new Failure('forbidden', { action: 'make a key' });
+    return await this.#keys().create({ ...asked, userId });
+  }
+
+  /** Returns the keys of all users for an administrator, others those of the caller's user; oldest first, expired and revoked ones too. */
+  async list(caller: Principal): Promise<readonly ApiKeyRecord[]> {
+    const keys = await this.#keys().list();
+    return keys.filter(({ userId, access }) => isInScope(userId, scopeOf(caller)) && (access !== 'admin' || caller.access === 'admin'));
+  }
+
+  /** Revokes the key with this id, or this name, at once. Idempotent by id. Throws `key_not_found`. */
+  async revoke(caller: Principal, idOrName: string): Promise<void> {
+    const seen = await this.list(caller);
+    const key = seen.find(({ id }) => id === idOrName) ?? seen.find(({ name, revokedAt }) => name === idOrName && revokedAt === null);
+    if (key === undefined) throw new Failure('key_not_found', { id: idOrName });
+    await this.#keys().revoke(key.id);
+  }
+
+  /** Exchanges the code of a link for a key. Throws `login_code_invalid`. */
+  async logIn(code: string): Promise<MadeApiKey> {
+    return await this.#keys().exchangeLoginCode(code);
+  }
+
+  #keys(): ApiKeys {
+    if (this.#auth.keys === undefined) throw new Failure('keys_unsupported', {});
+    return this.#auth.keys;
+  }
 }

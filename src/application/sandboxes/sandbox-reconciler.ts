@@ -10,8 +10,10 @@ import { KeyedWorker, type Run } from '../keyed-worker.ts';
 import { BackOff, KeyedTimers, waitAtMost } from '../timers.ts';
 import type { SandboxesDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
-import { needsStartSlot, runtimeSteps, takeStep } from './sandbox-steps.ts';
-import { type DecidedStep, releaseStartSlot, type SandboxReconcilerDeps, type StepContext } from './sandbox-step-context.ts';
+import { type DecidedStep, type SandboxReconcilerDeps, SandboxSteps } from './sandbox-steps.ts';
+
+/** Steps that act on the runtime are taken once in a run. What is still due afterwards waits for the next run. */
+const runtimeSteps: ReadonlySet<SandboxStep['kind']> = new Set(['launch', 'freeze', 'stop', 'resume', 'remove']);
 
 /** Statuses in which nothing of a sandbox may run. */
 const atRest: ReadonlySet<SandboxStatus> = new Set(['PAUSED', 'ERROR', 'MISSING']);
@@ -102,37 +104,32 @@ export class SandboxReconciler {
   }
 
   async #run(id: string, run: Run, earlier: AnyFailure | null): Promise<Reconciled> {
-    const context: StepContext = { deps: this.#deps, run, closing: this.#closing.signal, startSlot: null };
-    try {
-      const reconciled = await this.#takeSteps(id, context, earlier);
-      this.#timers.set(id, reconciled.sandbox === null ? null : nextDueAt(reconciled.sandbox));
-      if (reconciled.failure === null) for (const step of runtimeSteps) this.#backOff.succeeded(`${id} ${step}`);
-      for (const listener of this.#listeners) listener(reconciled);
-      return reconciled;
-    } finally {
-      releaseStartSlot(context);
-    }
+    using steps = new SandboxSteps(this.#deps, run, this.#closing.signal);
+    const reconciled = await this.#takeSteps(id, run, steps, earlier);
+    this.#timers.set(id, reconciled.sandbox === null ? null : nextDueAt(reconciled.sandbox));
+    if (reconciled.failure === null) for (const step of runtimeSteps) this.#backOff.succeeded(`${id} ${step}`);
+    for (const listener of this.#listeners) listener(reconciled);
+    return reconciled;
   }
 
-  async #takeSteps(id: string, context: StepContext, earlier: AnyFailure | null): Promise<Reconciled> {
+  async #takeSteps(id: string, run: Run, steps: SandboxSteps, earlier: AnyFailure | null): Promise<Reconciled> {
     const { store } = this.#deps;
     let known: ObservedSandbox | null = null;
     const attempted = new Set<SandboxStep['kind']>();
     for (;;) {
       // Whoever woke the run knows of something newer.
-      if (context.run.woken.aborted) known = null;
-      context.run.rearm();
+      if (run.woken.aborted) known = null;
+      run.rearm();
       const sandbox = await store.find(id);
       if (sandbox === null || this.#closing.signal.aborted) return { sandbox, failure: earlier };
       const step = await this.#next(sandbox, known, attempted);
       if (isFailure(step)) return { sandbox, failure: step };
       if (step.kind === 'none' || attempted.has(step.kind)) return { sandbox, failure: earlier };
       if (runtimeSteps.has(step.kind)) attempted.add(step.kind);
-      if (!needsStartSlot.has(step.kind)) releaseStartSlot(context);
       try {
-        known = await takeStep(context, step, sandbox);
+        known = await steps.take(step, sandbox);
       } catch (error) {
-        if (context.run.interrupted.aborted) {
+        if (run.interrupted.aborted) {
           known = null;
           continue;
         }

@@ -1,83 +1,248 @@
-import { Failure } from '../../domain/failure.ts';
-import { isEnding } from '../../domain/reason.ts';
+import { Failure, isFailure, reasonOfFailure } from '../../domain/failure.ts';
+import { probeMissed } from '../../domain/readiness.ts';
+import type { Reason } from '../../domain/reason.ts';
+import { readyDeadline, takeStartSlot } from '../../domain/sandbox-lifecycle.ts';
 import type { SandboxStep } from '../../domain/sandbox-next-step.ts';
-import type { PauseKind, Sandbox, ObservedSandbox } from '../../domain/sandbox.ts';
-import { maskUrlPasswords } from '../../domain/credentials.ts';
-import { redactorOf } from '../agents/secret-redactor.ts';
-import { endOfLog } from './read-logs.ts';
-import { writeMove } from './sandbox-records.ts';
-import { awaitReadyStep, launchStep, resumeStep, takeStartSlotStep } from './sandbox-start-steps.ts';
-import { type DecidedStep, revertOnFailure, type SandboxReconcilerDeps, type StepContext, unwanted } from './sandbox-step-context.ts';
+import { type ExposedUrl, isPooled, type ObservedSandbox, type PauseKind, type Sandbox } from '../../domain/sandbox.ts';
+import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
+import type { SandboxLaunch } from '../../ports/sandbox-runtime.ts';
+import type { Secrets } from '../../ports/secrets.ts';
+import type { Run } from '../keyed-worker.ts';
+import { timeout } from '../timers.ts';
+import { withLastOutput } from './last-output.ts';
+import { SandboxProgress } from './sandbox-progress.ts';
+import { recordMove, writeMove } from './sandbox-records.ts';
+import type { SandboxDeps } from './sandboxes.ts';
+import type { StartPriority, StartQueue, StartSlot } from './start-queue.ts';
 
-/** Steps that act on the runtime are taken once in a run. What is still due afterwards waits for the next run. */
-export const runtimeSteps: ReadonlySet<SandboxStep['kind']> = new Set(['launch', 'freeze', 'stop', 'resume', 'remove']);
+export interface SandboxReconcilerDeps extends SandboxDeps {
+  readonly probe: ReadinessProbe;
+  readonly queue: StartQueue;
+  readonly secrets: Secrets;
+  /** Keeps what was changed in a sandbox, for while it does not run. Rejects only if the store fails. */
+  readonly keepChanges: (sandboxId: string, signal: AbortSignal) => Promise<void>;
+}
 
-/** Steps during which the run keeps its start slot. */
-export const needsStartSlot: ReadonlySet<SandboxStep['kind']> = new Set(['launch', 'resume']);
+/** A step, and the state that it was decided on; null if that is not known. */
+export type DecidedStep = SandboxStep & { readonly observed: ObservedSandbox | null };
+
+type Work = (signal: AbortSignal) => Promise<ObservedSandbox | null>;
 
 /** When to try again to pause a sandbox that the runtime left running. */
 const pauseRetryAfterSeconds = 5;
 
-/** Takes the step. Returns the new state only if it is certain without a new inspect. Otherwise null. */
-export async function takeStep(context: StepContext, step: DecidedStep, sandbox: Sandbox): Promise<ObservedSandbox | null> {
-  const { deps } = context;
-  const { store, runtime } = deps;
-  const { observed } = step;
-  switch (step.kind) {
-    case 'none':
-      return observed;
-    case 'write':
-      if (step.by === null) await store.replace(step.to);
-      else await writeMove(deps, sandbox, await withEnding(deps, sandbox, step.to, observed), step.by);
-      return observed;
-    case 'take-start-slot':
-      await takeStartSlotStep(context, sandbox);
-      return null;
-    case 'launch':
-      return await launchStep(context, sandbox);
-    case 'resume':
-      return await resumeStep(context, sandbox, observed);
-    case 'await-ready':
-      await awaitReadyStep(context, sandbox, observed);
-      return null;
-    case 'freeze':
-    case 'stop':
-      return await pauseStep(context, step.kind, sandbox);
-    case 'remove':
-      await runtime.remove(sandbox.instanceId);
-      return null;
-  }
-}
+/** Takes the steps of one run of the reconciler. Disposing of it returns the start slot. */
+export class SandboxSteps implements Disposable {
+  readonly #deps: SandboxReconcilerDeps;
+  readonly #run: Run;
+  readonly #closing: AbortSignal;
+  #startSlot: StartSlot | null = null;
 
-/** Freezes or stops the sandbox. If the runtime refuses, the sandbox is RUNNING again. */
-async function pauseStep(context: StepContext, kind: PauseKind, sandbox: Sandbox): Promise<ObservedSandbox> {
-  const { deps } = context;
-  const { runtime } = deps;
-  // One that is frozen and is to be stopped is PAUSED already, and nothing can run in it.
-  if (sandbox.status === 'PAUSING') await deps.keepChanges(sandbox.id, unwanted(context));
-  return await revertOnFailure(deps, 'PAUSING', () => sandbox, async () => {
-    const observed = await runtime[kind](sandbox.instanceId);
-    if (observed.state !== 'running' && (kind === 'freeze' || observed.state !== 'frozen')) return observed;
-    const reason = observed.reason ?? { code: 'pause_refused' };
-    throw new Failure('runtime_unavailable', { runtime: runtime.name, reason, retryAfterSeconds: pauseRetryAfterSeconds });
-  });
-}
-
-/** Returns the changed record. If its processes have failed, the reason says in which phase, and what they wrote last. */
-async function withEnding(
-  deps: SandboxReconcilerDeps, from: Sandbox, to: Sandbox, observed: ObservedSandbox | null,
-): Promise<Sandbox> {
-  const { secrets, logger } = deps;
-  const { statusReason: reason } = to;
-  if (to.status !== 'ERROR' || from.status === 'ERROR' || reason === null || !isEnding(reason)) return to;
-  const phase = from.status === 'STARTING' ? 'starting' : from.status === 'RESUMING' ? 'resuming' : 'running';
-  let output = '';
-  try {
-    if (observed !== null && observed.state !== 'absent') output = await endOfLog(deps, from.instanceId);
-  } catch (error) {
-    // The failure itself is recorded all the same.
-    logger.warn({ sandbox: from.id, error }, 'the last output of a sandbox could not be read');
+  /** `closing` fires when this process ends. */
+  constructor(deps: SandboxReconcilerDeps, run: Run, closing: AbortSignal) {
+    this.#deps = deps;
+    this.#run = run;
+    this.#closing = closing;
   }
-  const shown = maskUrlPasswords(redactorOf(from, secrets).tail(output));
-  return { ...to, statusReason: { ...reason, phase, ...(shown !== '' && { output: shown }) } };
+
+  [Symbol.dispose](): void {
+    this.#startSlot?.release();
+    this.#startSlot = null;
+  }
+
+  /** Takes the step. Returns the new state only if it is certain without a new inspect. Otherwise null. */
+  async take(step: DecidedStep, sandbox: Sandbox): Promise<ObservedSandbox | null> {
+    const { store, runtime } = this.#deps;
+    const { observed } = step;
+    if (step.kind !== 'launch' && step.kind !== 'resume') this[Symbol.dispose]();
+    switch (step.kind) {
+      case 'none':
+        return observed;
+      case 'write':
+        if (step.by === null) await store.replace(step.to);
+        else await writeMove(this.#deps, sandbox, await withLastOutput(this.#deps, sandbox, step.to, observed), step.by);
+        return observed;
+      case 'take-start-slot':
+        await this.#takeStartSlot(sandbox);
+        return null;
+      case 'launch':
+        return await this.#launch(sandbox);
+      case 'resume':
+        return await this.#resume(sandbox, observed);
+      case 'await-ready':
+        await this.#awaitReady(sandbox, observed?.exposedUrls ?? []);
+        return null;
+      case 'freeze':
+      case 'stop':
+        return await this.#pause(sandbox, step.kind);
+      case 'remove':
+        await runtime.remove(sandbox.instanceId);
+        return null;
+    }
+  }
+
+  /** Gets what the host lacks and a start slot, whose time limit begins then. Meanwhile the record says what it waits for. */
+  async #takeStartSlot(sandbox: Sandbox): Promise<void> {
+    const { store, clock } = this.#deps;
+    const progress = new SandboxProgress(this.#deps, sandbox);
+    const signal = this.#unwanted(progress.moved);
+    try {
+      const slot = await this.#prepare(progress, 'requested', signal);
+      await progress.reporter.end();
+      if (slot === null) return;
+      this.#startSlot = slot;
+      await store.replace(takeStartSlot(progress.sandbox, clock.now()));
+    } catch (error) {
+      await progress.reporter.end();
+      if (signal.aborted) return;
+      if (isFailure(error) && error.code !== 'store_unavailable') {
+        // The time limit begins, so that it does not wait for ever for a runtime that only fails.
+        await store.replace(takeStartSlot(progress.sandbox, clock.now(), reasonOfFailure(error)));
+      }
+      throw error;
+    }
+  }
+
+  /** Gets what the sandbox needs, and a start slot. Returns null if the first is not possible; that is written then. */
+  async #prepare(progress: SandboxProgress, priority: StartPriority, signal: AbortSignal): Promise<StartSlot | null> {
+    const { runtime, queue, clock } = this.#deps;
+    const { spec, ownerId, status } = progress.sandbox;
+    const { reporter } = progress;
+    if (status === 'STARTING') {
+      const missing = this.#missingSecrets(spec.secrets);
+      const provision = missing === null
+        ? await runtime.provide(spec, (reason) => reporter.report(reason), signal)
+        : { kind: 'refused' as const, reason: missing };
+      if (provision.kind === 'refused') {
+        await reporter.end();
+        await recordMove(this.#deps, progress.sandbox, 'failed', { now: clock.now(), reason: provision.reason }, 'runtime');
+        return null;
+      }
+    }
+    reporter.report({ code: 'waiting_for_start_slot' });
+    return await queue.take(ownerId, isPooled(progress.sandbox) ? 'pool' : priority, signal);
+  }
+
+  /** Creates the sandbox and runs it. Returns null if that was interrupted. */
+  async #launch(sandbox: Sandbox): Promise<ObservedSandbox | null> {
+    const { runtime, clock } = this.#deps;
+    const progress = new SandboxProgress(this.#deps, sandbox);
+    const report = (reason: Reason): void => progress.reporter.report(reason);
+    const observed = await this.#withStartSlot(progress, (signal) => runtime.start(this.#launchOf(sandbox), report, signal));
+    // With a reason it could not start; without one it is on its way.
+    if (observed !== null && observed.reason !== null && (observed.state === 'absent' || observed.state === 'created')) {
+      await recordMove(this.#deps, progress.sandbox, 'failed', { now: clock.now(), reason: observed.reason }, 'runtime');
+    }
+    return observed;
+  }
+
+  /** Continues a frozen sandbox at once; runs a stopped one again with a start slot. Returns null if that was interrupted. */
+  async #resume(sandbox: Sandbox, observed: ObservedSandbox | null): Promise<ObservedSandbox | null> {
+    const { runtime } = this.#deps;
+    const progress = new SandboxProgress(this.#deps, sandbox);
+    const resume: Work = (signal) => runtime.resume(this.#launchOf(sandbox), signal);
+    try {
+      return await (observed?.state === 'frozen' ? this.#whileWanted(progress, resume) : this.#withStartSlot(progress, resume));
+    } catch (error) {
+      await this.#takeBack(progress.sandbox, error);
+      throw error;
+    }
+  }
+
+  /** Freezes or stops the sandbox. If the runtime refuses, the sandbox is RUNNING again. */
+  async #pause(sandbox: Sandbox, kind: PauseKind): Promise<ObservedSandbox> {
+    const { runtime, keepChanges } = this.#deps;
+    // One that is frozen and is to be stopped is PAUSED already, and nothing can run in it.
+    if (sandbox.status === 'PAUSING') await keepChanges(sandbox.id, this.#unwanted());
+    try {
+      const observed = await runtime[kind](sandbox.instanceId);
+      if (observed.state !== 'running' && (kind === 'freeze' || observed.state !== 'frozen')) return observed;
+      const reason = observed.reason ?? { code: 'pause_refused' };
+      throw new Failure('runtime_unavailable', { runtime: runtime.name, reason, retryAfterSeconds: pauseRetryAfterSeconds });
+    } catch (error) {
+      await this.#takeBack(sandbox, error);
+      throw error;
+    }
+  }
+
+  /** Writes the status before a pause or a resumption in which the runtime failed. */
+  async #takeBack(sandbox: Sandbox, error: unknown): Promise<void> {
+    const { status, pausedBy } = sandbox;
+    if ((status !== 'PAUSING' && status !== 'RESUMING') || !isFailure(error) || error.code === 'store_unavailable') return;
+    const now = this.#deps.clock.now();
+    if (pausedBy?.hasFailed === true) await recordMove(this.#deps, sandbox, 'failed', { now, reason: pausedBy.reason }, 'runtime');
+    else await recordMove(this.#deps, sandbox, 'refused', { now, reason: reasonOfFailure(error) }, 'runtime');
+  }
+
+  /** Waits until the program is ready, something happens, or it is too late. A late start says which probe missed last. */
+  async #awaitReady(sandbox: Sandbox, exposedUrls: readonly ExposedUrl[]): Promise<void> {
+    const { probe, clock } = this.#deps;
+    const { ready } = sandbox.spec;
+    const progress = new SandboxProgress(this.#deps, sandbox);
+    using late = this.#timeoutOfStart(sandbox);
+    const signal = this.#unwanted(this.#run.woken, progress.moved, late.signal);
+    try {
+      await probe.untilReady(ready, exposedUrls, signal, (miss) => {
+        const reason = probeMissed(ready, miss);
+        if (reason !== null) progress.reporter.report(reason);
+      });
+    } catch (error) {
+      if (signal.aborted) return;
+      throw error;
+    } finally {
+      await (late.signal.aborted ? progress.reporter.finish() : progress.reporter.end());
+    }
+    const reason: Reason | null = sandbox.status === 'RESUMING' ? { code: 'processes_restarted' } : null;
+    await recordMove(this.#deps, progress.sandbox, 'ready', { now: clock.now(), reason, exposedUrls }, 'runtime');
+  }
+
+  async #withStartSlot(progress: SandboxProgress, work: Work): Promise<ObservedSandbox | null> {
+    try {
+      return await this.#whileWanted(progress, async (signal) => {
+        // A sandbox that had a slot in an earlier process has to get one again.
+        this.#startSlot ??= await this.#prepare(progress, 'interrupted', signal);
+        return this.#startSlot === null ? null : await work(signal);
+      });
+    } finally {
+      this[Symbol.dispose]();
+      await progress.reporter.end();
+    }
+  }
+
+  /** Does the work unless it is too late or not wanted any more. Returns null if it was interrupted. */
+  async #whileWanted(progress: SandboxProgress, work: Work): Promise<ObservedSandbox | null> {
+    using late = this.#timeoutOfStart(progress.sandbox);
+    const signal = this.#unwanted(progress.moved, late.signal);
+    try {
+      return await work(signal);
+    } catch (error) {
+      if (signal.aborted) return null;
+      throw error;
+    }
+  }
+
+  /** Returns a signal that fires when the step is not wanted here any more. */
+  #unwanted(...others: readonly AbortSignal[]): AbortSignal {
+    return AbortSignal.any([this.#run.interrupted, this.#closing, ...others]);
+  }
+
+  /** Returns a signal that fires when the start or resumption of the sandbox is too late. */
+  #timeoutOfStart(sandbox: Sandbox): ReturnType<typeof timeout> {
+    const { clock } = this.#deps;
+    return timeout(clock, Math.max(0, (readyDeadline(sandbox) ?? Number.MAX_SAFE_INTEGER) - clock.now()));
+  }
+
+  #launchOf(sandbox: Sandbox): SandboxLaunch {
+    const { secrets, runtime } = this.#deps;
+    const { instanceId, spec, sessionApiKey, ownerId } = sandbox;
+    const missing = this.#missingSecrets(spec.secrets);
+    if (missing !== null) throw new Failure('runtime_unavailable', { runtime: runtime.name, reason: missing, retryAfterSeconds: 60 });
+    const values = Object.fromEntries(spec.secrets.map((name) => [name, secrets.get(name) ?? '']));
+    return { id: instanceId, spec, sessionApiKey, secrets: values, ...(!isPooled(sandbox) && { ownerId }) };
+  }
+
+  #missingSecrets(wanted: readonly string[]): Reason | null {
+    const names = wanted.filter((name) => this.#deps.secrets.get(name) === null);
+    return names.length === 0 ? null : { code: 'sandbox_secrets_missing', names };
+  }
 }

@@ -11,7 +11,7 @@ import { ExecutionReconciler } from '../../application/executions/execution-reco
 import type { ExecutionRecordsDeps } from '../../application/executions/execution-records.ts';
 import { createExecutions } from '../../application/executions/executions.ts';
 import { createFiles } from '../../application/files/files.ts';
-import { createKeys } from '../../application/keys/keys.ts';
+import { Keys } from '../../application/keys/keys.ts';
 import { Microagents } from '../../application/microagents/microagents.ts';
 import { getOverview } from '../../application/overview/get-overview.ts';
 import { Repositories } from '../../application/repositories/repositories.ts';
@@ -139,7 +139,7 @@ export const upkeepModule = new ContainerModule(({ bind }) => {
 
 /** What is about the deployment as a whole: who may use it, and its state. */
 export const deploymentModule = new ContainerModule(({ bind }) => {
-  provide(bind, tokens.keys, [tokens.auth], (auth) => createKeys({ auth }));
+  provide(bind, tokens.keys, [tokens.auth], (auth) => new Keys(auth));
   provide(bind, tokens.overview, [store, sandboxPool, diskWatch, agentMemory, starts, forecast, rules, tokens.clock],
     ({ sandboxes, conversations }, pool, disk, agentMemory, starts, forecast, rules, clock) =>
       (scope) => getOverview({ ...rules, sandboxes, conversations, pool, disk, agentMemory, starts, forecast, clock }, scope));

@@ -1,0 +1,40 @@
+import { maskUrlPasswords } from '../../domain/credentials.ts';
+import { endOfText } from '../../domain/end-of-text.ts';
+import { isEnding } from '../../domain/reason.ts';
+import type { ObservedSandbox, Sandbox } from '../../domain/sandbox.ts';
+import type { Secrets } from '../../ports/secrets.ts';
+import { redactorOf } from '../agents/secret-redactor.ts';
+import { timeout } from '../timers.ts';
+import type { SandboxDeps } from './sandboxes.ts';
+
+/** How much of the output is kept. */
+const endBytes = 2048;
+/** So much more is read that the end does not begin within a character. */
+const longestCharacterBytes = 4;
+const readWithinMs = 10_000;
+
+/** Returns the changed record. If its processes have failed, the reason says in which phase, and what they wrote last. */
+export async function withLastOutput(
+  deps: SandboxDeps & { readonly secrets: Secrets }, from: Sandbox, to: Sandbox, observed: ObservedSandbox | null,
+): Promise<Sandbox> {
+  const { statusReason: reason } = to;
+  if (to.status !== 'ERROR' || from.status === 'ERROR' || reason === null || !isEnding(reason)) return to;
+  const phase = from.status === 'STARTING' ? 'starting' : from.status === 'RESUMING' ? 'resuming' : 'running';
+  let output = '';
+  try {
+    if (observed !== null && observed.state !== 'absent') output = await endOfLog(deps, from.instanceId);
+  } catch (error) {
+    // The failure itself is recorded all the same.
+    deps.logger.warn({ sandbox: from.id, error }, 'the last output of a sandbox could not be read');
+  }
+  const shown = maskUrlPasswords(redactorOf(from, deps.secrets).tail(output));
+  return { ...to, statusReason: { ...reason, phase, ...(shown !== '' && { output: shown }) } };
+}
+
+async function endOfLog({ runtime, clock }: SandboxDeps, instanceId: string): Promise<string> {
+  using late = timeout(clock, readWithinMs);
+  const chunks: Uint8Array[] = [];
+  const log = await runtime.logs(instanceId, { tailBytes: endBytes + longestCharacterBytes }, late.signal);
+  for await (const chunk of log) chunks.push(chunk);
+  return endOfText(Buffer.concat(chunks), endBytes);
+}

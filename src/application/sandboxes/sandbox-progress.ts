@@ -1,0 +1,42 @@
+import type { Reason } from '../../domain/reason.ts';
+import { changed } from '../../domain/sandbox-lifecycle.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
+import { ProgressReporter } from '../progress-reporter.ts';
+import type { SandboxDeps } from './sandboxes.ts';
+
+/** Writes what happens during a step into the record of the sandbox. */
+export class SandboxProgress {
+  readonly reporter: ProgressReporter;
+  readonly #deps: Pick<SandboxDeps, 'store' | 'clock'>;
+  readonly #moved = new AbortController();
+  #sandbox: Sandbox;
+
+  constructor(deps: Pick<SandboxDeps, 'store' | 'clock'>, sandbox: Sandbox) {
+    this.#deps = deps;
+    this.#sandbox = sandbox;
+    this.reporter = new ProgressReporter({ clock: deps.clock, write: (reason) => this.#write(reason), written: sandbox.statusReason });
+  }
+
+  /** The record as it was written last. */
+  get sandbox(): Sandbox {
+    return this.#sandbox;
+  }
+
+  /** Fires when somebody else has changed the status, so that the step may not be wanted any more. */
+  get moved(): AbortSignal {
+    return this.#moved.signal;
+  }
+
+  /** If somebody else has written, it was another process that reports from now on, or a change of the status. */
+  async #write(reason: Reason): Promise<boolean> {
+    const { store, clock } = this.#deps;
+    const { id, status, startingSince } = this.#sandbox;
+    const next = changed(this.#sandbox, clock.now(), { statusReason: reason });
+    const { kind } = await store.replace(next);
+    const latest = kind === 'replaced' ? next : await store.find(id);
+    const isSame = latest?.deletedAt === null && latest.status === status && latest.startingSince === startingSince;
+    if (isSame) this.#sandbox = latest;
+    else this.#moved.abort();
+    return kind === 'replaced';
+  }
+}
