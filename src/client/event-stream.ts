@@ -43,7 +43,7 @@ export async function* followEvents(connection: Connection, options: EventOption
 }
 
 /** Returns the id of the newest event, for a stream of a conversation that is to begin after it. */
-export async function latestEventId(connection: Connection, id: string, signal?: AbortSignal): Promise<number> {
+export async function latestEventId(connection: Pick<Connection, 'stream'>, id: string, signal?: AbortSignal): Promise<number> {
   const input = { path: { id }, query: { after: 'latest' }, signal };
   const { headers, body } = await connection.stream('GET /api/v1/app-conversations/{id}/events/stream', input);
   await body?.cancel();

@@ -6,11 +6,7 @@ import { texts } from './texts.ts';
 
 /** The sandbox specs; the first one is the default. */
 export function useSpecs(): Resource<readonly api.SandboxSpec[]> {
-  return useResource(async (signal) => {
-    const specs: api.SandboxSpec[] = [];
-    for await (const spec of currentSession().client.items('GET /api/v1/sandbox-specs/search', { signal })) specs.push(spec);
-    return specs;
-  }, []);
+  return useResource((signal) => Array.fromAsync(currentSession().client.items('GET /api/v1/sandbox-specs/search', { signal })), []);
 }
 
 /** Says what happens to a sandbox of a spec without a request. */

@@ -4,7 +4,7 @@ import { Failure } from '../../domain/failure.ts';
 import { scopeOf } from '../../domain/principal.ts';
 import type { Sandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import { toTimestamp } from '../http/common-schemas.ts';
-import { pageKeyOf, pageQuery, presentPage } from '../http/page-token.ts';
+import { pageQuery, readPage } from '../http/page-token.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { parsed, readQuery } from '../http/request-input.ts';
 import { sandboxParameterFields } from '../http/sandbox-parameters.ts';
@@ -112,19 +112,15 @@ const listQuery = z.object({
   startedAfter: z.iso.datetime({ offset: true }).optional(), order: z.enum(['asc', 'desc']).optional(),
 });
 
-const listing = 'e2b-sandboxes';
-
 const list: Handler = async ({ context }) => {
   const { skep, principal } = context;
   const { limit, nextToken, state, template, startedAfter, order, ...query } = readQuery(listQuery, context.query);
   if (order === 'asc') throw new Unsupported('list with the oldest first', 'Use order "desc".');
   const states = new Set([state ?? ['running', 'paused']].flat().flatMap((text) => text.split(',')));
   const metadata = query.metadata === undefined ? {} : decodeMetadata(query.metadata);
-  const page = await skep.sandboxes.search(scopeOf(principal), { specId: template, metadata }, {
-    after: pageKeyOf(context, listing, { page_id: nextToken }), limit,
-  });
+  const { items, next_page_id: next } = await readPage(context, 'e2b-sandboxes', { page_id: nextToken, limit }, (request) =>
+    skep.sandboxes.search(scopeOf(principal), { specId: template, metadata }, request), (sandbox) => sandbox);
   const since = startedAfter === undefined ? -Infinity : Date.parse(startedAfter);
-  const { items, next_page_id: next } = presentPage(context, page, listing, (sandbox) => sandbox);
   const shown = items.filter((sandbox) => states.has(stateOf(sandbox) ?? '') && sandbox.createdAt > since);
   return { status: 200, body: shown.map(presentListed), headers: next === null ? {} : { 'X-Next-Token': next } };
 };

@@ -68,14 +68,19 @@ export function claimOf(
   return { claim: { ownerId, key, fingerprint: hash('sha256', JSON.stringify([operationId, asked])) } };
 }
 
-export const statusReason = z
+/** Why something is as it is, with the data of its code. */
+interface StatusReason extends Record<string, unknown> {
+  code: string;
+}
+
+export const statusReason: z.ZodType<StatusReason> = z
   .looseObject({ code: z.string().meta({ examples: ['paused_by_owner', 'idle', 'not_ready_in_time', 'failure'] }) })
   .meta({
     id: 'StatusReason',
     description: 'Why, for programs: a code with its data. New codes may come with any version, so expect codes that you do not know.',
   });
 
-export function presentReason(reason: Reason): z.output<typeof statusReason> {
+export function presentReason(reason: Reason): StatusReason {
   return { ...inSnakeCase(reason), code: reason.code };
 }
 
@@ -84,9 +89,15 @@ export const statusFields = {
   status_reason: statusReason.nullable(),
 };
 
+/** The values of the status fields, as a presenter takes them. */
+export function statusOf(reason: Reason | null) {
+  if (reason === null) return { statusDetail: null, statusReason: null };
+  return { statusDetail: sentenceOf(reason), statusReason: presentReason(reason) };
+}
+
 export function presentStatus(reason: Reason | null) {
-  if (reason === null) return { status_detail: null, status_reason: null };
-  return { status_detail: sentenceOf(reason), status_reason: presentReason(reason) };
+  const { statusDetail, statusReason } = statusOf(reason);
+  return { status_detail: statusDetail, status_reason: statusReason };
 }
 
 /** One thing wrong with a request. */

@@ -1,7 +1,7 @@
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponseObject } from 'zod-openapi';
 import { packageVersion } from '../shared/package-version.ts';
 import { httpValidationErrorSchema, retryAfterHeader } from './common-schemas.ts';
-import { byteStream, noBody, noFields, tags, type Operation, type ResponseForm } from './operation.ts';
+import { byteStream, tags, type Operation, type ResponseForm } from './operation.ts';
 import { exampleBody, problemSchema, statusOf, type ProblemCode } from './problems.ts';
 
 export type OpenApiDocument = ReturnType<typeof createDocument> & Record<string, unknown>;
@@ -70,13 +70,13 @@ function operationObject(operation: Operation): ZodOpenApiOperationObject {
     tags: [operation.tag],
     summary: operation.summary,
     ...(operation.description !== undefined && { description: operation.description }),
-    security: operation.needsKey ? [{ APIKeyHeader: [] }] : [],
+    security: operation.isPublic ? [] : [{ APIKeyHeader: [] }],
     requestParams: {
-      ...(params !== noFields && { path: params }),
-      ...(query !== noFields && { query }),
-      ...(headers !== noFields && { header: headers }),
+      ...(params && { path: params }),
+      ...(query && { query }),
+      ...(headers && { header: headers }),
     },
-    ...(body !== noBody && { requestBody: { required: !body.safeParse({}).success, content: { 'application/json': { schema: body } } } }),
+    ...(body && { requestBody: { required: !body.safeParse({}).success, content: { 'application/json': { schema: body } } } }),
     ...(takesBytes === true && { requestBody: { content: { 'application/octet-stream': { schema: byteStream } } } }),
     responses,
   };
@@ -89,7 +89,7 @@ function responseObject(
   return {
     description,
     ...(headers !== undefined && { headers }),
-    ...(schema !== noBody && { content: { [media]: { schema }, ...Object.fromEntries(streams) } }),
+    ...(schema && { content: { [media]: { schema }, ...Object.fromEntries(streams) } }),
   };
 }
 
@@ -105,13 +105,12 @@ function merged(form: ZodOpenApiResponseObject, failures: ZodOpenApiResponseObje
 
 /** Every failure that the operation may answer, those of all operations of its kind included. */
 function failuresOf(operation: Operation): readonly ProblemCode[] {
-  const { method, params, query, headers, body, needsKey, failures } = operation;
-  const takesInput = params !== noFields || query !== noFields || headers !== noFields || body !== noBody;
+  const { method, params, query, headers, body, isPublic, failures } = operation;
   const codes: ProblemCode[] = [
-    ...(needsKey ? (['unauthorized', 'rate_limited', 'store_unavailable'] as const) : []),
+    ...(isPublic ? [] : (['unauthorized', 'rate_limited', 'store_unavailable'] as const)),
     ...(method === 'get' ? [] : (['forbidden'] as const)),
-    ...(body === noBody ? [] : (['payload_too_large'] as const)),
-    ...(takesInput ? (['invalid_request'] as const) : []),
+    ...(body ? (['payload_too_large'] as const) : []),
+    ...(params ?? query ?? headers ?? body ? (['invalid_request'] as const) : []),
     ...failures,
     'internal',
     'shutting_down',

@@ -18,11 +18,12 @@ export const tags = {
   Service: 'About the server and the caller.',
 } as const;
 
-/** A form that an answer may have. The schema of no body is {@link noBody}. */
+/** A form that an answer may have. */
 export interface ResponseForm<R extends z.ZodType = z.ZodType> {
   readonly status: number;
   readonly description: string;
-  readonly schema: R;
+  /** Of the body; without it there is none. */
+  readonly schema?: R;
   /** The media type; JSON unless given. */
   readonly media?: string;
   readonly headers?: z.ZodObject;
@@ -57,13 +58,10 @@ export class Upgrade {
 /** The failures of a git provider that any operation on a repository may have. */
 export const gitProviderFailures = ['provider_unauthorized', 'provider_failed', 'provider_rate_limited', 'provider_timeout'] as const;
 
-interface Described<
-  P extends z.ZodObject = z.ZodObject,
-  Q extends z.ZodObject = z.ZodObject,
-  H extends z.ZodObject = z.ZodObject,
-  B extends z.ZodType = z.ZodType,
-  R extends z.ZodType = z.ZodType,
-> {
+/** A part of the request of which an operation declares nothing. */
+const nothing = z.object({});
+
+interface Described<P extends z.ZodObject, Q extends z.ZodObject, H extends z.ZodObject, B extends z.ZodType, R extends z.ZodType> {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** The path template, with `{name}` for a parameter. The value of `{repository_name}` may hold slashes. */
   readonly path: string;
@@ -71,17 +69,18 @@ interface Described<
   readonly tag: keyof typeof tags;
   readonly summary: string;
   readonly description?: string;
-  readonly needsKey: boolean;
+  /** Anyone may call it, without a key. */
+  readonly isPublic?: true;
   /** Only for keys with the access `admin`. */
   readonly adminOnly?: boolean;
   /** The failures that are its own; those of every operation of its kind are added. */
   readonly failures: readonly (FailureCode | 'upgrade_required' | 'origin_forbidden' | 'range_not_satisfiable')[];
   /** The answers besides the success that are no failures. */
   readonly otherwise?: readonly ResponseForm[];
-  readonly params: P;
-  readonly query: Q;
-  readonly headers: H;
-  readonly body: B;
+  readonly params?: P;
+  readonly query?: Q;
+  readonly headers?: H;
+  readonly body?: B;
   /** The handler reads the body itself, as bytes. */
   readonly takesBytes?: true;
   /** Takes a ticket instead of the key, for browsers, which can send no header there. */
@@ -98,17 +97,9 @@ interface Input<P extends z.ZodType, Q extends z.ZodType, H extends z.ZodType, B
   readonly body: z.output<B>;
 }
 
-export const noFields = z.object({});
-
-/** A body that is not read, or not sent. */
-export const noBody = z.void();
-
 export const byteStream = z.string().meta({ format: 'binary' });
 
-/** What is spread into the declaration of an operation that takes nothing, or not everything. */
-export const noInput = { params: noFields, query: noFields, headers: noFields, body: noBody };
-
-export interface Operation extends Described {
+export interface Operation extends Described<z.ZodObject, z.ZodObject, z.ZodObject, z.ZodType, z.ZodType> {
   /** Reads the request, its body last, does what it asks for, and returns the answer. Throws `invalid_request` before that. */
   readonly perform: (context: RequestContext) => Promise<unknown>;
 }
@@ -118,23 +109,36 @@ export function alias(original: Operation, path: string, operationId: string): O
   return { ...original, path, operationId, description: `The same as \`${original.path}\`.` };
 }
 
+interface Declaration<
+  P extends z.ZodObject = z.ZodObject,
+  Q extends z.ZodObject = z.ZodObject,
+  H extends z.ZodObject = z.ZodObject,
+  B extends z.ZodType = z.ZodType,
+  R extends z.ZodType = z.ZodType,
+> extends Described<P, Q, H, B, R> {
+  readonly handle: (context: RequestContext, input: Input<P, Q, H, B>) => MaybePromise<z.output<R> | StreamedBody | Upgrade>;
+}
+
 /** The schemas type what the handler gets and returns. The status is that of the success, unless the handler sets another one. */
-export function operation<P extends z.ZodObject, Q extends z.ZodObject, H extends z.ZodObject, B extends z.ZodType, R extends z.ZodType>(
-  declaration: Described<P, Q, H, B, R> & {
-    readonly handle: (context: RequestContext, input: Input<P, Q, H, B>) => MaybePromise<z.output<R> | StreamedBody | Upgrade>;
-  },
-): Operation {
-  const { handle, ...described } = declaration;
-  const takesBody = (declaration.body as z.ZodType) !== noBody;
+export function operation<
+  P extends z.ZodObject = typeof nothing,
+  Q extends z.ZodObject = typeof nothing,
+  H extends z.ZodObject = typeof nothing,
+  B extends z.ZodType = z.ZodVoid,
+  R extends z.ZodType = z.ZodVoid,
+>(declaration: Declaration<P, Q, H, B, R>): Operation;
+export function operation({ handle, ...described }: Declaration): Operation {
+  const { params: path = nothing, query = nothing, headers = nothing, body } = described;
   return {
     ...described,
     perform: async (context) => {
       const { request, response, http } = context;
-      const params = readPath(declaration.params, request.params);
-      const query = readQuery(declaration.query, context.query);
-      const headers = readHeaders(declaration.headers, request.headers);
-      const body = takesBody ? await http.readBody(request, response) : undefined;
-      return await handle(context, { params, query, headers, body: parsed(declaration.body, 'body', body) });
+      const input = {
+        params: readPath(path, request.params),
+        query: readQuery(query, context.query),
+        headers: readHeaders(headers, request.headers),
+      };
+      return await handle(context, { ...input, body: body && parsed(body, 'body', await http.readBody(request, response)) });
     },
   };
 }

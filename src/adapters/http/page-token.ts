@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Page, PageKey } from '../../domain/page.ts';
+import type { Page, PageKey, PageRequest } from '../../domain/page.ts';
 import type { RequestContext } from './request-context.ts';
 import { invalidRequest } from './request-input.ts';
 
@@ -31,21 +31,32 @@ export function pageSchema<T extends z.ZodType>(item: T, id: string) {
     .meta({ id });
 }
 
-/** A page as it is sent; `listing` names the listing and its order, and its token is good for no other. */
-export function presentPage<T, R>({ http }: RequestContext, { items, next }: Page<T>, listing: string, present: (item: T) => R) {
-  const token = next === null ? null : http.sealer.seal(JSON.stringify([listing, next.value, next.id]));
-  return { items: items.map(present), next_page_id: token };
+interface PageQuery {
+  readonly page_id?: string | undefined;
+  readonly limit: number;
+}
+
+/**
+ * Returns the page of a listing that the query asks for. `listing` names the listing and its order. Throws `invalid_request` for the token
+ * of another one.
+ */
+export async function readPage<T, R>(
+  { http: { sealer } }: RequestContext, listing: string, { page_id: token, limit }: PageQuery,
+  read: (request: PageRequest) => Promise<Page<T>>, present: (item: T) => R,
+) {
+  const after = token === undefined ? null : keyIn(sealer.open(token), listing);
+  const { items, next } = await read({ after, limit });
+  return {
+    items: items.map((item) => present(item)),
+    next_page_id: next === null ? null : sealer.seal(JSON.stringify([listing, next.value, next.id])),
+  };
 }
 
 const tokenContent = z.tuple([z.string(), z.int(), z.string()]);
 
-/** The key of the page that the query asks for; null for the first page. Throws `invalid_request` for a token of another listing. */
-export function pageKeyOf({ http }: RequestContext, listing: string, query: { readonly page_id?: string | undefined }): PageKey | null {
-  const { page_id: token } = query;
-  if (token === undefined) return null;
-  const text = http.sealer.open(token);
-  if (text === null) throw unknownPage();
-  const [madeFor, value, id] = tokenContent.parse(JSON.parse(text));
+function keyIn(opened: string | null, listing: string): PageKey {
+  if (opened === null) throw unknownPage();
+  const [madeFor, value, id] = tokenContent.parse(JSON.parse(opened));
   if (madeFor !== listing) throw unknownPage();
   return { value, id };
 }

@@ -3,7 +3,6 @@ import { Router } from 'express';
 import helmet from 'helmet';
 import type { Skep } from '../../application/skep.ts';
 import { Failure } from '../../domain/failure.ts';
-import type { KeyAccess } from '../../domain/principal.ts';
 import { apiReferenceFiles, apiReferencePaths } from './api-reference.ts';
 import { Authenticator } from './authentication.ts';
 import { crossOrigin } from './cors.ts';
@@ -129,7 +128,7 @@ function mount(router: Router, path: string, atPath: readonly Operation[]): void
     route[operation.method](answer(operation));
     allow.push(operation.method.toUpperCase(), ...(operation.method === 'get' ? ['HEAD'] : []));
   }
-  route.all(refuse(new HttpProblem('method_not_allowed', { allow }), atPath.some(({ needsKey }) => needsKey)));
+  route.all(refuse(new HttpProblem('method_not_allowed', { allow }), !atPath.every(({ isPublic }) => isPublic)));
 }
 
 /** Throws the problem. If the path needs a key, checks it first, so a caller without one learns nothing but `unauthorized`. */
@@ -144,11 +143,7 @@ function answer(operation: Operation): HttpHandler {
   return async (_request, response) => {
     const { context } = response.locals;
     context.operation = operation;
-    if (operation.needsKey) await authenticate(context);
-    if (operation.needsKey && !allows(context.principal.access, operation)) {
-      // As the end of the sentence "This key may not ...".
-      throw new Failure('forbidden', { action: operation.summary.charAt(0).toLowerCase() + operation.summary.slice(1) });
-    }
+    if (!operation.isPublic) await authorize(context, operation);
     const { status, media = 'application/json; charset=utf-8' } = operation.success;
     response.status(status);
     const value = await operation.perform(context);
@@ -164,8 +159,12 @@ function answer(operation: Operation): HttpHandler {
 }
 
 /** Whatever is not a GET changes something, which `read` may not. */
-function allows(access: KeyAccess, { method, adminOnly = false }: Operation): boolean {
-  return adminOnly ? access === 'admin' : method === 'get' || access !== 'read';
+async function authorize(context: RequestContext, { method, adminOnly = false, summary }: Operation): Promise<void> {
+  await authenticate(context);
+  const { access } = context.principal;
+  if (adminOnly ? access === 'admin' : method === 'get' || access !== 'read') return;
+  // As the end of the sentence "This key may not ...".
+  throw new Failure('forbidden', { action: summary.charAt(0).toLowerCase() + summary.slice(1) });
 }
 
 async function authenticate(context: RequestContext): Promise<void> {

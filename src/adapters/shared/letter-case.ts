@@ -24,7 +24,7 @@ export function snakeCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-type CamelCase<S extends string> = S extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<CamelCase<Rest>>}` : S;
+export type CamelCase<S extends string> = S extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<CamelCase<Rest>>}` : S;
 export type InCamelCase<T> = { [K in keyof T & string as CamelCase<K>]: T[K] };
 
 /** The object with the names of its own fields in camel case: `git_timeout` is `gitTimeout`. */

@@ -1,7 +1,8 @@
 import { signal } from '@preact/signals';
 import type { api, Conversation } from '../../client/index.ts';
-import { eventsBetween, latestEventId } from '../event-log.ts';
+import { latestEventId } from '../../client/event-stream.ts';
 import { whileVisible } from '../live.ts';
+import { currentSession } from '../session.ts';
 import { Transcript } from './transcript.ts';
 
 /** How many ids of the log are read at first, and how many more with each step back. Other conversations have ids between. */
@@ -39,7 +40,7 @@ export class TranscriptSource {
   follow(conversation: Conversation): () => void {
     return whileVisible(async (signal, last) => {
       if (last.id === undefined) {
-        const latest = await latestEventId(this.#id, signal);
+        const latest = await latestEventId(currentSession().client, this.#id, signal);
         last.id = this.#firstId = Math.max(0, latest - firstSpan);
         this.hasOlder.value = this.#firstId > 0;
         if (latest === 0) this.version.value += 1;
@@ -59,7 +60,7 @@ export class TranscriptSource {
       const older: api.Event[] = [];
       while (older.length < enoughEvents && this.#firstId > 0) {
         const from = Math.max(0, this.#firstId - this.#span);
-        older.unshift(...await eventsBetween(this.#id, from, this.#firstId, olderKinds));
+        older.unshift(...await this.#eventsBetween(from, this.#firstId));
         this.#firstId = from;
         if (older.length < enoughEvents) this.#span *= 4;
       }
@@ -69,6 +70,16 @@ export class TranscriptSource {
     } finally {
       this.#isReading = false;
     }
+  }
+
+  async #eventsBetween(after: number, last: number): Promise<api.Event[]> {
+    const input = { path: { id: this.#id }, query: { after: String(after), kinds: olderKinds, limit: 100 } };
+    const events: api.Event[] = [];
+    for await (const event of currentSession().client.items('GET /api/v1/app-conversations/{id}/events', input)) {
+      if (event.id > last) break;
+      events.push(event);
+    }
+    return events;
   }
 
   #draw(): void {

@@ -3,7 +3,7 @@ import type { api } from '../../client/index.ts';
 import { useResource } from '../live.ts';
 import { canChange, currentSession } from '../session.ts';
 import { texts } from '../texts.ts';
-import { Button, CopyButton, Field, Head, Input, Select, Status, Time } from '../ui/controls.tsx';
+import { Button, CopyButton, Field, Input, Select, Status, Table, Time } from '../ui/controls.tsx';
 import { ask, Dialog, FormDialog } from '../ui/dialog.tsx';
 import { Empty, Loaded } from '../ui/feedback.tsx';
 import { Page } from '../ui/page.tsx';
@@ -36,29 +36,20 @@ export function KeysPage() {
 }
 
 function List({ keys, onChange }: { readonly keys: readonly api.Key[]; readonly onChange: () => void }) {
+  const revoke = ({ id, name, is_own: isOwn }: api.Key) => ask({
+    title: texts.keys.revokeTitle(name), text: isOwn ? texts.keys.revokeOwn : texts.keys.revokeText, submit: texts.keys.revoke,
+    onSubmit: () => currentSession().client.request('DELETE /api/v1/keys/{key}', { path: { key: id } }).then(onChange),
+  });
   return (
-    <table>
-      <Head columns={[
-        [texts.keys.name], [texts.status], [texts.keys.access, 'wide'], [texts.keys.owner, 'wide'], [texts.keys.repositories, 'wide'],
-        [texts.keys.expires, 'wide'], [''],
-      ]} />
-      <tbody>
-        {keys.map(({ id, name, state, access, user_id: user, repositories, expires_at: expires, is_own: isOwn }) => (
-          <tr key={id} class={state === 'valid' ? '' : 'off'}>
-            <td class="main">{name}{isOwn && <span class="tag">{texts.keys.own}</span>}</td>
-            <td><Status value={state} /></td>
-            <td class="wide">{texts.keys.accesses[access]}</td>
-            <td class="wide">{user}</td>
-            <td class="wide dim">{repositories?.join(', ') ?? texts.keys.allRepositories}</td>
-            <td class="wide dim">{expires === null ? texts.keys.never : <Time at={expires} />}</td>
-            <td class="right">{state === 'valid' && canChange() && <Button onClick={() => ask({
-              title: texts.keys.revokeTitle(name), text: isOwn ? texts.keys.revokeOwn : texts.keys.revokeText, submit: texts.keys.revoke,
-              onSubmit: () => currentSession().client.request('DELETE /api/v1/keys/{key}', { path: { key: id } }).then(onChange),
-            })}>{texts.keys.revoke}</Button>}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Table items={keys} keyOf={({ id }) => id} lookOf={({ state }) => (state === 'valid' ? '' : 'off')} columns={[
+      [texts.keys.name, 'main', ({ name, is_own: isOwn }) => <>{name}{isOwn && <span class="tag">{texts.keys.own}</span>}</>],
+      [texts.status, '', ({ state }) => <Status value={state} />],
+      [texts.keys.access, 'wide', ({ access }) => texts.keys.accesses[access]],
+      [texts.keys.owner, 'wide', ({ user_id: user }) => user],
+      [texts.keys.repositories, 'wide dim', ({ repositories }) => repositories?.join(', ') ?? texts.keys.allRepositories],
+      [texts.keys.expires, 'wide dim', ({ expires_at: at }) => (at === null ? texts.keys.never : <Time at={at} />)],
+      ['', 'right', (key) => key.state === 'valid' && canChange() && <Button onClick={() => revoke(key)}>{texts.keys.revoke}</Button>],
+    ]} />
   );
 }
 

@@ -2,27 +2,18 @@ import { useState } from 'preact/hooks';
 import { loginNotice, logIn } from '../session.ts';
 import { texts } from '../texts.ts';
 import { Button, Checkbox, Field } from '../ui/controls.tsx';
-import { messageOf } from '../ui/actions.ts';
+import { messageOf, useAction } from '../ui/actions.ts';
 import { Logo } from '../ui/logo.tsx';
 
 export function LoginPage() {
   const [key, setKey] = useState('');
   const [isTabOnly, setTabOnly] = useState(false);
-  const [isBusy, setBusy] = useState(false);
-  const submit = async () => {
-    setBusy(true);
-    try {
-      await logIn(key.trim(), !isTabOnly);
-    } catch (error) {
-      loginNotice.value = messageOf(error);
-      setBusy(false);
-    }
-  };
+  const [isBusy, run] = useAction((error) => (loginNotice.value = messageOf(error)));
   return (
     <main class="login">
       <form onSubmit={(event) => {
         event.preventDefault();
-        void submit();
+        void run(() => logIn(key.trim(), !isTabOnly));
       }}>
         <Logo />
         <h1>{texts.login.title}</h1>

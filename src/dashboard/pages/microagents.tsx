@@ -4,7 +4,7 @@ import { useDebounced, useResource } from '../live.ts';
 import { go, href, route, setQuery } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
 import { texts } from '../texts.ts';
-import { Button, Facts, Head, Time } from '../ui/controls.tsx';
+import { Button, Facts, Table, Time } from '../ui/controls.tsx';
 import { Empty, Loaded } from '../ui/feedback.tsx';
 import { Markdown } from '../ui/markdown.tsx';
 import { Page } from '../ui/page.tsx';
@@ -38,17 +38,13 @@ function Repositories({ query, onChoose }: { readonly query: string; readonly on
   return (
     <Loaded resource={resource}>
       {(items) => items.length === 0
-        ? <Empty icon="branch" title={texts.microagents.noRepository}>{texts.microagents.noRepositoryHint}</Empty> : (
-        <table>
-          <Head columns={[[texts.conversations.repository], [texts.microagents.host, 'right']]} />
-          <tbody>{items.map(({ name, git_provider: host }) => (
-            <tr key={name}>
-              <td class="main"><a class="row-link" href={href(['microagents', name])} onClick={() => onChoose(name)}>{name}</a></td>
-              <td class="right dim">{host}</td>
-            </tr>
-          ))}</tbody>
-        </table>
-      )}
+        ? <Empty icon="branch" title={texts.microagents.noRepository}>{texts.microagents.noRepositoryHint}</Empty>
+        : <Table items={items} keyOf={({ name }) => name} columns={[
+          [texts.conversations.repository, 'main', ({ name }) => (
+            <a class="row-link" href={href(['microagents', name])} onClick={() => onChoose(name)}>{name}</a>
+          )],
+          [texts.microagents.host, 'right dim', ({ git_provider: host }) => host],
+        ]} />}
     </Loaded>
   );
 }

@@ -4,7 +4,7 @@ import { useResource } from '../live.ts';
 import { currentSession, logOut } from '../session.ts';
 import { texts } from '../texts.ts';
 import { theme } from '../theme.ts';
-import { Button, Facts, Field, Head, Search, Select } from '../ui/controls.tsx';
+import { Button, type Column, Facts, Field, Search, Select, Table } from '../ui/controls.tsx';
 import { Empty, Loaded } from '../ui/feedback.tsx';
 import { Page } from '../ui/page.tsx';
 
@@ -41,26 +41,21 @@ function Server() {
       </div>
       <Loaded resource={resource}>
         {({ items }) => !items.some(isWanted) ? <Empty icon="settings" title={texts.settings.none}>{texts.settings.noneHint}</Empty> : (
-          <table>
-            <Head columns={[[texts.settings.setting], [texts.settings.value], [texts.settings.source, 'wide']]} />
-            <tbody>
-              {items.filter(isWanted).map((one) => <Row key={one.key} setting={one} />)}
-            </tbody>
-          </table>
+          <Table items={items.filter(isWanted)} keyOf={({ key }) => key} columns={columns} />
         )}
       </Loaded>
     </>
   );
 }
 
-function Row({ setting: { key, variable, source, value, is_secret: isSecret, form } }: { readonly setting: api.Setting }) {
-  const none = isSecret && source !== 'default' ? texts.settings.secret : '–';
-  const shown = value === null || value === undefined ? none : typeof value === 'string' ? value : JSON.stringify(value);
-  return (
-    <tr>
-      <td class="main"><code>{key}</code>{variable !== null && <small class="dim id">{variable}</small>}</td>
-      <td class="clip" title={form}><code>{shown}</code></td>
-      <td class={source === 'default' ? 'wide dim' : 'wide'}>{texts.settings.sources[source]}</td>
-    </tr>
-  );
-}
+const columns: readonly Column<api.Setting>[] = [
+  [texts.settings.setting, 'main', ({ key, variable }) => (
+    <><code>{key}</code>{variable !== null && <small class="dim id">{variable}</small>}</>
+  )],
+  [texts.settings.value, 'clip', ({ value, source, is_secret: isSecret, form }) => (
+    <code title={form}>{value ?? (isSecret && source !== 'default' ? texts.settings.secret : '–')}</code>
+  )],
+  [texts.settings.source, 'wide', ({ source }) => (
+    <span class={source === 'default' ? 'dim' : ''}>{texts.settings.sources[source]}</span>
+  )],
+];

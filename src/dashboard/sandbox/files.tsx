@@ -5,7 +5,7 @@ import { useResource } from '../live.ts';
 import { href, route, setQuery } from '../route.ts';
 import { canChange } from '../session.ts';
 import { texts } from '../texts.ts';
-import { ActionButton, Button, Head, Time } from '../ui/controls.tsx';
+import { ActionButton, Button, Table, Time } from '../ui/controls.tsx';
 import { ask } from '../ui/dialog.tsx';
 import { toast, useAction } from '../ui/actions.ts';
 import { Empty, Loaded } from '../ui/feedback.tsx';
@@ -72,42 +72,41 @@ function Directory({ sandbox, path }: { readonly sandbox: Sandbox; readonly path
       </div>
       <Loaded resource={resource}>
         {(files) => files.length === 0 ? <Empty icon="folder" title={texts.files.none}>{texts.files.noneHint}</Empty> : (
-          <table>
-            <Head columns={[[texts.files.name], [texts.files.size, 'right'], [texts.files.modified, 'right wide'], ['']]} />
-            <tbody>{files.map((file) => <FileRow key={file.path} sandbox={sandbox} file={file} onChange={resource.reload} />)}</tbody>
-          </table>
+          <Table items={files} keyOf={(file) => file.path} columns={[
+            [texts.files.name, 'main', (file) => <FileName sandbox={sandbox} file={file} />],
+            [texts.files.size, 'right number', ({ type, size }) => type === 'file' && bytes(size)],
+            [texts.files.modified, 'right wide dim', ({ modified_at: at }) => <Time at={at} />],
+            ['', 'right over', (file) => canChange() && <RemoveFile sandbox={sandbox} file={file} onDone={resource.reload} />],
+          ]} />
         )}
       </Loaded>
     </>
   );
 }
 
-interface FileRowProps {
+interface FileProps {
   readonly sandbox: Sandbox;
   readonly file: api.File;
-  readonly onChange: () => void;
 }
 
-function FileRow({ sandbox, file: { path, name, type, size, target, modified_at: modifiedAt }, onChange }: FileRowProps) {
+function FileName({ sandbox, file: { path, name, type, target } }: FileProps) {
   const isDirectory = type === 'directory';
   return (
-    <tr>
-      <td class="main">
-        <Icon name={isDirectory ? 'folder' : 'file'} />
-        {type === 'other' ? <code>{name}</code> : <a class="row-link id" href={fileHref(sandbox, path, !isDirectory)}>{name}</a>}
-        {target !== null && <span class="dim"> → {target}</span>}
-      </td>
-      <td class="right number">{type === 'file' && bytes(size)}</td>
-      <td class="right wide dim"><Time at={modifiedAt} /></td>
-      <td class="right over">
-        {canChange() && <Button kind="quiet" icon="trash" label={texts.files.remove(name)} onClick={() => ask({
-          title: texts.files.remove(name), submit: texts.files.removeSubmit,
-          text: isDirectory ? texts.files.removeDirectory : texts.files.removeFile,
-          onSubmit: () => sandbox.files.remove(path, { recursive: isDirectory }).then(onChange),
-        })} />}
-      </td>
-    </tr>
+    <>
+      <Icon name={isDirectory ? 'folder' : 'file'} />
+      {type === 'other' ? <code>{name}</code> : <a class="row-link id" href={fileHref(sandbox, path, !isDirectory)}>{name}</a>}
+      {target !== null && <span class="dim"> → {target}</span>}
+    </>
   );
+}
+
+function RemoveFile({ sandbox, file: { path, name, type }, onDone }: FileProps & { readonly onDone: () => void }) {
+  const recursive = type === 'directory';
+  return <Button kind="quiet" icon="trash" label={texts.files.remove(name)} onClick={() => ask({
+    title: texts.files.remove(name), submit: texts.files.removeSubmit,
+    text: recursive ? texts.files.removeDirectory : texts.files.removeFile,
+    onSubmit: () => sandbox.files.remove(path, { recursive }).then(onDone),
+  })} />;
 }
 
 function Upload({ sandbox, path, onDone }: { readonly sandbox: Sandbox; readonly path: string; readonly onDone: () => void }) {

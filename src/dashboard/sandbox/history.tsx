@@ -1,7 +1,7 @@
 import type { api } from '../../client/index.ts';
-import { sandboxMoves } from '../event-log.ts';
 import { words } from '../format.ts';
 import { useResource } from '../live.ts';
+import { currentSession } from '../session.ts';
 import { texts } from '../texts.ts';
 import { Status, Time } from '../ui/controls.tsx';
 import { Loaded } from '../ui/feedback.tsx';
@@ -12,7 +12,11 @@ function stateName({ to, pause_kind: kind }: api.SandboxMovedEventData): string 
 
 /** The states of a sandbox, and why it came to them. */
 export function History({ sandbox }: { readonly sandbox: api.Sandbox }) {
-  const resource = useResource((signal) => sandboxMoves(sandbox.id, signal), [sandbox.id, sandbox.updated_at]);
+  const resource = useResource(async (signal) => {
+    const query = { sandbox_id__eq: sandbox.id, kinds: ['sandbox_moved'], limit: 100 } as const;
+    const events = await Array.fromAsync(currentSession().client.items('GET /api/v1/events', { query, signal }));
+    return events.filter((event) => event.kind === 'sandbox_moved').toReversed();
+  }, [sandbox.id, sandbox.updated_at]);
   return (
     <section class="card">
       <h2>{texts.sandbox.history}</h2>

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { api, Sandbox } from '../../client/index.ts';
 import { texts } from '../texts.ts';
-import { ActionButton, CopyButton, Field, Head, Select, Time } from '../ui/controls.tsx';
+import { ActionButton, CopyButton, Field, OutLink, Select, Table, Time } from '../ui/controls.tsx';
 import { Empty } from '../ui/feedback.tsx';
 
 interface PortsProps {
@@ -20,33 +20,25 @@ export function Ports({ sandbox, ports }: PortsProps) {
       <Field label={texts.ports.life}>
         <Select label={texts.ports.life} value={seconds} onChange={setSeconds} options={Object.entries(texts.ports.lives)} />
       </Field>
-      <table>
-        <Head columns={[[texts.ports.name], [texts.ports.port], [texts.ports.link], ['']]} />
-        <tbody>
-          {ports.map(({ name, port, public: isPublic }) => {
-            const link = links[port];
-            return (
-              <tr key={port}>
-                <td class="main">
-                  {name}{isPublic && <span class="tag">{texts.ports.public}</span>}
-                  {link !== undefined && <small class="dim">{texts.ports.until} <Time at={link.expires_at} /></small>}
-                </td>
-                <td class="number">{port}</td>
-                <td class="clip">
-                  {link !== undefined && <a href={link.url} target="_blank" rel="noopener noreferrer">{link.url}</a>}
-                </td>
-                <td class="right">
-                  {link !== undefined && <CopyButton text={link.url} />}
-                  <ActionButton icon="external" onAct={async () => {
-                    const made = await sandbox.link(port, { expires_in_seconds: Number(seconds) });
-                    setLinks((last) => ({ ...last, [port]: made }));
-                  }}>{texts.ports.make}</ActionButton>
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
+      <Table items={ports} keyOf={({ port }) => port} columns={[
+        [texts.ports.name, 'main', ({ name, port, public: isPublic }) => (
+          <>
+            {name}{isPublic && <span class="tag">{texts.ports.public}</span>}
+            {links[port] && <small class="dim">{texts.ports.until} <Time at={links[port].expires_at} /></small>}
+          </>
+        )],
+        [texts.ports.port, 'number', ({ port }) => port],
+        [texts.ports.link, 'clip', ({ port }) => links[port] && <OutLink url={links[port].url}>{links[port].url}</OutLink>],
+        ['', 'right', ({ port }) => (
+          <>
+            {links[port] && <CopyButton text={links[port].url} />}
+            <ActionButton icon="external" onAct={async () => {
+              const made = await sandbox.link(port, { expires_in_seconds: Number(seconds) });
+              setLinks((last) => ({ ...last, [port]: made }));
+            }}>{texts.ports.make}</ActionButton>
+          </>
+        )],
+      ]} />
     </>
   );
 }

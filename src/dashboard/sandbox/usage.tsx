@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { api, Sandbox } from '../../client/index.ts';
-import { asError, useResource } from '../live.ts';
+import { useResource } from '../live.ts';
 import { bytes, orNone } from '../format.ts';
 import { texts } from '../texts.ts';
 import { Sparkline } from '../ui/charts.tsx';
@@ -23,7 +23,7 @@ export function Usage({ sandbox }: { readonly sandbox: Sandbox }) {
   const last = samples.at(-1);
   if (error !== null && last === undefined) {
     return (
-      <section class="card"><h2>{texts.usage.title}</h2><p class="dim">{asError(error).message}</p></section>
+      <section class="card"><h2>{texts.usage.title}</h2><p class="dim">{error.message}</p></section>
     );
   }
   const cpu = samples.flatMap(({ cpu_percent: percent }) => percent ?? []);

@@ -161,18 +161,27 @@ export function Facts({ facts }: { readonly facts: readonly (readonly [name: str
   return <dl class="facts">{shown.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>;
 }
 
-type Column = readonly [name: string, look?: string];
+/** A column: its name, how it looks, and what it shows of an item. */
+export type Column<T> = readonly [name: string, look: string, show: (item: T) => ComponentChildren];
 
-/** The head of a table. */
-export function Head({ columns }: { readonly columns: readonly Column[] }) {
-  return <thead><tr>{columns.map(([name, look]) => <th key={name} class={look ?? ''}>{name}</th>)}</tr></thead>;
+export interface TableProps<T> {
+  readonly items: readonly T[];
+  readonly keyOf: (item: T) => string | number;
+  readonly columns: readonly Column<T>[];
+  readonly lookOf?: (item: T) => string;
 }
 
-interface MoreProps {
-  readonly onMore: (() => void) | null;
-}
-
-/** Loads the next page of a list. */
-export function More({ onMore }: MoreProps) {
-  return onMore === null ? null : <p class="more"><Button onClick={onMore}>{texts.more}</Button></p>;
+export function Table<T>({ items, keyOf, columns, lookOf }: TableProps<T>) {
+  return (
+    <table>
+      <thead><tr>{columns.map(([name, look]) => <th key={name} class={look}>{name}</th>)}</tr></thead>
+      <tbody>
+        {items.map((item) => (
+          <tr key={keyOf(item)} class={lookOf?.(item)}>
+            {columns.map(([name, look, show]) => <td key={name} class={look}>{show(item)}</td>)}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
 }

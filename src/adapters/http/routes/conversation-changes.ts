@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Changes } from '../../../application/conversations/conversations.ts';
-import type { Publication } from '../../../application/conversations/publish-changes.ts';
-import { type AgentCommit, type FileChange, fileChangeStatuses } from '../../../domain/change.ts';
-import { text, timestamp, toTimestamp } from '../common-schemas.ts';
-import { gitProviderFailures, noInput, operation, StreamedBody } from '../operation.ts';
+import { fileChangeStatuses } from '../../../domain/change.ts';
+import { text, timestamp } from '../common-schemas.ts';
+import { gitProviderFailures, operation, StreamedBody } from '../operation.ts';
+import { presenter } from '../presenter.ts';
 import { branchName, conversationPath, pullRequestFields } from './conversations.ts';
 
 const fileMode = z.string().nullable().meta({ description: 'As git has it: 100644, 100755, 120000 (link) or 160000 (submodule).' });
@@ -59,9 +59,7 @@ const patchMedia = 'text/x-diff; charset=utf-8';
 const archiveMedia = 'application/x-tar';
 
 export const changeOperation = operation({
-  ...noInput,
   tag: 'Conversations',
-  needsKey: true,
   method: 'get',
   path: '/api/v1/app-conversations/{id}/changes',
   operationId: 'get_app_conversation_changes',
@@ -109,9 +107,7 @@ const publishBody = z
   .meta({ id: 'PublishRequest' });
 
 export const publishOperation = operation({
-  ...noInput,
   tag: 'Conversations',
-  needsKey: true,
   method: 'post',
   path: '/api/v1/app-conversations/{id}/publish',
   operationId: 'publish_app_conversation_changes',
@@ -136,27 +132,16 @@ export const publishOperation = operation({
   },
 });
 
-function presentChanges({ startPoint, keptAt, head, complete, commits, files, publications }: Changes): z.output<typeof changes> {
-  return {
-    kept_at: keptAt === null ? null : toTimestamp(keptAt),
-    start_commit: startPoint.commit,
-    start_branch: startPoint.branch,
-    head_commit: head,
-    complete,
-    commits: commits.map(presentCommit),
-    files: files.map(presentFile),
-    published: publications.map(presentPublication),
-  };
-}
+const toChanges = presenter(changes);
+const presentPublication = presenter(publication);
 
-function presentPublication({ branch, commit, pullRequest }: Publication): z.output<typeof publication> {
-  return { branch, commit, pull_request: pullRequest };
-}
-
-function presentCommit({ commit, authorName, authorEmail, committedAt, subject }: AgentCommit): z.output<typeof agentCommit> {
-  return { commit, author_name: authorName, author_email: authorEmail, committed_at: toTimestamp(committedAt), subject };
-}
-
-function presentFile({ path, status, oldPath, oldMode, mode, binary, added, removed, committed }: FileChange): z.output<typeof fileChange> {
-  return { path, status, old_path: oldPath, old_mode: oldMode, mode, binary, lines_added: added, lines_removed: removed, committed };
+function presentChanges({ startPoint, head, files, publications, ...same }: Changes): z.output<typeof changes> {
+  return toChanges({
+    ...same,
+    startCommit: startPoint.commit,
+    startBranch: startPoint.branch,
+    headCommit: head,
+    files: files.map(({ added, removed, ...file }) => ({ ...file, linesAdded: added, linesRemoved: removed })),
+    published: publications,
+  });
 }

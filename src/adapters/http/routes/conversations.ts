@@ -2,15 +2,16 @@ import { z } from 'zod';
 import type { ConversationView } from '../../../application/conversations/conversations.ts';
 import { permissionPolicies } from '../../../domain/agent.ts';
 import { conversationSortOrders, conversationStartStatuses, executionStatuses } from '../../../domain/conversation.ts';
+import type { PageRequest } from '../../../domain/page.ts';
 import type { ConversationFilter } from '../../../ports/conversation-store.ts';
 import { sandboxStatusSchema } from '../../shared/event-data.ts';
 import { inCamelCase } from '../../shared/letter-case.ts';
 import {
-  claimOf, idempotencyHeaders, list, locationHeader, presentStatus, resourceId, specId, statusFields, text, timeQuery, timestamp,
-  toTimestamp,
+  claimOf, idempotencyHeaders, list, locationHeader, resourceId, specId, statusFields, statusOf, text, timeQuery, timestamp,
 } from '../common-schemas.ts';
-import { gitProviderFailures, noBody, noInput, operation } from '../operation.ts';
-import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
+import { gitProviderFailures, operation } from '../operation.ts';
+import { pageQuery, pageSchema, readPage } from '../page-token.ts';
+import { presenter } from '../presenter.ts';
 import { claimedParameters, parametersOf, sandboxParameterFields, sandboxParameterNames } from '../sandbox-parameters.ts';
 import { repositoryName } from './microagents.ts';
 import { refuseUnknownSpec } from './sandbox-specs.ts';
@@ -117,29 +118,20 @@ const conversationListQuery = z.object({
   sandbox_id__eq: filter(resourceId, 'Only those that use this sandbox.'),
 });
 
+const toConversation = presenter(conversationResource);
+
 export function presentConversation({ conversation, sandboxStatus }: ConversationView): z.output<typeof conversationResource> {
-  return {
-    id: conversation.id,
-    created_by_user_id: conversation.ownerId,
-    title: conversation.title,
-    sandbox_id: conversation.sandboxId,
-    sandbox_status: sandboxStatus,
-    sandbox_spec_id: conversation.sandboxSpecId,
-    selected_repository: conversation.selectedRepository,
-    selected_branch: conversation.selectedBranch,
-    git_provider: conversation.gitProvider,
-    start_status: conversation.startStatus,
-    execution_status: conversation.executionStatus,
-    ...presentStatus(conversation.statusReason),
-    pull_requests: Object.entries(conversation.pullRequests).map(([branch, pullRequest]) => ({ branch, ...pullRequest })),
-    created_at: toTimestamp(conversation.createdAt),
-    updated_at: toTimestamp(conversation.updatedAt),
-    archived_at: conversation.archivedAt === null ? null : toTimestamp(conversation.archivedAt),
-  };
+  return toConversation({
+    ...conversation,
+    createdByUserId: conversation.ownerId,
+    sandboxStatus,
+    ...statusOf(conversation.statusReason),
+    pullRequests: Object.entries(conversation.pullRequests).map(([branch, pullRequest]) => ({ branch, ...pullRequest })),
+  });
 }
 
 const conversations = '/api/v1/app-conversations';
-const common = { ...noInput, tag: 'Conversations', needsKey: true } as const;
+const common = { tag: 'Conversations' } as const;
 const one = { ...common, path: `${conversations}/{id}`, params: conversationPath };
 
 export const conversationOperations = [
@@ -186,10 +178,9 @@ export const conversationOperations = [
     failures: [],
     handle: async (context, { query }) => {
       const { skep, scope } = context;
-      const listing = `app-conversations/${query.sort_order}`;
-      const wanted = { after: pageKeyOf(context, listing, query), limit: query.limit };
-      const page = await skep.conversations.search(scope, filterOf(query), query.sort_order, wanted);
-      return presentPage(context, page, listing, presentConversation);
+      const { sort_order: order } = query;
+      const read = (request: PageRequest) => skep.conversations.search(scope, filterOf(query), order, request);
+      return await readPage(context, `app-conversations/${order}`, query, read, presentConversation);
     },
   }),
   operation({
@@ -221,7 +212,7 @@ export const conversationOperations = [
     operationId: 'delete_app_conversation',
     summary: 'End a conversation',
     description: 'Its sandbox goes too if no other conversation uses it. Ending it again is a success.',
-    success: { status: 204, description: 'It is gone.', schema: noBody },
+    success: { status: 204, description: 'It is gone.' },
     failures: ['conversation_not_found'],
     handle: async ({ skep, scope }, { params }) => await skep.conversations.delete(scope, params.id),
   }),

@@ -7,8 +7,8 @@ import { eventActors, eventDataSchemas } from '../../shared/event-data.ts';
 import { camelCase, inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/letter-case.ts';
 import { list, presentStatus, resourceId, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
 import { eventStreamMedia, serverSentEvents } from '../event-stream.ts';
-import { noInput, operation, StreamedBody } from '../operation.ts';
-import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
+import { operation, StreamedBody } from '../operation.ts';
+import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import type { RequestContext } from '../request-context.ts';
 import { createSealer } from '../sealed-text.ts';
 import { conversationPath } from './conversations.ts';
@@ -118,7 +118,7 @@ function presentEvent(event: Event): z.output<typeof eventResource> {
   };
 }
 
-const common = { ...noInput, tag: 'Events', needsKey: true, method: 'get' } as const;
+const common = { tag: 'Events', method: 'get' } as const;
 const streamForm = {
   status: 200,
   description: 'Server-sent events: `id` is the id of the event, `event` its kind, `data` an Event as JSON. Either side ends it.',
@@ -201,9 +201,10 @@ export const eventOperations = [
 
 async function page(context: RequestContext, wanted: EventsWanted, listing: string, query: z.output<typeof eventPageQuery>) {
   const { skep, scope } = context;
-  const from = pageKeyOf(context, listing, query)?.value ?? query.after ?? 0;
-  const { items, next } = await skep.events.page(scope, wanted, from, query.limit);
-  return presentPage(context, { items, next: next === null ? null : { value: next, id: '' } }, listing, presentEvent);
+  return await readPage(context, listing, query, async ({ after, limit }) => {
+    const { items, next } = await skep.events.page(scope, wanted, after?.value ?? query.after ?? 0, limit);
+    return { items, next: next === null ? null : { value: next, id: '' } };
+  }, presentEvent);
 }
 
 /** Returns the parts of the stream. Throws, before the answer begins, what the use case throws. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { flagOf, resourceId } from '../common-schemas.ts';
 import { defaultHeartbeatMs } from '../event-stream.ts';
 import { ExecutionAttachment } from '../execution-attachment.ts';
-import { noBody, noInput, operation, Upgrade } from '../operation.ts';
+import { operation, Upgrade } from '../operation.ts';
 import type { RequestContext } from '../request-context.ts';
 import { demandWebSocket } from '../web-socket.ts';
 import { ticketQuery } from './events.ts';
@@ -21,9 +21,7 @@ const attachQuery = z.object({
 });
 
 export const attachOperation = operation({
-  ...noInput,
   tag: 'Executions',
-  needsKey: true,
   method: 'get',
   path: '/api/v1/sandboxes/{id}/executions/{execution_id}/attach',
   operationId: 'attach_to_execution',
@@ -36,7 +34,7 @@ export const attachOperation = operation({
   params: executionPath,
   query: attachQuery,
   takesTicket: true,
-  success: { status: 101, description: 'The WebSocket.', schema: noBody },
+  success: { status: 101, description: 'The WebSocket.' },
   failures: [
     'sandbox_not_found', 'execution_not_found', 'sandbox_not_running', 'output_dropped', 'upgrade_required', 'origin_forbidden',
     'runtime_unavailable', 'runtime_timeout',

@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import type { ExecutionRecord } from '../../../domain/execution.ts';
 import { executionStatuses } from '../../../domain/execution.ts';
+import type { PageRequest } from '../../../domain/page.ts';
 import {
-  claimOf, flagOf, idempotencyHeaders, locationHeader, presentStatus, resourceId, statusFields, text, timestamp, toTimestamp,
+  claimOf, flagOf, idempotencyHeaders, locationHeader, resourceId, statusFields, statusOf, text, timestamp,
 } from '../common-schemas.ts';
 import { signalName, terminalSize } from '../execution-attachment.ts';
-import { byteStream, noBody, noInput, operation, StreamedBody } from '../operation.ts';
-import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
+import { byteStream, operation, StreamedBody } from '../operation.ts';
+import { pageQuery, pageSchema, readPage } from '../page-token.ts';
+import { presenter } from '../presenter.ts';
 import { takeBody } from '../request-input.ts';
 import { attachOperation, executionPath, offsetOf } from './execution-attach.ts';
 
@@ -61,32 +63,18 @@ const outputQuery = z.object({
 
 const inputQuery = z.object({ close: flagOf('Close the input afterwards.') });
 
+const toExecution = presenter(executionResource);
+
 function presentExecution(execution: ExecutionRecord): z.output<typeof executionResource> {
-  const { id, command, stdin, tty, status, durable, deadline, endedAt } = execution;
-  return {
-    id,
-    sandbox_id: execution.sandboxId,
-    command: [...command],
-    stdin,
-    tty,
-    status,
-    ...presentStatus(execution.statusReason),
-    exit_code: execution.exitCode,
-    durable,
-    stdout_bytes: execution.stdoutBytes,
-    stderr_bytes: execution.stderrBytes,
-    started_at: toTimestamp(execution.startedAt),
-    deadline: deadline === null ? null : toTimestamp(deadline),
-    ended_at: endedAt === null ? null : toTimestamp(endedAt),
-  };
+  return toExecution({ ...execution, ...statusOf(execution.statusReason) });
 }
 
 const executions = '/api/v1/sandboxes/{id}/executions';
 const one = `${executions}/{execution_id}`;
-const common = { ...noInput, tag: 'Executions', needsKey: true } as const;
+const common = { tag: 'Executions' } as const;
 const ofRuntime = ['runtime_unavailable', 'runtime_timeout'] as const;
 const ofOne = ['sandbox_not_found', 'execution_not_found', ...ofRuntime] as const;
-const done = { status: 204, description: 'Done.', schema: noBody };
+const done = { status: 204, description: 'Done.' };
 
 const run = operation({
   ...common,
@@ -116,8 +104,6 @@ const run = operation({
   },
 });
 
-const listing = (sandboxId: string): string => `executions/${sandboxId}`;
-
 const list = operation({
   ...common,
   method: 'get',
@@ -131,9 +117,8 @@ const list = operation({
   failures: ['sandbox_not_found'],
   handle: async (context, { params, query }) => {
     const { skep, scope } = context;
-    const request = { after: pageKeyOf(context, listing(params.id), query), limit: query.limit };
-    const page = await skep.executions.list(scope, params.id, request);
-    return presentPage(context, page, listing(params.id), presentExecution);
+    const read = (request: PageRequest) => skep.executions.list(scope, params.id, request);
+    return await readPage(context, `executions/${params.id}`, query, read, presentExecution);
   },
 });
 

@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { type FileEntry, fileTypes } from '../../../domain/file-entry.ts';
 import { flagOf, text, timestamp, toTimestamp } from '../common-schemas.ts';
 import { chooseRange, etagOf, fileHeaders, partHeaders, rangeHeaders, validators } from '../file-ranges.ts';
-import { byteStream, noBody, noInput, operation, StreamedBody } from '../operation.ts';
-import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
+import { byteStream, operation, StreamedBody } from '../operation.ts';
+import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import type { RequestContext } from '../request-context.ts';
 import { headerOf, takeBody } from '../request-input.ts';
 import { sandboxPath } from './sandboxes.ts';
@@ -48,11 +48,11 @@ const bytes = 'application/octet-stream';
 const files = '/api/v1/sandboxes/{id}/files';
 const directories = '/api/v1/sandboxes/{id}/directories';
 const archive = '/api/v1/sandboxes/{id}/archive';
-const common = { ...noInput, tag: 'Files', needsKey: true, params: sandboxPath, query: z.object({ path }) } as const;
+const common = { tag: 'Files', params: sandboxPath, query: z.object({ path }) } as const;
 const ofRuntime = ['sandbox_not_found', 'sandbox_not_running', 'runtime_unavailable', 'runtime_timeout'] as const;
 const ofPath = [...ofRuntime, 'wrong_file_type'] as const;
 const ofFound = [...ofPath, 'file_not_found'] as const;
-const done = { status: 204, description: 'Done.', schema: noBody };
+const done = { status: 204, description: 'Done.' };
 const theFile = { status: 200, description: 'What is there then.', schema: fileResource };
 
 /** The body of the request, and its length if the client says it. */
@@ -72,7 +72,7 @@ const read = operation({
   success: { status: 200, description: 'The bytes.', schema: byteStream, media: bytes, headers: fileHeaders },
   otherwise: [
     { status: 206, description: 'A part of the bytes.', schema: byteStream, media: bytes, headers: partHeaders },
-    { status: 304, description: 'The file still has the `ETag`.', schema: noBody, headers: validators },
+    { status: 304, description: 'The file still has the `ETag`.', headers: validators },
   ],
   failures: [...ofFound, 'range_not_satisfiable'],
   handle: async (context, { params, query }): Promise<StreamedBody> => {
@@ -136,9 +136,8 @@ const list = operation({
   handle: async (context, { params, query }) => {
     const { skep, scope } = context;
     const listing = hash('sha256', JSON.stringify(['directory', params.id, query.path, query.depth]));
-    const request = { depth: query.depth, after: pageKeyOf(context, listing, query)?.id ?? null, limit: query.limit };
-    const page = await skep.files.list(scope, params.id, query.path, request, context.closed);
-    return presentPage(context, page, listing, presentFile);
+    return await readPage(context, listing, query, ({ after, limit }) =>
+      skep.files.list(scope, params.id, query.path, { depth: query.depth, after: after?.id ?? null, limit }, context.closed), presentFile);
   },
 });
 

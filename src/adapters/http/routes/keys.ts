@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { type ApiKeyRecord, isKeyValid, keyAccesses, keyFormats, type Principal } from '../../../domain/principal.ts';
 import type { MadeApiKey } from '../../../ports/api-keys.ts';
-import { text, timestamp, toTimestamp } from '../common-schemas.ts';
-import { noBody, noInput, operation } from '../operation.ts';
+import { text, timestamp } from '../common-schemas.ts';
+import { operation } from '../operation.ts';
+import { presenter } from '../presenter.ts';
 
 const access = z.enum(keyAccesses).meta({
   description: '`full` may see and change what its user owns, `read` only see it, and `admin` see and change what any user owns.',
@@ -47,29 +48,20 @@ const loginBody = z.strictObject({
   code: text(200).min(1).meta({ description: 'What stands after `#/login/` in the link.' }),
 }).meta({ id: 'LoginRequest' });
 
-function presentFields({ id, name, userId, access, repositories, createdAt, expiresAt }: ApiKeyRecord) {
-  return {
-    id, name, user_id: userId, access, repositories: repositories === null ? null : [...repositories],
-    created_at: toTimestamp(createdAt), expires_at: expiresAt === null ? null : toTimestamp(expiresAt),
-  };
-}
+const toKey = presenter(keyResource);
+const toNewKey = presenter(newKey);
 
 function presentKey(record: ApiKeyRecord, caller: Principal, now: number): z.output<typeof keyResource> {
-  const { name, userId, revokedAt } = record;
-  const state = revokedAt !== null ? 'revoked' : isKeyValid(record, now) ? 'valid' : 'expired';
-  return {
-    ...presentFields(record),
-    revoked_at: revokedAt === null ? null : toTimestamp(revokedAt),
-    state,
-    is_own: state === 'valid' && name === caller.keyName && userId === caller.userId,
-  };
+  const state = record.revokedAt !== null ? 'revoked' : isKeyValid(record, now) ? 'valid' : 'expired';
+  const isOwn = state === 'valid' && record.name === caller.keyName && record.userId === caller.userId;
+  return toKey({ ...record, state, isOwn });
 }
 
 function presentNewKey({ key, record }: MadeApiKey): z.output<typeof newKey> {
-  return { ...presentFields(record), key };
+  return toNewKey({ ...record, key });
 }
 
-const common = { ...noInput, tag: 'Keys', needsKey: true } as const;
+const common = { tag: 'Keys' } as const;
 const keys = '/api/v1/keys';
 
 export const keyOperations = [
@@ -114,7 +106,7 @@ export const keyOperations = [
     summary: 'Revoke a key',
     description: 'At once, for open streams too. Revoking it again by its id is a success.',
     params: z.object({ key: text(100).min(1).meta({ description: 'The id of the key, or its name.' }) }),
-    success: { status: 204, description: 'It is revoked.', schema: noBody },
+    success: { status: 204, description: 'It is revoked.' },
     failures: ['key_not_found', 'keys_unsupported'],
     handle: async ({ skep, principal }, { params }) => await skep.keys.revoke(principal, params.key),
   }),
@@ -125,7 +117,7 @@ export const keyOperations = [
     operationId: 'log_in',
     summary: 'Log in by a link',
     description: 'Exchanges the code of a link to the dashboard for a key. The code works once, and for ten minutes.',
-    needsKey: false,
+    isPublic: true,
     body: loginBody,
     success: { status: 200, description: 'The key.', schema: newKey },
     failures: ['login_code_invalid', 'keys_unsupported', 'rate_limited'],

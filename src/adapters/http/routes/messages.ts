@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { claimOf, idempotencyHeaders, resourceId, text } from '../common-schemas.ts';
-import { noInput, operation } from '../operation.ts';
+import { operation } from '../operation.ts';
 import { conversationPath, conversationResource, message, presentConversation } from './conversations.ts';
 
 const messageAccepted = z
@@ -12,7 +12,7 @@ const permissionAnswerBody = z
   .meta({ id: 'PermissionAnswer', example: { option_id: 'allow' } });
 
 const conversation = '/api/v1/app-conversations/{id}';
-const common = { ...noInput, tag: 'Conversations', needsKey: true, method: 'post', params: conversationPath } as const;
+const common = { tag: 'Conversations', method: 'post', params: conversationPath } as const;
 
 export const messageOperations = [
   operation({

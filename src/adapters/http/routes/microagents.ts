@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { sentenceOf } from '../../shared/status-and-error-messages.ts';
 import type { MicroagentContent } from '../../../application/microagents/microagents.ts';
-import type { Microagent } from '../../../domain/microagent.ts';
 import { parseRepositoryName } from '../../../domain/repository-name.ts';
-import { text, timestamp, toTimestamp } from '../common-schemas.ts';
-import { gitProviderFailures, noInput, operation } from '../operation.ts';
+import { text, timestamp } from '../common-schemas.ts';
+import { gitProviderFailures, operation } from '../operation.ts';
+import { presenter } from '../presenter.ts';
 import type { RequestContext } from '../request-context.ts';
 
 const microagentFields = {
@@ -57,20 +57,15 @@ export const repositoryName = z
     example: 'acme/shop',
   });
 
-function presentMicroagent({ name, path, createdAt }: Microagent): z.output<typeof microagentResource> {
-  return { name, path, created_at: toTimestamp(createdAt) };
-}
+const presentMicroagent = presenter(microagentResource);
+const toContent = presenter(microagentContentResource);
 
 function presentContent(read: MicroagentContent): z.output<typeof microagentContentResource> {
-  const { content, triggers, frontMatter, frontMatterProblem: reason, gitProvider } = read;
-  return {
-    ...presentMicroagent(read),
-    content,
-    triggers: [...triggers],
-    front_matter: frontMatter,
-    front_matter_problem: reason === null ? null : { code: reason.problem, detail: sentenceOf(reason), line: reason.line },
-    git_provider: gitProvider,
-  };
+  const { frontMatterProblem: reason } = read;
+  return toContent({
+    ...read,
+    frontMatterProblem: reason === null ? null : { code: reason.problem, detail: sentenceOf(reason), line: reason.line },
+  });
 }
 
 function setAge({ skep, response }: RequestContext, confirmedAt: number | null): void {
@@ -79,7 +74,6 @@ function setAge({ skep, response }: RequestContext, confirmedAt: number | null):
 
 export const microagentOperations = [
   operation({
-    ...noInput,
     method: 'get',
     path: '/api/user/repository/{repository_name}/microagents',
     operationId: 'get_repository_microagents_api_user_repository__repository_name__microagents_get',
@@ -89,7 +83,6 @@ export const microagentOperations = [
       'Sorted by path, from the default branch. A repository without the directory, and an empty one, has none. ' +
       'No content of a file is read. If the git host is down, the deployment may serve what the ' +
       'host confirmed before; the header `Age` says how many seconds ago.',
-    needsKey: true,
     params: z.object({ repository_name: repositoryName }),
     success: { status: 200, description: 'The microagents.', schema: z.array(microagentResource) },
     failures: ['repository_not_found', ...gitProviderFailures],
@@ -98,11 +91,10 @@ export const microagentOperations = [
       const patterns = principal.repositories ?? null;
       const { microagents, confirmedAt } = await skep.microagents.listing(params.repository_name, patterns, context.closed);
       setAge(context, confirmedAt);
-      return microagents.map(presentMicroagent);
+      return microagents.map((microagent) => presentMicroagent(microagent));
     },
   }),
   operation({
-    ...noInput,
     method: 'get',
     path: '/api/user/repository/{repository_name}/microagents/content',
     operationId: 'get_microagent_content',
@@ -111,7 +103,6 @@ export const microagentOperations = [
     description:
       'Its content and front matter, from the default branch. Only what the list of microagents shows is found. Front matter that is ' +
       'broken is reported, and is no failure. A file of more than 1 MiB is a failure. The header `Age` is as in the list.',
-    needsKey: true,
     params: z.object({ repository_name: repositoryName }),
     query: z.object({
       file_path: text(4096).min(1).meta({ description: 'The `path` that the list shows.', example: '.skep/microagents/deploy/aws.md' }),

@@ -6,8 +6,9 @@ import { conversationStartStatuses, executionStatuses } from '../../../domain/co
 import { usedPercentOf } from '../../../domain/disk-pressure.ts';
 import { quarantineOwner } from '../../../domain/quarantine.ts';
 import { type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
-import { presentStatus, statusFields, statusReason, timestamp, toTimestamp } from '../common-schemas.ts';
-import { noInput, operation } from '../operation.ts';
+import { presentReason, statusFields, statusOf, statusReason, timestamp } from '../common-schemas.ts';
+import { operation } from '../operation.ts';
+import { presenter } from '../presenter.ts';
 import { partReadiness, type ReadinessReport } from './service.ts';
 
 const count = z.int().min(0);
@@ -103,67 +104,59 @@ function tally<W extends string>(
   return Object.fromEntries(sums) as Record<W, number>;
 }
 
-function presentSandboxProblem({ id, ownerId, spec, status, statusReason, statusSince }: Sandbox): z.output<typeof problem> {
-  const since = toTimestamp(statusSince);
-  return { kind: 'sandbox', id, user_id: ownerId, sandbox_spec_id: spec.id, title: null, status, ...presentStatus(statusReason), since };
+function sandboxProblem({ id, ownerId: userId, spec, status, statusReason, statusSince }: Sandbox) {
+  const kind = 'sandbox' as const;
+  return { kind, id, userId, sandboxSpecId: spec.id, title: null, status, ...statusOf(statusReason), since: statusSince };
 }
 
-function presentConversationProblem(conversation: Conversation): z.output<typeof problem> {
-  const { id, ownerId, sandboxSpecId, title, startStatus, statusReason, updatedAt } = conversation;
-  return {
-    kind: 'conversation', id, user_id: ownerId, sandbox_spec_id: sandboxSpecId, title, status: startStatus,
-    ...presentStatus(statusReason), since: toTimestamp(updatedAt),
-  };
+function conversationProblem({ ownerId: userId, startStatus, statusReason, updatedAt, ...same }: Conversation) {
+  const kind = 'conversation' as const;
+  return { ...same, kind, userId, status: startStatus, ...statusOf(statusReason), since: updatedAt };
 }
 
-function presentDeployment(seen: NonNullable<Overview['deployment']>): z.output<typeof deployment> {
-  const { pools, disk, diskUsedPercent, agentMemory } = seen;
+function deploymentOf({ pools, disk, diskUsedPercent, agentMemory }: NonNullable<Overview['deployment']>) {
   return {
-    pools: pools.map(({ specId, lastFailure, ...same }) => {
-      const { status_detail, status_reason } = presentStatus(lastFailure);
-      return { sandbox_spec_id: specId, ...same, failure_detail: status_detail, failure_reason: status_reason };
+    pools: pools.map(({ specId: sandboxSpecId, lastFailure, ...same }) => {
+      const { statusDetail: failureDetail, statusReason: failureReason } = statusOf(lastFailure);
+      return { ...same, sandboxSpecId, failureDetail, failureReason };
     }),
-    disk: disk === null ? null : {
-      total_bytes: disk.totalBytes, free_bytes: disk.freeBytes, used_percent: usedPercentOf(disk), limit_percent: diskUsedPercent,
-    },
+    disk: disk === null ? null : { ...disk, usedPercent: usedPercentOf(disk), limitPercent: diskUsedPercent },
     memory: {
-      server_bytes: process.memoryUsage.rss(),
-      machine_free_bytes: freemem(),
-      machine_total_bytes: totalmem(),
-      agents_held_bytes: agentMemory.heldBytes,
-      agents_max_bytes: agentMemory.maxBytes,
+      serverBytes: process.memoryUsage.rss(),
+      machineFreeBytes: freemem(),
+      machineTotalBytes: totalmem(),
+      agentsHeldBytes: agentMemory.heldBytes,
+      agentsMaxBytes: agentMemory.maxBytes,
     },
   };
 }
 
-function presentStarts({ since, succeeded, failed, fromPool, p50Ms, p95Ms }: Overview['starts']): z.output<typeof starts> {
-  return { since: toTimestamp(since), succeeded, failed, from_pool: fromPool, p50_ms: p50Ms, p95_ms: p95Ms };
-}
+const toOverview = presenter(overview.omit({ sandboxes: true, conversations: true }));
 
 function presentOverview(seen: Overview, parts: ReadinessReport['parts'], isAll: boolean): z.output<typeof overview> {
   const owned = seen.sandboxes.filter(({ ownerId }) => ownerId !== quarantineOwner);
   const total = seen.sandboxes.reduce((sum, { count }) => sum + count, 0);
+  const { conversations } = seen;
   return {
-    at: toTimestamp(seen.at),
-    scope: isAll ? 'all' : 'own',
+    ...toOverview({
+      ...seen,
+      scope: isAll ? 'all' : 'own',
+      problems: [...seen.troubledSandboxes.map(sandboxProblem), ...seen.troubledConversations.map(conversationProblem)],
+      limits: seen.limits.map(({ ownerId: userId, ...same }) => ({ ...same, userId })),
+      upcoming: seen.upcoming.map(({ sandbox, action: { tier: action, at, reason } }) => (
+        { sandboxId: sandbox.id, userId: sandbox.ownerId, sandboxSpecId: sandbox.spec.id, action, at, reason: presentReason(reason) }
+      )),
+      parts,
+      deployment: seen.deployment === null ? null : deploymentOf(seen.deployment),
+    }),
     sandboxes: {
       by_status: tally(sandboxStatuses, owned.map(({ status, count }) => ({ word: status, count }))),
       in_quarantine: total - owned.reduce((sum, { count }) => sum + count, 0),
     },
     conversations: {
-      by_start_status: tally(conversationStartStatuses, seen.conversations.map(({ startStatus, count }) => ({ word: startStatus, count }))),
-      by_execution_status: tally(executionStatuses,
-        seen.conversations.map(({ executionStatus, count }) => ({ word: executionStatus, count }))),
+      by_start_status: tally(conversationStartStatuses, conversations.map(({ startStatus, count }) => ({ word: startStatus, count }))),
+      by_execution_status: tally(executionStatuses, conversations.map(({ executionStatus, count }) => ({ word: executionStatus, count }))),
     },
-    problems: [...seen.troubledSandboxes.map(presentSandboxProblem), ...seen.troubledConversations.map(presentConversationProblem)],
-    starts: presentStarts(seen.starts),
-    limits: seen.limits.map(({ ownerId, ...same }) => ({ ...same, user_id: ownerId })),
-    upcoming: seen.upcoming.map(({ sandbox, action: { tier, at, reason } }) => ({
-      sandbox_id: sandbox.id, user_id: sandbox.ownerId, sandbox_spec_id: sandbox.spec.id, action: tier, at: toTimestamp(at),
-      reason: { ...presentStatus(reason).status_reason, code: reason.code },
-    })),
-    parts,
-    deployment: seen.deployment === null ? null : presentDeployment(seen.deployment),
   };
 }
 
@@ -176,7 +169,9 @@ const setting = z.object({
   form: z.string().meta({ description: 'What it takes.' }),
 }).meta({ id: 'Setting' });
 
-const common = { ...noInput, method: 'get', tag: 'Overview', needsKey: true, failures: [] } as const;
+const settingList = z.object({ items: z.array(setting) }).meta({ id: 'SettingList' });
+
+const common = { method: 'get', tag: 'Overview', failures: [] } as const;
 
 export const overviewOperations = [
   operation({
@@ -199,7 +194,7 @@ export const overviewOperations = [
     operationId: 'list_settings',
     summary: 'See the settings of the server',
     description: "Needs an administrator's key. Of secrets it shows only whether they are set.",
-    success: { status: 200, description: 'The settings.', schema: z.object({ items: z.array(setting) }).meta({ id: 'SettingList' }) },
-    handle: ({ http }) => ({ items: (http.options.settings ?? []).map(({ isSecret, ...same }) => ({ ...same, is_secret: isSecret })) }),
+    success: { status: 200, description: 'The settings.', schema: settingList },
+    handle: ({ http }) => presenter(settingList)({ items: http.options.settings ?? [] }),
   }),
 ];

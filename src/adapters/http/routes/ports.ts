@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { Failure } from '../../../domain/failure.ts';
 import { resourceId, timestamp, toTimestamp } from '../common-schemas.ts';
-import { noInput, operation } from '../operation.ts';
+import { operation } from '../operation.ts';
 import { createPortTokens, linkParameter, urlForBrowsers } from '../port-links.ts';
 import type { RequestContext } from '../request-context.ts';
 
@@ -26,14 +26,12 @@ const portLink = z
 
 export const portOperations = [
   operation({
-    ...noInput,
     method: 'post',
     path: '/api/v1/sandboxes/{id}/ports/{port}/links',
     operationId: 'create_port_link',
     tag: 'Sandboxes',
     summary: 'Make a link to a port',
     description: 'For a browser, which can send no key. The link ends with the key that made it. Making it wakes nothing.',
-    needsKey: true,
     params: portPath,
     body: portLinkBody,
     success: { status: 201, description: 'The link.', schema: portLink },

@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import type { PageRequest } from '../../../domain/page.ts';
 import { text } from '../common-schemas.ts';
-import { gitProviderFailures, noInput, operation } from '../operation.ts';
-import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
+import { gitProviderFailures, operation } from '../operation.ts';
+import { pageQuery, pageSchema, readPage } from '../page-token.ts';
+import { presenter } from '../presenter.ts';
 import { repositoryName } from './microagents.ts';
 
 const repository = z
@@ -16,7 +18,7 @@ const branch = z
   .object({ name: z.string(), commit: z.string().meta({ description: 'The id of its last commit.' }), is_default: z.boolean() })
   .meta({ id: 'Branch' });
 
-const common = { ...noInput, tag: 'Repositories', needsKey: true, method: 'get' } as const;
+const common = { tag: 'Repositories', method: 'get' } as const;
 
 export const repositoryOperations = [
   operation({
@@ -35,10 +37,8 @@ export const repositoryOperations = [
     failures: ['listing_unsupported', ...gitProviderFailures],
     handle: async (context, { query }) => {
       const { skep: { repositories }, principal, closed } = context;
-      const listing = `repositories/${query.query}`;
-      const wanted = { after: pageKeyOf(context, listing, query), limit: query.limit };
-      const page = await repositories.search(query.query, principal.repositories ?? null, wanted, closed);
-      return presentPage(context, page, listing, ({ name, path, gitProvider }) => ({ name, path, git_provider: gitProvider }));
+      const read = (request: PageRequest) => repositories.search(query.query, principal.repositories ?? null, request, closed);
+      return await readPage(context, `repositories/${query.query}`, query, read, presenter(repository));
     },
   }),
   operation({
@@ -53,10 +53,8 @@ export const repositoryOperations = [
     failures: ['repository_not_found', 'listing_unsupported', ...gitProviderFailures],
     handle: async (context, { params: { repository_name: name }, query }) => {
       const { skep: { repositories }, principal, closed } = context;
-      const listing = `branches/${name}`;
-      const wanted = { after: pageKeyOf(context, listing, query), limit: query.limit };
-      const page = await repositories.branches(name, principal.repositories ?? null, wanted, closed);
-      return presentPage(context, page, listing, ({ name, commit, isDefault }) => ({ name, commit, is_default: isDefault }));
+      const read = (request: PageRequest) => repositories.branches(name, principal.repositories ?? null, request, closed);
+      return await readPage(context, `branches/${name}`, query, read, presenter(branch));
     },
   }),
 ];

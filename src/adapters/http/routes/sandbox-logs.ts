@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { flagOf } from '../common-schemas.ts';
-import { byteStream, noInput, operation, StreamedBody } from '../operation.ts';
+import { byteStream, operation, StreamedBody } from '../operation.ts';
 import { sandboxPath } from './sandboxes.ts';
 
 /** A longer end of a log is most of it. */
@@ -17,9 +17,7 @@ const logQuery = z.object({
 });
 
 export const logOperation = operation({
-  ...noInput,
   tag: 'Sandboxes',
-  needsKey: true,
   method: 'get',
   path: '/api/v1/sandboxes/{id}/logs',
   operationId: 'get_sandbox_logs',

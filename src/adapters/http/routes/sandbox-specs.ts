@@ -4,9 +4,10 @@ import type { DatedSpec } from '../../../application/sandboxes/sandbox-specs.ts'
 import type { KeyAccess } from '../../../domain/principal.ts';
 import { shownEnv } from '../../../domain/credentials.ts';
 import { wakesOnAccess } from '../../../domain/sandbox-spec.ts';
-import { timestamp, toTimestamp } from '../common-schemas.ts';
-import { alias, noInput, operation } from '../operation.ts';
-import { pageKeyOf, pageQuery, pageSchema, presentPage, unknownPage } from '../page-token.ts';
+import { timestamp } from '../common-schemas.ts';
+import { alias, operation } from '../operation.ts';
+import { pageQuery, pageSchema, readPage, unknownPage } from '../page-token.ts';
+import { presenter } from '../presenter.ts';
 import { invalidRequest } from '../request-input.ts';
 
 const sandboxResources = z
@@ -53,50 +54,41 @@ function inSeconds(ms: number | null): number | null {
   return ms === null ? null : Math.round(ms / 1000);
 }
 
+const toSandboxSpec = presenter(sandboxSpecResource);
+
 function presentSandboxSpec({ spec, createdAt }: DatedSpec, access: KeyAccess): z.output<typeof sandboxSpecResource> {
-  const { resources: { cpus, memoryBytes, pids }, rest } = spec;
-  return {
-    id: spec.id,
-    description: spec.description,
-    image: spec.image,
-    command: spec.command === null || access === 'read' ? null : [...spec.command],
-    working_dir: spec.workingDir,
-    initial_env: shownEnv(spec.initialEnv),
-    allowed_secrets: [...spec.allowedSecrets],
-    ports: spec.ports.map(({ name, port, public: isPublic = false }) => ({ name, port, public: isPublic })),
-    wake_on_access: spec.wakeOnAccess,
+  const { command, initialEnv, ports, rest } = spec;
+  return toSandboxSpec({
+    ...spec,
+    command: access === 'read' ? null : command,
+    initialEnv: shownEnv(initialEnv),
+    ports: ports.map((port) => ({ ...port, public: port.public ?? false })),
     rest: {
-      freeze_after_seconds: inSeconds(rest.freezeAfterMs),
-      stop_after_seconds: inSeconds(rest.stopAfterMs),
-      delete_after_seconds: inSeconds(rest.deleteAfterMs),
-      max_life_seconds: inSeconds(rest.maxLifeMs),
+      freezeAfterSeconds: inSeconds(rest.freezeAfterMs),
+      stopAfterSeconds: inSeconds(rest.stopAfterMs),
+      deleteAfterSeconds: inSeconds(rest.deleteAfterMs),
+      maxLifeSeconds: inSeconds(rest.maxLifeMs),
     },
-    agent: spec.agent === null ? null : { protocol: spec.agent.protocol },
-    resources: { cpus, memory_bytes: memoryBytes, pids },
-    created_at: toTimestamp(createdAt),
-  };
+    createdAt,
+  });
 }
 
-const listing = 'sandbox-specs';
-
 const search = operation({
-  ...noInput,
   method: 'get',
   path: '/api/v1/sandbox-specs/search',
   operationId: 'search_sandbox_specs',
   tag: 'Sandbox specs',
   summary: 'List sandbox specs',
   description: "In the deployment's order; the first one is the default.",
-  needsKey: true,
   query: z.object(pageQuery),
   success: { status: 200, description: 'A page of sandbox specs.', schema: pageSchema(sandboxSpecResource, 'SandboxSpecPage') },
   failures: [],
   handle: async (context, { query }) => {
     const { skep } = context;
-    const after = pageKeyOf(context, listing, query);
-    if (after !== null && skep.specs.find(after.id) === undefined) throw unknownPage();
-    const page = await skep.specs.search(after?.id ?? null, query.limit);
-    return presentPage(context, page, listing, (spec) => presentSandboxSpec(spec, context.principal.access));
+    return await readPage(context, 'sandbox-specs', query, async ({ after, limit }) => {
+      if (after !== null && skep.specs.find(after.id) === undefined) throw unknownPage();
+      return await skep.specs.search(after?.id ?? null, limit);
+    }, (spec) => presentSandboxSpec(spec, context.principal.access));
   },
 });
 

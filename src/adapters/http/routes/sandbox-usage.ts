@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { timestamp, toTimestamp } from '../common-schemas.ts';
-import { noInput, operation } from '../operation.ts';
+import { timestamp } from '../common-schemas.ts';
+import { operation } from '../operation.ts';
+import { presenter } from '../presenter.ts';
 import { sandboxPath } from './sandboxes.ts';
 
 const sandboxUsage = z
@@ -16,9 +17,7 @@ const sandboxUsage = z
   .meta({ id: 'SandboxUsage' });
 
 export const usageOperation = operation({
-  ...noInput,
   tag: 'Sandboxes',
-  needsKey: true,
   method: 'get',
   path: '/api/v1/sandboxes/{id}/usage',
   operationId: 'get_sandbox_usage',
@@ -27,11 +26,6 @@ export const usageOperation = operation({
   params: sandboxPath,
   success: { status: 200, description: 'CPU, memory and disk.', schema: sandboxUsage },
   failures: ['sandbox_not_found', 'runtime_unavailable', 'runtime_timeout'],
-  handle: async ({ skep, scope }, { params }) => {
-    const usage = await skep.sandboxes.usage(scope, params.id);
-    return {
-      cpu_ms: usage.cpuMs, cpu_percent: usage.cpuPercent, memory_bytes: usage.memoryBytes, memory_limit_bytes: usage.memoryLimitBytes,
-      disk_bytes: usage.diskBytes, pids: usage.pids, at: toTimestamp(skep.clock.now()),
-    };
-  },
+  handle: async ({ skep, scope }, { params }) =>
+    presenter(sandboxUsage)({ ...(await skep.sandboxes.usage(scope, params.id)), at: skep.clock.now() }),
 });

@@ -1,13 +1,15 @@
 import { z } from 'zod';
 import { expiresAt } from '../../../domain/idle-policy.ts';
+import type { PageRequest } from '../../../domain/page.ts';
 import { pauseKinds, pauseOf, type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
 import { eventActors, sandboxStatusSchema } from '../../shared/event-data.ts';
 import {
-  claimOf, idempotencyHeaders, locationHeader, presentStatus, resourceId, specId, statusFields, statusReason, text, timestamp, toTimestamp,
+  claimOf, idempotencyHeaders, locationHeader, resourceId, specId, statusFields, statusOf, statusReason, text, timestamp,
 } from '../common-schemas.ts';
-import { alias, noBody, noInput, operation } from '../operation.ts';
-import { pageKeyOf, pageQuery, pageSchema, presentPage } from '../page-token.ts';
+import { alias, operation } from '../operation.ts';
+import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import { portUrl } from '../port-links.ts';
+import { presenter } from '../presenter.ts';
 import type { RequestContext } from '../request-context.ts';
 import { claimedParameters, metadataQuery, parametersOf, sandboxParameterFields } from '../sandbox-parameters.ts';
 import { specAskedFor } from './sandbox-specs.ts';
@@ -47,33 +49,28 @@ const sandboxResource = z
   })
   .meta({ id: 'Sandbox', description: 'An execution environment that can be started, paused and resumed.' });
 
+const toSandbox = presenter(sandboxResource);
+
 /** A key that may only read does not get the sandbox's own key, with which it could do more. */
 function presentSandbox(
   sandbox: Sandbox, { principal: { access }, http: { options: { proxy } } }: RequestContext,
 ): z.output<typeof sandboxResource> {
-  const running = sandbox.status === 'RUNNING';
-  const end = expiresAt(sandbox);
-  return {
-    id: sandbox.id,
-    created_by_user_id: sandbox.ownerId,
-    sandbox_spec_id: sandbox.spec.id,
-    status: sandbox.status,
-    ...presentStatus(sandbox.statusReason),
-    pause_kind: sandbox.pauseKind,
-    paused_by: pauseOf(sandbox)?.actor ?? null,
-    paused_reason: presentStatus(pauseOf(sandbox)?.reason ?? null).status_reason,
-    session_api_key: running && access !== 'read' ? sandbox.sessionApiKey : null,
-    // By the proxy, if there is one: the addresses of the runtime are for the server's machine.
-    exposed_urls: running
-      ? sandbox.exposedUrls.map(({ name, url, port }) =>
-        ({ name, url: proxy === undefined ? url : portUrl(proxy, sandbox.id, port), port }))
-      : null,
-    metadata: { ...sandbox.metadata },
-    created_at: toTimestamp(sandbox.createdAt),
-    updated_at: toTimestamp(sandbox.updatedAt),
-    last_active_at: toTimestamp(sandbox.lastActiveAt),
-    expires_at: end === null ? null : toTimestamp(end),
-  };
+  const isRunning = sandbox.status === 'RUNNING';
+  const pause = pauseOf(sandbox);
+  // By the proxy, if there is one: the addresses of the runtime are for the server's machine.
+  const urls = proxy === undefined ? sandbox.exposedUrls
+    : sandbox.exposedUrls.map((exposed) => ({ ...exposed, url: portUrl(proxy, sandbox.id, exposed.port) }));
+  return toSandbox({
+    ...sandbox,
+    createdByUserId: sandbox.ownerId,
+    sandboxSpecId: sandbox.spec.id,
+    ...statusOf(sandbox.statusReason),
+    pausedBy: pause?.actor ?? null,
+    pausedReason: pause === null ? null : statusOf(pause.reason).statusReason,
+    sessionApiKey: isRunning && access !== 'read' ? sandbox.sessionApiKey : null,
+    exposedUrls: isRunning ? urls : null,
+    expiresAt: expiresAt(sandbox),
+  });
 }
 
 const sandboxSearchQuery = z.object({
@@ -106,12 +103,10 @@ const sandboxPauseBody = z.strictObject({ pause_kind: pauseKind.optional() }).me
 export const sandboxPath = z.object({ id: resourceId });
 
 const sandboxes = '/api/v1/sandboxes';
-const common = { ...noInput, tag: 'Sandboxes', needsKey: true } as const;
+const common = { tag: 'Sandboxes' } as const;
 const theSandbox = { status: 200, description: 'The sandbox.', schema: sandboxResource };
 const one = { ...common, path: `${sandboxes}/{id}`, params: sandboxPath };
 const action = { ...common, method: 'post', params: sandboxPath, success: theSandbox } as const;
-
-const listing = 'sandboxes';
 
 const search = operation({
   ...common,
@@ -126,8 +121,8 @@ const search = operation({
   handle: async (context, { query }) => {
     const { skep, scope } = context;
     const filter = { status: query.status__eq, specId: query.sandbox_spec_id__eq, metadata: query.metadata__eq };
-    const page = await skep.sandboxes.search(scope, filter, { after: pageKeyOf(context, listing, query), limit: query.limit });
-    return presentPage(context, page, listing, (sandbox) => presentSandbox(sandbox, context));
+    const read = (request: PageRequest) => skep.sandboxes.search(scope, filter, request);
+    return await readPage(context, 'sandboxes', query, read, (sandbox) => presentSandbox(sandbox, context));
   },
 });
 
@@ -174,7 +169,7 @@ export const sandboxOperations = [
     description:
       'No caller sees it any more when this answers. Its processes and files are removed by then too, unless the runtime takes longer ' +
       'than 20 seconds or does not answer: then later. Deleting it again is a success.',
-    success: { status: 204, description: 'It is deleted.', schema: noBody },
+    success: { status: 204, description: 'It is deleted.' },
     failures: ['sandbox_not_found'],
     handle: async ({ skep, scope }, { params }) => await skep.sandboxes.delete(scope, params.id),
   }),

@@ -6,7 +6,8 @@ import { keyAccesses } from '../../../domain/principal.ts';
 import { apiReferenceHeaders, apiReferencePage } from '../api-reference.ts';
 import { retryAfterHeader } from '../common-schemas.ts';
 import { serversOf } from '../openapi.ts';
-import { noInput, operation } from '../operation.ts';
+import { operation } from '../operation.ts';
+import { presenter } from '../presenter.ts';
 
 const health = z.object({ status: z.literal('ok') }).meta({ id: 'Health' });
 
@@ -109,7 +110,8 @@ const caller = z
   })
   .meta({ id: 'Caller', description: 'Who makes the request.' });
 
-const open = { ...noInput, method: 'get', tag: 'Service', needsKey: false, failures: [] } as const;
+const common = { method: 'get', tag: 'Service', failures: [] } as const;
+const open = { ...common, isPublic: true } as const;
 
 export const serviceOperations = [
   operation({
@@ -135,16 +137,13 @@ export const serviceOperations = [
     },
   }),
   operation({
-    ...open,
+    ...common,
     path: '/api/v1/me',
     operationId: 'get_caller',
     summary: 'See who you are',
-    needsKey: true,
     success: { status: 200, description: 'The owner and the access of the key.', schema: caller },
-    handle: ({ skep, principal: { userId, keyName, access, repositories = null } }) => ({
-      user_id: userId, key_name: keyName, access, repositories: repositories === null ? null : [...repositories],
-      has_keys: skep.auth.keys !== undefined,
-    }),
+    handle: ({ skep, principal }) =>
+      presenter(caller)({ ...principal, repositories: principal.repositories ?? null, hasKeys: skep.auth.keys !== undefined }),
   }),
   operation({
     ...open,

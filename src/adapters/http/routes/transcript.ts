@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { TranscriptEntry } from '../../../application/conversations/conversations.ts';
 import { toolCallStatuses } from '../../../domain/agent.ts';
 import { presentStatus, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
-import { noInput, operation, StreamedBody } from '../operation.ts';
+import { operation, StreamedBody } from '../operation.ts';
 import { conversationPath } from './conversations.ts';
 
 const entry = z
@@ -65,9 +65,7 @@ function onOneLine(text: string): string {
 }
 
 export const transcriptOperation = operation({
-  ...noInput,
   tag: 'Conversations',
-  needsKey: true,
   method: 'get',
   path: '/api/v1/app-conversations/{id}/transcript',
   operationId: 'get_app_conversation_transcript',

@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { camelCase, type CamelCase } from '../shared/letter-case.ts';
+import { toTimestamp } from './common-schemas.ts';
+
+/** What a value of the schema is made from: names in camel case, and times in milliseconds since the epoch. */
+type Source<S> = S extends z.ZodISODateTime
+  ? number
+  : S extends z.ZodNullable<infer Inner>
+    ? Source<Inner> | null
+    : S extends z.ZodArray<infer Item>
+      ? readonly Source<Item>[]
+      : S extends z.ZodObject<infer Fields>
+        ? { readonly [K in keyof Fields & string as CamelCase<K>]: Source<Fields[K]> }
+        : z.output<S>;
+
+/**
+ * Returns the function that makes what the schema of an answer describes from a value of the application: its fields in snake case, times
+ * as text. Fields that the schema does not have are left out, so nothing is sent that is not declared.
+ */
+export function presenter<S extends z.ZodType>(schema: S): (source: Source<S>) => z.output<S>;
+export function presenter(schema: z.ZodType): Convert {
+  return converterOf(schema);
+}
+
+type Convert = (value: unknown) => unknown;
+
+function converterOf(schema: z.core.$ZodType): Convert {
+  if (schema instanceof z.ZodISODateTime) return (value) => toTimestamp(Number(value));
+  if (schema instanceof z.ZodNullable) {
+    const convert = converterOf(schema.unwrap());
+    return (value) => (value === null ? null : convert(value));
+  }
+  if (schema instanceof z.ZodArray) {
+    const convert = converterOf(schema.element);
+    return (value) => (Array.isArray(value) ? value.map((item) => convert(item)) : value);
+  }
+  if (schema instanceof z.ZodObject && schema.def.catchall === undefined) {
+    const fields = Object.entries(schema.shape).map(([name, field]) => ({ name, source: camelCase(name), convert: converterOf(field) }));
+    return (value) => {
+      const source = Object(value);
+      const made: Record<string, unknown> = {};
+      for (const field of fields) made[field.name] = field.convert(source[field.source]);
+      return made;
+    };
+  }
+  return (value) => value;
+}

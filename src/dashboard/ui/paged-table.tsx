@@ -1,0 +1,51 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import type { api } from '../../client/index.ts';
+import { useResource } from '../live.ts';
+import { texts } from '../texts.ts';
+import { Button, Table, type TableProps } from './controls.tsx';
+import { Loaded } from './feedback.tsx';
+
+interface PageOf<T> {
+  readonly items: readonly T[];
+  readonly next_page_id: string | null;
+}
+
+interface PageQuery {
+  readonly page_id?: string;
+  readonly limit: number;
+}
+
+interface PagedTableProps<T> extends Omit<TableProps<T>, 'items'> {
+  readonly read: (page: PageQuery, signal: AbortSignal) => Promise<PageOf<T>>;
+  /** It is read again when they change. */
+  readonly filters: readonly unknown[];
+  readonly isConcerned: (event: api.Event) => boolean;
+  /** What stands where nothing is. */
+  readonly empty: ComponentChildren;
+}
+
+/** The first pages of a listing, as many as were asked for. */
+export function PagedTable<T>({ read, filters, isConcerned, empty, ...table }: PagedTableProps<T>) {
+  const [count, setCount] = useState(1);
+  const resource = useResource(async (signal) => {
+    const items: T[] = [];
+    let next: string | null = null;
+    for (let page = 0; page < count && (page === 0 || next !== null); page += 1) {
+      const answer: PageOf<T> = await read({ limit: 100, ...(next !== null && { page_id: next }) }, signal);
+      items.push(...answer.items);
+      next = answer.next_page_id;
+    }
+    return { items, hasMore: next !== null };
+  }, [...filters, count], isConcerned);
+  return (
+    <Loaded resource={resource}>
+      {({ items, hasMore }) => items.length === 0 ? empty : (
+        <>
+          <Table {...table} items={items} />
+          {hasMore && <p class="more"><Button onClick={() => setCount(count + 1)}>{texts.more}</Button></p>}
+        </>
+      )}
+    </Loaded>
+  );
+}
