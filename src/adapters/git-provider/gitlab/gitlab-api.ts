@@ -1,6 +1,7 @@
 import { createRequesterFn, type FormattedResponse } from '@gitbeaker/requester-utils';
 import { Branches, Commits, MergeRequests, Projects, Repositories } from '@gitbeaker/rest';
 import { jsonOrNull, linkIn } from '../host-answers.ts';
+import { itemsPerHostPage } from '../host-pages.ts';
 import { HttpClient, type HttpRequest, type HttpResponse, isOfOrigin, rateLimitIn } from '../retrying-http-client.ts';
 import { BranchAnswer, Commit, HeadCommit, MergeRequest, type PageName, pageOf, Project, TreeEntry, Version } from './gitlab-answers.ts';
 import type { Credential, HostUrl, ResolvedOptions } from './gitlab-provider.ts';
@@ -33,9 +34,6 @@ interface MergeRequestText {
 export interface GitLabApi extends ReturnType<typeof apiOf> {
   blob(project: ProjectName, id: string, maxAnswerBytes: number): Promise<Buffer>;
 }
-
-/** The largest page that GitLab gives. */
-export const pageSize = 100;
 
 /** Returns the API for requests that end when the signal fires. */
 export type ApiFor = (signal: AbortSignal) => GitLabApi;
@@ -90,7 +88,7 @@ function apiOf(ask: Ask, { origin }: HostUrl) {
     async history(project: ProjectName, { ref, path, firstParent, page = 1 }: HistoryQuery) {
       const query = {
         refName: ref,
-        perPage: pageSize,
+        perPage: itemsPerHostPage,
         page,
         ...(firstParent !== undefined && { firstParent }),
         ...(path !== undefined && { path, follow: false }),
@@ -102,21 +100,21 @@ function apiOf(ask: Ask, { origin }: HostUrl) {
       const query = {
         ref,
         recursive: true,
-        perPage: pageSize,
+        perPage: itemsPerHostPage,
         ...(directory !== '' && { path: directory }),
         ...(page === null || 'pageToken' in page ? { pagination: 'keyset' as const, ...page } : page),
       };
       return parse(pageOf(TreeEntry), await repositories.allRepositoryTrees(project, query), 'a directory');
     },
     async search(wanted: SearchQuery, page: number) {
-      const query = { ...wanted, simple: true, perPage: pageSize, page };
+      const query = { ...wanted, simple: true, perPage: itemsPerHostPage, page };
       return parse(pageOf(Project), await projects.all(query), 'a search');
     },
     branches: async (project: ProjectName, page: number) =>
-      parse(pageOf(BranchAnswer), await branches.all(project, { perPage: pageSize, page }), 'branches'),
+      parse(pageOf(BranchAnswer), await branches.all(project, { perPage: itemsPerHostPage, page }), 'branches'),
     /** Those that want this branch of the project, or the branch of this name of a fork, to be merged. The newest comes first. */
     async openMergeRequests(projectId: number, branch: string, page: PageName | null) {
-      const query = { sourceBranch: branch, state: 'opened' as const, perPage: pageSize, ...page };
+      const query = { sourceBranch: branch, state: 'opened' as const, perPage: itemsPerHostPage, ...page };
       return parse(pageOf(MergeRequest), await mergeRequests.all({ projectId, ...query }), 'merge requests');
     },
     createMergeRequest: async (projectId: number, branch: string, base: string, { title, description }: MergeRequestText) =>
