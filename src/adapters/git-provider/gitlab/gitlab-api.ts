@@ -1,4 +1,4 @@
-import { createRequesterFn, type FormattedResponse } from '@gitbeaker/requester-utils';
+import { createRequesterFn } from '@gitbeaker/requester-utils';
 import { Branches, Commits, MergeRequests, Projects, Repositories } from '@gitbeaker/rest';
 import { jsonOrNull, linkIn } from '../host-answers.ts';
 import { itemsPerHostPage } from '../host-pages.ts';
@@ -31,17 +31,13 @@ interface MergeRequestText {
   readonly description: string;
 }
 
-export interface GitLabApi extends ReturnType<typeof apiOf> {
-  blob(project: ProjectName, id: string, maxAnswerBytes: number): Promise<Buffer>;
-}
+export type ApiFor = ReturnType<typeof createGitLabApi>;
+export type GitLabApi = ReturnType<ApiFor>;
 
-/** Returns the API for requests that end when the signal fires. */
-export type ApiFor = (signal: AbortSignal) => GitLabApi;
+type Send = (endpoint: string, query: string, more?: Omit<HttpRequest, 'url' | 'headers'>) => Promise<HttpResponse>;
 
-type Ask = (endpoint: string, options?: Record<string, unknown>) => Promise<FormattedResponse<Record<string, unknown>>>;
-
-/** gitbeaker makes the requests; the shared HTTP client sends them. */
-export function createGitLabApi(options: ResolvedOptions): ApiFor {
+/** Returns the API for requests that end when a signal fires. gitbeaker makes the requests; the shared HTTP client sends them. */
+export function createGitLabApi(options: ResolvedOptions) {
   const { host, credential, clock } = options;
   const http = new HttpClient({
     ...options,
@@ -49,8 +45,8 @@ export function createGitLabApi(options: ResolvedOptions): ApiFor {
     rateLimitOf: ({ status, headers }) => rateLimitIn(headers, 'ratelimit', status === 429, clock),
   });
 
-  return (signal) => {
-    const send = async (endpoint: string, query: string, more: Omit<HttpRequest, 'url' | 'headers'> = {}): Promise<HttpResponse> => {
+  return (signal: AbortSignal) => {
+    const send: Send = async (endpoint, query, more = {}) => {
       const type = more.body === undefined ? {} : { 'content-type': 'application/json' };
       const headers = { accept: 'application/json', 'user-agent': 'skep', ...type, ...(await credentialHeaders(credential)) };
       const redirectTarget = (location: string, from: URL): URL => renamedUrl(location, from, host);
@@ -58,26 +54,19 @@ export function createGitLabApi(options: ResolvedOptions): ApiFor {
       if (response.status < 200 || response.status > 299) throw new Refusal(response);
       return response;
     };
-    const ask: Ask = async (endpoint, { searchParams = '', method = 'GET', body } = {}) => {
-      const response = await send(endpoint, String(searchParams), { method: String(method), ...(typeof body === 'string' && { body }) });
-      return { body: bodyOf(response, host), headers: {}, status: response.status };
-    };
-    return {
-      ...apiOf(ask, host),
-      // gitbeaker would take the bytes for JSON or text.
-      async blob(project, id, maxAnswerBytes) {
-        const endpoint = `projects/${encodeURIComponent(project)}/repository/blobs/${id}/raw`;
-        return (await send(endpoint, '', { maxAnswerBytes })).body;
-      },
-    };
+    return apiOf(send, host);
   };
 }
 
 /** Each method is one request. Throws a {@link Refusal} if the host refuses it. */
-function apiOf(ask: Ask, { origin }: HostUrl) {
+function apiOf(send: Send, host: HostUrl) {
+  const ask = async (endpoint: string, { searchParams = '', method = 'GET', body }: Record<string, unknown> = {}) => {
+    const response = await send(endpoint, String(searchParams), { method: String(method), ...(typeof body === 'string' && { body }) });
+    return { body: bodyOf(response, host), headers: {}, status: response.status };
+  };
   // The HTTP client limits the time, and adds the credential.
   const requesterFn = createRequesterFn(async (_, request) => request, ask);
-  const resource = { host: origin, queryTimeout: null, rateLimits: {}, requesterFn };
+  const resource = { host: host.origin, queryTimeout: null, rateLimits: {}, requesterFn };
   const [commits, projects, repositories] = [new Commits(resource), new Projects(resource), new Repositories(resource)];
   const [branches, mergeRequests] = [new Branches(resource), new MergeRequests(resource)];
   return {
@@ -123,6 +112,9 @@ function apiOf(ask: Ask, { origin }: HostUrl) {
       const changes = { ...text, ...(base !== null && { targetBranch: base }) };
       return parse(MergeRequest, await mergeRequests.edit(projectId, number, changes), 'a merge request');
     },
+    // gitbeaker would take the bytes for JSON or text.
+    blob: async (project: ProjectName, id: string, maxAnswerBytes: number) =>
+      (await send(`projects/${encodeURIComponent(project)}/repository/blobs/${id}/raw`, '', { maxAnswerBytes })).body,
     // gitbeaker has no method for it.
     version: async () => parse(Version, (await ask('version')).body, 'its version').version,
   };
