@@ -42,7 +42,7 @@ export interface GitHostOptions {
   readonly httpHosts?: readonly string[];
 }
 
-/** How much a host takes at once differs, and is not among these. */
+/** The defaults that are the same for every host. */
 export const hostDefaults = () => ({
   timeoutMs: 30_000,
   listingCache: createMemoryListingCache(),

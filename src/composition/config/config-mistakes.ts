@@ -78,7 +78,7 @@ export function mistakesIn(schema: z.ZodType, value: object): readonly Mistake[]
   const { error } = schema.safeParse(value, { error: () => '', reportInput: true });
   return (error?.issues ?? []).flatMap(ofAlternative).flatMap((issue) => {
     const [key] = issue.path;
-    // A setting is one value, whatever it consists of.
+    // A setting is reported as one value, also if it is a list.
     const path = key !== undefined && isSetting(key) ? [key] : issue.path;
     if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownField(schema, path, key));
     const isSecret = fieldsTo(schema, path).some((field) => field['secret'] === true);

@@ -172,7 +172,8 @@ export interface SkepConfig extends Settings {
   readonly requestsPerMinute: number | null;
   readonly streamsPerKey: number | null;
   readonly connectionsPerSandbox: number | null;
-  readonly keysInFile: readonly string[];
+  /** Where each key that is given comes from. */
+  readonly sources: Readonly<Record<string, 'environment' | 'file'>>;
   /** What is allowed, but probably a mistake. */
   readonly warnings: readonly string[];
 }

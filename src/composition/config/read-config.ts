@@ -39,9 +39,13 @@ export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
     requestsPerMinute: config.limits.requests_per_minute,
     streamsPerKey: config.limits.streams_per_key,
     connectionsPerSandbox: config.limits.connections_per_sandbox,
-    keysInFile: Object.keys(file.keys),
+    sources: { ...sourcesOf(Object.keys(file.keys), 'file'), ...sourcesOf(given.map(({ key }) => key), 'environment') },
     warnings: [...unknown.map(({ name, problem }) => `${name} ${problem}`), ...addressWarnings(ownSettings)],
   };
+}
+
+function sourcesOf(keys: readonly string[], source: 'environment' | 'file'): SkepConfig['sources'] {
+  return Object.fromEntries(keys.map((key) => [key, source]));
 }
 
 /** Adds the mistakes between settings, if each about git is right. A mistake in another setting does not hide them. */

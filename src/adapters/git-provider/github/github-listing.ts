@@ -23,7 +23,7 @@ export function parseName(repository: string): RepositoryName {
   return { owner, repo };
 }
 
-/** Dots alone would be taken for a way up by whatever resolves the URL, encoded or not. */
+/** A segment of dots alone leads up in a URL, encoded or not. */
 function isSegment(segment: string | undefined): segment is string {
   return segment !== undefined && segment !== '' && segment !== '.' && segment !== '..' && segment.isWellFormed();
 }
@@ -48,7 +48,7 @@ type HeadCommit = Pick<Head, 'commit' | 'etag'>;
 // The repository has another name, or no default branch.
 const unclear: readonly number[] = [301, 302, 307, 308, 422];
 
-/** Reads the head; null if this request does not say it. While `last` is right, the request does not count against the rate limit. */
+/** Returns the head; null if GitHub's response does not name it. If `last` is still right, the request is free of the rate limit. */
 export async function readHead(
   api: GitHubApi, repository: string, last: HeadCommit | null, signal: AbortSignal,
 ): Promise<HeadCommit | null> {

@@ -165,7 +165,7 @@ async function readCommits(
   return null;
 }
 
-/** Do the commits lead back to the earlier one? They don't if history was rewritten. */
+/** Returns whether the commits lead back to the earlier one. They do not if history was rewritten. */
 function isTrunk(commits: readonly Commit[], earlier: string, sha: string): boolean {
   let expected: string | undefined = sha;
   for (const { id, parent_ids: parents } of commits) {

@@ -47,7 +47,7 @@ async function readSnapshot(reading: Reading, earlier: Earlier | null, signal: A
   }
 }
 
-/** Returns what is not to be read again. Dates stay valid only if the history is cut off at the same commits. */
+/** Returns what need not be read again. Dates stay valid only if the history is cut off at the same commits. */
 function usable(earlier: Snapshot | null, { oid, shallow }: SnapshotRequest): Earlier | null {
   if (earlier === null || earlier.dates === null || earlier.shallow !== shallow) return null;
   return earlier.oid.length === oid.length ? { oid: earlier.oid, dates: earlier.dates } : null;
@@ -157,7 +157,7 @@ function secondsOf(text: string): number {
   return Number.isNaN(seconds) ? 0 : Math.min(Math.max(seconds, 0), lastSecond);
 }
 
-/** What directories hold, cached for as long as it is true. The latest snapshot of each directory is kept. */
+/** Caches the latest snapshot of each directory. It is used while the directory's commit is the same. */
 export function createSnapshotCache(options: ResolvedOptions, places: Semaphore, closing: AbortSignal) {
   const pathsOf = ({ files, dates }: Snapshot): number => Math.max(files.length, dates?.size ?? 0);
   const latest = createLruMap(options.cacheEntries, options.cachePaths, pathsOf);
