@@ -13,7 +13,7 @@ import type { Random } from '../ports/random.ts';
 import { ConfigError } from './config/config-error.ts';
 import { positiveInteger } from './config/field-schemas.ts';
 import { limitFields, specSchema } from './config/config-schema.ts';
-import { fieldName, formAt, mistakesIn } from './config/config-mistakes.ts';
+import { mistakesIn, toProblem } from './config/config-mistakes.ts';
 import { settingsSchema } from './config/settings.ts';
 import { asksForContainer, conflictsIn } from './config/spec-conflicts.ts';
 import { isOwn, type OwnAdapters, ownForm, type OwnOption } from './wiring/custom-adapters.ts';
@@ -244,6 +244,5 @@ export function checkOptions(options: SkepOptions): CheckedOptions {
     const problem = `is missing, while the spec ${isolated.id} asks for a container; the default, process, would run it on this machine`;
     mistakes.push({ path: ['runtime'], problem });
   }
-  throw new ConfigError(mistakes.map(({ path, problem, form }) =>
-    ({ name: fieldName(path, specs), problem, form: form ?? formAt(optionsSchema, path) })));
+  throw new ConfigError(mistakes.map((mistake) => toProblem(optionsSchema, mistake, specs)));
 }

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/composition/config/read-config.ts';
-import { refusalOf } from './config-files.ts';
+import { configFiles, refusalOf } from './config-files.ts';
+
+const { file } = configFiles();
 
 describe('a token for a git host', () => {
   const github = { SKEP_GIT_PROVIDERS: 'github', SKEP_GITHUB_TOKEN: 'ghp_secret' };
@@ -12,6 +14,12 @@ describe('a token for a git host', () => {
     ['SKEP_GITLAB_URL', { ...gitlab, SKEP_GITLAB_URL: 'http://127.evil.example' }],
   ])('is not sent in the clear to %s', (name, env) => {
     expect(refusalOf(env).problems).toMatchObject([{ name, problem: expect.stringContaining('is plain http') }]);
+  });
+
+  test('is not sent in the clear to a URL of the file, whose line is named', () => {
+    const path = file('git_providers: [github]\ngithub_url: http://git.internal/api/v3\n');
+    const { problems } = refusalOf({ SKEP_CONFIG: path, SKEP_GITHUB_TOKEN: 'ghp_secret' });
+    expect(problems).toMatchObject([{ name: 'github_url', place: `${path}:2`, problem: expect.stringContaining('is plain http') }]);
   });
 
   test.each([

@@ -42,15 +42,15 @@ export interface GitHostOptions {
   readonly httpHosts?: readonly string[];
 }
 
-/** Fills in the defaults. How much a host takes at once differs. */
-export function withHostDefaults<T extends GitHostOptions>(
-  options: T,
-  limits: Required<Pick<GitHostOptions, 'concurrency' | 'maxAnswerBytes' | 'maxRequests'>>,
-): T & Required<GitHostOptions> {
-  const listingCache = options.listingCache ?? createMemoryListingCache();
-  const defaults = { timeoutMs: 30_000, serveStaleForMs: null, httpHosts: [], maxFiles: 100_000, maxBytes: 128 * 2 ** 20, ...limits };
-  return { ...defaults, ...options, listingCache };
-}
+/** The defaults that are the same for every host. */
+export const hostDefaults = () => ({
+  timeoutMs: 30_000,
+  listingCache: createMemoryListingCache(),
+  serveStaleForMs: null,
+  maxFiles: 100_000,
+  maxBytes: 128 * 2 ** 20,
+  httpHosts: [],
+});
 
 /** Throws a `TypeError` if the credential could be read on the way to the URL, and nobody said that this is right. */
 export function requirePrivateWay(url: string, httpHosts: readonly string[] = []): void {

@@ -14,8 +14,8 @@ export interface HttpRequest {
   readonly body?: string;
   /** Returns the URL that a redirect is followed to, or throws. Without it, redirects are not followed. */
   readonly redirectTarget?: (location: string, from: URL) => URL;
-  /** Statuses that are returned at once, although a retry may help. */
-  readonly withoutRetry?: ReadonlySet<number>;
+  /** Statuses that the caller can handle. They are returned at once, even if a retry may help. */
+  readonly expects?: readonly number[];
   /** How large the response may be, in bytes, if that is less than the client's own limit. */
   readonly maxAnswerBytes?: number;
 }
@@ -126,12 +126,12 @@ function unlessConnectionLost(error: unknown): Error {
 function retryWait(result: HttpResponse | Error, request: HttpRequest, retries: number, clock: Clock): number | null {
   const backOffMs = 200 * 4 ** retries;
   if (result instanceof Error) return backOffMs;
-  if (!temporaryStatuses.has(result.status) || request.withoutRetry?.has(result.status) === true) return null;
+  if (!temporaryStatuses.has(result.status) || request.expects?.includes(result.status) === true) return null;
   const waitMs = retryAfter(result.headers, clock) ?? backOffMs;
   return waitMs > longestRetryWaitMs ? null : Math.max(0, waitMs);
 }
 
-/** Is the URL one of this origin, without a credential in it? */
+/** Returns whether the URL has this origin, and no credential in it. */
 export function isOfOrigin(url: URL, origin: string): boolean {
   return url.origin === origin && url.username === '' && url.password === '';
 }
@@ -143,7 +143,7 @@ interface RateLimit {
 
 // What is waited if the host names no time: the period of most of GitLab's limits, and what GitHub asks for.
 const defaultWaitMs = 60_000;
-// Whatever is longer is a mistake, and would lock the deployment out.
+// A longer wait is a mistake of the host, and would lock the deployment out.
 const longestWaitMs = 24 * 3_600_000;
 
 /** Reads the headers that begin with `prefix`. While requests are left, the time of the reset may be that of another limit. */
@@ -167,7 +167,7 @@ function retryAfter(headers: Headers, clock: Clock): number | null {
   return Number.isNaN(date) ? null : date - hostTime(headers, clock);
 }
 
-/** The host's own clock, so that it does not matter if this machine's is wrong. */
+/** The time by the host's clock, in case the clock of this machine is wrong. */
 function hostTime(headers: Headers, clock: Clock): number {
   const date = Date.parse(headers.get('date') ?? '');
   return Number.isNaN(date) ? clock.now() : date;

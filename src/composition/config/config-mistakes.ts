@@ -1,5 +1,6 @@
 import { distance } from 'fastest-levenshtein';
 import { z } from 'zod';
+import type { ConfigProblem } from './config-error.ts';
 import { settings, settingsSchema } from './settings.ts';
 
 type Path = readonly PropertyKey[];
@@ -77,7 +78,7 @@ export function mistakesIn(schema: z.ZodType, value: object): readonly Mistake[]
   const { error } = schema.safeParse(value, { error: () => '', reportInput: true });
   return (error?.issues ?? []).flatMap(ofAlternative).flatMap((issue) => {
     const [key] = issue.path;
-    // A setting is one value, whatever it consists of.
+    // A setting is reported as one value, also if it is a list.
     const path = key !== undefined && isSetting(key) ? [key] : issue.path;
     if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownField(schema, path, key));
     const isSecret = fieldsTo(schema, path).some((field) => field['secret'] === true);
@@ -159,8 +160,13 @@ function found(value: unknown, secret: boolean): string {
   return JSON.stringify(value.length > shownLength ? `${value.slice(0, shownLength)}...` : value);
 }
 
+/** Names the field of the mistake, and says what it takes. `specs` is what is written. */
+export function toProblem(schema: z.ZodType, { path, problem, form = formAt(schema, path) }: Mistake, specs: unknown): ConfigProblem {
+  return { name: fieldName(path, specs), problem, form };
+}
+
 /** Returns the name of a field: `limits.running`, or with the id or the number of its spec: `spec node, ready.within`. */
-export function fieldName(path: Path, specs: unknown): string {
+function fieldName(path: Path, specs: unknown): string {
   const [top, index, ...rest] = path;
   if (top !== 'specs' || typeof index !== 'number') return pathText(path);
   const spec = `spec ${idAt(specs, index) ?? `no. ${index + 1}`}`;

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { defaultRequestsPerMinute, defaultStreamsPerKey } from '../../adapters/http/http-options.ts';
+import { defaultConnectionsPerSandbox } from '../../adapters/proxy/proxy-options.ts';
 import { dockerSpecSchema } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
 import { inCamelCase } from '../../adapters/shared/letter-case.ts';
 import { dnsLabel } from '../../domain/dns-label.ts';
@@ -138,24 +140,23 @@ export const limitFields = {
   conversations_per_sandbox: positiveInteger('5'),
   executions_per_sandbox: orUnlimited(positiveInteger('100')),
   when_full: z.enum(['refuse', 'pause_idle']).describe('refuse, or pause_idle to freeze the sandbox that was idle the longest'),
-  requests_per_minute: orUnlimited(positiveInteger('6000')),
-  streams_per_key: orUnlimited(positiveInteger('50')),
-  connections_per_sandbox: orUnlimited(positiveInteger('1000')),
 };
 
-const limits = z.strictObject(limitFields).partial()
-  .describe('a mapping of limits, for example { running_per_owner: 5, existing: 500, when_full: refuse }');
+const limits = z.strictObject(limitFields).partial().extend({
+  requests_per_minute: orUnlimited(positiveInteger('6000')).default(defaultRequestsPerMinute),
+  streams_per_key: orUnlimited(positiveInteger('50')).default(defaultStreamsPerKey),
+  connections_per_sandbox: orUnlimited(positiveInteger('1000')).default(defaultConnectionsPerSandbox),
+}).prefault({}).describe('a mapping of limits, for example { running_per_owner: 5, existing: 500, when_full: refuse }');
 
 export const fileSchema = z.object({
   specs: z.array(specSchema).min(1).describe('a list of sandbox specs, for example [{ id: node, image: "node:26" }]'),
-  limits,
   starts: z.strictObject({ at_once: positiveInteger('4'), setup_timeout: duration('5m') }).partial()
     .describe('a mapping that says how starts are done, for example { at_once: 4, setup_timeout: 5m }'),
   events: z.strictObject({ keep_for: duration('30d').optional() })
     .describe('a mapping that says how events are kept, for example { keep_for: 30d }'),
   quarantine: z.strictObject({ keep_for: duration('24h').optional() })
     .describe('a mapping that says how sandboxes without a record are kept, for example { keep_for: 24h }'),
-}).partial();
+}).partial().extend({ limits });
 
 /** Everything that the file may hold. The secrets among the settings are refused there. */
 export const configSchema = z.strictObject({ ...settingsSchema.shape, ...fileSchema.shape });
@@ -171,7 +172,8 @@ export interface SkepConfig extends Settings {
   readonly requestsPerMinute: number | null;
   readonly streamsPerKey: number | null;
   readonly connectionsPerSandbox: number | null;
-  readonly keysInFile: readonly string[];
+  /** Where each key that is given comes from. */
+  readonly sources: Readonly<Record<string, 'environment' | 'file'>>;
   /** What is allowed, but probably a mistake. */
   readonly warnings: readonly string[];
 }

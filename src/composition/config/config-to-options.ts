@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { inCamelCase } from '../../adapters/shared/letter-case.ts';
 import { isReadableOnTheWay } from '../../adapters/shared/plain-http.ts';
-import type { CheckedOptions, DockerRuntimeOptions, GitHubApp, GitOptions } from '../skep-options.ts';
-import type { ConfigProblem } from './config-error.ts';
+import type { CheckedOptions, GitHubApp, GitOptions } from '../skep-options.ts';
+import type { Mistake } from './config-mistakes.ts';
 import { defined } from './field-schemas.ts';
-import type { FileConfig, SkepConfig } from './config-schema.ts';
-import { type GivenSettings, problemWith } from './settings.ts';
+import type { FileConfig } from './config-schema.ts';
+import type { GivenSettings } from './settings.ts';
 
 /** Returns the options of `createSkep`, without the runtime. What the configuration leaves out has its default there. */
 export function toSkepOptions(config: FileConfig & GivenSettings, git: readonly GitOptions[]): CheckedOptions {
-  const { specs, limits = {}, starts, events, quarantine } = config;
+  const { specs, limits, starts, events, quarantine } = config;
   const { when_full: whenFull, requests_per_minute: _, streams_per_key: __, connections_per_sandbox: ___, ...ofSandboxes } = limits;
   return {
     git,
@@ -25,52 +25,47 @@ export function toSkepOptions(config: FileConfig & GivenSettings, git: readonly 
   };
 }
 
-export function dockerOptions({ dockerHost, dockerPublishAddress, dockerUrlHost, dockerFirewall }: SkepConfig): DockerRuntimeOptions {
-  const firewall = dockerFirewall === 'off' ? false : undefined;
-  return { kind: 'docker', ...defined({ host: dockerHost, publishAddress: dockerPublishAddress, urlHost: dockerUrlHost, firewall }) };
-}
-
-/** Returns the options of a git provider. Adds what is wrong between its settings to the problems. */
+/** Returns the options of a git provider. Adds what is wrong between its settings to the mistakes. */
 export function toGitOptions(
   provider: GivenSettings['git_providers'][number],
   config: GivenSettings,
-  problems: ConfigProblem[],
+  mistakes: Mistake[],
 ): GitOptions {
   const { git_timeout: timeoutMs, git_serve_stale_for: serveStaleForMs, git_http_hosts: httpHosts, github_token: token } = config;
   switch (provider) {
     case 'local':
       return { provider, root: config.local_git_root ?? process.cwd(), timeoutMs };
     case 'github': {
-      const app = toGitHubApp(config, problems);
+      const app = toGitHubApp(config, mistakes);
       if (app !== undefined && token !== undefined) {
-        problems.push(problemWith('github_token', 'is set together with a GitHub App; keep one of them'));
+        mistakes.push({ path: ['github_token'], problem: 'is set together with a GitHub App; keep one of them' });
       }
-      if (token !== undefined || app !== undefined) requirePrivateWay('github_url', config, problems);
+      if (token !== undefined || app !== undefined) requirePrivateWay('github_url', config, mistakes);
       return { provider, timeoutMs, ...defined({ serveStaleForMs, httpHosts, url: config.github_url, token, app }) };
     }
     case 'gitlab':
-      if (config.gitlab_token !== undefined) requirePrivateWay('gitlab_url', config, problems);
+      if (config.gitlab_token !== undefined) requirePrivateWay('gitlab_url', config, mistakes);
       return { provider, timeoutMs, ...defined({ serveStaleForMs, httpHosts, url: config.gitlab_url, token: config.gitlab_token }) };
   }
 }
 
-function requirePrivateWay(key: 'github_url' | 'gitlab_url', config: GivenSettings, problems: ConfigProblem[]): void {
+function requirePrivateWay(key: 'github_url' | 'gitlab_url', config: GivenSettings, mistakes: Mistake[]): void {
   const url = config[key];
   if (url === undefined || !isReadableOnTheWay(url, config.git_http_hosts ?? [])) return;
   const problem = 'is plain http, so the token could be read on the way; use https, or name the host in SKEP_GIT_HTTP_HOSTS';
-  problems.push(problemWith(key, problem));
+  mistakes.push({ path: [key], problem });
 }
 
 /** Returns the App of the settings. It needs all three of them. */
-function toGitHubApp(config: GivenSettings, problems: ConfigProblem[]): GitHubApp | undefined {
+function toGitHubApp(config: GivenSettings, mistakes: Mistake[]): GitHubApp | undefined {
   const { github_app_id: appId, github_app_installation_id: installationId, github_app_key_file: keyFile } = config;
   const keys = ['github_app_id', 'github_app_installation_id', 'github_app_key_file'] as const;
   const missing = keys.filter((key) => config[key] === undefined);
   if (missing.length === keys.length) return undefined;
-  for (const key of missing) problems.push(problemWith(key, 'is missing, while the others of the GitHub App are set'));
+  for (const key of missing) mistakes.push({ path: [key], problem: 'is missing, while the others of the GitHub App are set' });
   if (appId === undefined || installationId === undefined || keyFile === undefined) return undefined;
   const privateKey = readKey(keyFile);
-  if (privateKey === '') problems.push(problemWith('github_app_key_file', 'names a file that does not hold a private key in PEM'));
+  if (privateKey === '') mistakes.push({ path: ['github_app_key_file'], problem: 'names a file that does not hold a private key in PEM' });
   return { appId, installationId, privateKey };
 }
 

@@ -13,21 +13,15 @@ import { configSchema, type SkepConfig } from './config-schema.ts';
 import { settings } from './settings.ts';
 
 /** Returns what is in force, in the order of the documentation, and where it comes from. Contains no secret. */
-export function effectiveSettings(config: SkepConfig, env: NodeJS.ProcessEnv): readonly ShownSetting[] {
+export function effectiveSettings(config: SkepConfig): readonly ShownSetting[] {
   const values: Readonly<Record<string, unknown>> = { ...config };
-  const isInFile = (key: string): boolean => config.keysInFile.includes(key);
-  const own = settings.map(({ key, name, variable, isSecret }): ShownSetting => {
-    const isInEnvironment = (env[variable] ?? '') !== '';
-    const source = isInEnvironment ? 'environment' : isInFile(key) ? 'file' : 'default';
-    return { key, variable, source, value: isSecret ? null : shownValue(variable, values[name]), isSecret, form: formOf(key) };
-  });
+  const about = (key: string): Pick<ShownSetting, 'key' | 'source' | 'form'> =>
+    ({ key, source: config.sources[key] ?? 'default', form: formAt(configSchema, [key]) });
+  const own = settings.map(({ key, name, variable, isSecret }): ShownSetting =>
+    ({ ...about(key), variable, value: isSecret ? null : shownValue(variable, values[name]), isSecret }));
   const ofFile = Object.entries(fileTexts(config)).map(([key, value]): ShownSetting =>
-    ({ key, variable: null, source: isInFile(key) ? 'file' : 'default', value, isSecret: false, form: formOf(key) }));
+    ({ ...about(key), variable: null, value, isSecret: false }));
   return [...own, ...ofFile];
-}
-
-function formOf(key: string): string {
-  return formAt(configSchema, [key]);
 }
 
 function shownValue(variable: string, value: unknown): string | null {

@@ -5,7 +5,7 @@ import { configPathForm } from './config-file.ts';
 import type { ConfigProblem } from './config-error.ts';
 import { fileSchema } from './config-schema.ts';
 import { formAt, nearest } from './config-mistakes.ts';
-import { type Settings, settings, settingsSchema } from './settings.ts';
+import { type Settings, settings, settingsSchema, variableOf } from './settings.ts';
 import { namedSecrets } from './spec-conflicts.ts';
 
 /** Variables that are not settings: those of a sandbox, and of the tests. */
@@ -31,7 +31,7 @@ function meaning(name: string, known: readonly string[]): { readonly advice: str
   }
   const meant = nearest(word, words);
   if (meant === null) return { advice: `\`${commandName} doctor\` lists those that it knows`, form: `one of ${known.join(', ')}` };
-  const variable = `SKEP_${meant.toUpperCase()}`;
+  const variable = variableOf(meant);
   const form = meant === 'config' ? configPathForm : formAt(settingsSchema, [meant]);
   return { advice: `did you mean ${variable}?`, form: `${variable}: ${form}` };
 }

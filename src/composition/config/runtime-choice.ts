@@ -8,8 +8,8 @@ import { ConfigError, type ConfigProblem } from './config-error.ts';
 import { newDeploymentId, readDeploymentFile } from './deployment-file.ts';
 import { defined } from './field-schemas.ts';
 import type { SkepConfig } from './config-schema.ts';
-import { problemWith } from './settings.ts';
-import { dockerOptions } from './config-to-options.ts';
+import { formAt } from './config-mistakes.ts';
+import { settingsSchema } from './settings.ts';
 import { asksForContainer } from './spec-conflicts.ts';
 
 export interface ChoiceFacts {
@@ -50,11 +50,14 @@ export async function chooseRuntime(config: SkepConfig, facts: ChoiceFacts = cho
   }
   const warnings = [`${noIsolation} (auto chose the process runtime: ${whyProcess})`];
   if (isLoopback(host)) return { options: { kind: 'process' }, warnings };
-  throw new ConfigError([problemWith(
-    'sandbox_runtime',
-    `is auto, which would choose the process runtime (${whyProcess}); auto does not do so while SKEP_HOST is no loopback address, since `
-    + 'that runtime has no isolation; set it to process to have it all the same',
-  )]);
+  const problem = `is auto, which would choose the process runtime (${whyProcess}); auto does not do so while SKEP_HOST is no loopback `
+    + 'address, since that runtime has no isolation; set it to process to have it all the same';
+  throw new ConfigError([{ name: 'SKEP_SANDBOX_RUNTIME', problem, form: formAt(settingsSchema, ['sandbox_runtime']) }]);
+}
+
+export function dockerOptions({ dockerHost, dockerPublishAddress, dockerUrlHost, dockerFirewall }: SkepConfig): DockerRuntimeOptions {
+  const firewall = dockerFirewall === 'off' ? false : undefined;
+  return { kind: 'docker', ...defined({ host: dockerHost, publishAddress: dockerPublishAddress, urlHost: dockerUrlHost, firewall }) };
 }
 
 /** Returns why Docker can't be chosen. Null if it is: a spec that asks for isolation never runs without it. */

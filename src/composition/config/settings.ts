@@ -7,7 +7,6 @@ import { camelCase, type InCamelCase } from '../../adapters/shared/letter-case.t
 import { defaultAgentMemoryBytes } from '../../application/agents/agent-memory.ts';
 import { defaultDiskUsedPercent } from '../../domain/disk-pressure.ts';
 import { defaultProduct } from '../../domain/microagent.ts';
-import type { ConfigProblem } from './config-error.ts';
 import { duration, durationForm, size } from './field-schemas.ts';
 
 const url = z.url({ protocol: /^https?$/, error: 'is not an http or https URL' })
@@ -94,18 +93,13 @@ export const settingsSchema = z.object({
   log_level: logLevel.default('info').describe('debug, info, warn, error or silent'),
 });
 
-type Key = keyof typeof settingsSchema.shape;
 export type GivenSettings = z.output<typeof settingsSchema>;
 /** The settings under the names that the program uses: `gitTimeout`. */
 export type Settings = Readonly<InCamelCase<GivenSettings>>;
 
-const variableOf = (key: string): string => `SKEP_${key.toUpperCase()}`;
+export const variableOf = (key: string): string => `SKEP_${key.toUpperCase()}`;
 
 /** The key, the name in the program and the variable of every setting. */
 export const settings = Object.entries(settingsSchema.shape).map(([key, schema]) => ({
   key, name: camelCase(key), variable: variableOf(key), isSecret: schema.meta()?.['secret'] === true,
 }));
-
-export function problemWith(key: Key, problem: string): ConfigProblem {
-  return { name: variableOf(key), problem, form: settingsSchema.shape[key].description ?? '' };
-}

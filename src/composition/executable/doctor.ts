@@ -36,7 +36,7 @@ async function findAll(env: NodeJS.ProcessEnv, say: (text: string) => void): Pro
     say(`${detail}\n`);
     return [finding('configuration_invalid', { detail, problems: error instanceof ConfigError ? error.problems : [] })];
   }
-  say(`Configuration\n${configText(config, env)}\n`);
+  say(`Configuration\n${configText(config)}\n`);
   const found = await checkParts(config, env);
   say(`Checks\n${findingsText(found)}`);
   return found;
@@ -121,14 +121,14 @@ async function checkListener(host: string, port: number): Promise<Finding> {
     const isSkep = response.headers.has('X-Request-Id') && health.safeParse(await response.json()).success;
     if (isSkep) return finding('address_of_skep', { host, port });
   } catch {
-    // Whatever answers otherwise, or not in time, is another program.
+    // A program that answers in another way, or not in time, is not Skep.
   }
   return finding('address_in_use', { host, port });
 }
 
 /** Returns the configuration, with a mark on what comes from the environment. Contains no secret. */
-function configText(config: SkepConfig, env: NodeJS.ProcessEnv): string {
-  const shown = effectiveSettings(config, env);
+function configText(config: SkepConfig): string {
+  const shown = effectiveSettings(config);
   const width = 2 + Math.max(...shown.map(({ key, variable }) => (variable ?? key).length));
   return shown.map(({ key, variable, source, value, isSecret }) => {
     const text = value ?? (isSecret && source !== 'default' ? '(set)' : '-');

@@ -6,7 +6,7 @@ import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { defined } from '../config/field-schemas.ts';
 import { readConfig } from '../config/read-config.ts';
-import { dockerOptions } from '../config/config-to-options.ts';
+import { dockerOptions } from '../config/runtime-choice.ts';
 import { defaultSpecs } from '../wiring/default-specs.ts';
 
 /** Pulls the images of the specs, of all specs if none is named. Returns 0 if every image is there. */

@@ -51,7 +51,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     noteRuntime(config.dataDir, runtime.options.kind);
     const proxy = await listenForPorts(skep, config);
     open.defer(() => proxy?.server.close());
-    const server = await listen(skep, config, env, proxy);
+    const server = await listen(skep, config, proxy);
     // Both drain at the same time.
     open.defer(async () => void (await Promise.all([server.close(), proxy?.server.close()])));
     logger.info({ url: server.url, proxy_url: proxy?.address.url ?? null }, 'listening');
@@ -92,9 +92,7 @@ async function listenForPorts(skep: Skep, config: SkepConfig): Promise<Listening
   return { server, address: { url: server.url, domain } };
 }
 
-async function listen(
-  skep: Skep, config: SkepConfig, env: NodeJS.ProcessEnv, proxy: Listening,
-): Promise<{ readonly url: string; close(): Promise<void> }> {
+async function listen(skep: Skep, config: SkepConfig, proxy: Listening): Promise<{ readonly url: string; close(): Promise<void> }> {
   const [{ createHttpServer }, { e2b }] = await Promise.all([
     import('../../adapters/http/index.ts'), import('../../adapters/e2b/index.ts'),
   ]);
@@ -106,7 +104,7 @@ async function listen(
     streamsPerKey: config.streamsPerKey,
     ...defined({ publicUrl: config.publicUrl, trustProxy: config.trustProxy, corsOrigins: config.corsOrigins, proxy: proxy?.address }),
     ...(config.dashboard === 'off' && { dashboard: false }),
-    settings: effectiveSettings(config, env),
+    settings: effectiveSettings(config),
     drainMs: drainMsOf(config),
     mounts: [e2b],
   });

@@ -2,25 +2,19 @@ import { createAppAuth } from '@octokit/auth-app';
 import { Octokit } from '@octokit/rest';
 import { z } from 'zod';
 import { jsonOrNull } from '../host-answers.ts';
-import { HttpClient, type HttpResponse, isExhausted, isOfOrigin, rateLimitIn } from '../retrying-http-client.ts';
+import { HttpClient, type HttpRequest, type HttpResponse, isExhausted, isOfOrigin, rateLimitIn } from '../retrying-http-client.ts';
 import type { TimeLimit } from '../provider-time-limit.ts';
 import { failed, failureOf, failures, parse, refusal, TooHeavy, unauthorized } from './github-failures.ts';
 import type { GitHubClient, ResolvedOptions } from './github-provider.ts';
 
 /** A request that may be made again: it only reads, or the caller copes with what was done before. */
-export interface Call {
+export interface Call extends Pick<HttpRequest, 'expects' | 'maxAnswerBytes'> {
   /** A method and a URL template, as Octokit takes it; its values are encoded. */
   readonly route: string;
   readonly parameters?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The statuses that the caller understands, besides success. */
-  readonly expects?: readonly number[];
   /** Follows the redirect of a renamed repository. Other redirects are failures, unless they are expected. */
   readonly follow?: boolean;
-  /** The caller can ask for less at a time, which is better than to retry what took the host too long. */
-  readonly divisible?: boolean;
-  /** How large the response may be, in bytes, if that is less than what the options allow. */
-  readonly maxAnswerBytes?: number;
 }
 
 export type GitHubApi = ReturnType<typeof createGitHubApi>;
@@ -31,7 +25,6 @@ type Fetch = (url: string, init: FetchInit) => Promise<Response>;
 const nothing = (): void => undefined;
 // Octokit would write requests and deprecations to the console.
 const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-const heavyStatuses: ReadonlySet<number> = new Set([502, 504]);
 
 /** Octokit makes the requests and authenticates them; the shared HTTP client sends them. */
 export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
@@ -47,17 +40,13 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
   return {
     /** Failures: all but `repository_not_found`. */
     async send(call: Call, signal: AbortSignal): Promise<HttpResponse> {
-      const { route, parameters, headers = {}, expects = [], follow = false, divisible = false, maxAnswerBytes } = call;
-      const policy = {
-        ...(follow && { redirectTarget: sameOriginUrl }),
-        ...(divisible && { withoutRetry: heavyStatuses }),
-        ...(maxAnswerBytes !== undefined && { maxAnswerBytes }),
-      };
+      const { route, parameters, headers = {}, follow = false, ...policy } = call;
+      const redirect = follow ? { redirectTarget: sameOriginUrl } : {};
       const sent: { response: HttpResponse | null } = { response: null };
       const fetchIt: Fetch = async (url, init) => {
         // An App asks a second time if its new token is not known everywhere yet.
         sent.response = null;
-        sent.response = await http.send({ ...requestOf(url, init), ...policy }, signal);
+        sent.response = await http.send({ ...requestOf(url, init), ...policy, ...redirect }, signal);
         return toFetchResponse(sent.response);
       };
       try {
@@ -68,7 +57,7 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
         // Octokit throws for most statuses; what it throws holds the credential, and goes no further.
         if (sent.response === null) throw failureOf(error);
       }
-      return accept(sent.response, expects, divisible);
+      return accept(sent.response, policy.expects);
     },
     /** Returns the failure for a GraphQL response that reports a rate limit, and makes no more requests until it is over. */
     rateLimited({ headers }: HttpResponse): Error {
@@ -114,11 +103,11 @@ function toFetchResponse({ status, headers, text }: HttpResponse): Response {
   return new Response(hasBody ? text : null, { status, headers });
 }
 
-function accept(response: HttpResponse | null, expects: readonly number[], divisible: boolean): HttpResponse {
+function accept(response: HttpResponse | null, expects: readonly number[] = []): HttpResponse {
   if (response === null) throw failed({ code: 'unreachable' });
   const { status } = response;
   if ((status >= 200 && status < 300) || expects.includes(status)) return response;
-  throw divisible && heavyStatuses.has(status) ? new TooHeavy(status) : refusal(status);
+  throw refusal(status);
 }
 
 const Token = z.object({ token: z.string().min(1) });
@@ -138,7 +127,7 @@ export function sameOriginUrl(target: string, from: URL): URL {
 
 export interface GraphqlQuery {
   readonly text: string;
-  /** Whatever comes from outside goes in here, never into the text. */
+  /** All that comes from outside goes in here, never into the text. */
   readonly variables: Readonly<Record<string, unknown>>;
   /** What the answer is about, for a failure. */
   readonly what: string;
@@ -152,6 +141,8 @@ const GraphqlAnswer = z.object({
 });
 export type GraphqlErrors = NonNullable<z.infer<typeof GraphqlAnswer>['errors']>;
 
+// The query took the host too long. It is better to ask for less than to retry.
+const heavyStatuses: readonly number[] = [502, 504];
 const rateLimitTypes: ReadonlySet<string | undefined> = new Set(['RATE_LIMITED', 'RATE_LIMIT']);
 const heavyTypes: ReadonlySet<string | undefined> = new Set(['RESOURCE_LIMITS_EXCEEDED', 'MAX_NODE_LIMIT_EXCEEDED']);
 const forbiddenTypes: ReadonlySet<string | undefined> = new Set(['FORBIDDEN', 'INSUFFICIENT_SCOPES']);
@@ -160,7 +151,8 @@ const forbiddenTypes: ReadonlySet<string | undefined> = new Set(['FORBIDDEN', 'I
 export function createAskGraphql(api: GitHubApi, url: string) {
   return async ({ text, variables, what }: GraphqlQuery, signal: AbortSignal): Promise<{ data: unknown; errors: GraphqlErrors }> => {
     const parameters = { query: text, variables };
-    const response = await api.send({ route: `POST ${url}`, parameters, divisible: true }, signal);
+    const response = await api.send({ route: `POST ${url}`, parameters, expects: heavyStatuses }, signal);
+    if (heavyStatuses.includes(response.status)) throw new TooHeavy(response.status);
     const { data, errors = [] } = parse(GraphqlAnswer, jsonOrNull(response.text), what);
     if (errors.some(({ type }) => rateLimitTypes.has(type))) throw api.rateLimited(response);
     if (errors.some(({ type, message }) => heavyTypes.has(type) || gaveUp(type, message))) throw new TooHeavy();

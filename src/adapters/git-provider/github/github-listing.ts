@@ -23,7 +23,7 @@ export function parseName(repository: string): RepositoryName {
   return { owner, repo };
 }
 
-/** Dots alone would be taken for a way up by whatever resolves the URL, encoded or not. */
+/** A segment of dots alone leads up in a URL, encoded or not. */
 function isSegment(segment: string | undefined): segment is string {
   return segment !== undefined && segment !== '' && segment !== '.' && segment !== '..' && segment.isWellFormed();
 }
@@ -43,13 +43,17 @@ export interface RepositorySource {
   addDates(repository: string, commit: string, paths: readonly string[], dates: Map<string, number>, signal: AbortSignal): Promise<void>;
 }
 
-/** `unclear`: the repository has another name, or no default branch; this request does not say which. */
-type HeadCommit = Pick<Head, 'commit' | 'etag'> | 'same' | 'unclear';
+type HeadCommit = Pick<Head, 'commit' | 'etag'>;
 
+// The repository has another name, or no default branch.
 const unclear: readonly number[] = [301, 302, 307, 308, 422];
 
-/** Reads the head. With an entity tag the request does not count against the rate limit while nothing has changed. */
-export async function readHead(api: GitHubApi, repository: string, etag: string | null, signal: AbortSignal): Promise<HeadCommit> {
+/** Returns the head; null if GitHub's response does not name it. If `last` is still right, the request is free of the rate limit. */
+export async function readHead(
+  api: GitHubApi, repository: string, last: HeadCommit | null, signal: AbortSignal,
+): Promise<HeadCommit | null> {
+  // By default the documented entity tag of a response that holds nothing but a commit's id.
+  const etag = typeof last?.commit === 'string' ? (last.etag ?? `"${last.commit}"`) : null;
   const { status, headers, text } = await api.send(
     {
       route: 'GET /repos/{owner}/{repo}/commits/{ref}',
@@ -61,10 +65,10 @@ export async function readHead(api: GitHubApi, repository: string, etag: string 
   );
   if (status === 404) throw notFound(repository);
   if (status === 409) return { commit: null, etag: null };
-  if (unclear.includes(status)) return 'unclear';
+  if (unclear.includes(status)) return null;
   if (status !== 304) return { commit: parse(HeadText, text, 'the head'), etag: headers.get('etag') };
-  if (etag === null) throw failed('it says that nothing has changed, which was not the question');
-  return 'same';
+  if (last === null || etag === null) throw failed('it says that nothing has changed, which was not the question');
+  return last;
 }
 
 /** Lists directories of GitHub. While nothing has changed, that is one conditional request. */
@@ -73,11 +77,8 @@ export function createGitHubListing(api: GitHubApi, source: RepositorySource): L
     async readHead(repository, last, signal) {
       // A repository that has another name can get yet another one while the head stays the same.
       if (last === null || repository.toLowerCase() !== String(last.id).toLowerCase()) return null;
-      // The documented entity tag of a response that holds nothing but a commit's id.
-      const etag = last.commit === null ? null : (last.etag ?? `"${last.commit}"`);
-      const head = await readHead(api, repository, etag, signal);
-      if (head === 'same') return last;
-      return head !== 'unclear' && (head.commit === null || head.commit === last.commit) ? { ...last, ...head } : null;
+      const head = await readHead(api, repository, last, signal);
+      return head !== null && (head.commit === null || head.commit === last.commit) ? { ...last, ...head } : null;
     },
     open: (request, signal) => open(source, request, signal),
     async addDates({ id }, commit, paths, dates, signal) {

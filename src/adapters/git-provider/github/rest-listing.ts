@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { prefixOf, type TreeFile } from '../incremental-listing.ts';
 import { CommitDate, jsonOrNull, linkIn, Oid } from '../host-answers.ts';
+import { itemsPerHostPage } from '../host-pages.ts';
 import { type GitHubApi, sameOriginUrl } from './github-api.ts';
 import { failed, malformed, notFound, parse, tooLarge } from './github-failures.ts';
 import { fullName, parseName, readHead, type RepositoryName, type RepositorySource } from './github-listing.ts';
@@ -19,8 +20,6 @@ const RestCommits = z.array(
 
 const RestComparison = z.object({ status: z.enum(['ahead', 'behind', 'identical', 'diverged']) });
 
-const perPage = 100;
-
 /** Reads public repositories without a credential, which GraphQL wants. It takes one request or two for each file. */
 export function createRestListing(api: GitHubApi, baseUrl: string, trees: RestTrees): RepositorySource {
   async function repositoryOf(repository: string, signal: AbortSignal): Promise<RestRepository> {
@@ -32,7 +31,7 @@ export function createRestListing(api: GitHubApi, baseUrl: string, trees: RestTr
 
   async function headOf(path: string, signal: AbortSignal): Promise<string | null> {
     const head = await readHead(api, path, null, signal);
-    if (typeof head === 'string') throw failed('it does not tell the head of a repository that it knows');
+    if (head === null) throw failed('it does not tell the head of a repository that it knows');
     return head.commit;
   }
 
@@ -54,7 +53,7 @@ export function createRestListing(api: GitHubApi, baseUrl: string, trees: RestTr
     },
     async addDates(path, commit, paths, dates, signal) {
       const requests = paths.map(async (file) => {
-        const date = await dateOf(api, baseUrl, { ...parseName(path), sha: commit, path: file, per_page: perPage }, signal);
+        const date = await dateOf(api, baseUrl, { ...parseName(path), sha: commit, path: file, per_page: itemsPerHostPage }, signal);
         if (date !== null) dates.set(file, date);
       });
       await Promise.all(requests);

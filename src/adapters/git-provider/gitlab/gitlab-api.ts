@@ -1,6 +1,7 @@
-import { createRequesterFn, type FormattedResponse } from '@gitbeaker/requester-utils';
+import { createRequesterFn } from '@gitbeaker/requester-utils';
 import { Branches, Commits, MergeRequests, Projects, Repositories } from '@gitbeaker/rest';
 import { jsonOrNull, linkIn } from '../host-answers.ts';
+import { itemsPerHostPage } from '../host-pages.ts';
 import { HttpClient, type HttpRequest, type HttpResponse, isOfOrigin, rateLimitIn } from '../retrying-http-client.ts';
 import { BranchAnswer, Commit, HeadCommit, MergeRequest, type PageName, pageOf, Project, TreeEntry, Version } from './gitlab-answers.ts';
 import type { Credential, HostUrl, ResolvedOptions } from './gitlab-provider.ts';
@@ -30,20 +31,13 @@ interface MergeRequestText {
   readonly description: string;
 }
 
-export interface GitLabApi extends ReturnType<typeof apiOf> {
-  blob(project: ProjectName, id: string, maxAnswerBytes: number): Promise<Buffer>;
-}
+export type ApiFor = ReturnType<typeof createGitLabApi>;
+export type GitLabApi = ReturnType<ApiFor>;
 
-/** The largest page that GitLab gives. */
-export const pageSize = 100;
+type Send = (endpoint: string, query: string, more?: Omit<HttpRequest, 'url' | 'headers'>) => Promise<HttpResponse>;
 
-/** Returns the API for requests that end when the signal fires. */
-export type ApiFor = (signal: AbortSignal) => GitLabApi;
-
-type Ask = (endpoint: string, options?: Record<string, unknown>) => Promise<FormattedResponse<Record<string, unknown>>>;
-
-/** gitbeaker makes the requests; the shared HTTP client sends them. */
-export function createGitLabApi(options: ResolvedOptions): ApiFor {
+/** Returns the API for requests that end when a signal fires. gitbeaker makes the requests; the shared HTTP client sends them. */
+export function createGitLabApi(options: ResolvedOptions) {
   const { host, credential, clock } = options;
   const http = new HttpClient({
     ...options,
@@ -51,8 +45,8 @@ export function createGitLabApi(options: ResolvedOptions): ApiFor {
     rateLimitOf: ({ status, headers }) => rateLimitIn(headers, 'ratelimit', status === 429, clock),
   });
 
-  return (signal) => {
-    const send = async (endpoint: string, query: string, more: Omit<HttpRequest, 'url' | 'headers'> = {}): Promise<HttpResponse> => {
+  return (signal: AbortSignal) => {
+    const send: Send = async (endpoint, query, more = {}) => {
       const type = more.body === undefined ? {} : { 'content-type': 'application/json' };
       const headers = { accept: 'application/json', 'user-agent': 'skep', ...type, ...(await credentialHeaders(credential)) };
       const redirectTarget = (location: string, from: URL): URL => renamedUrl(location, from, host);
@@ -60,26 +54,19 @@ export function createGitLabApi(options: ResolvedOptions): ApiFor {
       if (response.status < 200 || response.status > 299) throw new Refusal(response);
       return response;
     };
-    const ask: Ask = async (endpoint, { searchParams = '', method = 'GET', body } = {}) => {
-      const response = await send(endpoint, String(searchParams), { method: String(method), ...(typeof body === 'string' && { body }) });
-      return { body: bodyOf(response, host), headers: {}, status: response.status };
-    };
-    return {
-      ...apiOf(ask, host),
-      // gitbeaker would take the bytes for JSON or text.
-      async blob(project, id, maxAnswerBytes) {
-        const endpoint = `projects/${encodeURIComponent(project)}/repository/blobs/${id}/raw`;
-        return (await send(endpoint, '', { maxAnswerBytes })).body;
-      },
-    };
+    return apiOf(send, host);
   };
 }
 
 /** Each method is one request. Throws a {@link Refusal} if the host refuses it. */
-function apiOf(ask: Ask, { origin }: HostUrl) {
+function apiOf(send: Send, host: HostUrl) {
+  const ask = async (endpoint: string, { searchParams = '', method = 'GET', body }: Record<string, unknown> = {}) => {
+    const response = await send(endpoint, String(searchParams), { method: String(method), ...(typeof body === 'string' && { body }) });
+    return { body: bodyOf(response, host), headers: {}, status: response.status };
+  };
   // The HTTP client limits the time, and adds the credential.
   const requesterFn = createRequesterFn(async (_, request) => request, ask);
-  const resource = { host: origin, queryTimeout: null, rateLimits: {}, requesterFn };
+  const resource = { host: host.origin, queryTimeout: null, rateLimits: {}, requesterFn };
   const [commits, projects, repositories] = [new Commits(resource), new Projects(resource), new Repositories(resource)];
   const [branches, mergeRequests] = [new Branches(resource), new MergeRequests(resource)];
   return {
@@ -90,7 +77,7 @@ function apiOf(ask: Ask, { origin }: HostUrl) {
     async history(project: ProjectName, { ref, path, firstParent, page = 1 }: HistoryQuery) {
       const query = {
         refName: ref,
-        perPage: pageSize,
+        perPage: itemsPerHostPage,
         page,
         ...(firstParent !== undefined && { firstParent }),
         ...(path !== undefined && { path, follow: false }),
@@ -102,21 +89,21 @@ function apiOf(ask: Ask, { origin }: HostUrl) {
       const query = {
         ref,
         recursive: true,
-        perPage: pageSize,
+        perPage: itemsPerHostPage,
         ...(directory !== '' && { path: directory }),
         ...(page === null || 'pageToken' in page ? { pagination: 'keyset' as const, ...page } : page),
       };
       return parse(pageOf(TreeEntry), await repositories.allRepositoryTrees(project, query), 'a directory');
     },
     async search(wanted: SearchQuery, page: number) {
-      const query = { ...wanted, simple: true, perPage: pageSize, page };
+      const query = { ...wanted, simple: true, perPage: itemsPerHostPage, page };
       return parse(pageOf(Project), await projects.all(query), 'a search');
     },
     branches: async (project: ProjectName, page: number) =>
-      parse(pageOf(BranchAnswer), await branches.all(project, { perPage: pageSize, page }), 'branches'),
+      parse(pageOf(BranchAnswer), await branches.all(project, { perPage: itemsPerHostPage, page }), 'branches'),
     /** Those that want this branch of the project, or the branch of this name of a fork, to be merged. The newest comes first. */
     async openMergeRequests(projectId: number, branch: string, page: PageName | null) {
-      const query = { sourceBranch: branch, state: 'opened' as const, perPage: pageSize, ...page };
+      const query = { sourceBranch: branch, state: 'opened' as const, perPage: itemsPerHostPage, ...page };
       return parse(pageOf(MergeRequest), await mergeRequests.all({ projectId, ...query }), 'merge requests');
     },
     createMergeRequest: async (projectId: number, branch: string, base: string, { title, description }: MergeRequestText) =>
@@ -125,6 +112,9 @@ function apiOf(ask: Ask, { origin }: HostUrl) {
       const changes = { ...text, ...(base !== null && { targetBranch: base }) };
       return parse(MergeRequest, await mergeRequests.edit(projectId, number, changes), 'a merge request');
     },
+    // gitbeaker would take the bytes for JSON or text.
+    blob: async (project: ProjectName, id: string, maxAnswerBytes: number) =>
+      (await send(`projects/${encodeURIComponent(project)}/repository/blobs/${id}/raw`, '', { maxAnswerBytes })).body,
     // gitbeaker has no method for it.
     version: async () => parse(Version, (await ask('version')).body, 'its version').version,
   };

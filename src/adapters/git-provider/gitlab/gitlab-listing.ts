@@ -1,7 +1,8 @@
 import { parseRepositoryName } from '../../../domain/repository-name.ts';
+import { itemsPerHostPage } from '../host-pages.ts';
 import { type CachedFile, type Head, type ListingSource, prefixOf, type TreeFile } from '../incremental-listing.ts';
 import type { Commit, HeadCommit, Page, PageName } from './gitlab-answers.ts';
-import { type ApiFor, type GitLabApi, type HistoryQuery, pageSize, type ProjectName } from './gitlab-api.ts';
+import type { ApiFor, GitLabApi, HistoryQuery, ProjectName } from './gitlab-api.ts';
 import { failed, isOfContent, isOfDirectory, notFound, Refusal, tooLarge } from './gitlab-failures.ts';
 
 /** Lists directories of GitLab: the head, the pages of the tree, and a request for each file. */
@@ -90,7 +91,7 @@ async function firstDate(api: GitLabApi, project: ProjectName, sha: string, path
 }
 
 function isLast({ items, next }: Page<Commit>): boolean {
-  return next === null && items.length < pageSize;
+  return next === null && items.length < itemsPerHostPage;
 }
 
 /** GitLab does not say how many pages there are, so the number is doubled until a page is empty, and then the gap is halved. */
@@ -164,7 +165,7 @@ async function readCommits(
   return null;
 }
 
-/** Do the commits lead back to the earlier one? They don't if history was rewritten. */
+/** Returns whether the commits lead back to the earlier one. They do not if history was rewritten. */
 function isTrunk(commits: readonly Commit[], earlier: string, sha: string): boolean {
   let expected: string | undefined = sha;
   for (const { id, parent_ids: parents } of commits) {

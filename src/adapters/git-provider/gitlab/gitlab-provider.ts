@@ -1,7 +1,7 @@
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { GitProvider } from '../../../ports/git-provider.ts';
 import {
-  basicAuthorization, cacheScope, createHostedProvider, type GitHostOptions, hostedRemote, requirePrivateWay, withHostDefaults,
+  basicAuthorization, cacheScope, createHostedProvider, type GitHostOptions, hostDefaults, hostedRemote, requirePrivateWay,
 } from '../hosted-provider.ts';
 import { createTimeLimit } from '../provider-time-limit.ts';
 import { infoOf } from './gitlab-answers.ts';
@@ -136,11 +136,7 @@ function resolveOptions({ url, token, client, ...options }: GitLabOptions): Reso
   const host = parseHostUrl(client?.Projects.url.replace(/\/api\/v4\/*$/u, '') ?? url ?? publicHost);
   const credential = client === undefined ? { headers: {}, authHeaders } : client.Projects;
   if (Object.keys(credential.authHeaders).length > 0) requirePrivateWay(host.pagesUrl, options.httpHosts);
-  return {
-    ...withHostDefaults(options, { concurrency: 8, maxAnswerBytes: 16 * 2 ** 20, maxRequests: 3000 }),
-    host,
-    credential,
-  };
+  return { ...hostDefaults(), concurrency: 8, maxAnswerBytes: 16 * 2 ** 20, maxRequests: 3000, ...options, host, credential };
 }
 
 /** Throws a `TypeError`, which does not show the URL. */

@@ -28,26 +28,8 @@ interface Reading extends SnapshotRequest, ObjectReader {
   readonly maxPaths: number;
 }
 
-/** Reads a directory at a commit with git. What an earlier snapshot of it holds is not read again. */
-async function readSnapshot(
-  options: ResolvedOptions,
-  request: SnapshotRequest,
-  earlier: Snapshot | null,
-  signal: AbortSignal,
-): Promise<Snapshot> {
-  const { maxPaths } = options;
-  return await readObjects(options, request, signal, (reader, either) =>
-    readWith({ ...request, ...reader, maxPaths }, usable(earlier, request), either));
-}
-
-/** Dates stay valid only if the history is cut off at the same commits. */
-function usable(earlier: Snapshot | null, { oid, shallow }: SnapshotRequest): Earlier | null {
-  if (earlier === null || earlier.dates === null || earlier.shallow !== shallow) return null;
-  return earlier.oid.length === oid.length ? { oid: earlier.oid, dates: earlier.dates } : null;
-}
-
-/** Reads the tree and the history at the same time. If the tree has no files, the history is not needed. */
-async function readWith(reading: Reading, earlier: Earlier | null, signal: AbortSignal): Promise<Snapshot> {
+/** Reads a directory at a commit with git: the tree and the history at the same time. Without files, the history is not needed. */
+async function readSnapshot(reading: Reading, earlier: Earlier | null, signal: AbortSignal): Promise<Snapshot> {
   const { oid, shallow } = reading;
   const history = new AbortController();
   const readingDates = readDates(reading, earlier, AbortSignal.any([signal, history.signal]));
@@ -56,15 +38,19 @@ async function readWith(reading: Reading, earlier: Earlier | null, signal: Abort
   try {
     const tree = await readTree(reading, signal);
     if (tree.length === 0) return { oid, shallow, files: [], dates: null };
-    const dates = await readingDates;
-    const files = dates === null ? null : dateFiles(tree, dates);
-    if (files !== null) return { oid, shallow, files, dates };
-    if (earlier === null) throw failed("the repository's history does not say where its files come from");
+    const dated = dateFiles(tree, await readingDates) ?? (earlier && dateFiles(tree, await readDates(reading, null, signal)));
+    if (dated === null) throw failed("the repository's history does not say where its files come from");
+    return { oid, shallow, ...dated };
   } finally {
     history.abort();
     await readingDates.catch(() => null);
   }
-  return await readWith(reading, null, signal);
+}
+
+/** Returns what need not be read again. Dates stay valid only if the history is cut off at the same commits. */
+function usable(earlier: Snapshot | null, { oid, shallow }: SnapshotRequest): Earlier | null {
+  if (earlier === null || earlier.dates === null || earlier.shallow !== shallow) return null;
+  return earlier.oid.length === oid.length ? { oid: earlier.oid, dates: earlier.dates } : null;
 }
 
 const regularFile = /^100\d{3} blob ([0-9a-f]+)\t/u;
@@ -102,14 +88,14 @@ async function readDates(reading: Reading, earlier: Earlier | null, signal: Abor
 }
 
 /** Null if a path has no date. Bytes of a path that are not UTF-8 become U+FFFD. */
-function dateFiles(tree: readonly FileContentId[], dates: PathDates): DatedFile[] | null {
+function dateFiles(tree: readonly FileContentId[], dates: PathDates | null): Pick<Snapshot, 'files' | 'dates'> | null {
   const files: DatedFile[] = [];
   for (const { path, blobId } of tree) {
-    const seconds = dates.get(path);
+    const seconds = dates?.get(path);
     if (seconds === undefined) return null;
     files.push({ path: Buffer.from(path, 'latin1').toString('utf8'), blobId, createdAt: seconds * 1000 });
   }
-  return files;
+  return { files, dates };
 }
 
 // Paths in git are bytes. They are kept as byte strings (one character a byte) while they are compared, so that two paths that are not
@@ -171,14 +157,14 @@ function secondsOf(text: string): number {
   return Number.isNaN(seconds) ? 0 : Math.min(Math.max(seconds, 0), lastSecond);
 }
 
-/** What directories hold, cached for as long as it is true. The latest snapshot of each directory is kept. */
+/** Caches the latest snapshot of each directory. It is used while the directory's commit is the same. */
 export function createSnapshotCache(options: ResolvedOptions, places: Semaphore, closing: AbortSignal) {
   const pathsOf = ({ files, dates }: Snapshot): number => Math.max(files.length, dates?.size ?? 0);
   const latest = createLruMap(options.cacheEntries, options.cachePaths, pathsOf);
   const reads = createSingleFlight<Snapshot>();
   // A slow repository takes one place of all.
   const repositories = new KeyedMutex();
-  const { timeoutMs } = options;
+  const { timeoutMs, maxPaths } = options;
 
   /** Settles when its git processes are gone; the callers do not wait for that. */
   async function read(key: string, request: SnapshotRequest, unwanted: AbortSignal): Promise<Snapshot> {
@@ -187,7 +173,8 @@ export function createSnapshotCache(options: ResolvedOptions, places: Semaphore,
       const readOnce = async (): Promise<Snapshot> => {
         const earlier = latest.get(key);
         if (earlier !== null && isOf(earlier, request)) return earlier;
-        const snapshot = await readSnapshot(options, request, earlier, limit.signal);
+        const snapshot = await readObjects(options, request, limit.signal, (reader, signal) =>
+          readSnapshot({ ...request, ...reader, maxPaths }, usable(earlier, request), signal));
         latest.set(key, snapshot);
         return snapshot;
       };

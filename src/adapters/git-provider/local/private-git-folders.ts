@@ -11,26 +11,6 @@ import { type Head, readHead, readShallow } from './repository-head.ts';
 import type { ResolvedOptions } from './local-git-provider.ts';
 import type { LocalRepository } from './repository-location.ts';
 
-/** Runs a task with a git folder of ours, which takes nothing but objects from the repository. The folder is removed afterwards. */
-async function withPrivateGitFolder<T>(
-  parent: string,
-  { oid, shallow }: { readonly oid: string; readonly shallow: string },
-  task: (folder: string) => Promise<T>,
-): Promise<T> {
-  const folder = await mkdtemp(join(parent, 'skep-git-'));
-  try {
-    await Promise.all([
-      mkdir(join(folder, 'refs')),
-      writeFile(join(folder, 'HEAD'), 'ref: refs/heads/none\n'),
-      writeFile(join(folder, 'config'), bareConfig(oid)),
-      ...(shallow === '' ? [] : [writeFile(join(folder, 'shallow'), shallow)]),
-    ]);
-    return await task(folder);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
 export interface ObjectsRequest {
   readonly repository: LocalRepository;
   readonly oid: string;
@@ -44,32 +24,41 @@ export interface ObjectReader {
   readonly limit: OutputLimit;
 }
 
-/** Runs a task that reads objects with git. Ends it if they turn out to lie outside the root. */
+/**
+ * Runs a task that reads objects with git, in a private git folder that takes nothing else from the repository. The folder is removed
+ * afterwards. Ends the task if the objects turn out to lie outside the root.
+ */
 export async function readObjects<T>(
   { temporaryFolder, gitBinary, maxOutputBytes }: ResolvedOptions,
-  request: ObjectsRequest,
+  { repository, oid, shallow }: ObjectsRequest,
   signal: AbortSignal,
   task: (reader: ObjectReader, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const objects = await listObjectFolders(request.repository);
-  return await withPrivateGitFolder(temporaryFolder, request, async (folder) => {
-    const environment = gitEnvironment({ GIT_DIR: folder, GIT_OBJECT_DIRECTORY: objects[0] });
-    const limit = { bytes: maxOutputBytes, failure: () => tooLarge(`${maxOutputBytes} bytes`) };
-    const ending = new AbortController();
-    const either = AbortSignal.any([signal, ending.signal]);
-    const check = refuseOutsideObjects(request.repository, objects, either);
-    const work = task({ command: { binary: gitBinary, folder, environment, failed }, limit }, either);
-    try {
-      const [result] = await Promise.all([work, check]);
-      return result;
-    } finally {
-      ending.abort();
-      await Promise.allSettled([work, check]);
-    }
-  });
+  const objects = await listObjectFolders(repository);
+  await using cleanup = new AsyncDisposableStack();
+  const folder = cleanup.adopt(await mkdtemp(join(temporaryFolder, 'skep-git-')), (path) => rm(path, { recursive: true, force: true }));
+  await Promise.all([
+    mkdir(join(folder, 'refs')),
+    writeFile(join(folder, 'HEAD'), 'ref: refs/heads/none\n'),
+    writeFile(join(folder, 'config'), bareConfig(oid)),
+    ...(shallow === '' ? [] : [writeFile(join(folder, 'shallow'), shallow)]),
+  ]);
+  const environment = gitEnvironment({ GIT_DIR: folder, GIT_OBJECT_DIRECTORY: objects[0] });
+  const limit = { bytes: maxOutputBytes, failure: () => tooLarge(`${maxOutputBytes} bytes`) };
+  const ending = new AbortController();
+  const either = AbortSignal.any([signal, ending.signal]);
+  const check = refuseOutsideObjects(repository, objects, either);
+  const work = task({ command: { binary: gitBinary, folder, environment, failed }, limit }, either);
+  try {
+    const [result] = await Promise.all([work, check]);
+    return result;
+  } finally {
+    ending.abort();
+    await Promise.allSettled([work, check]);
+  }
 }
 
-/** Fetching runs git's other side in the folder that is fetched from, so each repository gets one with a configuration of ours. */
+/** A fetch runs git in the folder that it fetches from, so each repository gets a private folder with a configuration of Skep's. */
 export function createFetchFolders(temporaryFolder: string) {
   let parent: Promise<ProcessFolder> | null = null;
   const names = new Map<string, string>();

@@ -6,7 +6,7 @@ import type { Branch, HostPage, HostPageRequest, ListedRepository } from '../../
 import { gitEnvironment, runGit } from '../../shared/git-process.ts';
 import { demandSuccess, failed, tooLarge } from './local-git-failures.ts';
 import type { ResolvedOptions } from './local-git-provider.ts';
-import { createRootFolder, type LocalRepository, realPathOf, repositoryAt, type RootFolder } from './repository-location.ts';
+import { type LocalRepository, openRoot, repositoryAt, type RootFolder } from './repository-location.ts';
 
 /** Finds the repositories whose path has the text in it, in any case. */
 export async function searchLocal(
@@ -22,10 +22,8 @@ const foldersAtOnce = 16;
 
 /** Returns the paths of all repositories below the root, or of the root itself if it is one. What lies inside of a repository is none. */
 async function listRepositories(rootFolder: string, signal: AbortSignal): Promise<readonly string[]> {
-  const realRoot = await realPathOf(rootFolder);
-  if (realRoot === null) throw failed('the root folder of the repositories does not exist or can not be read');
-  const root = createRootFolder(realRoot);
-  const [folders, paths]: [string[], string[]] = [[realRoot], []];
+  const root = await openRoot(rootFolder);
+  const [folders, paths]: [string[], string[]] = [[root.path], []];
   let seen = 0;
 
   const visit = async (folder: string): Promise<void> => {
@@ -33,9 +31,9 @@ async function listRepositories(rootFolder: string, signal: AbortSignal): Promis
     seen += 1;
     if (seen > maxFolders) throw tooLarge(`${maxFolders} folders below the root folder`);
     const entries = await foldersIn(folder);
-    if (entries === null && folder === realRoot) throw failed('the root folder of the repositories can not be read');
-    const found = await usableRepositoryAt(root, realRoot, folder);
-    if (found === 'none') folders.push(...(entries ?? []));
+    if (entries === null && folder === root.path) throw failed('the root folder of the repositories can not be read');
+    const found = await usableRepositoryAt(root, folder);
+    if (found === null) folders.push(...(entries ?? []));
     else if (found !== 'unusable' && parseRepositoryName(found.path).ok) paths.push(found.path);
   };
 
@@ -43,10 +41,10 @@ async function listRepositories(rootFolder: string, signal: AbortSignal): Promis
   return paths;
 }
 
-/** A repository is unusable if it is broken, or leads out of the root. */
-async function usableRepositoryAt(root: RootFolder, realRoot: string, folder: string): Promise<LocalRepository | 'none' | 'unusable'> {
+/** A repository is unusable if it is broken, or leads out of the root. Null if there is none. */
+async function usableRepositoryAt(root: RootFolder, folder: string): Promise<LocalRepository | 'unusable' | null> {
   try {
-    return (await repositoryAt(root, realRoot, folder)) ?? 'none';
+    return await repositoryAt(root, folder);
   } catch (error) {
     if (isFailure(error)) return 'unusable';
     throw error;
@@ -73,7 +71,7 @@ export async function listLocalBranches(
   return pageAfter(branches, ({ name }) => name, page);
 }
 
-/** Sorts by name, so that what is there all the time is seen once, whatever comes and goes meanwhile. */
+/** Sorts by name: what exists all the time is seen exactly once, even if other items come and go between two pages. */
 function pageAfter<T>(all: readonly T[], nameOf: (item: T) => string, { after, limit }: HostPageRequest): HostPage<T> {
   const later = all.filter((item) => after === null || nameOf(item) > after).toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
   const items = later.slice(0, limit);

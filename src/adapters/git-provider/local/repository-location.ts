@@ -28,24 +28,22 @@ const bareSuffix = '.git';
 export async function findRepository(rootFolder: string, repository: string): Promise<LocalRepository> {
   const parsed = parseRepositoryName(repository);
   if (!parsed.ok) throw notFound(repository);
-  const realRoot = await realPathOf(rootFolder);
-  if (realRoot === null) throw failed('the root folder of the repositories does not exist or can not be read');
-  const root = createRootFolder(realRoot);
-  const asked = join(realRoot, ...parsed.segments);
-  const found = (await repositoryAt(root, realRoot, asked)) ?? (await repositoryAt(root, realRoot, asked + bareSuffix));
-  if (found !== null) return found;
-  const isRoot = repository === basename(realRoot) || repository === basename(resolve(rootFolder));
-  const itself = isRoot ? await repositoryAt(root, realRoot, realRoot) : null;
-  if (itself === null) throw notFound(repository);
-  return itself;
+  const root = await openRoot(rootFolder);
+  const asked = join(root.path, ...parsed.segments);
+  const isRoot = [basename(root.path), basename(resolve(rootFolder))].includes(repository);
+  for (const path of [asked, asked + bareSuffix, ...(isRoot ? [root.path] : [])]) {
+    const found = await repositoryAt(root, path);
+    if (found !== null) return found;
+  }
+  throw notFound(repository);
 }
 
-export async function repositoryAt(root: RootFolder, realRoot: string, path: string): Promise<LocalRepository | null> {
+export async function repositoryAt(root: RootFolder, path: string): Promise<LocalRepository | null> {
   const folder = await root.resolve(path);
   if (folder === null) return null;
   const folders = (await gitFoldersOfWorkTree(root, folder)) ?? (await gitFoldersOf(root, folder));
   if (folders === null) return null;
-  return { name: withoutSuffix(basename(folder)), path: await pathOf(realRoot, folder), ...folders, root };
+  return { name: withoutSuffix(basename(folder)), path: await pathOf(root.path, folder), ...folders, root };
 }
 
 function withoutSuffix(name: string): string {
@@ -105,13 +103,17 @@ function leadsOut(): Error {
   return failed("the repository's git folder is missing or lies outside the root folder");
 }
 
-export type RootFolder = ReturnType<typeof createRootFolder>;
+export type RootFolder = Awaited<ReturnType<typeof openRoot>>;
 
-/** A folder, by its real path, that no name and no link may lead out of. */
-export function createRootFolder(root: string) {
+/** Returns the folder of all repositories, which no name and no link may lead out of. Throws if it does not exist. */
+export async function openRoot(folder: string) {
+  const root = await realPathOf(folder);
+  if (root === null) throw failed('the root folder of the repositories does not exist or can not be read');
   const prefix = root.endsWith(sep) ? root : root + sep;
   const isInside = (path: string): boolean => path === root || path.startsWith(prefix);
   return {
+    /** Its real path. */
+    path: root,
     /** The real path behind `path`; null if there is none, or if it is outside. */
     async resolve(path: string): Promise<string | null> {
       const real = await realPathOf(path);
@@ -131,7 +133,7 @@ const gone = new Set<string | undefined>(['ENOENT', 'ENOTDIR']);
 const unreachable = new Set<string | undefined>([...gone, 'ELOOP', 'ENAMETOOLONG', 'EACCES', 'EPERM', 'ERR_INVALID_ARG_VALUE']);
 
 /** The real path behind a path; null if nothing can be reached there. */
-export async function realPathOf(path: string): Promise<string | null> {
+async function realPathOf(path: string): Promise<string | null> {
   try {
     return await realpath(path);
   } catch (error) {
