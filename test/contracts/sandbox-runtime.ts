@@ -13,16 +13,21 @@ import { restCases } from './sandbox-runtime-rest.ts';
 import { startCases } from './sandbox-runtime-start.ts';
 import { survivalCases } from './sandbox-runtime-survival.ts';
 
+/** Those that depend on how a runtime finds, holds and ends processes. */
+export const processCases = [
+  ...startCases,
+  ...restCases,
+  ...overlapCases,
+  ...survivalCases,
+  ...eventCases,
+  ...executeCases,
+  ...executionEndCases,
+];
+
 /** What every sandbox runtime must do. The programs in the sandboxes are real ones wherever the runtime runs any. */
 export function sandboxRuntimeContract(createHarness: () => Promise<SandboxRuntimeHarness>): ContractCase[] {
   return stageCases(createHarness, [
-    ...startCases,
-    ...restCases,
-    ...overlapCases,
-    ...survivalCases,
-    ...eventCases,
-    ...executeCases,
-    ...executionEndCases,
+    ...processCases,
     ...fileCases,
     ...sandboxFileCases,
     ...fileBreakCases,

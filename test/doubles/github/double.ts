@@ -6,7 +6,7 @@ import { answerGraphql } from './graphql/execute.ts';
 import { usualBehavior, type GraphqlBehavior } from './graphql/history.ts';
 import { createFaults, type Faults } from './faults.ts';
 import { githubDescription } from './rest/openapi.ts';
-import { searchOperation, searchRepositories } from './rest/lists.ts';
+import { searchOperation, searchRepositories } from './rest/repositories.ts';
 import { findRoute, locate } from './rest/routes.ts';
 import { createPullRequests, type PullRequests } from './pull-requests.ts';
 import { createRepositories, type Repositories } from './repositories.ts';

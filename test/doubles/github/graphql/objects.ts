@@ -1,7 +1,7 @@
 import { GraphQLError } from 'graphql';
 import { countsBetween, defaultBranch, resolve, type TreeEntry, treeOf, typeOf } from '../git.ts';
 import type { Repositories, ServedRepository } from '../repositories.ts';
-import { statusOf } from '../rest/compare.ts';
+import { statusOf } from '../rest/commits.ts';
 import { type GraphqlBehavior, type HistoryArguments, historyConnection } from './history.ts';
 
 /** What queries are executed on: objects whose methods are called as fields. */

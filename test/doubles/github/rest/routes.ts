@@ -1,15 +1,11 @@
 import type { PullRequests } from '../pull-requests.ts';
 import type { Repositories, ServedRepository } from '../repositories.ts';
 import { type DoubleRequest, type DoubleResponse, refusal } from '../request.ts';
-import { readBlob } from './blobs.ts';
-import { listCommits } from './commits.ts';
-import { compare } from './compare.ts';
-import { listContents } from './contents.ts';
-import { listBranches, searchOperation } from './lists.ts';
+import { compare, listCommits, readHead } from './commits.ts';
+import { listContents, readBlob, readTree } from './objects.ts';
 import type { Operation } from './openapi.ts';
 import { createPull, listPulls, updatePull } from './pulls.ts';
-import { readHead, showRepository } from './repository.ts';
-import { readTree } from './trees.ts';
+import { listBranches, searchOperation, showRepository } from './repositories.ts';
 
 export interface RouteContext {
   /** The URL of the API. */

@@ -1,11 +1,22 @@
-import { branchesOf } from '../git.ts';
+import { branchesOf, defaultBranch } from '../git.ts';
 import type { Repositories } from '../repositories.ts';
 import { refusal, type DoubleRequest, type DoubleResponse } from '../request.ts';
 import { githubDescription, type Operation } from './openapi.ts';
 import type { Route } from './routes.ts';
 
+const repositoryOperation: Operation = { path: '/repos/{owner}/{repo}', method: 'get' };
 export const searchOperation: Operation = { path: '/search/repositories', method: 'get' };
 const branchesOperation: Operation = { path: '/repos/{owner}/{repo}/branches', method: 'get' };
+
+export const showRepository: Route = {
+  operation: repositoryOperation,
+  async answer({ repository: { id, path, gitDir, isPrivate } }) {
+    const name = path.slice(path.indexOf('/') + 1);
+    const branch = (await defaultBranch(gitDir))?.name ?? 'main';
+    const fields = { id, name, full_name: path, private: isPrivate, default_branch: branch };
+    return { status: 200, body: githubDescription().complete(repositoryOperation, fields) };
+  },
+};
 
 /** Understands a name in quotes, `in:name`, `fork:true` and `user:`. The newest comes first. */
 export function searchRepositories({ query }: DoubleRequest, repositories: Repositories, hasCredential: boolean): DoubleResponse {
