@@ -1,3 +1,4 @@
+import type { ChangeList } from '../domain/change.ts';
 import type { Reason } from '../domain/reason.ts';
 import type { GitRemote } from './git-provider.ts';
 import type { CheckResult } from './check-result.ts';
@@ -62,6 +63,12 @@ export interface RepositoryCheckouts {
    * `run` throws, or `signal.reason`. The snapshot must be disposed of.
    */
   takeSnapshot(request: SnapshotRequest, signal: AbortSignal): Promise<WorkTreeSnapshot>;
+
+  /**
+   * Returns what a snapshot would list, in less time. Git compares the files in the sandbox, so only the form and the size of what comes
+   * are checked. Failures: those of `takeSnapshot`.
+   */
+  listChanges(request: SnapshotRequest, signal: AbortSignal): Promise<ChangeList>;
 
   /** One line for a person: whether it can work. Never rejects. */
   check(): Promise<CheckResult>;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { FileChange } from '../../src/domain/change.ts';
 import type { Reason } from '../../src/domain/reason.ts';
-import { SnapshotRefusal, type WorkTreeSnapshot } from '../../src/ports/work-tree-snapshot.ts';
+import { type SnapshotRequest, SnapshotRefusal, type WorkTreeSnapshot } from '../../src/ports/work-tree-snapshot.ts';
 import { never, type CheckoutCase, type CheckoutStage } from './repository-checkouts-harness.ts';
 import { executeIn, runGit, type WorkTree } from './work-tree.ts';
 
@@ -20,8 +20,14 @@ const description = {
   }],
 };
 
-function take({ checkouts }: CheckoutStage, { folder, commit }: WorkTree): Promise<WorkTreeSnapshot> {
-  return checkouts.takeSnapshot({ base: commit, run: (command) => executeIn(folder, command) }, never);
+/** Takes a snapshot, and checks that the list without one is the same. */
+async function take({ checkouts }: CheckoutStage, { folder, commit }: WorkTree): Promise<WorkTreeSnapshot> {
+  const request: SnapshotRequest = { base: commit, run: (command) => executeIn(folder, command) };
+  const snapshot = await checkouts.takeSnapshot(request, never);
+  const { head, complete } = snapshot;
+  const list = { head, complete, commits: await snapshot.commits(never), files: await snapshot.files(never) };
+  assert.deepEqual(await checkouts.listChanges(request, never), list);
+  return snapshot;
 }
 
 async function reasonOf(promise: Promise<unknown>): Promise<Reason['code'] | null> {
@@ -146,6 +152,8 @@ export const snapshotCases: readonly CheckoutCase[] = [
       assert.equal(await reasonOf(take(stage, tree)), 'history_rewritten');
       await rm(join(tree.folder, '.git'), { recursive: true });
       assert.equal(await reasonOf(take(stage, tree)), 'history_rewritten');
+      const request: SnapshotRequest = { base: tree.commit, run: (command) => executeIn(tree.folder, command) };
+      assert.equal(await reasonOf(stage.checkouts.listChanges(request, never)), 'history_rewritten');
       await runGit(tree.folder, ['init', '-q']);
       assert.equal(await reasonOf(take(stage, tree)), 'history_rewritten');
     },

@@ -3,7 +3,7 @@ import type { Conversation } from '../../domain/conversation.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { keptList, readOrKept } from './kept-changes.ts';
 import type { Publication } from './publish-changes.ts';
-import { type ChangeDeps, refused, takeSnapshot } from './take-snapshot.ts';
+import { type ChangeDeps, inWorkTree, refused } from './take-snapshot.ts';
 
 /** How the work tree of a conversation differs from where it began. */
 export interface Changes extends ChangeList {
@@ -23,10 +23,8 @@ export async function listChanges(deps: ChangeDeps, scope: OwnerScope, id: strin
     read: async (workTree) => {
       const { startPoint, conversation } = workTree;
       try {
-        await using snapshot = await takeSnapshot(deps, workTree, signal);
-        const [commits, files] = await Promise.all([snapshot.commits(signal), snapshot.files(signal)]);
-        const { head, complete } = snapshot;
-        return { head, complete, commits, files, startPoint, keptAt: null, publications: publicationsOf(conversation) };
+        const list = await inWorkTree(deps, workTree, (request) => deps.checkouts.listChanges(request, signal));
+        return { ...list, startPoint, keptAt: null, publications: publicationsOf(conversation) };
       } catch (error) {
         throw refused(deps, id, error);
       }

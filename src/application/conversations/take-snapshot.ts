@@ -4,13 +4,13 @@ import { Failure } from '../../domain/failure.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
+import { type SnapshotRequest, SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
 import { onRuntime } from '../executions/execution-records.ts';
 import { getSandbox } from '../sandboxes/sandbox-records.ts';
 import type { ConversationDeps } from './conversations.ts';
 
 export interface ChangeDeps extends Pick<ConversationDeps, 'store' | 'sandboxStore' | 'logger'> {
-  readonly checkouts: Pick<RepositoryCheckouts, 'takeSnapshot'>;
+  readonly checkouts: Pick<RepositoryCheckouts, 'takeSnapshot' | 'listChanges'>;
   readonly runtime: Pick<SandboxRuntime, 'execute' | 'getFiles'>;
 }
 
@@ -37,16 +37,20 @@ export function getStartPoint({ id, startPoint }: Conversation): StartPoint {
   return startPoint;
 }
 
-/** Takes a snapshot, which must be disposed of. That is no activity, and wakes nothing: the sandbox has to run. */
-export async function takeSnapshot(
-  { checkouts, runtime }: Pick<ChangeDeps, 'checkouts' | 'runtime'>,
-  { sandbox, directory, startPoint }: ConversationWorkTree,
-  signal: AbortSignal,
-): Promise<WorkTreeSnapshot> {
-  return await onRuntime(sandbox, () => checkouts.takeSnapshot({
-    base: startPoint.commit,
-    run: (command, signal) => runtime.execute(sandbox.instanceId, { command, workingDir: directory }, signal),
-  }, signal));
+type SnapshotDeps = Pick<ChangeDeps, 'checkouts' | 'runtime'>;
+
+/** Takes a snapshot, which must be disposed of. */
+export function takeSnapshot(deps: SnapshotDeps, workTree: ConversationWorkTree, signal: AbortSignal): Promise<WorkTreeSnapshot> {
+  return inWorkTree(deps, workTree, (request) => deps.checkouts.takeSnapshot(request, signal));
+}
+
+/** Lets the work run commands in the work tree. That is no activity, and wakes nothing: the sandbox has to run. */
+export function inWorkTree<T>(
+  { runtime }: SnapshotDeps, { sandbox, directory, startPoint }: ConversationWorkTree, work: (request: SnapshotRequest) => Promise<T>,
+): Promise<T> {
+  const run: SnapshotRequest['run'] = (command, signal) =>
+    runtime.execute(sandbox.instanceId, { command, workingDir: directory }, signal);
+  return onRuntime(sandbox, () => work({ base: startPoint.commit, run }));
 }
 
 /** Returns the failure that a refusal means, and any other error as it is. */

@@ -32,12 +32,16 @@ function createWorkTree() {
       [Symbol.asyncDispose]: async () => {},
     };
   };
-  return { tree, takeSnapshot };
+  const listChanges: RepositoryCheckouts['listChanges'] = async (request, signal) => {
+    await using snapshot = await takeSnapshot(request, signal);
+    return { head: snapshot.head, complete: snapshot.complete, commits: [], files: await snapshot.files(signal) };
+  };
+  return { tree, checkouts: { takeSnapshot, listChanges } };
 }
 
 async function createWorking() {
-  const { tree, takeSnapshot } = createWorkTree();
-  const w = await createReady({ checkouts: { takeSnapshot } }, { selectedRepository: 'acme/shop' });
+  const { tree, checkouts } = createWorkTree();
+  const w = await createReady({ checkouts }, { selectedRepository: 'acme/shop' });
   /** Lets the agent work, and waits until the turn is behind the conversation. */
   const turn = async (...files: readonly FileChange[]): Promise<void> => {
     tree.files = [...files];

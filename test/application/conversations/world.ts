@@ -87,6 +87,7 @@ export function createWorld(options: WorldOptions = {}) {
     checkBranch: async () => {},
     findBranch: async () => ({ commit: null, isDefault: false }),
     takeSnapshot: async () => await Promise.reject(new SnapshotRefusal({ code: 'git_missing' })),
+    listChanges: async () => await Promise.reject(new SnapshotRefusal({ code: 'git_missing' })),
     check: async () => ({ ok: true, detail: '' }),
     close: async () => {},
     ...options.checkouts,

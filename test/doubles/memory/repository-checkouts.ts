@@ -7,7 +7,7 @@ import { raceSignal } from '../../../src/adapters/shared/timeout.ts';
 import type { FileChange } from '../../../src/domain/change.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { CheckoutRequest, RepositoryCheckouts } from '../../../src/ports/repository-checkouts.ts';
-import { SnapshotRefusal, type WorkTreeSnapshot } from '../../../src/ports/work-tree-snapshot.ts';
+import { type SnapshotRequest, SnapshotRefusal, type WorkTreeSnapshot } from '../../../src/ports/work-tree-snapshot.ts';
 
 /** What stands at a path: text is the content of a regular file. */
 export type MemoryFile = string | { readonly executable: string } | { readonly link: string };
@@ -54,6 +54,18 @@ export function createMemoryCheckouts(): MemoryCheckouts {
     return { branch, files };
   }
 
+  async function takeSnapshot({ base, run }: SnapshotRequest, signal: AbortSignal): Promise<WorkTreeSnapshot> {
+    const before = commits.get(base);
+    const execution = await run(['tar', '-c', '.'], signal);
+    try {
+      const [after, exitCode] = await raceSignal(Promise.all([filesIn(execution.stdout), execution.exited]), signal);
+      if (before === undefined || exitCode !== 0) throw new SnapshotRefusal({ code: 'history_rewritten' });
+      return snapshotOf(base, before, after, pushed);
+    } finally {
+      await execution.kill();
+    }
+  }
+
   return {
     name: 'memory',
     requests,
@@ -76,16 +88,10 @@ export function createMemoryCheckouts(): MemoryCheckouts {
       const isDefault = request.branch === defaultBranch;
       return { commit: pushed.get(pushKey(request)) ?? (request.branch in branches ? 'host' : null), isDefault };
     },
-    async takeSnapshot({ base, run }, signal) {
-      const before = commits.get(base);
-      const execution = await run(['tar', '-c', '.'], signal);
-      try {
-        const [after, exitCode] = await raceSignal(Promise.all([filesIn(execution.stdout), execution.exited]), signal);
-        if (before === undefined || exitCode !== 0) throw new SnapshotRefusal({ code: 'history_rewritten' });
-        return snapshotOf(base, before, after, pushed);
-      } finally {
-        await execution.kill();
-      }
+    takeSnapshot,
+    async listChanges(request, signal) {
+      await using snapshot = await takeSnapshot(request, signal);
+      return { head: snapshot.head, complete: snapshot.complete, commits: await snapshot.commits(signal), files: await snapshot.files(signal) };
     },
     check: async () => ({ ok: true, detail: `${repositories.size} repositories in memory` }),
     async close() {

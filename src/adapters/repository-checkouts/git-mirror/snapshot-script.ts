@@ -1,15 +1,15 @@
 import { oidForm } from '../../shared/git-process.ts';
 import { SnapshotRefusal } from '../../../ports/work-tree-snapshot.ts';
+import { diffFlags, diffSettings, listFlags, logFlags, nameFlags } from './change-list.ts';
 
 /** Exit codes of the script, beside those of git and the shell. */
 const exitCodes = { noGit: 64, noDescent: 65 };
 
 /**
- * Writes a line about the work tree in which it runs, and then a pack: the commits since the base, the tree of all that is not ignored, and
- * of the base's objects those that a comparison needs, but not its history. It writes nothing into the repository: the new objects and a
- * copy of the index are in a temporary folder. The copy keeps the time of the index, by which git knows which files it has to read.
+ * Adds all that is not ignored to a copy of the index. It writes nothing into the repository: the copy and the new objects are in a temporary
+ * folder. The copy keeps the time of the index, by which git knows which files it has to read.
  */
-const script = `
+const addAll = `
 set -eu
 umask 077
 unset GIT_NAMESPACE GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT
@@ -19,7 +19,7 @@ export GIT_TERMINAL_PROMPT=0 GIT_LITERAL_PATHSPECS=1 LC_ALL=C
 g() { git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c gc.auto=0 -c 'safe.directory=*' "$@"; }
 base=$1
 head=$(g rev-parse -q --verify 'HEAD^{commit}' || :)
-if [ -n "$base" ]; then g merge-base --is-ancestor "$base" "\${head:-none}" || exit ${exitCodes.noDescent}; fi
+if [ "$base" != "$head" ] && [ -n "$base" ]; then g merge-base --is-ancestor "$base" "\${head:-none}" || exit ${exitCodes.noDescent}; fi
 objects=$(cd "$(g rev-parse --git-path objects)" && pwd -P) || exit ${exitCodes.noDescent}
 index=$(g rev-parse --git-path index)
 work=$(mktemp -d)
@@ -33,34 +33,72 @@ complete=1
 # own, which takes several times as long.
 g update-index -q --refresh >/dev/null || :
 g -c core.bigFileThreshold=1 -c core.fsync=none add -A --ignore-errors . >&2 || { [ $? -eq 1 ] && complete=0; }
-tree=$(g write-tree)
-empty=$(g hash-object -t tree -w --stdin </dev/null)
-from=\${base:-$empty}
-to=\${head:-$empty}
+empty() { g hash-object -t tree -w --stdin </dev/null; }
+from=\${base:-$(empty)}
+to=\${head:-$(empty)}
+`;
+
+/**
+ * Writes a line about the work tree, and then a pack: the commits since the base, the tree of all that was added, and of the base's objects
+ * those that a comparison needs, but not its history.
+ */
+const snapshotScript = `${addAll}
+# Trees are compressed only once, in the pack.
+tree=$(g -c core.looseCompression=0 write-tree)
+# All objects that differ between two trees, and not only those of the second.
 oids() {
   g diff-tree -r -t --raw --no-abbrev --no-renames "$1" "$2" >"$work/raw"
   sed -n -e h -e '/^:160000 /!s/^:[0-7]* [0-7]* \\([0-9a-f]*\\) .*/\\1/p' \\
     -e g -e '/^:[0-7]* 160000 /!s/^:[0-7]* [0-7]* [0-9a-f]* \\([0-9a-f]*\\) .*/\\1/p' "$work/raw" | sed '/^0*$/d'
 }
-boundary=
-if [ -n "$base" ]; then
-  g rev-list --boundary "$base..$head" >"$work/range"
-  boundary=$({ echo "$base"; sed -n 's/^-//p' "$work/range"; } | sort -u)
-fi
+boundary=$base
 {
-  # Without the tree, git leaves out what the base has only if there are commits since.
-  g rev-list --objects "$tree" \${head:+"$head"} \${base:+"^$base" "^$base^{tree}"}
   oids "$from" "$tree"
-  [ "$from" = "$to" ] || { oids "$from" "$to"; oids "$to" "$tree"; }
+  if [ "$from" != "$to" ]; then
+    g rev-list --objects "$to" \${base:+"^$base"}
+    oids "$from" "$to"
+    oids "$to" "$tree"
+    if [ -n "$base" ]; then
+      g rev-list --boundary "$base..$head" >"$work/range"
+      boundary=$({ echo "$base"; sed -n 's/^-//p' "$work/range"; } | sort -u)
+    fi
+  fi
   g rev-parse "$from^{tree}" "$to^{tree}" "$tree" $boundary
 } >"$work/list"
 echo "snapshot \${head:--} $tree $complete" $boundary
 g pack-objects -q --stdout --window=0 <"$work/list"
 `;
 
+/**
+ * Writes, each with a NUL at its end: an entry about the work tree, the files that differ from the base, an empty entry, the names of those
+ * that differ from the last commit if that is another one, an empty entry, and the fields of the commits. The files are compared in a git
+ * folder of its own, so neither the configuration nor the attributes of the work tree have an effect.
+ */
+const listScript = `${addAll}
+printf 'changes %s %s\\0' "\${head:--}" "$complete"
+mkdir "$work/refs" "$work/info"
+echo 'ref: refs/heads/none' >"$work/HEAD"
+echo '* !diff' >"$work/info/attributes"
+[ \${#from} -eq 40 ] || printf '[core]\\n\\trepositoryFormatVersion = 1\\n[extensions]\\n\\tobjectFormat = sha256\\n' >"$work/config"
+compare() (
+  export GIT_DIR="$work" GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
+  g ${diffSettings.join(' ')} diff-index --cached "$@"
+)
+compare ${[...diffFlags, ...listFlags].join(' ')} "$from"
+printf '\\0'
+if [ "$from" != "$to" ]; then compare ${nameFlags.join(' ')} "$to"; fi
+printf '\\0'
+if [ "$from" != "$to" ]; then g log ${logFlags.map((flag) => `'${flag}'`).join(' ')} "$to" \${base:+"^$base"}; fi
+`;
+
 /** The command that takes a snapshot of the work tree in which it runs. */
 export function snapshotCommand(base: string | null): readonly string[] {
-  return ['/bin/sh', '-c', script, 'snapshot', base ?? ''];
+  return ['/bin/sh', '-c', snapshotScript, 'snapshot', base ?? ''];
+}
+
+/** The command that lists the changes of the work tree in which it runs. */
+export function listCommand(base: string | null): readonly string[] {
+  return ['/bin/sh', '-c', listScript, 'changes', base ?? ''];
 }
 
 /** What the exit code of the command means; null if it succeeded. `stderr` is for the log. */

@@ -1,28 +1,33 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ChangeList } from '../../../domain/change.ts';
 import type { Execution } from '../../../ports/sandbox-runtime.ts';
 import { type SnapshotRequest, SnapshotRefusal, type WorkTreeSnapshot } from '../../../ports/work-tree-snapshot.ts';
 import { bareConfig } from '../../shared/git-process.ts';
 import { createSemaphore } from '../../shared/semaphore.ts';
-import { raceSignal, realTimers, startTimeout } from '../../shared/timeout.ts';
+import { raceSignal, realTimers, startTimeout, type Timeout } from '../../shared/timeout.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
 import { createGitRunner, type GitRunner } from './git-runner.ts';
 import type { MirrorStore } from './mirror-store.ts';
-import { maxHeaderBytes, parseHeader, refusalOf, snapshotCommand, type SnapshotHeader } from './snapshot-script.ts';
+import { collectEntries, parseChangeList } from './change-list.ts';
+import { listCommand, maxHeaderBytes, parseHeader, refusalOf, snapshotCommand, type SnapshotHeader } from './snapshot-script.ts';
 import { commitAll, push } from './snapshot-push.ts';
 import { demandWhole, listCommits, listFiles, patchOf, type SnapshotFolder } from './snapshot-diff.ts';
 
-/** Takes snapshots, each into a bare repository of its own that is removed with it. */
+/** Runs git in sandboxes. Each snapshot is in a bare repository of its own that is removed with it. */
 export function createSnapshots(options: ResolvedOptions, open: () => Promise<MirrorStore>, closing: AbortSignal) {
   const { gitBinary, concurrency, snapshotTimeoutMs } = options;
   const git = createGitRunner(gitBinary, 'git');
   // Of their own: a sandbox that sends slowly must not hold up checkouts.
   const places = createSemaphore(concurrency);
 
-  /** Bounds the time of work, and makes what else fails in it a refusal. */
-  async function limited<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  function startLimit(...signals: AbortSignal[]): Timeout {
     const slow = (): Error => new SnapshotRefusal({ code: 'not_done_in_time', withinMs: snapshotTimeoutMs });
-    const limit = startTimeout(realTimers, snapshotTimeoutMs, slow, [signal, closing]);
+    return startTimeout(realTimers, snapshotTimeoutMs, slow, [...signals, closing]);
+  }
+
+  async function limited<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const limit = startLimit(signal);
     try {
       return await places.use(limit.signal, () => work(limit.signal));
     } finally {
@@ -30,85 +35,137 @@ export function createSnapshots(options: ResolvedOptions, open: () => Promise<Mi
     }
   }
 
-  async function takeSnapshot({ base, run }: SnapshotRequest, signal: AbortSignal): Promise<WorkTreeSnapshot> {
-    const store = await raceSignal(open(), signal);
-    const folder = store.temporary();
-    const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  /** Runs a command in a sandbox. If reading fails, or it goes on for too long afterwards, it is killed, which nobody waits for. */
+  async function running<T>(
+    run: SnapshotRequest['run'], command: readonly string[], signal: AbortSignal, read: (output: CommandOutput) => Promise<T>,
+  ): Promise<T> {
+    const execution = await run(command, signal);
+    const kill = (): void => void execution.kill().catch(() => {});
     try {
-      const header = await limited(signal, async (signal) => {
-        const execution = await run(snapshotCommand(base), signal);
-        try {
-          return await receive(git, folder, base, execution, options.maxSnapshotBytes, signal);
-        } finally {
-          // Nobody waits for a sandbox that does not answer.
-          void execution.kill().catch(() => {});
-        }
-      });
-      const snapshot = { git, folder, base, header };
-      await limited(signal, (signal) => demandDescent(snapshot, signal));
-      return {
-        tree: header.tree,
-        head: header.head,
-        complete: header.complete,
-        commits: (signal) => limited(signal, (signal) => listCommits(snapshot, signal)),
-        files: (signal) => limited(signal, (signal) => listFiles(snapshot, signal)),
-        patch: (paths, signal) => patchOf(snapshot, paths, AbortSignal.any([signal, closing])),
-        commit: (request, signal) => limited(signal, (signal) => commitAll(snapshot, request, signal)),
-        push: (request, signal) => limited(signal, (signal) => push(snapshot, request, options.answerMs, signal)),
-        [Symbol.asyncDispose]: remove,
-      };
+      const result = await read(new CommandOutput(execution, signal));
+      const limit = startLimit();
+      void raceSignal(execution.exited, limit.signal).catch(kill).finally(() => limit.end());
+      return result;
     } catch (error) {
-      await remove();
+      kill();
       throw error;
     }
   }
 
-  return { takeSnapshot };
+  return {
+    async takeSnapshot({ base, run }: SnapshotRequest, signal: AbortSignal): Promise<WorkTreeSnapshot> {
+      const store = await raceSignal(open(), signal);
+      const folder = store.temporary();
+      const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
+      try {
+        const snapshot = await limited(signal, async (signal) => {
+          const read = (output: CommandOutput) => receive(git, folder, base, output, options.maxSnapshotBytes, signal);
+          const header = await running(run, snapshotCommand(base), signal, read);
+          await demandDescent({ git, folder, base, header }, signal);
+          return { git, folder, base, header };
+        });
+        const { tree, head, complete } = snapshot.header;
+        return {
+          tree,
+          head,
+          complete,
+          commits: (signal) => limited(signal, (signal) => listCommits(snapshot, signal)),
+          files: (signal) => limited(signal, (signal) => listFiles(snapshot, signal)),
+          patch: (paths, signal) => patchOf(snapshot, paths, AbortSignal.any([signal, closing])),
+          commit: (request, signal) => limited(signal, (signal) => commitAll(snapshot, request, signal)),
+          push: (request, signal) => limited(signal, (signal) => push(snapshot, request, options.answerMs, signal)),
+          [Symbol.asyncDispose]: remove,
+        };
+      } catch (error) {
+        await remove();
+        throw error;
+      }
+    },
+    listChanges: ({ base, run }: SnapshotRequest, signal: AbortSignal): Promise<ChangeList> =>
+      limited(signal, (signal) => running(run, listCommand(base), signal, async (output) => {
+        const { entries, take } = collectEntries();
+        for (let bytes = 0, chunk = await output.read(); chunk !== null; chunk = await output.read()) {
+          if ((bytes += chunk.length) > maxListBytes) throw new SnapshotRefusal({ code: 'too_large', limit: `${maxListBytes} bytes of a list` });
+          take(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+        }
+        await output.demandSuccess();
+        return parseChangeList(base, entries);
+      })),
+  };
 }
 
+const maxListBytes = 64 * 2 ** 20;
 const maxStderrBytes = 4096;
 
-/** Reads what the command writes into a new repository, and returns its line. */
+/** What a command in a sandbox writes. */
+class CommandOutput {
+  readonly #execution: Execution;
+  readonly #signal: AbortSignal;
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #stderrRead: Promise<unknown>;
+  #stderr = '';
+
+  constructor(execution: Execution, signal: AbortSignal) {
+    this.#execution = execution;
+    this.#signal = signal;
+    this.#reader = execution.stdout.getReader();
+    this.#stderrRead = this.#readStderr().catch(() => 'the exit code says how it ended');
+    execution.stdin.close().catch(() => 'it reads nothing');
+  }
+
+  /** Returns null at the end. */
+  async read(): Promise<Uint8Array | null> {
+    return (await raceSignal(this.#reader.read(), this.#signal)).value ?? null;
+  }
+
+  /** Ends the reading. What else it writes is dropped. */
+  cancel(): void {
+    this.#reader.cancel().catch(() => {});
+  }
+
+  /** Waits until it has ended. Throws a refusal if it failed. */
+  async demandSuccess(): Promise<void> {
+    const exitCode = await raceSignal(this.#execution.exited, this.#signal);
+    await raceSignal(this.#stderrRead, this.#signal);
+    const refusal = refusalOf(exitCode, this.#stderr.slice(0, maxStderrBytes));
+    if (refusal !== null) throw refusal;
+  }
+
+  async #readStderr(): Promise<void> {
+    const decoder = new TextDecoder();
+    for await (const chunk of this.#execution.stderr) {
+      if (this.#stderr.length < maxStderrBytes) this.#stderr += decoder.decode(chunk, { stream: true });
+    }
+  }
+}
+
+/** Reads the line and the pack into a new repository, and returns the line. A whole pack says that the command did not fail. */
 async function receive(
-  git: GitRunner, folder: string, base: string | null, execution: Execution, maxBytes: number, signal: AbortSignal,
+  git: GitRunner, folder: string, base: string | null, output: CommandOutput, maxBytes: number, signal: AbortSignal,
 ): Promise<SnapshotHeader> {
-  let stderr = '';
-  const decoder = new TextDecoder();
-  const said = (async () => {
-    for await (const chunk of execution.stderr) if (stderr.length < maxStderrBytes) stderr += decoder.decode(chunk, { stream: true });
-  })().catch(() => 'the exit code says how it ended');
-  await execution.stdin.close().catch(() => 'it reads nothing');
-  const reader = execution.stdout.getReader();
-  const read = async (): Promise<Uint8Array | null> => (await raceSignal(reader.read(), signal)).value ?? null;
   let begin = Buffer.alloc(0);
   while (!begin.includes(10) && begin.length <= maxHeaderBytes) {
-    const chunk = await read();
+    const chunk = await output.read();
     if (chunk === null) break;
     begin = Buffer.concat([begin, chunk]);
   }
   const end = begin.indexOf(10);
-  const demandExit = async (): Promise<void> => {
-    const exitCode = await raceSignal(execution.exited, signal);
-    await raceSignal(said, signal);
-    const refusal = refusalOf(exitCode, stderr.slice(0, maxStderrBytes));
-    if (refusal !== null) throw refusal;
-  };
-  if (end === -1 && begin.length <= maxHeaderBytes) await demandExit();
+  if (end === -1 && begin.length <= maxHeaderBytes) await output.demandSuccess();
   const header = parseHeader(begin.toString('latin1', 0, Math.max(end, 0)), base);
   await makeRepository(folder, header);
   async function* pack(): AsyncGenerator<Uint8Array> {
     yield begin.subarray(end + 1);
-    for (let chunk = await read(); chunk !== null; chunk = await read()) yield chunk;
+    for (let chunk = await output.read(); chunk !== null; chunk = await output.read()) yield chunk;
   }
   // Every object is named by its content, so none can take the place of another. The links are not checked, since the base is not whole.
   // Nothing is to outlast the machine, so nothing is synced.
   const args = ['-c', 'core.fsync=none', 'index-pack', '--stdin', '--fsck-objects', `--max-input-size=${maxBytes}`];
   const exit = await git.run({ args, folder, environment: { GIT_DIR: folder }, input: pack() }, signal);
+  output.cancel();
   if (/exceeds maximum allowed size/u.test(exit.stderr)) {
     throw new SnapshotRefusal({ code: 'too_large', limit: `${maxBytes} bytes that differ` });
   }
   demandWhole(exit);
-  await demandExit();
   return header;
 }
 

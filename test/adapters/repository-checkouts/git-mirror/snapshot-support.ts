@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
+import type { ChangeList } from '../../../../src/domain/change.ts';
 import type { Reason } from '../../../../src/domain/reason.ts';
 import type { RepositoryCheckouts } from '../../../../src/ports/repository-checkouts.ts';
-import { SnapshotRefusal, type WorkTreeSnapshot } from '../../../../src/ports/work-tree-snapshot.ts';
+import { type SnapshotRequest, SnapshotRefusal, type WorkTreeSnapshot } from '../../../../src/ports/work-tree-snapshot.ts';
 import { executeIn, type WorkTree } from '../../../contracts/work-tree.ts';
 import { never } from './support.ts';
 
@@ -9,8 +10,13 @@ export function take(mirror: RepositoryCheckouts, { folder, commit }: Pick<WorkT
   return mirror.takeSnapshot({ base: commit, run: (command) => executeIn(folder, command) }, never);
 }
 
-/** Takes a snapshot of a sandbox that writes whatever it likes. */
-export function receive(mirror: RepositoryCheckouts, base: string | null, written: readonly (string | Uint8Array)[], exitCode = 0): Promise<WorkTreeSnapshot> {
+/** Lists the changes of the same. */
+export function list(mirror: RepositoryCheckouts, { folder, commit }: Pick<WorkTree, 'folder' | 'commit'>): Promise<ChangeList> {
+  return mirror.listChanges({ base: commit, run: (command) => executeIn(folder, command) }, never);
+}
+
+/** A request to a sandbox that writes whatever it likes. */
+export function writing(base: string | null, written: readonly (string | Uint8Array)[], exitCode = 0): SnapshotRequest {
   const run = async () => ({
     stdin: new WritableStream(),
     stdout: new Blob([...written] as ConstructorParameters<typeof Blob>[0]).stream(),
@@ -18,7 +24,12 @@ export function receive(mirror: RepositoryCheckouts, base: string | null, writte
     exited: Promise.resolve(exitCode),
     kill: async () => {},
   });
-  return mirror.takeSnapshot({ base, run }, never);
+  return { base, run };
+}
+
+/** Takes a snapshot of such a sandbox. */
+export function receive(mirror: RepositoryCheckouts, base: string | null, written: readonly (string | Uint8Array)[]): Promise<WorkTreeSnapshot> {
+  return mirror.takeSnapshot(writing(base, written), never);
 }
 
 export async function reasonOf(promise: Promise<unknown>): Promise<Reason> {

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import type { WorkTreeSnapshot } from '../../../../src/ports/work-tree-snapshot.ts';
 import { executeIn } from '../../../contracts/work-tree.ts';
-import { reasonOf, receive, take, writtenIn } from './snapshot-support.ts';
+import { list, reasonOf, receive, take, writing, writtenIn } from './snapshot-support.ts';
 import { createScene, never, open, temporaryFolder } from './support.ts';
 
 const pathsOf = async (snapshot: WorkTreeSnapshot): Promise<string[]> => (await snapshot.files(never)).map(({ path }) => path);
@@ -34,6 +34,7 @@ describe('a hostile work tree', () => {
     await writeFile(join(tree.folder, 'c0.txt'), 'changed\n');
     await using snapshot = await take(mirror, tree);
     expect(await pathsOf(snapshot)).toEqual(['.gitattributes', 'c0.txt', 'program']);
+    expect(await list(mirror, tree)).toMatchObject({ files: await snapshot.files(never), complete: true });
     expect(await text(snapshot.patch(null, never))).toContain('+changed\n');
     expect(existsSync(canary)).toBe(false);
 
@@ -46,6 +47,34 @@ describe('a hostile work tree', () => {
     expect(await pathsOf(received)).toContain('c0.txt');
     await text(received.patch(null, never));
     expect(existsSync(canary)).toBe(false);
+  });
+
+  test('has no say in how its files are compared', async () => {
+    const scene = await createScene();
+    const mirror = scene.mirror();
+    const tree = await open(mirror, scene.request);
+    await writeFile(join(tree.folder, '.gitattributes'), '*.txt binary\n');
+    await mkdir(join(tree.folder, '.git/info'), { recursive: true });
+    await writeFile(join(tree.folder, '.git/info/attributes'), '* -diff\n');
+    await writeFile(join(tree.folder, '.gitmodules'), '[submodule "inner"]\n\tpath = inner\n\turl = inner\n\tignore = all\n');
+    for (const [name, value] of [['diff.ignoreSubmodules', 'all'], ['diff.relative', 'true'], ['i18n.logOutputEncoding', 'latin1'], ['log.showSignature', 'true']] as const) {
+      await tree.git('config', name, value);
+    }
+    await tree.git('init', '-q', 'inner');
+    await tree.git('-C', 'inner', 'commit', '-q', '--allow-empty', '-m', 'inner');
+    await writeFile(join(tree.folder, 'c0.txt'), 'changed\n');
+    await tree.git('add', '-A');
+    await tree.git('commit', '-q', '-m', 'Gr\u00f6\u00dfe');
+    await tree.git('rm', '-q', '--cached', 'c0.txt');
+    await writeFile(join(tree.folder, 'c0.txt'), 'changed again\n');
+    await using snapshot = await take(mirror, tree);
+    const files = await snapshot.files(never);
+    expect(files.map(({ path, added, committed }) => [path, added, committed])).toEqual([
+      ['.gitattributes', 1, true], ['.gitmodules', 4, true], ['c0.txt', 1, false], ['inner', 1, true],
+    ]);
+    const { head, complete } = snapshot;
+    expect(await list(mirror, tree)).toEqual({ head, complete, files, commits: await snapshot.commits(never) });
+    expect(await snapshot.commits(never)).toMatchObject([{ subject: 'Gr\u00f6\u00dfe' }]);
   });
 
   test('takes links out of it as links, repositories in it as what they are, and a .git that is a file', async () => {
@@ -129,6 +158,29 @@ describe('a sandbox that lies', () => {
     expect(await pathsOf(fine)).toEqual(['new']);
   });
 
+  test('is refused with a list of another form, or one that is too long', async () => {
+    const scene = await createScene();
+    const mirror = scene.mirror();
+    const base = 'a'.repeat(40);
+    const file = [':100644 100644 1111111 2222222 M', 'c0.txt', '1\t2\tc0.txt'];
+    const commit = ['b'.repeat(40), 'A', 'a@example.com', '1700000000', 'work'];
+    const listed = async (entries: readonly string[], exitCode = 0) => await mirror.listChanges(writing(base, [entries.map((entry) => `${entry}\0`).join('')], exitCode), never);
+    expect(await listed([`changes ${base} 1`, ...file, '', ''])).toMatchObject({ head: base, files: [{ path: 'c0.txt', added: 1, removed: 2, committed: false }] });
+    expect((await listed([`changes ${'b'.repeat(40)} 0`, ...file, '', '', ...commit])).files).toMatchObject([{ committed: true }]);
+    const malformed = [
+      [], ['changes'], [`changes ${base} 1`, ...file], [`changes ${base} 1`, ...file, ''], ['changes - 1', '', ''], ['changes abc 1', '', ''], [`changes ${base} 2`, '', ''],
+      [`changes ${base} 1`, file[0] ?? '', file[1] ?? '', '', ''], [`changes ${base} 1`, ':100644 100644 1 2 X', ...file.slice(1), '', ''],
+      [`changes ${base} 1`, ...file.slice(0, 2), 'many\t2\tc0.txt', '', ''], [`changes ${base} 1`, ...file, 'more', '', ''],
+      [`changes ${base} 1`, '', '', ...commit.slice(1)], [`changes ${base} 1`, '', '', ...commit.with(3, 'soon')], [`changes ${base} 1`, '', '', ...commit.with(0, '--all')],
+    ];
+    for (const entries of malformed) expect(await reasonOf(listed(entries))).toEqual({ code: 'damaged' });
+    expect(await reasonOf(listed([`changes ${base} 1`, ...file, '', ''], 128))).toEqual({ code: 'snapshot_failed', exitCode: 128 });
+    const many = Array.from({ length: 51_000 }, (_, index) => [':000000 100644 0 1 A', String(index)]).flat();
+    expect(await reasonOf(listed([`changes ${base} 1`, ...many, '', '']))).toMatchObject({ code: 'too_large' });
+    expect(await reasonOf(listed(Array.from({ length: 450_000 }, () => 'x')))).toMatchObject({ code: 'too_large' });
+    expect(await reasonOf(listed(['x'.repeat(70 * 2 ** 20)]))).toMatchObject({ code: 'too_large' });
+  });
+
   test('is refused with commits that do not descend from the base, also if it says so', async () => {
     const scene = await createScene();
     const mirror = scene.mirror();
@@ -172,6 +224,7 @@ describe('a sandbox that lies', () => {
 
     const quick = scene.mirror({ snapshotTimeoutMs: 200 });
     const silent = { base: tree.commit, run: () => executeIn(tree.folder, ['sleep', '600']) };
+    expect(await reasonOf(quick.listChanges(silent, never))).toEqual({ code: 'not_done_in_time', withinMs: 200 });
     expect(await reasonOf(quick.takeSnapshot(silent, never))).toEqual({ code: 'not_done_in_time', withinMs: 200 });
     expect(await readFile(join(tree.folder, 'c0.txt'), 'utf8')).toBe('c 0\n');
   });
