@@ -105,7 +105,8 @@ describe('the plan of a statement', () => {
 
   test('limits are counted in an index alone', async () => {
     const plans = await plansOf(() => sandboxes.insert(someSandbox('three'), limits));
-    const counts = plans.filter((plan) => plan.includes('CO-ROUTINE') || plan.includes('COVERING'));
+    const byId = 'USING COVERING INDEX sqlite_autoindex_sandboxes_1 (id=?)';
+    const counts = plans.filter((plan) => !plan.includes(byId) && (plan.includes('CO-ROUTINE') || plan.includes('COVERING')));
     expect(counts).toHaveLength(4);
     for (const plan of counts) expect(plan).toMatch(/USING COVERING INDEX sandboxes_(existing|running)/);
   });
