@@ -1,5 +1,5 @@
 import { isFailure } from '../domain/failure.ts';
-import { nextSandboxStep, stepWithoutRuntime } from '../domain/sandbox-next-step.ts';
+import { nextSandboxStep } from '../domain/sandbox-next-step.ts';
 import { absentSandbox, type ObservedSandbox, type Sandbox } from '../domain/sandbox.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
@@ -66,18 +66,25 @@ export class Sweeper {
 
   /** Goes through everything once and enqueues what is due. Does not wait for that work. */
   async sweep(): Promise<void> {
-    const { store, executionReconciler, pool, quarantine, events, clock, rememberDeletedMs } = this.#deps;
+    const { store, conversationReconciler, executionReconciler, pool, quarantine, disk, forecast, events, clock } = this.#deps;
     // The runtime comes first: a record is written before its sandbox starts, so what has no record now is an orphan.
     const observed = await this.#observe();
     if (this.#closing.signal.aborted) return;
-    if (observed !== null) await this.#relieveDisk();
-    const orphans = await this.#sweepSandboxes(observed);
+    if (observed !== null) await disk.look(this.#closing.signal);
+    const records: Sandbox[] = [];
+    for await (const record of this.#all((after) => store.sandboxes.scan(after, pageSize))) records.push(record);
+    if (this.#closing.signal.aborted) return;
+    forecast.note(records);
+    await disk.relieve(records);
+    this.#enqueueDue(records, observed);
+    const orphans = observed === null ? null : orphansAmong(observed, records);
     if (orphans !== null) await quarantine.checkPool(orphans);
     pool.enqueue();
-    await this.#sweepConversations();
+    const unsettled = this.#all((after) => store.conversations.scanUnsettled(after, pageSize));
+    for await (const { id } of unsettled) conversationReconciler.enqueue(id);
     await executionReconciler.sweep();
     if (orphans !== null) await quarantine.sweep(orphans, this.#closing.signal);
-    const removedBefore = clock.now() - rememberDeletedMs;
+    const removedBefore = clock.now() - this.#deps.rememberDeletedMs;
     await store.conversations.purge(removedBefore);
     await store.executions.purge(removedBefore);
     await store.sandboxes.purge(removedBefore);
@@ -107,40 +114,14 @@ export class Sweeper {
     }
   }
 
-  async #relieveDisk(): Promise<void> {
-    const { store, disk } = this.#deps;
-    await disk.look(this.#closing.signal);
-    if (disk.pressure === null) return;
-    const records: Sandbox[] = [];
-    for await (const record of this.#all((after) => store.sandboxes.scan(after, pageSize))) records.push(record);
-    await disk.relieve(records);
-  }
-
-  /** Returns the sandboxes of the runtime that have no record; null if it did not answer. */
-  async #sweepSandboxes(observed: ReadonlyMap<string, ObservedSandbox> | null): Promise<readonly ObservedSandbox[] | null> {
-    const { store, runtime, sandboxReconciler, forecast, clock } = this.#deps;
-    const orphans = new Map(observed ?? []);
-    forecast.beginSweep();
-    for await (const record of this.#all((after) => store.sandboxes.scan(after, pageSize))) {
-      const { id, instanceId } = record;
-      orphans.delete(instanceId);
-      forecast.note(record);
-      const now = clock.now();
-      const step =
-        observed === null
-          ? stepWithoutRuntime(record, now)
-          : nextSandboxStep(record, observed.get(instanceId) ?? absentSandbox(instanceId), now, { canFreeze: runtime.capabilities.freeze });
+  #enqueueDue(records: readonly Sandbox[], observed: ReadonlyMap<string, ObservedSandbox> | null): void {
+    const { runtime, sandboxReconciler, clock } = this.#deps;
+    for (const record of records) {
+      const found = observed === null ? null : (observed.get(record.instanceId) ?? absentSandbox(record.instanceId));
+      const step = nextSandboxStep(record, found, clock.now(), { canFreeze: runtime.capabilities.freeze });
       if (step.kind === 'none') sandboxReconciler.watch(record);
-      else sandboxReconciler.enqueueDue(id, step.kind);
+      else sandboxReconciler.enqueueDue(record.id, step.kind);
     }
-    forecast.endSweep();
-    return observed === null || this.#closing.signal.aborted ? null : [...orphans.values()];
-  }
-
-  async #sweepConversations(): Promise<void> {
-    const { store, conversationReconciler } = this.#deps;
-    const unsettled = this.#all((after) => store.conversations.scanUnsettled(after, pageSize));
-    for await (const { id } of unsettled) conversationReconciler.enqueue(id);
   }
 
   async *#all<T extends { readonly id: string }>(scan: (after: string | null) => Promise<readonly T[]>): AsyncGenerator<T, void> {
@@ -151,4 +132,10 @@ export class Sweeper {
       after = records.length === pageSize ? (records.at(-1)?.id ?? null) : null;
     } while (after !== null && !this.#closing.signal.aborted);
   }
+}
+
+/** Returns the sandboxes of the runtime that no record has. */
+function orphansAmong(observed: ReadonlyMap<string, ObservedSandbox>, records: readonly Sandbox[]): readonly ObservedSandbox[] {
+  const recorded = new Set(records.map(({ instanceId }) => instanceId));
+  return [...observed.values()].filter(({ id }) => !recorded.has(id));
 }

@@ -1,6 +1,6 @@
 import type { None } from './reason.ts';
 
-/** Where a conversation began: what was checked out for it. */
+/** The commit and branch that were checked out for a conversation. */
 export interface StartPoint {
   /** Null if the repository was empty. */
   readonly commit: string | null;
@@ -16,7 +16,7 @@ export interface PullRequest {
   readonly url: string;
 }
 
-/** What a pull request is to be. */
+/** The content of a pull request to open or update. */
 export interface PullRequestContent {
   readonly title: string;
   readonly body: string;
@@ -102,7 +102,7 @@ export function countsOf(files: readonly FileChange[]): ChangeCounts {
   };
 }
 
-/** Why the changes of a conversation can't be told, besides `damaged`, `too_large` and `not_done_in_time`. */
+/** Why the changes of a conversation can't be read, besides `damaged`, `too_large` and `not_done_in_time`. */
 export interface ChangeReasonData {
   /** It has none, its start has not brought it yet, or it is not known where it began. */
   no_repository: None;

@@ -73,7 +73,7 @@ export function fitting(read: readonly MicroagentText[]) {
   return { given, tooLarge };
 }
 
-/** The data of the event that tells what became of microagents. */
+/** The data of the event that reports which microagents the agent gets. */
 export interface MicroagentsTold {
   /** What the agent gets with the next message. */
   readonly given: readonly { readonly path: string; readonly trigger: string | null }[];

@@ -24,7 +24,7 @@ export const executionStatuses = ['idle', 'running', 'waiting_for_permission', '
 
 export type ExecutionStatus = (typeof executionStatuses)[number];
 
-/** Returns true if nothing is to be done in it any more. */
+/** Returns true if it is archived or deleted, so no work is left in it. */
 export function isEnded({ archivedAt, deletedAt }: Pick<Conversation, 'archivedAt' | 'deletedAt'>): boolean {
   return archivedAt !== null || deletedAt !== null;
 }
@@ -83,7 +83,7 @@ export interface Conversation {
   readonly sandboxSpecId: string;
   /** True if the conversation starts its sandbox; false if it uses one that exists. */
   readonly startsSandbox: boolean;
-  /** What it starts its sandbox with, besides the spec. */
+  /** The parameters of the sandbox that it starts. */
   readonly sandboxParameters: SandboxParameters;
   readonly selectedRepository: string | null;
   readonly selectedBranch: string | null;

@@ -36,7 +36,7 @@ export function expendable(sandboxes: readonly Sandbox[], now: number): readonly
   return sandboxes.filter((sandbox) => isExpendable(sandbox, now)).toSorted((a, b) => idleSince(a) - idleSince(b));
 }
 
-/** What is kept in quarantine, and what is only frozen, is not: a frozen sandbox is to be stopped first. */
+/** Returns false for a sandbox in quarantine, and for a frozen one, which has to be stopped first. */
 function isExpendable(sandbox: Sandbox, now: number): boolean {
   const { status, pauseKind, spec } = sandbox;
   const isAtRest = status === 'ERROR' || (status === 'PAUSED' && pauseKind === 'stop');

@@ -8,7 +8,7 @@ export interface FailureContexts {
   /** A key with this name exists that is not revoked. */
   key_name_taken: { readonly name: string };
   key_not_found: { readonly id: string };
-  /** Whoever embeds Skep knows callers by something else than keys of the store. */
+  /** The deployment has an `auth` adapter without keys. */
   keys_unsupported: Readonly<Record<string, never>>;
   /** It was used, has expired or never existed. */
   login_code_invalid: Readonly<Record<string, never>>;
@@ -40,7 +40,7 @@ export interface FailureContexts {
   freeze_unsupported: { readonly runtime: string };
   /** It has no agent, its start failed, or too much is queued. */
   conversation_not_ready: { readonly id: string; readonly reason: Reason };
-  /** What was changed in the conversation can't be told. */
+  /** The changes of the conversation can't be read. */
   conversation_changes_unavailable: { readonly id: string; readonly reason: Reason };
   conversation_publish_refused: { readonly id: string; readonly branch: string; readonly reason: Reason };
   /** No git provider can list this. */

@@ -23,7 +23,7 @@ export function quarantinedStranger(stranger: Pick<NewSandbox, 'id' | 'sessionAp
   return quarantined(record, facts, stranger.now);
 }
 
-/** Returns the sandbox in quarantine, whoever it belonged to. */
+/** Returns the sandbox in quarantine. It loses its owner. */
 export function quarantined(sandbox: Sandbox, facts: QuarantineFacts, now: number): Sandbox {
   const reason: Reason = { code: 'quarantined', ...facts };
   // What the runtime does not stop at once is due again, with back-off.

@@ -4,7 +4,7 @@ import type { ExposedUrl, PausedBy, PauseKind, Refused, Sandbox, SandboxStatus }
 
 /** From each status, what may happen and which status follows. Deletion is possible from everywhere and is not listed. */
 export const lifecycle = {
-  STARTING: { ready: 'RUNNING', failed: 'ERROR', expired: 'ERROR' },
+  STARTING: { ready: 'RUNNING', failed: 'ERROR' },
   RUNNING: { pause: 'PAUSING', crashed: 'ERROR', vanished: 'MISSING' },
   PAUSING: { paused: 'PAUSED', refused: 'RUNNING', vanished: 'MISSING' },
   PAUSED: { resume: 'RESUMING', vanished: 'MISSING' },
@@ -22,7 +22,7 @@ export function next(status: SandboxStatus, transition: SandboxTransition): Sand
   return transitions[transition] ?? null;
 }
 
-/** What a transition changes besides the status; what is left out stays. */
+/** The other changes of a transition. Fields that are left out keep their value. */
 export interface TransitionChange {
   readonly now: number;
   readonly reason: Reason | null;
@@ -86,7 +86,7 @@ export function stopFrozen(sandbox: Sandbox, reason: Reason, now: number): Sandb
   return changed(sandbox, now, { pauseKind: 'stop', statusReason: reason, statusSince: now });
 }
 
-/** The same at its owner's request, who then paused it, whoever froze it. */
+/** The same at the owner's request. The owner counts as who paused it, even if somebody else froze it. */
 export function stopFrozenByOwner(sandbox: Sandbox, now: number): Sandbox {
   const reason: Reason = { code: 'paused_by_owner' };
   return { ...stopFrozen(sandbox, reason, now), pausedBy: { actor: 'user', reason, version: sandbox.version + 1 } };

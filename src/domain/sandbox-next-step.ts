@@ -34,19 +34,21 @@ export interface StepCircumstances {
   readonly rerun?: boolean;
 }
 
-/** Decides the next step from the record and what the runtime reports. Pure and total. */
+/** Decides the next step from the record and what the runtime reports; null if it does not answer. Pure and total. */
 export function nextSandboxStep(
   sandbox: Sandbox,
-  observed: ObservedSandbox,
+  observed: ObservedSandbox | null,
   now: number,
   { canFreeze = true, isInUse = false, rerun = false }: StepCircumstances = {},
 ): SandboxStep {
   if (sandbox.deletedAt !== null) {
+    if (observed === null) return none;
     if (observed.state !== 'absent') return { kind: 'remove' };
     return sandbox.removedAt === null ? write(changed(sandbox, now, { removedAt: now }), null) : none;
   }
   const end = dueEndOfLife(sandbox, now);
   if (end !== null) return write(markDeleted(sandbox, end.reason, now), 'skep');
+  if (observed === null) return whileRuntimeIsSilent(sandbox, now);
   switch (sandbox.status) {
     case 'STARTING':
       return whileStarting(sandbox, observed, now);
@@ -77,27 +79,19 @@ function tierOf({ pauseKind }: Sandbox, canFreeze: boolean): PauseKind {
   return canFreeze ? (pauseKind ?? 'freeze') : 'stop';
 }
 
-/** Decides the next step if the runtime does not answer: only what depends on the time alone. */
-export function stepWithoutRuntime(sandbox: Sandbox, now: number): SandboxStep {
-  if (sandbox.deletedAt !== null) return none;
-  const end = dueEndOfLife(sandbox, now);
-  if (end !== null) return write(markDeleted(sandbox, end.reason, now), 'skep');
-  const { status } = sandbox;
-  if (status !== 'STARTING' && status !== 'RESUMING') return none;
+function whileRuntimeIsSilent(sandbox: Sandbox, now: number): SandboxStep {
+  if (sandbox.status !== 'STARTING' && sandbox.status !== 'RESUMING') return none;
   // The time limit of the start begins, although there is no start slot yet.
   if (sandbox.startingSince === null) return write(takeStartSlot(sandbox, now, { code: 'runtime_silent' }), null);
   if (!isTooLate(sandbox, now)) return none;
-  const reason = notReadyInTime(sandbox, { code: 'runtime_silent' });
-  return record(sandbox, status === 'STARTING' ? 'expired' : 'failed', { now, reason }, 'skep');
+  return failed(sandbox, notReadyInTime(sandbox, { code: 'runtime_silent' }), now, 'skep');
 }
 
 function whileStarting(sandbox: Sandbox, observed: ObservedSandbox, now: number): SandboxStep {
   if (observed.state === 'stopped' && !observed.endedFromOutside) {
     return failed(sandbox, observed.reason ?? { code: 'ended_while_starting' }, now, 'runtime');
   }
-  if (isTooLate(sandbox, now)) {
-    return record(sandbox, 'expired', { now, reason: notReadyInTime(sandbox, sandbox.statusReason) }, 'skep');
-  }
+  if (isTooLate(sandbox, now)) return failed(sandbox, notReadyInTime(sandbox, sandbox.statusReason), now, 'skep');
   if (sandbox.startingSince === null) return { kind: 'take-start-slot' };
   switch (observed.state) {
     case 'absent':
@@ -172,7 +166,7 @@ function whilePaused(sandbox: Sandbox, observed: ObservedSandbox, now: number, c
   return write((due.tier === 'delete' ? markDeleted : stopFrozen)(sandbox, due.reason, now), 'skep');
 }
 
-/** What is at rest does not run any more, whatever its record says. */
+/** Removes the note that the sandbox still runs. */
 function atRest(sandbox: Sandbox, now: number): SandboxStep {
   return sandbox.statusReason?.code === 'still_running' ? write(noteAtRest(sandbox, now), null) : none;
 }

@@ -5,7 +5,7 @@ import type { SandboxResources, SandboxSpec } from './sandbox-spec.ts';
 
 type ChosenResource = keyof Pick<SandboxResources, 'cpus' | 'memoryBytes' | 'pids'>;
 
-/** What a start asks for besides its spec. What is left out is the spec's. */
+/** The parameters of a start. They add to the spec or replace its values. */
 export interface SandboxParameters {
   /** Added to the spec's variables, or in place of one. */
   readonly env?: Readonly<Record<string, string>> | undefined;

@@ -44,7 +44,7 @@ export interface OpenAgentSession {
   /** The session to continue. Null: a new one. */
   readonly sessionId: string | null;
   readonly client: AgentClient;
-  /** To be told how many bytes of the agent's output are held that led to no update yet, such as the beginning of a line. */
+  /** Called with the number of bytes of the agent's output that are held and led to no update yet, such as the beginning of a line. */
   readonly onHeld?: (bytes: number) => void;
 }
 

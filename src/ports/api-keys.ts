@@ -3,15 +3,15 @@ import type { ApiKeyRecord, KeyAccess, KeyFormat } from '../domain/principal.ts'
 export interface NewApiKey {
   /** 1 to 100 characters, none of them a control character; no other key that is not revoked has it. */
   readonly name: string;
-  /** Owner of what the key creates; `default` unless told, which a key with `repositories` can't have. */
+  /** Owner of what the key creates; default: `default`, which a key with `repositories` can't have. */
   readonly userId?: string;
-  /** `full` unless told. */
+  /** Default: `full`. */
   readonly access?: KeyAccess;
-  /** The repositories that it may list and clone, as patterns (`acme/*`, `group/**`); all of them unless given. */
+  /** The repositories that it may list and clone, as patterns (`acme/*`, `group/**`). Default: all of them. */
   readonly repositories?: readonly string[] | null;
-  /** `skep` unless told. */
+  /** Default: `skep`. */
   readonly format?: KeyFormat;
-  /** Up to 100 years; for ever unless told. */
+  /** Up to 100 years. Default: it never expires. */
   readonly expiresInMs?: number;
 }
 

@@ -39,7 +39,7 @@ export type Progress = (reason: Reason) => void;
 /** `refused`: what the spec needs is not available, and why. */
 export type Provision = { readonly kind: 'provided' } | { readonly kind: 'refused'; readonly reason: Reason };
 
-/** What a runtime can do besides what every runtime can. It may learn only from its engine that it can't, so the values may change. */
+/** Optional abilities of a runtime. It may learn them from its engine only later, so the values may change. */
 export interface RuntimeCapabilities {
   /** Holds processes and keeps their memory. */
   readonly freeze: boolean;

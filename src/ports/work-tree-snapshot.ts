@@ -10,7 +10,7 @@ export interface SnapshotRequest {
   readonly run: (command: ExecutionRequest['command'], signal: AbortSignal) => Promise<Execution>;
 }
 
-/** A commit to make of what is not committed. */
+/** The commit to make of uncommitted changes. */
 export interface SnapshotCommit {
   readonly author: { readonly name: string; readonly email: string };
   readonly message: string;
@@ -22,7 +22,7 @@ export interface PushRequest {
   /** The repository and the branch to push to. */
   readonly request: CheckoutRequest & { readonly branch: string };
   readonly commit: string;
-  /** Where the branch has to be; null if it must not exist. */
+  /** The commit that the branch must have; null if the branch must not exist. */
   readonly expected: string | null;
 }
 

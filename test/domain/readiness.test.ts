@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type ProbeMiss, probeMissed } from '../../src/domain/readiness.ts';
 import type { Reason } from '../../src/domain/reason.ts';
-import { nextSandboxStep, stepWithoutRuntime } from '../../src/domain/sandbox-next-step.ts';
+import { nextSandboxStep } from '../../src/domain/sandbox-next-step.ts';
 import { type ReadinessRule, sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { newSandbox } from '../../src/domain/sandbox.ts';
 
@@ -27,7 +27,7 @@ test('a start that is too late says what was seen last, unless it was only froze
   expect(nextSandboxStep({ ...fresh, statusReason: null }, observed, 60_000)).toMatchObject({ to: { statusReason: late(null) } });
   expect(nextSandboxStep({ ...resuming, pauseKind: 'stop' }, observed, 60_000)).toMatchObject({ to: { status: 'ERROR', statusReason: late(last) } });
   expect(nextSandboxStep({ ...resuming, pauseKind: 'freeze' }, observed, 60_000)).toMatchObject({ to: { status: 'ERROR', statusReason: late(null) } });
-  expect(stepWithoutRuntime(fresh, 60_000)).toMatchObject({ to: { statusReason: late({ code: 'runtime_silent' }) } });
+  expect(nextSandboxStep(fresh, null, 60_000)).toMatchObject({ to: { statusReason: late({ code: 'runtime_silent' }) } });
   // A sandbox that ended says so, also if it is late.
   const exited: Reason = { code: 'process_exited', exitCode: 3, signal: null, program: null };
   expect(nextSandboxStep(fresh, { ...observed, state: 'stopped', reason: exited }, 60_000)).toMatchObject({ to: { status: 'ERROR', statusReason: exited } });

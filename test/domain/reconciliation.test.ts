@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { lifecycle, move, next, type SandboxTransition, takeStartSlot } from '../../src/domain/sandbox-lifecycle.ts';
-import { nextSandboxStep, stepWithoutRuntime, stepWithoutInspect } from '../../src/domain/sandbox-next-step.ts';
+import { nextSandboxStep, stepWithoutInspect } from '../../src/domain/sandbox-next-step.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import {
   absentSandbox, newSandbox, pauseKinds, type Sandbox, type ObservedSandbox, sandboxStatuses, unowned,
@@ -38,7 +38,7 @@ const resume = (pauseKind: 'freeze' | 'stop') => move(of({ status: 'PAUSED', pau
 describe('the lifecycle', () => {
   test('is the table of the design', () => {
     expect(lifecycle).toEqual({
-      STARTING: { ready: 'RUNNING', failed: 'ERROR', expired: 'ERROR' },
+      STARTING: { ready: 'RUNNING', failed: 'ERROR' },
       RUNNING: { pause: 'PAUSING', crashed: 'ERROR', vanished: 'MISSING' },
       PAUSING: { paused: 'PAUSED', refused: 'RUNNING', vanished: 'MISSING' },
       PAUSED: { resume: 'RESUMING', vanished: 'MISSING' },
@@ -68,7 +68,7 @@ describe('reconciliation', () => {
   test('whatever it records is a move of the table', () => {
     fc.assert(
       fc.property(sandboxes, facts, fc.nat(20_000), (sandbox, observed, now) => {
-        for (const step of [nextSandboxStep(sandbox, observed, now), stepWithoutRuntime(sandbox, now)]) {
+        for (const step of [nextSandboxStep(sandbox, observed, now), nextSandboxStep(sandbox, null, now)]) {
           if (step.kind !== 'write' || step.to.status === sandbox.status) continue;
           const reachable = events.map((event) => next(sandbox.status, event));
           expect(reachable).toContain(step.to.status);
@@ -124,11 +124,11 @@ describe('reconciliation', () => {
   test('the time of a start counts from its turn, and a runtime that does not answer makes it count', () => {
     const waiting = of({ status: 'STARTING', startingSince: null });
     expect(nextSandboxStep(waiting, absentSandbox('sb-1'), 17_000)).toEqual({ kind: 'take-start-slot' });
-    expect(stepWithoutRuntime(waiting, 17_000)).toMatchObject({ kind: 'write', to: { status: 'STARTING', startingSince: 17_000 }, by: null });
+    expect(nextSandboxStep(waiting, null, 17_000)).toMatchObject({ kind: 'write', to: { status: 'STARTING', startingSince: 17_000 }, by: null });
     const begun = takeStartSlot(waiting, 17_000);
     expect(nextSandboxStep(begun, absentSandbox('sb-1'), 17_999)).toEqual({ kind: 'launch' });
-    expect(stepWithoutRuntime(begun, 17_999)).toEqual({ kind: 'none' });
-    expect(stepWithoutRuntime({ ...begun, createdAt: 9000 }, 18_000)).toMatchObject({ to: { status: 'ERROR', statusReason: { code: 'not_ready_in_time' } } });
+    expect(nextSandboxStep(begun, null, 17_999)).toEqual({ kind: 'none' });
+    expect(nextSandboxStep({ ...begun, createdAt: 9000 }, null, 18_000)).toMatchObject({ to: { status: 'ERROR', statusReason: { code: 'not_ready_in_time' } } });
   });
 
   test('a frozen one is resumed without a turn, a stopped one after it, and a crash after that is an ERROR', () => {
@@ -144,7 +144,7 @@ describe('reconciliation', () => {
   test('whatever its status, what has lived long enough is deleted, even if the runtime does not answer; in a pool it is not', () => {
     fc.assert(
       fc.property(sandboxes, facts, (sandbox, observed) => {
-        const steps = [nextSandboxStep(sandbox, observed, 18_000), stepWithoutRuntime(sandbox, 18_000)];
+        const steps = [nextSandboxStep(sandbox, observed, 18_000), nextSandboxStep(sandbox, null, 18_000)];
         for (const step of steps) {
           const deletes = step.kind === 'write' && sandbox.deletedAt === null && step.to.deletedAt !== null;
           expect(deletes).toBe(sandbox.deletedAt === null && sandbox.ownerId === 'me');

@@ -1,8 +1,7 @@
 import { ContainerModule } from 'inversify';
-import { provideValue, type Token, tokens } from '../../src/composition/wiring/tokens.ts';
+import { provideValue, type ServiceOf, type Token, tokens } from '../../src/composition/wiring/tokens.ts';
 
 type Tokens = typeof tokens;
-type ServiceOf<T> = T extends Token<infer Service> ? Service : never;
 type Multiple = 'gitProvider' | 'agentProtocol';
 
 /** What is bound to the tokens of these names. A list stands for one binding each. */

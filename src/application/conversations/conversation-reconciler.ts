@@ -18,23 +18,19 @@ import { SandboxAccess } from './conversation-sandbox.ts';
 import { withdrawal } from './turns/turn-end.ts';
 import { Turns } from './turns/turns.ts';
 
-/** What setup scripts and the shutdown need. */
-export interface SetupDeps {
-  readonly executions: Pick<Executions, 'run'>;
-  readonly executionReconciler: Pick<ExecutionReconciler, 'ended'>;
-  readonly product: string;
-  /** How long it may run. */
-  readonly setupTimeoutMs: number;
-  /** How long a shutdown waits for turns that can't go on without this process. */
-  readonly drainTimeoutMs: number;
-}
-
-export interface ConversationReconcilerDeps extends ConversationDeps, SetupDeps {
+export interface ConversationReconcilerDeps extends ConversationDeps {
   readonly events: EventStore;
   readonly sandboxReconciler: SandboxReconciler;
   readonly runtime: SandboxRuntime;
   readonly microagents: Microagents;
   readonly agents: Agents;
+  readonly executions: Pick<Executions, 'run'>;
+  readonly executionReconciler: Pick<ExecutionReconciler, 'ended'>;
+  readonly product: string;
+  /** How long the setup script of a repository may run. */
+  readonly setupTimeoutMs: number;
+  /** How long a shutdown waits for turns that can't go on without this process. */
+  readonly drainTimeoutMs: number;
 }
 
 export interface StepDeps extends ConversationReconcilerDeps {

@@ -12,8 +12,8 @@ export class Keys {
   }
 
   /**
-   * Makes a key, by default of the caller's user. Only for administrators: whoever gets hold of another key can't make one that outlives it.
-   * Throws `forbidden`, also if the caller's key is limited to repositories, `key_name_taken` and `invalid_request`.
+   * Makes a key, by default of the caller's user. Only for administrators, so a stolen key can't make one that outlives it. Throws
+   * `forbidden`, also if the caller's key is limited to repositories, `key_name_taken` and `invalid_request`.
    */
   async create(caller: Principal, asked: NewApiKey): Promise<MadeApiKey> {
     const { userId = caller.userId } = asked;

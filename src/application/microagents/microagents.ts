@@ -17,10 +17,25 @@ export interface MicroagentContent extends Microagent, ReadMicroagent {
   readonly confirmedAt: MicroagentListing['confirmedAt'];
 }
 
-export interface MicroagentDeps extends ReadingDeps {
+export interface MicroagentDeps {
   readonly repositories: Repositories;
   readonly product: string;
+  readonly parseFrontMatter: ParseFrontMatter;
+  /** What was read, by keys. */
+  readonly texts: { get(key: string): string | null; set(key: string, text: string): void };
 }
+
+/** The file of a microagent, taken apart. */
+interface ReadMicroagent {
+  readonly content: string;
+  readonly triggers: readonly string[];
+  /** What the front matter says, as JSON has it. Null if there is none, or it can't be read. */
+  readonly frontMatter: Readonly<Record<string, unknown>> | null;
+  readonly frontMatterProblem: ReasonOf<'front_matter'> | null;
+  readonly gitProvider: string;
+}
+
+const maxFileBytes = 2 ** 20;
 
 export class Microagents {
   readonly #deps: MicroagentDeps;
@@ -48,9 +63,20 @@ export class Microagents {
     return microagentsOf(directory, files).flatMap(({ path }) => byPath.get(path) ?? []);
   }
 
-  /** Reads a file that {@link files} has listed. Failures: those of `GitProvider.readFile`. */
-  async readFile(located: LocatedRepository, file: FileContentId, signal: AbortSignal): Promise<ReadMicroagent> {
-    return await readMicroagent(this.#deps, located, file, signal);
+  /** Reads a file that this caller's own listing has just named. Failures: those of `GitProvider.readFile`. */
+  async readFile({ provider, path: repository }: LocatedRepository, file: FileContentId, signal?: AbortSignal): Promise<ReadMicroagent> {
+    const { parseFrontMatter, texts } = this.#deps;
+    // The content of an id never changes. The key names the repository too, so nobody is served what only another one has.
+    const key = JSON.stringify([provider.name, repository, file.blobId]);
+    let text = texts.get(key);
+    if (text === null) {
+      text = new TextDecoder().decode(await provider.readFile(repository, file, maxFileBytes, signal));
+      texts.set(key, text);
+    }
+    const { content, data: frontMatter, problem } = await parseFrontMatter(text);
+    const triggers = frontMatter === null ? [] : triggersOf(frontMatter);
+    const frontMatterProblem = triggers === null ? ({ code: 'front_matter', problem: 'triggers', line: null } as const) : problem;
+    return { content, triggers: triggers ?? [], frontMatter, frontMatterProblem, gitProvider: provider.name };
   }
 
   /** Throws what a listing throws, `file_not_found`, and `provider_failed` for a file of more than 1 MiB. */
@@ -60,8 +86,7 @@ export class Microagents {
     const file = files.find((each) => each.path === path);
     const [microagent] = file === undefined ? [] : microagentsOf(directory, [file]);
     if (file === undefined || microagent === undefined) throw new Failure('file_not_found', { path });
-    const read = await readMicroagent(this.#deps, located, file, signal);
-    return { ...microagent, ...read, confirmedAt: confirmedAt ?? null };
+    return { ...microagent, ...(await this.readFile(located, file, signal)), confirmedAt: confirmedAt ?? null };
   }
 
   async #listFiles({ provider, path }: LocatedRepository, signal?: AbortSignal): Promise<DirectoryListing> {
@@ -71,43 +96,4 @@ export class Microagents {
     };
     return await provider.listFiles(path, query, signal);
   }
-}
-
-/** The file of a microagent, taken apart. */
-interface ReadMicroagent {
-  readonly content: string;
-  readonly triggers: readonly string[];
-  /** What the front matter says, as JSON has it. Null if there is none, or it can't be read. */
-  readonly frontMatter: Readonly<Record<string, unknown>> | null;
-  readonly frontMatterProblem: ReasonOf<'front_matter'> | null;
-  readonly gitProvider: string;
-}
-
-interface TextCache {
-  get(key: string): string | null;
-  set(key: string, text: string): void;
-}
-
-interface ReadingDeps {
-  readonly parseFrontMatter: ParseFrontMatter;
-  readonly texts: TextCache;
-}
-
-const maxFileBytes = 2 ** 20;
-
-/** Reads the file of a microagent, which the caller's own listing has just named. Failures: those of `GitProvider.readFile`. */
-async function readMicroagent(
-  { parseFrontMatter, texts }: ReadingDeps, { provider, path: repository }: LocatedRepository, file: FileContentId, signal?: AbortSignal,
-): Promise<ReadMicroagent> {
-  // The content of an id never changes. The key names the repository too, so nobody is served what only another one has.
-  const key = JSON.stringify([provider.name, repository, file.blobId]);
-  let text = texts.get(key);
-  if (text === null) {
-    text = new TextDecoder().decode(await provider.readFile(repository, file, maxFileBytes, signal));
-    texts.set(key, text);
-  }
-  const { content, data: frontMatter, problem } = await parseFrontMatter(text);
-  const triggers = frontMatter === null ? [] : triggersOf(frontMatter);
-  const frontMatterProblem = triggers === null ? ({ code: 'front_matter', problem: 'triggers', line: null } as const) : problem;
-  return { content, triggers: triggers ?? [], frontMatter, frontMatterProblem, gitProvider: provider.name };
 }

@@ -32,14 +32,14 @@ export interface Overview {
   readonly at: number;
   readonly sandboxes: readonly SandboxCount[];
   readonly conversations: readonly ConversationCount[];
-  /** Those in ERROR or MISSING, and those that start for long, as far as they fit; the newest first. */
+  /** Those in ERROR or MISSING, and those whose start takes long; the newest 20. */
   readonly troubledSandboxes: readonly Sandbox[];
-  /** Those with an error, and those that start for long, as far as they fit; the newest first. */
+  /** Those with an error, and those whose start takes long; the newest 20. */
   readonly troubledConversations: readonly Conversation[];
   readonly starts: StartSummary;
   readonly limits: readonly LimitUse[];
   readonly upcoming: readonly ForecastAction[];
-  /** What is about the deployment as a whole; null for whoever does not see all of it. */
+  /** The state of the whole deployment; null unless the scope is all owners. */
   readonly deployment: {
     readonly pools: readonly PoolReport[];
     /** As it was at the last sweep. Null if the runtime does not know. */

@@ -24,21 +24,20 @@ const poolsAfterMs = 5 * 60_000;
 export class DiskWatch {
   readonly #deps: DiskWatchDeps;
   #space: DiskSpace | null = null;
-  #pressure: DiskPressure | null = null;
   #pressedAt = -Infinity;
 
   constructor(deps: DiskWatchDeps) {
     this.#deps = deps;
   }
 
-  /** Null if the runtime can't tell, or was not asked yet. */
+  /** As it was at the last sweep. Null if it is not known. */
   get space(): DiskSpace | null {
     return this.#space;
   }
 
-  /** Null also if the runtime can't tell. */
+  /** Null also if the space is not known. */
   get pressure(): DiskPressure | null {
-    return this.#pressure;
+    return this.#space === null ? null : diskPressure(this.#space, this.#deps.diskUsedPercent);
   }
 
   /** Returns false under pressure, and for some time after it. */
@@ -49,24 +48,25 @@ export class DiskWatch {
   /** Asks the runtime. Returns as soon as the signal fires. */
   async look(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#deps;
-    const before = this.#pressure;
-    this.#pressure = await this.#measure(signal);
-    if (this.#pressure !== null) this.#pressedAt = clock.now();
-    if (before === null && this.#pressure !== null) logger.warn({ reason: this.#pressure }, 'the disk is too full to start sandboxes');
-    if (before !== null && this.#pressure === null) logger.info({}, 'the disk has space for sandboxes again');
+    const { pressure: before } = this;
+    this.#space = await this.#ask(signal);
+    const { pressure } = this;
+    if (pressure !== null) this.#pressedAt = clock.now();
+    if (before === null && pressure !== null) logger.warn({ reason: pressure }, 'the disk is too full to start sandboxes');
+    if (before !== null && pressure === null) logger.info({}, 'the disk has space for sandboxes again');
   }
 
   /** Under pressure, deletes a few of these sandboxes, which are all there are. Does not wait until they are removed. */
   async relieve(sandboxes: readonly Sandbox[]): Promise<void> {
     const { conversations, clock, reconciler } = this.#deps;
-    const reason = this.#pressure;
+    const { pressure: reason } = this;
     if (reason === null) return;
     const going = sandboxes.filter(({ deletedAt, removedAt, statusReason }) =>
       deletedAt !== null && removedAt === null && statusReason?.code === 'disk_pressure');
     let open = atOnce - going.length;
     for (const sandbox of expendable(sandboxes, clock.now())) {
       if (open <= 0) return;
-      // It is to be resumed for a message.
+      // A message waits for it.
       if ((await conversations.findUsing(sandbox.id)).some(isUnsettled)) continue;
       open -= 1;
       // Somebody else was quicker: another process that makes space too, or a resumption.
@@ -75,17 +75,13 @@ export class DiskWatch {
     }
   }
 
-  async #measure(signal: AbortSignal): Promise<DiskPressure | null> {
-    const { runtime, logger, diskUsedPercent } = this.#deps;
+  async #ask(signal: AbortSignal): Promise<DiskSpace | null> {
     try {
-      const space = await unlessAborted(signal, runtime.diskSpace());
-      this.#space = space;
-      return space === null ? null : diskPressure(space, diskUsedPercent);
+      return await unlessAborted(signal, this.#deps.runtime.diskSpace());
     } catch (error) {
       if (signal.aborted) return null;
       if (!isFailure(error)) throw error;
-      this.#space = null;
-      logger.warn({ code: error.code, context: error.context }, 'the runtime does not say how full its disk is');
+      this.#deps.logger.warn({ code: error.code, context: error.context }, 'the runtime does not say how full its disk is');
       return null;
     }
   }

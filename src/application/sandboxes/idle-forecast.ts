@@ -20,30 +20,22 @@ interface Due {
   readonly at: number;
 }
 
-/** Knows which sandboxes the idle policy pauses and deletes next. A sweep reads all records anyway, and leaves here when each is due. */
+/** Knows which sandboxes the idle policy pauses and deletes next: a sweep reads all records, and notes here when each is due. */
 export class IdleForecast {
   readonly #deps: IdleForecastDeps;
   #due: readonly Due[] = [];
-  #next: Due[] = [];
 
   constructor(deps: IdleForecastDeps) {
     this.#deps = deps;
   }
 
-  /** Drops what a sweep noted that failed. */
-  beginSweep(): void {
-    this.#next = [];
-  }
-
-  /** Takes a record of the sweep that is under way. */
-  note(sandbox: Sandbox): void {
-    const action = this.#actionOf(sandbox);
-    if (action !== null) this.#next.push({ id: sandbox.id, ownerId: sandbox.ownerId, at: action.at });
-  }
-
-  /** The sweep has noted every record. */
-  endSweep(): void {
-    this.#due = this.#next.toSorted((a, b) => a.at - b.at);
+  /** Takes all records of a sweep. */
+  note(sandboxes: readonly Sandbox[]): void {
+    const due = sandboxes.flatMap((sandbox) => {
+      const action = this.#actionOf(sandbox);
+      return action === null ? [] : [{ id: sandbox.id, ownerId: sandbox.ownerId, at: action.at }];
+    });
+    this.#due = due.toSorted((a, b) => a.at - b.at);
   }
 
   /** Returns the next actions, the soonest first, as the records are now. A sandbox that is newer than the last sweep is missing. */

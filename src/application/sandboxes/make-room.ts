@@ -20,39 +20,34 @@ export const defaultMinIdleMs = 5 * 60_000;
 /** A guess: when there is room again depends on what users pause and delete. */
 const limitRetryAfterSeconds = 10;
 
-export function limitFailure({ limit, max }: LimitReached): Failure {
-  return new Failure('sandbox_limit_reached', { limit, max, retryAfterSeconds: limitRetryAfterSeconds });
-}
-
-/** At a limit, pauses an idle sandbox and tries again, if the policy says so. The store checks limits in the transaction of the write. */
+/**
+ * Attempts the write that makes a sandbox count as running. At a limit, which the store checks in the transaction of the write, pauses an
+ * idle sandbox and tries again if the policy says so. Throws `sandbox_limit_reached`.
+ */
 export async function admit<T extends { readonly kind: string }>(
   deps: SandboxesDeps,
   newcomer: Pick<Sandbox, 'id' | 'ownerId'>,
   attempt: () => Promise<T | Limited>,
-): Promise<T | Limited> {
+): Promise<T> {
   const tried = new Set([newcomer.id]);
   for (let attempts = 0; ; attempts += 1) {
     const outcome = await attempt();
-    if (!isLimited(outcome) || deps.whenFull !== 'pause_idle' || attempts >= maxTries) return outcome;
-    const { limit } = outcome.reached;
-    if (limit === 'existing' || limit === 'existing_per_owner' || limit === 'disk') return outcome;
-    const ownerId = limit === 'running_per_owner' ? newcomer.ownerId : null;
-    if (!(await makeRoom(deps, newcomer.id, ownerId, outcome.reached, tried))) return outcome;
+    if (!isLimited(outcome)) return outcome;
+    const { limit, max } = outcome.reached;
+    const mayPause = deps.whenFull === 'pause_idle' && attempts < maxTries && (limit === 'running' || limit === 'running_per_owner');
+    if (mayPause && (await makeRoom(deps, newcomer, outcome.reached, tried))) continue;
+    throw new Failure('sandbox_limit_reached', { limit, max, retryAfterSeconds: limitRetryAfterSeconds });
   }
 }
 
 /** Pauses the longest idle sandbox in which nothing works. Returns false if there is none, or the runtime takes its time. */
 async function makeRoom(
-  deps: SandboxesDeps,
-  forId: string,
-  ownerId: string | null,
-  { limit, max }: LimitReached,
-  tried: Set<string>,
+  deps: SandboxesDeps, { id, ownerId }: Pick<Sandbox, 'id' | 'ownerId'>, { limit, max }: LimitReached, tried: Set<string>,
 ): Promise<boolean> {
   const { runtime, reconciler, clock, answerWithinMs } = deps;
-  const idle = await longestIdle(deps, ownerId, tried);
+  const idle = await longestIdle(deps, limit === 'running_per_owner' ? ownerId : null, tried);
   if (idle === null) return false;
-  const reason = { code: 'made_room', forSandbox: forId, limit, max } as const;
+  const reason = { code: 'made_room', forSandbox: id, limit, max } as const;
   const paused = move(idle, 'pause', 'skep', { now: clock.now(), reason, pauseKind: runtime.capabilities.freeze ? 'freeze' : 'stop' });
   if (paused !== null && (await writeMove(deps, idle, paused, 'skep'))) {
     return (await waitAtMost(clock, answerWithinMs, reconciler.reconcile(idle.id))) !== null;

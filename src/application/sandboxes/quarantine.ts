@@ -11,7 +11,7 @@ import type { SandboxReconciler } from './sandbox-reconciler.ts';
 export const defaultOrphanGraceMs = 10_000;
 
 interface QuarantineDeps extends SandboxDeps {
-  readonly sandboxReconciler: SandboxReconciler;
+  readonly reconciler: SandboxReconciler;
   /** How long a sandbox of the runtime may have no record before something is done about it. */
   readonly orphanGraceMs: number;
   /** How long a sandbox that the store does not know is kept. 0: not at all. */
@@ -34,14 +34,14 @@ export class Quarantine {
 
   /** Call it before pool members are made. If the store is older than the runtime, a member may have got an owner since. */
   async checkPool(orphans: readonly ObservedSandbox[]): Promise<void> {
-    const { store, clock, logger, sandboxReconciler, quarantineForMs: keptForMs } = this.#deps;
+    const { store, clock, logger, reconciler, quarantineForMs: keptForMs } = this.#deps;
     if (this.#isPoolTrusted) return;
     if (keptForMs > 0 && (await this.#hasStranger(orphans))) {
       for (const { sandbox } of await store.pooled()) {
         const to = quarantined(sandbox, { keptForMs, specId: sandbox.spec.id, ownerId: null }, clock.now());
         if ((await store.replace(to)).kind === 'stale') continue;
         logger.warn({ sandbox: sandbox.id }, 'put a pool member in quarantine, since the store is older than what the runtime has');
-        sandboxReconciler.enqueue(sandbox.id);
+        reconciler.enqueue(sandbox.id);
       }
     }
     this.#isPoolTrusted = true;
@@ -84,11 +84,11 @@ export class Quarantine {
   }
 
   async #add(id: string, closing: AbortSignal): Promise<void> {
-    const { store, runtime, sandboxReconciler, clock, random, logger, quarantineForMs: keptForMs } = this.#deps;
+    const { store, runtime, reconciler, clock, random, logger, quarantineForMs: keptForMs } = this.#deps;
     const { specId = null, ownerId = null } = (await unlessAborted(closing, runtime.keptLaunch(id))) ?? {};
     const record = quarantinedStranger({ id, sessionApiKey: random.secret(), now: clock.now() }, { keptForMs, specId, ownerId });
     await store.insert(record, unlimited, undefined, movedEvents(null, record, 'skep'));
     logger.warn({ sandbox: id, reason: record.statusReason }, 'put a sandbox that the store does not know in quarantine');
-    sandboxReconciler.enqueue(id);
+    reconciler.enqueue(id);
   }
 }

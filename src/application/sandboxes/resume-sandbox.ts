@@ -5,7 +5,7 @@ import { isQuarantined } from '../../domain/quarantine.ts';
 import { move } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { ReplaceOutcome } from '../../ports/sandbox-store.ts';
-import { admit, type Limited, limitFailure } from './make-room.ts';
+import { admit, type Limited } from './make-room.ts';
 import type { SandboxesDeps } from './sandboxes.ts';
 import { awaitStatus } from './sandbox-reconciler.ts';
 import { getSandbox, logMove } from './sandbox-records.ts';
@@ -31,7 +31,6 @@ export async function resumeSandbox(deps: SandboxesDeps, scope: OwnerScope, id: 
       throw new Failure('sandbox_not_paused', { id, status });
     }
     const outcome = await admit(deps, sandbox, () => writeResumption(deps, sandbox));
-    if (outcome.kind === 'limit') throw limitFailure(outcome.reached);
     if (outcome.kind === 'stale') continue;
     return await awaitStatus(deps, scope, id, 'RUNNING');
   }

@@ -66,7 +66,7 @@ export class SandboxPool {
 
   /** Yields the running members, each with the record that its owner would get. None if a running sandbox can't be as asked. */
   async *candidates(asked: Omit<NewSandbox, 'sessionApiKey'>): AsyncGenerator<PoolCandidate, void> {
-    const pooled = this.#deps.specs.pooled(asked.spec.id);
+    const pooled = this.#deps.specs.pooled.get(asked.spec.id);
     if (pooled === undefined) return;
     const { fingerprint } = pooled;
     if (asked.spec !== pooled.spec && poolFingerprint(asked.spec) !== fingerprint) return;
@@ -95,7 +95,7 @@ export class SandboxPool {
 
   async report(): Promise<readonly PoolReport[]> {
     const members = await this.#deps.store.pooled();
-    return this.#deps.specs.allPooled().map(({ spec: { id, pool }, fingerprint }) => {
+    return [...this.#deps.specs.pooled.values()].map(({ spec: { id, pool }, fingerprint }) => {
       const count = (status: SandboxStatus): number =>
         members.filter((member) => member.fingerprint === fingerprint && member.sandbox.status === status).length;
       return {
@@ -135,7 +135,7 @@ export class SandboxPool {
     const { store, specs, clock, disk, startsAtOnce } = this.#deps;
     const members = await store.pooled();
     this.#judge(members);
-    const wanted = specs.allPooled();
+    const wanted = [...specs.pooled.values()];
     if (members.length === 0 && wanted.length === 0) return;
     const backOffs = wanted.map(({ fingerprint }) => [fingerprint, this.#backOff.waitMs(fingerprint)] as const);
     const waits = backOffs.filter(([, ms]) => ms > 0);

@@ -1,14 +1,11 @@
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import { isInScope, type OwnerScope, type Principal, scopeOf } from '../../domain/principal.ts';
 import { exposedPort, isSameSecret, isWokenByAccess, touchIntervalMs } from '../../domain/port-access.ts';
-import { isPooled, type Sandbox } from '../../domain/sandbox.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
 import { resumeSandbox } from './resume-sandbox.ts';
 import type { SandboxesDeps } from './sandboxes.ts';
 import { awaitStatus } from './sandbox-reconciler.ts';
-import { getSandbox } from './sandbox-records.ts';
+import { findSandbox, getSandbox } from './sandbox-records.ts';
 
 /** Who asks for a port of a sandbox. */
 export interface PortVisitor {
@@ -24,18 +21,13 @@ export interface PortAccess {
   readonly isAnonymous: boolean;
 }
 
-interface AuthorizePortDeps {
-  readonly store: Pick<SandboxStore, 'find'>;
-}
-
 /**
  * Checks whether the visitor may reach the port: by the sandbox's own key, as somebody who may change the sandbox, or because the spec
- * makes the port public. Whoever may not learns nothing about the sandbox. Throws `unauthorized`, `forbidden` (a key that may only read),
- * `sandbox_not_found`, `port_not_exposed`, and what `identify` throws.
+ * makes the port public. A visitor who may not reach it learns nothing about the sandbox. Throws `unauthorized`, `forbidden` (a key that
+ * may only read), `sandbox_not_found`, `port_not_exposed`, and what `identify` throws.
  */
-export async function authorizePort(deps: AuthorizePortDeps, id: string, port: number, visitor: PortVisitor): Promise<PortAccess> {
-  const found = await deps.store.find(id);
-  const sandbox = found === null || found.deletedAt !== null || isPooled(found) ? null : found;
+export async function authorizePort({ store }: SandboxesDeps, id: string, port: number, visitor: PortVisitor): Promise<PortAccess> {
+  const sandbox = await findSandbox(store, null, id);
   if (sandbox !== null && visitor.key !== null && isSameSecret(visitor.key, sandbox.sessionApiKey)) return exposed(sandbox, port, false);
   const isPublic = sandbox !== null && exposedPort(sandbox, port)?.public === true;
   try {
@@ -64,15 +56,10 @@ export interface PortGrant {
 
 /** Returns what a link to the port gives access to. It wakes nothing. Throws `sandbox_not_found` or `port_not_exposed`. */
 export async function createPortLink(
-  deps: { readonly store: SandboxStore; readonly clock: Clock }, scope: OwnerScope, id: string, port: number, expiresInMs: number,
+  { store, clock }: SandboxesDeps, scope: OwnerScope, id: string, port: number, expiresInMs: number,
 ): Promise<PortGrant> {
-  exposed(await getSandbox(deps.store, scope, id), port, false);
-  return { sandboxId: id, port, expiresAt: deps.clock.now() + expiresInMs };
-}
-
-interface OpenPortDeps extends SandboxesDeps {
-  /** The resumptions under way, by the id of the sandbox: all visitors of one sandbox wait for the same one. */
-  readonly wakes: Map<string, Promise<Sandbox>>;
+  exposed(await getSandbox(store, scope, id), port, false);
+  return { sandboxId: id, port, expiresAt: clock.now() + expiresInMs };
 }
 
 export interface OpenPort extends PortAccess {
@@ -92,7 +79,7 @@ const maxTries = 4;
  * spec lets in. Throws what `authorizePort` throws, `sandbox_not_running` (paused, and not woken), `sandbox_busy` (on the way, for longer
  * than a minute), `port_closed` (the runtime gave the port no address), and what a resumption throws.
  */
-export async function openPort(deps: OpenPortDeps, id: string, port: number, visitor: PortVisitor): Promise<OpenPort> {
+export async function openPort(deps: SandboxesDeps, id: string, port: number, visitor: PortVisitor): Promise<OpenPort> {
   const { sandbox: found, isAnonymous } = await authorizePort(deps, id, port, visitor);
   const sandbox = found.status === 'RUNNING' ? found : await untilRunning(deps, found, isAnonymous);
   const url = sandbox.exposedUrls.find((one) => one.port === port)?.url;
@@ -102,7 +89,7 @@ export async function openPort(deps: OpenPortDeps, id: string, port: number, vis
 }
 
 /** Writes that the sandbox is active, unless that was written a short time ago. Returns the sandbox with the time that was written last. */
-export async function notePortActivity({ store, clock }: Pick<OpenPortDeps, 'store' | 'clock'>, sandbox: Sandbox): Promise<Sandbox> {
+export async function notePortActivity({ store, clock }: SandboxesDeps, sandbox: Sandbox): Promise<Sandbox> {
   const now = clock.now();
   if (now - sandbox.lastActiveAt < touchIntervalMs(sandbox)) return sandbox;
   await store.touch(sandbox.id, now);
@@ -110,12 +97,12 @@ export async function notePortActivity({ store, clock }: Pick<OpenPortDeps, 'sto
 }
 
 /** The runtime may have given the address to another sandbox since. So who has connected asks, and uses the connection only then. */
-export async function isPortAddress(deps: { readonly runtime: Pick<SandboxRuntime, 'inspect'> }, opened: OpenPort): Promise<boolean> {
-  const { state, exposedUrls } = await deps.runtime.inspect(opened.sandbox.instanceId);
+export async function isPortAddress({ runtime }: SandboxesDeps, opened: OpenPort): Promise<boolean> {
+  const { state, exposedUrls } = await runtime.inspect(opened.sandbox.instanceId);
   return state === 'running' && exposedUrls.some(({ url }) => url === opened.url);
 }
 
-async function untilRunning(deps: OpenPortDeps, { id, status, ...sandbox }: Sandbox, isAnonymous: boolean): Promise<Sandbox> {
+async function untilRunning(deps: SandboxesDeps, { id, status, ...sandbox }: Sandbox, isAnonymous: boolean): Promise<Sandbox> {
   if (status === 'STARTING') throw new Failure('sandbox_busy', { id, status });
   const mayWake = !isAnonymous && isWokenByAccess(sandbox);
   // Somebody else resumes it. If it is paused again before it is seen to run, it stays so.
@@ -128,7 +115,7 @@ async function untilRunning(deps: OpenPortDeps, { id, status, ...sandbox }: Sand
   return await wake;
 }
 
-async function awaitResumed(deps: OpenPortDeps, id: string): Promise<Sandbox> {
+async function awaitResumed(deps: SandboxesDeps, id: string): Promise<Sandbox> {
   const sandbox = await awaitStatus(deps, null, id, 'RUNNING');
   const { status } = sandbox;
   if (status === 'RUNNING') return sandbox;
@@ -136,7 +123,7 @@ async function awaitResumed(deps: OpenPortDeps, id: string): Promise<Sandbox> {
 }
 
 /** Resumes the sandbox, from a pause that is under way too. */
-async function resumeWithin(deps: OpenPortDeps, id: string): Promise<Sandbox> {
+async function resumeWithin(deps: SandboxesDeps, id: string): Promise<Sandbox> {
   const until = deps.clock.now() + wakeWithinMs;
   for (let tries = 1; ; tries += 1) {
     const { status } = await getSandbox(deps.store, null, id);

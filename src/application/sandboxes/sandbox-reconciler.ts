@@ -4,7 +4,7 @@ import { type AnyFailure, Failure, isFailure, reasonOfFailure } from '../../doma
 import { dueIdleAction, nextDueAt } from '../../domain/idle-policy.ts';
 import { isSameReason } from '../../domain/reason.ts';
 import { changed, noteStillRunning } from '../../domain/sandbox-lifecycle.ts';
-import { nextSandboxStep, stepWithoutRuntime, stepWithoutInspect, type SandboxStep } from '../../domain/sandbox-next-step.ts';
+import { nextSandboxStep, stepWithoutInspect, type SandboxStep } from '../../domain/sandbox-next-step.ts';
 import type { Sandbox, ObservedSandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
 import { BackOff, KeyedTimers, waitAtMost } from '../timers.ts';
@@ -50,7 +50,7 @@ export class SandboxReconciler {
     return this.#runs.run(id);
   }
 
-  /** The same, but interrupts what is not wanted any more. */
+  /** The same, but interrupts the present step. */
   interrupt(id: string): Promise<Reconciled> {
     this.#runs.interrupt(id);
     return this.reconcile(id);
@@ -117,7 +117,7 @@ export class SandboxReconciler {
     let known: ObservedSandbox | null = null;
     const attempted = new Set<SandboxStep['kind']>();
     for (;;) {
-      // Whoever woke the run knows of something newer.
+      // A run is woken because something has changed since.
       if (run.woken.aborted) known = null;
       run.rearm();
       const sandbox = await store.find(id);
@@ -162,14 +162,16 @@ export class SandboxReconciler {
     const uninspected = known === null ? stepWithoutInspect(sandbox, canFreeze) : null;
     if (uninspected !== null && !attempted.has(uninspected.kind)) return { ...uninspected, observed: null };
     const isInUse = await this.#isInUse(sandbox);
+    let observed = known;
+    let failure: AnyFailure | null = null;
     try {
-      const observed = known ?? (await runtime.inspect(sandbox.instanceId));
-      return { ...nextSandboxStep(sandbox, observed, clock.now(), { canFreeze, isInUse, rerun: attempted.has('resume') }), observed };
+      observed ??= await runtime.inspect(sandbox.instanceId);
     } catch (error) {
       if (!isFailure(error)) throw error;
-      const step = stepWithoutRuntime(sandbox, clock.now());
-      return step.kind === 'none' ? error : { ...step, observed: null };
+      failure = error;
     }
+    const step = nextSandboxStep(sandbox, observed, clock.now(), { canFreeze, isInUse, rerun: attempted.has('resume') });
+    return failure !== null && step.kind === 'none' ? failure : { ...step, observed };
   }
 
   /** Returns true if an agent or an execution works in a sandbox that seems idle: its activity may have been lost. */

@@ -15,14 +15,15 @@ export class SandboxSpecs {
   readonly #specs: readonly SandboxSpec[];
   readonly #store: SpecStore;
   readonly #clock: Clock;
-  readonly #pooled: ReadonlyMap<string, PooledSpec>;
+  /** Those with a pool, by their ids. */
+  readonly pooled: ReadonlyMap<string, PooledSpec>;
 
   constructor(specs: readonly SandboxSpec[], store: SpecStore, clock: Clock) {
     this.#specs = specs;
     this.#store = store;
     this.#clock = clock;
     const pooled = specs.filter(({ pool }) => pool.size > 0);
-    this.#pooled = new Map(pooled.map((spec) => [spec.id, { spec, fingerprint: poolFingerprint(spec) }]));
+    this.pooled = new Map(pooled.map((spec) => [spec.id, { spec, fingerprint: poolFingerprint(spec) }]));
   }
 
   /** Records since when each spec has its content. To be called when the deployment opens. */
@@ -33,14 +34,6 @@ export class SandboxSpecs {
   /** Returns the spec with the id, or the default one for null; undefined if there is none. */
   find(id: string | null): SandboxSpec | undefined {
     return id === null ? this.#specs[0] : this.#specs.find((spec) => spec.id === id);
-  }
-
-  pooled(id: string): PooledSpec | undefined {
-    return this.#pooled.get(id);
-  }
-
-  allPooled(): readonly PooledSpec[] {
-    return [...this.#pooled.values()];
   }
 
   /** Returns the specs after `afterId`, in the deployment's order. */

@@ -152,7 +152,7 @@ export class SandboxSteps implements Disposable {
   /** Freezes or stops the sandbox. If the runtime refuses, the sandbox is RUNNING again. */
   async #pause(sandbox: Sandbox, kind: PauseKind): Promise<ObservedSandbox> {
     const { runtime, keepChanges } = this.#deps;
-    // One that is frozen and is to be stopped is PAUSED already, and nothing can run in it.
+    // A frozen sandbox that has to be stopped is PAUSED already, and nothing can run in it.
     if (sandbox.status === 'PAUSING') await keepChanges(sandbox.id, this.#unwanted());
     try {
       const observed = await runtime[kind](sandbox.instanceId);

@@ -12,7 +12,6 @@ import type { Secrets } from '../../ports/secrets.ts';
 import type { ExecutionReconciler } from '../executions/execution-reconciler.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
 import { adoptSandbox } from './adopt-sandbox.ts';
-import { awaitRunning } from './await-running.ts';
 import { deleteSandbox } from './delete-sandbox.ts';
 import type { DiskWatch } from './disk-watch.ts';
 import type { WhenFull } from './make-room.ts';
@@ -26,7 +25,7 @@ import { getSandbox } from './sandbox-records.ts';
 import type { SandboxSpecs } from './sandbox-specs.ts';
 import { setSandboxTimeout } from './set-sandbox-timeout.ts';
 import type { StartStatistics } from './start-statistics.ts';
-import { checkParameters, startSandbox, startSandboxAs } from './start-sandbox.ts';
+import { awaitRunning, checkParameters, startSandbox, startSandboxAs } from './start-sandbox.ts';
 
 export type { OpenPort, PortAccess, PortGrant, PortVisitor } from './sandbox-ports.ts';
 export type { StartSandboxRequest } from './start-sandbox.ts';
@@ -59,7 +58,7 @@ const useCases = {
 /** The use cases of sandboxes. A start takes the owner, the others whose sandboxes the caller sees: others do not exist for it. */
 export type Sandboxes = Bound<typeof useCases>;
 
-export function createSandboxes(deps: SandboxesDeps): Sandboxes {
+export function createSandboxes(deps: Omit<SandboxesDeps, 'wakes'>): Sandboxes {
   return bindUseCases({ ...deps, wakes: new Map() }, useCases);
 }
 
@@ -87,4 +86,6 @@ export interface SandboxesDeps extends SandboxDeps {
   readonly minIdleMs: number;
   /** How long to wait for a pause, a resumption or a deletion. Then the status on the way is returned. */
   readonly answerWithinMs: number;
+  /** The resumptions for visitors of ports, by the id of the sandbox: all of them wait for the same one. */
+  readonly wakes: Map<string, Promise<Sandbox>>;
 }

@@ -9,7 +9,7 @@ export interface StartSlot {
 }
 
 /** Who gets a slot first: starts that an earlier process left, then what owners requested, then pool members. */
-export const startPriorities = ['interrupted', 'requested', 'pool'] as const;
+const startPriorities = ['interrupted', 'requested', 'pool'] as const;
 
 export type StartPriority = (typeof startPriorities)[number];
 

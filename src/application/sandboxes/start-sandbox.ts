@@ -1,13 +1,14 @@
 import { movedEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
 import { newSandbox, type NewSandbox, type Sandbox } from '../../domain/sandbox.ts';
 import { parameterProblems, type SandboxParameters, specWith } from '../../domain/sandbox-parameters.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
-import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { InsertSandboxOutcome } from '../../ports/sandbox-store.ts';
-import { admit, type Limited, limitFailure } from './make-room.ts';
+import { admit, type Limited } from './make-room.ts';
 import type { SandboxesDeps } from './sandboxes.ts';
+import { awaitStatus } from './sandbox-reconciler.ts';
 import { getSandbox, logMove } from './sandbox-records.ts';
 
 export interface StartSandboxRequest {
@@ -32,8 +33,6 @@ export async function startSandbox(deps: SandboxesDeps, ownerId: string, request
   switch (started.kind) {
     case 'started':
       return started.sandbox;
-    case 'limit':
-      throw limitFailure(started.reached);
     case 'repeated':
       return await getSandbox(deps.store, ownerId, started.id);
     case 'conflict':
@@ -49,10 +48,22 @@ export async function startSandboxAs(
   return await getSandbox(deps.store, ownerId, id);
 }
 
+/**
+ * Waits until the sandbox, which starts or is resumed, is RUNNING, and returns it. Its spec limits the time. Throws `sandbox_not_found`,
+ * `sandbox_not_running`, `runtime_unavailable`, `runtime_timeout`, and the signal's reason.
+ */
+export async function awaitRunning(deps: SandboxesDeps, scope: OwnerScope, id: string, signal: AbortSignal): Promise<Sandbox> {
+  for (;;) {
+    signal.throwIfAborted();
+    const sandbox = await awaitStatus(deps, scope, id, 'RUNNING');
+    const { status } = sandbox;
+    if (status === 'RUNNING') return sandbox;
+    if (status !== 'STARTING' && status !== 'RESUMING') throw new Failure('sandbox_not_running', { id, status });
+  }
+}
+
 /** Throws `invalid_request` if the spec or the runtime does not allow the parameters. */
-export function checkParameters(
-  { runtime }: { readonly runtime: Pick<SandboxRuntime, 'ignores'> }, spec: SandboxSpec, parameters: SandboxParameters,
-): void {
+export function checkParameters({ runtime }: SandboxesDeps, spec: SandboxSpec, parameters: SandboxParameters): void {
   const problems = parameterProblems(spec, parameters, { limitsResources: !runtime.ignores.includes('resources') });
   if (problems.length > 0) throw new Failure('invalid_request', { problems });
 }

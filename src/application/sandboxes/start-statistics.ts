@@ -26,7 +26,7 @@ export interface StartSummary {
   readonly p95Ms: number | null;
 }
 
-/** How long the sandboxes that owners started took, as far as this process saw them start. */
+/** Measures how long starts take. It knows only the starts that this process has made. */
 export class StartStatistics {
   readonly #clock: Clock;
   readonly #openedAt: number;

@@ -26,20 +26,20 @@ export function adaptersModule(options: CheckedOptions): ContainerModule {
     provide(bind, adapterDeps, [system, store], (system, { listingCache }) => ({ ...system, listingCache }));
     for (const [index, git] of (options.git ?? [{ provider: 'local' }]).entries()) {
       const given = isOwn(git, 'git') ? git : (deps: AdapterDeps) => createGitProvider(git, deps);
-      provideOwn(bind, tokens.gitProvider, adapterDeps, given, 'git', `git[${index}]`);
+      provideOwn(bind, 'git', adapterDeps, given, `git[${index}]`);
     }
     const { runtime = { kind: 'process' }, checkouts, auth = { kind: 'api-keys' } } = options;
-    if (isOwn(runtime, 'runtime')) provideOwn(bind, tokens.runtime, adapterDeps, runtime, 'runtime');
+    if (isOwn(runtime, 'runtime')) provideOwn(bind, 'runtime', adapterDeps, runtime);
     else if (runtime.kind === 'docker') provide(bind, tokens.runtime, [closers], (closers) => openDockerRuntime(runtime, options, closers));
     else provide(bind, tokens.runtime, [closers], (closers) => openProcessRuntime(runtime, options, closers));
-    if (checkouts !== undefined) provideOwn(bind, tokens.checkouts, adapterDeps, checkouts, 'checkouts');
+    if (checkouts !== undefined) provideOwn(bind, 'checkouts', adapterDeps, checkouts);
     else provide(bind, tokens.checkouts, [deployment, closers], ({ dataDir }, closers) => createMirrors(dataDir, closers));
     for (const [index, protocol] of (options.protocols ?? defaultProtocols(options)).entries()) {
-      provideOwn(bind, tokens.agentProtocol, adapterDeps, protocol, 'protocols', `protocols[${index}]`);
+      provideOwn(bind, 'protocols', adapterDeps, protocol, `protocols[${index}]`);
     }
-    provideOwn(bind, tokens.secrets, adapterDeps, options.secrets ?? { get: (name) => process.env[name] ?? null }, 'secrets');
-    provideOwn(bind, tokens.probe, adapterDeps, options.probe ?? loadProbe, 'probe');
-    if (isOwn(auth, 'auth')) provideOwn(bind, tokens.auth, adapterDeps, auth, 'auth');
+    provideOwn(bind, 'secrets', adapterDeps, options.secrets ?? { get: (name) => process.env[name] ?? null });
+    provideOwn(bind, 'probe', adapterDeps, options.probe ?? loadProbe);
+    if (isOwn(auth, 'auth')) provideOwn(bind, 'auth', adapterDeps, auth);
     else {
       provide(bind, tokens.auth, [clock, random, store], async (clock, random, { apiKeys }) => {
         const { createApiKeyAuth } = await import('../../adapters/auth/api-keys/index.ts');
@@ -55,9 +55,9 @@ const loadProbe = async () => (await import('../../adapters/readiness-probe/netw
 const loadLogger = async () => (await import('../../adapters/logger/pino-logger.ts')).createPinoLogger({ level: 'warn' });
 
 function bindSystem(bind: Bind, options: CheckedOptions): void {
-  provideOwn(bind, clock, deployment, options.clock ?? loadClock, 'clock');
-  provideOwn(bind, random, deployment, options.random ?? loadRandom, 'random');
-  provideOwn(bind, logger, deployment, options.logger ?? loadLogger, 'logger');
+  provideOwn(bind, 'clock', deployment, options.clock ?? loadClock);
+  provideOwn(bind, 'random', deployment, options.random ?? loadRandom);
+  provideOwn(bind, 'logger', deployment, options.logger ?? loadLogger);
   provide(bind, system, [deployment, clock, random, logger], (deployment, clock, random, logger) => ({
     ...deployment, clock, random, logger,
   }));
@@ -66,7 +66,7 @@ function bindSystem(bind: Bind, options: CheckedOptions): void {
 function bindStore(bind: Bind, { store: given, dataDir }: CheckedOptions): void {
   const chosen = given ?? (dataDir === undefined ? { kind: 'memory' as const } : { kind: 'sqlite' as const, dataDir });
   const own = isOwn<'store', SystemDeps>(chosen, 'store') ? chosen : (deps: SystemDeps) => openStore(chosen, deps);
-  provideOwn(bind, store, system, own, 'store');
+  provideOwn(bind, 'store', system, own);
 }
 
 async function openStore(options: StoreOptions, { logger }: Pick<SystemDeps, 'logger'>): Promise<Store> {

@@ -2,35 +2,27 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Bind } from 'inversify';
-import type { AgentProtocol } from '../../ports/agent-protocol.ts';
-import type { Auth } from '../../ports/auth.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { GitProvider } from '../../ports/git-provider.ts';
-import type { Logger } from '../../ports/logger.ts';
-import type { Random } from '../../ports/random.ts';
-import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
-import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
-import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import type { Secrets } from '../../ports/secrets.ts';
-import type { Store } from '../../ports/store.ts';
 import { ConfigError } from '../config/config-error.ts';
 import type { AdapterDeps, Own } from '../skep-options.ts';
-import { provide, type Token, tokens } from './tokens.ts';
+import { provide, type ServiceOf, type Token, tokens } from './tokens.ts';
 
-export interface OwnAdapters {
-  readonly git: GitProvider;
-  readonly runtime: SandboxRuntime;
-  readonly store: Store;
-  readonly auth: Auth;
-  readonly probe: ReadinessProbe;
-  readonly checkouts: RepositoryCheckouts;
-  readonly protocols: AgentProtocol;
-  readonly secrets: Secrets;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-}
+/** The options that take an adapter, with the tokens that it is bound to. */
+const ports = {
+  git: tokens.gitProvider,
+  runtime: tokens.runtime,
+  store: tokens.store,
+  auth: tokens.auth,
+  probe: tokens.probe,
+  checkouts: tokens.checkouts,
+  protocols: tokens.agentProtocol,
+  secrets: tokens.secrets,
+  clock: tokens.clock,
+  random: tokens.random,
+  logger: tokens.logger,
+};
+export type OwnAdapters = { readonly [O in keyof typeof ports]: ServiceOf<(typeof ports)[O]> };
 export type OwnOption = keyof OwnAdapters;
+const portOf: { readonly [O in OwnOption]: Token<OwnAdapters[O]> } = ports;
 
 /** The members by which an adapter is recognised. None of Skep's own choices has them. */
 const members: { readonly [O in OwnOption]: readonly (keyof OwnAdapters[O] & string)[] } = {
@@ -60,11 +52,11 @@ export function isOwn<O extends OwnOption, Deps = AdapterDeps>(given: unknown, o
   return typeof given === 'function' || isAdapter(given, option);
 }
 
-/** Throws a {@link ConfigError} if the function is no factory (`logger: console.log`). `name` is that of the option. */
+/** Binds the adapter of an option. Throws a {@link ConfigError} if the function is no factory (`logger: console.log`). */
 export function provideOwn<O extends OwnOption, D>(
-  bind: Bind, target: Token<OwnAdapters[O]>, deps: Token<D>, given: Own<OwnAdapters[O], D>, option: O, name: string = option,
+  bind: Bind, option: O, deps: Token<D>, given: Own<OwnAdapters[O], D>, name: string = option,
 ): void {
-  provide(bind, target, [deps, tokens.closers], async (deps, closers) => {
+  provide<OwnAdapters[O], [D, AsyncDisposableStack]>(bind, portOf[option], [deps, tokens.closers], async (deps, closers) => {
     if (!isFactory(given)) return given;
     const adapter = await given(deps);
     if (!isAdapter(adapter, option)) {

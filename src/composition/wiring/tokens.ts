@@ -98,6 +98,8 @@ export const tokens = {
   sweeper: token<Sweeper>('Sweeper'),
 };
 
+export type ServiceOf<T> = T extends Token<infer Service> ? Service : never;
+
 type TokensOf<Args extends readonly unknown[]> = { readonly [I in keyof Args]: Token<Args[I]> };
 
 /**

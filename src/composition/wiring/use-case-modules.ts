@@ -3,7 +3,7 @@ import { ContainerModule } from 'inversify';
 import { createLruMap } from '../../adapters/shared/lru-map.ts';
 import { AgentMemory, defaultAgentMemoryBytes } from '../../application/agents/agent-memory.ts';
 import { Agents } from '../../application/agents/agents.ts';
-import { ConversationReconciler, type SetupDeps } from '../../application/conversations/conversation-reconciler.ts';
+import { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
 import { type ConversationDeps, createConversations } from '../../application/conversations/conversations.ts';
 import { keepBeforePause } from '../../application/conversations/kept-changes.ts';
 import { defaultKeepEventsForMs, Events } from '../../application/events/events.ts';
@@ -25,7 +25,7 @@ import { SandboxSpecs } from '../../application/sandboxes/sandbox-specs.ts';
 import { createSandboxes, type SandboxDeps } from '../../application/sandboxes/sandboxes.ts';
 import { StartStatistics } from '../../application/sandboxes/start-statistics.ts';
 import { StartQueue, startsPerCore } from '../../application/sandboxes/start-queue.ts';
-import { Sweeper, sweeperDefaults, type SweeperDeps } from '../../application/sweeper.ts';
+import { Sweeper, sweeperDefaults } from '../../application/sweeper.ts';
 import { unlimitedConversations } from '../../domain/conversation-limits.ts';
 import { defaultDiskUsedPercent } from '../../domain/disk-pressure.ts';
 import { defaultExecutionLimits } from '../../domain/execution.ts';
@@ -43,13 +43,11 @@ const { executionReconciler } = tokens;
 const { repositories, microagents, checkouts, events, agentMemory, agents, conversationReconciler } = tokens;
 
 const conversationDeps = token<ConversationDeps>('ConversationDeps');
-const setupDeps = token<SetupDeps>('SetupDeps');
 const sandboxDeps = token<SandboxDeps>('SandboxDeps');
 const executionDeps = token<ExecutionRecordsDeps>('ExecutionRecordsDeps');
 const diskWatch = token<DiskWatch>('DiskWatch');
 const starts = token<StartStatistics>('StartStatistics');
 const forecast = token<IdleForecast>('IdleForecast');
-const reconcilers = token<Pick<SweeperDeps, 'sandboxReconciler' | 'conversationReconciler' | 'executionReconciler'>>('Reconcilers');
 
 const close = (service: { close(): Promise<void> | void }): Promise<void> | void => service.close();
 
@@ -108,13 +106,12 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
   provide(bind, conversationDeps, [store, sandboxes, repositories, checkouts, system],
     ({ conversations: store, sandboxes: sandboxStore }, sandboxes, repositories, checkouts, system) =>
       ({ store, sandboxStore, sandboxes, repositories, checkouts, ...system }));
-  provide(bind, setupDeps, [tokens.executions, executionReconciler, tokens.deployment, rules],
-    (executions, executionReconciler, { product }, { setupTimeoutMs, drainTimeoutMs }) =>
-      ({ executions, executionReconciler, product, setupTimeoutMs, drainTimeoutMs }));
-  provide(bind, conversationReconciler, [conversationDeps, store, sandboxReconciler, runtime, microagents, agents, setupDeps, closers],
-    (deps, { events }, sandboxReconciler, runtime, microagents, agents, setup, closers) => {
-      const given = { ...deps, ...setup, events, sandboxReconciler, runtime, microagents, agents };
-      return closers.adopt(new ConversationReconciler(given), close);
+  provide(bind, conversationReconciler,
+    [conversationDeps, rules, store, sandboxReconciler, runtime, microagents, agents, tokens.executions, executionReconciler,
+      tokens.deployment, closers],
+    (deps, rules, { events }, sandboxReconciler, runtime, microagents, agents, executions, executionReconciler, { product }, closers) => {
+      const working = { sandboxReconciler, runtime, microagents, agents, executions, executionReconciler };
+      return closers.adopt(new ConversationReconciler({ ...rules, ...deps, ...working, events, product }), close);
     });
   provide(bind, tokens.conversations,
     [conversationDeps, rules, specs, runtime, agentMemory, conversationReconciler, events, tokens.deployment],
@@ -124,16 +121,15 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
 
 /** What runs by itself while a deployment is open. */
 export const upkeepModule = new ContainerModule(({ bind }) => {
-  provide(bind, tokens.quarantine, [sandboxDeps, rules, sandboxReconciler], (deps, rules, sandboxReconciler) =>
-    new Quarantine({ ...rules, ...deps, sandboxReconciler }));
-  provide(bind, reconcilers, [sandboxReconciler, conversationReconciler, executionReconciler],
-    (sandboxReconciler, conversationReconciler, executionReconciler) =>
-      ({ sandboxReconciler, conversationReconciler, executionReconciler }));
+  provide(bind, tokens.quarantine, [sandboxDeps, rules, sandboxReconciler], (deps, rules, reconciler) =>
+    new Quarantine({ ...rules, ...deps, reconciler }));
   provide(bind, tokens.sweeper,
-    [rules, store, runtime, reconcilers, sandboxPool, tokens.quarantine, diskWatch, forecast, events, system, closers],
-    (rules, store, runtime, reconcilers, pool, quarantine, disk, forecast, events, system, closers) => {
-      const deps = { store, runtime, ...reconcilers, pool, quarantine, disk, forecast, events };
-      return closers.adopt(new Sweeper({ ...rules, ...deps, ...system }), close);
+    [sandboxDeps, rules, store, sandboxReconciler, conversationReconciler, executionReconciler, sandboxPool, tokens.quarantine,
+      diskWatch, forecast, events, closers],
+    ({ runtime, clock, logger }, rules, store, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine,
+      disk, forecast, events, closers) => {
+      const swept = { sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, disk, forecast, events };
+      return closers.adopt(new Sweeper({ ...rules, ...swept, store, runtime, clock, logger }), close);
     });
 });
 
