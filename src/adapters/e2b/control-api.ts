@@ -60,12 +60,6 @@ function demandSupported(body: z.output<typeof createBody>): void {
   throw new Unsupported(unsupportedOptions[given[0]] ?? given[0], 'Set it in the sandbox spec, or leave it out.');
 }
 
-export interface ControlAnswer {
-  readonly status: number;
-  readonly body?: unknown;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
 /** A request for the control interface; its body is JSON. */
 export interface ControlRequest {
   readonly context: RequestContext;
@@ -73,7 +67,8 @@ export interface ControlRequest {
   readonly body: unknown;
 }
 
-type Handler = (request: ControlRequest) => Promise<ControlAnswer>;
+/** Returns the body of the answer, and sets its status if that is not 200. Nothing is an answer without a body. */
+type Handler = (request: ControlRequest) => Promise<unknown>;
 
 const create: Handler = async ({ context, body }) => {
   const { skep, principal } = context;
@@ -86,7 +81,8 @@ const create: Handler = async ({ context, body }) => {
   const parameters = { env: envVars ?? undefined, metadata: metadata ?? undefined, timeoutMs };
   const { id } = await skep.sandboxes.start(principal.userId, { specId, parameters });
   const sandbox = await skep.sandboxes.awaitRunning(scopeOf(principal), id, context.closed);
-  return { status: 201, body: presentConnection(context, sandbox) };
+  context.response.status(201);
+  return presentConnection(context, sandbox);
 };
 
 const connectBody = z.object({ timeout: seconds.optional(), memory: z.boolean().optional() });
@@ -103,7 +99,8 @@ const connect: Handler = async ({ context, id, body }) => {
   if (timeout !== undefined && end !== null && end < skep.clock.now() + timeout * 1000) {
     await skep.sandboxes.setTimeout(scope, id, timeout * 1000);
   }
-  return { status: isRunning ? 200 : 201, body: presentConnection(context, sandbox) };
+  context.response.status(isRunning ? 200 : 201);
+  return presentConnection(context, sandbox);
 };
 
 const listQuery = z.object({
@@ -122,7 +119,8 @@ const list: Handler = async ({ context }) => {
     skep.sandboxes.search(scopeOf(principal), { specId: template, metadata }, request), (sandbox) => sandbox);
   const since = startedAfter === undefined ? -Infinity : Date.parse(startedAfter);
   const shown = items.filter((sandbox) => states.has(stateOf(sandbox) ?? '') && sandbox.createdAt > since);
-  return { status: 200, body: shown.map(presentListed), headers: next === null ? {} : { 'X-Next-Token': next } };
+  if (next !== null) context.response.set('X-Next-Token', next);
+  return shown.map(presentListed);
 };
 
 /** The pairs are a query of their own, whose names and values are encoded twice. */
@@ -137,21 +135,18 @@ function decodeMetadata(text: string): Record<string, string> {
 
 const info: Handler = async ({ context, id }) => {
   const sandbox = await context.skep.sandboxes.get(scopeOf(context.principal), id);
-  const body = { ...presentListed(sandbox), ...presentConnection(context, sandbox), lifecycle: { onTimeout: 'kill', autoResume: false } };
-  return { status: 200, body };
+  return { ...presentListed(sandbox), ...presentConnection(context, sandbox), lifecycle: { onTimeout: 'kill', autoResume: false } };
 };
 
 const kill: Handler = async ({ context, id }) => {
   const scope = scopeOf(context.principal);
   await context.skep.sandboxes.get(scope, id);
   await context.skep.sandboxes.delete(scope, id);
-  return { status: 204 };
 };
 
 const setTimeout: Handler = async ({ context, id, body }) => {
   const { timeout } = parsed(z.object({ timeout: seconds }), 'body', body);
   await context.skep.sandboxes.setTimeout(scopeOf(context.principal), id, timeout * 1000);
-  return { status: 204 };
 };
 
 /** E2B reports an error for a paused sandbox, from which its clients know that they paused nothing. */
@@ -161,7 +156,6 @@ const pause: Handler = async ({ context, id, body }) => {
   const { memory } = parsed(connectBody, 'body', body);
   if ((await sandboxes.get(scope, id)).status === 'PAUSED') throw new Failure('sandbox_not_running', { id, status: 'PAUSED' });
   await sandboxes.pause(scope, id, memory === false ? 'stop' : undefined);
-  return { status: 204 };
 };
 
 const metrics: Handler = async ({ context, id }) => {
@@ -169,14 +163,11 @@ const metrics: Handler = async ({ context, id }) => {
   const { spec: { resources } } = await skep.sandboxes.get(scopeOf(principal), id);
   const { cpuPercent, memoryBytes, memoryLimitBytes, diskBytes } = await skep.sandboxes.usage(scopeOf(principal), id);
   const now = skep.clock.now();
-  return {
-    status: 200,
-    body: [{
-      timestamp: toTimestamp(now), timestampUnix: Math.floor(now / 1000), cpuCount: resources.cpus ?? 0, cpuUsedPct: cpuPercent ?? 0,
-      memUsed: memoryBytes ?? 0, memTotal: memoryLimitBytes ?? resources.memoryBytes ?? 0, memCache: 0, diskUsed: diskBytes ?? 0,
-      diskTotal: resources.diskBytes ?? 0,
-    }],
-  };
+  return [{
+    timestamp: toTimestamp(now), timestampUnix: Math.floor(now / 1000), cpuCount: resources.cpus ?? 0, cpuUsedPct: cpuPercent ?? 0,
+    memUsed: memoryBytes ?? 0, memTotal: memoryLimitBytes ?? resources.memoryBytes ?? 0, memCache: 0, diskUsed: diskBytes ?? 0,
+    diskTotal: resources.diskBytes ?? 0,
+  }];
 };
 
 const notThere = (what: string): Handler => async () => {

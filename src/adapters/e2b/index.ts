@@ -57,9 +57,8 @@ function control({ method, handle }: ControlRoute): HttpHandler {
     if (method !== 'get' && context.caller.access === 'read') throw new Failure('forbidden', { action: 'change a sandbox' });
     const { body: bytes, params: { id } } = request;
     const asked = Buffer.isBuffer(bytes) && bytes.length > 0 ? parseJson(bytes) : {};
-    const { status, body, headers = {} } = await handle({ context, id: String(id ?? ''), body: asked });
-    response.status(status).set(headers);
-    if (body === undefined) response.end();
+    const body = await handle({ context, id: String(id ?? ''), body: asked });
+    if (body === undefined) response.status(204).end();
     else response.json(body);
   });
 }
