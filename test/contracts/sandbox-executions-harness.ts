@@ -142,8 +142,10 @@ export function opened(execution: OpenExecution): Opened {
 
 export type ExecutionsCase = readonly [name: string, run: (stage: ExecutionsStage) => Promise<void>];
 
+/** Each case gets a harness and a running sandbox of its own. Nothing is started for cases that do not apply. */
 export function executionCases(
   createHarness: () => Promise<SandboxExecutionsHarness>, cases: readonly ExecutionsCase[],
+  apply: (harness: SandboxExecutionsHarness) => boolean = () => true,
 ): ContractCase[] {
   return cases.map(([name, run]) => ({
     name,
@@ -151,6 +153,7 @@ export function executionCases(
       const harness = await createHarness();
       const seed = randomInt(2 ** 31);
       await runAndClose(async () => {
+        if (!apply(harness)) return;
         const runtime = await harness.open();
         const launched = harness.launch();
         const observed = await runtime.start(launched, () => {}, never);

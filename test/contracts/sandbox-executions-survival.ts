@@ -7,8 +7,7 @@ import { eventually, freeze, never } from './sandbox-runtime-harness.ts';
 export const survivalCases: readonly ExecutionsCase[] = [
   [
     'goes on with another runtime object, without a gap and without a repeat',
-    async ({ start, runtime, open, random, traits }) => {
-      if (!traits.durable) return;
+    async ({ start, runtime, open, random }) => {
       const execution = await start('numbers');
       let got = await execution.some(1 + random(numberedBytes / 2));
       await runtime.close();
@@ -24,8 +23,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
   ],
   [
     'is one for two runtime objects at a time',
-    async ({ start, open, traits }) => {
-      if (!traits.durable) return;
+    async ({ start, open }) => {
       const first = await start('copies', { stdin: true });
       const second = first.by(await open());
       await first.write('one ');
@@ -43,8 +41,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
   ],
   [
     'keeps the input open when the process that opened it is gone, and takes signals',
-    async ({ start, runtime, open, traits }) => {
-      if (!traits.durable) return;
+    async ({ start, runtime, open }) => {
       const execution = await start('copies', { stdin: true });
       const sleeping = await start('sleeps');
       await execution.write('before ');
@@ -63,8 +60,8 @@ export const survivalCases: readonly ExecutionsCase[] = [
   ],
   [
     'is read by another runtime object while its sandbox is frozen, or stopped',
-    async ({ start, runtime, open, sandboxId, launched, traits }) => {
-      if (!traits.durable || !runtime.capabilities.freeze) return;
+    async ({ start, runtime, open, sandboxId, launched }) => {
+      if (!runtime.capabilities.freeze) return;
       const over = await start('speaks');
       await over.ended();
       const execution = await start('sleeps');
@@ -87,8 +84,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
   ],
   [
     'hands the streams of a command from one process to the next, without a gap and without a repeat',
-    async ({ openCommand, runtime, open, sandboxId, random, traits }) => {
-      if (!traits.durable) return;
+    async ({ openCommand, runtime, open, sandboxId, random }) => {
       const lines = Array.from({ length: 200 }, (_, line) => `${line} ${'x'.repeat(random(500))}\n`).join('');
       const first = await openCommand('copies');
       assert.deepEqual([first.execution.durable, first.execution.handedOver], [true, { bytes: 0, isCut: false }]);
@@ -107,8 +103,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
   ],
   [
     'is read to its end by the next process if it has ended, also after what came before was forgotten',
-    async ({ openCommand, runtime, open, sandboxId, traits }) => {
-      if (!traits.durable) return;
+    async ({ openCommand, runtime, open, sandboxId }) => {
       const first = await openCommand('speaks');
       assert.equal(await first.execution.exited, 7);
       await first.execution.forgetBefore({ stdin: 0, stdout: 2 });
@@ -122,8 +117,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
   ],
   [
     'takes the place of what ran under its id',
-    async ({ openCommand, traits, sandboxId, runtime }) => {
-      if (!traits.durable) return;
+    async ({ openCommand, sandboxId, runtime }) => {
       const first = await openCommand('sleeps');
       assert.equal(await first.read(6), 'ready\n');
       const second = await openCommand('copies', { executionId: first.id });
@@ -135,8 +129,8 @@ export const survivalCases: readonly ExecutionsCase[] = [
   ],
   [
     'ends a command in a frozen sandbox when it is removed, at the latest when that goes on',
-    async ({ start, runtime, open, sandboxId, launched, readFile, traits }) => {
-      if (!traits.durable || !runtime.capabilities.freeze) return;
+    async ({ start, runtime, open, sandboxId, launched, readFile }) => {
+      if (!runtime.capabilities.freeze) return;
       const execution = await start('beats');
       await execution.some(1);
       await eventually('the command beats', async () => (await readFile(sandboxId, 'beat')) !== null);

@@ -213,6 +213,10 @@ const basicCases: readonly ExecutionsCase[] = [
 
 /** What the executions of every sandbox runtime must do. */
 export function sandboxExecutionsContract(createHarness: () => Promise<SandboxExecutionsHarness>): ContractCase[] {
-  return executionCases(createHarness, [...basicCases, ...survivalCases, ...terminalCases, ...tamperedCases]);
+  return [
+    ...executionCases(createHarness, [...basicCases, ...terminalCases]),
+    ...executionCases(createHarness, survivalCases, ({ traits }) => traits.durable),
+    ...executionCases(createHarness, tamperedCases, ({ folder }) => folder !== undefined),
+  ];
 }
 

@@ -20,7 +20,6 @@ export const processCases = [
   ...overlapCases,
   ...survivalCases,
   ...eventCases,
-  ...executeCases,
   ...executionEndCases,
 ];
 
@@ -28,6 +27,7 @@ export const processCases = [
 export function sandboxRuntimeContract(createHarness: () => Promise<SandboxRuntimeHarness>): ContractCase[] {
   return stageCases(createHarness, [
     ...processCases,
+    ...executeCases,
     ...fileCases,
     ...sandboxFileCases,
     ...fileBreakCases,

@@ -1,9 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import { createClient, object } from '../support/client.ts';
-import { killSandboxes } from '../support/processes.ts';
 import { printedSeed, seeded } from '../support/seeded.ts';
-import { removeFolder, startServer, type Server } from '../support/server.ts';
+import { startSandbox, startServer, type Server } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
 const kills = 50;
@@ -19,9 +18,7 @@ const lineBytes = 8;
 let server: Server | undefined;
 afterAll(async () => {
   if (server === undefined) return;
-  await server.stop();
-  killSandboxes(server.dataDir);
-  await removeFolder(server.dataDir);
+  await server.close();
 });
 
 /** Reads an output through servers that come and go, from the byte where the connection broke. */
@@ -47,8 +44,7 @@ test(`kill -9 ${kills} times while commands write: no byte is missing, and none 
   server = await startServer({ env });
   const { dataDir } = server;
   const call = (method: string, path: string, body?: unknown) => createClient(server!.url, key)(method, path, body);
-  const sandbox = `/api/v1/sandboxes/${String(object(await call('POST', '/api/v1/sandboxes', {}))['id'])}`;
-  await until(async () => object(await call('GET', sandbox)), ({ status }) => status === 'RUNNING');
+  const sandbox = `/api/v1/sandboxes/${(await startSandbox(call)).id}`;
   const run = async (shell: string, number: number): Promise<string> =>
     `${sandbox}/executions/${String(object(await call('POST', `${sandbox}/executions`, { shell, env: { NUMBER: String(number) } }))['id'])}`;
   const paths = await Promise.all(Array.from({ length: writers }, (_, number) => run(counting, number)));

@@ -6,9 +6,8 @@ import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
 import { acpScript } from '../doubles/acp-agent/steps.ts';
 import { type Answer, createClient, items, type Json, object } from '../support/client.ts';
 import { messageOf, type Told } from '../support/conversation.ts';
-import { killSandboxes } from '../support/processes.ts';
 import { printedSeed, seeded } from '../support/seeded.ts';
-import { removeFolder, startServer, type Server } from '../support/server.ts';
+import { startServer, type Server } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
 /** Each end of the server comes in a turn of each conversation: at 100 moments of turns by a kill, and at 10 by a shutdown. */
@@ -25,9 +24,7 @@ const options = [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' }, { optionI
 let server: Server;
 afterAll(async () => {
   if (server === undefined) return;
-  await server.stop();
-  killSandboxes(server.dataDir);
-  await removeFolder(server.dataDir);
+  await server.close();
 });
 
 /** Asks servers that come and go, until one answers. */

@@ -5,7 +5,6 @@ import { type Browser, type BrowserContext, type BrowserContextOptions, chromium
 import { createClient, type SkepClient } from '../../src/client/index.ts';
 import { createRepository, type RepositoryDescription } from '../contracts/git-repository.ts';
 import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
-import { killSandboxes } from '../support/processes.ts';
 import { scripts } from './seed.ts';
 import { removeFolder, runSkep, type Server, startServer, temporaryFolder } from '../support/server.ts';
 
@@ -134,8 +133,7 @@ export async function createScene(): Promise<Scene> {
     },
     async [Symbol.asyncDispose]() {
       await browser.close();
-      await server.stop();
-      killSandboxes(join(folder, 'data'));
+      await server.close();
       await removeFolder(folder);
     },
   };

@@ -5,7 +5,7 @@ import { readDeploymentFile } from '../../src/composition/config/deployment-file
 import { quarantineOwner } from '../../src/domain/quarantine.ts';
 import { createClient, items, object } from '../support/client.ts';
 import { killSandboxes } from '../support/processes.ts';
-import { removeFolder, runSkep, startServer, temporaryFolder } from '../support/server.ts';
+import { removeFolder, runSkep, startSandbox, startServer, temporaryFolder } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
 let folder: string;
@@ -25,17 +25,12 @@ describe('a restored backup', () => {
     const backup = join(folder, 'skep-backup.db');
     let server = await startServer({ dataDir, env });
     let call = createClient(server.url, key);
-    const started = async (): Promise<string> => {
-      const id = String(object(await call('POST', sandboxes))['id']);
-      await until(async () => object(await call('GET', `${sandboxes}/${id}`)), ({ status }) => status === 'RUNNING');
-      return id;
-    };
-    const known = await started();
+    const { id: known } = await startSandbox(call);
     const copied = await runSkep(['backup', backup, '--json'], env);
     expect([copied.code, JSON.parse(copied.stdout)]).toEqual([0, { data_dir: dataDir, file: backup, bytes: statSync(backup).size }]);
     expect(await runSkep(['backup', backup], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('Nothing is overwritten') });
-    const later = await started();
-    const removed = await started();
+    const { id: later } = await startSandbox(call);
+    const { id: removed } = await startSandbox(call);
     const file = join(dataDir, 'sandboxes', later, 'workspace', 'work-of-a-day.txt');
     writeFileSync(file, 'a day of work');
 

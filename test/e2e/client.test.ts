@@ -4,8 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
 import { acpScript } from '../doubles/acp-agent/steps.ts';
 import { createClient, object } from '../support/client.ts';
-import { killSandboxes } from '../support/processes.ts';
-import { cleanEnv, executable, removeFolder, runSkep, type Server, startServer, temporaryFolder } from '../support/server.ts';
+import { cleanEnv, executable, runSkep, type Server, startServer } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
 const key = 'a-static-key-of-this-test';
@@ -14,25 +13,21 @@ const options = [
   { optionId: 'no', name: 'No', kind: 'reject_once' as const },
 ];
 
-let folder: string;
 let server: Server;
 let env: Record<string, string>;
 const children: ChildProcess[] = [];
 beforeAll(async () => {
-  folder = await temporaryFolder();
   const command = ['sh', '-c', 'exec sleep infinity'];
   const agent = { protocol: 'acp', command: acpAgentCommand(), permissions: 'ask' };
   const tell = ['sh', '-c', 'echo "LEVEL is $LEVEL, the token has ${#SKEP_TEST_TOKEN} characters: $SKEP_TEST_TOKEN"; exit 3'];
   const specs = [{ id: 'coder', command, agent }, { id: 'plain', command }, { id: 'told', command: tell, allowed_secrets: ['SKEP_TEST_TOKEN'] },
     { id: 'speaks', command: ['sh', '-c', 'echo one; echo two >&2; exec sleep infinity'] }];
-  server = await startServer({ dataDir: folder, env: { SKEP_API_KEY: key, SKEP_TEST_TOKEN: 'hush-hush' }, config: { specs } });
+  server = await startServer({ env: { SKEP_API_KEY: key, SKEP_TEST_TOKEN: 'hush-hush' }, config: { specs } });
   env = { SKEP_API_KEY: key, SKEP_PUBLIC_URL: server.url };
 });
 afterAll(async () => {
   for (const child of children) child.kill('SIGKILL');
-  await server.stop();
-  killSandboxes(folder);
-  await removeFolder(folder);
+  await server.close();
 });
 
 /** Runs the executable beside the test. */

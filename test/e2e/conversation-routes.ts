@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { createRepository } from '../contracts/git-repository.ts';
 import { createClient, items, object, type Answer, type Client } from '../support/client.ts';
-import { killSandboxes } from '../support/processes.ts';
 import { removeFolder, startServer, temporaryFolder } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
@@ -36,9 +35,7 @@ export async function callEachOfChanges(ask: Ask): Promise<void> {
     expect(refused).toMatchObject({ status: 409, code: 'pull_requests_unsupported', provider: 'local' });
     expect(object(await call('POST', '/publish', `${path}/publish`, { branch: 'main' }))).toMatchObject({ status: 409, code: 'conversation_publish_refused' });
   } finally {
-    await server.stop();
-    killSandboxes(server.dataDir);
-    await removeFolder(server.dataDir);
+    await server.close();
     await removeFolder(folder);
   }
 }

@@ -4,10 +4,8 @@ import { request } from 'node:http';
 import { type AddressInfo, connect, createServer, type Server as TcpServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createClient, object, type Client } from '../support/client.ts';
-import { killSandboxes } from '../support/processes.ts';
 import { below, printedSeed, seeded } from '../support/seeded.ts';
-import { removeFolder, startServer, type Server } from '../support/server.ts';
-import { until } from '../support/until.ts';
+import { startSandbox, startServer, type Server } from '../support/server.ts';
 
 const key = 'a-static-key-of-this-test';
 const random = seeded(printedSeed('the offsets at which connections are cut'));
@@ -90,17 +88,13 @@ beforeAll(async () => {
   relay = createServer(serve).listen(0, '127.0.0.1');
   await once(relay, 'listening');
   call = createClient(server.url, key);
-  const { id } = object(await call('POST', '/api/v1/sandboxes', {}));
-  base = `/api/v1/sandboxes/${String(id)}`;
-  await until(() => call('GET', base), (answer) => object(answer)['status'] === 'RUNNING');
+  base = `/api/v1/sandboxes/${(await startSandbox(call)).id}`;
   budget = Infinity;
   expect(await send('PUT', `${base}/files?path=/workspace/content`, {}, content)).toMatchObject({ status: 200 });
 });
 afterAll(async () => {
   relay.close();
-  await server.stop();
-  killSandboxes(server.dataDir);
-  await removeFolder(server.dataDir);
+  await server.close();
 });
 
 test('an output whose connection is cut again and again is read whole, each byte once', { timeout: 120_000 }, async () => {

@@ -1,25 +1,26 @@
 import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClient, object, type Answer, type Client } from '../support/client.ts';
 import { createOpenApiChecker, type OpenApiChecker } from '../support/openapi.ts';
-import { killSandboxes } from '../support/processes.ts';
-import { rawly, rawSocket } from '../support/raw.ts';
+import { rawSocket } from '../support/raw.ts';
 import { removeFolder, runSkep, startServer, temporaryFolder, type Server } from '../support/server.ts';
 import { until } from '../support/until.ts';
 import { corruptRepository, hangingGit } from './hostile-git.ts';
 
-/*
- * Each failure of the table that the executable can be brought to from outside. Those that need a git host or a runtime
- * that fails on purpose are proven over HTTP in test/adapters/express.
- */
+// Failures whose cause lies outside the HTTP adapter: keys, git, the process runtime, the database, a shutdown. The others are proven in
+// test/adapters/http.
 
 const key = 'a-static-key-for-the-failures';
+const unwell = "require('node:http').createServer((_, answer) => answer.writeHead(503).end()).listen(process.env.SKEP_PORT_80)";
+const ports = [{ name: 'WEB', port: 80 }];
 const config = {
   specs: [
     { id: 'plain', command: ['sh', '-c', 'while :; do sleep 1000; done'] },
-    { id: 'never', command: ['sh', '-c', 'while :; do sleep 1000; done'], ports: [{ name: 'WEB', port: 80 }], ready: { http: '/', port: 80, within: '10m' } },
+    { id: 'unwell', command: [process.execPath, '-e', unwell], ports, ready: { http: '/health?key=secret', port: 80, within: '10m' } },
+    { id: 'closed', command: ['sh', '-c', 'while :; do sleep 1000; done'], ports, ready: { http: '/health', port: 80, within: '5s' } },
     { id: 'broken', command: ['no-such-program-anywhere'] },
   ],
   limits: { running_per_owner: 3 },
@@ -45,8 +46,7 @@ beforeAll(async () => {
   published = createOpenApiChecker((await call('GET', '/openapi.json')).body);
 });
 afterAll(async () => {
-  await server.stop();
-  killSandboxes(folder);
+  await server.close();
   await removeFolder(folder);
 });
 
@@ -66,7 +66,7 @@ async function sandboxIn(spec: string, status: string): Promise<string> {
 
 const remove = (id: string) => ask('DELETE', `/api/v1/sandboxes/${id}`);
 
-describe('each failure, over real HTTP against the executable, has its status and its form', () => {
+describe('a failure of the executable has its status and its form', () => {
   test('unauthorized: no key, an unknown one, one that expired or was revoked', async () => {
     const env = { SKEP_DATA_DIR: server.dataDir };
     const expired = (await runSkep(['keys', 'create', 'short', '--expires', '1ms'], env)).stdout.trim();
@@ -77,17 +77,6 @@ describe('each failure, over real HTTP against the executable, has its status an
     }
   });
 
-  test('forbidden: a key that may only read', async () => {
-    const { stdout } = await runSkep(['keys', 'create', 'reader', '--access', 'read'], { SKEP_DATA_DIR: server.dataDir });
-    expect(codeOf(await ask('POST', '/api/v1/sandboxes', {}, {}, createClient(server.url, stdout.trim())))).toEqual([403, 'forbidden']);
-  });
-
-  test('not_found, method_not_allowed', async () => {
-    expect(codeOf(await ask('GET', '/api/v1/nothing'))).toEqual([404, 'not_found']);
-    const answer = await ask('PATCH', '/api/v1/app-conversations');
-    expect([...codeOf(answer), answer.headers.get('allow')]).toEqual([405, 'method_not_allowed', expect.stringMatching(/GET.*POST|POST.*GET/)]);
-  });
-
   test('repository_not_found, provider_failed, provider_timeout', async () => {
     const list = (name: string) => ask('GET', `/api/user/repository/${name}/microagents`);
     expect(codeOf(await list('none'))).toEqual([404, 'repository_not_found']);
@@ -96,17 +85,8 @@ describe('each failure, over real HTTP against the executable, has its status an
     expect(codeOf(await ask('POST', '/api/v1/app-conversations', { selected_repository: 'none' }))).toEqual([404, 'repository_not_found']);
   });
 
-  test('sandbox_not_found, conversation_not_found', async () => {
-    for (const [method, path] of [['GET', ''], ['POST', '/pause'], ['POST', '/resume'], ['DELETE', '']] as const) {
-      expect(codeOf(await ask(method, `/api/v1/sandboxes/sb-none${path}`))).toEqual([404, 'sandbox_not_found']);
-    }
-    expect(codeOf(await ask('GET', '/api/v1/app-conversations/conv-none'))).toEqual([404, 'conversation_not_found']);
-    expect(codeOf(await ask('DELETE', '/api/v1/app-conversations/conv-none'))).toEqual([404, 'conversation_not_found']);
-    expect(codeOf(await ask('POST', '/api/v1/app-conversations', { sandbox_id: 'sb-none' }))).toEqual([404, 'sandbox_not_found']);
-  });
-
   test('sandbox_busy, sandbox_not_running, sandbox_not_paused: the lifecycle refuses the move', async () => {
-    const starting = await sandboxIn('never', 'STARTING');
+    const starting = await sandboxIn('unwell', 'STARTING');
     for (const to of ['pause', 'resume']) expect(codeOf(await ask('POST', `/api/v1/sandboxes/${starting}/${to}`))).toEqual([409, 'sandbox_busy']);
     const failed = await sandboxIn('broken', 'ERROR');
     expect(object(await ask('GET', `/api/v1/sandboxes/${failed}`))['status_reason']).toMatchObject({ code: 'command_not_found', command: 'no-such-program-anywhere' });
@@ -127,38 +107,8 @@ describe('each failure, over real HTTP against the executable, has its status an
     await Promise.all(mine.map(remove));
   });
 
-  test('idempotency_conflict, payload_too_large', async () => {
-    const headers = { 'Idempotency-Key': 'k' };
-    const { id } = object(await ask('POST', '/api/v1/sandboxes', {}, headers));
-    expect(codeOf(await ask('POST', '/api/v1/sandboxes', { sandbox_spec_id: 'never' }, headers))).toEqual([409, 'idempotency_conflict']);
-    await remove(String(id));
+  test('payload_too_large', async () => {
     expect(codeOf(await ask('POST', '/api/v1/app-conversations', { title: 'x'.repeat(2_000_000) }))).toEqual([413, 'payload_too_large']);
-  });
-
-  test.each([
-    ['GET', '/api/user/repository/a/../b/microagents', undefined, ['path', 'repository_name']],
-    ['GET', '/api/user/repository//a/microagents', undefined, ['path', 'repository_name']],
-    ['GET', '/api/user/repository/a%2F..%2Fb/microagents', undefined, ['path', 'repository_name']],
-    ['GET', '/api/user/repository/a%00b/microagents', undefined, ['path', 'repository_name']],
-    ['GET', '/api/user/repository/%ff/microagents', undefined, ['path', 'repository_name']],
-    ['GET', '/api/v1/sandboxes/search?limit=101', undefined, ['query', 'limit']],
-    ['GET', '/api/v1/sandboxes/search?page_id=made-up', undefined, ['query', 'page_id']],
-    ['GET', '/api/v1/sandboxes/search?status__eq=GONE', undefined, ['query', 'status__eq']],
-    ['GET', '/api/v1/app-conversations?sort_order=NEWEST', undefined, ['query', 'sort_order']],
-    ['GET', '/api/v1/app-conversations?created_at__gte=yesterday', undefined, ['query', 'created_at__gte']],
-    ['POST', '/api/v1/sandboxes', { sandbox_spec_id: 'none' }, ['body', 'sandbox_spec_id']],
-    ['POST', '/api/v1/sandboxes?sandbox_spec_id=none', undefined, ['query', 'sandbox_spec_id']],
-    ['POST', '/api/v1/sandboxes', { colour: 'red' }, ['body', 'colour']],
-    ['POST', '/api/v1/sandboxes', '{', ['body']],
-    ['POST', '/api/v1/app-conversations', { title: 7 }, ['body', 'title']],
-    ['POST', '/api/v1/app-conversations', { selected_repository: '../x' }, ['body', 'selected_repository']],
-    ['POST', '/api/v1/app-conversations', { initial_message: { content: [{ type: 'image' }] } }, ['body', 'initial_message', 'content', 0]],
-  ])('%s %s is a 422 that names the place', async (method, path, body, loc) => {
-    const answer = path.includes('..') || path.includes('//') ? await rawly(server.url, key, method, path) : await ask(method, path, body);
-    expect(answer.status).toBe(422);
-    const [detail] = object(answer)['detail'] as { loc: unknown[]; msg: string; type: string }[];
-    expect(detail).toEqual({ loc: expect.any(Array), msg: expect.any(String), type: expect.any(String) });
-    expect(detail?.loc.slice(0, loc.length)).toEqual(loc);
   });
 
   test('rate_limited: too many wrong keys', async () => {
@@ -169,8 +119,7 @@ describe('each failure, over real HTTP against the executable, has its status an
       published.check('GET', '/api/v1/sandboxes/search', answer);
       expect([...codeOf(answer), answer.headers.get('retry-after')]).toEqual([429, 'rate_limited', expect.stringMatching(/^\d+$/)]);
     } finally {
-      await own.stop();
-      await removeFolder(own.dataDir);
+      await own.close();
     }
   });
 
@@ -217,5 +166,19 @@ describe('each failure, over real HTTP against the executable, has its status an
     expect(codeOf(await slow)).toEqual([504, 'provider_timeout']);
     expect(await own.exited).toBe(0);
     await removeFolder(own.dataDir);
+  });
+});
+
+const missed = (miss: object) => ({ code: 'probe_missed', probe: 'http', port: 80, path: '/health', miss });
+
+describe('status_reason says what was seen', () => {
+  test.each([
+    ['is not well', 'unwell', 'STARTING', missed({ kind: 'answered', status: 503 })],
+    ['is not ready in time', 'closed', 'ERROR', { code: 'not_ready_in_time', within_ms: 5000, phase: 'starting', last: missed({ kind: 'refused' }) }],
+  ])('of a sandbox that %s', async (_, spec, status, reason) => {
+    const path = `/api/v1/sandboxes/${String(object(await ask('POST', '/api/v1/sandboxes', { sandbox_spec_id: spec }))['id'])}`;
+    const seen = (found: Readonly<Record<string, unknown>>) => found['status'] === status && isDeepStrictEqual(found['status_reason'], reason);
+    expect(await until(async () => object(await ask('GET', path)), seen)).toMatchObject({ status_detail: expect.any(String) });
+    await call('DELETE', path);
   });
 });

@@ -5,21 +5,14 @@ import { open, send } from '../adapters/proxy/send.ts';
 import { createClient, object, type Client, type Json } from '../support/client.ts';
 import { clearEngine, deploymentOf } from '../support/deployment.ts';
 import { describeWithDocker, images } from '../support/docker.ts';
-import { killSandboxes } from '../support/processes.ts';
-import { cleanEnv, executable, removeFolder, runSkep, type Server, startServer, temporaryFolder } from '../support/server.ts';
+import { cleanEnv, executable, removeFolder, runSkep, type Server, startSandbox, startServer } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
 const key = 'a-static-key-of-this-test';
-let dataDir: string;
 let server: Server;
 let call: Client;
 
 const urlOf = (found: Json): string => (found['exposed_urls'] as { url: string }[])[0]?.url ?? '';
-
-async function running(specId: string): Promise<Json> {
-  const { id } = object(await call('POST', '/api/v1/sandboxes', { sandbox_spec_id: specId }));
-  return await until(async () => object(await call('GET', `/api/v1/sandboxes/${String(id)}`)), ({ status }) => status === 'RUNNING', 90_000);
-}
 
 /** How often a sandbox was resumed. */
 async function resumptions(): Promise<number> {
@@ -29,19 +22,14 @@ async function resumptions(): Promise<number> {
 
 describe('with the process runtime', () => {
   beforeAll(async () => {
-    dataDir = await temporaryFolder();
-    server = await startServer({ dataDir, env: { SKEP_API_KEY: key } });
+    server = await startServer({ env: { SKEP_API_KEY: key } });
     call = createClient(server.url, key);
   });
-  afterAll(async () => {
-    await server.stop();
-    killSandboxes(dataDir);
-    await removeFolder(dataDir);
-  });
+  afterAll(() => server.close());
 
   test('exposed_urls, links and a local port lead to the sandbox, and end with the server', { timeout: 60_000 }, async () => {
-    const found = await running('workspace');
-    const id = String(found['id']);
+    const found = await startSandbox(call);
+    const { id } = found;
     const env = { SKEP_API_KEY: key, SKEP_PUBLIC_URL: server.url };
     const url = new URL(urlOf(found));
     expect(url.pathname).toBe(`/${id}/8000`);
@@ -78,23 +66,22 @@ describe('with the process runtime', () => {
 
 describeWithDocker('with Docker', () => {
   beforeAll(async () => {
-    dataDir = await temporaryFolder();
     const web = {
       id: 'web', image: images.tiny, command: ['sh', '-c', 'mkdir -p www && echo hello > www/index.html && exec httpd -f -p 8000 -h www'],
       ports: [{ name: 'WEB', port: 8000 }, { name: 'CLOSED', port: 8001 }], wake_on_access: 'stop', ready: { http: '/index.html', port: 8000 },
     };
-    server = await startServer({ dataDir, env: { SKEP_API_KEY: key, SKEP_SANDBOX_RUNTIME: 'docker' }, config: { specs: [web] } });
+    server = await startServer({ env: { SKEP_API_KEY: key, SKEP_SANDBOX_RUNTIME: 'docker' }, config: { specs: [web] } });
     call = createClient(server.url, key);
   });
   afterAll(async () => {
     await server.stop();
-    await clearEngine(deploymentOf(dataDir));
-    await removeFolder(dataDir);
+    await clearEngine(deploymentOf(server.dataDir));
+    await removeFolder(server.dataDir);
   });
 
   test('100 requests at once resume a paused container once, frozen or stopped, and all succeed', { timeout: 120_000 }, async () => {
-    const found = await running('web');
-    const id = String(found['id']);
+    const found = await startSandbox(call, { sandbox_spec_id: 'web' });
+    const { id } = found;
     const path = `/api/v1/sandboxes/${id}`;
     const url = urlOf(found);
     const headers = { 'X-Session-API-Key': key };

@@ -6,7 +6,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { git } from '../contracts/git-repository.ts';
 import { answerWith } from '../doubles/github/faults.ts';
 import { createClient, object, type Answer, type Client } from '../support/client.ts';
-import { killSandboxes } from '../support/processes.ts';
 import { executable, removeFolder, startServer, temporaryFolder, type Server } from '../support/server.ts';
 import { until } from '../support/until.ts';
 import { startGitHost, type GitHost } from './agents/git-host.ts';
@@ -30,10 +29,8 @@ beforeAll(async () => {
   call = createClient(server.url, key);
 });
 afterAll(async () => {
-  await server?.stop();
-  killSandboxes(server.dataDir);
+  await server?.close();
   await host?.close();
-  await removeFolder(server.dataDir);
   await removeFolder(folder);
 });
 

@@ -4,8 +4,7 @@ import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
 import { acpScript } from '../doubles/acp-agent/steps.ts';
 import { createClient, items, object, type Answer, type Client } from '../support/client.ts';
 import { createOpenApiChecker, type OpenApiChecker, type OpenApiDocument } from '../support/openapi.ts';
-import { killSandboxes } from '../support/processes.ts';
-import { removeFolder, startServer, type Server } from '../support/server.ts';
+import { startServer, type Server } from '../support/server.ts';
 import { quarantine } from '../support/quarantine.ts';
 import { until } from '../support/until.ts';
 import { callEachOfAdministration } from './administration-routes.ts';
@@ -27,9 +26,7 @@ beforeAll(async () => {
   published = createOpenApiChecker(document);
 });
 afterAll(async () => {
-  await server.stop();
-  killSandboxes(server.dataDir);
-  await removeFolder(server.dataDir);
+  await server.close();
 });
 
 /** Every operation that the document names and a test has called with success. */
@@ -178,9 +175,7 @@ describe('each route, over real HTTP, answers as the published document says', (
     const agent = { id: 'agent', command: ['sh', '-c', 'exec sleep infinity'], agent: { protocol: 'acp', command: acpAgentCommand(), permissions: 'ask' } };
     const other = await startServer({ env: { SKEP_API_KEY: key }, config: { specs: [agent] } });
     onTestFinished(async () => {
-      await other.stop();
-      killSandboxes(other.dataDir);
-      await removeFolder(other.dataDir);
+      await other.close();
     });
     const client = createClient(other.url, key);
     const asked = (method: string, template: string, path: string, body?: unknown) => ask(method, template, path, body, undefined, client);

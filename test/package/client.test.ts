@@ -8,7 +8,6 @@ import { chromium } from 'playwright-core';
 import { build } from 'vite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
-import { killSandboxes } from '../support/processes.ts';
 import { cleanEnv, removeFolder, type Server, startServer, temporaryFolder } from '../support/server.ts';
 
 const run = promisify(execFile);
@@ -32,9 +31,7 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  await server.stop();
-  killSandboxes(server.dataDir);
-  await removeFolder(server.dataDir);
+  await server.close();
   await removeFolder(app);
 });
 

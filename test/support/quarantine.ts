@@ -3,16 +3,13 @@ import { createSystemClock } from '../../src/adapters/clock/system-clock.ts';
 import { createSystemRandom } from '../../src/adapters/random/system-random.ts';
 import { createSqliteStore } from '../../src/adapters/store/sqlite/index.ts';
 import { quarantined } from '../../src/domain/quarantine.ts';
-import { type Client, createClient, object } from './client.ts';
-import type { Server } from './server.ts';
-import { until } from './until.ts';
+import { type Client, createClient } from './client.ts';
+import { startSandbox, type Server } from './server.ts';
 
 /** Starts a sandbox of a server that runs, and puts it in quarantine. Returns its id, and the client of an administrator. */
 export async function quarantine({ url, dataDir }: Server, call: Client): Promise<{ readonly id: string; readonly admin: Client }> {
-  const id = String(object(await call('POST', '/api/v1/sandboxes', {}))['id']);
-  const path = `/api/v1/sandboxes/${id}`;
-  await until(async () => object(await call('GET', path))['status'], (status) => status === 'RUNNING');
-  await call('POST', `${path}/pause`, { pause_kind: 'stop' });
+  const { id } = await startSandbox(call);
+  await call('POST', `/api/v1/sandboxes/${id}/pause`, { pause_kind: 'stop' });
   const store = await createSqliteStore({ dataDir, exclusive: false });
   const stopped = await store.sandboxes.find(id);
   if (stopped === null) throw new Error('no record');

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
-import { createClient, object, type Client } from './client.ts';
+import { createClient, object, type Client, type Json } from './client.ts';
 import { killSandboxes } from './processes.ts';
 import { until } from './until.ts';
 
@@ -32,6 +32,8 @@ export interface Server {
   stop(): Promise<number | null>;
   /** SIGKILL, and the end that follows. */
   kill(): Promise<void>;
+  /** Ends it with its sandboxes, and removes its data folder. */
+  close(): Promise<void>;
 }
 
 /** The environment of the executable: nothing of Skep's from outside. */
@@ -64,19 +66,25 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     if (url !== undefined && output.stdout.includes('Try:')) resolve(url);
   });
   const url = await Promise.race([listening, exited.then(([code]) => failed(code, output))]);
+  const stop = async (): Promise<number | null> => {
+    child.kill('SIGTERM');
+    return (await exited)[0];
+  };
   return {
     url,
     dataDir,
     process: child,
     exited: exited.then(([code]) => code),
     output: () => ({ ...output }),
-    async stop() {
-      child.kill('SIGTERM');
-      return (await exited)[0];
-    },
+    stop,
     async kill() {
       child.kill('SIGKILL');
       await exited;
+    },
+    async close() {
+      await stop();
+      killSandboxes(dataDir);
+      await removeFolder(dataDir);
     },
   };
 }
@@ -102,6 +110,13 @@ export async function runSkepWithInput(
   return { code, stdout, stderr };
 }
 
+/** Starts a sandbox, and returns it when it is RUNNING. */
+export async function startSandbox(call: Client, request: Json = {}): Promise<Json & { readonly id: string }> {
+  const id = String(object(await call('POST', '/api/v1/sandboxes', request))['id']);
+  const found = await until(async () => object(await call('GET', `/api/v1/sandboxes/${id}`)), ({ status }) => status === 'RUNNING', 90_000);
+  return { ...found, id };
+}
+
 /** A sandbox that runs on a server of its own. */
 export interface ServedSandbox extends AsyncDisposable {
   readonly id: string;
@@ -114,17 +129,12 @@ export async function startServedSandbox(): Promise<ServedSandbox> {
   const key = 'a-static-key-of-the-tests';
   const server = await startServer({ env: { SKEP_API_KEY: key } });
   const call = createClient(server.url, key);
-  const id = String(object(await call('POST', '/api/v1/sandboxes', {}))['id']);
-  await until(() => call('GET', `/api/v1/sandboxes/${id}`), (answer) => object(answer)['status'] === 'RUNNING');
+  const { id } = await startSandbox(call);
   return {
     id,
     env: { SKEP_API_KEY: key, SKEP_PUBLIC_URL: server.url },
     call,
-    async [Symbol.asyncDispose]() {
-      await server.stop();
-      killSandboxes(server.dataDir);
-      await removeFolder(server.dataDir);
-    },
+    [Symbol.asyncDispose]: () => server.close(),
   };
 }
 

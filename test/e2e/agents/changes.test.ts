@@ -13,7 +13,6 @@ import { type Answer, type Json, object } from '../../support/client.ts';
 import { openTalk, type Talk } from '../../support/conversation.ts';
 import { clearEngine, deploymentOf } from '../../support/deployment.ts';
 import { describeWithDocker, images } from '../../support/docker.ts';
-import { killSandboxes } from '../../support/processes.ts';
 import { executable, removeFolder, temporaryFolder } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
 import { createScene, key, type Scene } from './scene.ts';
@@ -85,7 +84,7 @@ describe('the changes of a conversation', () => {
     workTree = join(scene.dataDir, 'sandboxes', await talk.sandboxId(), 'workspace');
   });
   afterAll(async () => {
-    await scene?.close((dataDir) => killSandboxes(dataDir));
+    await scene?.close();
     await removeFolder(folder);
   });
 

@@ -5,7 +5,6 @@ import { acpAgentCommand } from '../../doubles/acp-agent/start.ts';
 import { acpScript } from '../../doubles/acp-agent/steps.ts';
 import { items } from '../../support/client.ts';
 import { messageOf, openTalk, saidIn, type Talk } from '../../support/conversation.ts';
-import { killSandboxes } from '../../support/processes.ts';
 import { createScene, type Scene } from './scene.ts';
 
 const repository: RepositoryDescription = {
@@ -34,7 +33,7 @@ beforeAll(async () => {
   talk = await openTalk(() => scene.call, { selected_repository: 'acme/shop', initial_message: messageOf('hello') });
   await talk.ready();
 });
-afterAll(async () => await scene?.close((dataDir) => killSandboxes(dataDir)));
+afterAll(() => scene?.close());
 
 const dataOf = async (wanted: string): Promise<unknown[]> => (await talk.events()).filter(({ kind }) => kind === wanted).map(({ data }) => data);
 const answerTo = async (text: string): Promise<string> => saidIn(await talk.turn(await talk.say(text))).join('');

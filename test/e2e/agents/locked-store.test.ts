@@ -5,7 +5,6 @@ import { expect, test } from 'vitest';
 import { acpAgentCommand } from '../../doubles/acp-agent/start.ts';
 import { acpScript } from '../../doubles/acp-agent/steps.ts';
 import { messageOf, openTalk, saidIn } from '../../support/conversation.ts';
-import { killSandboxes } from '../../support/processes.ts';
 import { createScene } from './scene.ts';
 
 /** Longer than a write waits by itself. */
@@ -31,6 +30,6 @@ test('a turn goes on when another program holds the database for a while, and no
     expect(turn.stopReason).toBe('end_turn');
     expect(saidIn(turn).join('').replace(/^begin /, '')).toBe(Array.from({ length: chunks }, (_, n) => String(n)).join(''));
   } finally {
-    await scene.close((dataDir) => killSandboxes(dataDir));
+    await scene.close();
   }
 });

@@ -7,7 +7,6 @@ import { modelScript } from '../../doubles/model/index.ts';
 import { object } from '../../support/client.ts';
 import { callsIn, messageOf, openTalk, saidIn, type Talk } from '../../support/conversation.ts';
 import { describeWithOpenCode, openCodeEnv } from '../../support/opencode.ts';
-import { killSandboxes } from '../../support/processes.ts';
 import { until } from '../../support/until.ts';
 import { followed } from './followed.ts';
 import { createScene, modelKey, type Scene } from './scene.ts';
@@ -31,7 +30,7 @@ describeWithOpenCode('OpenCode in the process runtime', (binary) => {
       },
     });
   });
-  afterAll(async () => await scene?.close((dataDir) => killSandboxes(dataDir)));
+  afterAll(() => scene?.close());
 
   test('gets READY step by step, and edits a file of the repository in its sandbox', async () => {
     const request = { selected_repository: 'acme/shop', selected_branch: 'feature', permission_policy: 'allow', initial_message: messageOf(modelScript(...edits('README.md', 'tea', 'coffee'), { text: 'It sells coffee now.' })) };

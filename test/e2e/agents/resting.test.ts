@@ -3,7 +3,6 @@ import { acpAgentCommand } from '../../doubles/acp-agent/start.ts';
 import { acpScript } from '../../doubles/acp-agent/steps.ts';
 import { object } from '../../support/client.ts';
 import { messageOf, openTalk, saidIn, type Talk } from '../../support/conversation.ts';
-import { killSandboxes } from '../../support/processes.ts';
 import { until } from '../../support/until.ts';
 import { createScene, type Scene } from './scene.ts';
 
@@ -21,7 +20,7 @@ beforeAll(async () => {
     ],
   }) });
 });
-afterAll(async () => await scene?.close((dataDir) => killSandboxes(dataDir)));
+afterAll(() => scene?.close());
 
 const options = [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' as const }];
 const script = acpScript({ tool: { toolCallId: 'c', title: 'rm' } }, { ask: { toolCallId: 'c', title: 'rm', options } }, { say: ' and done' });

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { createRepository, type RepositoryDescription } from '../../contracts/git-repository.ts';
 import { startModel, type ModelDouble } from '../../doubles/model/index.ts';
 import { createClient, type Client } from '../../support/client.ts';
+import { killSandboxes } from '../../support/processes.ts';
 import { removeFolder, startServer, temporaryFolder, type Server } from '../../support/server.ts';
 
 /** The key of the deployment, and that of its agents' model. */
@@ -38,8 +39,8 @@ export interface Scene {
   readonly server: Server;
   /** Kills the server, and starts it again over the same data. */
   crash(): Promise<void>;
-  /** Ends everything but the sandboxes, which are removed by `clear` once the server has ended. */
-  close(clear: (dataDir: string) => Promise<void> | void): Promise<void>;
+  /** Ends everything. `clear` removes the sandboxes once the server has ended. Default: their processes are killed. */
+  close(clear?: (dataDir: string) => Promise<void> | void): Promise<void>;
 }
 
 export async function createScene({ config, env = {}, modelHost, repository = shop }: SceneOptions): Promise<Scene> {
@@ -75,7 +76,7 @@ export async function createScene({ config, env = {}, modelHost, repository = sh
       await server.kill();
       server = await start();
     },
-    async close(clear) {
+    async close(clear = killSandboxes) {
       try {
         await server.stop();
       } finally {

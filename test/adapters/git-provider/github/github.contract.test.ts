@@ -5,8 +5,8 @@ import { describe, test } from 'vitest';
 import { createGitHubProvider } from '../../../../src/adapters/git-provider/github/index.ts';
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import type { GitProvider } from '../../../../src/ports/git-provider.ts';
-import { gitProviderContract } from '../../../contracts/git-provider.ts';
-import type { GitProviderHarness, PullRequestControl } from '../../../contracts/git-provider-harness.ts';
+import { accessCases, gitProviderContract } from '../../../contracts/git-provider.ts';
+import { stageCases, type GitProviderHarness, type PullRequestControl } from '../../../contracts/git-provider-harness.ts';
 import { startHostProxy } from '../../../contracts/host-proxy.ts';
 import { doubleToken, startGitHubDouble, type DoubleOptions, type GitHubDouble } from '../../../doubles/github/index.ts';
 
@@ -67,10 +67,15 @@ async function createHarness({ token, ...options }: Way): Promise<GitProviderHar
 
 const ways: readonly (readonly [string, Way])[] = [
   ['with a token', { token: doubleToken }],
-  ['with a token, on an Enterprise Server', { token: doubleToken, prefix: '/api/v3' }],
   ['without a credential', { token: null }],
 ];
 
 describe.each(ways)('github keeps the contract of git providers %s', (_, way) => {
   for (const contractCase of gitProviderContract(() => createHarness(way))) test(contractCase.name, () => contractCase.run());
+});
+
+const createEnterpriseHarness = () => createHarness({ token: doubleToken, prefix: '/api/v3' });
+
+describe('github keeps the contract of git providers on an Enterprise Server, where only the addresses are others', () => {
+  for (const { name, run } of stageCases(createEnterpriseHarness, accessCases)) test(name, run);
 });
