@@ -1,7 +1,6 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ChangeList } from '../../../domain/change.ts';
-import type { Execution } from '../../../ports/sandbox-runtime.ts';
 import { type SnapshotRequest, SnapshotRefusal, type WorkTreeSnapshot } from '../../../ports/work-tree-snapshot.ts';
 import { bareConfig } from '../../shared/git-process.ts';
 import { createSemaphore } from '../../shared/semaphore.ts';
@@ -10,7 +9,8 @@ import type { ResolvedOptions } from './git-mirror.ts';
 import { createGitRunner, type GitRunner } from './git-runner.ts';
 import type { MirrorStore } from './mirror-store.ts';
 import { collectEntries, parseChangeList } from './change-list.ts';
-import { listCommand, maxHeaderBytes, parseHeader, refusalOf, snapshotCommand, type SnapshotHeader } from './snapshot-script.ts';
+import { type CommandOutput, readCommand } from './command-output.ts';
+import { listCommand, maxHeaderBytes, parseHeader, snapshotCommand, type SnapshotHeader } from './snapshot-script.ts';
 import { commitAll, push } from './snapshot-push.ts';
 import { demandWhole, listCommits, listFiles, patchOf, type SnapshotFolder } from './snapshot-diff.ts';
 
@@ -35,23 +35,6 @@ export function createSnapshots(options: ResolvedOptions, open: () => Promise<Mi
     }
   }
 
-  /** Runs a command in a sandbox. If reading fails, or it goes on for too long afterwards, it is killed, which nobody waits for. */
-  async function running<T>(
-    run: SnapshotRequest['run'], command: readonly string[], signal: AbortSignal, read: (output: CommandOutput) => Promise<T>,
-  ): Promise<T> {
-    const execution = await run(command, signal);
-    const kill = (): void => void execution.kill().catch(() => {});
-    try {
-      const result = await read(new CommandOutput(execution, signal));
-      const limit = startLimit();
-      void raceSignal(execution.exited, limit.signal).catch(kill).finally(() => limit.end());
-      return result;
-    } catch (error) {
-      kill();
-      throw error;
-    }
-  }
-
   return {
     async takeSnapshot({ base, run }: SnapshotRequest, signal: AbortSignal): Promise<WorkTreeSnapshot> {
       const store = await raceSignal(open(), signal);
@@ -60,7 +43,7 @@ export function createSnapshots(options: ResolvedOptions, open: () => Promise<Mi
       try {
         const snapshot = await limited(signal, async (signal) => {
           const read = (output: CommandOutput) => receive(git, folder, base, output, options.maxSnapshotBytes, signal);
-          const header = await running(run, snapshotCommand(base), signal, read);
+          const header = await readCommand(await run(snapshotCommand(base), signal), signal, startLimit, read);
           await demandDescent({ git, folder, base, header }, signal);
           return { git, folder, base, header };
         });
@@ -82,61 +65,21 @@ export function createSnapshots(options: ResolvedOptions, open: () => Promise<Mi
       }
     },
     listChanges: ({ base, run }: SnapshotRequest, signal: AbortSignal): Promise<ChangeList> =>
-      limited(signal, (signal) => running(run, listCommand(base), signal, async (output) => {
-        const { entries, take } = collectEntries();
-        for (let bytes = 0, chunk = await output.read(); chunk !== null; chunk = await output.read()) {
-          if ((bytes += chunk.length) > maxListBytes) throw new SnapshotRefusal({ code: 'too_large', limit: `${maxListBytes} bytes of a list` });
-          take(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
-        }
-        await output.demandSuccess();
-        return parseChangeList(base, entries);
-      })),
+      limited(signal, async (signal) =>
+        readCommand(await run(listCommand(base), signal), signal, startLimit, (output) => receiveList(base, output))),
   };
 }
 
 const maxListBytes = 64 * 2 ** 20;
-const maxStderrBytes = 4096;
 
-/** What a command in a sandbox writes. */
-class CommandOutput {
-  readonly #execution: Execution;
-  readonly #signal: AbortSignal;
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
-  readonly #stderrRead: Promise<unknown>;
-  #stderr = '';
-
-  constructor(execution: Execution, signal: AbortSignal) {
-    this.#execution = execution;
-    this.#signal = signal;
-    this.#reader = execution.stdout.getReader();
-    this.#stderrRead = this.#readStderr().catch(() => 'the exit code says how it ended');
-    execution.stdin.close().catch(() => 'it reads nothing');
+async function receiveList(base: string | null, output: CommandOutput): Promise<ChangeList> {
+  const { entries, take } = collectEntries();
+  for (let bytes = 0, chunk = await output.read(); chunk !== null; chunk = await output.read()) {
+    if ((bytes += chunk.length) > maxListBytes) throw new SnapshotRefusal({ code: 'too_large', limit: `${maxListBytes} bytes of a list` });
+    take(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
   }
-
-  /** Returns null at the end. */
-  async read(): Promise<Uint8Array | null> {
-    return (await raceSignal(this.#reader.read(), this.#signal)).value ?? null;
-  }
-
-  /** Ends the reading. What else it writes is dropped. */
-  cancel(): void {
-    this.#reader.cancel().catch(() => {});
-  }
-
-  /** Waits until it has ended. Throws a refusal if it failed. */
-  async demandSuccess(): Promise<void> {
-    const exitCode = await raceSignal(this.#execution.exited, this.#signal);
-    await raceSignal(this.#stderrRead, this.#signal);
-    const refusal = refusalOf(exitCode, this.#stderr.slice(0, maxStderrBytes));
-    if (refusal !== null) throw refusal;
-  }
-
-  async #readStderr(): Promise<void> {
-    const decoder = new TextDecoder();
-    for await (const chunk of this.#execution.stderr) {
-      if (this.#stderr.length < maxStderrBytes) this.#stderr += decoder.decode(chunk, { stream: true });
-    }
-  }
+  await output.demandSuccess();
+  return parseChangeList(base, entries);
 }
 
 /** Reads the line and the pack into a new repository, and returns the line. A whole pack says that the command did not fail. */
