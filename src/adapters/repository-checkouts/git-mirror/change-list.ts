@@ -64,9 +64,9 @@ const fileForm = /^:(?<oldMode>[0-7]{6}) (?<mode>[0-7]{6}) (?<oldOid>[0-9a-f]+) 
 const linesForm = /^(?<added>\d{1,15}|-)\t(?<removed>\d{1,15}|-)\t/u;
 
 /**
- * Parses what git prints with `listFlags`: for each file `:MODE MODE OID OID STATUS` and its path or, if it was renamed, both; then for each
- * in the same order `ADDED<tab>REMOVED<tab>PATH` or, if it was renamed, `ADDED<tab>REMOVED<tab>` and both paths. `uncommitted` has the
- * names of the files that are not as the last commit has them; null means all.
+ * Parses what git prints with `listFlags`: for each file `:MODE MODE OID OID STATUS` and its path or, if it was renamed, both; then for
+ * each in the same order `ADDED<tab>REMOVED<tab>PATH` or, if it was renamed, `ADDED<tab>REMOVED<tab>` and both paths. `uncommitted` has
+ * the names of the files that are not as the last commit has them; null means all.
  */
 export function parseFiles(entries: readonly string[], uncommitted: ReadonlySet<string> | null): FileChange[] {
   const files: Omit<FileChange, 'binary' | 'added' | 'removed'>[] = [];

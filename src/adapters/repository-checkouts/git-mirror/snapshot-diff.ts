@@ -31,7 +31,8 @@ export function demandWhole({ code, stderr }: { readonly code: number | null; re
 /** The commits since the base, newest first. */
 export async function listCommits(snapshot: SnapshotFolder, signal: AbortSignal): Promise<AgentCommit[]> {
   const { base, header: { head, boundary } } = snapshot;
-  return head === null || head === base ? [] : parseCommits(await entriesOf(snapshot, ['log', ...logFlags, head, '--not', ...boundary], signal));
+  if (head === null || head === base) return [];
+  return parseCommits(await entriesOf(snapshot, ['log', ...logFlags, head, '--not', ...boundary], signal));
 }
 
 /** The files that differ from the base. */

@@ -6,8 +6,8 @@ import { diffFlags, diffSettings, listFlags, logFlags, nameFlags } from './chang
 const exitCodes = { noGit: 64, noDescent: 65 };
 
 /**
- * Adds all that is not ignored to a copy of the index. It writes nothing into the repository: the copy and the new objects are in a temporary
- * folder. The copy keeps the time of the index, by which git knows which files it has to read.
+ * Adds all that is not ignored to a copy of the index. It writes nothing into the repository: the copy and the new objects are in a
+ * temporary folder. The copy keeps the time of the index, by which git knows which files it has to read.
  */
 const addAll = `
 set -eu
