@@ -98,14 +98,13 @@ export class DurableExecutions implements SandboxExecutions {
     sandboxId: string, executionId: string, content: ReadableStream<Uint8Array>, close: boolean, signal: AbortSignal,
   ): Promise<void> {
     const own = this.#find(sandboxId, executionId);
-    const { run } = await this.#reader.running(sandboxId);
-    const folder = this.#reader.folder(sandboxId, executionId);
     if (own !== undefined) {
+      await this.#reader.demandRunning(sandboxId);
       await own.attached.write(content, close, signal);
-      if (own.durable && close) await this.#reader.ask(sandboxId, executionId, scripts.input(folder, run, 'none', 'starter'), signal);
+      if (own.durable && close) await this.#reader.ask(sandboxId, executionId, scripts.input('none', 'starter'), signal);
       return;
     }
-    const execution = await this.#host.run(sandboxId, scripts.input(folder, run, 'any', close ? 'all' : ''), signal);
+    const execution = await this.#reader.start(sandboxId, executionId, scripts.input('any', close ? 'all' : ''), signal);
     const handedOver = content.pipeTo(execution.stdin, { signal }).then(() => true, () => false);
     const code = await untilFailure(execution, () => raceSignal(execution.exited, signal));
     if (code === 4) throw executionNotFound(executionId);
@@ -117,18 +116,15 @@ export class DurableExecutions implements SandboxExecutions {
     const number = signalNumber(signalName);
     const own = this.#find(sandboxId, executionId);
     if (own?.durable === false) return own.attached.execution.kill();
-    const { run } = await this.#reader.running(sandboxId);
-    if (own !== undefined && own.attached.state.status !== 'running') return;
-    const command = scripts.signal(this.#reader.folder(sandboxId, executionId), run, number, this.#host.mark(sandboxId, executionId));
-    await this.#reader.ask(sandboxId, executionId, command, never);
+    if (own !== undefined && own.attached.state.status !== 'running') return void (await this.#reader.demandRunning(sandboxId));
+    await this.#reader.ask(sandboxId, executionId, scripts.signal(number, this.#host.mark(sandboxId, executionId)));
   }
 
   async resize(sandboxId: string, executionId: string, size: TerminalSize): Promise<void> {
     const own = this.#find(sandboxId, executionId);
     if (own !== undefined && own.attached.state.status !== 'running') return;
     if (own?.durable === false) return own.resize?.(size);
-    const { run } = await this.#reader.running(sandboxId);
-    await this.#reader.ask(sandboxId, executionId, scripts.resize(this.#reader.folder(sandboxId, executionId), run, size), never);
+    await this.#reader.ask(sandboxId, executionId, scripts.resize(size));
   }
 
   async remove(sandboxId: string, executionId: string): Promise<void> {

@@ -78,5 +78,6 @@ async function takeFirstLine(
     if (left.length > 0) yield left;
     yield* stream;
   }
-  return { line: end < 0 ? null : begun.toString('utf8', 0, end), rest: ReadableStream.from(rest()) };
+  // What is read in full without another stream on the way is read faster.
+  return { line: end < 0 ? null : begun.toString('utf8', 0, end), rest: left.length === 0 ? stream : ReadableStream.from(rest()) };
 }

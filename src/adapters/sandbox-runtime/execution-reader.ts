@@ -3,9 +3,10 @@ import { Failure, isFailureOf } from '../../domain/failure.ts';
 import type { ExecutionState, OutputRequest, OutputStream } from '../../ports/sandbox-executions.ts';
 import { type Answer, answerOf, limited, unanswered } from './execution-answer.ts';
 import { pause, realTimers } from '../shared/timeout.ts';
-import { type ExecutionHost, executionNotFound } from './execution-host.ts';
-import { scripts } from './execution-scripts.ts';
+import { type ExecutionHost, executionNotFound, type HostExecution } from './execution-host.ts';
+import { type ExecutionScript, scripts } from './execution-scripts.ts';
 
+const never = new AbortController().signal;
 /** How often a sandbox is looked at in which nothing can be asked, since it is frozen. */
 const frozenPollMs = 500;
 
@@ -25,25 +26,41 @@ export class ExecutionReader {
   }
 
   /** Returns the state of the sandbox, and its present run. Throws `sandbox_not_found`. */
-  async observe(sandboxId: string): Promise<Awaited<ReturnType<ExecutionHost['observe']>>> {
+  async #observe(sandboxId: string): Promise<Awaited<ReturnType<ExecutionHost['observe']>>> {
     const observed = await this.#host.observe(sandboxId);
     if (observed.state === 'absent') throw new Failure('sandbox_not_found', { id: sandboxId });
     return observed;
   }
 
-  /** The same. Throws `sandbox_not_running`, too. */
-  async running(sandboxId: string): Promise<{ readonly run: string }> {
-    const { state, run } = await this.observe(sandboxId);
+  /** Starts a script about an execution in a sandbox that runs. Throws `sandbox_not_running`, too. */
+  async start(sandboxId: string, executionId: string, script: ExecutionScript, signal: AbortSignal): Promise<HostExecution> {
+    return this.#host.run(sandboxId, await this.#command(sandboxId, executionId, script), signal);
+  }
+
+  /** Runs a script about an execution, to its end, in a sandbox that runs. */
+  async ask(sandboxId: string, executionId: string, script: ExecutionScript, signal: AbortSignal = never): Promise<void> {
+    const command = await this.#command(sandboxId, executionId, script);
+    const { code } = await limited(signal, (until) => answerOf(this.#host, sandboxId, command, until));
+    if (code === 4) throw executionNotFound(executionId);
+  }
+
+  async #command(sandboxId: string, executionId: string, script: ExecutionScript): Promise<readonly string[]> {
+    return script(this.#folder(sandboxId, executionId), await this.demandRunning(sandboxId));
+  }
+
+  /** Returns the present run of the sandbox. Throws `sandbox_not_found` or `sandbox_not_running`. */
+  async demandRunning(sandboxId: string): Promise<string> {
+    const { state, run } = await this.#observe(sandboxId);
     if (state !== 'running') throw new Failure('sandbox_not_running', { id: sandboxId, status: state });
-    return { run };
+    return run;
   }
 
   /** Returns the state of an execution; with `wait`, once it may have ended. */
   async look(sandboxId: string, executionId: string, wait: boolean, signal: AbortSignal): Promise<ExecutionState> {
     for (;;) {
       signal.throwIfAborted();
-      const { state, run } = await this.observe(sandboxId);
-      const command = scripts.state(this.folder(sandboxId, executionId), run, wait);
+      const { state, run } = await this.#observe(sandboxId);
+      const command = scripts.state(wait)(this.#folder(sandboxId, executionId), run);
       const ask = (until: AbortSignal): Promise<Answer> => answerOf(this.#host, sandboxId, command, until);
       const answer = await (wait ? ask(signal) : limited(signal, ask)).catch(unlessNotRunning);
       if (answer === null) {
@@ -57,12 +74,6 @@ export class ExecutionReader {
       if (parsed.success) return stateOf(...parsed.data);
       if (answer.code !== null) throw unanswered;
     }
-  }
-
-  /** Runs a script about an execution, to its end. */
-  async ask(sandboxId: string, executionId: string, command: readonly string[], signal: AbortSignal): Promise<void> {
-    const { code } = await limited(signal, (until) => answerOf(this.#host, sandboxId, command, until));
-    if (code === 4) throw executionNotFound(executionId);
   }
 
   /** Returns the bytes of an output from an offset on. */
@@ -85,8 +96,8 @@ export class ExecutionReader {
   async *#readOnce(
     sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
   ): AsyncGenerator<Uint8Array, boolean> {
-    const { state, run } = await this.observe(sandboxId);
-    const command = scripts.read(this.folder(sandboxId, executionId), run, stream, after, follow);
+    const { state, run } = await this.#observe(sandboxId);
+    const command = scripts.read(stream, after, follow)(this.#folder(sandboxId, executionId), run);
     const execution = await this.#host.run(sandboxId, command, signal).catch(unlessNotRunning);
     if (execution === null) {
       const isOver = yield* this.#readFiles(sandboxId, executionId, stream, after, signal);
@@ -164,12 +175,12 @@ export class ExecutionReader {
   async #changed(sandboxId: string, state: string, run: string, signal: AbortSignal): Promise<void> {
     for (;;) {
       await pause(realTimers, frozenPollMs, signal);
-      const now = await this.observe(sandboxId);
+      const now = await this.#observe(sandboxId);
       if (now.state !== state || now.run !== run || state === 'running') return;
     }
   }
 
-  folder(sandboxId: string, executionId: string): string {
+  #folder(sandboxId: string, executionId: string): string {
     return `${this.#host.folder(sandboxId)}/${executionId}`;
   }
 }

@@ -221,29 +221,20 @@ stty cols $3 rows $4 <"$tty" 2>/dev/null
 exit 0
 `;
 
-function script(text: string, name: string, args: readonly (string | number)[]): readonly string[] {
-  return ['/bin/sh', '-c', text.trim(), `skep-${name}`, ...args.map(String)];
+/** Returns the command that runs a script about an execution, given its folder and the present run of the sandbox. */
+export type ExecutionScript = (folder: string, run: string) => readonly string[];
+
+function script(text: string, name: string, ...args: readonly (string | number)[]): ExecutionScript {
+  return (folder, run) => ['/bin/sh', '-c', text.trim(), `skep-${name}`, folder, run, ...args.map(String)];
 }
 
-/** Writes the ids of the executions that were removed while nothing could be run in the sandbox. */
-const removedScript = `
-for file in "$1"/*/kept/removed; do
-  [ -e "$file" ] || continue
-  file=\${file%/kept/removed}
-  printf '%s\\n' "\${file##*/}"
-done
-`;
-
-/** The commands about an execution: its folder comes first, then the present run of the sandbox. */
 export const scripts = {
-  state: (folder: string, run: string, wait: boolean) => script(stateScript, 'state', [folder, run, wait ? 'wait' : '']),
-  read: (folder: string, run: string, stream: OutputStream, after: number, follow: boolean) =>
-    script(readScript, 'read', [folder, run, stream === 'stdout' ? 'out' : 'err', after, follow ? 'follow' : '']),
-  input: (folder: string, run: string, content: 'any' | 'none', close: '' | 'all' | 'starter') =>
-    script(inputScript, 'input', [folder, run, content, close]),
-  signal: (folder: string, run: string, number: number, mark: string) => script(signalScript, 'signal', [folder, run, number, mark]),
-  feed: (folder: string, run: string) => script(feedScript, 'feed', [folder, run]),
-  forget: (folder: string, run: string, input: number, output: number) => script(forgetScript, 'forget', [folder, run, input, output]),
-  removed: (folder: string) => script(removedScript, 'removed', [folder]),
-  resize: (folder: string, run: string, { cols, rows }: TerminalSize) => script(resizeScript, 'resize', [folder, run, cols, rows]),
+  state: (wait: boolean) => script(stateScript, 'state', wait ? 'wait' : ''),
+  read: (stream: OutputStream, after: number, follow: boolean) =>
+    script(readScript, 'read', stream === 'stdout' ? 'out' : 'err', after, follow ? 'follow' : ''),
+  input: (content: 'any' | 'none', close: '' | 'all' | 'starter') => script(inputScript, 'input', content, close),
+  signal: (number: number, mark: string) => script(signalScript, 'signal', number, mark),
+  feed: () => script(feedScript, 'feed'),
+  forget: (input: number, output: number) => script(forgetScript, 'forget', input, output),
+  resize: ({ cols, rows }: TerminalSize) => script(resizeScript, 'resize', cols, rows),
 } as const;

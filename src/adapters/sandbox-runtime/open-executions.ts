@@ -1,12 +1,10 @@
-import type { ExecutionState, OpenExecution, OpenExecutionStart, OutputStream, StreamOffsets } from '../../ports/sandbox-executions.ts';
+import type { ExecutionState, OpenExecution, OpenExecutionStart, OutputStream } from '../../ports/sandbox-executions.ts';
 import { firstLineOf, unanswered } from './execution-answer.ts';
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
 import type { ExecutionReader } from './execution-reader.ts';
 import { scripts } from './execution-scripts.ts';
 import { environmentLines, supervisorCommand } from './execution-supervisor.ts';
 import { streamOf } from './kept-bytes.ts';
-
-const never = new AbortController().signal;
 
 /** The exit code of the script `feed` if the command takes no input any more. */
 const takesNoInput = 5;
@@ -36,7 +34,7 @@ export async function openExecution(
     ...(workingDir !== undefined && { workingDir }),
     kill: () => (durable ? host.remove(sandboxId, executionId) : execution.kill()),
     handedOver: { bytes: 0, isCut: false },
-    forgetBefore: (offsets) => forgetBefore(reader, sandboxId, executionId, offsets),
+    forgetBefore: ({ stdin: input, stdout: output }) => reader.ask(sandboxId, executionId, scripts.forget(input, output)),
     // The runtime leaves it when it is closed.
     leave: () => {},
   };
@@ -49,8 +47,7 @@ export async function reopenExecution(
 ): Promise<OpenExecution> {
   const { status, stderr: errors } = await reader.look(sandboxId, executionId, false, signal);
   if (status === 'lost') throw executionNotFound(executionId);
-  const { run } = await reader.running(sandboxId);
-  const feeder = await host.run(sandboxId, scripts.feed(reader.folder(sandboxId, executionId), run), signal);
+  const feeder = await reader.start(sandboxId, executionId, scripts.feed(), signal);
   // It ends by itself when its input does. Ended in the middle, it would not have counted what it has handed over.
   feeder.outlive();
   const { line } = await firstLineOf(feeder, signal);
@@ -71,14 +68,7 @@ export async function reopenExecution(
     },
     // One that has ended takes nothing more.
     handedOver: { bytes: bytes === undefined ? Infinity : Number(bytes), isCut: isCut === 'cut' },
-    forgetBefore: (offsets) => forgetBefore(reader, sandboxId, executionId, offsets),
+    forgetBefore: ({ stdin, stdout }) => reader.ask(sandboxId, executionId, scripts.forget(stdin, stdout)),
     leave: () => over.abort(new Error('the command is left to another process')),
   };
-}
-
-async function forgetBefore(
-  reader: ExecutionReader, sandboxId: string, executionId: string, { stdin, stdout }: StreamOffsets,
-): Promise<void> {
-  const { run } = await reader.running(sandboxId);
-  await reader.ask(sandboxId, executionId, scripts.forget(reader.folder(sandboxId, executionId), run, stdin, stdout), never);
 }

@@ -4,14 +4,13 @@ import type { ExecutionStart } from '../../../ports/sandbox-executions.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import type { ExecutionHost, HostExecution, KeptFile, Supervise, TerminalExecution } from '../execution-host.ts';
 import { answerOf, limited } from '../execution-answer.ts';
-import { scripts } from '../execution-scripts.ts';
 import { tarOfOne } from '../single-entry-tar.ts';
 import { tarEntries } from '../tar.ts';
 import type { Engine } from './engine.ts';
 import { OwnExecution } from './execution.ts';
 import { type Executions, keptFolder } from './executions.ts';
 import { stateOf } from './observed-sandbox.ts';
-import { keptMark, markVariable } from './shell-scripts.ts';
+import { keptMark, listRemovedCommand, markVariable } from './shell-scripts.ts';
 
 /** More than is kept of any execution. */
 const maxKeptBytes = 256 << 20;
@@ -93,7 +92,7 @@ export class DockerExecutionHost implements ExecutionHost {
   async finishRemovals(id: string, others: boolean): Promise<void> {
     const removed = new Set(this.#removed.get(id));
     if (others) {
-      const { said } = await limited(this.#engine.closed, (signal) => answerOf(this, id, scripts.removed(keptFolder), signal));
+      const { said } = await limited(this.#engine.closed, (signal) => answerOf(this, id, listRemovedCommand(keptFolder), signal));
       for (const executionId of said.split('\n')) if (dnsLabel.test(executionId)) removed.add(executionId);
     }
     for (const executionId of removed) {

@@ -122,6 +122,19 @@ export function killLeftoversCommand(): string[] {
   return ['/bin/sh', '-c', killing.trim(), 'skep-kill', 'none', 'none', `${markVariable}=${attachedMark}`, `${markVariable}=${ownMark}`];
 }
 
+const listRemoved = `
+for file in "$1"/*/kept/removed; do
+  [ -e "$file" ] || continue
+  file=\${file%/kept/removed}
+  printf '%s\\n' "\${file##*/}"
+done
+`;
+
+/** The engine's command that writes the ids of the executions that were removed while nothing could be run in the sandbox. */
+export function listRemovedCommand(folder: string): string[] {
+  return ['/bin/sh', '-c', listRemoved.trim(), 'skep-removed', folder];
+}
+
 /** Reads the line that an execution begins with. Null if it is another line. */
 export function parseBeginning(line: string): Leader | null {
   const [, pid, start] = /^skep (\d+) (\d+)$/.exec(line) ?? [];
