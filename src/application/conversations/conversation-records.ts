@@ -20,6 +20,11 @@ export type Change = (conversation: Conversation) => Changed | null;
 
 export type WriteOutcome = { readonly kind: 'written'; readonly conversation: Conversation } | { readonly kind: 'left' } | ClaimOutcome;
 
+interface WriteOptions {
+  readonly claim?: IdempotencyClaim | undefined;
+  readonly known?: Conversation | null;
+}
+
 /** Reads and writes the records of conversations: every write is a compare-and-set together with its events. */
 export class ConversationRecords {
   readonly #deps: ConversationDeps;
@@ -28,16 +33,15 @@ export class ConversationRecords {
     this.#deps = deps;
   }
 
-  /** Decides again until nobody else wrote in between. Returns the written record; null if nothing was written. */
-  async change(id: string, change: Change): Promise<Conversation | null> {
-    const outcome = await this.write(id, change);
+  /** Decides again until nobody else wrote in between. Returns the written record; null if nothing was written. See {@link write}. */
+  async change(id: string, change: Change, known: Conversation | null = null): Promise<Conversation | null> {
+    const outcome = await this.write(id, change, { known });
     return outcome.kind === 'written' ? outcome.conversation : null;
   }
 
-  /** The same with a claim. Returns the claim's outcome if it was made before. */
-  async write(id: string, change: Change, claim?: IdempotencyClaim): Promise<WriteOutcome> {
-    for (;;) {
-      const from = await this.#deps.store.find(id);
+  /** The same with a claim. Returns the claim's outcome if it was made before. A `known` record is tried first, and not read again. */
+  async write(id: string, change: Change, { claim, known = null }: WriteOptions = {}): Promise<WriteOutcome> {
+    for (let from = known ?? (await this.#deps.store.find(id)); ; from = await this.#deps.store.find(id)) {
       const changed = from === null ? null : change(from);
       if (from === null || changed === null) return { kind: 'left' };
       const at = this.#deps.clock.now();

@@ -28,9 +28,9 @@ export async function sendMessage(
   claim?: IdempotencyClaim,
 ): Promise<SentMessage> {
   const { store, sandboxStore, reconciler, random, specs } = deps;
-  const { sandboxId, sandboxSpecId } = await getVisible(store, scope, id);
-  const sandbox = await sandboxStore.find(sandboxId);
-  const spec = specs.find(sandboxSpecId) ?? null;
+  const known = await getVisible(store, scope, id);
+  const sandbox = await sandboxStore.find(known.sandboxId);
+  const spec = specs.find(known.sandboxSpecId) ?? null;
   // A request that is made again gets the same id for its message. The keys of two callers have nothing to do with each other.
   const messageId = claim === undefined ? random.id('msg') : `msg-${fingerprintOf([claim.ownerId, id, claim.key])}`;
   const queued = { messageId, message, sandboxVersion: sandbox?.version ?? 0 };
@@ -42,7 +42,7 @@ export async function sendMessage(
   };
   // A repeat gets its answer all the same.
   if (claim === undefined || (await store.findClaim(claim)) === null) deps.agentMemory.check();
-  const outcome = await reconciler.records.write(id, enqueue, claim);
+  const outcome = await reconciler.records.write(id, enqueue, { claim, known });
   if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
   if (outcome.kind !== 'repeated') reconciler.enqueue(id);
   return { ...(await getConversation(deps, scope, id)), messageId };
