@@ -69,7 +69,7 @@ export function claimOf(
 }
 
 /** Why something is as it is, with the data of its code. */
-interface StatusReason extends Record<string, unknown> {
+export interface StatusReason extends Record<string, unknown> {
   code: string;
 }
 
