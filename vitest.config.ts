@@ -21,11 +21,10 @@ const alias = [
   { find: /^skep\/testing$/, replacement: `${root}/test/contracts/index.ts` },
 ];
 
-/** The files of a worker share its modules: loading them takes longer than most tests. A test undoes what it changes in its process. */
-const light = { isolate: false, maxWorkers: Math.max(2, availableParallelism()) };
+const workers = Math.max(2, availableParallelism());
 
-/** Contracts, models, properties, and what is killed again and again take long. They begin first, so nothing waits for them in the end. */
-const isLong = ({ moduleId }: TestSpecification): boolean => /\.(contract|model|property)\.|crash|server-image/.test(moduleId);
+/** Short files that take long: contracts, and what is killed again and again. They begin first, so that nothing waits for them in the end. */
+const isLong = ({ moduleId }: TestSpecification): boolean => /\.contract\.|crash|server-image/.test(moduleId);
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -39,7 +38,7 @@ export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
     projects: [
-      { resolve: { alias }, test: { ...limits, ...light, name: 'light', include: [all], exclude: heavy, sequence: { groupOrder: 0 } } },
+      { resolve: { alias }, test: { ...limits, name: 'light', include: [all], exclude: heavy, maxWorkers: workers, sequence: { groupOrder: 0 } } },
       { test: { ...limits, name: 'heavy', include: heavy, maxWorkers: 3, sequence: { groupOrder: 1 } } },
     ],
   },
