@@ -8,7 +8,7 @@ import { LendingStream } from '../../shared/lending-stream.ts';
 import type { Engine } from './engine.ts';
 
 /** The engine's answer to a request for an archive. */
-interface ArchiveDownload {
+export interface ArchiveDownload {
   /** By their names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly tar: LendingStream;

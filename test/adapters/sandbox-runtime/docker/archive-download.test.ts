@@ -71,7 +71,6 @@ describe('a download of an archive', () => {
   it('rejects with the status and the message of the engine', async () => {
     const body = JSON.stringify({ message: 'no such path' });
     using missing = await engineThatSends([`HTTP/1.1 404 Not Found\r\nContent-Length: ${body.length}\r\n\r\n`, body]);
-    const download = downloadArchive(missing.engine, 'c', '/p', never);
-    await expect(download).rejects.toMatchObject({ statusCode: 404, json: { message: 'no such path' } });
+    await expect(downloadArchive(missing.engine, 'c', '/p', never)).rejects.toMatchObject({ statusCode: 404, json: { message: 'no such path' } });
   });
 });
