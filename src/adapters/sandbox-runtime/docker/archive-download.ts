@@ -18,9 +18,7 @@ export interface ArchiveDownload {
  * Asks the engine for a tar of a path. All of it comes in one buffer, over a connection of its own: Node's HTTP client copies each part
  * into a new buffer, and the garbage of that takes more time than all else of a large download. The tar fails when the signal fires.
  */
-export async function downloadArchive(
-  { docker, call }: Engine, container: string, path: string, signal: AbortSignal,
-): Promise<ArchiveDownload> {
+export async function downloadArchive({ docker, call }: Engine, container: string, path: string, signal: AbortSignal): Promise<ArchiveDownload> {
   return await call(async (abortSignal) => {
     const connection = new Connection();
     await connection.open(docker, abortSignal);
@@ -92,8 +90,7 @@ class Connection {
   }
 
   close(error: Error | null): void {
-    this.#unread = null;
-    this.#ended(error ?? new Error(brokeOff));
+    this.#ended(error ?? 'ended');
     this.#socket?.destroy();
   }
 
@@ -114,19 +111,8 @@ class Connection {
   }
 
   #body(headers: Readonly<Record<string, string>>): Read {
-    const read: Read = () => this.#read();
-    if (headers['transfer-encoding']?.toLowerCase() === 'chunked') {
-      const body = new ChunkedBody(read);
-      return () => body.read();
-    }
-    let left = Number(headers['content-length'] ?? Infinity);
-    return async () => {
-      if (left === 0) return null;
-      const chunk = await read();
-      if (chunk === null && left !== Infinity) throw new Error(brokeOff);
-      left -= chunk?.length ?? 0;
-      return chunk;
-    };
+    const chunked = headers['transfer-encoding']?.toLowerCase() === 'chunked' ? new ChunkedBody(() => this.#read()) : null;
+    return chunked === null ? () => this.#read() : () => chunked.read();
   }
 
   #came(chunk: Uint8Array): void {
@@ -159,8 +145,7 @@ class Connection {
 /** Opens a connection as the client does for its requests. */
 async function connect({ modem }: Docker, onread: OnReadOpts): Promise<Duplex> {
   const { socketPath, host = '', port, protocol, agent, ca, cert, key }: Docker.DockerOptions & { readonly agent?: Agent } = modem;
-  const remote = { host: host.replaceAll(/[[\]]/g, ''), port: Number(port), ca, cert, key };
-  const address = socketPath === undefined ? remote : { path: socketPath };
+  const address = socketPath === undefined ? { host: host.replaceAll(/[[\]]/g, ''), port: Number(port), ca, cert, key } : { path: socketPath };
   const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
   const options = { ...address, onread };
   const connecting = (agent ?? (protocol === 'https' ? secureGlobalAgent : globalAgent)).createConnection(options, (error, socket) => {
