@@ -184,14 +184,16 @@ export function withPax({ pax, ...header }: TarHeader): TarHeader {
 }
 
 /** Adds an entry to a tar as fast as that is read. Rejects when the tar is not wanted any more. */
-export async function addEntry(tar: Pack, header: TarHeader, content?: AsyncIterable<Uint8Array> | Buffer): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const done = (error?: Error | null): void => (error ? reject(error) : resolve());
-  const sink = content instanceof Buffer ? tar.entry(withPax(header), content, done) : tar.entry(withPax(header), done);
-  promise.catch(() => {});
-  if (content === undefined || content instanceof Buffer) sink.on('error', () => {});
+export async function addEntry(tar: Pack, header: TarHeader, content?: AsyncIterable<Uint8Array>): Promise<void> {
+  const done = Promise.withResolvers<void>();
+  const sink = tar.entry(withPax(header), (error) => {
+    if (error === null || error === undefined) done.resolve();
+    else done.reject(error);
+  });
+  done.promise.catch(() => {});
+  if (content === undefined) sink.on('error', () => {});
   else await pipeline(content, sink);
-  await promise;
+  await done.promise;
 }
 
 /** Returns what `fill` adds to a tar, made as it is read. It fails as `fill` does. If nobody reads on, the next entry of `fill` fails. */
@@ -205,18 +207,11 @@ export function tarOf(tar: Pack, fill: () => Promise<void>): AsyncIterable<Uint8
   return {
     async *[Symbol.asyncIterator]() {
       try {
-        for await (const chunk of tar) if (chunk instanceof Buffer) yield withRest(tar, chunk);
+        for await (const chunk of tar) if (chunk instanceof Uint8Array) yield chunk;
       } finally {
         tar.destroy(null);
         await filling;
       }
     },
   };
-}
-
-/** Returns a chunk of the tar, and what else of it is made. */
-function withRest(tar: Pack, first: Buffer): Buffer {
-  const chunks = [first];
-  for (let next: unknown = tar.read(); next instanceof Buffer; next = tar.read()) chunks.push(next);
-  return chunks.length === 1 ? first : Buffer.concat(chunks);
 }

@@ -48,17 +48,15 @@ export async function uploadArchive(upload: Upload): Promise<void> {
   }
 }
 
-/** Adds the entries all at once, so that those in memory leave together. */
-async function addBatch(upload: Upload, tar: Pack, batch: readonly BatchEntry[]): Promise<void> {
+async function addBatch(upload: Upload, tar: Pack, batch: readonly TarEntry[]): Promise<void> {
   const { below, owner, parents, demandEntry } = upload;
-  for (const entry of batch) demandEntry(entry);
-  await Promise.all(batch.flatMap((entry) => {
-    const made = parents.enter(entry).map((parts) => addDirectory(upload, tar, [...below, ...parts]));
+  for (const entry of batch) {
+    demandEntry(entry);
+    for (const parts of parents.enter(entry)) await addDirectory(upload, tar, [...below, ...parts]);
     // An archive may not change the root of a container.
-    if (below.length + entry.parts.length === 0) return made;
-    const content = entry.kind === 'file' ? (entry.bytes ?? entry.content) : undefined;
-    return [...made, addEntry(tar, { ...tarHeader(entry, below), ...owner }, content)];
-  }));
+    if (below.length + entry.parts.length === 0) continue;
+    await addEntry(tar, { ...tarHeader(entry, below), ...owner }, entry.kind === 'file' ? entry.content : undefined);
+  }
 }
 
 function addDirectory({ owner }: Upload, tar: Pack, parts: TarName): Promise<void> {
@@ -106,11 +104,8 @@ async function* untilFailure(tar: AsyncIterable<Uint8Array>, failures: unknown[]
   }
 }
 
-/** So much of a tar is made ahead. Each piece that is sent costs as much as some KiB. */
-const partBytes = 256 << 10;
-
 async function sendPart({ engine, container, signal }: Upload, fill: (tar: Pack) => Promise<void>): Promise<void> {
-  const tar = pack({ highWaterMark: partBytes });
+  const tar = pack();
   const failures: unknown[] = [];
   // The reader of a tar learns only that it is not made to its end.
   const content = tarOf(tar, () => fill(tar).catch((error: unknown) => {
@@ -143,20 +138,17 @@ const maxBatchBytes = 1 << 20;
 /** What an entry costs besides its content. */
 const entryBytes = 512;
 
-/** An entry whose content is in memory, if it is short enough. */
-type BatchEntry = TarEntry & { readonly bytes?: Buffer };
-
 /**
  * Reads entries ahead, so that their parents can be looked up together: as many as fit a MiB, with their contents in memory. An entry
  * that does not fit is the last of its batch, and its content has to be read to its end before the next batch is asked for.
  */
-async function* inBatches(entries: AsyncIterable<TarEntry>): AsyncGenerator<readonly BatchEntry[], void, void> {
-  let batch: BatchEntry[] = [];
+async function* inBatches(entries: AsyncIterable<TarEntry>): AsyncGenerator<readonly TarEntry[], void, void> {
+  let batch: TarEntry[] = [];
   let bytes = 0;
   for await (const entry of entries) {
     bytes += entryBytes + (entry.kind === 'file' ? entry.size : 0);
     if (bytes <= maxBatchBytes) {
-      batch.push(entry.kind === 'file' ? { ...entry, bytes: await gathered(entry.content) } : entry);
+      batch.push(entry.kind === 'file' ? { ...entry, content: await inMemory(entry.content) } : entry);
       continue;
     }
     yield [...batch, entry];
@@ -166,10 +158,10 @@ async function* inBatches(entries: AsyncIterable<TarEntry>): AsyncGenerator<read
   if (batch.length > 0) yield batch;
 }
 
-async function gathered(content: AsyncIterable<Uint8Array>): Promise<Buffer> {
+async function inMemory(content: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of content) chunks.push(chunk);
-  return Buffer.concat(chunks);
+  return Readable.from(chunks);
 }
 
 /**
