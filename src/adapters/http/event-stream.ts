@@ -1,10 +1,7 @@
 import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { Event } from '../../domain/event.ts';
-import { LendingStream } from '../shared/lending-stream.ts';
 import { nodeStreamOf } from '../shared/node-streams.ts';
-import { raceSignal } from '../shared/timeout.ts';
 import type { StreamedBody } from './operation.ts';
 import type { RequestContext } from './request-context.ts';
 
@@ -62,9 +59,7 @@ export async function sendStream(context: RequestContext, { parts, ends }: Strea
     if (isEvents && response.writableLength === 0) response.write(':\n\n');
   }, http.options.heartbeatMs ?? defaultHeartbeatMs);
   try {
-    const source = parts instanceof ReadableStream ? nodeStreamOf(parts) : null;
-    if (source instanceof LendingStream) await relay(source, response, ends);
-    else if (source !== null) await pipeline(source, response, { signal: ends });
+    if (parts instanceof ReadableStream) await pipeline(nodeStreamOf(parts), response, { signal: ends });
     else {
       for await (const part of parts) {
         if (ends.aborted) break;
@@ -79,14 +74,4 @@ export async function sendStream(context: RequestContext, { parts, ends }: Strea
     clearInterval(heartbeat);
     ends.removeEventListener('abort', cutOff);
   }
-}
-
-/** Sends each chunk before the next one is read into its place. */
-async function relay(source: LendingStream, response: ServerResponse, ends: AbortSignal): Promise<void> {
-  for await (const chunk of source.lent()) {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    response.write(chunk, (error) => (error ? reject(error) : resolve()));
-    await raceSignal(promise, ends);
-  }
-  response.end();
 }

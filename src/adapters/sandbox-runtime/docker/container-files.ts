@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import type Docker from 'dockerode';
@@ -6,7 +7,6 @@ import { z } from 'zod';
 import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
 import { rangeOf } from '../file-content.ts';
 import { readHead } from '../single-entry-tar.ts';
-import { downloadArchive } from './archive-download.ts';
 import { type Engine, streamed, unlessMissing, withSignal } from './engine.ts';
 
 /** What is at a path of a container. Links above the path are followed; the path itself is not. */
@@ -49,19 +49,20 @@ interface SmallEntry extends Pick<Header, 'name' | 'type' | 'mode' | 'uid' | 'gi
 
 /** Reads the file system of a container, which need not run, and makes small files and directories in it. */
 export class ContainerFiles {
-  readonly #engine: Engine;
+  readonly #call: Engine['call'];
   readonly #container: Docker.Container;
 
-  constructor(engine: Engine, containerId: string) {
-    this.#engine = engine;
-    this.#container = engine.docker.getContainer(containerId);
+  constructor({ docker, call }: Engine, containerId: string) {
+    this.#call = call;
+    this.#container = docker.getContainer(containerId);
   }
 
   /** Returns null if nothing is there. */
   async stat(path: string): Promise<PathStat | null> {
-    const answer = await unlessMissing(this.#engine.call((abortSignal) => this.#container.infoArchive(withSignal({ path }, abortSignal))));
+    const answer = await unlessMissing(this.#call((abortSignal) => this.#container.infoArchive(withSignal({ path }, abortSignal))));
     if (answer === null) return null;
-    return statOf(streamed(answer.resume()).headers);
+    answer.resume();
+    return statOf(answer);
   }
 
   /**
@@ -69,8 +70,8 @@ export class ContainerFiles {
    * closed. Null if it was replaced meanwhile, so that what the engine says first is not of what it sends.
    */
   async open(path: string, signal: AbortSignal): Promise<OpenedPath | null> {
-    const { headers, tar: archive } = await downloadArchive(this.#engine, this.#container.id, path, signal);
-    const { linkTarget: _, ...stat } = statOf(headers);
+    const archive = await this.archive(path, signal);
+    const { linkTarget: _, ...stat } = statOf(archive);
     const close = (): void => void archive.destroy();
     const header = await readHead(archive);
     const seconds = Math.floor(stat.modifiedAt / 1000);
@@ -101,8 +102,8 @@ export class ContainerFiles {
   }
 
   /** Returns the engine's tar of a path, which fails when the signal fires. */
-  async archive(path: string, signal: AbortSignal): Promise<Readable> {
-    return (await downloadArchive(this.#engine, this.#container.id, path, signal)).tar;
+  async archive(path: string, signal: AbortSignal): Promise<IncomingMessage> {
+    return streamed(await this.#call((abortSignal) => this.#container.getArchive({ path, abortSignal }), { signal }), signal);
   }
 
   /** Finds the owner that `name`, `uid`, `name:group` or `uid:gid` means in the image. Null if it has no such user. */
@@ -120,12 +121,12 @@ export class ContainerFiles {
     for (const { content = '', ...header } of entries) archive.entry(header, content);
     archive.finalize();
     const bytes = await buffer(archive);
-    await this.#engine.call((abortSignal) => this.#container.putArchive(bytes, { path, abortSignal }));
+    await this.#call((abortSignal) => this.#container.putArchive(bytes, { path, abortSignal }));
   }
 
   /** Opens a path, again if it was replaced at that moment, and closes it when the work is done. Null if nothing is there. */
   #read<T>(path: string, work: (opened: OpenedPath) => Promise<T>): Promise<T | null> {
-    return unlessMissing(this.#engine.call(async (signal) => {
+    return unlessMissing(this.#call(async (signal) => {
       for (;;) {
         const opened = await this.open(path, signal);
         if (opened !== null) return await work(opened).finally(opened.close);
@@ -135,7 +136,7 @@ export class ContainerFiles {
 }
 
 /** Reads what the engine says of a path in the headers of its answer. */
-function statOf(headers: Readonly<Record<string, unknown>>): PathStat {
+function statOf({ headers }: Pick<IncomingMessage, 'headers'>): PathStat {
   const header = String(headers['x-docker-container-path-stat']);
   const { mode, size, mtime, linkTarget } = StatHeader.parse(JSON.parse(Buffer.from(header, 'base64').toString()));
   const has = (bit: number): boolean => Math.floor(mode / bit) % 2 === 1;
