@@ -56,7 +56,7 @@ describe('a command', () => {
   test('that is there the next time is run then', async () => {
     const launch = await start(['./run.sh']);
     const script = join(host.root, launch.id, 'workspace', 'run.sh');
-    await writeFile(script, '#!/bin/sh\necho here > ran\nexec sleep 1000\n');
+    await writeFile(script, '#!/bin/sh\necho here > new\nmv new ran\nexec sleep 1000\n');
     assert.equal((await runtime.resume(launch, never)).reason?.code, 'command_not_executable');
     await chmod(script, 0o755);
     assert.equal((await runtime.resume(launch, never)).state, 'running');
