@@ -9,14 +9,14 @@ import type { Engine } from './engine.ts';
 
 /** The engine's answer to a request for an archive. */
 interface ArchiveDownload {
-  /** By their names in lower case. */
+  /** The keys are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly tar: LendingStream;
 }
 
 /**
- * Asks the engine for a tar of a path. All of it comes in one buffer, over a connection of its own: Node's HTTP client copies each part
- * into a new buffer, and the garbage of that takes more time than all else of a large download. The tar fails when the signal fires.
+ * Requests a tar of a path from the engine. One buffer receives all data, over a separate connection: Node's HTTP client copies each chunk
+ * into a new buffer, and their garbage collection takes most of the time of a large download. The tar fails if the signal fires.
  */
 export async function downloadArchive(
   { docker, call }: Engine, container: string, path: string, signal: AbortSignal,
@@ -30,7 +30,7 @@ export async function downloadArchive(
     if (status !== 200) throw await errorOf(status, tar);
     const end = (): void => void tar.destroy(reasonOf(signal));
     signal.addEventListener('abort', end);
-    // Whoever does not read any more gets no error either.
+    // A stream without a reader must not throw an unhandled error.
     tar.on('error', () => {}).once('close', () => signal.removeEventListener('abort', end));
     if (signal.aborted) end();
     return { headers, tar };
@@ -41,14 +41,14 @@ function reasonOf({ reason }: AbortSignal): Error {
   return reason instanceof Error ? reason : new Error('the download is not wanted any more', { cause: reason });
 }
 
-/** The error that dockerode makes of a response. */
+/** Builds the same error as dockerode does for a response. */
 async function errorOf(statusCode: number, body: LendingStream): Promise<Error> {
   const content = await text(body);
   let json: unknown = null;
   try {
     json = JSON.parse(content);
   } catch {
-    // What is on the way to the engine answers otherwise.
+    // The answer is no JSON: it comes from a proxy before the engine.
   }
   return Object.assign(new Error(`(HTTP code ${statusCode}) ${content}`), { statusCode, json });
 }
@@ -58,7 +58,7 @@ const maxHeadBytes = 64 << 10;
 const separator = '\r\n\r\n';
 const brokeOff = 'the engine broke off';
 
-/** Returns what comes next, which stays as it is until the next call. Null at the end. */
+/** Returns the next bytes, which are valid until the next call. Null at the end. */
 type Read = () => Promise<Uint8Array | null>;
 
 /** A connection to the engine, for one request. */
@@ -66,7 +66,7 @@ class Connection {
   readonly #buffer = Buffer.allocUnsafeSlow(bufferBytes);
   #socket: Duplex | null = null;
   #unread: Uint8Array | null = null;
-  /** Why nothing more comes. */
+  /** The reason why no more data comes. */
   #end: Error | 'ended' | null = null;
   #changed = (): void => {};
 
@@ -79,7 +79,7 @@ class Connection {
       },
     });
     this.#socket = socket;
-    // Only a connection that does not know the buffer, such as one by `ssh`, has such events.
+    // Only a connection that ignores the buffer, such as one over `ssh`, emits these events.
     socket.on('data', (chunk: Uint8Array) => {
       socket.pause();
       this.#came(chunk);
@@ -156,7 +156,7 @@ class Connection {
   }
 }
 
-/** Opens a connection as the client does for its requests. */
+/** Opens a connection as the client does for its own requests. */
 async function connect({ modem }: Docker, onread: OnReadOpts): Promise<Duplex> {
   const { socketPath, host = '', port, protocol, agent, ca, cert, key }: Docker.DockerOptions & { readonly agent?: Agent } = modem;
   const remote = { host: host.replaceAll(/[[\]]/g, ''), port: Number(port), ca, cert, key };
@@ -164,7 +164,7 @@ async function connect({ modem }: Docker, onread: OnReadOpts): Promise<Duplex> {
   const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
   const options = { ...address, onread };
   const connecting = (agent ?? (protocol === 'https' ? secureGlobalAgent : globalAgent)).createConnection(options, (error, socket) => {
-    // Node's own agents give nothing to this function.
+    // Node's own agents pass nothing to this callback.
     if (error instanceof Error) reject(error);
     else resolve(socket);
   });
@@ -174,7 +174,7 @@ async function connect({ modem }: Docker, onread: OnReadOpts): Promise<Duplex> {
 
 const longestLine = 1_024;
 
-/** The content of a body that comes in parts, each after a line with its length. Source: RFC 9112, 7.1. */
+/** Decodes the chunked transfer coding. Source: RFC 9112, 7.1. */
 class ChunkedBody {
   readonly #read: Read;
   #line = '';
@@ -185,7 +185,7 @@ class ChunkedBody {
     this.#read = read;
   }
 
-  /** Moves the content together within the chunk. */
+  /** Moves the content to the start of the chunk, in place. */
   async read(): Promise<Uint8Array | null> {
     while (!this.#isWhole) {
       const chunk = await this.#read();

@@ -11,12 +11,12 @@ export interface Upload {
   readonly engine: Engine;
   readonly container: string;
   readonly archive: ReadableStream<Uint8Array>;
-  /** Throws if an entry may not go where its name says. */
+  /** Throws if the entry's path is not allowed. */
   readonly demandEntry: (entry: TarEntry) => void;
   readonly parents: ParentDirectories;
-  /** The beginning of every name, from the root of the container. */
+  /** The prefix of every name, from the root of the container. */
   readonly below: TarName;
-  /** How many of these directories, from the innermost outwards, have to be made. */
+  /** How many of these directories must be created, counted from the innermost. */
   readonly missing: number;
   /** The owner that all entries get. */
   readonly owner: Owner;
@@ -24,8 +24,8 @@ export interface Upload {
 }
 
 /**
- * Has the engine unpack the entries, at once as far as their parent directories are known. Otherwise a part ends before the entries
- * whose parents are unknown, since the engine answers nothing about a container while it unpacks in it.
+ * Lets the engine unpack the entries. If all parent directories are known, this is one request. Otherwise a request ends before the first
+ * entry with an unknown parent, because the engine answers no question about a container while it unpacks there.
  */
 export async function uploadArchive(upload: Upload): Promise<void> {
   const { archive, parents, below, missing, signal } = upload;
@@ -48,7 +48,7 @@ export async function uploadArchive(upload: Upload): Promise<void> {
   }
 }
 
-/** Adds the entries all at once, so that those in memory leave together. */
+/** Adds the entries all at once, so that those in memory are sent together. */
 async function addBatch(upload: Upload, tar: Pack, batch: readonly BatchEntry[]): Promise<void> {
   const { below, owner, parents, demandEntry } = upload;
   for (const entry of batch) demandEntry(entry);
@@ -67,16 +67,16 @@ function addDirectory({ owner }: Upload, tar: Pack, parts: TarName): Promise<voi
 
 export interface UploadTarget {
   readonly directory: string;
-  /** Whether a directory that is there stays, and the engine refuses to put something else in its place. */
+  /** If true, an existing directory stays, and the engine refuses to replace it with something else. */
   readonly keepDirectories: boolean;
 }
 
-/** Longer than any timer of the platform: the caller's signal is the limit. */
+/** The longest timeout that a timer accepts: only the caller's signal is the limit. */
 const unlimitedMs = 2 ** 31 - 1;
 
 /**
- * Has the engine unpack a tar in a directory of the container. Rejects as the engine or the tar does. A tar that fails ends early, so that
- * the engine answers when it is done with what it got.
+ * Lets the engine unpack a tar in a directory of the container. Rejects with the error of the engine or of the tar. If the tar fails, the
+ * request ends early, and the engine answers after it unpacked the entries that it received.
  */
 export async function sendTar(
   { docker, call }: Engine, container: string, target: UploadTarget, tar: AsyncIterable<Uint8Array>, signal: AbortSignal,
@@ -94,7 +94,7 @@ export async function sendTar(
   } finally {
     body.destroy();
   }
-  // If the tar itself failed, that is why the engine did not get the whole of it.
+  // If the tar failed, its error is the cause of the engine's error.
   if (failures.length > 0) throw failures[0];
 }
 
@@ -106,13 +106,13 @@ async function* untilFailure(tar: AsyncIterable<Uint8Array>, failures: unknown[]
   }
 }
 
-/** So much of a tar is made ahead. Each piece that is sent costs as much as some KiB. */
+/** How much of a tar is created ahead. Each piece that is sent costs as much as some KiB. */
 const partBytes = 256 << 10;
 
 async function sendPart({ engine, container, signal }: Upload, fill: (tar: Pack) => Promise<void>): Promise<void> {
   const tar = pack({ highWaterMark: partBytes });
   const failures: unknown[] = [];
-  // The reader of a tar learns only that it is not made to its end.
+  // The reader of a tar learns only that the tar is incomplete, not why.
   const content = tarOf(tar, () => fill(tar).catch((error: unknown) => {
     failures.push(error);
     throw error;
@@ -124,7 +124,7 @@ async function sendPart({ engine, container, signal }: Upload, fill: (tar: Pack)
   }
 }
 
-/** Turns the engine's message about an archive that it does not unpack into the port's failure. */
+/** Turns the engine's error about an archive into the port's failure. */
 export function portFailure(error: unknown): unknown {
   const status = statusOf(error);
   if (isFailure(error) || status === null || status === 404) return error;
@@ -140,15 +140,15 @@ export function portFailure(error: unknown): unknown {
 }
 
 const maxBatchBytes = 1 << 20;
-/** What an entry costs besides its content. */
+/** The cost of an entry without its content. */
 const entryBytes = 512;
 
-/** An entry whose content is in memory, if it is short enough. */
+/** An entry. If its content is short enough, it is in memory. */
 type BatchEntry = TarEntry & { readonly bytes?: Buffer };
 
 /**
- * Reads entries ahead, so that their parents can be looked up together: as many as fit a MiB, with their contents in memory. An entry
- * that does not fit is the last of its batch, and its content has to be read to its end before the next batch is asked for.
+ * Reads entries ahead, up to 1 MiB with their contents in memory, so that their parents can be looked up together. An entry that does not
+ * fit is the last of its batch. Its content must be read to the end before the next batch is requested.
  */
 async function* inBatches(entries: AsyncIterable<TarEntry>): AsyncGenerator<readonly BatchEntry[], void, void> {
   let batch: BatchEntry[] = [];
@@ -173,12 +173,12 @@ async function gathered(content: AsyncIterable<Uint8Array>): Promise<Buffer> {
 }
 
 /**
- * What is known of the directories that an archive's entries lead through. The engine would follow a link there, but it never takes one
- * for a directory that the archive itself has an entry of.
+ * The known parent directories of an archive's entries. The engine would follow a link in their place. But it never takes a link for a
+ * directory that has its own entry in the archive.
  */
 export class ParentDirectories {
   readonly #directory: string;
-  /** Is the directory made for this archive, so that nothing is in it? */
+  /** True if the directory was created for this archive, and so is empty. */
   readonly #isNew: boolean;
   readonly #files: ContainerFiles;
   readonly #known = new Map<string, 'directory' | 'to be made' | 'made'>();
@@ -189,20 +189,20 @@ export class ParentDirectories {
     this.#files = files;
   }
 
-  /** Is each parent of the entries known, or will it be by the time that the engine gets there? */
+  /** Returns whether each parent of the entries is known, or will be known when the engine unpacks the entry. */
   knows(entries: readonly TarEntry[]): boolean {
     return this.#unknown(entries).next().done === true;
   }
 
   /**
-   * Looks up the unknown parents. Rejects with `invalid_request` if one is a link or a file. The engine must not be unpacking: it would
-   * not answer.
+   * Looks up the unknown parents. Rejects with `invalid_request` if one is a link or a file. Must not be called while the engine unpacks:
+   * it would not answer.
    */
   async lookUp(entries: readonly TarEntry[]): Promise<void> {
     for (const { parent, parts } of this.#unknown(entries)) this.#known.set(parent.join('/'), await this.#kindOf(parent, parts));
   }
 
-  /** Returns the directories that have to be made before the entry, which is unpacked then. */
+  /** Returns the directories to create before the entry. Assumes that the entry is unpacked next. */
   enter(entry: TarEntry): readonly TarName[] {
     const made: TarName[] = [];
     for (const parent of parentsOf(entry)) {
@@ -230,7 +230,7 @@ export class ParentDirectories {
     throw refusedFiles('archive', `${quoted(parent.join('/'))} is there, and is not a directory`);
   }
 
-  /** Parents that we have not looked up and that no earlier entry creates. What is found out of one decides about those that follow. */
+  /** Parents that we have not looked up and that no earlier entry creates. A lookup between two steps changes which ones follow. */
   *#unknown(entries: readonly TarEntry[]): Generator<{ readonly parent: TarName; readonly parts: TarName }> {
     const announced = new Set<string>();
     for (const entry of entries) {
@@ -243,7 +243,7 @@ export class ParentDirectories {
   }
 }
 
-/** The parents of an entry, and of what it links to, from the outermost on. */
+/** The parents of an entry, and of the target of a hard link, from the outermost on. */
 function parentsOf(entry: TarEntry): TarName[] {
   const ends = entry.kind === 'hardlink' ? [entry.parts, entry.target] : [entry.parts];
   return ends.flatMap((parts) => parts.slice(0, -1).map((_, index) => parts.slice(0, index + 1)));

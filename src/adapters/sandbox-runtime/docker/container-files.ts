@@ -9,45 +9,45 @@ import { readHead } from '../single-entry-tar.ts';
 import { downloadArchive } from './archive-download.ts';
 import { type Engine, streamed, unlessMissing, withSignal } from './engine.ts';
 
-/** What is at a path of a container. Links above the path are followed; the path itself is not. */
+/** The stat of a path in a container. Links above the path are followed; the path itself is not. */
 export interface PathStat extends Pick<FileEntry, 'type' | 'size' | 'mode' | 'modifiedAt'> {
-  /** Where a link leads to in the end, as an absolute path; empty for anything else. */
+  /** The final target of a link, as an absolute path; empty for anything else. */
   readonly linkTarget: string;
 }
 
-/** What was opened at a path, to be closed. */
+/** An opened path. The caller must close it. */
 export interface OpenedPath {
   readonly entry: FileEntry;
-  /** Begins with the content, if it is a file. */
+  /** Begins with the content, if the path is a file. */
   readonly content: Readable;
   readonly close: () => void;
 }
 
-/** The user that the programs of a container run as. */
+/** The user and group of a container's programs. */
 export interface Owner {
   readonly uid: number;
   readonly gid: number;
 }
 
-/** What is unpacked gets it if the image does not have the user. */
+/** The owner of unpacked files if the image does not have the user. */
 export const root: Owner = { uid: 0, gid: 0 };
 
 const StatHeader = z.object({ mode: z.number(), size: z.number(), mtime: z.string(), linkTarget: z.string() });
 
-/** Bits of a mode, as Go has them. */
+/** Mode bits of Go's `fs.FileMode`. */
 const directoryBit = 2 ** 31;
 const linkBit = 2 ** 27;
-/** Devices, pipes, sockets and what else is no file. */
+/** Devices, pipes, sockets and others. */
 const otherBits = [2 ** 26, 2 ** 25, 2 ** 24, 2 ** 21, 2 ** 19];
 const specialBits = [[2 ** 23, 0o4000], [2 ** 22, 0o2000], [2 ** 20, 0o1000]] as const;
 const maxBytes = 16 << 20;
 
-/** Something that the engine makes in a container. */
+/** A small file or directory for `put`. */
 interface SmallEntry extends Pick<Header, 'name' | 'type' | 'mode' | 'uid' | 'gid'> {
   readonly content?: string;
 }
 
-/** Reads the file system of a container, which need not run, and makes small files and directories in it. */
+/** Reads the file system of a container, which need not run, and creates small files and directories in it. */
 export class ContainerFiles {
   readonly #engine: Engine;
   readonly #container: Docker.Container;
@@ -65,8 +65,8 @@ export class ContainerFiles {
   }
 
   /**
-   * Opens what is at the path, links above it followed. The engine answers nothing else about the container until all is read or it is
-   * closed. Null if it was replaced meanwhile, so that what the engine says first is not of what it sends.
+   * Opens the path; links above it are followed. The engine answers no other request about the container until the content is read or
+   * closed. Returns null if the file was replaced between the engine's stat and its tar.
    */
   async open(path: string, signal: AbortSignal): Promise<OpenedPath | null> {
     const { headers, tar: archive } = await downloadArchive(this.#engine, this.#container.id, path, signal);
@@ -86,14 +86,14 @@ export class ContainerFiles {
     };
   }
 
-  /** Returns the permission bits of a file, links followed. Null if there is none. */
+  /** Returns the permission bits of a file; links are followed. Null if there is no file. */
   async permissions(path: string): Promise<number | null> {
     const found = await this.stat(path);
     const target = found?.type === 'symlink' ? await this.stat(found.linkTarget) : found;
     return target?.type === 'file' ? target.mode : null;
   }
 
-  /** Returns what is at the path, links followed, with its owner, which a stat does not tell. Null if nothing is there. */
+  /** Returns the entry at the path, with its owner, which `stat` does not have; links are followed. Null if nothing is there. */
   async entry(path: string): Promise<FileEntry | null> {
     const found = await this.stat(path);
     if (found === null) return null;
@@ -105,7 +105,7 @@ export class ContainerFiles {
     return (await downloadArchive(this.#engine, this.#container.id, path, signal)).tar;
   }
 
-  /** Finds the owner that `name`, `uid`, `name:group` or `uid:gid` means in the image. Null if it has no such user. */
+  /** Resolves `name`, `uid`, `name:group` or `uid:gid` in the image. Returns null if the image has no such user. */
   owner(user: string): Promise<Owner | null> {
     return resolveOwner(user, async (path) => {
       const content = await this.#read(path, async ({ entry: { type, size }, content, close }) =>
@@ -114,7 +114,7 @@ export class ContainerFiles {
     });
   }
 
-  /** Makes the entries, below a directory that is there. */
+  /** Creates the entries in an existing directory. */
   async put(path: string, entries: readonly SmallEntry[]): Promise<void> {
     const archive = pack();
     for (const { content = '', ...header } of entries) archive.entry(header, content);
@@ -123,7 +123,7 @@ export class ContainerFiles {
     await this.#engine.call((abortSignal) => this.#container.putArchive(bytes, { path, abortSignal }));
   }
 
-  /** Opens a path, again if it was replaced at that moment, and closes it when the work is done. Null if nothing is there. */
+  /** Opens a path, and closes it after the work. Tries again if the file was replaced at that moment. Null if nothing is there. */
   #read<T>(path: string, work: (opened: OpenedPath) => Promise<T>): Promise<T | null> {
     return unlessMissing(this.#engine.call(async (signal) => {
       for (;;) {
@@ -134,19 +134,19 @@ export class ContainerFiles {
   }
 }
 
-/** Reads what the engine says of a path in the headers of its answer. */
+/** Parses the engine's stat of a path from the headers of its response. */
 function statOf(headers: Readonly<Record<string, unknown>>): PathStat {
   const header = String(headers['x-docker-container-path-stat']);
   const { mode, size, mtime, linkTarget } = StatHeader.parse(JSON.parse(Buffer.from(header, 'base64').toString()));
   const has = (bit: number): boolean => Math.floor(mode / bit) % 2 === 1;
   const type: FileType = has(directoryBit) ? 'directory' : has(linkBit) ? 'symlink' : otherBits.some(has) ? 'other' : 'file';
   const special = specialBits.reduce((bits, [bit, value]) => bits + (has(bit) ? value : 0), 0);
-  // The platform's dates have no more than milliseconds.
+  // A `Date` keeps only milliseconds.
   const micros = Number(/\.\d{3}(\d{1,3})/.exec(mtime)?.[1]?.padEnd(3, '0') ?? '0');
   return { type, size, mode: (mode & 0o777) + special, modifiedAt: Date.parse(mtime) + micros / 1000, linkTarget };
 }
 
-/** Does so by `/etc/passwd` and `/etc/group`. Of a user that is not there, the engine reports that when it starts the container. */
+/** Reads `/etc/passwd` and `/etc/group`. If the user is missing, the engine reports that when it starts the container. */
 export async function resolveOwner(user: string, read: (path: string) => Promise<string>): Promise<Owner | null> {
   const [name = '', group] = user.split(':');
   if ((name === '' || name === '0' || name === 'root') && group === undefined) return { uid: 0, gid: 0 };
