@@ -1,21 +1,21 @@
 import { Readable } from 'node:stream';
 
 /**
- * A stream whose chunks all come in one buffer. As a stream, it copies them. Whoever is done with a chunk before it asks for the next one
- * reads them uncopied, by {@link lent}, which makes no garbage however much passes.
+ * A stream whose source reuses one buffer for all chunks. The stream interface copies each chunk. A reader that has finished with a chunk
+ * before it requests the next one can use {@link lent}, which copies nothing and creates no garbage.
  */
 export class LendingStream extends Readable {
   readonly #next: () => Promise<Uint8Array | null>;
   readonly #close: (error: Error | null) => void;
 
-  /** `next` returns what comes next, which stays as it is until the next call, or null at the end. `close` is called when all is over. */
+  /** `next` returns the next chunk, which is valid until the next call, or null at the end. `close` is called once, at the end. */
   constructor(next: () => Promise<Uint8Array | null>, close: (error: Error | null) => void) {
     super();
     this.#next = next;
     this.#close = close;
   }
 
-  /** Each chunk stays as it is until the next one is asked for. To be called instead of all else that reads. */
+  /** Yields chunks without a copy. Each one is valid until the next one is requested. Must not be combined with other ways to read. */
   async *lent(): AsyncGenerator<Uint8Array, void> {
     try {
       for (let chunk = await this.#next(); chunk !== null; chunk = await this.#next()) yield chunk;
