@@ -8,26 +8,26 @@ import { quoted, refusedFiles } from './sandbox-path.ts';
 type Entry = Extract extends AsyncIterable<infer E> ? E : never;
 
 interface Common {
-  /** Its name, part by part, none of them `..`; none at all for the directory itself. */
+  /** The parts of its name, without `..`. Empty for the directory itself. */
   readonly parts: TarName;
   /** The permission bits, 0 to 0o777. */
   readonly mode: number;
   readonly modifiedAt: Date;
 }
 
-/** What a tar holds that is unpacked in a sandbox. Nothing that its names say leads out of the directory. */
+/** An entry of a tar to unpack in a sandbox. Its names can't lead out of the directory. */
 export type TarEntry =
   | (Common & { readonly kind: 'directory' })
-  /** The content is to be read to its end before the next entry is asked for. */
+  /** The content must be read to its end before the next entry is requested. */
   | (Common & { readonly kind: 'file'; readonly size: number; readonly content: AsyncIterable<Uint8Array> })
   | (Common & { readonly kind: 'symlink'; readonly target: string })
-  /** Another name for a file that came before. */
+  /** A hard link to an earlier file. */
   | (Common & { readonly kind: 'hardlink'; readonly target: TarName });
 
 /**
- * The entries of a tar in their order, as it arrives and no faster than they are used. Throws `invalid_request` for an archive that is
- * none, or whose names lead elsewhere; the signal's reason; and the archive's own failure. However it ends, the archive is
- * read to its end or cancelled.
+ * Yields the entries of a tar in order, while it arrives and no faster than they are used. Throws `invalid_request` for an invalid tar or a
+ * name that leads out of the directory, the signal's reason, and the archive's own error. In the end, the archive is always read completely
+ * or cancelled.
  */
 export async function* tarEntries(archive: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<TarEntry, void, void> {
   const { tar, failureOf } = openTar(archive, signal);
@@ -56,19 +56,19 @@ export async function* tarEntries(archive: ReadableStream<Uint8Array>, signal: A
   }
 }
 
-/** Reads the archive as a tar, until one of them ends. `failureOf` returns why it can't go on, given the error of the tar's reader. */
+/** Reads the archive as a tar. `failureOf` returns the cause of a failure, given the error of the tar's reader. */
 function openTar(archive: ReadableStream<Uint8Array>, signal: AbortSignal) {
   const tar = extract();
   const source = addAbortSignal(signal, nodeStreamOf(archive));
   let damage: Error | null = null;
   tar.on('error', (error: Error) => (damage ??= error));
-  // With an error, since whoever waits for an entry would wait for ever otherwise.
+  // An error, since a reader that waits for an entry would otherwise wait for ever.
   source.once('error', (cause) => tar.destroy(new Error('the archive broke off', { cause })));
   tar.once('close', () => source.destroy());
   source.pipe(tar);
   const failureOf = (error: unknown): unknown => {
     tar.destroy();
-    // What happened outside of the tar is why the tar breaks off.
+    // An abort or an error of the source is the real cause of the tar's error.
     if (signal.aborted) return signal.reason;
     if (source.errored !== null) return source.errored;
     return isFailure(error) ? error : refusedFiles('archive', `it is not a whole tar archive (${String(damage ?? error)})`);
@@ -107,13 +107,13 @@ function demandName(parts: TarName, name: string): void {
   if (parts.length === 0) throw refusedFiles('archive', `${quoted(name)} names the directory itself, and is none`);
 }
 
-/** What can be said of an entry in the package's form. */
+/** An entry's header in the form of `tar-stream`. */
 export type TarHeader = Partial<Omit<Header, 'pax'>> & Pick<Header, 'name'> & { readonly pax?: Readonly<Record<string, string>> };
 
-/** The last second that the package writes, in 2038. */
+/** The last second that `tar-stream` can write, in 2038. */
 const lastSecond = 2 ** 31 - 1;
 
-/** The header of an entry whose name begins with the given parts. */
+/** Returns the header of an entry, with the given parts before its name. */
 export function tarHeader(entry: TarEntry, below: TarName): TarHeader {
   const name = [...below, ...entry.parts].join('/');
   const seconds = Math.floor(entry.modifiedAt.getTime() / 1000);
@@ -131,10 +131,10 @@ export function tarHeader(entry: TarEntry, below: TarName): TarHeader {
   }
 }
 
-/** A name in a tar, part by part, from the directory where it is unpacked. */
+/** The parts of a name in a tar, relative to the target directory. */
 export type TarName = readonly string[];
 
-/** Throws `invalid_request` if the name leads out of the directory, or no file can have it. */
+/** Throws `invalid_request` if the name leads out of the directory, or is not valid for a file. */
 function checkedName(name: string, what: 'name' | 'target'): TarName {
   const refuse = (why: string): never => {
     throw refusedFiles('archive', `the ${what} ${quoted(name)} ${why}`);
@@ -147,7 +147,7 @@ function checkedName(name: string, what: 'name' | 'target'): TarName {
   return parts;
 }
 
-/** Returns a check, to be called for each entry in order. It throws `invalid_request` if an entry leads through a link of the archive. */
+/** Returns a check to call for each entry in order. It throws `invalid_request` if an entry leads through a link of the archive. */
 function createLinkCheck(): (entry: TarEntry) => void {
   const links = new Set<string>();
   const demandNoLink = (parts: TarName): void => {
@@ -161,21 +161,21 @@ function createLinkCheck(): (entry: TarEntry) => void {
     if (entry.kind === 'hardlink') demandNoLink(entry.target);
     const name = entry.parts.join('/');
     if (entry.kind === 'symlink') links.add(name);
-    // A second name for a link is a link.
+    // A hard link to a link is a link.
     else if (entry.kind === 'hardlink' && links.has(entry.target.join('/'))) links.add(name);
     else links.delete(name);
   };
 }
 
-/** The refusal of an entry below what is a link, which its first `depth` parts name. */
+/** The refusal of an entry below a link. The first `depth` parts are the path of the link. */
 export function throughLink(parts: TarName, depth: number): Error {
   return refusedFiles('archive', `${quoted(parts.join('/'))} leads through the link ${quoted(parts.slice(0, depth).join('/'))}`);
 }
 
-/** The largest number that fits the field of an owner. */
+/** The largest number in an owner field of the header. */
 const largestOwner = 0o777777;
 
-/** Adds what a field of the header can't hold. */
+/** Adds PAX records for values that do not fit into the header. */
 export function withPax({ pax, ...header }: TarHeader): TarHeader {
   const { uid = 0, gid = 0 } = header;
   const owners = uid > largestOwner || gid > largestOwner ? { uid: String(uid), gid: String(gid) } : {};
@@ -183,7 +183,7 @@ export function withPax({ pax, ...header }: TarHeader): TarHeader {
   return Object.keys(records).length === 0 ? header : { ...header, pax: records };
 }
 
-/** Adds an entry to a tar as fast as that is read. Rejects when the tar is not wanted any more. */
+/** Adds an entry to a tar as fast as the tar is read. Rejects if the tar is destroyed. */
 export async function addEntry(tar: Pack, header: TarHeader, content?: AsyncIterable<Uint8Array> | Buffer): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const done = (error?: Error | null): void => (error ? reject(error) : resolve());
@@ -194,9 +194,9 @@ export async function addEntry(tar: Pack, header: TarHeader, content?: AsyncIter
   await promise;
 }
 
-/** Returns what `fill` adds to a tar, made as it is read. It fails as `fill` does. If nobody reads on, the next entry of `fill` fails. */
+/** Yields the tar while `fill` adds entries, and fails with the error of `fill`. If the reader leaves, the next entry of `fill` fails. */
 export function tarOf(tar: Pack, fill: () => Promise<void>): AsyncIterable<Uint8Array> {
-  // The reader gets the error.
+  // The reader gets the error too.
   tar.on('error', () => {});
   const filling = fill().then(
     () => tar.finalize(),
@@ -214,7 +214,7 @@ export function tarOf(tar: Pack, fill: () => Promise<void>): AsyncIterable<Uint8
   };
 }
 
-/** Returns a chunk of the tar, and what else of it is made. */
+/** Returns a chunk together with all following chunks that are ready. */
 function withRest(tar: Pack, first: Buffer): Buffer {
   const chunks = [first];
   for (let next: unknown = tar.read(); next instanceof Buffer; next = tar.read()) chunks.push(next);
