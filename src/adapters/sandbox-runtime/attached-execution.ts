@@ -25,9 +25,7 @@ export class AttachedExecution {
   #exit: { readonly code: number | null } | null = null;
   #isInputClosed = false;
 
-  /**
-   * `notDurable` is the reason why the execution ends with this process, or null. The sandbox, too, keeps `keptInSandbox` bytes per output.
-   */
+  /** `notDurable`: why it ends with this process, or null. `keptInSandbox`: how many bytes of each output the sandbox keeps, too. */
   constructor({ executionId, stdin, tty }: ExecutionStart, execution: Execution, notDurable: Reason | null, keptInSandbox = 0) {
     this.#keptInSandbox = keptInSandbox;
     this.#id = executionId;

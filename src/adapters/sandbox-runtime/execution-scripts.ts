@@ -57,10 +57,7 @@ end_with_reader() {
 is_whole() { [ -e "$d/kept/out.done" ] && [ -e "$d/kept/err.done" ]; }
 `;
 
-/**
- * Prints one line: the status, the exit code or `-`, and the oldest offset and the end of each output. With `wait`, first waits for the
- * end.
- */
+/** Prints the status, the exit code or `-`, and the oldest offset and the end of each output. With `wait`, waits for the end first. */
 const stateScript = `${looking}
 [ "$3" != wait ] || end_with_reader
 if [ "$3" = wait ] && is_fifo "$d/alive"; then exec 8<>"$d/alive" 9<"$d/alive" 8>&-; read -r rest <&9; fi
@@ -126,9 +123,7 @@ while :; do
 done
 `;
 
-/**
- * Passes its input to the command unless `$3` is `none`, and then closes the command's input if `$4` is set. Exits with 5 if it is closed.
- */
+/** Passes its input to the command, unless `$3` is `none`. Closes the command's input if `$4` is set. Exits with 5 if it accepts none. */
 const inputScript = `${looking}
 is_fifo "$d/in" && ! has_exited && [ ! -e "$d/closed" ] || exit 5
 if [ "$3" != none ]; then

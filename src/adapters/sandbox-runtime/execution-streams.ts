@@ -19,7 +19,7 @@ export function outputStream(source: Readable): ReadableStream<Uint8Array> {
           controller.enqueue(chunk);
           if ((controller.desiredSize ?? 0) <= 0) source.pause();
         });
-        // The exit code of a command is its result, not its output. So an error ends the stream like any other end.
+        // Only the exit code shows how a command ended. So an error ends the stream like any other end.
         finished(source, { writable: false }, () => {
           if (!isOver) controller.close();
           isOver = true;

@@ -76,7 +76,7 @@ export interface Begun {
   readonly size: number | null;
 }
 
-/** Reads the start of a content into memory, up to the read-ahead limit. So small pieces and slow senders cause no waiting later. */
+/** Reads the start of a content into memory, up to the read-ahead limit. A short content is then complete, even if it arrives slowly. */
 export async function begin(content: Chunks): Promise<Begun> {
   const iterator = content[Symbol.asyncIterator]();
   const first: Uint8Array[] = [];

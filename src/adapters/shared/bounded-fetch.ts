@@ -14,10 +14,7 @@ export interface FetchedResponse {
   readonly body: Buffer;
 }
 
-/**
- * Fetches without following redirects. Throws `provider_failed` or the signal's reason. No error contains request data, so none contains a
- * credential.
- */
+/** Follows no redirect. Throws `provider_failed` or the signal's reason. Errors contain no request data, and so no credential. */
 export async function fetchBounded(
   url: string,
   init: RequestInit & { readonly signal: AbortSignal },

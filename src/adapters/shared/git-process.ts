@@ -113,10 +113,7 @@ export async function runGit(
   return await exited;
 }
 
-/**
- * Returns the whole environment of git. From the server's it has only the PATH. Configuration, prompts and protocols are off, except in
- * `more`.
- */
+/** The whole environment of git: the server's PATH, but no configuration, prompts or protocols, unless `more` adds them. */
 export function gitEnvironment(more: Readonly<NodeJS.ProcessEnv>): NodeJS.ProcessEnv {
   return {
     PATH: process.env['PATH'],

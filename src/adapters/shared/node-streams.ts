@@ -26,7 +26,7 @@ export function webStreamOf(source: Readable): ReadableStream<Uint8Array> {
   return stream;
 }
 
-/** Returns a web stream as a Node stream. Nobody may have read from it. */
+/** Returns a web stream as a Node stream. The web stream must be unread. */
 export function nodeStreamOf(stream: ReadableStream<Uint8Array>): Readable {
   const source = sources.get(stream);
   if (source === undefined || stream.locked) return Readable.fromWeb(stream);

@@ -11,10 +11,7 @@ export function isOutage(error: unknown): boolean {
 
 export type ProviderFailures = ReturnType<typeof providerFailures>;
 
-/**
- * Creates the failures of one git provider. A plain text is for a reason without a code. It must not come from the host, since it could
- * contain a secret.
- */
+/** Creates the failures of a git provider. A text is for a reason without a code. It must not be the host's, which may hold a secret. */
 export function providerFailures(provider: string) {
   const failed = (why: Reason | string, cause?: unknown): Failure<'provider_failed'> =>
     new Failure('provider_failed', { provider, reason: typeof why === 'string' ? explained(why) : why }, { cause });

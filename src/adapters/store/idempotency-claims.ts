@@ -46,9 +46,7 @@ export async function deleteRecords(trx: Db, kind: ClaimRow['kind'], ids: readon
 
 const batchSize = 200;
 
-/**
- * Deletes records that were removed before the time, with their claims and executions. Works in batches, so that other calls need not wait.
- */
+/** Deletes records that were removed before the time, with claims and executions, in batches that do not block other calls. */
 export async function purgeRecords(db: Db, kind: ClaimRow['kind'], removedBefore: number): Promise<void> {
   const purgeBatch = (): Promise<number> =>
     db.transaction().execute(async (trx) => {

@@ -48,7 +48,7 @@ async function errorOf(statusCode: number, body: LendingStream): Promise<Error> 
   try {
     json = JSON.parse(content);
   } catch {
-    // The answer is no JSON: it comes from a proxy before the engine.
+    // The answer is not JSON, for example if it is from a proxy.
   }
   return Object.assign(new Error(`(HTTP code ${statusCode}) ${content}`), { statusCode, json });
 }

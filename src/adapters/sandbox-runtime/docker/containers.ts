@@ -73,7 +73,7 @@ export class Containers {
     await this.#ask(id, found, (container, options) => container.stop({ t, ...options }), callTimeoutMs + t * 1000);
   }
 
-  /** Kills a sandbox whose stop is under way. */
+  /** Kills a sandbox while its stop is running. */
   async cutStopShort(id: string): Promise<void> {
     const found = await this.#find(id);
     if (found !== null) await this.#ask(id, found, (container, options) => container.kill({ signal: 'SIGKILL', ...options }));
@@ -104,9 +104,7 @@ export class Containers {
     }
   }
 
-  /**
-   * Starts a container. If its network is full or gone, moves it to another one. The engine keeps the reason why a container can't start.
-   */
+  /** Starts a container, in another network if its own is full or gone. If it can't start, the engine keeps the reason. */
   async #run(found: Found, { id, spec, secrets = {} }: SandboxLaunch): Promise<void> {
     const { Id, HostConfig, NetworkSettings } = found;
     const { engine, networks, firewall } = this.#options;

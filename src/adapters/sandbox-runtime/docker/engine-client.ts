@@ -10,7 +10,7 @@ import { z } from 'zod';
 import { misconfigured, parseJson } from './engine.ts';
 import { SshAgent } from './ssh-connection.ts';
 
-/** Proxies before the engine may close a connection that is idle for longer. The number of open connections has no limit. */
+/** Proxies on the way to the engine may close a connection that is idle for longer. The number of open connections has no limit. */
 const connections = { keepAlive: true, timeout: 30_000 };
 
 /** The keys and certificates of a TLS connection, as PEM. */

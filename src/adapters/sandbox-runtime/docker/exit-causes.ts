@@ -85,8 +85,8 @@ export class RunHistory {
   }
 
   /**
-   * Returns whether a request to the engine ended the run that finished at this time. Null if the events were not followed. Waits a little
-   * for an event that may still arrive.
+   * Returns whether a request to the engine ended the run that finished at this time. Null if unknown. Waits a little for an event that may
+   * still arrive.
    */
   async wasAskedToEnd(containerId: string, finishedAt: number): Promise<boolean | null> {
     const run = this.#runs.get(containerId);

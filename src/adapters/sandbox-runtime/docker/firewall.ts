@@ -11,7 +11,7 @@ import { labels } from './labels.ts';
 /** The prefix of a bridge's name, by the kind of its network. The firewall's rules select bridges by it. */
 export const bridgePrefixes = { isolated: 'skepi', shared: 'skeps' } as const;
 
-/** The metadata services of clouds. Docker gives no container an address in these ranges. */
+/** The addresses of clouds' metadata services that a container can't have as its own addresses (see `networks.ts`). */
 const metadataAddresses = ['169.254.0.0/16', '168.63.129.16', '100.100.100.200', '192.0.0.192'];
 
 /**

@@ -25,7 +25,7 @@ export interface DockerRuntimeOptions {
   readonly callTimeoutMs?: number;
   /** The time limit for pulling an image, in milliseconds. Default: half an hour. */
   readonly pullTimeoutMs?: number;
-  /** How long a sandbox's processes may take to end after SIGTERM, in milliseconds, rounded up to seconds. Default: 10,000. */
+  /** How long a sandbox's processes may take to end after the stop signal, in milliseconds, rounded up to seconds. Default: 10,000. */
   readonly stopGraceMs?: number;
   /** How often the known states are compared with a list, in addition to the engine's events, in milliseconds. Default: 60,000. */
   readonly compareMs?: number;

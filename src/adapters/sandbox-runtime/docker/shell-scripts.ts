@@ -7,9 +7,7 @@ export const markVariable = 'SKEP_EXECUTION';
 /** The prefix of the marks of executions that end with the process that started them. */
 const attachedMark = 'attached.';
 
-/**
- * The prefix of this process's marks of such executions. If the rest of the mark differs, the process that started the execution has ended.
- */
+/** The prefix of this process's marks of such executions. Executions with another prefix belong to a process that has ended. */
 const ownMark = `${attachedMark}${randomUUID()}.`;
 
 /** A mark that no process has. */

@@ -168,9 +168,7 @@ export class Watch {
     }
   }
 
-  /**
-   * Calls the listeners for changes that were missed while the event stream was not connected. Ignores sandboxes seen for the first time.
-   */
+  /** Calls the listeners for changes that the events did not report. A sandbox seen for the first time is no change. */
   async #compare(openedAt: number): Promise<void> {
     const before = new Map(this.#known);
     const containers = await listContainers(this.#engine);

@@ -154,9 +154,7 @@ async function signalLeadersGroup(table: ProcessTable, lineage: Lineage, signal:
   if (leader !== null) table.signalGroup(leader, signal);
 }
 
-/**
- * If a group's leader is a member, signals the whole group at once, so no process can escape by a fork. Otherwise signals single processes.
- */
+/** Signals whole groups if their leader is a member: all processes at once, so that none escapes by a fork. */
 function signalWithGroups(
   table: ProcessTable,
   targets: readonly ProcessEntry[],

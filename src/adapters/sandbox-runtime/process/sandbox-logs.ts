@@ -16,9 +16,8 @@ const cutEveryMs = 10_000;
 const chunkBytes = 64 * 1024;
 
 /**
- * The logs of sandboxes, to which their commands append. A log that exceeds the limit is moved to `<file>.old`, and replaces the old one.
- * Output that is written meanwhile may be lost. Offsets count from the start of the log when this object was created, so a cut does not
- * change them.
+ * The logs of sandboxes, to which their commands append. A log that exceeds the limit is moved to `<file>.old`, which it replaces. Output
+ * of that moment may be lost. Offsets count from the start of the log when this object was created, so a cut does not change them.
  */
 export class SandboxLogs {
   readonly #observer: Observer;
@@ -107,9 +106,7 @@ export class SandboxLogs {
     }
   }
 
-  /**
-   * Returns the bytes at the offset, or the oldest later ones if those are gone, and the offset after them. Empty if there are none yet.
-   */
+  /** Returns the bytes at the offset, or the oldest later ones if those are gone, and the offset after them. Can be empty. */
   async #next(id: string, at: number, limit: number): Promise<{ readonly chunk: Uint8Array; readonly end: number }> {
     const { log } = this.#observer.layout.sandbox(id);
     const { oldest, moved, end } = await this.#extent(id);

@@ -66,10 +66,7 @@ export function createPrivateFile(path: string): void {
   }
 }
 
-/**
- * Returns the URL to open a database without changing its folder. Without a write-ahead log there is no writer. Then the database is opened
- * as immutable, so SQLite creates no files.
- */
+/** Returns a URL to open the database. It is immutable if there is no write-ahead log, so no writer. Then SQLite creates no files. */
 export function untouched(path: string): URL {
   const url = pathToFileURL(path);
   if (sizeOf(`${path}-wal`) === 0) url.searchParams.set('immutable', '1');
@@ -188,7 +185,7 @@ export type RefusalReason =
 
 const marker = Symbol.for('skep.store-refused');
 
-/** Throwing it changed nothing in the folder. The message says what to do to the person who starts the program. */
+/** The data folder is refused, and nothing in it was changed. The message says what to do to the person who starts the program. */
 export class StoreRefused extends Error {
   readonly [marker] = true;
   readonly reason: RefusalReason;

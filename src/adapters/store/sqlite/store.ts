@@ -35,16 +35,11 @@ export interface InMemoryStoreOptions {
 export interface SqliteStoreOptions extends InMemoryStoreOptions {
   /** The folder with all files. Created private to its owner if it does not exist. */
   readonly dataDir: string;
-  /**
-   * True for a server, which locks the folder. False for a visitor: a server may run meanwhile, and the visitor then never changes the
-   * schema.
-   */
+  /** True for a server, which locks the folder. False for a visitor, which does not change the schema while a server runs. */
   readonly exclusive?: boolean;
   /** How long a write waits for a write of another process, in milliseconds. */
   readonly busyTimeoutMs?: number;
-  /**
-   * Returns the id of the folder's deployment; gets the stored one. If they differ, opening as a server fails: it would find no sandbox.
-   */
+  /** Returns the id of the folder's deployment, given the stored one. If they differ, a server can't open it: it would find no sandbox. */
   readonly deploymentId?: (kept: string | null) => string;
   readonly warn?: (warning: StoreWarning) => void;
 }
