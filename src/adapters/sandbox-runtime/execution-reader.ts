@@ -114,7 +114,7 @@ export class ExecutionReader {
       if (code === 4) throw executionNotFound(executionId);
       if (code === 3) {
         const { oldest, end } = (await this.look(sandboxId, executionId, false, signal))[stream];
-        // If the oldest kept byte is not after the offset, the kept bytes end before it, and the next ones were lost.
+        // If the oldest kept byte does not come after the offset, the lost bytes come after the kept ones.
         throw dropped(oldest > after ? oldest : end);
       }
       return code === 0;

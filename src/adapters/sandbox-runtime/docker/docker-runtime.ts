@@ -190,7 +190,7 @@ class DockerRuntime implements SandboxRuntime {
     return { ok, detail: problem === null ? detail : `${detail}; isolated sandboxes reach services of its machine: ${shorten(problem)}` };
   }
 
-  /** Resolves when no step is running, also if its caller has left. */
+  /** Resolves when no step is running. Steps whose caller has left count too. */
   settled(): Promise<void> {
     return this.#mutex.settled();
   }

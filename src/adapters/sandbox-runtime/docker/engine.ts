@@ -12,7 +12,7 @@ import { raceSignal } from '../../shared/timeout.ts';
 import { containerName, isOwn } from './labels.ts';
 
 export interface CallOptions {
-  /** If it fires, the call is canceled, and rejects with the signal's reason. */
+  /** If it fires, the call is cancelled, and rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /** In milliseconds. Replaces the engine's own limit. */
   readonly limitMs?: number | undefined;

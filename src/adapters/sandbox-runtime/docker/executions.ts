@@ -120,7 +120,7 @@ export class Executions {
     };
     return unfrozen(async () => {
       const exec = await call((abortSignal) => docker.getContainer(container.Id).exec({ ...options, abortSignal }), { signal });
-      // From here on, the call can't be canceled: nobody would know whether the command has begun.
+      // From here on, the call can't be cancelled: nobody would know whether the command has begun.
       const socket: Duplex = await call((abortSignal) => exec.start({ hijack: true, stdin: true, Tty: isTerminal, abortSignal }));
       addAbortSignal(this.#left.signal, socket);
       return beginExecution({ engine: this.#engine, exec, watch: this.#watch, container, socket, isTerminal, mark, unfrozen });

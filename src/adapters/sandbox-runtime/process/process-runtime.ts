@@ -178,7 +178,7 @@ export class ProcessRuntime implements SandboxRuntime {
     }
   }
 
-  /** Resolves when no step is running, also if its caller has left. */
+  /** Resolves when no step is running. Steps whose caller has left count too. */
   async settled(): Promise<void> {
     await this.#root?.catch(() => {});
     await this.#mutex.settled();

@@ -1,8 +1,8 @@
 /**
- * The steps from one version of the schema to the next. The version is the number of steps that were made, and SQLite's
- * `user_version` holds it. A step that was released is never edited: a change is a new step at the end.
+ * The steps from one version of the schema to the next. The version is the number of applied steps, in SQLite's `user_version`. A
+ * released step is never edited: a change is a new step at the end.
  *
- * STRICT tables hold each value to its column's type. AUTOINCREMENT gives no number twice, not even after a purge.
+ * STRICT tables check each value against its column's type. AUTOINCREMENT never gives a number twice, even after a purge.
  */
 export const migrations: readonly string[] = [
   `
