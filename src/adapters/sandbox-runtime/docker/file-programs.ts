@@ -48,7 +48,7 @@ async function feed({ stdin }: Execution, content: AsyncIterable<Uint8Array> | n
   await writer.close().catch(() => {});
 }
 
-/** Writes the file `begunAs`, if given, and then the input to the file `$1`, with the mode `$2`. */
+/** Returns a command that copies the file `begunAs`, if given, and then its input into the file `$1`, with the mode `$2`. */
 export function writeCommand(path: string, mode: number, begunAs: string | null): string[] {
   const script = 'umask 077; cat "$3" - > "$1" && chmod "$2" "$1"';
   return ['/bin/sh', '-c', script, 'skep-write', path, mode.toString(8), begunAs ?? '/dev/null'];

@@ -200,7 +200,7 @@ export class StoreRefused extends Error {
   }
 }
 
-/** Recognizes a refusal by its marker, because the class differs if the package is loaded twice. */
+/** Recognises a refusal by its marker, because the class differs if the package is loaded twice. */
 export function isStoreRefused(error: unknown): error is StoreRefused {
   return typeof error === 'object' && error !== null && marker in error;
 }
