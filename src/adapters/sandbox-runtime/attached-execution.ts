@@ -8,10 +8,10 @@ import { KeptBytes, type OlderBytes } from './kept-bytes.ts';
 
 /** How much of each output is kept in this process. */
 const keptBytes = 4 << 20;
-/** How long the outputs of a command that has ended are waited for, since what it left behind may hold them open. */
+/** How long to wait for the end of the outputs after the command ended. A process that it left behind may hold them open. */
 const leftBehindMs = 1_000;
 
-/** A command whose output is kept in this process, and is never held back. */
+/** A command whose output is kept in this process. The command never has to wait for a reader. */
 export class AttachedExecution {
   readonly execution: Execution;
   readonly stdout = new KeptBytes(keptBytes);
@@ -25,7 +25,7 @@ export class AttachedExecution {
   #exit: { readonly code: number | null } | null = null;
   #isInputClosed = false;
 
-  /** `notDurable` says why it ends with this process; null if it does not. So many bytes of each output are kept in the sandbox, too. */
+  /** `notDurable`: why it ends with this process, or null. `keptInSandbox`: how many bytes of each output the sandbox keeps, too. */
   constructor({ executionId, stdin, tty }: ExecutionStart, execution: Execution, notDurable: Reason | null, keptInSandbox = 0) {
     this.#keptInSandbox = keptInSandbox;
     this.#id = executionId;

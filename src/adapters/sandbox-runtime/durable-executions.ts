@@ -16,27 +16,27 @@ import { streamOf } from './kept-bytes.ts';
 import { openExecution, reopenExecution } from './open-executions.ts';
 import { signalNumber } from './signal-numbers.ts';
 
-/** An execution that this process started. */
+/** An execution that this process started and still has in memory. */
 interface OwnExecution {
   readonly attached: AttachedExecution;
   readonly durable: boolean;
-  /** Null if its terminal, if it has one, is not the host's. */
+  /** Resizes the host's terminal. Null if the execution has none, or has one of `script`. */
   readonly resize: ((size: TerminalSize) => Promise<void>) | null;
-  /** How it ended, asked of the sandbox because the connection alone does not say. */
+  /** The end as the sandbox has it. Read only if the connection alone leaves it unclear. */
   verdict: ExecutionState | null;
 }
 
 const never = new AbortController().signal;
-/** How long an execution that has ended is kept in memory, which holds its output. */
+/** How long an ended execution stays in memory with its output. */
 const keptAfterEndMs = 10_000;
 const firstWaitMs = 50;
 const longestWaitMs = 5_000;
-/** The greatest exit code that a signal can't have caused. A signal may have ended what watches over the command instead. */
+/** The highest exit code that is not from a signal. A higher one may be that of the supervisor, killed by a signal. */
 const maxCertainCode = 128;
 
 /**
- * Executions that a shell script in the sandbox watches over, see `execution-supervisor.ts`. The process that started one reads its outputs
- * from its connection to the script, and from the sandbox what it has not in memory. Every other process reads from the sandbox.
+ * Executions under a shell script in the sandbox, see `execution-supervisor.ts`. The process that started one reads its outputs from the
+ * connection to the script. It reads older output, and every other process reads all output, from the sandbox.
  */
 export class DurableExecutions implements SandboxExecutions {
   readonly #host: ExecutionHost;
@@ -63,7 +63,7 @@ export class DurableExecutions implements SandboxExecutions {
     if (own === undefined) return this.#reader.look(sandboxId, executionId, false, signal);
     if (!isDoubtful(own)) return own.attached.state;
     own.verdict ??= await this.#reader.look(sandboxId, executionId, false, signal);
-    // The connection was lost, and the command goes on.
+    // The connection was lost, and the command still runs.
     if (own.verdict.status === 'running') this.#own.delete(keyOf(sandboxId, executionId));
     return own.verdict;
   }
@@ -78,7 +78,7 @@ export class DurableExecutions implements SandboxExecutions {
     for (let waitMs = firstWaitMs; ; waitMs = Math.min(2 * waitMs, longestWaitMs)) {
       const state = await this.#reader.look(sandboxId, executionId, true, signal);
       if (state.status !== 'running') return state;
-      // The sandbox may have taken away what is waited for, so that no wait lasts.
+      // The sandbox may have removed the file that the script waits for. Then each wait returns at once.
       await pause(realTimers, waitMs, signal);
     }
   }
@@ -89,7 +89,7 @@ export class DurableExecutions implements SandboxExecutions {
     signal.throwIfAborted();
     const own = this.#find(sandboxId, executionId);
     if (own !== undefined) return streamOf(signal, (cancelled) => this.#readOwn(own, sandboxId, executionId, request, cancelled));
-    // Throws if there is none.
+    // Throws if the execution does not exist.
     await this.#reader.look(sandboxId, executionId, false, signal);
     return streamOf(signal, (cancelled) => this.#reader.read(sandboxId, executionId, request, cancelled));
   }
@@ -150,7 +150,7 @@ export class DurableExecutions implements SandboxExecutions {
     if (how === 'exists') return this.state(sandboxId, start.executionId);
     if (how === 'no-terminal') return this.#startTerminal(sandboxId, start, signal);
     if (how === 'durable') execution.outlive();
-    // If it could not be run at all, its standard error says why.
+    // If the script could not run at all, its standard error contains the reason.
     const reason = { attached: { code: 'execution_tools_missing', tools }, refused: { code: 'execution_attached' } } as const;
     const { stdin, stderr, exited } = execution;
     const whole = { stdin, stdout: rest, stderr, exited, kill: () => execution.kill() };
@@ -173,7 +173,7 @@ export class DurableExecutions implements SandboxExecutions {
     const key = keyOf(sandboxId, start.executionId);
     const own = { attached, durable: reason === null, resize, verdict: null };
     this.#own.set(key, own);
-    // What is durable is in the sandbox. Whoever waits for the end reads it from memory.
+    // The sandbox keeps a durable execution. Callers that wait for its end still read it from memory.
     if (own.durable) {
       const forget = (): unknown => this.#own.get(key) === own && this.#own.delete(key);
       void attached.ended.then(() => setTimeout(forget, keptAfterEndMs).unref());
@@ -196,7 +196,7 @@ export class DurableExecutions implements SandboxExecutions {
       at += chunk.length;
       yield chunk;
     }
-    // The connection may have been lost before the end.
+    // The connection may have been lost before the command ended.
     if (isDoubtful(own)) yield* this.#reader.read(sandboxId, executionId, { stream, after: at, follow }, signal);
   }
 
@@ -209,7 +209,7 @@ function keyOf(sandboxId: string, executionId: string): string {
   return `${sandboxId}/${executionId}`;
 }
 
-/** Returns true if the connection ended in a way that does not say how the command ended, or whether it has. */
+/** Returns true if the connection ended without a certain exit code, or maybe before the command. */
 function isDoubtful({ attached, durable }: OwnExecution): boolean {
   const { status, exitCode } = attached.state;
   return durable && status !== 'running' && (exitCode === null || exitCode > maxCertainCode);

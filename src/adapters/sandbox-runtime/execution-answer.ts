@@ -3,12 +3,12 @@ import type { Execution } from '../../ports/sandbox-runtime.ts';
 import { raceSignal, realTimers, startTimeout, withTimeout } from '../shared/timeout.ts';
 import type { ExecutionHost } from './execution-host.ts';
 
-/** Longer than a script takes that waits for nothing. */
+/** Longer than any script that does not wait. */
 const limitMs = 20_000;
-/** More than any script has to say. */
+/** More than the output of any script. */
 const maxBytes = 64 << 10;
 
-/** What a script of Skep's own says. The code is null if the sandbox was stopped meanwhile. */
+/** The output of one of Skep's scripts. The code is null if the sandbox was stopped meanwhile. */
 export interface Answer {
   readonly said: string;
   readonly code: number | null;
@@ -18,13 +18,13 @@ export const unanswered = new Failure('runtime_unavailable', {
   runtime: 'sandbox', reason: { code: 'execution_end_unknown' }, retryAfterSeconds: 5,
 });
 
-/** Does work for which the sandbox is needed, which may never answer: it can replace what is read there, and what that is read with. */
+/** Runs work in the sandbox with a time limit. The sandbox may never answer, since it can replace the files and the programs. */
 export function limited<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const timedOut = (): Failure => new Failure('runtime_timeout', { runtime: 'sandbox', limitMs });
   return withTimeout(startTimeout(realTimers, limitMs, timedOut, [signal]), work);
 }
 
-/** Runs a script to its end, which is not waited for longer than until the signal fires. */
+/** Runs a script to its end. Rejects if the signal fires first. */
 export async function answerOf(
   host: Pick<ExecutionHost, 'run'>, sandboxId: string, command: readonly string[], signal: AbortSignal,
 ): Promise<Answer> {
@@ -33,7 +33,7 @@ export async function answerOf(
     .then(([said, code]) => ({ said, code }));
 }
 
-/** Ends the execution if the work with it fails. Nobody waits for that, since the sandbox takes part in it. */
+/** If the work fails, kills the execution. Does not wait for that, since the sandbox could delay it. */
 export async function untilFailure<T>(execution: Execution, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -43,7 +43,7 @@ export async function untilFailure<T>(execution: Execution, work: () => Promise<
   }
 }
 
-/** Returns a text of a program in the sandbox. Throws what `tooLong` returns if it is longer than any script or program has to say. */
+/** Returns the output of a program in the sandbox as text. Throws the error of `tooLong` if it is longer than any expected output. */
 export async function textOf(stream: ReadableStream<Uint8Array>, tooLong: () => Failure): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -55,7 +55,7 @@ export async function textOf(stream: ReadableStream<Uint8Array>, tooLong: () => 
   return Buffer.concat(chunks).toString();
 }
 
-/** Returns the first line that a script of Skep's own writes, and what comes after it. Null if there is none. */
+/** Returns the first line of a Skep script's output, and the stream after it. The line is null if the output ends before it is complete. */
 export function firstLineOf(execution: Execution, signal: AbortSignal): ReturnType<typeof takeFirstLine> {
   return untilFailure(execution, () => limited(signal, () => takeFirstLine(execution.stdout)));
 }
@@ -78,6 +78,6 @@ async function takeFirstLine(
     if (left.length > 0) yield left;
     yield* stream;
   }
-  // What is read in full without another stream on the way is read faster.
+  // Without left-over bytes, returns the original stream, which is faster.
   return { line: end < 0 ? null : begun.toString('utf8', 0, end), rest: left.length === 0 ? stream : ReadableStream.from(rest()) };
 }

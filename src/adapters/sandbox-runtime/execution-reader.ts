@@ -7,17 +7,17 @@ import { type ExecutionHost, executionNotFound, type HostExecution } from './exe
 import { type ExecutionScript, scripts } from './execution-scripts.ts';
 
 const never = new AbortController().signal;
-/** How often a sandbox is looked at in which nothing can be asked, since it is frozen. */
+/** How often to check a sandbox that can't run a script because it is frozen. */
 const frozenPollMs = 500;
 
-/** What the script `state` writes: how it is, the exit code, and the oldest offset and the end of each output. */
+/** The output of the script `state`: the status, the exit code, and the oldest offset and the end of each output. */
 const Line = z.tuple([
   z.enum(['running', 'exited', 'ended', 'unknown']), z.coerce.number().nullable().catch(null),
   z.coerce.number(), z.coerce.number(), z.coerce.number(), z.coerce.number(),
 ]);
 type How = z.infer<typeof Line>[0];
 
-/** Reads what is kept of executions in their sandboxes, whoever started them: by scripts, or where none can be run from the files. */
+/** Reads kept executions in their sandboxes, no matter which process started them. Uses scripts, or the files if no script can run. */
 export class ExecutionReader {
   readonly #host: ExecutionHost;
 
@@ -32,12 +32,12 @@ export class ExecutionReader {
     return observed;
   }
 
-  /** Starts a script about an execution in a sandbox that runs. Throws `sandbox_not_running`, too. */
+  /** Starts a script about an execution. Also throws `sandbox_not_running`. */
   async start(sandboxId: string, executionId: string, script: ExecutionScript, signal: AbortSignal): Promise<HostExecution> {
     return this.#host.run(sandboxId, await this.#command(sandboxId, executionId, script), signal);
   }
 
-  /** Runs a script about an execution, to its end, in a sandbox that runs. */
+  /** Runs a script about an execution to its end. The sandbox must be running. */
   async ask(sandboxId: string, executionId: string, script: ExecutionScript, signal: AbortSignal = never): Promise<void> {
     const command = await this.#command(sandboxId, executionId, script);
     const { code } = await limited(signal, (until) => answerOf(this.#host, sandboxId, command, until));
@@ -55,7 +55,7 @@ export class ExecutionReader {
     return run;
   }
 
-  /** Returns the state of an execution; with `wait`, once it may have ended. */
+  /** Returns the state of an execution. With `wait`, waits until it may have ended. */
   async look(sandboxId: string, executionId: string, wait: boolean, signal: AbortSignal): Promise<ExecutionState> {
     for (;;) {
       signal.throwIfAborted();
@@ -70,13 +70,13 @@ export class ExecutionReader {
       }
       if (answer.code === 4) throw executionNotFound(executionId);
       const parsed = Line.safeParse(answer.said.trim().split(' '));
-      // Otherwise the sandbox was stopped meanwhile.
+      // If the line is invalid without an exit code, the sandbox was stopped meanwhile.
       if (parsed.success) return stateOf(...parsed.data);
       if (answer.code !== null) throw unanswered;
     }
   }
 
-  /** Returns the bytes of an output from an offset on. */
+  /** Yields the bytes of an output from an offset on. */
   async *read(
     sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
   ): AsyncGenerator<Uint8Array, void> {
@@ -92,7 +92,7 @@ export class ExecutionReader {
     }
   }
 
-  /** Returns true if that is all. Otherwise the sandbox is frozen, or was frozen, thawed or stopped meanwhile. */
+  /** Returns true at the end of the output. Returns false if the sandbox was frozen, thawed or stopped meanwhile. */
   async *#readOnce(
     sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
   ): AsyncGenerator<Uint8Array, boolean> {
@@ -114,7 +114,7 @@ export class ExecutionReader {
       if (code === 4) throw executionNotFound(executionId);
       if (code === 3) {
         const { oldest, end } = (await this.look(sandboxId, executionId, false, signal))[stream];
-        // What comes after all that is kept was lost.
+        // If the oldest kept byte does not come after the offset, the lost bytes come after the kept ones.
         throw dropped(oldest > after ? oldest : end);
       }
       return code === 0;
@@ -124,7 +124,7 @@ export class ExecutionReader {
     }
   }
 
-  /** Returns true if the command has ended, and all that it wrote was read. */
+  /** Returns true if the command has ended and all its output was read. */
   async *#readFiles(
     sandboxId: string, executionId: string, stream: OutputStream, after: number, signal: AbortSignal,
   ): AsyncGenerator<Uint8Array, boolean> {
@@ -148,7 +148,7 @@ export class ExecutionReader {
     return isOver;
   }
 
-  /** In a sandbox that is frozen or stopped. */
+  /** Reads the state from the files, in a frozen or stopped sandbox. */
   async #lookAtFiles(sandboxId: string, executionId: string, state: string, run: string, signal: AbortSignal): Promise<ExecutionState> {
     const outputs = { stdout: { oldest: 0, end: 0 }, stderr: { oldest: 0, end: 0 } };
     const notes = new Map<string, string>();
@@ -171,7 +171,7 @@ export class ExecutionReader {
     return stateOf(how, code === undefined ? null : Number(code), stdout.oldest, stdout.end, stderr.oldest, stderr.end);
   }
 
-  /** Waits until the sandbox is in another state. Its files are not looked at: nothing changes them meanwhile. */
+  /** Waits until the sandbox has another state or run. Until then, nothing changes its files. */
   async #changed(sandboxId: string, state: string, run: string, signal: AbortSignal): Promise<void> {
     for (;;) {
       await pause(realTimers, frozenPollMs, signal);
@@ -195,7 +195,7 @@ function stateOf(how: How, code: number | null, oldest: number, end: number, err
 
 const names = { stdout: 'out', stderr: 'err' } as const;
 
-/** Returns the offset at which a file of an output begins. Null for other files. */
+/** Returns the start offset of an output file. Null for other files. */
 function startOf(name: string, stream: OutputStream): number | null {
   const [, output, start] = /^(out|err)\.(\d+)$/.exec(name) ?? [];
   return output === names[stream] ? Number(start) : null;
@@ -205,7 +205,7 @@ function dropped(oldest: number): Failure {
   return new Failure('output_dropped', { oldest });
 }
 
-/** Returns null if nothing can be run in the sandbox now. */
+/** Returns null if the sandbox can't run anything now. */
 export function unlessNotRunning(error: unknown): null {
   if (isFailureOf(error, 'sandbox_not_running')) return null;
   throw error;

@@ -1,8 +1,8 @@
 import type { OutputStream, TerminalSize } from '../../ports/sandbox-executions.ts';
 
 /**
- * What the scripts that look at an execution share. They end with 4 if there is none. The sandbox can put anything in the place of what is
- * kept, such as a FIFO that nobody writes to: nothing is opened before its type is known.
+ * The shared start of the scripts about an execution. They exit with 4 if it does not exist. The sandbox can replace the files, for example
+ * with a FIFO without a writer. So they check the type of a file before they open it.
  */
 const looking = `
 d=$1 run=$2
@@ -57,7 +57,7 @@ end_with_reader() {
 is_whole() { [ -e "$d/kept/out.done" ] && [ -e "$d/kept/err.done" ]; }
 `;
 
-/** Writes one line: how it is, its exit code or `-`, and the oldest offset and the end of each output. With `wait`, once it has ended. */
+/** Prints the status, the exit code or `-`, and the oldest offset and the end of each output. With `wait`, waits for the end first. */
 const stateScript = `${looking}
 [ "$3" != wait ] || end_with_reader
 if [ "$3" = wait ] && is_fifo "$d/alive"; then exec 8<>"$d/alive" 9<"$d/alive" 8>&-; read -r rest <&9; fi
@@ -75,8 +75,8 @@ echo
 `;
 
 /**
- * Writes the bytes of an output from an offset on, which with `follow` goes on until the command has ended. Ends with 3 if the next byte
- * is not kept any more, or was never kept.
+ * Prints the bytes of an output from an offset on. With `follow`, continues until the command has ended. Exits with 3 if the next byte is
+ * no longer kept, or never was.
  */
 const readScript = `${looking}
 stream=$3 after=$4 follow=$5 tries=0 seg= from=0 seen=0 nap=0.05
@@ -123,7 +123,7 @@ while :; do
 done
 `;
 
-/** Hands its input over to the command, if there is to be any, and closes the command's input if told to. Ends with 5 if it takes none. */
+/** Passes its input to the command, unless `$3` is `none`. Closes the command's input if `$4` is set. Exits with 5 if it accepts none. */
 const inputScript = `${looking}
 is_fifo "$d/in" && ! has_exited && [ ! -e "$d/closed" ] || exit 5
 if [ "$3" != none ]; then
@@ -138,8 +138,8 @@ exit 0
 `;
 
 /**
- * Hands its input over to the command, whose input is kept, as soon as nobody else does. First writes a line: how many bytes the command
- * was handed before, and `cut` if these end within a line. Ends with 5 if it takes none.
+ * Waits until no other feeder is active, and then passes its input to a command whose input is kept. First prints a line: how many bytes
+ * the command got before, and `cut` if they end within a line. Exits with 5 if the command accepts no input.
  */
 const feedScript = `${looking}
 is_fifo "$d/in" || exit 5
@@ -159,8 +159,8 @@ exec tee -a "$d/kept/in" >&9 9>&- 2>/dev/null
 `;
 
 /**
- * Removes what is kept of the input and the output before two offsets, and of the errors. In the middle of a file it is
- * overwritten with zeros, since the file grows meanwhile.
+ * Erases the kept input and output before two offsets, and the kept standard error. The files still grow, so the bytes are overwritten with
+ * zeros.
  */
 const forgetScript = `${looking}
 input=$3 output=$4
@@ -177,7 +177,7 @@ for file in "$d/kept/err".0*; do ! is_segment "$file" || blank "$file" $(wc -c <
 exit 0
 `;
 
-/** SIGKILL ends all that carries the mark, but for what watches over the command, which writes down how that ended. */
+/** Sends a signal to the command. SIGKILL kills all processes with the mark, except the supervisor, which records the end. */
 const signalScript = `${looking}
 number=$3 mark=$4
 is_marked() {
@@ -221,7 +221,7 @@ stty cols $3 rows $4 <"$tty" 2>/dev/null
 exit 0
 `;
 
-/** Returns the command that runs a script about an execution, given its folder and the present run of the sandbox. */
+/** Returns the command of a script about an execution. Its arguments are the execution's folder and the sandbox's present run. */
 export type ExecutionScript = (folder: string, run: string) => readonly string[];
 
 function script(text: string, name: string, ...args: readonly (string | number)[]): ExecutionScript {

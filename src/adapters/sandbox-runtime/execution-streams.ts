@@ -2,12 +2,12 @@ import { finished, type Readable, type Writable } from 'node:stream';
 import type { ExecutionRequest } from '../../ports/sandbox-runtime.ts';
 import type { HostExecution } from './execution-host.ts';
 
-/** How much a stream holds ready for who reads it, in bytes; a chunk may go beyond it. */
+/** How many bytes a stream buffers for its reader. The last chunk may exceed it. */
 const readyBytes = 64 * 1024;
 
 /**
- * What a command writes, as a web stream. It is read as far as it is wanted, so that what nobody reads holds the command
- * back. Cancelled, it is drained. It ends when the source ends or goes away.
+ * Returns the output of a command as a web stream. It stops reading if nobody reads, so the command has to wait. If it is cancelled, the
+ * rest is discarded. It ends when the source ends or breaks.
  */
 export function outputStream(source: Readable): ReadableStream<Uint8Array> {
   let isOver = false;
@@ -19,7 +19,7 @@ export function outputStream(source: Readable): ReadableStream<Uint8Array> {
           controller.enqueue(chunk);
           if ((controller.desiredSize ?? 0) <= 0) source.pause();
         });
-        // A command's exit says how it ended, and not its output: an error is an end like any other.
+        // Only the exit code shows how a command ended. So an error ends the stream like any other end.
         finished(source, { writable: false }, () => {
           if (!isOver) controller.close();
           isOver = true;
@@ -37,11 +37,11 @@ export function outputStream(source: Readable): ReadableStream<Uint8Array> {
 }
 
 /**
- * What a command reads, as a web stream whose writes wait until they are taken. They reject once nobody reads any more;
- * closing it never does.
+ * Returns the input of a command as a web stream. A write waits until it is accepted, and rejects if nobody reads any more. A close never
+ * rejects.
  */
 export function inputStream(target: Writable): WritableStream<Uint8Array> {
-  // A write that fails says so itself.
+  // A failed write reports its error itself.
   target.on('error', () => {});
   const end = (): Promise<void> =>
     new Promise((resolve) => {
@@ -58,7 +58,7 @@ export function inputStream(target: Writable): WritableStream<Uint8Array> {
   });
 }
 
-/** An execution of a command that can't be run: it has ended already, and says why on its standard error. */
+/** An execution of a command that can't run. It has already ended, and its standard error contains the reason. */
 export function refusedExecution(exitCode: 126 | 127, reason: string): HostExecution {
   return {
     stdin: new WritableStream({
@@ -74,7 +74,7 @@ export function refusedExecution(exitCode: 126 | 127, reason: string): HostExecu
   };
 }
 
-/** Returns why no system can run the command of a request. Null if one may. */
+/** Returns why the command of a request can't run on any system. Null if it may run. */
 export function whyUnrunnable({ command, env = {} }: ExecutionRequest): string | null {
   if (command.length === 0 || command[0] === '') return 'the command has no program';
   if ([...command, ...Object.entries(env).flat()].some((text) => text.includes('\0')))

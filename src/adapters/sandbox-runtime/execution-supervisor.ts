@@ -1,31 +1,31 @@
 import type { ExecutionStart, TerminalSize } from '../../ports/sandbox-executions.ts';
 
-/** At least so many bytes of each output are kept in the sandbox. */
+/** The minimum of bytes that the sandbox keeps of each output. */
 export const keptBytes = 64 << 20;
-/** An output is kept in files of at least this size, so that its oldest bytes can be dropped. */
+/** The minimum size of an output's files. Whole files are deleted to drop the oldest bytes. */
 const segmentBytes = 4 << 20;
 const tools = ['cat', 'dd', 'mkdir', 'mkfifo', 'rm', 'setsid', 'sleep', 'tail', 'tee', 'wc'];
 
 /**
- * The program that runs a command and watches over it in the sandbox, so that it needs nothing of Skep any more. It is a shell's. Its
- * folder holds:
+ * The shell script that runs a command in the sandbox and supervises it, so that the command no longer depends on Skep. Its folder
+ * contains:
  *
- * - `claim`: who makes it runs the command.
- * - `kept/begun`: its process number and start time, and the run of the sandbox.
- * - `kept/out.<offset>`, `kept/err.<offset>`: what the command wrote, from the offset on. `kept/out.done`: that is all.
- * - `kept/out.whole`: nothing of the output was lost, other than the oldest bytes. It is there from the beginning, since a full disk can
- *   take a mark away, and not add one.
- * - `kept/exit`: the exit code, or `-` before there is one. Its space is taken at the beginning, for the same reason.
- * - `pids`: the command with its start time, who holds its input open, and who hands on the input of the starter.
- * - `kept/in`: the input that it was handed, if that can be opened again. `feeder`: who hands it over now, with its start time.
- * - `in`, `o`, `r`: FIFOs for the command's input and outputs. `e`: one for the first errors. `alive`: a FIFO whose writer is this
- *   program alone, so that reading it waits for the end.
+ * - `claim`: the process that creates it runs the command.
+ * - `kept/begun`: the script's process id and start time, and the run of the sandbox.
+ * - `kept/out.<offset>`, `kept/err.<offset>`: the command's output, from the offset on. `kept/out.done`: the output is complete.
+ * - `kept/out.whole`: no output was lost, except the oldest bytes. It exists from the start, since on a full disk a file can be removed,
+ *   but not created.
+ * - `kept/exit`: the exit code, or `-` before the end. It is written at the start to reserve its space, for the same reason.
+ * - `pids`: the command's process id and start time, and the ids of the process that keeps its input open and of the starter's feeder.
+ * - `kept/in`: the input that the command got, if it can be reopened. `feeder`: the present feeder's process id and start time.
+ * - `in`, `o`, `r`: FIFOs for the command's input and outputs. `e`: a FIFO for the first errors. `alive`: a FIFO with this script as its
+ *   only writer, so that a read waits for the script's end.
  *
- * `tee` sends each output to the starter and to `dd`, which writes the files in large blocks. If the starter is gone, `tee` goes on
- * without it. If the disk is full, what is written from then on is not kept, and the command goes on. The command runs in
- * the foreground, since a shell lets what it runs in the background ignore SIGINT.
+ * `tee` sends each output to the starter and to `dd`, which writes the files in large blocks. If the starter has ended, `tee` continues
+ * without it. If the disk is full, later output is not kept, and the command continues. The command runs in the foreground, since a
+ * shell makes background commands ignore SIGINT.
  *
- * Its variables have a prefix, because a variable of the same name in the command's environment would be changed.
+ * The variables have a prefix, so that they do not overwrite variables in the command's environment.
  */
 const supervisor = `
 _skep_announce=$1 _skep_base=$2 _skep_d=$2/$3 _skep_run=$4 _skep_in=$5 _skep_tty=$6 _skep_cwd=$7 _skep_fallback=$8
@@ -142,7 +142,7 @@ printf '%-4s\\n' $_skep_code 1<> "$_skep_d/kept/exit"
 exit $_skep_code
 `;
 
-/** What runs in the terminal: it gives it its size, writes down what it is, and becomes the command. */
+/** Returns the script in the terminal. It sets the size, records the terminal's name and the leader, and then becomes the command. */
 function inTerminal({ cols, rows }: TerminalSize, command: readonly string[]): string {
   return [
     `stty cols ${cols} rows ${rows} echo`,
@@ -158,22 +158,22 @@ function quoted(word: string): string {
   return `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** Where an execution is to run. */
+/** The place of an execution in its sandbox. */
 export interface ExecutionPlace {
   /** The folder of all executions of the sandbox. */
   readonly folder: string;
   /** Differs for each run of the sandbox. No spaces. */
   readonly run: string;
   readonly workingDir: string;
-  /** Whether the first line that it writes is `skep`, its process number and its start time. */
+  /** True if the first line of the output is `skep`, the process id and the start time. */
   readonly announce: boolean;
   /** `NAME=value`, for the environment of a command that is not durable. */
   readonly fallbackMark: string;
 }
 
 /**
- * The command that runs a command durably. The first line that it writes (after that of `announce`) is `durable`, `exists` (it was started
- * before), `no-terminal`, or `attached` and what the sandbox lacks; then it runs the command and nothing is kept.
+ * Returns the command that runs a command durably. The first line of its output (after that of `announce`) is `durable`, `exists` (started
+ * before), `no-terminal`, or `attached` with the tools that are missing. If `attached`, it runs the command and keeps nothing.
  */
 export function supervisorCommand(
   { command, executionId, stdin, tty }: ExecutionStart, place: ExecutionPlace, keepsInput = false,
@@ -185,12 +185,12 @@ export function supervisorCommand(
   return ['/bin/sh', '-c', supervisor.trim(), 'skep-supervisor', ...flags, ...command];
 }
 
-/** A name that a shell takes. */
+/** A valid variable name of a shell. */
 const shellName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
- * Divides the environment of a command that keeps its input: the lines that the supervisor reads before anything else, so that no process
- * but the command has these variables, and the `rest`, whose names no shell takes.
+ * Splits the environment of a command that keeps its input. The supervisor reads `lines` before all other input, so that only the command
+ * has these variables. `rest` has the names that are invalid in a shell.
  */
 export function environmentLines(env: Readonly<Record<string, string>>): { readonly lines: string; readonly rest: Record<string, string> } {
   const [taken, rest] = [true, false].map((isTaken) => Object.entries(env).filter(([name]) => shellName.test(name) === isTaken));

@@ -8,7 +8,7 @@ import { refusedFiles } from './sandbox-path.ts';
 
 export type Chunks = AsyncIterable<Uint8Array>;
 
-/** Yields a content's chunks. Throws the signal's reason as soon as it fires, also while the content waits for its next chunk. */
+/** Yields a content's chunks. Throws the signal's reason as soon as it fires, even while it waits for the next chunk. */
 export async function* chunksUntil(content: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
   const source = nodeStreamOf(content).on('error', () => {});
   const chunks: AsyncIterator<Uint8Array> = source[Symbol.asyncIterator]();
@@ -19,7 +19,7 @@ export async function* chunksUntil(content: ReadableStream<Uint8Array>, signal: 
       yield value;
     }
   } finally {
-    // Nobody waits for that: a content that stalls may also take for ever to end.
+    // Does not wait for the end, since a content that stalls may never end.
     source.destroy();
   }
 }
@@ -32,10 +32,10 @@ export function demandFile({ path, type }: Pick<FileEntry, 'path' | 'type'>): vo
   if (type !== 'file') throw wrongFileType(path, type);
 }
 
-/** So much is read ahead of a reader, so that a slow one does not hold up what a small file is read from. */
+/** How much is read ahead, so that a slow reader of a small file does not block the source. */
 const readAheadBytes = 1 << 20;
 
-/** Returns the range of what the source has next, which is so long. However that ends, `close` is called. */
+/** Returns a range of the source's next `size` bytes. Calls `close` at the end, also after an error. */
 export function rangeOf(
   source: Readable, { offset, length: wanted }: ByteRange, size: number, close: () => void,
 ): ReadableStream<Uint8Array> {
@@ -69,14 +69,14 @@ export function rangeOf(
   return webStreamOf(part);
 }
 
-/** The first bytes of a content, and all of it. */
+/** A content whose first bytes have been read. */
 export interface Begun {
   readonly all: AsyncIterable<Uint8Array>;
-  /** Its length. Null if that is not known, because there is more than was read. */
+  /** The content's length. Null if unknown, because only a part was read. */
   readonly size: number | null;
 }
 
-/** Reads a content as far as that fits the memory that one may take. What comes in small pieces, or slowly, is at hand then. */
+/** Reads the start of a content into memory, up to the read-ahead limit. A short content is then complete, even if it arrives slowly. */
 export async function begin(content: Chunks): Promise<Begun> {
   const iterator = content[Symbol.asyncIterator]();
   const first: Uint8Array[] = [];
@@ -97,11 +97,11 @@ export async function begin(content: Chunks): Promise<Begun> {
   return { all: all(), size: isWhole ? bytes : null };
 }
 
-/** So much of a content has to come within so long to be fast. */
+/** A content is fast if this many bytes arrive within this time. */
 const fastBytes = 16 << 20;
 const fastMs = 1_000;
 
-/** Yields a content as long as it comes fast. What does not is left for {@link rest}. */
+/** Yields a content while it arrives fast. {@link rest} yields the remaining part. */
 export class FastPart {
   readonly #chunks: AsyncIterator<Uint8Array>;
   #next: Promise<IteratorResult<Uint8Array>> | null = null;
@@ -112,12 +112,12 @@ export class FastPart {
     this.#chunks = content[Symbol.asyncIterator]();
   }
 
-  /** How much was yielded. */
+  /** The number of yielded bytes. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Whether there is a rest. */
+  /** True if there is a rest. */
   get isLate(): boolean {
     return this.#isLate;
   }
@@ -143,7 +143,7 @@ export class FastPart {
     }
   }
 
-  /** To be called once the part that came fast has ended. */
+  /** Yields the remaining part. Must be called after the fast part has ended. */
   async *rest(): AsyncGenerator<Uint8Array, void> {
     const next = await this.#next;
     if (next === null || next.done === true) return;
@@ -152,7 +152,7 @@ export class FastPart {
   }
 }
 
-/** Yields the content. Throws `invalid_request` if it has another length than it was said to have. */
+/** Yields the content. Throws `invalid_request` if its length is not `size`. */
 export async function* ofSize(content: Chunks, size: number): AsyncGenerator<Uint8Array, void> {
   let bytes = 0;
   for await (const chunk of content) {

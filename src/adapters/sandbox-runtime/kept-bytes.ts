@@ -2,7 +2,7 @@ import { raceSignal } from '../shared/timeout.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { KeptOutput } from '../../ports/sandbox-executions.ts';
 
-/** Smaller pieces are gathered in blocks of this size. */
+/** Smaller pieces are collected in blocks of this size. */
 const blockBytes = 4_096;
 
 interface Block {
@@ -11,12 +11,12 @@ interface Block {
   length: number;
 }
 
-/** Returns the bytes from an offset on that are not in memory any more, up to a later offset. */
+/** Returns bytes from an offset on that are no longer in memory, up to a later offset. */
 export type OlderBytes = (at: number, signal: AbortSignal) => AsyncIterable<Uint8Array>;
 
 const dropped = (oldest: number): Failure => new Failure('output_dropped', { oldest });
 
-/** The newest bytes of an output, in memory. Any number of readers can follow them; none holds back who writes. */
+/** The newest bytes of an output, in memory. Any number of readers can follow them. A slow reader never blocks the writer. */
 export class KeptBytes implements KeptOutput {
   readonly #limitBytes: number;
   readonly #blocks: Block[] = [];
@@ -24,7 +24,7 @@ export class KeptBytes implements KeptOutput {
   #isOver = false;
   #changed = Promise.withResolvers<void>();
 
-  /** At least so many bytes are kept. */
+  /** Keeps at least this many bytes. */
   constructor(limitBytes: number) {
     this.#limitBytes = limitBytes;
   }
@@ -57,15 +57,15 @@ export class KeptBytes implements KeptOutput {
     this.#wake();
   }
 
-  /** Nothing comes any more. */
+  /** Marks the end of the output. */
   finish(): void {
     this.#isOver = true;
     this.#wake();
   }
 
   /**
-   * Returns the bytes from the offset `after` on, up to the present end, or with `follow` until nothing comes any more. What is not
-   * kept any more comes from `older`; without that it fails with `output_dropped`.
+   * Yields the bytes from the offset `after` on, up to the present end, or with `follow` to the end of the output. Bytes that are no longer
+   * in memory come from `older`. Without `older`, throws `output_dropped`.
    */
   async *read(after: number, follow: boolean, signal: AbortSignal, older?: OlderBytes): AsyncGenerator<Uint8Array, void> {
     const until = follow ? Infinity : this.#end;
@@ -99,7 +99,7 @@ export class KeptBytes implements KeptOutput {
   }
 }
 
-/** Makes a stream of what is generated. Its signal fires when the given one does, or when the stream is cancelled. */
+/** Turns a generator into a stream. The generator's signal fires with the given one, or when the stream is cancelled. */
 export function streamOf(
   signal: AbortSignal, generate: (signal: AbortSignal) => AsyncGenerator<Uint8Array, unknown>,
 ): ReadableStream<Uint8Array> {

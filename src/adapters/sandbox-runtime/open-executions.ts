@@ -6,10 +6,10 @@ import { scripts } from './execution-scripts.ts';
 import { environmentLines, supervisorCommand } from './execution-supervisor.ts';
 import { streamOf } from './kept-bytes.ts';
 
-/** The exit code of the script `feed` if the command takes no input any more. */
+/** The exit code of the script `feed` if the command accepts no more input. */
 const takesNoInput = 5;
 
-/** Starts a command under a supervisor, and holds its streams. What ran under its id is removed. */
+/** Starts a command under a supervisor and connects to its streams. Removes an earlier execution with the same id. */
 export async function openExecution(
   host: ExecutionHost, reader: ExecutionReader, sandboxId: string, { env = {}, ...given }: OpenExecutionStart, signal: AbortSignal,
 ): Promise<OpenExecution> {
@@ -18,7 +18,7 @@ export async function openExecution(
   const start = { ...given, env: rest, stdin: true, tty: null };
   const execution = await host.launch(sandboxId, start, (place) => supervisorCommand(start, place, true), signal);
   const input = execution.stdin.getWriter();
-  // If it can't be run at all, it takes nothing.
+  // If the command can't run, the write fails. That is no error here.
   void input.write(Buffer.from(lines)).catch(() => {});
   input.releaseLock();
   const { line, rest: stdout } = await firstLineOf(execution, signal);
@@ -35,12 +35,12 @@ export async function openExecution(
     kill: () => (durable ? host.remove(sandboxId, executionId) : execution.kill()),
     handedOver: { bytes: 0, isCut: false },
     forgetBefore: ({ stdin: input, stdout: output }) => reader.ask(sandboxId, executionId, scripts.forget(input, output)),
-    // The runtime leaves it when it is closed.
+    // Does nothing: closing the runtime leaves the execution.
     leave: () => {},
   };
 }
 
-/** Takes over a command that another process has opened. `ended` waits for its end. */
+/** Takes over a command that another process opened. `ended` waits for its end. */
 export async function reopenExecution(
   host: ExecutionHost, reader: ExecutionReader, ended: (signal: AbortSignal) => Promise<ExecutionState>,
   sandboxId: string, executionId: string, after: number, signal: AbortSignal,
@@ -48,7 +48,7 @@ export async function reopenExecution(
   const { status, stderr: errors } = await reader.look(sandboxId, executionId, false, signal);
   if (status === 'lost') throw executionNotFound(executionId);
   const feeder = await reader.start(sandboxId, executionId, scripts.feed(), signal);
-  // It ends by itself when its input does. Ended in the middle, it would not have counted what it has handed over.
+  // The feeder ends when its input ends. If it were killed, its count of passed bytes would be wrong.
   feeder.outlive();
   const { line } = await firstLineOf(feeder, signal);
   if (line === null && (await feeder.exited) !== takesNoInput) throw unanswered;
@@ -66,7 +66,7 @@ export async function reopenExecution(
       over.abort(new Error('the command is ended'));
       await host.remove(sandboxId, executionId);
     },
-    // One that has ended takes nothing more.
+    // An ended command accepts no more input.
     handedOver: { bytes: bytes === undefined ? Infinity : Number(bytes), isCut: isCut === 'cut' },
     forgetBefore: ({ stdin, stdout }) => reader.ask(sandboxId, executionId, scripts.forget(stdin, stdout)),
     leave: () => over.abort(new Error('the command is left to another process')),

@@ -6,7 +6,7 @@ export interface ReachablePort {
   readonly reachedAt: number;
 }
 
-/** The variables that tell a program its ports. They have the same names in every runtime, so that one command serves all. */
+/** Returns the environment variables with a program's ports. All runtimes use the same names, so one command works in each. */
 export function portVariables(ports: readonly ReachablePort[]): Record<string, string> {
   const variables = ports.flatMap(({ name, port, reachedAt }) => [
     [`SKEP_PORT_${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`, String(reachedAt)],

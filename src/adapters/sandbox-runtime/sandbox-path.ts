@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { Failure } from '../../domain/failure.ts';
 
-/** The failure of a path inside a sandbox, or of an archive for it, that is refused. */
+/** The failure for an invalid path in a sandbox, or for an invalid archive. */
 export function refusedFiles(argument: keyof typeof codes, message: string): Failure<'invalid_request'> {
   return new Failure('invalid_request', { problems: [{ argument, reason: { code: codes[argument], message } }] });
 }
@@ -15,7 +15,7 @@ const codes = {
 
 const maxLength = 4_096;
 
-/** The path without superfluous parts, and without a slash at its end. Throws `invalid_request` if it is not absolute. */
+/** Normalizes the path and removes a slash at its end. Throws `invalid_request` if the path is not absolute or not allowed. */
 export function sandboxPath(path: string, member: 'path' | 'directory' | 'workingDir'): string {
   if (!path.startsWith('/')) throw refusedFiles(member, `${quoted(path)} is not an absolute path; begin it with a slash`);
   if (path.includes('\0')) throw refusedFiles(member, `${quoted(path)} holds a NUL character; leave it out`);
@@ -26,7 +26,7 @@ export function sandboxPath(path: string, member: 'path' | 'directory' | 'workin
   return normal === '/' ? normal : normal.replace(/\/$/, '');
 }
 
-/** Returns the part of the path below the directory, name by name. Null if it does not lie there. */
+/** Returns the names of the path below the directory. Null if the path is not below it. */
 export function partsBelow(directory: string, path: string): readonly string[] | null {
   const above = partsOf(directory);
   const all = partsOf(path);
@@ -37,7 +37,7 @@ function partsOf(path: string): string[] {
   return path.split('/').filter((part) => part !== '');
 }
 
-/** A name from somebody else, as it may be shown. */
+/** Quotes and shortens an untrusted name for a message. */
 export function quoted(name: string): string {
   return JSON.stringify(name.length > 200 ? `${name.slice(0, 200)}…` : name);
 }

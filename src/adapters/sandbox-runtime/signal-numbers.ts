@@ -3,12 +3,12 @@ import { Failure } from '../../domain/failure.ts';
 
 const numbers = new Map<string, number>(Object.entries(constants.signals));
 
-/** Returns the name of a signal: `SIGKILL`. Null if none has the number. */
+/** Returns the name of a signal, such as `SIGKILL`. Null if no signal has the number. */
 export function signalName(number: number): string | null {
   return [...numbers].find(([, one]) => one === number)?.[0] ?? null;
 }
 
-/** Returns the number of a signal. Throws `invalid_request` if there is none of the name. */
+/** Returns the number of a signal. Throws `invalid_request` if no signal has the name. */
 export function signalNumber(name: string): number {
   const number = numbers.get(name);
   if (number !== undefined) return number;

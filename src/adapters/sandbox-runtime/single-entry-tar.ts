@@ -6,8 +6,8 @@ import { type TarHeader, withPax } from './tar.ts';
 const blockBytes = 512;
 
 /**
- * Yields a tar of one entry. It hands the content on as it is, where `addEntry` has every part go through several streams. If the content
- * is shorter than the header says, the tar ends where the content does.
+ * Yields a tar of one entry. Passes the content on unchanged, which is faster than `addEntry` with its several streams. If the content is
+ * shorter than the header says, the tar ends with it.
  */
 export async function* tarOfOne(header: TarHeader, content?: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
   const { size = 0 } = header;
@@ -24,7 +24,7 @@ function paddingOf(size: number): number {
   return (blockBytes - (size % blockBytes)) % blockBytes;
 }
 
-/** Returns the blocks of a tar before the content of the entry. */
+/** Returns the blocks of a tar before the entry's content. */
 async function headOf(header: TarHeader): Promise<Uint8Array> {
   const tar = pack();
   tar.on('error', () => {});
@@ -36,10 +36,10 @@ async function headOf(header: TarHeader): Promise<Uint8Array> {
   return Buffer.concat(parts);
 }
 
-/** Types of entries that say more of the one that follows. */
+/** The types of entries that extend the header of the next one. */
 const extensions = new Set(['x', 'g', 'L', 'K']);
 
-/** Reads a tar up to the content of its first entry, which is to be read next. Null if it has none. */
+/** Reads a tar up to the content of its first entry. The stream then continues with the content. Null if there is no entry. */
 export async function readHead(tar: Readable): Promise<Header | null> {
   const extractor = extract();
   const found = Promise.withResolvers<Header>();
@@ -56,11 +56,11 @@ export async function readHead(tar: Readable): Promise<Header | null> {
   return await found.promise.finally(() => extractor.destroy());
 }
 
-// Where they are in a block of the format ustar.
+// The offsets in a block of the format ustar.
 const typeOffset = 156;
 const sizeOffset = 124;
 
-/** Null if the stream has ended. */
+/** Returns null if the stream has ended. */
 async function readExactly(stream: Readable, bytes: number): Promise<Buffer | null> {
   for (;;) {
     const block: unknown = stream.read(bytes);

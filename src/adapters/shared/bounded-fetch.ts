@@ -4,7 +4,7 @@ import type { ProviderFailures } from './provider-failures.ts';
 export interface FetchBounds {
   readonly maxBytes: number;
   readonly failures: ProviderFailures;
-  /** Default: Node's. */
+  /** Default: Node's `fetch`. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
 }
 
@@ -14,7 +14,7 @@ export interface FetchedResponse {
   readonly body: Buffer;
 }
 
-/** Follows no redirect. Throws `provider_failed` and the signal's reason. No error holds anything of the request, so no credential. */
+/** Follows no redirect. Throws `provider_failed` or the signal's reason. Errors contain no request data, and so no credential. */
 export async function fetchBounded(
   url: string,
   init: RequestInit & { readonly signal: AbortSignal },
@@ -39,7 +39,7 @@ export async function fetchBounded(
 const lostConnection: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH']);
 const unknownHost: ReadonlySet<string> = new Set(['ENOTFOUND', 'EAI_AGAIN']);
 
-/** The failure that an error of `fetch`, or of the reading of a body, means. */
+/** Returns the failure for an error of `fetch`, or of reading a body. */
 export function networkFailure(error: unknown, { failed }: ProviderFailures): Error {
   const code = codeOf(error);
   const cause = new Error(`the request failed: ${code}`);
@@ -50,7 +50,7 @@ export function networkFailure(error: unknown, { failed }: ProviderFailures): Er
   return failed({ code: 'unreachable' }, cause);
 }
 
-/** `fetch` throws a `TypeError` whose causes say what happened. */
+/** `fetch` throws a `TypeError`. The code is in one of its causes. */
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   return 'code' in error && typeof error.code === 'string' && /^[A-Z][A-Z0-9_]*$/u.test(error.code) ? error.code : codeOf(error.cause);

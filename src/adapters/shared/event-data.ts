@@ -27,7 +27,7 @@ export const permissionSchema: z.ZodType<PermissionRequest> = z.object({
   ),
 });
 
-/** The data of an event, by its kind: the store reads it by these schemas, and the HTTP interface documents it by them. */
+/** The schemas of event data, by kind. The store validates with them, and the HTTP interface documents them. */
 export const eventDataSchemas: { readonly [K in EventKind]: z.ZodType<EventData[K]> } = {
   message: z.object({ messageId: z.string(), role: z.enum(['user', 'agent']), channel, text: z.string() }),
   message_chunk: z.object({ messageId: z.string(), channel, text: z.string() }),

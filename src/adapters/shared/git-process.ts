@@ -7,11 +7,11 @@ export interface GitCommand {
   readonly args: readonly string[];
   readonly folder: string;
   readonly environment: NodeJS.ProcessEnv;
-  /** Makes the failure if git can't be started. */
+  /** Creates the failure if git can't be started. */
   readonly failed: (reason: string, cause?: unknown) => Error;
-  /** Its standard input; empty if left out. */
+  /** The standard input. Empty if left out. */
   readonly input?: string | AsyncIterable<Uint8Array>;
-  /** Whether it starts programs that must end with it. It gets a session of its own then, which is slow on a busy machine. */
+  /** True if git starts programs that must end with it. Then git gets its own session, which is slow on a busy machine. */
   readonly ownSession?: boolean;
   readonly onStderr?: (text: string) => void;
 }
@@ -19,21 +19,21 @@ export interface GitCommand {
 export interface GitExit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** The beginning of its standard error, for the log only. */
+  /** The beginning of the standard error, for the log only. */
   readonly stderr: string;
 }
 
 export interface GitProcess {
-  /** Git waits until it is read. */
+  /** Git waits until this is read. */
   readonly stdout: Readable;
-  /** Settles when the process is gone. Rejects if git could not be started or was ended, with that reason. */
+  /** Settles when the process has ended. Rejects if git could not be started, or with the reason that was given to `end`. */
   readonly exited: Promise<GitExit>;
   readonly end: (reason: unknown) => void;
 }
 
 const maxStderr = 4096;
 
-/** Starts git, and ends it at once when `signal` fires. Throws the signal's reason if it has fired. */
+/** Starts git, and kills it when `signal` fires. Throws the signal's reason if it has already fired. */
 export function startGit(command: GitCommand, signal: AbortSignal): GitProcess {
   signal.throwIfAborted();
   const { binary, args, folder, environment, ownSession = false, input, onStderr } = command;
@@ -42,14 +42,14 @@ export function startGit(command: GitCommand, signal: AbortSignal): GitProcess {
   const end = (reason: unknown): void => {
     problem ??= { reason };
     kill(child, ownSession);
-    // A program that a wrapper of git started may still run. Nothing waits for it, and it can't write any more.
+    // A program that a wrapper of git started may still run. Nothing waits for it, and its output is closed.
     child.stdout.destroy();
     child.stderr.destroy();
   };
   const onAbort = (): void => end(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
 
-  // Git may exit before it has read everything; its exit code says whether that is an error.
+  // Git may exit before it has read all input. Its exit code shows whether that is an error.
   child.stdin.on('error', () => undefined);
   if (typeof input === 'object') Readable.from(input).on('error', end).pipe(child.stdin);
   else child.stdin.end(input);
@@ -88,13 +88,13 @@ function cannotStart({ failed }: GitCommand, error: Error & { code?: unknown }):
     : failed('the git program can not be started', error);
 }
 
-/** How much git may write to its standard output, and the failure if it writes more. */
+/** The maximum size of git's standard output, and the failure if git writes more. */
 export interface OutputLimit {
   readonly bytes: number;
   readonly failure: () => Error;
 }
 
-/** Ends git when `signal` fires or `onOutput` throws, and rejects with that reason. Settles only when the process is gone. */
+/** Runs git. If `signal` fires or `onOutput` throws, kills git and rejects with that reason. Settles only after the process has ended. */
 export async function runGit(
   command: GitCommand, limit: OutputLimit, signal: AbortSignal, onOutput: (chunk: Buffer) => void,
 ): Promise<GitExit> {
@@ -113,7 +113,7 @@ export async function runGit(
   return await exited;
 }
 
-/** The whole environment of git: of the server's only the PATH, no configuration, prompts or protocols, unless `more` says otherwise. */
+/** The whole environment of git: the server's PATH, but no configuration, prompts or protocols, unless `more` adds them. */
 export function gitEnvironment(more: Readonly<NodeJS.ProcessEnv>): NodeJS.ProcessEnv {
   return {
     PATH: process.env['PATH'],
@@ -128,16 +128,16 @@ export function gitEnvironment(more: Readonly<NodeJS.ProcessEnv>): NodeJS.Proces
     GIT_TERMINAL_PROMPT: '0',
     GIT_OPTIONAL_LOCKS: '0',
     GIT_LITERAL_PATHSPECS: '1',
-    // An object that claims to be larger fails, rather than taking the machine's memory.
+    // A larger object fails instead of using up the machine's memory.
     GIT_ALLOC_LIMIT: '512m',
     ...more,
   };
 }
 
-// The first that reads settings, and so the credential, from its environment.
+// The first version that can read settings, and so the credential, from environment variables.
 const oldestVersion = '2.31';
 
-/** Whether the git program can do what is needed. Throws if it can't be started. */
+/** Checks that git is new enough. Throws if it can't be started. */
 export async function checkGit(command: Omit<GitCommand, 'args' | 'environment'>, signal: AbortSignal): Promise<CheckResult> {
   let output = '';
   const limit = { bytes: 4096, failure: () => command.failed('the git program is none: it says too much of its version') };
@@ -152,14 +152,14 @@ export async function checkGit(command: Omit<GitCommand, 'args' | 'environment'>
     : { ok: true, detail: `git ${version}` };
 }
 
-/** The id of an object, by SHA-1 or by SHA-256. */
+/** The id of an object, in SHA-1 or SHA-256. */
 export const oidForm = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/u;
 
-// What git refuses in the name of a ref, and the sign of bytes that are not UTF-8; the rest is checked by segment.
+// Characters that git refuses in the name of a ref, and the replacement character of invalid UTF-8. The other rules apply to each segment.
 // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
 const unsafe = /[\0-\u0020\u007f~^:?*[\\\ufffd]|@\{|\.\./u;
 
-/** Whether git accepts it as the name of a ref below `refs`. It can't lead out of a folder. */
+/** Returns whether git accepts the name of a ref below `refs`. Such a name can't lead out of a folder. */
 export function isRefName(name: string): boolean {
   if (!name.isWellFormed() || unsafe.test(name)) return false;
   return name.split('/').every((part) => part !== '' && !part.startsWith('.') && !part.endsWith('.') && !part.endsWith('.lock'));
@@ -169,7 +169,7 @@ export function isSha256(oid: string): boolean {
   return oid.length === 64;
 }
 
-/** The configuration of a bare git folder whose objects have ids of the same kind as this one. */
+/** Returns the configuration of a bare git folder with the same hash algorithm as the given id. */
 export function bareConfig(oid: string | null): string {
   const sha256 = oid !== null && isSha256(oid);
   const core = `[core]\n\trepositoryFormatVersion = ${sha256 ? 1 : 0}\n\tbare = true\n\tuseReplaceRefs = false\n[gc]\n\tauto = 0\n`;

@@ -2,12 +2,12 @@ import { raceSignal } from './timeout.ts';
 
 const never = new AbortController().signal;
 
-/** Tasks of one key run one after another, those of different keys at the same time. A failed task does not stop the next. */
+/** Runs the tasks of one key one after another, and tasks of different keys at the same time. A failed task does not stop the next. */
 export class KeyedMutex {
-  /** By key, the last task, as a promise that never rejects. */
+  /** The last task of each key, as a promise that never rejects. */
   readonly #last = new Map<string, Promise<unknown>>();
 
-  /** Runs the task when all earlier ones of the same key are over. Rejects with the signal's reason if it fires before that. */
+  /** Runs the task after all earlier ones of the same key. Rejects with the signal's reason if it fires before the task starts. */
   async inTurn<T>(key: string, task: () => Promise<T>, signal: AbortSignal = never): Promise<T> {
     const earlier = this.#last.get(key) ?? Promise.resolve();
     const result = raceSignal(earlier, signal).then(task);

@@ -8,7 +8,7 @@ export type InSnakeCase<T> = T extends readonly (infer Item)[]
     ? { [K in keyof T & string as SnakeCase<K>]: InSnakeCase<T[K]> }
     : T;
 
-/** The value with the names of its fields in snake case; HTTP's data often differs from the domain's in nothing else. */
+/** Returns the value with its field names in snake case. Often this is the only difference between the domain's data and HTTP's. */
 export function inSnakeCase<T>(value: T): InSnakeCase<T> {
   const converted: unknown = Array.isArray(value)
     ? value.map(inSnakeCase)
@@ -19,7 +19,7 @@ export function inSnakeCase<T>(value: T): InSnakeCase<T> {
   return converted as InSnakeCase<T>;
 }
 
-/** A name of the domain as HTTP and SQL spell it: `sandboxSpecId` is `sandbox_spec_id`. */
+/** Converts a name of the domain for HTTP and SQL: `sandboxSpecId` becomes `sandbox_spec_id`. */
 export function snakeCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
@@ -27,7 +27,7 @@ export function snakeCase(name: string): string {
 export type CamelCase<S extends string> = S extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<CamelCase<Rest>>}` : S;
 export type InCamelCase<T> = { [K in keyof T & string as CamelCase<K>]: T[K] };
 
-/** The object with the names of its own fields in camel case: `git_timeout` is `gitTimeout`. */
+/** Returns the object with its own field names in camel case: `git_timeout` becomes `gitTimeout`. */
 export function inCamelCase<T extends object>(values: T): InCamelCase<T> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the names change as in the type
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [camelCase(name), value])) as InCamelCase<T>;

@@ -1,10 +1,10 @@
 type Listener<T> = (news: T) => void;
 
-/** The listeners of one kind of event. A function that is added twice is called twice, and each subscription ends on its own. */
+/** The listeners of one kind of event. A function that is added twice is called twice. Each subscription ends separately. */
 export class Listeners<T> {
   readonly #all = new Set<{ readonly listener: Listener<T> }>();
 
-  /** Returns the function that ends it. */
+  /** Returns a function that removes the listener. */
   add(listener: Listener<T>): () => void {
     const entry = { listener };
     this.#all.add(entry);
@@ -19,7 +19,7 @@ export class Listeners<T> {
     this.#all.clear();
   }
 
-  /** Calls each listener, unless an earlier one has removed it. What one throws becomes a warning of the process. */
+  /** Calls each listener, unless an earlier one has removed it. An error of a listener becomes a warning of the process. */
   tell(news: T): void {
     for (const entry of Array.from(this.#all)) {
       try {

@@ -1,4 +1,4 @@
-/** A map that removes its least recently used entries if there are too many, or if they are too large together. */
+/** A map with a limit of entries and a limit of their total size. It removes the least recently used entries first. */
 export function createLruMap<T>(maxEntries: number, maxSize: number, sizeOf: (value: T) => number) {
   const entries = new Map<string, T>();
   let size = 0;
@@ -22,7 +22,7 @@ export function createLruMap<T>(maxEntries: number, maxSize: number, sizeOf: (va
       if (value !== null) add(key, value);
       return value;
     },
-    /** A value that is too large alone is not kept. */
+    /** Does not store a value that alone exceeds the size limit. */
     set(key: string, value: T): void {
       remove(key);
       if (sizeOf(value) > maxSize) return;

@@ -3,8 +3,8 @@ import { Readable } from 'node:stream';
 const sources = new WeakMap<ReadableStream<Uint8Array>, Readable>();
 
 /**
- * Returns a stream of Node's as a web stream. Unlike `Readable.toWeb`, it copies nothing, and {@link nodeStreamOf} gives the stream back
- * to who can do without the web stream, which costs more than all else for many bytes.
+ * Returns a Node stream as a web stream. Unlike `Readable.toWeb`, it copies nothing, and {@link nodeStreamOf} can return the original
+ * stream. For many bytes, the web stream is the most expensive part of a transfer.
  */
 export function webStreamOf(source: Readable): ReadableStream<Uint8Array> {
   const chunks = source.iterator();
@@ -26,11 +26,11 @@ export function webStreamOf(source: Readable): ReadableStream<Uint8Array> {
   return stream;
 }
 
-/** Returns a web stream that nobody has read from as a stream of Node's. */
+/** Returns a web stream as a Node stream. The web stream must be unread. */
 export function nodeStreamOf(stream: ReadableStream<Uint8Array>): Readable {
   const source = sources.get(stream);
   if (source === undefined || stream.locked) return Readable.fromWeb(stream);
-  // Nobody else reads it from here on.
+  // Locks the web stream, so that nobody else reads from it.
   stream.getReader();
   return source;
 }

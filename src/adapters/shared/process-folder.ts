@@ -5,17 +5,17 @@ import { errorCode } from './system-errors.ts';
 
 const ours = new Set<string>();
 
-/** A folder of this process, for this user only. */
+/** A folder of this process, private to its user. */
 export interface ProcessFolder {
   readonly path: string;
   remove(): Promise<void>;
 }
 
-/** Makes a folder below `parent`, whose name begins with `prefix`, and removes those of processes that have ended. */
+/** Creates a folder below `parent` whose name begins with `prefix`. Removes the folders of processes that have ended. */
 export async function makeProcessFolder(parent: string, prefix: string): Promise<ProcessFolder> {
   for (const name of await readdir(parent)) {
     if (!name.startsWith(prefix) || isInUse(name, prefix)) continue;
-    // A folder of another user can't be removed, and stays.
+    // A folder of another user can't be removed, so it stays.
     await rm(join(parent, name), { recursive: true, force: true }).catch(() => undefined);
   }
   const name = `${prefix}${process.pid}-${randomUUID()}`;
@@ -31,13 +31,13 @@ export async function makeProcessFolder(parent: string, prefix: string): Promise
   };
 }
 
-/** After a restart in a container, this process may have the id of the one that ended. */
+/** After a restart in a container, this process may have the same id as the one that ended. */
 function isInUse(name: string, prefix: string): boolean {
   const pid = Number(/^(\d{1,10})-/u.exec(name.slice(prefix.length))?.[1]);
   return pid === process.pid ? ours.has(name) : !Number.isNaN(pid) && isProcessAlive(pid);
 }
 
-/** Whether a process with this id runs on this machine, as any user. */
+/** Returns whether a process with this id runs on this machine, as any user. */
 function isProcessAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -4,14 +4,14 @@ import { Failure, isFailureOf } from '../../domain/failure.ts';
 
 const outages: ReadonlySet<Reason['code']> = new Set(['connection_lost', 'host_unknown', 'server_error', 'unreachable']);
 
-/** Is it the failure of a host that can't be reached, that takes too long, or that fails by its own admission? */
+/** Returns whether the error means that the host can't be reached, is too slow, or reports an error of its own. */
 export function isOutage(error: unknown): boolean {
   return isFailureOf(error, 'provider_timeout') || (isFailureOf(error, 'provider_failed') && outages.has(error.context.reason.code));
 }
 
 export type ProviderFailures = ReturnType<typeof providerFailures>;
 
-/** Makes the failures of one git provider. A text explains what has no code. It is never the host's own, which may hold a secret. */
+/** Creates the failures of a git provider. A text is for a reason without a code. It must not be the host's, which may hold a secret. */
 export function providerFailures(provider: string) {
   const failed = (why: Reason | string, cause?: unknown): Failure<'provider_failed'> =>
     new Failure('provider_failed', { provider, reason: typeof why === 'string' ? explained(why) : why }, { cause });
@@ -28,7 +28,7 @@ export function providerFailures(provider: string) {
     rateLimited: (waitMs: number): Failure<'provider_rate_limited'> =>
       new Failure('provider_rate_limited', { provider, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) }),
     malformed,
-    /** Throws `provider_failed` if the value is not of the documented form. */
+    /** Throws `provider_failed` if the value does not match the documented schema. */
     parse: <T>(schema: z.ZodType<T>, value: unknown, what: string): T => {
       const { success, data } = schema.safeParse(value);
       if (!success) throw malformed(what);

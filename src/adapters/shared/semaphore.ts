@@ -2,11 +2,11 @@ import pLimit from 'p-limit';
 
 export type Semaphore = ReturnType<typeof createSemaphore>;
 
-/** Runs a bounded number of tasks at the same time; the others wait in order. */
+/** Limits how many tasks run at the same time. The others wait in order. */
 export function createSemaphore(concurrency: number) {
   const limit = pLimit(concurrency);
   return {
-    /** Rejects with the signal's reason if it fires while the task waits. A task that has started keeps its place until it settles. */
+    /** Rejects with the signal's reason if it fires while the task waits. A started task counts until it settles. */
     use: <T>(signal: AbortSignal, task: () => Promise<T>): Promise<T> =>
       new Promise((resolve, reject) => {
         signal.throwIfAborted();

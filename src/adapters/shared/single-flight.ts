@@ -8,7 +8,7 @@ interface Run<T> {
 
 export type SingleFlight<T> = ReturnType<typeof createSingleFlight<T>>;
 
-/** Lets equal requests that come at the same time share one run. */
+/** Lets concurrent requests with the same key share one run. */
 export function createSingleFlight<T>() {
   const runs = new Map<string, Run<T>>();
   const unfinished = new Set<Promise<T>>();
@@ -30,7 +30,7 @@ export function createSingleFlight<T>() {
   }
 
   return {
-    /** Joins the run of this key, or starts it. A caller whose signal fires leaves; the run is aborted only when no caller is left. */
+    /** Joins the run of this key, or starts it. A caller whose signal fires leaves. The run is aborted when the last caller leaves. */
     async join(key: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
       signal.throwIfAborted();
       const run = runs.get(key) ?? start(key, work);
@@ -45,7 +45,7 @@ export function createSingleFlight<T>() {
         }
       }
     },
-    /** Returns when all runs that are under way have ended. */
+    /** Resolves when all current runs have ended. */
     async settled(): Promise<void> {
       await Promise.allSettled(unfinished);
     },

@@ -16,7 +16,7 @@ export const nameProblems: Readonly<Record<RepositoryNameProblem, string>> = {
   dot_segment: 'contain the segment "." or ".."',
 };
 
-/** What is wrong with front matter, and what to do. */
+/** The problem of the front matter, and what to do. */
 export const frontMatterProblems: Readonly<Record<FrontMatterProblem, string>> = {
   not_closed: 'has no end: close it with a line of three hyphens.',
   too_long: 'is too long to be read: keep it below 16,384 characters.',
@@ -31,7 +31,7 @@ export function asSentence(text: string): string {
   return /[.!?]$/u.test(begun) ? begun : `${begun}.`;
 }
 
-/** Returns the name of a code that only a later version knows. */
+/** Returns a text for a code that this version does not know. */
 export function nameOf(code: string): string {
   return asSentence(code.replaceAll('_', ' '));
 }
@@ -40,10 +40,10 @@ export function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
-/** Some of the sentences of reasons; the whole table demands that none is missing. */
+/** Some of the sentences of reasons. The type of the whole table requires all of them. */
 type ReasonSentences = { readonly [C in ReasonCode]?: (reason: ReasonOf<C>) => string };
 
-/** What is wrong with an argument. */
+/** The sentences about an invalid argument. */
 export const argumentReasons = {
   env_reserved: ({ names }) => `must not set ${names.join(', ')}: Skep sets it itself, or it is one of the secrets`,
   env_credential: ({ names }) =>
@@ -63,7 +63,7 @@ export const argumentReasons = {
   not_in_quarantine: () => 'must name a sandbox in quarantine; this one is not',
 } satisfies ReasonSentences;
 
-/** Returns what is wrong with a resource that a start asks for. A spec without a bound allows none. */
+/** Returns the problem of a requested resource. If the spec has no bound for it, no value is allowed. */
 function aboveSpec(resource: string, max: number | null): string {
   const field = `resources.${resource.replace('_bytes', '')}`;
   if (max === null) return `must not have ${resource}: the spec has no bound for it; give it ${field}`;
@@ -95,7 +95,7 @@ export function exited(subject: string, exitCode: number | null, signal: string 
   return `${code}.`;
 }
 
-/** How the processes are called that ended in a phase of their sandbox. */
+/** The subject of a sentence about ended processes, by the phase of their sandbox. */
 export const subjects = { starting: 'While it started, it', running: 'It', resuming: 'While it was resumed, it' } as const;
 
 export const hints = {
@@ -104,7 +104,7 @@ export const hints = {
   probe: 'Its program must listen on all addresses (0.0.0.0) at the port of the spec; a slow one needs a longer ready.within.',
 } as const;
 
-/** Returns what happened, and the last output if that is known. */
+/** Joins the sentences, and the last output if it is known. */
 export function ended(sentences: readonly (string | null)[], output: string | undefined): string {
   return [...sentences, output === undefined ? null : `Its last output: ${output}`].filter((text) => text !== null).join(' ');
 }
@@ -171,7 +171,7 @@ export const changeReasons = {
     `Git could not read the work tree${exitCode === null ? '' : `: its exit code was ${exitCode}`}. The log of the server says more.`,
 } satisfies ReasonSentences;
 
-/** Why a sandbox was moved, if that takes no data. */
+/** Why a sandbox was moved, for reasons without data. */
 export const movedBecause = {
   paused_by_owner: () => 'Paused on request.',
   resumed_by_owner: () => 'Resumed on request.',

@@ -2,7 +2,7 @@ import type { Clock } from '../../ports/clock.ts';
 
 type Timers = Pick<Clock, 'after'>;
 
-/** The machine's own, for adapters whose limits are about what really happens. */
+/** The machine's own timers, for adapters whose limits need real time. */
 export const realTimers: Timers = {
   after(ms, callback) {
     const timer = setTimeout(callback, ms);
@@ -10,7 +10,7 @@ export const realTimers: Timers = {
   },
 };
 
-/** Rejects with the signal's reason if that fires before the promise settles. */
+/** Rejects with the signal's reason if it fires before the promise settles. */
 export async function raceSignal<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = (): void => aborted.reject(signal.reason);
@@ -23,16 +23,16 @@ export async function raceSignal<T>(promise: Promise<T>, signal: AbortSignal): P
   }
 }
 
-/** A signal that fires after a time, or when one of other signals does. */
+/** A signal that fires after a time, or together with one of several other signals. */
 export interface Timeout {
   readonly signal: AbortSignal;
-  /** To be called when the work has ended. The signal fires then, for parts of the work that a failure left behind. */
+  /** Must be called when the work has ended. Then the signal fires, to end parts of the work that still run after a failure. */
   end(): void;
 }
 
 const over = new Error('the work is over');
 
-/** `failure` makes the signal's reason after `ms`. Unlike `AbortSignal.timeout`, it runs on a test's clock too. */
+/** `failure` creates the signal's reason after `ms`. Unlike `AbortSignal.timeout`, this also works with a test's clock. */
 export function startTimeout(timers: Timers, ms: number, failure: () => Error, signals: readonly (AbortSignal | undefined)[]): Timeout {
   const controller = new AbortController();
   const cancel = timers.after(ms, () => controller.abort(failure()));
@@ -45,7 +45,7 @@ export function startTimeout(timers: Timers, ms: number, failure: () => Error, s
   };
 }
 
-/** Runs work within a timeout. Rejects with the signal's reason as soon as that fires. */
+/** Runs work within a timeout. Rejects with the signal's reason as soon as it fires. */
 export async function withTimeout<T>(limit: Timeout, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   try {
     limit.signal.throwIfAborted();
@@ -55,7 +55,7 @@ export async function withTimeout<T>(limit: Timeout, work: (signal: AbortSignal)
   }
 }
 
-/** Waits for so long. Rejects with the signal's reason if that fires first. */
+/** Waits for `ms`. Rejects with the signal's reason if it fires first. */
 export function pause(timers: Timers, ms: number, signal: AbortSignal): Promise<void> {
   const over = Promise.withResolvers<void>();
   const cancel = timers.after(ms, over.resolve);

@@ -30,7 +30,7 @@ export function createApiKeyStore(db: Db): ApiKeyStore {
 
     list: async () => (await db.selectFrom('api_keys').selectAll().orderBy('created_at').orderBy('id').execute()).map(recordOf),
 
-    // An id belongs to one key for ever, a name only to one that is not revoked: the id goes first.
+    // Looks up the id first: an id always belongs to one key, but a name only to a key that is not revoked.
     revoke: async (idOrName, revokedAt) =>
       db.transaction().execute(async (trx) => {
         const valid = trx.selectFrom('api_keys').select('id').where('revoked_at', 'is', null);

@@ -66,7 +66,7 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
     },
 
     scanUnsettled: async (afterId, limit) => {
-      // The literal is that of the partial index.
+      // A literal, because it must match the partial index.
       const unsettled = all.where('unsettled', '=', sql.lit(1)).where('id', '>', afterId ?? '');
       return (await unsettled.orderBy('id').limit(limit).execute()).map(conversationOf);
     },
@@ -83,7 +83,7 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
 }
 
 async function findTroubled(db: Db, scope: OwnerScope, createdBefore: number, limit: number): Promise<readonly Conversation[]> {
-  // The literals are those of the partial index.
+  // Literals, because they must match the partial index.
   let found = db.selectFrom('conversations').selectAll().where('deleted_at', 'is', null).where('archived_at', 'is', null)
     .where(sql<boolean>`(start_status <> 'READY' OR execution_status = 'error')`)
     .where((eb) => eb.or([
@@ -104,7 +104,7 @@ async function countConversations(db: Db, scope: OwnerScope): Promise<readonly C
   return await rows.$narrowType<Pick<ConversationCount, 'startStatus' | 'executionStatus'>>().execute();
 }
 
-/** Counts what the limits are about, each up to its limit, and nothing if there is none. */
+/** Counts the conversations for each limit, at most up to the limit. Counts nothing if there is no limit. */
 async function countsBeside(trx: Db, { ownerId, sandboxId }: Conversation, limits: ConversationLimits): Promise<ConversationCounts> {
   const existing = trx.selectFrom('conversations').where('deleted_at', 'is', null).where('archived_at', 'is', null);
   return {
@@ -153,7 +153,7 @@ const sortings = {
   UPDATED_AT_DESC: ['updated_at', 'desc'],
 } as const satisfies Readonly<Record<ConversationSortOrder, unknown>>;
 
-/** Searches the index of the owner and the sorted time, or by ids or a sandbox if the filter names them, since they are few. */
+/** Uses the index of the owner and the sorted time. If the filter has ids or a sandbox, uses those, since they have few conversations. */
 async function searchConversations(
   db: Db,
   scope: OwnerScope,
@@ -172,7 +172,7 @@ async function searchConversations(
   if (titleContains !== undefined) found = found.where(sql<number>`instr(title_folded, ${foldTitle(titleContains)})`, '>', sql.lit(0));
   for (const [time, operator, bound] of boundsOf(filter)) {
     if (bound === undefined) continue;
-    // The index is searched by one lower and one upper bound, and the place where the page begins is the narrower one.
+    // SQLite uses one lower and one upper bound of the index, and the start of the page is the narrower one.
     const isNarrowest = time === column && (after === null || (operator === '>=') !== (direction === 'asc'));
     found = found.where(isNarrowest ? time : notByIndex<number>(time), operator, bound);
   }

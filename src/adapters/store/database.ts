@@ -8,7 +8,7 @@ import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { RowOf } from './record-rows.ts';
 
-/** The tables of a store. Times are in milliseconds since the epoch, flags are 0 or 1, and what is structured is JSON text. */
+/** The tables of a store. Times are in milliseconds since the epoch, booleans are 0 or 1, arrays and objects are JSON text. */
 export interface Database {
   readonly sandboxes: SandboxRow & { seq: Generated<number>; pool_fingerprint: Generated<string> };
   readonly conversations: ConversationRow;
@@ -27,14 +27,14 @@ export type Db = Kysely<Database>;
 
 export type SandboxRow = RowOf<Sandbox> & {
   spec_id: string;
-  /** Whether it counts as running. The store computes it from the domain's rule, since a partial index needs a column. */
+  /** 1 if it counts as running. The store computes it from the domain's rule, since a partial index needs a column. */
   running: number;
 };
 
 export type ConversationRow = RowOf<Conversation> & {
-  /** What is searched. A change of the rule in `foldTitle` needs a migration. */
+  /** The title in the form for searches. A change of `foldTitle` needs a migration. */
   title_folded: string;
-  /** Whether a sweep must look at it, computed from the domain's rule. */
+  /** 1 if a sweep must look at it. Computed from the domain's rule. */
   unsettled: number;
 };
 
@@ -42,7 +42,7 @@ export type ExecutionRow = RowOf<ExecutionRecord> & {
   unsettled: number;
 };
 
-/** A claim belongs to a record; the same key for two kinds of record is two claims. */
+/** The idempotency claim of a record. The same key for two kinds of records makes two claims. */
 export interface ClaimRow {
   owner_id: string;
   kind: 'sandbox' | 'conversation' | 'execution';
@@ -57,7 +57,7 @@ export function storeUnavailable(reason: Reason, cause?: unknown): Failure<'stor
   return new Failure('store_unavailable', { reason, retryAfterSeconds }, { cause });
 }
 
-/** The failure for a row that can be read, but whose content is not valid. */
+/** The failure for a row that can be read, but has invalid content. */
 export function damagedRecord(cause?: unknown): Failure<'store_unavailable'> {
   return storeUnavailable({ code: 'damaged' }, cause);
 }

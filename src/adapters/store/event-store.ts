@@ -27,7 +27,7 @@ export function createEventStore(db: Db, log: EventLog): EventStore {
       return (await query.orderBy('sequence').limit(limit).execute()).map(eventOf);
     },
 
-    // SQLite's own note of the highest number that AUTOINCREMENT gave, which stays after the event is purged.
+    // SQLite stores the highest number that AUTOINCREMENT gave. It stays after the event is purged.
     latest: async () => {
       const { rows } = await sql<{ seq: number }>`SELECT seq FROM sqlite_sequence WHERE name = 'events'`.execute(db);
       return rows[0]?.seq ?? 0;
@@ -48,9 +48,8 @@ export function createEventStore(db: Db, log: EventLog): EventStore {
 }
 
 /**
- * One query for each place and kind that the filter asks for. Each is one range of an index, in the order of the log, so
- * the database merges them side by side and reads no other event. In one statement they skip no event that is written
- * meanwhile.
+ * Returns one query for each place and kind in the filter. Each reads one range of an index in the order of the log, so the database merges
+ * them and reads no other event. The caller must combine them into one statement: then no event that is written meanwhile is skipped.
  */
 function rangesOf(db: Db, { ownerId, conversationId, sandboxId, kinds }: EventFilter, after: number) {
   const later = db.selectFrom('events').selectAll().where('sequence', '>', after);
@@ -60,15 +59,15 @@ function rangesOf(db: Db, { ownerId, conversationId, sandboxId, kinds }: EventFi
     ...(sandboxId === undefined ? [] : [all.where('sandbox_id', '=', sandboxId).where('conversation_id', 'is', null)]),
   ];
   const wanted = places.length === 0 ? [all] : places;
-  // Each kind once: two ranges must not hold the same event.
+  // Removes repeated kinds: two ranges must not contain the same event.
   return kinds === undefined ? wanted : wanted.flatMap((place) => Array.from(new Set(kinds), (kind) => place.where('kind', '=', kind)));
 }
 
 type WriteEvents = (events: readonly EventDraft[]) => Promise<number>;
 
-/** Writes events in the transaction of the records that they are about. */
+/** Writes events in the transaction of their records. */
 export interface EventLog {
-  /** Runs a transaction that may write events, and wakes the subscribers after its commit. */
+  /** Runs a transaction that may write events, and notifies the subscribers after its commit. */
   transaction<T>(work: (trx: Db, writeEvents: WriteEvents) => Promise<T>): Promise<T>;
   /** Returns the function that ends the subscription. */
   subscribe(listener: (written: WrittenEvents) => void): () => void;

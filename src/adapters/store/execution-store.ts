@@ -10,7 +10,7 @@ import { deleteRecords, findClaim, findEarlier, keepClaim, purgeRecords } from '
 import { jsonReader, reasonOrNull, TextsColumn } from './json-columns.ts';
 import { countUpTo, rowOf, rowReader, word } from './record-rows.ts';
 
-/** How many ended executions are returned at most to be deleted. */
+/** The maximum number of ended executions to return for deletion. */
 const maxEnded = 100;
 
 export function createExecutionStore(db: Db): ExecutionStore {
@@ -54,7 +54,7 @@ export function createExecutionStore(db: Db): ExecutionStore {
     },
 
     scanUnsettled: async (afterId, limit) => {
-      // The literal is that of the partial index.
+      // A literal, because it must match the partial index.
       const unsettled = all.where('unsettled', '=', sql.lit(1)).where('id', '>', afterId ?? '');
       return (await unsettled.orderBy('id').limit(limit).execute()).map(executionOf);
     },
@@ -63,7 +63,7 @@ export function createExecutionStore(db: Db): ExecutionStore {
   };
 }
 
-/** The executions that run in the sandbox. The literal is that of the partial index. */
+/** The running executions of the sandbox. The literal must match the partial index. */
 function running(db: Db, sandboxId: string) {
   const all = db.selectFrom('executions').where('sandbox_id', '=', sandboxId);
   return all.where('status', '=', sql.lit('running')).where('deleted_at', 'is', null);

@@ -4,7 +4,7 @@ import type { ClaimRow, Db } from './database.ts';
 
 const tables = { sandbox: 'sandboxes', conversation: 'conversations', execution: 'executions' } as const;
 
-/** Returns the outcome of the request that made the claim before; null if the claim is new. */
+/** Returns the outcome of the earlier request with this claim. Null if the claim is new. */
 export async function findClaim(trx: Db, kind: ClaimRow['kind'], claim: IdempotencyClaim | undefined): Promise<ClaimOutcome | null> {
   if (claim === undefined) return null;
   const row = await trx
@@ -18,7 +18,7 @@ export async function findClaim(trx: Db, kind: ClaimRow['kind'], claim: Idempote
   return row.fingerprint === claim.fingerprint ? { kind: 'repeated', id: row.record_id } : { kind: 'conflict' };
 }
 
-/** Returns the outcome of an earlier insert of the same record or with the same claim; null if there was none. */
+/** Returns the outcome of an earlier insert of the same record or with the same claim. Null if there was none. */
 export async function findEarlier(
   trx: Db, kind: ClaimRow['kind'], id: string, claim: IdempotencyClaim | undefined,
 ): Promise<ClaimOutcome | { readonly kind: 'inserted' } | null> {
@@ -26,7 +26,7 @@ export async function findEarlier(
   return existing === undefined ? await findClaim(trx, kind, claim) : { kind: 'inserted' };
 }
 
-/** Keeps the claim. Call it in the transaction that writes the record. */
+/** Stores the claim. Must be called in the transaction that writes the record. */
 export async function keepClaim(
   trx: Db,
   kind: ClaimRow['kind'],
@@ -38,7 +38,7 @@ export async function keepClaim(
   await trx.insertInto('claims').values({ owner_id: ownerId, kind, key, fingerprint, record_id: recordId }).executeTakeFirst();
 }
 
-/** Deletes records with their claims. Call it in a transaction. */
+/** Deletes records with their claims. Must be called in a transaction. */
 export async function deleteRecords(trx: Db, kind: ClaimRow['kind'], ids: readonly string[]): Promise<void> {
   await trx.deleteFrom('claims').where('kind', '=', kind).where('record_id', 'in', ids).executeTakeFirst();
   await trx.deleteFrom(tables[kind]).where('id', 'in', ids).executeTakeFirst();
@@ -46,7 +46,7 @@ export async function deleteRecords(trx: Db, kind: ClaimRow['kind'], ids: readon
 
 const batchSize = 200;
 
-/** Deletes records removed before the time, with their claims and executions, in batches that do not block other calls. */
+/** Deletes records that were removed before the time, with claims and executions, in batches that do not block other calls. */
 export async function purgeRecords(db: Db, kind: ClaimRow['kind'], removedBefore: number): Promise<void> {
   const purgeBatch = (): Promise<number> =>
     db.transaction().execute(async (trx) => {

@@ -11,7 +11,7 @@ import { eventActors } from '../shared/event-data.ts';
 import { orNull } from './record-rows.ts';
 import { damagedRecord } from './database.ts';
 
-/** Reads a JSON column. Throws `store_unavailable` if it holds something else. */
+/** Parses a JSON column. Throws `store_unavailable` if it does not match the schema. */
 export function parseColumn<T>(schema: z.ZodType<T>, text: string): T {
   try {
     return schema.parse(JSON.parse(text));
@@ -26,7 +26,7 @@ export function jsonReader<T>(schema: z.ZodType<T>): (text: string) => T {
 
 const maxKeptValues = 256;
 
-/** Keeps the values of the last texts, since texts such as specs repeat, and parsing and validating them is far more costly. */
+/** Caches the values of recent texts. Texts such as specs repeat, and parsing and validating them costs far more than a lookup. */
 export function columnReader<T>(schema: z.ZodType<T>): (text: string) => T {
   const values = new Map<string, T>();
   return (text) => {
@@ -39,14 +39,14 @@ export function columnReader<T>(schema: z.ZodType<T>): (text: string) => T {
   };
 }
 
-// The schemas of the JSON columns. The annotations hold each one to its domain type.
+// The schemas of the JSON columns. The type annotations check each one against its domain type.
 
 const limit = z.number().nullable();
 
-/** The defaults for a spec that an older version wrote. */
+/** The defaults for fields that a spec of an older version does not have. */
 const defaults = sandboxSpec({ id: '' });
 
-/** Settings of Docker that older versions kept in a spec's isolation, and their names below `docker`. */
+/** Docker settings that older versions kept in a spec's isolation, with their present names below `docker`. */
 const movedToDocker = [
   ['capabilities', 'capabilities'],
   ['newPrivileges', 'new_privileges'],
@@ -56,7 +56,7 @@ const movedToDocker = [
 
 const OldIsolation = z.record(z.string(), z.unknown());
 
-/** Returns a spec of an older version in its present form, and any other value as it is. */
+/** Converts a spec of an older version to the present form. Returns any other value unchanged. */
 function withRuntimeOptions(spec: unknown): unknown {
   if (typeof spec !== 'object' || spec === null || !('isolation' in spec) || 'runtimeOptions' in spec) return spec;
   const isolation = OldIsolation.parse(spec.isolation);
@@ -201,10 +201,10 @@ export const PullRequestsColumn: z.ZodType<Readonly<Record<string, PullRequest>>
 
 export const TextsColumn: z.ZodType<readonly string[]> = z.array(z.string());
 
-/** A reason of a later version, with a code that is not known here, is kept as it is. */
+/** Keeps a reason of a later version, although its code is unknown here. */
 const ReasonColumn: z.ZodType<Reason> = z
   .looseObject({ code: z.string() })
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- this program wrote it; who shows it copes with an unknown code
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- this program wrote it, and its readers accept an unknown code
   .transform((reason) => reason as unknown as Reason);
 
 export const reasonOrNull = orNull(jsonReader(ReasonColumn));

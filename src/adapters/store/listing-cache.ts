@@ -2,12 +2,12 @@ import type { ListingCache } from '../../ports/listing-cache.ts';
 import type { Db } from './database.ts';
 
 export interface ListingCacheOptions {
-  /** The bound on what is kept, scopes and keys included, in bytes of UTF-8. */
+  /** The maximum size of all entries, with their scopes and keys, in bytes of UTF-8. */
   readonly maxBytes: number;
   readonly now: () => number;
 }
 
-/** How exactly the time of the last use is kept. Reading an entry again within this time writes nothing. */
+/** The precision of the last use. A second read within this time writes nothing. */
 const touchIntervalMs = 60_000;
 
 export function createListingCache(db: Db, { maxBytes, now }: ListingCacheOptions): ListingCache {
@@ -21,7 +21,7 @@ export function createListingCache(db: Db, { maxBytes, now }: ListingCacheOption
     async put(scope, key, value) {
       const bytes = [scope, key, value].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
       await db.transaction().execute(async (trx) => {
-        // The size is kept in a table of its own: adding it up for each write would read all entries.
+        // The size has its own table: a sum for each write would read all entries.
         const earlier = await entryAt(trx, scope, key).select(['id', 'bytes']).executeTakeFirst();
         let { bytes: size } = await trx.selectFrom('listing_cache_size').select('bytes').executeTakeFirstOrThrow();
         if (earlier !== undefined) size -= await evict(trx, earlier);
@@ -45,12 +45,12 @@ function entryAt(db: Db, scope: string, key: string) {
   return db.selectFrom('listing_cache').where('scope', '=', scope).where('key', '=', key);
 }
 
-/** Notes the use of an entry. Reading must not fail because of it; without it the entry only seems less used. */
+/** Records the use of an entry. An error is ignored, since the entry then only seems less used. */
 async function touch(db: Db, id: number, usedAt: number): Promise<void> {
   try {
     await db.updateTable('listing_cache').set({ used_at: usedAt }).where('id', '=', id).executeTakeFirst();
   } catch {
-    // The disk is full, for example.
+    // For example, the disk is full.
   }
 }
 

@@ -2,13 +2,13 @@ import { type Compilable, type RawBuilder, type SelectQueryBuilder, sql } from '
 import { camelCase, type SnakeCase, snakeCase } from '../shared/letter-case.ts';
 import { damagedRecord, type Database, type Db } from './database.ts';
 
-/** A flag is stored as 0 or 1, and what is structured as JSON text. */
+/** A boolean is stored as 0 or 1, an array or object as JSON text. */
 type ColumnOf<T> = T extends string ? string : T extends boolean ? number : T extends object ? string : T;
 
-/** A record as the row of its table: one column a field, named in snake case. */
+/** The row of a record: one column for each field, named in snake case. */
 export type RowOf<T> = { [K in keyof T & string as SnakeCase<K>]: ColumnOf<T[K]> };
 
-/** Reads the columns whose content the database does not hold to the type of the field: words, flags and JSON. */
+/** The readers of the columns whose type in the database is wider than the field's: words, booleans and JSON. */
 type Readers<T, R> = {
   readonly [K in keyof T & string as ColumnOf<T[K]> extends T[K] ? never : K]: (column: ColumnOf<T[K]>, row: R) => T[K];
 };
@@ -26,7 +26,7 @@ function columnOf(value: unknown): unknown {
   return typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
 }
 
-/** `computed` names the columns that belong to no field. The reader throws `store_unavailable` for a content of another type. */
+/** `computed` names the columns without a field. The reader throws `store_unavailable` if a column has a wrong content. */
 export function rowReader<T extends object, R extends RowOf<T>>(
   readers: Readers<T, R>,
   computed: readonly Exclude<keyof R, keyof RowOf<T>>[] = [],
@@ -50,15 +50,15 @@ export function rowReader<T extends object, R extends RowOf<T>>(
 }
 
 /**
- * Returns a query that is compiled once, for those of every request: compiling takes longer than running them. `build` gets a stand-in for
- * its only parameter.
+ * Compiles a query once for all requests, because compiling takes longer than running it. `build` gets a placeholder for its only
+ * parameter.
  */
 export function compiledOnce<R>(db: Db, build: (parameter: string) => Compilable<R>): (parameter: string) => Promise<R[]> {
   const { query, queryId, sql } = build('').compile();
   return async (parameter) => (await db.executeQuery<R>({ query, queryId, sql, parameters: [parameter] })).rows;
 }
 
-/** Makes a reader of a column that holds one of these words. It throws `store_unavailable` for another. */
+/** Returns a reader of a column with one of these words. The reader throws `store_unavailable` for any other text. */
 export function word<T extends string>(words: readonly T[]): (text: string) => T {
   const known = new Map<string, T>(words.map((one) => [one, one]));
   return (text) => {
@@ -72,7 +72,7 @@ export function orNull<C, T>(read: (column: C) => T): (column: C | null) => T | 
   return (column) => (column === null ? null : read(column));
 }
 
-/** Counts the rows up to the limit; no limit, no count. */
+/** Counts the rows, at most up to the limit. Returns 0 without counting if there is no limit. */
 export async function countUpTo<T extends keyof Database>(
   trx: Db, rows: SelectQueryBuilder<Database, T, object>, limit: number | null,
 ): Promise<number> {
@@ -83,7 +83,7 @@ export async function countUpTo<T extends keyof Database>(
   return (await counted.executeTakeFirstOrThrow()).count;
 }
 
-/** The column as an expression, which no index can be searched by: SQLite has no statistics to choose the better index with. */
+/** The column as an expression, so that SQLite uses no index on it. SQLite has no statistics to choose the better index. */
 export function notByIndex<T extends string | number>(column: string): RawBuilder<T> {
   return sql<T>`(+${sql.ref(column)})`;
 }

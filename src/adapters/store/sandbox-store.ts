@@ -44,7 +44,7 @@ export function createSandboxStore(db: Db, log: EventLog): SandboxStore {
     },
 
     longestIdle: async (ownerId, limit) => {
-      // The literals are those of the partial index.
+      // Literals, because they must match the partial index.
       let running = all.where('status', '=', sql.lit('RUNNING')).where('deleted_at', 'is', null);
       running = ownerId === null ? running.where('owner_id', '<>', sql.lit(unowned)) : running.where('owner_id', '=', ownerId);
       return (await running.orderBy('last_active_at').orderBy('id').limit(limit).execute()).map(sandboxOf);
@@ -54,7 +54,7 @@ export function createSandboxStore(db: Db, log: EventLog): SandboxStore {
       let found = all.where('owner_id', scope === null ? '<>' : '=', scope ?? unowned).where('deleted_at', 'is', null);
       if (status !== undefined) found = found.where('status', '=', status);
       if (specId !== undefined) found = found.where('spec_id', '=', specId);
-      // Reads the metadata of each sandbox of the owner, about 4 ms for a thousand.
+      // Reads the metadata of all sandboxes of the owner: about 4 ms for a thousand.
       for (const [key, value] of Object.entries(metadata)) {
         found = found.where(sql<boolean>`exists (select 1 from json_each(metadata) where key = ${key} and value = ${value})`);
       }
@@ -83,7 +83,7 @@ async function countSandboxes(db: Db, scope: OwnerScope): Promise<readonly Sandb
 }
 
 async function findTroubled(db: Db, scope: OwnerScope, startingBefore: number, limit: number): Promise<readonly Sandbox[]> {
-  // The literals are those of the partial index, and no other index is to be searched by the owner.
+  // Literals, because they must match the partial index. `notByIndex` keeps SQLite from using an index on the owner.
   const found = db.selectFrom('sandboxes').selectAll()
     .where(notByIndex<string>('owner_id'), scope === null ? '<>' : '=', scope ?? unowned).where('deleted_at', 'is', null)
     .where(sql<boolean>`status IN ('ERROR', 'MISSING', 'STARTING', 'RESUMING')`)
@@ -97,7 +97,7 @@ function firstOf([row]: readonly Selectable<Database['sandboxes']>[]): Sandbox |
 
 type SandboxWrites = Pick<SandboxStore, 'insert' | 'claimFromPool' | 'insertPooled' | 'replace' | 'admit'>;
 
-/** Notes the activity of a sandbox. Returns false if it is not RUNNING. */
+/** Records activity of a sandbox. Returns false if it is not RUNNING. */
 export async function touchIfRunning(db: Db, id: string, at: number): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('sandboxes')
@@ -109,7 +109,7 @@ export async function touchIfRunning(db: Db, id: string, at: number): Promise<bo
   return numUpdatedRows > 0n;
 }
 
-/** The writes of sandboxes. Limits are checked in the transaction that writes, so racing writes can't exceed them. */
+/** The writes of sandboxes. Each checks the limits in its own transaction, so concurrent writes can't exceed them. */
 function createSandboxWrites(log: EventLog): SandboxWrites {
   return {
     insert: (sandbox, limits, claim, events = []) =>
@@ -126,7 +126,7 @@ function createSandboxWrites(log: EventLog): SandboxWrites {
       log.transaction(async (trx, writeEvents) => {
         const earlier = await findEarlier(trx, 'sandbox', sandbox.id, claim);
         if (earlier !== null) return earlier;
-        // It has to run, in exactly this version.
+        // The member must be running, and have exactly this version.
         const available = pooled(trx).where('id', '=', member.id).where('version', '=', member.version).where('status', '=', 'RUNNING');
         if ((await available.select('id').executeTakeFirst()) === undefined) return { kind: 'stale' };
         const reached = await checkLimits(trx, sandbox, limits, 'new');
@@ -154,7 +154,7 @@ function createSandboxWrites(log: EventLog): SandboxWrites {
       log.transaction(async (trx, writeEvents) => {
         const stored = await stateOf(trx, sandbox.id);
         if (stored?.version !== sandbox.version - 1) return { kind: 'stale' };
-        // A sandbox that already counts as running takes no more room.
+        // A sandbox that already counts as running needs no check.
         const reached = stored.running === 1 ? null : await checkLimits(trx, sandbox, limits, 'resumed');
         if (reached !== null) return { kind: 'limit', reached };
         await swap(trx, sandbox);
@@ -193,7 +193,7 @@ async function add(trx: Db, sandbox: Sandbox, claim?: IdempotencyClaim, fingerpr
   return { kind: 'inserted' };
 }
 
-/** Replaces the row if it is exactly one version older. Keeps activity that was noted since the caller read the record. */
+/** Replaces the row if it is exactly one version older. Keeps activity that was recorded after the caller read the record. */
 async function swap(trx: Db, sandbox: Sandbox): Promise<boolean> {
   const { id, last_active_at: active, ...others } = rowOfSandbox(sandbox);
   let older = trx

@@ -4,7 +4,7 @@ import type { Db } from './database.ts';
 export function createSpecStore(db: Db): SpecStore {
   return {
     firstSeen: async (id, fingerprint, now) =>
-      // Most calls find the spec unchanged, and those take no write lock.
+      // In most calls the spec is unchanged. They take no write lock.
       (await seen(db, id, fingerprint)) ??
       db.transaction().execute(async (trx) => {
         const known = await seen(trx, id, fingerprint);

@@ -12,13 +12,13 @@ import { commandWithSecrets } from './secret-file.ts';
 export interface ContainerPlan {
   readonly deployment: string;
   readonly launch: SandboxLaunch;
-  /** The name of a network; `none` is none. */
+  /** The name of a network. `none` means no network. */
   readonly network: string;
   /** The address that exposed ports are bound to. */
   readonly publishAddress: string;
 }
 
-/** Returns what the engine is asked to make for a sandbox. Throws `Refusal` if the spec's part for Docker is wrong. */
+/** Returns the engine's options to create a sandbox's container. Throws `Refusal` if the spec's Docker options are invalid. */
 export function containerConfig({ deployment, launch, network, publishAddress }: ContainerPlan): Docker.ContainerCreateOptions {
   const { id, spec, ownerId } = launch;
   if (spec.secrets.length > 0 && spec.command === null) {
@@ -28,7 +28,7 @@ export function containerConfig({ deployment, launch, network, publishAddress }:
   return {
     name: containerName(deployment, id),
     Image: spec.image ?? '',
-    // The command is run as it is, and not given to the image's entrypoint.
+    // The command runs as it is, without the image's entrypoint.
     ...(spec.command !== null && { Entrypoint: spec.secrets.length > 0 ? commandWithSecrets(spec.command) : [...spec.command], Cmd: [] }),
     ...(spec.isolation.user !== null && { User: spec.isolation.user }),
     WorkingDir: spec.workingDir,
@@ -54,7 +54,7 @@ export function containerConfig({ deployment, launch, network, publishAddress }:
   };
 }
 
-/** Returns what a container keeps of its launch. Its variables can't be changed. */
+/** Returns the parts of a launch that a container keeps. Its environment can't be changed. */
 export function keptLaunch(found: Docker.ContainerInspectInfo | 'foreign' | null): KeptLaunch | null {
   if (found === null || found === 'foreign') return null;
   const { Labels, Env } = found.Config;
@@ -111,14 +111,14 @@ function limits({ cpus, memoryBytes, pids, openFiles, logBytes, diskBytes }: San
 }
 
 /**
- * Returns the volumes of a sandbox whose root is read-only, for what has to be written. A tmpfs would not do: its files are lost when
- * the sandbox stops, and so is what the engine unpacks into it.
+ * Returns volumes for the writable directories of a sandbox whose root is read-only. A tmpfs is no alternative: when the sandbox stops, it
+ * loses its files, and also the files that the engine unpacked into it.
  */
 function volumeMounts(deployment: string, { id, spec }: SandboxLaunch): Docker.MountSettings[] {
   if (!spec.isolation.readOnlyRoot) return [];
   const owned = { [labels.deployment]: deployment, [labels.partOf]: id };
   const { diskBytes } = spec.resources;
-  // Each volume has the bound of the whole, since a program may need all of it in either.
+  // Each volume gets the whole limit, since a program may need all of it in either one.
   const volumeOptions: Record<string, string> = diskBytes === null ? {} : { size: String(diskBytes) };
   const targets = { work: spec.workingDir, ...(spec.workingDir !== '/tmp' && { tmp: '/tmp' }) };
   return Object.entries(targets).map(([purpose, Target]) => ({

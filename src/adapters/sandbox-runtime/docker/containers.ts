@@ -54,7 +54,7 @@ export class Containers {
     return isDone ? { ...(await this.#options.observer.observe(id, found)), state: 'frozen' } : undefined;
   }
 
-  /** The same. */
+  /** Returns the same as `freeze`. */
   async resume(launch: SandboxLaunch, signal: AbortSignal): Promise<ObservedSandbox | undefined> {
     const { id } = launch;
     const found = await this.#find(id);
@@ -73,7 +73,7 @@ export class Containers {
     await this.#ask(id, found, (container, options) => container.stop({ t, ...options }), callTimeoutMs + t * 1000);
   }
 
-  /** Kills a sandbox whose stop is under way. */
+  /** Kills a sandbox while its stop is running. */
   async cutStopShort(id: string): Promise<void> {
     const found = await this.#find(id);
     if (found !== null) await this.#ask(id, found, (container, options) => container.kill({ signal: 'SIGKILL', ...options }));
@@ -104,7 +104,7 @@ export class Containers {
     }
   }
 
-  /** Runs a container that does not run, in another network if its own is full or gone. The engine keeps why one can't be run. */
+  /** Starts a container, in another network if its own is full or gone. If it can't start, the engine keeps the reason. */
   async #run(found: Found, { id, spec, secrets = {} }: SandboxLaunch): Promise<void> {
     const { Id, HostConfig, NetworkSettings } = found;
     const { engine, networks, firewall } = this.#options;
@@ -137,7 +137,7 @@ export class Containers {
     }
   }
 
-  /** Waits for a program that is known to end at once, but not for ever if it does not. */
+  /** Waits for a program that is known to end at once. Gives up after 5 seconds. */
   async #ended(containerId: string): Promise<void> {
     try {
       await this.#send(containerId, (container, options) => container.wait(options), 5_000);
@@ -163,9 +163,9 @@ function stateNow({ State }: Found): State {
 }
 
 /**
- * Whether runc gave up freezing a container, which runs on. With version 1 of control groups the kernel can't freeze reliably while new
- * processes appear. runc tries many times, thaws what it froze, and then answers this (opencontainers/runc, pull requests 2774 and
- * 2791: "still a game of chances"). So this adapter does not repeat it at once.
+ * Returns whether runc failed to freeze a container, which still runs. With cgroups version 1, the kernel can't freeze reliably while new
+ * processes appear. runc tries many times, thaws the container, and then reports this error (opencontainers/runc, pull requests 2774 and
+ * 2791: "still a game of chances"). So this adapter does not try again at once.
  */
 export function isFreezeRefused(error: unknown): boolean {
   return /\bunable to freeze\b/.test(engineMessage(error) ?? '');

@@ -11,7 +11,7 @@ import { launchRefusal } from './launch-refusals.ts';
 export interface CreateOptions {
   readonly engine: Engine;
   readonly networks: Networks;
-  /** Null if its rules are not wanted. */
+  /** Null if the firewall is switched off. */
   readonly firewall: Firewall | null;
   /** The address of the engine's host that exposed ports are bound to. */
   readonly publishAddress: string;
@@ -22,7 +22,7 @@ type Created = Promise<Docker.ContainerInspectInfo | 'foreign'>;
 
 const takenMs = 10;
 
-/** Makes a sandbox's container, or finds the one that somebody else made meanwhile. Throws `Refusal` if the engine can't. */
+/** Creates a sandbox's container, or returns the one that another caller created meanwhile. Throws `Refusal` if the engine can't. */
 export async function createContainer(options: CreateOptions, launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Created {
   const { networks } = options;
   const { image, isolation } = launch.spec;
@@ -43,7 +43,7 @@ export async function createContainer(options: CreateOptions, launch: SandboxLau
   }
 }
 
-/** A name is taken a moment before its container can be found. So whoever comes second may have to wait for it. */
+/** The engine reserves a name a moment before its container can be found. So the second caller may have to wait for the container. */
 async function make({ engine, publishAddress, callTimeoutMs }: CreateOptions, launch: SandboxLaunch, network: string): Created {
   const { docker, deployment, call, find } = engine;
   const config = containerConfig({ deployment, launch, network, publishAddress });

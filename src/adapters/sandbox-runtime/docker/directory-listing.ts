@@ -8,8 +8,8 @@ import { refusedFiles } from '../sandbox-path.ts';
 import type { ContainerFiles } from './container-files.ts';
 
 /**
- * Prints what is in the directory `$1`, down to the depth `$2`. Before each entry comes the mark `$3`, which no path holds, and what is
- * known of it. A link is followed by where it leads to. GNU's and busybox's `find` and `stat` have these options in common.
+ * Prints the contents of the directory `$1`, down to the depth `$2`. Each entry begins with the mark `$3`, which no path contains, and its
+ * stat. After a link comes its target. Uses only options that both GNU's and busybox's `find` and `stat` have.
  */
 const listing = `
 command -v find >/dev/null && command -v stat >/dev/null && cd "$1" || exit 1
@@ -20,7 +20,7 @@ find . -maxdepth "$2" ! -type l -exec stat -c "$format" {} + -o -type l -exec sh
   for link; do stat -c "$format" "$link" && printf "/%s=" "$mark" && readlink "$link"; done' sh "$format" "$3" {} + 2>/dev/null
 `;
 
-/** Yields the entries by relative paths. Null if the container does not run, or its image lacks the programs. */
+/** Yields the entries by relative paths. Null if the container does not run, or its image does not have the programs. */
 export async function entriesByProgram(
   execute: SandboxRuntime['execute'], id: string, directory: string, depth: number, signal: AbortSignal,
 ): Promise<AsyncIterable<FileEntry> | null> {
@@ -39,10 +39,10 @@ export async function entriesByProgram(
   }
 }
 
-/** Longer than any path, which is all of a record that has no fixed length. */
+/** Longer than any path. A path is the only part of a record without a fixed length. */
 const maxRecordLength = 8 << 10;
 
-/** Yields the texts that begin with the mark, without it. */
+/** Yields the texts between the marks. */
 async function* recordsOf(
   output: ReadableStream<Uint8Array>, mark: string, kill: () => void, signal: AbortSignal,
 ): AsyncGenerator<string, void> {
@@ -87,12 +87,12 @@ function parseLine(record: string): FileEntry | null {
   return { path, type, size: Number(size), mode: bits & 0o7777, modifiedAt: Number(seconds) * 1000, target: null, owner };
 }
 
-/** The engine sends the contents too. A directory with more is not listed from its archive. */
+/** The engine also sends the contents, so a directory that exceeds this limit is not listed from its archive. */
 const maxArchiveBytes = 256 << 20;
 const entryBytes = 512;
 const tarTypes: Readonly<Record<string, FileType>> = { file: 'file', link: 'file', directory: 'directory', symlink: 'symlink' };
 
-/** Yields the entries by relative paths, from the archive of the directory. Throws `sandbox_not_running` if that is too large. */
+/** Yields the entries by relative paths, from the archive of the directory. Throws `sandbox_not_running` if the archive is too large. */
 export async function* entriesOfArchive(
   files: ContainerFiles, id: string, directory: string, depth: number, signal: AbortSignal,
 ): AsyncGenerator<FileEntry, void> {

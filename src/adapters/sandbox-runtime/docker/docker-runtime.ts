@@ -31,9 +31,9 @@ import { shorten } from './launch-refusals.ts';
 import { Watch } from './watch.ts';
 
 /**
- * Runs sandboxes as containers of a Docker engine, each isolated from the host and from the others as its spec says. All state is on
- * the engine, so that nothing is lost when this process ends. The engine is first contacted by the first call. Throws
- * `runtime_unavailable` if the configuration can't work.
+ * Runs sandboxes as containers of a Docker engine. The spec sets how each one is isolated from the host and from the others. The engine
+ * holds all state, so nothing is lost when this process ends. The first call connects to the engine. Throws `runtime_unavailable` if the
+ * configuration can't work.
  */
 export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRuntime & { settled(): Promise<void> } {
   const { deployment, docker, env = process.env } = options;
@@ -131,14 +131,14 @@ class DockerRuntime implements SandboxRuntime {
 
   resume(launch: SandboxLaunch, signal: AbortSignal): Promise<ObservedSandbox> {
     const resumed = this.#change(launch.id, 'running', () => this.#containers.resume(launch, signal), signal);
-    // What was frozen when its server ended. If this fails, the next execution tries again.
+    // Finishes work that waited while the sandbox was frozen. If this fails, the next execution tries again.
     resumed.then(() => this.#finishPending(launch.id)).catch(() => {});
     return resumed;
   }
 
   async remove(id: string): Promise<void> {
     const removed = this.#change(id, 'absent', () => this.#containers.remove(id));
-    // A removal does not wait for the grace of a stop that is under way. If this comes too late, the removal itself finds out.
+    // A removal does not wait for the grace period of a running stop. If the kill comes too late, the removal itself notices that.
     if (this.#stopping.has(id)) await this.#containers.cutStopShort(id).catch(() => {});
     await removed;
     this.executions.forget(id);
@@ -190,7 +190,7 @@ class DockerRuntime implements SandboxRuntime {
     return { ok, detail: problem === null ? detail : `${detail}; isolated sandboxes reach services of its machine: ${shorten(problem)}` };
   }
 
-  /** Resolves when no step is under way, also none whose caller has left. */
+  /** Resolves when no step is running. Steps whose caller has left count too. */
   settled(): Promise<void> {
     return this.#mutex.settled();
   }
@@ -200,26 +200,26 @@ class DockerRuntime implements SandboxRuntime {
     this.#closing.abort(new Failure('shutting_down', { retryAfterSeconds: 5 }));
     await this.#watch.closed();
     await this.#images.settled();
-    // A step whose caller has left is finished, not left half done.
+    // A step whose caller has left still runs to its end.
     await this.#mutex.settled();
     // If the engine refuses, nothing is lost.
     await this.#networks.removeUnused().catch(() => {});
     this.#client.close();
   }
 
-  /** The events of the engine are followed anew. It may have been away, or this process may have taken over from one that ended. */
+  /** The event stream is connected again. The engine may have been away, or this process may have replaced one that ended. */
   #connected(): void {
     this.#firewall?.forget();
     // If this fails, the next execution in a sandbox tries again.
     this.#executions.endLeftovers().catch(() => {});
   }
 
-  /** Does what could not be done in the sandbox while it did not run. */
+  /** Does the work that had to wait until the sandbox runs. */
   async #finishPending(id: string): Promise<void> {
     await this.#executionHost.finishRemovals(id, await this.#executions.endLeftoversOf(id));
   }
 
-  /** Runs the step, which leads to the target, after earlier ones of the sandbox. Returns the state afterwards. */
+  /** Runs the step after earlier ones of the sandbox. The step leads to the target state. Returns the state afterwards. */
   #change(id: string, target: ObservedSandbox['state'], step: () => Promise<ObservedSandbox | void>, signal?: AbortSignal) {
     if (!dnsLabel.test(id)) return Promise.resolve(absentSandbox(id, { code: 'invalid_id' }));
     const done = this.#mutex.inTurn(id, () =>
@@ -239,7 +239,7 @@ class DockerRuntime implements SandboxRuntime {
     return signal === undefined ? done : raceSignal(done, signal);
   }
 
-  /** Returns the state of a sandbox that the spec or the engine does not allow. Any other error is thrown. */
+  /** Returns the state of a sandbox that the spec or the engine refused. Throws any other error. */
   async #refused(id: string, error: unknown): Promise<ObservedSandbox> {
     if (!(error instanceof Refusal)) throw error;
     const observed = await this.#observer.inspect(id);

@@ -10,17 +10,17 @@ import { z } from 'zod';
 import { misconfigured, parseJson } from './engine.ts';
 import { SshAgent } from './ssh-connection.ts';
 
-/** Proxies on the way to the engine may drop a connection that is idle for longer. The number of open connections has no limit. */
+/** Proxies on the way to the engine may close a connection that is idle for longer. The number of open connections has no limit. */
 const connections = { keepAlive: true, timeout: 30_000 };
 
-/** What a TLS connection needs, as PEM. */
+/** The keys and certificates of a TLS connection, as PEM. */
 type TlsKeys = Partial<Readonly<Record<'ca' | 'cert' | 'key', string>>>;
 
-/** Where an engine listens, and how it is reached. */
+/** The address of an engine and the agent that connects to it. */
 interface Endpoint {
   readonly agent: Agent;
   readonly address: Docker.DockerOptions;
-  /** The address for a person, without a user or a password. */
+  /** The address to show to a person, without a user or a password. */
   readonly shownAddress: string;
   /** Null if the engine is on this machine. */
   readonly remoteHost: string | null;
@@ -28,25 +28,24 @@ interface Endpoint {
 
 export interface Client extends Pick<Endpoint, 'remoteHost'> {
   readonly docker: Docker;
-  /** Ends its idle connections. */
+  /** Closes the idle connections. */
   close(): void;
 }
 
-/** dockerode fills whatever is not there from Docker's variables, which are part of the endpoint already. */
+/** dockerode fills missing options from Docker's environment variables. The endpoint already contains them, so each option is set. */
 const names = ['host', 'port', 'socketPath', 'username', 'ca', 'cert', 'key'];
 const unset = Object.fromEntries(names.map((name) => [name, undefined]));
 
 /**
- * Returns the client of the engine at `host` if that is given, otherwise where Docker's own client would look (`DOCKER_HOST`, then the
- * context that `DOCKER_CONTEXT` or its configuration names, then the default socket). `DOCKER_TLS_VERIFY` or `DOCKER_CERT_PATH` ask for
- * TLS, which is always verified. Throws `runtime_unavailable` for an invalid address or unusable files.
+ * Returns a client of the engine at `host`. Without `host`, uses the same address as Docker's own client: `DOCKER_HOST`, then the context
+ * from `DOCKER_CONTEXT` or the configuration, then the default socket. `DOCKER_TLS_VERIFY` or `DOCKER_CERT_PATH` enable TLS, which is
+ * always verified. Throws `runtime_unavailable` for an invalid address or unusable files.
  */
 export function createClient(
   host: string | undefined, env: Environment, configDir?: string,
 ): Client & Pick<Endpoint, 'shownAddress'> {
   const { agent, address, remoteHost, shownAddress } = findEndpoint(host ?? (env['DOCKER_HOST'] || undefined), env, configDir);
-  // The client describes each request in full for a log that nobody reads. With all of the agent's sockets, that takes longer than the
-  // request.
+  // The client formats each request for a debug log that is off. Formatting all sockets of the agent takes longer than the request.
   Object.defineProperty(agent, inspect.custom, { value: () => agent.constructor.name });
   const docker = new Docker(Object.assign({ ...unset, protocol: 'http' as const, agent }, address));
   return { docker, remoteHost, shownAddress, close: () => agent.destroy() };
@@ -62,7 +61,7 @@ function socketEndpoint(socketPath: string): Endpoint {
   return { agent: new Agent(connections), address: { socketPath }, shownAddress: `unix://${socketPath}`, remoteHost: null };
 }
 
-/** Throws `runtime_unavailable` if the address is of no form that Docker knows. */
+/** Throws `runtime_unavailable` if Docker does not support this form of address. */
 function parseEndpoint(text: string, tls: () => TlsKeys | null): Endpoint {
   const socket = /^(?:unix|npipe):\/\/(.*)$/.exec(text)?.[1];
   if (socket !== undefined) return socketEndpoint(socket === '' ? defaultSocket({}) : socket);
@@ -114,7 +113,7 @@ function defaultSocket(env: Environment): string {
   return candidates.find((path) => existsSync(path)) ?? '/var/run/docker.sock';
 }
 
-/** Whether something says where an engine is: Docker's variables, the context of its client, or a socket in its usual place. */
+/** Returns whether an engine is configured: Docker's variables, the context of its client, or a socket in its usual place. */
 export function isEngineConfigured(env: Environment): boolean {
   if (env['DOCKER_HOST'] || contextName(env) !== 'default') return true;
   return existsSync(defaultSocket(env));
@@ -123,7 +122,7 @@ export function isEngineConfigured(env: Environment): boolean {
 const Config = z.object({ currentContext: z.string().optional() });
 const Meta = z.object({ Endpoints: z.object({ docker: z.object({ Host: z.string() }) }) });
 
-/** Returns the context of Docker's client that is in use. Null is its default one. Throws `runtime_unavailable` if it does not exist. */
+/** Returns the current context of Docker's client. Null for the default context. Throws `runtime_unavailable` if it does not exist. */
 function currentContext(env: Environment, configDir?: string): { readonly host: string; readonly tls: TlsKeys | null } | null {
   const folder = configFolder(env, configDir);
   const name = contextName(env, configDir);
@@ -151,7 +150,7 @@ export function configFolder(env: Environment, configDir?: string): string {
   return configDir ?? (env['DOCKER_CONFIG'] || join(env['HOME'] || homedir(), '.docker'));
 }
 
-/** Returns an empty text if there is no such file, or it can't be read. */
+/** Returns an empty string if the file does not exist or can't be read. */
 function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8');

@@ -12,25 +12,25 @@ import { raceSignal } from '../../shared/timeout.ts';
 import { containerName, isOwn } from './labels.ts';
 
 export interface CallOptions {
-  /** If it fires, the call is given up, and rejects with the signal's reason. */
+  /** If it fires, the call is cancelled, and rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** In milliseconds, instead of the engine's own limit. */
+  /** In milliseconds. Replaces the engine's own limit. */
   readonly limitMs?: number | undefined;
 }
 
-/** A Docker engine, and the deployment whose containers may be touched. */
+/** A Docker engine, and the deployment whose containers Skep may change. */
 export interface Engine {
   readonly docker: Docker;
   readonly deployment: string;
   /** Fires when the runtime is closed. */
   readonly closed: AbortSignal;
   /**
-   * Makes a call, within a time limit. The signal is for the call's `abortSignal`. It does not fire once the call has answered, so
-   * that a stream in the answer goes on. An error response of the engine rejects as dockerode's error (see `statusOf`). Failures:
-   * `runtime_unavailable`, `runtime_timeout`.
+   * Makes a call with a time limit. The signal is for the call's `abortSignal`. It does not fire after the call has returned, so a stream
+   * in the response continues. Rejects with dockerode's error for an error response (see `statusOf`). Failures: `runtime_unavailable`,
+   * `runtime_timeout`.
    */
   readonly call: <T>(work: (signal: AbortSignal) => Promise<T>, options?: CallOptions) => Promise<T>;
-  /** Returns the sandbox's container. Null if there is none, `foreign` if its name is taken by one that is not ours. */
+  /** Returns the sandbox's container. Null if there is none, `foreign` if a container of somebody else has its name. */
   readonly find: (id: string, signal?: AbortSignal) => Promise<Docker.ContainerInspectInfo | 'foreign' | null>;
 }
 
@@ -90,7 +90,7 @@ export async function findContainer({ find }: Engine, id: string, signal: AbortS
   return found;
 }
 
-/** Something that the sandbox or its engine can't do. Its reason becomes that of the observed sandbox. */
+/** The sandbox or its engine can't do something. The reason becomes that of the observed sandbox. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly reason: Reason;
@@ -106,7 +106,7 @@ export function statusOf(error: unknown): number | null {
   return error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : null;
 }
 
-/** Returns null if the engine knows no such object. */
+/** Returns null if the engine answers 404. */
 export async function unlessMissing<T>(answer: Promise<T>): Promise<T | null> {
   try {
     return await answer;
@@ -118,7 +118,7 @@ export async function unlessMissing<T>(answer: Promise<T>): Promise<T | null> {
 
 const Message = z.object({ statusCode: z.number(), json: z.object({ message: z.string() }) });
 
-/** Returns the engine's own message: `No such image: nowhere:latest`. Null if something else on the way to it failed. */
+/** Returns the engine's own message, such as `No such image: nowhere:latest`. Null if the error is not from the engine. */
 export function engineMessage(error: unknown): string | null {
   return Message.safeParse(error).data?.json.message ?? null;
 }
@@ -147,15 +147,15 @@ export function whyUnreachable(error: unknown): string {
   return code === '' ? 'its engine could not be spoken to' : `its engine could not be spoken to (${code})`;
 }
 
-/** The response of a call that the engine streams, until the signal fires. dockerode's types say less of it than it is. */
+/** Returns the engine's response as a stream, until the signal fires. dockerode's types declare too little of it. */
 export function streamed(answer: unknown, signal?: AbortSignal): IncomingMessage {
   if (!(answer instanceof IncomingMessage)) throw new TypeError('the client does not answer with a stream of HTTP');
-  // Whoever does not read any more gets no error either.
+  // A stream without a reader must not throw an unhandled error.
   if (signal !== undefined) addAbortSignal(signal, answer.on('error', () => {}));
   return answer;
 }
 
-/** The lines of a stream. Throws if it was cut. */
+/** Yields the lines of a stream. Throws if the stream is cut. */
 export async function* linesOf(answer: IncomingMessage): AsyncGenerator<string> {
   let rest = '';
   answer.setEncoding('utf8');
@@ -167,7 +167,7 @@ export async function* linesOf(answer: IncomingMessage): AsyncGenerator<string> 
   if (rest !== '') yield rest;
 }
 
-/** Returns undefined if the text is no JSON, or not of the form. */
+/** Returns undefined if the text is no JSON, or does not match the schema. */
 export function parseJson<T>(schema: z.ZodType<T>, text: string): T | undefined {
   try {
     return schema.parse(JSON.parse(text));
@@ -176,12 +176,12 @@ export function parseJson<T>(schema: z.ZodType<T>, text: string): T | undefined 
   }
 }
 
-/** Adds the signal that ends a call, which the client takes and its types leave out. */
+/** Adds the signal that ends a call. dockerode accepts it, but its types do not declare it. */
 export function withSignal<T>(options: T, abortSignal: AbortSignal): T & { readonly abortSignal: AbortSignal } {
   return { ...options, abortSignal };
 }
 
-/** Docker 19.03 brought the oldest API that has all that is used here. */
+/** The oldest API with all features that this adapter uses: Docker 19.03. */
 const oldestApi = [1, 40] as const;
 
 const Info = z.object({
@@ -192,7 +192,7 @@ const Info = z.object({
   CgroupDriver: z.string().optional(),
 });
 
-/** Returns whether the engine answers and can hold sandboxes, in one line for a person. */
+/** Returns whether the engine answers and can run sandboxes, as one line for a person. */
 export async function checkEngine({ docker, call }: Engine): Promise<CheckResult> {
   try {
     const { Version, ApiVersion } = await call(() => docker.version());
@@ -212,19 +212,19 @@ export async function checkEngine({ docker, call }: Engine): Promise<CheckResult
   }
 }
 
-/** Returns since when the engine runs, by its own clock. Null if that can't be known. */
+/** Returns the time since which the engine runs, by its own clock. Null if unknown. */
 export async function engineStartedAt({ docker, call }: Engine): Promise<string | null> {
-  // The engine makes its default network again when it starts.
+  // The engine creates its default network again on each start.
   const bridge = await unlessMissing(call(() => docker.getNetwork('bridge').inspect()));
   return z.object({ Created: z.string() }).safeParse(bridge).data?.Created ?? null;
 }
 
-/** Returns false if the engine has no control groups, as without root on an older machine. Then it can freeze nothing. */
+/** Returns false if the engine has no control groups, for example without root on an older machine. Then it can't freeze. */
 export async function hasFreezer({ docker, call }: Engine): Promise<boolean> {
   return Info.parse(await call(() => docker.info())).CgroupDriver !== 'none';
 }
 
-/** Returns what of a sandbox's limits the engine can't keep. */
+/** Returns the limits of a sandbox that the engine can't enforce. */
 function missingLimits({ MemoryLimit, PidsLimit, CpuCfsQuota, SecurityOptions, CgroupDriver }: z.infer<typeof Info>): string[] {
   const seccomp = SecurityOptions?.some((option) => option.includes('seccomp')) ?? false;
   return [
@@ -236,14 +236,14 @@ function missingLimits({ MemoryLimit, PidsLimit, CpuCfsQuota, SecurityOptions, C
   ];
 }
 
-/** Removes a container, whatever it does. Returns when it is gone. Idempotent. */
+/** Removes a container in any state. Returns when it is gone. Idempotent. */
 export async function removeContainer({ docker, call }: Engine, containerId: string): Promise<void> {
   const container = docker.getContainer(containerId);
   try {
     await unlessMissing(call((abortSignal) => container.remove({ force: true, v: true, abortSignal })));
   } catch (error) {
     if (statusOf(error) !== 409) throw error;
-    // Somebody else is removing it.
+    // Another caller is removing it.
     await unlessMissing(call((abortSignal) => container.wait({ condition: 'removed', abortSignal })));
   }
 }

@@ -12,7 +12,7 @@ import { type Executions, keptFolder } from './executions.ts';
 import { stateOf } from './observed-sandbox.ts';
 import { keptMark, listRemovedCommand, markVariable } from './shell-scripts.ts';
 
-/** More than is kept of any execution. */
+/** A limit above the kept output of any execution. */
 const maxKeptBytes = 256 << 20;
 
 /** Keeps executions in the containers of sandboxes. */
@@ -20,7 +20,7 @@ export class DockerExecutionHost implements ExecutionHost {
   readonly #engine: Engine;
   readonly #executions: Executions;
   readonly #runtime: Pick<SandboxRuntime, 'putFiles' | 'getFiles'>;
-  /** The executions that are removed when their sandbox runs again, by its id. */
+  /** The executions to remove when their sandbox runs again, by sandbox id. */
   readonly #removed = new Map<string, Set<string>>();
 
   constructor(engine: Engine, executions: Executions, runtime: Pick<SandboxRuntime, 'putFiles' | 'getFiles'>) {
@@ -67,14 +67,14 @@ export class DockerExecutionHost implements ExecutionHost {
         if (entry.kind === 'file') yield { name: entry.parts.at(-1) ?? '', size: entry.size, content: entry.content };
       }
     } catch (error) {
-      // What is no file ends the reading: only the sandbox itself can have put it there.
+      // Only the sandbox itself can have put something other than a file there. That ends the reading.
       if (!isFailureOf(error, 'file_not_found') && !isFailureOf(error, 'invalid_request')) throw error;
     }
   }
 
   async remove(id: string, executionId: string): Promise<void> {
     if (await this.#executions.removeKept(id, executionId)) return;
-    // Nothing can be run there now. Until that is done, the mark says that there is no such execution.
+    // No program can run there now. Until the removal, the mark hides the execution.
     const removed = this.#removed.get(id) ?? new Set();
     this.#removed.set(id, removed.add(executionId));
     const kept = `${keptFolder}/${executionId}/kept`;
@@ -88,7 +88,7 @@ export class DockerExecutionHost implements ExecutionHost {
     await this.#runtime.putFiles(id, kept, ReadableStream.from(mark), this.#engine.closed);
   }
 
-  /** Finishes the removals that wait for the sandbox to run: those of this process, and if `others` those of all. */
+  /** Finishes the removals that wait for the sandbox to run: those of this process, and with `others` also those of earlier ones. */
   async finishRemovals(id: string, others: boolean): Promise<void> {
     const removed = new Set(this.#removed.get(id));
     if (others) {

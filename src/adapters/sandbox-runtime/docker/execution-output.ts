@@ -1,28 +1,28 @@
 import { type Duplex, PassThrough } from 'node:stream';
 import { parseBeginning, type Leader } from './shell-scripts.ts';
 
-/** How much of an output that nobody reads is kept, about as much as a pipe holds, before both outputs are held back. */
+/** How many unread bytes of an output are buffered, about as many as in a pipe. If one buffer is full, both outputs are paused. */
 const heldBytes = 64 * 1024;
-/** More than an engine and its pipes hold of an execution. */
+/** After the release: the limit of the unread bytes. It is more than the engine and its pipes buffer for an execution. */
 const releasedBytes = 8 * 1024 * 1024;
-/** Longer than the line that an execution begins with, and than the engine's message about one that it can't begin. */
+/** Longer than the first line of an execution, and than the engine's message if it can't start one. */
 const beginningBytes = 4096;
 
 /** The two outputs of an execution, which the engine sends interleaved over one connection. */
 export class ExecutionOutput {
   readonly stdout = new PassThrough({ highWaterMark: heldBytes });
   readonly stderr = new PassThrough({ highWaterMark: heldBytes });
-  /** Called each time that the command begins to be held back. */
+  /** Called each time that the output is paused, which makes the command wait. */
   onHeld: () => void = () => {};
   readonly #socket: Duplex;
   readonly #begun = Promise.withResolvers<Leader | { readonly refusal: string }>();
-  /** The process that leads it. If the connection ended before the command began: the message sent in its place. */
+  /** The leading process. If the connection ended before the command began: the message that the engine sent instead. */
   readonly begun = this.#begun.promise;
-  /** What came of the standard output before its first line was complete. Null from then on. */
+  /** The start of the standard output until its first line is complete. Then null. */
   #beginning: Buffer | null = Buffer.alloc(0);
   #isReleased = false;
 
-  /** A terminal's output comes as it is, and is all standard output. */
+  /** A terminal's output has no frames, and all of it is standard output. */
   constructor(socket: Duplex, isTerminal: boolean) {
     this.#socket = socket;
     const give = (stream: 'stdout' | 'stderr', content: Buffer): void => {
@@ -33,7 +33,7 @@ export class ExecutionOutput {
     const read = isTerminal ? (chunk: Buffer) => give('stdout', chunk) : createFrameReader(give);
     socket.on('data', (chunk: Buffer) => {
       read(chunk);
-      // Until the command has begun nobody can read, and nothing is held back.
+      // Nobody can read before the command has begun, so nothing is paused until then.
       if (!this.#isFull() || this.#beginning !== null || this.#isReleased) return;
       socket.pause();
       this.onHeld();
@@ -43,19 +43,19 @@ export class ExecutionOutput {
       for (const output of [this.stdout, this.stderr]) output.end();
     });
     for (const output of [this.stdout, this.stderr]) output.on('drain', () => this.#isFull() || socket.resume());
-    // The engine is done with it, and takes no input any more either.
+    // The engine has finished, and accepts no more input.
     socket.once('end', () => socket.destroy());
     socket.on('error', () => {});
   }
 
-  /** Is the command held back, since nobody reads what it wrote? */
+  /** Returns whether the command has to wait because nobody reads its output. */
   isHeld(): boolean {
     return this.#socket.isPaused();
   }
 
   /**
-   * Holds nothing back any more. To be called when the command has ended: an engine with unread output does not stop the container.
-   * What was written is kept for a later reader; what processes that are left behind write on, is kept up to a limit.
+   * Stops pausing the output. Must be called after the command has ended: the engine can't stop a container with unread output. The
+   * command's output stays buffered for a later reader. Output of processes that it left behind is buffered up to a limit.
    */
   release(): void {
     this.#isReleased = true;
@@ -89,10 +89,9 @@ export class ExecutionOutput {
 const headerBytes = 8;
 
 /**
- * Takes apart what the engine sends of an execution or a log: frames of one byte for the output (2 is the standard error), three zero
- * bytes,
- * the length in four bytes, and the content. The content of a frame is passed on in as many pieces as it arrives in, each with how many
- * bytes of the frame are still to come.
+ * Decodes the engine's stream of an execution or a log. Each frame has one byte for the output (2 is the standard error), three zero bytes,
+ * the length in four bytes, and the content. Passes the content on in the pieces in which it arrives, each with the number of missing bytes
+ * of its frame.
  */
 export function createFrameReader(give: (stream: 'stdout' | 'stderr', content: Buffer, toCome: number) => void): (chunk: Buffer) => void {
   let header = Buffer.alloc(0);

@@ -11,8 +11,8 @@ import { killCommand, type Leader } from './shell-scripts.ts';
 import type { Watch } from './watch.ts';
 
 /**
- * Does work in which the engine starts a process in a container, and lets no freeze begin meanwhile. A freeze at that moment can leave a
- * container that takes no request any more (20.10).
+ * Runs work in which the engine starts a process in a container, and delays a freeze meanwhile. A freeze at that moment can leave a
+ * container that accepts no more requests (20.10).
  */
 export type Unfrozen = <T>(work: () => Promise<T>) => Promise<T>;
 
@@ -20,11 +20,11 @@ export interface StartedExecution {
   readonly engine: Engine;
   readonly exec: Docker.Exec;
   readonly watch: Watch;
-  /** As it was when the execution was begun. */
+  /** The container's state when the execution began. */
   readonly container: Docker.ContainerInspectInfo;
   readonly socket: Duplex;
   readonly isTerminal: boolean;
-  /** The value of the variable by which its processes are known. */
+  /** The value of the environment variable that marks its processes. */
   readonly mark: string;
   readonly unfrozen: Unfrozen;
 }
@@ -33,7 +33,7 @@ const heldPollMs = 250;
 const killPollMs = 25;
 const longestPollMs = 1_000;
 
-/** Waits until the command has begun. Returns the engine's message instead if it can't begin it. */
+/** Waits until the command has begun. If it can't begin, returns the engine's message. */
 export async function beginExecution(started: StartedExecution): Promise<OwnExecution | { readonly refusal: string }> {
   const output = new ExecutionOutput(started.socket, started.isTerminal);
   const leader = await output.begun;
@@ -41,8 +41,8 @@ export async function beginExecution(started: StartedExecution): Promise<OwnExec
 }
 
 /**
- * An execution that this runtime began. It finds out how that ends: when the engine reports it, when the output ends, and by polling
- * while the output is held back, when the engine can't report it yet.
+ * An execution that this runtime began. It checks for the end when the engine reports it, and when the output ends. While the output is
+ * paused, the engine can't report the end, so it polls.
  */
 export class OwnExecution implements HostExecution {
   readonly stdin: WritableStream<Uint8Array>;
@@ -69,7 +69,7 @@ export class OwnExecution implements HostExecution {
     this.stdout = outputStream(output.stdout);
     this.stderr = outputStream(output.stderr);
     this.#unwatch = watch.watchExecution(exec.id, () => void this.#look());
-    // The output ends a moment before the command does, or long before if the command closed it.
+    // The output ends a moment before the command, or long before it if the command closes its output.
     const onClose = (): void => void this.#pollWhile(1, () => true);
     if (socket.destroyed) onClose();
     else socket.once('close', onClose);
@@ -81,7 +81,7 @@ export class OwnExecution implements HostExecution {
     this.#outlives = true;
   }
 
-  /** Changes the size of its terminal. */
+  /** Resizes its terminal. */
   async resize({ cols, rows }: TerminalSize): Promise<void> {
     const { engine, exec } = this.#started;
     await engine.call((abortSignal) => exec.resize(withSignal({ w: cols, h: rows }, abortSignal)));
@@ -95,7 +95,7 @@ export class OwnExecution implements HostExecution {
     return this.#killing;
   }
 
-  /** Ends it when the runtime is closed, unless its sandbox is frozen or it outlives the runtime, and releases it. Never rejects. */
+  /** Called when the runtime closes. Kills the execution, unless its sandbox is frozen or it outlives the runtime. Never rejects. */
   async leave(): Promise<void> {
     const found = this.#outlives ? null : await inspectContainer(this.#started).catch(() => null);
     if (found?.State.Running === true && !found.State.Paused) await this.kill().catch(() => {});
@@ -112,7 +112,7 @@ export class OwnExecution implements HostExecution {
     await this.#pollWhile(killPollMs, () => true);
   }
 
-  /** Checks whether it has ended, at once and then again and again, less and less often. */
+  /** Checks whether it has ended: at once, and then with growing pauses. */
   async #pollWhile(everyMs: number, isWanted: () => boolean): Promise<void> {
     for (let waitMs = everyMs; !this.#isOver && isWanted(); waitMs = Math.min(waitMs * 2, longestPollMs)) {
       await this.#look();
@@ -138,14 +138,14 @@ export class OwnExecution implements HostExecution {
 const doubtfulCode = 126;
 const doubtMs = 5_000;
 
-/** Returns how an execution ended; `runs` while it goes on; null if it can't be known. */
+/** Returns the exit code, `runs` if the command still runs, or null if the exit code is unknown. */
 async function exitCode(started: StartedExecution): Promise<number | null | 'runs'> {
   const { engine, exec, watch, container } = started;
   try {
     const found = await engine.call((abortSignal) => exec.inspect({ abortSignal }));
     if (found.Running) return 'runs';
     if (found.ExitCode !== doubtfulCode) return found.ExitCode;
-    // The code is true if the events report the end, or if the container still runs after a while.
+    // The code is right if the events report the end, or if the container still runs some seconds later.
     const deadline = performance.now() + doubtMs;
     for (let waitMs = 2; !watch.isEndReported(exec.id); waitMs = Math.min(waitMs * 2, 200)) {
       const now = await inspectContainer(started);
@@ -162,8 +162,8 @@ async function exitCode(started: StartedExecution): Promise<number | null | 'run
 const thawPollMs = 100;
 
 /**
- * Ends all that an execution started, by a second execution, as the same user: the engine itself can't. In a frozen sandbox nothing can
- * be run, nor does anything take a signal: there it is done when the sandbox goes on. Returns when nothing of it is left.
+ * Kills all processes of an execution with a second execution of the same user, since the engine has no request for that. In a frozen
+ * sandbox no command and no signal works, so it waits until the sandbox runs again. Returns when none of the processes is left.
  */
 async function killProcesses(started: StartedExecution, leader: Leader, givenUp: AbortSignal): Promise<void> {
   for (;;) {
@@ -176,7 +176,7 @@ async function killProcesses(started: StartedExecution, leader: Leader, givenUp:
   }
 }
 
-/** Runs a script of Skep's own in a container. Returns its exit code. Null if the container runs nothing now. */
+/** Runs one of Skep's scripts in a container. Returns its exit code. Null if the container can't run anything now. */
 export async function runScript(
   { engine: { docker, call }, container, unfrozen }: Pick<StartedExecution, 'engine' | 'container' | 'unfrozen'>, command: string[],
 ): Promise<number | null> {

@@ -15,33 +15,33 @@ import { labels } from './labels.ts';
 import { beginCommand, keptMark, killLeftoversCommand, markVariable, newMark, removeCommand } from './shell-scripts.ts';
 import type { Watch } from './watch.ts';
 
-/** How a command is run, if not attached by pipes. */
+/** How to run a command, if not with plain pipes. */
 export interface ExecutionForm {
-  /** Runs a terminal instead of pipes. Its output is the standard output. */
+  /** True for a terminal instead of pipes. All its output is standard output. */
   readonly isTerminal?: boolean;
-  /** Runs a supervisor instead of the command, which keeps it under this id. */
+  /** Runs a supervisor instead of the command. The supervisor keeps the execution under this id. */
   readonly kept?: { readonly executionId: string; readonly supervise: Supervise };
 }
 
-/** Where kept executions are in each container. It is writable also if the root is read-only. */
+/** The folder of kept executions in each container. It is writable also if the root is read-only. */
 export const keptFolder = '/tmp/.skep-executions';
 
-/** How long a freeze waits for an execution that begins. */
+/** How long a freeze waits for an execution to begin. */
 const unfrozenMs = 5_000;
 const maxCleared = 10_000;
-/** How long a close waits for executions that are about to begin, which it ends then. */
+/** How long a close waits for executions that begin. Then it ends them. */
 const beginMs = 5_000;
 
-/** Runs commands in the containers of sandboxes. For that an image needs `/bin/sh`, and nothing else. */
+/** Runs commands in the containers of sandboxes. The image only needs `/bin/sh`. */
 export class Executions {
   readonly #engine: Engine;
   readonly #watch: Watch;
   readonly #mutex: KeyedMutex;
-  /** The containers in which nothing of an earlier process is left. */
+  /** The containers in which earlier processes of Skep left nothing. */
   readonly #cleared = new Map<string, Promise<void>>();
   readonly #own = new Set<OwnExecution>();
   readonly #pending = new Set<Promise<unknown>>();
-  /** Fires when nobody waits any more for executions that begin. */
+  /** Fires when nobody waits any more for executions to begin. */
   readonly #left = new AbortController();
   #isClosing = false;
 
@@ -54,18 +54,18 @@ export class Executions {
   async execute(id: string, request: ExecutionRequest, signal: AbortSignal, form: ExecutionForm = {}): Promise<HostExecution> {
     signal.throwIfAborted();
     if (this.#isClosing) throw closed();
-    // It goes on if the caller leaves, so that what begins then is ended.
+    // The work continues if the caller leaves, so that a command that still begins is ended.
     const beginning = this.#begin(id, request, form, signal);
     const settled = beginning.catch(() => {}).finally(() => this.#pending.delete(settled));
     this.#pending.add(settled);
     return raceSignal(beginning, signal);
   }
 
-  /** Ends the executions that are under way. */
+  /** Ends the running executions. */
   async close(): Promise<void> {
     this.#isClosing = true;
     await Promise.all([...this.#own].map((execution) => execution.leave()));
-    // Nothing begins in a sandbox that was frozen at that moment.
+    // In a sandbox that was frozen at that moment, the command never begins.
     await raceSignal(Promise.all(this.#pending), AbortSignal.timeout(beginMs)).catch(() => this.#left.abort());
     await Promise.all(this.#pending);
   }
@@ -97,7 +97,7 @@ export class Executions {
     }
   }
 
-  /** Returns the engine's message instead if it can't begin the command. */
+  /** If the command can't begin, returns the engine's message. */
   async #run(
     container: Docker.ContainerInspectInfo, request: ExecutionRequest & { workingDir: string }, { isTerminal = false, kept }: ExecutionForm,
     signal: AbortSignal,
@@ -120,14 +120,14 @@ export class Executions {
     };
     return unfrozen(async () => {
       const exec = await call((abortSignal) => docker.getContainer(container.Id).exec({ ...options, abortSignal }), { signal });
-      // It is not given up from here on: nobody would know whether the command has begun.
+      // From here on, the call can't be cancelled: nobody would know whether the command has begun.
       const socket: Duplex = await call((abortSignal) => exec.start({ hijack: true, stdin: true, Tty: isTerminal, abortSignal }));
       addAbortSignal(this.#left.signal, socket);
       return beginExecution({ engine: this.#engine, exec, watch: this.#watch, container, socket, isTerminal, mark, unfrozen });
     });
   }
 
-  /** Ends a kept execution and removes it. Returns false if nothing can be run in the sandbox now. */
+  /** Ends a kept execution and removes it. Returns false if the sandbox can't run anything now. */
   async removeKept(id: string, executionId: string): Promise<boolean> {
     const container = await findContainer(this.#engine, id, this.#engine.closed);
     const unfrozen = this.#unfrozen(id);
@@ -137,7 +137,7 @@ export class Executions {
     return code !== null;
   }
 
-  /** Ends what earlier processes of Skep executed in the sandboxes that run, as far as the engine knows of it. */
+  /** Kills the executions that earlier processes of Skep left in running sandboxes, if the engine still lists them. */
   async endLeftovers(): Promise<void> {
     for (const { State, Labels } of await listContainers(this.#engine)) {
       // If that fails in one container, the next execution in it tries again.
@@ -145,7 +145,7 @@ export class Executions {
     }
   }
 
-  /** The same in one that runs. Returns true if anything is executed in it, by whoever. */
+  /** Kills them in one sandbox, if it runs. Returns true if the sandbox has any executions. */
   async endLeftoversOf(id: string): Promise<boolean> {
     const found = await this.#engine.find(id);
     if (found === null || found === 'foreign' || !found.State.Running || found.State.Paused) return false;
@@ -154,7 +154,7 @@ export class Executions {
     return hasExecutions;
   }
 
-  /** The same in one container, once. */
+  /** Kills them in one container, once. */
   #clear(container: Docker.ContainerInspectInfo): Promise<void> {
     const { Id, Config } = container;
     const earlier = this.#cleared.get(Id);
@@ -162,7 +162,7 @@ export class Executions {
     if (this.#cleared.size >= maxCleared) this.#cleared.clear();
     const unfrozen = this.#unfrozen(Config.Labels[labels.sandbox] ?? '');
     const run = async (): Promise<void> => {
-      // An image without a shell has nothing that was executed.
+      // Ignores the exit code: an image without a shell never had executions.
       const code = await runScript({ engine: this.#engine, container, unfrozen }, killLeftoversCommand());
       if (code === null) this.#cleared.delete(Id);
     };
@@ -172,7 +172,7 @@ export class Executions {
     return clearing;
   }
 
-  /** Somebody else may freeze the sandbox all the same, so nobody waits for ever. */
+  /** Stops waiting after some seconds, since another client may have frozen the sandbox. */
   #unfrozen(id: string): Unfrozen {
     return async (work) => {
       const { result } = await this.#mutex.inTurn(id, async () => {

@@ -5,14 +5,14 @@ import { type Engine, engineStartedAt } from './engine.ts';
 
 const sigterm = 128 + 15;
 
-/** How long before its end an engine may have begun to end containers, and how long after its start it may find them ended. */
+/** How long before its own end an engine may begin to end containers, and how long after its start it may record their end. */
 const shutdownMs = 30_000;
 const startupMs = 10_000;
 
 /**
- * Finds out whether something outside of a sandbox ended its container. The engine keeps an exit code, and not who caused it. Its
- * events say more: a `kill` comes before `die` if somebody asked for the end. Without them the exit code decides (a program that ended
- * by SIGTERM or SIGKILL was ended), or the time: when an engine goes down, all its containers end.
+ * Returns whether something outside of a sandbox ended its container. The engine keeps an exit code, but not the cause. Its events show
+ * more: a `kill` before `die` means a request. Without events, the exit code decides (SIGTERM or SIGKILL came from outside), or the time:
+ * when an engine shuts down, all its containers end.
  */
 export async function endedFromOutside(engine: Engine, runs: RunHistory, { Id, State }: Docker.ContainerInspectInfo): Promise<boolean> {
   const finishedAt = Date.parse(State.FinishedAt);
@@ -21,30 +21,30 @@ export async function endedFromOutside(engine: Engine, runs: RunHistory, { Id, S
   if (State.ExitCode === killedStatus || State.ExitCode === sigterm) return true;
   const startedAt = Date.parse((await engineStartedAt(engine)) ?? '');
   if (!(Date.parse(State.StartedAt) <= startedAt && finishedAt <= startedAt + startupMs)) return false;
-  // A program that ends well when it is asked to may have been down for as long as the host.
+  // A program that exits with 0 on request may have been down for as long as the host.
   return State.ExitCode === 0 || finishedAt > startedAt - shutdownMs;
 }
 
 interface Run {
-  /** Every request to end it is seen from this time on, in milliseconds of the engine's clock. */
+  /** From this time on, all requests to end it are seen. In milliseconds of the engine's clock. */
   readonly followedFrom: number;
   isKilled: boolean;
   readonly died: PromiseWithResolvers<void>;
   isOver: boolean;
-  /** It was seen through the present connection. */
+  /** True if its events came through the present connection. */
   isCurrent: boolean;
 }
 
-/** Signals that are meant to end a program: HUP, INT, QUIT, KILL, TERM, and a real-time signal that some images use for it. */
+/** The signals that usually end a program: HUP, INT, QUIT, KILL, TERM, and a real-time signal that some images use for it. */
 const endingSignals = new Set(['2', '3', '9', '15', '37']);
 
-/** How long a request to end a program may take effect that was made before the events were followed. */
+/** A request from before the connection may still end a program for this long. */
 const pendingMs = 30_000;
 
-/** How late the event of an end may be that is already known. */
+/** How late the event of a known end may arrive. */
 const behindMs = 2_000;
 
-/** Remembers what the engine's events report about the present run of each container. */
+/** Keeps the engine's events about the present run of each container. */
 export class RunHistory {
   readonly #runs = new Map<string, Run>();
 
@@ -62,8 +62,8 @@ export class RunHistory {
   }
 
   /**
-   * These are all containers there are. What happens to running ones is seen from `openedAt` on, in milliseconds of the engine's
-   * clock. NaN if that is not known.
+   * Takes the list of all containers. Events of running ones are seen from `openedAt` on, in milliseconds of the engine's clock. NaN if
+   * that time is unknown.
    */
   follow(containers: readonly Pick<Docker.ContainerInfo, 'Id' | 'State'>[], openedAt: number): void {
     const ids = new Set(containers.map(({ Id }) => Id));
@@ -74,7 +74,7 @@ export class RunHistory {
     }
   }
 
-  /** The connection is lost: nothing more is seen of those that run. */
+  /** Called when the connection is lost, so that the events of running containers are missed. */
   lose(): void {
     for (const [id, run] of this.#runs) {
       run.isCurrent = false;
@@ -85,8 +85,8 @@ export class RunHistory {
   }
 
   /**
-   * Returns whether somebody asked the engine to end the run that ended at this time. Null if nobody looked. Waits a little if the event
-   * may be on its way.
+   * Returns whether a request to the engine ended the run that finished at this time. Null if unknown. Waits a little for an event that may
+   * still arrive.
    */
   async wasAskedToEnd(containerId: string, finishedAt: number): Promise<boolean | null> {
     const run = this.#runs.get(containerId);

@@ -6,12 +6,12 @@ import { refusedFiles } from '../sandbox-path.ts';
 
 type Execute = SandboxRuntime['execute'];
 
-/** How long the end of a program is waited for, which does not come while its container is frozen. */
+/** How long to wait for the end of a program. In a frozen container, it does not end. */
 const killMs = 10_000;
 
 /**
- * Runs a program of the image in a running container, with the content as its input. When the signal fires, the program is ended, and
- * the call rejects with the signal's reason, whatever the two of them wait for.
+ * Runs a program of the image in a running container, with the content as its input. If the signal fires, the program is killed, and the
+ * call rejects with the signal's reason.
  */
 export async function runProgram(
   execute: Execute, id: string, command: readonly string[], signal: AbortSignal, content: AsyncIterable<Uint8Array> | null = null,
@@ -33,10 +33,10 @@ export async function runProgram(
   }
 }
 
-// The sandbox may have put something else in the place of the program.
+// The sandbox may have replaced the program.
 const endless = (): Failure => refusedFiles('path', 'a program of the sandbox that is needed for it reports errors without end');
 
-/** Hands the content over. A program that reads no more says why by its exit code. */
+/** Writes the content to the program. If the program stops reading, its exit code shows why. */
 async function feed({ stdin }: Execution, content: AsyncIterable<Uint8Array> | null): Promise<void> {
   const writer = stdin.getWriter();
   writer.closed.catch(() => {});
@@ -48,7 +48,7 @@ async function feed({ stdin }: Execution, content: AsyncIterable<Uint8Array> | n
   await writer.close().catch(() => {});
 }
 
-/** Writes what another file holds, if one is given, and then its input to the file `$1`, which gets the mode `$2`. */
+/** Returns a command that copies the file `begunAs`, if given, and then its input into the file `$1`, with the mode `$2`. */
 export function writeCommand(path: string, mode: number, begunAs: string | null): string[] {
   const script = 'umask 077; cat "$3" - > "$1" && chmod "$2" "$1"';
   return ['/bin/sh', '-c', script, 'skep-write', path, mode.toString(8), begunAs ?? '/dev/null'];

@@ -12,8 +12,8 @@ type Container = Docker.ContainerInspectInfo;
 type Archive = ReadableStream<Uint8Array>;
 
 /**
- * Ends what is done with the files of a sandbox whose state is to change. The engine answers nothing else about a container while it
- * packs or unpacks files of it, and how long that takes may depend on a client.
+ * Ends file transfers of a sandbox before its state changes. While the engine packs or unpacks files of a container, it answers no other
+ * request about it, and a slow client can make that long.
  */
 export class Transfers {
   readonly #closed: AbortSignal;
@@ -23,7 +23,7 @@ export class Transfers {
     this.#closed = closed;
   }
 
-  /** Returns a signal that fires with the given one, or when the state of the sandbox is to change. */
+  /** Returns a signal that fires with the given one, or before the state of the sandbox changes. */
   until(id: string, signal: AbortSignal): AbortSignal {
     const end = this.#ends.get(id) ?? new AbortController();
     this.#ends.set(id, end);
@@ -36,7 +36,7 @@ export class Transfers {
   }
 }
 
-/** Unpacks a tar in the container of a sandbox, whether that runs or not. */
+/** Unpacks a tar in a sandbox's container, which need not run. */
 export async function putFiles(engine: Engine, id: string, directory: string, archive: Archive, signal: AbortSignal): Promise<void> {
   try {
     const path = sandboxPath(directory, 'directory');
@@ -48,7 +48,7 @@ export async function putFiles(engine: Engine, id: string, directory: string, ar
   }
 }
 
-/** Returns a tar of a path in the container of a sandbox, whether that runs or not. */
+/** Returns a tar of a path in a sandbox's container, which need not run. */
 export async function getFiles(engine: Engine, id: string, path: string, signal: AbortSignal): Promise<Archive> {
   const place = sandboxPath(path, 'path');
   const container = await findContainer(engine, id, signal);
@@ -58,7 +58,7 @@ export async function getFiles(engine: Engine, id: string, path: string, signal:
     return webStreamOf(await files.archive(place, AbortSignal.any([signal, engine.closed])));
   } catch (error) {
     if (statusOf(error) !== 404) throw error;
-    // The container is gone, or only the path is not there.
+    // Throws if the container is gone. Otherwise only the path is missing.
     await findContainer(engine, id, signal);
     throw new Failure('file_not_found', { path }, { cause: error });
   }
@@ -76,7 +76,7 @@ async function unpack(
   }
   const owner = (await files.owner(container.Config.User)) ?? root;
   const place = [...partsOf(existing), ...missing];
-  // From the root, since the engine takes a link that leads out of where it unpacks for an attack.
+  // Unpacks from the root, since the engine refuses a link that leads out of the target directory.
   const upload = (target: string, below: readonly string[]): Promise<void> =>
     uploadArchive({
       engine,
@@ -89,7 +89,7 @@ async function unpack(
       owner,
       signal,
     });
-  // The engine unpacks nothing if the root is read-only. But an init container has the same volumes, and a writable root.
+  // If the root is read-only, the engine unpacks nothing. But an init container has the same volumes and a writable root.
   if (container.HostConfig.ReadonlyRootfs !== true) await upload(container.Id, place);
   else await withInitContainer(engine, container, id, (init, targetOf) => upload(init, moved(place, container, targetOf)));
 }
@@ -98,7 +98,7 @@ function partsOf(path: string): readonly string[] {
   return partsBelow('/', path) ?? [];
 }
 
-/** Returns where the init container has a place that is in a volume of the container. */
+/** Maps a place in a volume of the container to its place in the init container. */
 function moved(place: readonly string[], { HostConfig }: Container, targetOf: (path: string) => string): readonly string[] {
   for (const { Target } of HostConfig.Mounts ?? []) {
     const below = partsBelow(Target, `/${place.join('/')}`);
@@ -107,15 +107,15 @@ function moved(place: readonly string[], { HostConfig }: Container, targetOf: (p
   return place;
 }
 
-/** Where an archive is unpacked. */
+/** The target directory of an archive. */
 interface Place {
-  /** The part of the directory that is there. */
+  /** The part of the path that exists. */
   readonly existing: string;
-  /** The names of the directories below it that have to be made, from the outermost on. */
+  /** The names of the directories to create below it, from the outermost on. */
   readonly missing: readonly string[];
 }
 
-/** Throws `invalid_request` if something else than a directory is in the way. */
+/** Throws `invalid_request` if the path contains something other than a directory. */
 async function findPlace(directory: string, files: ContainerFiles): Promise<Place> {
   const missing: string[] = [];
   for (let at = directory; at !== '/'; at = posix.dirname(at)) {
@@ -131,10 +131,10 @@ async function findPlace(directory: string, files: ContainerFiles): Promise<Plac
   return { existing: '/', missing };
 }
 
-/** What the kernel provides, and a container's programs see in place of the files that the engine reads and writes. */
+/** The kernel provides these directories. The engine reads and writes other files than the container's programs see there. */
 const kernelDirectories = ['/proc', '/sys', '/dev'];
 
-/** Throws `invalid_request` if the engine can't reach what the container's programs see at the path. */
+/** Throws `invalid_request` if the engine can't reach the path as the container's programs see it. */
 export function demandReachable({ HostConfig, Mounts }: Container, path: string, member: 'path' | 'directory'): void {
   const inMemory = [
     ...Object.keys(HostConfig.Tmpfs ?? {}),

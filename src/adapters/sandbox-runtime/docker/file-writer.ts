@@ -14,27 +14,27 @@ import { runProgram, writeCommand } from './file-programs.ts';
 
 type Container = Docker.ContainerInspectInfo;
 
-/** A place in a container where something is to be written or removed. */
+/** A path in a container to write or remove. */
 export interface Place {
   readonly container: Container;
   readonly files: ContainerFiles;
   readonly path: string;
-  /** What is there. */
+  /** The stat of the path. Null if nothing is there. */
   readonly found: PathStat | null;
 }
 
-/** A content that is to be written, whose length is known. */
+/** The content to write, with a known length. */
 interface GivenContent {
   readonly all: Chunks;
   readonly length: number;
   /** The permission bits. */
   readonly bits: number;
-  /** Whether not all of it is at hand. */
+  /** True if only the beginning of the content is in memory. */
   readonly isLarge: boolean;
 }
 
 const defaultMode = 0o644;
-/** How a shell reports that the image has no such program. */
+/** A shell's exit code if the image does not have the program. */
 const missingProgram = 127;
 
 /** Writes and removes files of containers. */
@@ -47,7 +47,7 @@ export class FileWriter {
     this.#execute = execute;
   }
 
-  /** Writes a file beside the place, which then takes its name. */
+  /** Writes a temporary file beside the path, and then renames it. */
   async write(
     id: string, place: Place, content: ReadableStream<Uint8Array>, { mode, size }: WriteOptions, signal: AbortSignal,
   ): Promise<void> {
@@ -75,17 +75,17 @@ export class FileWriter {
   }
 
   /**
-   * Has the engine unpack a file, at the speed of `docker cp`. It answers nobody else about the container meanwhile. So of a large content
-   * for a running one, it gets only what comes fast, and the rest is returned: what the engine has of a file it keeps if the tar ends.
+   * Lets the engine unpack a file, at the speed of `docker cp`. Meanwhile the engine answers no other request about the container. So for a
+   * running one, it gets only the fast part of a large content. Returns the rest. The engine keeps the part of the file that it received.
    */
   async #unpack(
     id: string, { container, files }: Place, temporary: string, { all, length, bits, isLarge }: GivenContent, signal: AbortSignal,
   ): Promise<Chunks | null> {
     const owner = (await files.owner(container.Config.User)) ?? root;
     const mayBeLate = isLarge && await this.#hasCat(id, container, signal);
-    // The engine gives a file to its owner only at the end, who has to be able to read what there is of it.
+    // The engine sets the file's owner only at the end. But the owner must be able to read the incomplete file.
     if (mayBeLate && (bits & (owner.uid === 0 ? 0o400 : 0o004)) === 0) return all;
-    // In the header itself a time has whole seconds, by which two versions of a file could not be told apart.
+    // A tar header has whole seconds, which could not tell two versions of a file apart.
     const seconds = ((performance.timeOrigin + performance.now()) / 1000).toFixed(6);
     const header = { name: posix.basename(temporary), mode: bits, size: length, ...owner, pax: { mtime: seconds } };
     const fast = mayBeLate ? new FastPart(all) : null;
@@ -103,8 +103,8 @@ export class FileWriter {
   }
 
   /**
-   * Gives the temporary file the name of the path. In a running container a program does that, at one moment. Otherwise the engine makes
-   * a second name for the file: nothing runs that could look meanwhile, and the engine answers nobody else.
+   * Gives the temporary file the name of the path. In a running container, a program does that in one step. Otherwise the engine creates a
+   * hard link: no program runs that could see the state between, and the engine answers no other request.
    */
   async #replace(id: string, place: Place, temporary: string, signal: AbortSignal): Promise<void> {
     const { container, files, path } = place;
@@ -124,8 +124,8 @@ export class FileWriter {
   }
 
   /**
-   * Removes what is at the path. The engine has no request for that. But before it unpacks an entry of an archive, it removes what has
-   * its name; so it gets one that can't be unpacked, a link to a file that is not there.
+   * Removes the path. The engine has no request for that. But before it unpacks an entry, it removes the old file of that name. So this
+   * sends an entry that can't be unpacked: a hard link to a missing file.
    */
   async remove(container: Container, path: string, signal: AbortSignal): Promise<void> {
     const entry = { name: posix.basename(path), type: 'link', linkname: `.skep-${randomUUID()}` } as const;

@@ -12,12 +12,12 @@ import { demandReachable, isReadOnly, putFiles, type Transfers } from './file-tr
 import { runProgram } from './file-programs.ts';
 import { FileWriter, type Place } from './file-writer.ts';
 
-/** Two zero blocks: a tar of nothing. */
+/** Two zero blocks: an empty tar. */
 const emptyTar = new Uint8Array(1024);
 
 /**
- * Files by the engine's archives, which reach into running, frozen and stopped containers. What these can't do is done by programs of the
- * image, in running containers.
+ * Reads and writes files with the engine's archives, which work in running, frozen and stopped containers. For the rest, it runs programs
+ * of the image in running containers.
  */
 export class DockerFiles implements SandboxFiles {
   readonly #engine: Engine;
@@ -94,7 +94,7 @@ export class DockerFiles implements SandboxFiles {
       if (source.found === null) throw new Failure('file_not_found', { path: from });
       const target = await this.#place(id, sandboxPath(to, 'path'), false, signal);
       if (target.found?.type === 'directory') throw wrongFileType(to, target.found.type);
-      // Makes nothing if the sandbox does not run.
+      // Throws before any directory is created if the sandbox does not run.
       await runProgram(this.#execute, id, ['true'], signal);
       await this.#demandWritable(id, target, signal);
       const { exitCode, error } = await runProgram(this.#execute, id, ['mv', '-fT', source.path, target.path], signal);
@@ -111,7 +111,7 @@ export class DockerFiles implements SandboxFiles {
     for await (const entry of entries) yield { ...entry, path: posix.join(place, entry.path) };
   }
 
-  /** Opens what is there, unless `demand` throws. Throws `sandbox_not_found`, `file_not_found`. */
+  /** Opens the path, unless `demand` throws. Throws `sandbox_not_found`, `file_not_found`. */
   async #open(
     id: string, given: string, followLink: boolean, signal: AbortSignal, demand: typeof demandFile = () => {},
   ): Promise<OpenedPath> {
@@ -125,7 +125,7 @@ export class DockerFiles implements SandboxFiles {
     }
   }
 
-  /** Finds a path. A link that leads to something is followed if asked to. */
+  /** Finds a path. With `followLink`, a link with an existing target is followed. */
   async #place(id: string, path: string, followLink: boolean, signal: AbortSignal): Promise<Place> {
     const container = await findContainer(this.#engine, id, signal);
     demandReachable(container, path, 'path');
@@ -137,7 +137,7 @@ export class DockerFiles implements SandboxFiles {
     return target === null ? { container, files, path, found } : { container, files, path: found.linkTarget, found: target };
   }
 
-  /** The engine has an error of its own for a path through something else than a directory. */
+  /** The engine answers 500 if the path leads through something other than a directory. */
   async #stat(files: ContainerFiles, path: string): Promise<PathStat | null> {
     try {
       return await files.stat(path);
@@ -150,7 +150,7 @@ export class DockerFiles implements SandboxFiles {
     }
   }
 
-  /** Makes the directories above the place. Throws `invalid_request` if it is read-only. */
+  /** Creates the directories above the place. Throws `invalid_request` if it is read-only. */
   async #demandWritable(id: string, { container, path }: Place, signal: AbortSignal): Promise<void> {
     if (isReadOnly(container, path)) throw refusedFiles('path', `${quoted(path)} is read-only in this sandbox`);
     await this.makeDirectory(id, posix.dirname(path), signal);

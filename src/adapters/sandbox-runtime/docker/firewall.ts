@@ -8,15 +8,15 @@ import { type Engine, engineStartedAt, messageOf, removeContainer, statusOf, unl
 import { createFrameReader } from './execution-output.ts';
 import { labels } from './labels.ts';
 
-/** The beginning of the names of bridges, by the kind of their network. The rules of the firewall name bridges so. */
+/** The prefix of a bridge's name, by the kind of its network. The firewall's rules select bridges by it. */
 export const bridgePrefixes = { isolated: 'skepi', shared: 'skeps' } as const;
 
-/** The metadata services of clouds that a container can't be given as its own addresses. */
+/** The addresses of clouds' metadata services that a container can't have as its own addresses (see `networks.ts`). */
 const metadataAddresses = ['169.254.0.0/16', '168.63.129.16', '100.100.100.200', '192.0.0.192'];
 
 /**
- * The rules of all deployments of an engine. The machine itself is closed to isolated sandboxes, but for name resolution: so a port that
- * another sandbox publishes there is, too. A repetition replaces the rules at once, and adds no jump twice.
+ * The rules for all deployments of an engine. Isolated sandboxes reach no port of the machine except DNS, so also no published port of
+ * another sandbox. A second run replaces the rules in one step, and adds no jump twice.
  */
 const script = `
 set -e
@@ -41,21 +41,21 @@ done
 
 const digest = createHash('sha256').update(script).digest('hex').slice(0, 12);
 
-/** The container stays when it has ended, so that the rules are not made again by each process that starts. */
+/** The container stays after it has ended, so that not every new process creates the rules again. */
 const containerName = 'skep_firewall';
 
-/** An image with nothing in it: only the programs of the engine's machine run in its containers. */
+/** An image without files: its containers run only programs of the engine's machine. */
 const emptyImage = 'skep/empty:latest';
 
-/** Where a machine has its programs and libraries. Not each has all of them. */
+/** The folders of a machine's programs and libraries. A machine may not have all of them. */
 const systemFolders = ['/bin', '/etc', '/lib', '/lib64', '/sbin', '/usr'];
 
 const againMs = 60_000;
 const maxMessageBytes = 300;
 
 /**
- * Sets up rules of the engine machine's own firewall, which the engine can't be asked for: by the machine's `iptables`, which the engine
- * needs itself, in a container of the machine's network. So it is the same for an engine elsewhere, and Skep needs no more rights.
+ * Sets up firewall rules on the engine's machine. The engine's API can't do that. So a container in the machine's network runs the
+ * machine's own `iptables`, which the engine needs too. This also works for a remote engine, and Skep needs no more rights.
  */
 export class Firewall {
   readonly #engine: Engine;
@@ -67,7 +67,7 @@ export class Firewall {
     this.#engine = engine;
   }
 
-  /** Sets up the rules unless that is done. Never rejects: a machine without `iptables` can have sandboxes, as `check` reports. */
+  /** Sets up the rules once. Never rejects: a machine without `iptables` can run sandboxes too, and `check` reports the problem. */
   ensure(): Promise<void> {
     if (this.#setUp !== undefined && (this.#problem === null || performance.now() - this.#triedAt < againMs)) return this.#setUp;
     this.#triedAt = performance.now();
@@ -81,7 +81,7 @@ export class Firewall {
     return this.#setUp;
   }
 
-  /** Returns why the last try failed, here or in another process. Null if the rules are in force, or were not needed yet. */
+  /** Returns why the last try failed, here or in another process. Null if the rules are active, or were not needed yet. */
   async check(): Promise<string | null> {
     if (this.#problem !== null) return this.#problem;
     const { docker, call } = this.#engine;
@@ -89,14 +89,14 @@ export class Firewall {
     return found !== null && hasFailed(found) ? `docker logs ${containerName} says why its firewall could not be set up` : null;
   }
 
-  /** To be called when the machine may have been started again. */
+  /** Must be called if the machine may have been restarted. */
   forget(): void {
     this.#setUp = undefined;
   }
 
   async #run(): Promise<void> {
     const { docker, call } = this.#engine;
-    // The machine loses its rules only when it is started, and its engine with it.
+    // The machine loses its rules only in a restart, which also restarts its engine.
     const rules = `${digest} ${(await engineStartedAt(this.#engine)) ?? randomUUID()}`;
     const container = docker.getContainer(containerName);
     const found = await unlessMissing(call((abortSignal) => container.inspect({ abortSignal })));
@@ -129,7 +129,7 @@ export class Firewall {
     await buffer(await this.#engine.call(() => this.#engine.docker.importImage(Readable.from(archive), { repo, tag })));
   }
 
-  /** Without the folders that the machine does not have. */
+  /** Creates the container, without the folders that the machine does not have. */
   async #create(rules: string, folders: readonly string[]): Promise<void> {
     const { docker, call } = this.#engine;
     const image = await unlessMissing(call(() => docker.getImage(emptyImage).inspect()));
@@ -145,7 +145,7 @@ export class Firewall {
         UsernsMode: 'host',
         CapDrop: ['ALL'],
         CapAdd: ['NET_ADMIN', 'NET_RAW'],
-        // The folders have the labels of the machine, not of a container.
+        // The folders have the SELinux labels of the machine, not of a container.
         SecurityOpt: ['no-new-privileges', 'label=disable'],
         ReadonlyRootfs: true,
         Mounts: folders.map((folder) => ({ Type: 'bind', Source: folder, Target: folder, ReadOnly: true })),
@@ -154,7 +154,7 @@ export class Firewall {
     try {
       await call((abortSignal) => docker.createContainer({ ...config, abortSignal }));
     } catch (error) {
-      // Another process makes it.
+      // Another process is creating it.
       if (statusOf(error) === 409) return;
       const absent = folders.find((folder) => messageOf(error).endsWith(`bind source path does not exist: ${folder}`));
       if (absent === undefined) throw error;

@@ -17,13 +17,13 @@ export interface ImageOptions {
   /** The folder of Docker's own configuration. */
   readonly configFolder: string;
   readonly limitMs: number;
-  /** The least time between two progress lines. */
+  /** The minimum time between two progress reports. */
   readonly progressMs: number;
 }
 
 const Runtimes = z.object({ Runtimes: z.record(z.string(), z.unknown()).nullish() });
 
-/** Gets the images of specs. Callers that want the same one share the pull and its progress. */
+/** Pulls the images of specs. Callers that need the same image share one pull and its progress. */
 export class Images {
   readonly #engine: Engine;
   readonly #options: ImageOptions;
@@ -48,12 +48,12 @@ export class Images {
     return found === null ? await this.#pullTogether(image, progress, signal) : { kind: 'provided' };
   }
 
-  /** Returns when no pull is under way any more. */
+  /** Resolves when no pull is running. */
   settled(): Promise<void> {
     return this.#pulls.settled();
   }
 
-  /** Returns the OCI runtimes of an engine that lacks this one. Null if it has it. */
+  /** Returns the names of the engine's OCI runtimes if this one is not among them. Otherwise null. */
   async #othersThan(name: string, signal: AbortSignal): Promise<readonly string[] | null> {
     const { docker, call } = this.#engine;
     const { Runtimes: known } = Runtimes.parse(await call(() => docker.info(), { signal }));
@@ -68,7 +68,7 @@ export class Images {
     return this.#pulls.join(image, signal, (shared) => this.#pull(image, report, shared)).finally(() => this.#listeners.delete(own));
   }
 
-  /** Rejects with the signal's reason if that fires; the engine stops the pull then. */
+  /** Rejects with the signal's reason if it fires. Then the engine stops the pull. */
   async #pull(image: string, progress: Progress, signal: AbortSignal): Promise<Provision> {
     const { docker, call, closed } = this.#engine;
     const { configFolder, limitMs, progressMs } = this.#options;
@@ -97,7 +97,7 @@ function refused(reason: Reason): Provision {
   return { kind: 'refused', reason };
 }
 
-/** Reads the engine's messages to their end. Returns the error that one of them reports. */
+/** Reads the engine's messages to the end. Returns the first error among them. */
 async function follow(image: string, answer: IncomingMessage, progress: Progress, progressMs: number): Promise<string | null> {
   const layers = new PulledLayers();
   let last: Reason | null = null;
@@ -116,7 +116,7 @@ async function follow(image: string, answer: IncomingMessage, progress: Progress
   return failed;
 }
 
-/** Returns why an image can't be had, and what to do. */
+/** Returns why the pull failed, and what to do. */
 function reasonOf(image: string, message: string, registry: string, login: RegistryLogin): Reason {
   const named = { image, registry: registryName(registry) };
   const denied =
@@ -128,7 +128,7 @@ function reasonOf(image: string, message: string, registry: string, login: Regis
 
 const noImage: Reason = { code: 'image_not_named' };
 
-/** Returns why an image can't be asked for, or null. What is not of the form of a name could mean something else to the engine. */
+/** Returns why the image name can't be used, or null. The engine could take an invalid name for something else. */
 export function whyUnusable(image: string | null): Reason | null {
   if (image === null) return noImage;
   const isName = /^[a-z0-9][a-z0-9._:/@-]*$/i.test(image) && !image.includes('..') && !image.includes('//');
@@ -137,7 +137,7 @@ export function whyUnusable(image: string | null): Reason | null {
 
 const dockerHub = 'https://index.docker.io/v1/';
 
-/** Returns the registry of an image, by the name that Docker's configuration has for it. */
+/** Returns the registry of an image, by its name in Docker's configuration. */
 export function registryOf(image: string): string {
   const [first = '', ...rest] = image.split('/');
   const isHost = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost');
@@ -160,7 +160,7 @@ const layerDone = new Set(['Pull complete', 'Already exists']);
 const layerWork =
   /^(?:Pulling fs layer|Waiting|Downloading|Verifying Checksum|Download complete|Extracting|Pull complete|Already exists)$/;
 
-/** Adds up what the messages report of single layers. */
+/** Sums up the messages about single layers. */
 export class PulledLayers {
   readonly #layers = new Map<string, { current: number; total: number; isDone: boolean }>();
 
@@ -175,7 +175,7 @@ export class PulledLayers {
     if (layerDone.has(status)) layer.isDone = true;
   }
 
-  /** Returns what is pulled by now. */
+  /** Returns the progress of the pull. */
   progress(image: string): Reason {
     const all = [...this.#layers.values()];
     const sum = (key: 'current' | 'total'): number => all.reduce((bytes, layer) => bytes + layer[key], 0);

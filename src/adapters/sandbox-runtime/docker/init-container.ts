@@ -7,7 +7,7 @@ import { ContainerFiles, type Owner } from './container-files.ts';
 import { type Engine, removeContainer } from './engine.ts';
 import { containerName, labels } from './labels.ts';
 
-/** A directory as it has to be before the programs run. */
+/** The required state of a directory before the programs run. */
 type Directory = Owner & { readonly path: string; readonly mode: number };
 
 interface Needs {
@@ -16,7 +16,7 @@ interface Needs {
   readonly isRunnable: boolean;
 }
 
-/** Makes new containers ready for their programs. What containers of one image need is looked up once, as they all begin alike. */
+/** Prepares new containers for their programs. The needs are looked up once per image, since its containers are all the same at first. */
 export class Preparation {
   readonly #engine: Engine;
   readonly #known = createLruMap<Needs>(256, 256, () => 1);
@@ -25,7 +25,7 @@ export class Preparation {
     this.#engine = engine;
   }
 
-  /** Prepares a container before its first start. Idempotent. Returns whether the image has the program that is to be run. */
+  /** Prepares a container before its first start. Idempotent. Returns whether the image has the container's program. */
   async prepare(container: Docker.ContainerInspectInfo, id: string): Promise<boolean> {
     const { directories, isRunnable } = await this.#needsOf(container);
     if (directories.length === 0) return isRunnable;
@@ -67,7 +67,7 @@ async function findNeeds(container: Docker.ContainerInspectInfo, files: Containe
   return { directories, isRunnable: await canRun(container, files) };
 }
 
-/** Without capabilities, root needs the permission too. */
+/** Without capabilities, even root needs the permission. */
 function isWritable(found: FileEntry | null, { uid, gid }: Owner): boolean {
   if (found?.type !== 'directory') return false;
   const shift = found.owner?.uid === uid ? 6 : found.owner?.gid === gid ? 3 : 0;
@@ -76,7 +76,7 @@ function isWritable(found: FileEntry | null, { uid, gid }: Owner): boolean {
 
 const enginePath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** Is the container's program there, and executable? Otherwise the container's init would only exit with 127. */
+/** Returns whether the container's program exists and is executable. If not, the container's init would only exit with 127. */
 async function canRun({ Path: program, Config }: Docker.ContainerInspectInfo, files: ContainerFiles): Promise<boolean> {
   const workingDir = Config.WorkingDir === '' ? '/' : Config.WorkingDir;
   const path = Config.Env.find((entry) => entry.startsWith('PATH='))?.slice('PATH='.length) ?? enginePath;
@@ -89,8 +89,8 @@ async function canRun({ Path: program, Config }: Docker.ContainerInspectInfo, fi
 }
 
 /**
- * Lends a container that never runs and has the volumes of another one. Nothing can be unpacked above the volumes of a container whose
- * root is read-only, so the owner of the volumes' own directories can't be set there. `targetOf` returns where a volume is mounted.
+ * Calls `use` with a container that never runs and has the volumes of the given one. In a container whose root is read-only, the engine
+ * unpacks nothing above the volumes, so it can't set the owner of a volume's top directory. `targetOf` returns where a volume is mounted.
  */
 export async function withInitContainer(
   engine: Engine,

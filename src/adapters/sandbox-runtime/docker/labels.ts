@@ -1,29 +1,29 @@
-/** Labels that begin so are Skep's; a spec can't set them. */
+/** The prefix of Skep's own labels. A spec can't set them. */
 export const reservedPrefix = 'skep.';
 
-/** What is written on whatever belongs to a deployment. No label holds a secret: whoever sees the engine sees them. */
+/** The labels of a deployment's objects. No label holds a secret: every user of the engine can read them. */
 export const labels = {
   deployment: `${reservedPrefix}deployment`,
   /** The sandbox's id, on its container. */
   sandbox: `${reservedPrefix}sandbox`,
-  /** The id of its spec when it was made. */
+  /** The id of its spec at creation. */
   spec: `${reservedPrefix}spec`,
-  /** Whose sandbox it was when it was made. Members of a pool have none: labels can't be changed. */
+  /** The owner at creation. Members of a pool have none: labels can't be changed. */
   owner: `${reservedPrefix}owner`,
   /** The spec's ports, as JSON: `[{"name": "WEB", "port": 8080}]`. */
   ports: `${reservedPrefix}ports`,
-  /** The sandbox's id, on what belongs to it besides its container. */
+  /** The sandbox's id, on its other objects, such as volumes. */
   partOf: `${reservedPrefix}part-of`,
-  /** Which rules of the firewall were made, and since when the engine runs. */
+  /** The version of the firewall's rules, and the engine's start time. */
   firewall: `${reservedPrefix}firewall`,
 } as const;
 
-/** Id and deployment are DNS labels. These have no underscores, which keep the parts of a name apart. */
+/** The id and the deployment are DNS labels. These contain no underscore, so the underscores separate the parts. */
 export function containerName(deployment: string, id: string): string {
   return `skep_${deployment}_${id}`;
 }
 
-/** Do the labels say that it is the container of this deployment's sandbox? */
+/** Returns whether the labels are those of this deployment's sandbox. */
 export function isOwn(found: Readonly<Record<string, string>> | undefined, deployment: string, id: string): boolean {
   return found?.[labels.deployment] === deployment && found[labels.sandbox] === id;
 }

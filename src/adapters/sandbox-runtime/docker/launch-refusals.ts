@@ -1,6 +1,6 @@
 import type { Reason } from '../../../domain/reason.ts';
 
-/** Returns why the engine could not make or start a container, from its message. */
+/** Derives from the engine's message why it could not create or start a container. */
 export function launchRefusal(message: string): Reason {
   const missing = /exec: "([^"]*)": (executable file not found|stat [^:]*: no such file|permission denied|is a directory)/.exec(message);
   if (missing !== null) {
@@ -14,7 +14,7 @@ export function launchRefusal(message: string): Reason {
 
 const maxCharacters = 300;
 
-/** The engine's messages have no limit, and hold paths of its host. */
+/** The engine's messages have no length limit, and contain paths of its host. */
 export function shorten(message: string): string {
   const hostPath = /\/(?:var|run|etc|home|root|usr|tmp|mnt|opt|srv|proc|sys)\/[^\s:"',)]+/g;
   const line = message.replaceAll(/\s+/g, ' ').trim().replaceAll(hostPath, '...');

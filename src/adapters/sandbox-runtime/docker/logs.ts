@@ -5,7 +5,7 @@ import type { LogRequest } from '../../../ports/sandbox-runtime.ts';
 import { type Engine, findContainer, statusOf, streamed, unavailable, whyUnreachable } from './engine.ts';
 import { createFrameReader } from './execution-output.ts';
 
-/** Reads the log of a sandbox's container, which its engine keeps in entries: a line each, or a part of a long one. */
+/** Reads the log of a sandbox's container. The engine keeps it in entries: each is a line, or a part of a long line. */
 export async function readLog(
   engine: Engine, id: string, { tailBytes, follow = false }: LogRequest, signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
@@ -20,17 +20,17 @@ export async function readLog(
 }
 
 interface Tail {
-  /** How many of the newest entries. */
+  /** How many of the newest entries to read. */
   readonly entries: number | 'all';
-  /** How many bytes of the first of them are left out. */
+  /** How many bytes at the start of the first entry to skip. */
   readonly before: number;
 }
 
 const wholeLog: Tail = { entries: 'all', before: 0 };
 
 /**
- * Finds the end of a log, which the engine gives by entries only. Entries that are added before it is read move it on: then it begins
- * later, but nothing within it is missing.
+ * Finds the start of the last `bytes` of a log, which the engine can only read by entries. Entries that are added before the log is read
+ * move the start forward, but leave no gap.
  */
 async function findTail(engine: Engine, containerId: string, bytes: number, signal: AbortSignal): Promise<Tail> {
   const sizes: number[] = [];
@@ -41,17 +41,17 @@ async function findTail(engine: Engine, containerId: string, bytes: number, sign
     sizes.push(size);
     size = 0;
   });
-  // No entry is empty.
+  // No entry is empty, so `bytes` entries are enough.
   const newest = bytes === 0 ? [] : streamed(await openLog(engine, containerId, bytes, false, signal), signal);
   for await (const chunk of newest) if (chunk instanceof Buffer) read(chunk);
   let entries = 0;
   let found = 0;
   for (; entries < sizes.length && found < bytes; entries += 1) found += sizes.at(-1 - entries) ?? 0;
-  // What a short log gets meanwhile is part of its end.
+  // If the log is shorter, read all of it, also later entries.
   return found < bytes ? wholeLog : { entries, before: found - bytes };
 }
 
-/** dockerode itself gathers a log in memory unless it is followed. */
+/** dockerode itself buffers a log in memory unless `follow` is set. */
 interface Modem {
   dial(options: object, done: (error: unknown, answer: unknown) => void): void;
 }
@@ -74,7 +74,7 @@ async function openLog(
   return streamed(answer);
 }
 
-/** The content of the entries, without some bytes of the first. */
+/** Returns the content of the entries, without the first `before` bytes. */
 function contentOf(answer: IncomingMessage, before: number, signal: AbortSignal): ReadableStream<Uint8Array> {
   let leftOut = before;
   const content = new Transform({
@@ -93,7 +93,7 @@ function contentOf(answer: IncomingMessage, before: number, signal: AbortSignal)
     leftOut = toCome === 0 ? 0 : leftOut - cut;
     if (cut < piece.length) content.push(piece.subarray(cut));
   });
-  // The stream fails with what went wrong, and its reader's leaving ends the answer.
+  // The stream fails with the error of the response. If its reader leaves, the response ends.
   pipeline(answer, addAbortSignal(signal, content), () => {});
   return Readable.toWeb(content);
 }

@@ -10,20 +10,20 @@ import { labels } from './labels.ts';
 type Kind = SandboxIsolation['network'];
 
 /**
- * The addresses of the host's metadata services are a container's own. So a container that asks there asks itself, and no packet to
- * these leaves the bridge. It needs no firewall rule, as other metadata addresses do (see `firewall.ts`).
+ * The container itself gets the addresses of the host's metadata services. So its requests to them reach only itself, and no packet to them
+ * leaves the bridge. They need no firewall rule, unlike other metadata addresses (see `firewall.ts`).
  */
 export const endpointConfig: Docker.EndpointSettings & { IPAMConfig: { LinkLocalIPs: string[] } } = {
   IPAMConfig: { LinkLocalIPs: ['169.254.169.254', '169.254.170.2', '169.254.170.23'] },
 };
 
-/** The engine's address pools hold about so many networks. */
+/** The engine's address pools have room for about this many networks. */
 export const maxNetworks = 31;
 
-/** The limit of each call while closing, so that nobody waits long for it. */
+/** The time limit of each call during close, which must be short. */
 const closingMs = 2_000;
 
-/** How often, and after how long, one is looked for that somebody else makes. */
+/** How often, and with which pauses, to look for a network that another process is creating. */
 const mostTries = 50;
 const listedMs = 100;
 
@@ -32,18 +32,18 @@ const noAddresses = explained(
   + 'default-address-pools',
 );
 
-/** The networks of a deployment, which its sandboxes share: to make one takes longer than to make a container. */
+/** The networks of a deployment. Its sandboxes share them, since creating a network takes longer than creating a container. */
 export class Networks {
   readonly #engine: Engine;
   readonly #ensured = new Set<string>();
-  /** The number of the network that had room last. */
+  /** The number of the last network that had room. */
   readonly #current = new Map<Kind, number>();
 
   constructor(engine: Engine) {
     this.#engine = engine;
   }
 
-  /** Returns the network for a new sandbox. Throws `Refusal` if the engine can't have it. */
+  /** Returns the network for a new sandbox. Throws `Refusal` if the engine can't create it. */
   async choose(kind: Kind): Promise<string> {
     if (kind === 'none') return 'none';
     const name = this.#nameOf(kind, this.#current.get(kind) ?? 1);
@@ -51,7 +51,7 @@ export class Networks {
     return name;
   }
 
-  /** Returns the network to try next, if those of `full` have no room. One that is gone is made again. Null if there is none. */
+  /** Returns the next network to try, except those in `full`. Creates it again if it is gone. Null if there is none. */
   async next(kind: Kind, full: readonly string[]): Promise<string | null> {
     if (kind === 'none') return null;
     for (let number = 1; number <= maxNetworks; number += 1) {
@@ -65,17 +65,17 @@ export class Networks {
     return null;
   }
 
-  /** Moves a container that does not run. */
+  /** Moves a stopped container to another network. */
   async move(container: string, from: string, to: string): Promise<void> {
     const { docker, call } = this.#engine;
     await call(() => docker.getNetwork(from).disconnect({ Container: container, Force: true })).catch((error: unknown) => {
-      // A network that is gone, or was never joined, has been left.
+      // The network is gone, or the container is not in it.
       if (statusOf(error) === null) throw error;
     });
     await call(() => docker.getNetwork(to).connect({ Container: container, EndpointConfig: endpointConfig }));
   }
 
-  /** Removes all networks if the deployment has no sandbox left, as the engine has room for few. They are made again when needed. */
+  /** Removes all networks if the deployment has no sandbox, since the engine has room for few. They are created again when needed. */
   async removeUnused(): Promise<void> {
     const { docker, deployment, call } = this.#engine;
     const limits = { limitMs: closingMs };
@@ -107,7 +107,7 @@ export class Networks {
         const filters = { name: [name] };
         const found = (await call((abortSignal) => docker.listNetworks({ filters, abortSignal }))).find(({ Name }) => Name === name);
         if (found?.Labels?.[labels.deployment] === deployment) return;
-        // It can be listed only a moment after its bridge is there.
+        // The engine lists a network only a moment after it creates its bridge.
         if (found !== undefined || tries === mostTries) {
           throw new Refusal(explained(`the engine has a network ${name} that is not Skep's; remove it`), { cause: error });
         }
@@ -117,12 +117,12 @@ export class Networks {
   }
 }
 
-/** Does the engine report that a network has no room for another container? */
+/** Returns whether the engine reports that a network has no room for another container. */
 export function isFull(error: unknown): boolean {
   return /exchange full|no available (?:IPv4 )?addresses/i.test(messageOf(error));
 }
 
-/** Does the engine report that a network is not there? */
+/** Returns whether the engine reports that a network does not exist. */
 export function isGone(error: unknown): boolean {
   return /network \S+ not found|could not find a network|no such network/i.test(messageOf(error));
 }

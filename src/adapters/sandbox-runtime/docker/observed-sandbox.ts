@@ -20,7 +20,7 @@ const foreignContainer = explained(
   'the engine has a container of its name that is not of this deployment; remove or rename that container',
 );
 
-/** The ports of the spec, which a label of the container holds. */
+/** The ports of the spec, from a label of the container. */
 const Ports = z.array(z.object({ name: z.string(), port: z.number() }));
 
 const Sized = z.object({ SizeRw: z.number().nullish() });
@@ -40,7 +40,7 @@ const DiskUsage = z.object({
   })).nullish(),
 });
 
-/** Reads the state of sandboxes from what the engine reports of their containers. */
+/** Reads the state of sandboxes from the engine's reports about their containers. */
 export class Observer {
   readonly #engine: Engine;
   readonly #runs: RunHistory;
@@ -94,7 +94,7 @@ export class Observer {
     return {
       cpuMs: cpu === undefined ? null : Math.round(cpu.cpu_usage.total_usage / 1e6),
       cpuPercent: percentOf(cpu, earlier),
-      // Without the files that the kernel keeps in memory as long as nobody needs it.
+      // Without the file cache that the kernel can free.
       memoryBytes: usage === undefined ? null : usage - (v2 ?? v1 ?? 0),
       memoryLimitBytes: limit > 0 ? limit : null,
       diskBytes: (SizeRw ?? 0) + inVolumes,
@@ -114,7 +114,7 @@ export class Observer {
     const stopped = (reason: Reason, endedFromOutside = false): ObservedSandbox =>
       ({ id, state: 'stopped', exposedUrls: [], reason, endedFromOutside });
     if (Status === 'created') return stopped(launchRefusal(error));
-    // Skep does not ask for that before the sandbox is deleted, so somebody else has.
+    // Skep requests a removal only after the sandbox is deleted, so this one came from outside.
     if (Status === 'removing' || Status === 'dead') return stopped({ code: 'being_removed' }, true);
     const exit = { exitCode: ExitCode, signal: signalName(ExitCode - 128) };
     if (OOMKilled) return stopped({ code: 'out_of_memory', ...exit });
@@ -122,7 +122,7 @@ export class Observer {
   }
 }
 
-/** The engine calls a container that it could not start `created`, with an error. */
+/** If a container could not start, its status is `created`, with an error. */
 export function stateOf(status: string, error: string): State {
   switch (status) {
     case 'created':
@@ -137,7 +137,7 @@ export function stateOf(status: string, error: string): State {
   }
 }
 
-/** Returns what was taken of all CPUs between two looks of the engine, a second apart. */
+/** Returns the CPU use between two measurements of the engine, a second apart. 100 is one whole CPU. */
 function percentOf(now: z.infer<typeof CpuStats> | undefined, earlier: z.infer<typeof CpuStats> | undefined): number | null {
   const passed = (now?.system_cpu_usage ?? 0) - (earlier?.system_cpu_usage ?? 0);
   if (now === undefined || earlier?.system_cpu_usage === undefined || passed <= 0) return null;
@@ -145,7 +145,7 @@ function percentOf(now: z.infer<typeof CpuStats> | undefined, earlier: z.infer<t
   return Math.round((used / passed) * (now.online_cpus ?? 1) * 10_000) / 100;
 }
 
-/** Returns the containers of the deployment's sandboxes. A container made from a copy of one has its labels, and another name. */
+/** Returns the containers of the deployment's sandboxes. A container made from a copy of one has the same labels, but another name. */
 export async function listContainers({ docker, deployment, call }: Engine): Promise<Docker.ContainerInfo[]> {
   const filters = { label: [`${labels.deployment}=${deployment}`] };
   const found = await call((abortSignal) => docker.listContainers({ all: true, filters, abortSignal }));
@@ -154,7 +154,7 @@ export async function listContainers({ docker, deployment, call }: Engine): Prom
 
 const Info = z.object({ DockerRootDir: z.string() });
 
-/** Returns the space of the disk that an engine on this machine uses. Null if its folder can't be seen, as from within a container. */
+/** Returns the space of the disk of an engine on this machine. Null if its folder is not visible, for example from a container. */
 export async function diskSpace({ docker, call }: Engine): Promise<DiskSpace | null> {
   const { data } = Info.safeParse(await call(() => docker.info()));
   return data === undefined ? null : await diskSpaceOf(data.DockerRootDir).catch(() => null);

@@ -3,13 +3,12 @@ import type { Environment } from './engine-client.ts';
 
 export interface DockerRuntimeOptions {
   /**
-   * A lower-case DNS label, which names and marks what belongs to this deployment on its engine. Anything with another one, or none,
-   * is never touched.
+   * A lower-case DNS label. It is in the names and labels of this deployment's objects on the engine. Objects without it are never touched.
    */
   readonly deployment: string;
-  /** The engine: `unix:///path`, `tcp://host:port`, `ssh://user@host`. Default: what Docker's variables and configuration say. */
+  /** The engine: `unix:///path`, `tcp://host:port`, `ssh://user@host`. Default: from Docker's variables and configuration. */
   readonly host?: string;
-  /** A ready-made client instead. The runtime does not close it. */
+  /** A ready client instead of `host`. The runtime does not close it. */
   readonly docker?: Docker;
   /** The address of the engine's host that exposed ports are bound to. Default: `127.0.0.1`. */
   readonly publishAddress?: string;
@@ -20,23 +19,23 @@ export interface DockerRuntimeOptions {
    * nor metadata services. Default: true.
    */
   readonly firewall?: boolean;
-  /** The folder of Docker's `config.json`, which has the logins for registries. Default: `DOCKER_CONFIG`, or `~/.docker`. */
+  /** The folder of Docker's `config.json` with the registry logins. Default: `DOCKER_CONFIG`, or `~/.docker`. */
   readonly configDir?: string;
   /** The time limit of a call to the engine, in milliseconds. Default: 60,000. */
   readonly callTimeoutMs?: number;
   /** The time limit for pulling an image, in milliseconds. Default: half an hour. */
   readonly pullTimeoutMs?: number;
-  /** How long a sandbox's processes may take to end when they are asked to, in whole seconds as milliseconds. Default: 10,000. */
+  /** How long a sandbox's processes may take to end after the stop signal, in milliseconds, rounded up to seconds. Default: 10,000. */
   readonly stopGraceMs?: number;
-  /** How often the known states are compared with a list, besides following the engine's events. Default: 60,000. */
+  /** How often the known states are compared with a list, in addition to the engine's events, in milliseconds. Default: 60,000. */
   readonly compareMs?: number;
-  /** The least time between two progress lines of a pull, in milliseconds. Default: 500. */
+  /** The minimum time between two progress reports of a pull, in milliseconds. Default: 500. */
   readonly progressMs?: number;
   /** The environment with Docker's variables. Default: this process's own. */
   readonly env?: Environment;
 }
 
-/** Returns the address by which this machine reaches ports that are published there. */
+/** Returns the address at which this machine reaches published ports. */
 export function localHost(publishAddress: string): string {
   return ['0.0.0.0', '::', ''].includes(publishAddress) ? '127.0.0.1' : publishAddress;
 }

@@ -16,12 +16,12 @@ const Credential = z.object({ Username: z.string(), Secret: z.string() });
 
 const helperMs = 15_000;
 
-/** The login that a registry gets. Null is none. */
+/** The login for a registry. Null if there is none. */
 export type RegistryLogin = Docker.AuthConfig | { readonly identitytoken: string; readonly serveraddress: string } | null;
 
 /**
- * Finds the login for a registry where `docker login` leaves it: with a credential helper, or in the configuration itself. Null
- * if there is none, or it can't be had: an image may be open to everybody.
+ * Finds the login for a registry where `docker login` stores it: in a credential helper, or in the configuration itself. Null if there is
+ * none, or it can't be read: the image may be public.
  */
 export async function findLogin(configFolder: string, registry: string): Promise<RegistryLogin> {
   const text = await readFile(join(configFolder, 'config.json'), 'utf8').catch(() => '');
@@ -40,7 +40,7 @@ function inConfig({ auths = {} }: z.infer<typeof Config>, registry: string): Reg
     : { username, password: password.replace(/\0+$/, ''), serveraddress: registry };
 }
 
-/** Older configurations have URLs for keys. */
+/** Older configurations have URLs as keys. */
 function bare(registry: string): string {
   return registry.replace(/^https?:\/\//, '').replace(/\/.*$/, '');
 }
@@ -48,7 +48,7 @@ function bare(registry: string): string {
 async function askHelper(helper: string, registry: string): Promise<RegistryLogin> {
   if (!/^[A-Za-z0-9._-]+$/.test(helper)) return null;
   const running = promisify(execFile)(`docker-credential-${helper}`, ['get'], { timeout: helperMs, maxBuffer: 1 << 20 });
-  // One that does not read ends with an error of its own.
+  // A helper that does not read its input ends with an error of its own.
   running.child.stdin?.on('error', () => {}).end(registry);
   const { stdout } = await running.catch(() => ({ stdout: '' }));
   const { Username, Secret } = parseJson(Credential, stdout) ?? {};

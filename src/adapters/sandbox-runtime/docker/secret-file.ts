@@ -2,26 +2,26 @@ import type Docker from 'dockerode';
 import { ContainerFiles, root } from './container-files.ts';
 import type { Engine } from './engine.ts';
 
-// The engine shows the environment of a container to whoever may inspect it. So secrets come in a file, which a shell reads and removes
-// before it becomes the sandbox's command. Where the root is read-only, /tmp is a volume.
+// Every user who may inspect a container sees its environment. So secrets are in a file. A shell reads and removes it before it becomes the
+// sandbox's command. If the root is read-only, /tmp is a volume.
 const folder = '/tmp';
 const name = '.skep-secrets';
 const path = `${folder}/${name}`;
 
-/** The name under which the shell runs: by it a container is known that reads the file. */
+/** The `$0` of the shell. It marks a container that reads the file. */
 const shellName = 'skep-secrets';
 
 const beginning = `. ${path} || exit 126; rm -f ${path} 2>/dev/null || : > ${path}; exec "$@"`;
 
-/** Returns the command that reads the secrets, and then becomes the given one. It needs `/bin/sh` in the image. */
+/** Returns a command that reads the secrets and then becomes the given command. Needs `/bin/sh` in the image. */
 export function commandWithSecrets(command: readonly string[]): string[] {
   return ['/bin/sh', '-c', beginning, shellName, ...command];
 }
 
 /**
- * Puts the secrets into a container that does not run, for its next start, if it was made to read them: it does not start without the
- * file, and another container would never remove it. So the container decides, not the spec, which an adoption may have changed. Only
- * the user of its command may read the file.
+ * Puts the secrets into a stopped container for its next start, if its command reads them. Such a container does not start without the
+ * file, and another one would never remove it. An adoption may have changed the spec, so the container decides. Only the user of the
+ * command can read the file.
  */
 export async function putSecrets(
   engine: Engine, { Id, Config, HostConfig }: Docker.ContainerInspectInfo, secrets: Readonly<Record<string, string>>,
@@ -35,7 +35,7 @@ export async function putSecrets(
   await files.put(inVolume ? folder : '/', [file]);
 }
 
-/** Returns the text as one word of a shell. */
+/** Quotes the text as one word for a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,38 +1,38 @@
 import { randomUUID } from 'node:crypto';
 import type { ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
 
-/** The variable by which the processes of an execution are known. */
+/** The environment variable that marks the processes of an execution. */
 export const markVariable = 'SKEP_EXECUTION';
 
-/** The beginning of the marks of what ends with the process that started it. */
+/** The prefix of the marks of executions that end with the process that started them. */
 const attachedMark = 'attached.';
 
-/** The beginning of the marks of all that this process executes so. Executions with another one belong to a process that has ended. */
+/** The prefix of this process's marks of such executions. Executions with another prefix belong to a process that has ended. */
 const ownMark = `${attachedMark}${randomUUID()}.`;
 
-/** A mark that nothing carries. */
+/** A mark that no process has. */
 const nobody = `${markVariable}=nobody`;
 
-/** Returns the value of the variable for a new execution. */
+/** Returns the mark of a new execution. */
 export function newMark(): string {
   return `${ownMark}${randomUUID()}`;
 }
 
-/** Returns the value of the variable for an execution that outlives the process that started it. */
+/** Returns the mark of an execution that outlives the process that started it. */
 export function keptMark(executionId: string): string {
   return `kept.${executionId}.`;
 }
 
-/** Who leads the session of an execution, as the container numbers its processes. */
+/** The leader of an execution's session, with its process id in the container. */
 export interface Leader {
   readonly pid: string;
-  /** Its start time, by which it differs from a later process with its number. */
+  /** Its start time, since a later process may get the same id. */
   readonly start: string;
 }
 
 /**
- * What an execution begins as, and becomes the command: the engine does not report its process number in the container. It is a
- * shell's and uses what shells have built in, so that an image needs `/bin/sh` and no more. The engine gives it a session of its own.
+ * The start of an execution, which then becomes the command. It prints its process id in the container, since the engine does not report
+ * it. It uses only shell built-ins, so an image needs only `/bin/sh`. The engine starts it in a session of its own.
  */
 const beginning = `
 _skep_nth() { shift 19; _skep_start=$1; }
@@ -45,8 +45,8 @@ exec "$@"
 `;
 
 /**
- * Kills what an execution started, until two looks in a row find nothing: what is in its session, what carries its mark, and the
- * descendants of these; what carries the mark `spared` only if it is in its session. Ends with 1 when it can't be done.
+ * Kills the processes of an execution until two passes in a row find none: the processes in its session, those with its mark, and their
+ * descendants. Processes with the mark `spared` are killed only in its session. Exits with 1 if some remain.
  */
 const killing = `
 pid=$1 start=$2 mark=$3 spared=$4
@@ -97,19 +97,19 @@ while [ $quiet -lt 2 ]; do
 done
 `;
 
-/** The engine's command for a request. */
+/** Returns the engine's command for a request. */
 export function beginCommand({ command }: ExecutionRequest, workingDir: string): string[] {
   return ['/bin/sh', '-c', beginning.trim(), 'skep-execution', workingDir, ...command];
 }
 
-/** The engine's command that ends an execution. */
+/** Returns the engine's command that kills an execution. */
 export function killCommand({ pid, start }: Leader, mark: string): string[] {
   return ['/bin/sh', '-c', killing.trim(), 'skep-kill', pid, start, `${markVariable}=${mark}`, nobody];
 }
 
-/** The engine's command that ends an execution that outlives the process that started it, and removes its folder. */
+/** Returns the engine's command that kills a kept execution and removes its folder. */
 export function removeCommand(folder: string, executionId: string): string[] {
-  // The sandbox can put anything in the place of the file.
+  // The sandbox may have replaced the file.
   const leader = `pid=none start=none
 if [ -f "$3/pids" ] && [ ! -L "$3/pids" ]; then { read -r pid start rest < "$3/pids"; } 2>/dev/null; fi
 case $pid in ''|*[!0-9]*) pid=none start=none;; esac; set -- "$pid" "$start" "$3" "$4"`;
@@ -117,7 +117,7 @@ case $pid in ''|*[!0-9]*) pid=none start=none;; esac; set -- "$pid" "$start" "$3
   return ['/bin/sh', '-c', script, 'skep-remove', '', '', folder, `${markVariable}=${keptMark(executionId)}`];
 }
 
-/** The engine's command that ends what processes of Skep executed that have ended. */
+/** Returns the engine's command that kills the executions of Skep processes that have ended. */
 export function killLeftoversCommand(): string[] {
   return ['/bin/sh', '-c', killing.trim(), 'skep-kill', 'none', 'none', `${markVariable}=${attachedMark}`, `${markVariable}=${ownMark}`];
 }
@@ -130,12 +130,12 @@ for file in "$1"/*/kept/removed; do
 done
 `;
 
-/** The engine's command that writes the ids of the executions that were removed while nothing could be run in the sandbox. */
+/** Returns the engine's command that prints the ids of executions that were removed while the sandbox did not run. */
 export function listRemovedCommand(folder: string): string[] {
   return ['/bin/sh', '-c', listRemoved.trim(), 'skep-removed', folder];
 }
 
-/** Reads the line that an execution begins with. Null if it is another line. */
+/** Parses the first line of an execution. Null if it is another line. */
 export function parseBeginning(line: string): Leader | null {
   const [, pid, start] = /^skep (\d+) (\d+)$/.exec(line) ?? [];
   return pid === undefined || start === undefined ? null : { pid, start };

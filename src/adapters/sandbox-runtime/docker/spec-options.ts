@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { explained } from '../../../domain/reason.ts';
 
 /**
- * What a spec says below `docker:`, in the form of the configuration file. Whatever is left out has its default below. This file
- * loads nothing but the schema library, so that a configuration is checked without Docker's client.
+ * The `docker:` part of a spec, as in the configuration file. The function below adds the defaults. This file imports only the schema
+ * library, so a configuration can be checked without Docker's client.
  */
 export const dockerSpecSchema = z.strictObject({
   capabilities: z.array(
@@ -18,7 +18,7 @@ export const dockerSpecSchema = z.strictObject({
 
 export const invalidDockerOptions = explained('the docker part of its spec does not have a form that Skep knows; correct the spec');
 
-/** Returns the Docker options of a spec with their defaults. Null if they are not of the form above. */
+/** Returns the Docker options of a spec with their defaults. Null if they do not match the schema. */
 export function dockerSpecOptions(runtimeOptions: Readonly<Record<string, unknown>>) {
   const { data } = dockerSpecSchema.safeParse(runtimeOptions['docker'] ?? {});
   if (data === undefined) return null;

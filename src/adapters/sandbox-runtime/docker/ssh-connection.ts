@@ -7,16 +7,16 @@ import { createSemaphore } from '../../shared/semaphore.ts';
 import { errorCode } from '../../shared/system-errors.ts';
 import { misconfigured, unavailable } from './engine.ts';
 
-/** An SSH server drops connections at random while ten (`MaxStartups`), also those of others, are not authenticated yet. */
+/** If ten logins (`MaxStartups`) of all clients are in progress, an SSH server drops connections at random. */
 const loginsAtOnce = 5;
-/** A connection that is multiplexed through another one does not report its login. */
+/** How long to wait for the login. A connection multiplexed through another one never reports it. */
 const longestLoginMs = 5_000;
 
 type Done = (error: Error | null, socket?: Duplex) => void;
 
 /**
- * Carries HTTP over the machine's own `ssh`, as Docker's client does. So its keys, known hosts and configuration apply, and an unknown
- * host is refused.
+ * Runs HTTP over the machine's own `ssh`, as Docker's client does. So its keys, known hosts and configuration apply, and an unknown host is
+ * refused.
  */
 export class SshAgent extends Agent {
   readonly #arguments: readonly string[];
@@ -27,7 +27,7 @@ export class SshAgent extends Agent {
   constructor({ host, user, port }: Readonly<Record<'host' | 'user' | 'port', string>>, options: AgentOptions) {
     super(options);
     const destination = user === '' ? host : `${user}@${host}`;
-    // Verbose, since it reports its login then. And it notices a host that disappeared, as the probes of a TCP connection do.
+    // LogLevel=VERBOSE makes ssh report its login. ServerAliveInterval detects a lost host, like TCP keep-alive.
     const asked = ['BatchMode=yes', 'ConnectTimeout=30', 'LogLevel=VERBOSE', 'ServerAliveInterval=15'].flatMap((option) => ['-o', option]);
     this.#arguments = ['-T', ...asked, ...(port === '' ? [] : ['-p', port]), '--', destination, 'docker', 'system', 'dial-stdio'];
   }
@@ -79,7 +79,7 @@ class SshSocket extends Duplex {
       const reason = isAbsent ? 'this machine has no ssh command; install an OpenSSH client' : 'ssh could not be started';
       this.destroy(isAbsent ? misconfigured(reason, error) : unavailable(reason, error));
     });
-    // Why a child ended without an answer is in its messages, and not in the errors of its streams.
+    // If the process ends without output, the reason is in its messages, not in the errors of its streams.
     child.on('close', (code) => {
       const failure = this.#hasOutput ? null : sshFailure(code, messages);
       if (failure === null) this.push(null);
@@ -126,20 +126,20 @@ class SshSocket extends Duplex {
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     clearTimeout(this.#idle);
     this.#child.kill();
-    // Pending writes fail.
+    // Makes pending writes fail.
     this.#child.stdin.destroy();
     this.#child.stdout.destroy();
     done(error);
   }
 
-  /** An agent closes a connection that is idle for so long. */
+  /** The agent closes a connection that is idle for this long. */
   setTimeout(ms: number): this {
     clearTimeout(this.#idle);
     this.#idle = ms === 0 ? undefined : setTimeout(() => this.emit('timeout'), ms).unref();
     return this;
   }
 
-  // The other methods of a socket that an agent calls. A pipe has no such settings.
+  // An agent also calls these methods of a socket. A pipe has no such settings.
   setKeepAlive(): this {
     return this;
   }
@@ -156,7 +156,7 @@ class SshSocket extends Duplex {
   }
 }
 
-/** The exit code if `ssh` itself failed; any other is that of the command on the other host. */
+/** The exit code if `ssh` itself failed. Any other code is from the command on the remote host. */
 const sshFailed = 255;
 const commandNotFound = 127;
 
@@ -166,7 +166,7 @@ const unknown = "the key of its engine's host is not in ssh's known_hosts; compa
 const permissions = 'ssh does not use its key or its configuration, since other users may read or change them; correct their permissions';
 const noDocker = "the host of its engine has no docker command for ssh's user; install Docker's client there, or correct that user's PATH";
 
-/** By the messages of `ssh`: what somebody has to change. */
+/** The advice for each message of `ssh`. */
 const mistakes: readonly (readonly [RegExp, string])[] = [
   [/REMOTE HOST IDENTIFICATION HAS CHANGED/, change],
   [/Host key verification failed|host key is known/i, unknown],
@@ -175,7 +175,7 @@ const mistakes: readonly (readonly [RegExp, string])[] = [
   [/Could not resolve hostname/i, "its engine's host is not known; correct SKEP_DOCKER_HOST or DOCKER_HOST"],
 ];
 
-/** Returns why `ssh` ended before the engine answered, without addresses or paths. Null if it ended as if all were well. */
+/** Returns why `ssh` ended before the engine answered, without addresses or paths. Null if it ended with 0. */
 function sshFailure(code: number | null, messages: string): Failure<'runtime_unavailable'> | null {
   if (code === 0) return null;
   if (code === commandNotFound) return misconfigured(noDocker);
@@ -184,7 +184,7 @@ function sshFailure(code: number | null, messages: string): Failure<'runtime_una
   }
   const mistake = mistakes.find(([pattern]) => pattern.test(messages))?.[1];
   if (mistake !== undefined) return misconfigured(mistake);
-  // These may pass by themselves.
+  // These errors may be temporary.
   if (!/Connection refused/i.test(messages)) return unavailable(`ssh lost its engine's host, or does not get there; ${tryIt}`);
   return unavailable("ssh is refused by its engine's host; start the SSH server there, or correct the port");
 }

@@ -17,14 +17,14 @@ const EventMessage = z.object({
   Actor: z.object({ ID: z.string(), Attributes: z.record(z.string(), z.string()) }),
 });
 
-/** The state that an event reports. Null if it reports none. */
+/** The new state after an event. Null if the event changes none. */
 const results: Readonly<Record<(typeof actions)[number], State | null>> = {
   start: 'running',
   unpause: 'running',
   pause: 'frozen',
   die: 'stopped',
   destroy: 'absent',
-  // A `die` follows.
+  // A `die` follows if the container ends.
   kill: null,
   exec_die: null,
 };
@@ -38,20 +38,20 @@ interface WatchedExecution {
 }
 
 /**
- * Follows the engine's events from the first use until the runtime is closed. Calls listeners when something happened to a sandbox that
- * nobody asked this runtime for, and wakes whoever waits for the end of an execution.
+ * Follows the engine's events from the first use until the runtime is closed. Calls the listeners after a change of a sandbox that this
+ * runtime did not make, and wakes callers that wait for the end of an execution.
  */
 export class Watch {
   readonly #engine: Engine;
   readonly #runs: RunHistory;
   /** How often the known states are compared with a list. */
   readonly #compareMs: number;
-  /** Called whenever the events are followed anew: the engine may have been away. */
+  /** Called each time that the event stream is connected: the engine may have been away. */
   readonly #onConnected: () => void;
   readonly #listeners = new Listeners<string>();
-  /** The last state of each sandbox that was seen or brought about. */
+  /** The last known state of each sandbox, seen or set by this runtime. */
   readonly #known = new Map<string, State>();
-  /** The sandboxes that this runtime changes now, with the states that were seen meanwhile. */
+  /** The sandboxes that this runtime changes now, with the states seen since the start of the change. */
   readonly #changing = new Map<string, State[]>();
   readonly #executions = new Map<string, WatchedExecution>();
   #following: Promise<void> | undefined;
@@ -64,8 +64,8 @@ export class Watch {
   }
 
   /**
-   * Begins a change by which this runtime brings a sandbox to a state. There may be one at a time. Returns the function that ends it,
-   * given the state afterwards; undefined if that is not known.
+   * Called before this runtime changes a sandbox to the target state, one change at a time. Returns a function to call afterwards with the
+   * new state, or undefined if it is unknown.
    */
   begin(id: string, target: State): (observed: ObservedSandbox | undefined) => void {
     const seen: State[] = [];
@@ -75,7 +75,7 @@ export class Watch {
       if (observed !== undefined) this.#known.set(id, observed.state);
       const isUnclear = observed === undefined && seen.length > 0;
       const endedByItself = target === 'running' && observed?.state === 'stopped';
-      // What was seen up to the target belongs to the change.
+      // All states up to the target belong to the change.
       if (isUnclear || endedByItself || (seen.includes(target) && seen.at(-1) !== target)) this.#listeners.tell(id);
     };
   }
@@ -86,8 +86,8 @@ export class Watch {
   }
 
   /**
-   * Calls `wake` when an execution may have ended, also if nobody reads its output. It is only a hint: whoever is woken looks for
-   * itself. Returns the function that ends this.
+   * Calls `wake` when an execution may have ended, also if nobody reads its output. This is only a hint: the callback must check it.
+   * Returns a function that stops this.
    */
   watchExecution(exec: string, wake: () => void): () => void {
     this.#executions.set(exec, { wake, isReported: false });
@@ -95,18 +95,18 @@ export class Watch {
     return () => void this.#executions.delete(exec);
   }
 
-  /** Did the engine report the end of this execution, which is watched? */
+  /** Returns whether the engine reported the end of this watched execution. */
   isEndReported(exec: string): boolean {
     return this.#executions.get(exec)?.isReported ?? false;
   }
 
-  /** Settles when the connection to the events is closed, after that of the engine. */
+  /** Resolves when the event stream has ended. The engine's `closed` signal must fire first. */
   async closed(): Promise<void> {
     this.#listeners.clear();
     await this.#following;
   }
 
-  /** Whenever a stream of events ends or fails, another one is opened after a pause. Never rejects. */
+  /** Opens a new event stream, after a pause, whenever the last one ends or fails. Never rejects. */
   async #followAll(): Promise<void> {
     const { closed: signal } = this.#engine;
     for (let pauseMs = firstPauseMs; !signal.aborted; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
@@ -122,9 +122,9 @@ export class Watch {
     const filters = { type: ['container' as const], label: [`${labels.deployment}=${deployment}`], event: [...actions] };
     const stream = streamed(await call((abortSignal) => docker.getEvents({ filters, abortSignal }), { signal }), signal);
     this.#onConnected();
-    // A host that disappeared is noticed.
+    // Detects a lost host.
     stream.socket.setKeepAlive(true, 15_000);
-    // By the engine's clock, which shows whole seconds. NaN if the engine does not say.
+    // The engine's clock, in whole seconds. NaN if the response has no date.
     const openedAt = Date.parse(stream.headers.date ?? '');
     const comparing = setInterval(() => void this.#compare(openedAt).catch(() => stream.destroy()), this.#compareMs);
     try {
@@ -168,7 +168,7 @@ export class Watch {
     }
   }
 
-  /** Wakes for what changed while nobody followed the events. A sandbox that nobody has seen yet is no news. */
+  /** Calls the listeners for changes that the events did not report. A sandbox seen for the first time is no change. */
   async #compare(openedAt: number): Promise<void> {
     const before = new Map(this.#known);
     const containers = await listContainers(this.#engine);
@@ -177,7 +177,7 @@ export class Watch {
     for (const id of new Set([...before.keys(), ...states.keys()])) {
       const earlier = before.get(id);
       const state = states.get(id) ?? 'absent';
-      // An event or a change that came meanwhile is newer than the list.
+      // A later event or change is newer than the list.
       if (this.#changing.has(id) || this.#known.get(id) !== earlier) continue;
       if (state === 'absent') this.#known.delete(id);
       else this.#known.set(id, state);

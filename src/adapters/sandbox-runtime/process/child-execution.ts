@@ -11,13 +11,13 @@ import { resolveCommand } from './command.ts';
 
 export type Child = ChildProcessByStdio<Writable, Readable, Readable | null>;
 
-/** Why a command can't be run, with the exit code that a shell would give. */
+/** Why a command can't run, with the exit code that a shell would return. */
 interface Unrunnable {
   readonly code: 126 | 127;
   readonly reason: string;
 }
 
-/** Starts the command in a session and group of its own. Rejects with a system error if the host can't start anything. */
+/** Starts the command in its own session and group. Rejects with a system error if the host can't start any process. */
 export async function spawnCommand(
   command: readonly string[], cwd: string, env: Readonly<Record<string, string>>,
 ): Promise<Child | Unrunnable> {
@@ -39,7 +39,7 @@ export async function spawnCommand(
   }
 }
 
-/** Errors of the system that are the command's fault. */
+/** System errors that the command causes. */
 const refusals: Readonly<Record<string, string>> = {
   E2BIG: 'the command and its environment are too long',
   EACCES: 'the command or its working directory may not be used',
@@ -51,13 +51,13 @@ const refusals: Readonly<Record<string, string>> = {
 /** An execution that is a child of this process. */
 export interface ChildExecution extends HostExecution {
   readonly exited: Promise<number>;
-  /** Ends it, unless it outlives this process. */
+  /** Kills it, unless it outlives this process. */
   readonly leave: () => Promise<void>;
 }
 
-/** Follows a child that has just begun. `end` ends it, with all that it started. */
+/** Follows a child that has just started. `end` kills the child and all its processes. */
 export function childExecution(child: Child, end: () => Promise<void>): ChildExecution {
-  // Before anything else: what a child wrote is lost if it ends while nothing listens.
+  // This must come first: output of a child that ends before anything listens is lost.
   const stdin = inputStream(child.stdin);
   const stdout = outputStream(child.stdout);
   const stderr = child.stderr === null ? ReadableStream.from<Uint8Array>([]) : outputStream(child.stderr);

@@ -7,8 +7,8 @@ import { portVariables } from '../port-variables.ts';
 import type { LaunchPlan } from './launch-records.ts';
 
 /**
- * Finds the program of a command, as a shell would: a name on the path, anything with a slash from the workspace. The absolute path is
- * what is run, so that no name means a builtin of the shell that runs it.
+ * Finds the program of a command as a shell would: a plain name on the path, a name with a slash relative to the workspace. Returns an
+ * absolute path, so that the launcher's shell does not run a builtin of the same name.
  */
 export async function resolveCommand(
   command: readonly string[] | null, workspace: string, path: string,
@@ -27,18 +27,18 @@ export async function resolveCommand(
   return { refused: { code: isThere ? 'command_not_executable' : 'command_not_found', command: program } };
 }
 
-/** The variable by which the processes of a launch are known, wherever they went. */
+/** The environment variable that marks all processes of a launch. */
 export const markVariable = 'SKEP_SANDBOX_MARK';
 
-/** Holds a leader's whole environment where the system shows it badly. The command does not get it. */
+/** Contains a leader's whole environment on systems that do not show it clearly. The command does not get it. */
 export const environmentVariable = 'SKEP_LEADER_ENVIRONMENT';
 
-/** Where programs are looked for unless the environment says otherwise. */
+/** The default search path for programs. */
 const defaultPath = '/usr/local/bin:/usr/bin:/bin';
 
 const passedOn = /^(?:PATH|LANG|LC_[A-Z]+|TZ|TMPDIR)$/;
 
-/** Returns what of the server's environment a sandbox gets: the path, the language and the time zone, and no secret. */
+/** Returns the part of the server's environment for a sandbox: the path, the language and the time zone, but no secret. */
 export function passedEnvironment(): { readonly PATH: string; readonly [name: string]: string } {
   const passed = Object.entries(process.env).filter((entry): entry is [string, string] => passedOn.test(entry[0]));
   return { PATH: defaultPath, ...Object.fromEntries(passed) };

@@ -10,14 +10,14 @@ import type { ProcessTable } from './process-table.ts';
 import { unavailable } from './runtime-failures.ts';
 
 /**
- * Where everything of the runtime lies. All of it is below one folder that only its owner can enter:
+ * The files of the runtime. All are below one folder that only its owner can enter:
  *
  * - `<id>/workspace/`: the sandbox's own files.
- * - `<id>/launches/`: Skep's records of each time that the command was run, see `launch-records.ts`.
- * - `<id>/executions/<execution>/`: what is kept of a command, see `execution-supervisor.ts`.
- * - `<id>/output.log`: what the command wrote to its standard output and error, see `sandbox-logs.ts`.
- * - `.ports/<port>`: a link whose text is the id of the sandbox that the port is reserved for.
- * - `.trash/`: what is half made or half removed. It is never seen as a sandbox.
+ * - `<id>/launches/`: Skep's records of the sandbox's launches, see `launch-records.ts`.
+ * - `<id>/executions/<execution>/`: the kept files of an execution, see `execution-supervisor.ts`.
+ * - `<id>/output.log`: the command's standard output and error, see `sandbox-logs.ts`.
+ * - `.ports/<port>`: the reservation of a port: a link whose text is the sandbox's id.
+ * - `.trash/`: half created or half removed folders. They never count as sandboxes.
  */
 export type Layout = Readonly<ReturnType<typeof createLayout>>;
 
@@ -36,12 +36,12 @@ function sandboxLayout(folder: string) {
   };
 }
 
-/** Rejects if the runtime's folder is not the one that was made: an unmounted disk must not look like one without sandboxes. */
+/** Rejects if the runtime's folder was replaced: an unmounted disk must not look like one without sandboxes. */
 export async function demandRoot({ trash }: Layout): Promise<void> {
   if (!(await lstat(trash)).isDirectory()) throw unavailable('its data folder is not what it was');
 }
 
-/** Makes the folder of a sandbox: whole, or not at all. Idempotent. */
+/** Creates the folder of a sandbox, completely or not at all. Idempotent. */
 export async function makeSandbox(layout: Layout, id: string): Promise<void> {
   const { folder } = layout.sandbox(id);
   while (!(await exists(folder))) {
@@ -52,23 +52,23 @@ export async function makeSandbox(layout: Layout, id: string): Promise<void> {
       await rename(made.folder, folder);
     } catch (error) {
       await rm(made.folder, { recursive: true, force: true });
-      // Somebody else made it first, or swept the new folder away as left over.
+      // Another process created it first, or removed the new folder as a leftover.
       ignoring('ENOTEMPTY', 'EEXIST', 'ENOENT')(error);
     }
   }
 }
 
-/** Takes the folder out of sight, from when on there is no such sandbox. Idempotent. */
+/** Moves the folder to the trash. From then on, the sandbox does not exist. Idempotent. */
 export async function discardSandbox(layout: Layout, id: string): Promise<void> {
   await rename(layout.sandbox(id).folder, join(layout.trash, `${id}.${randomUUID()}`)).catch(ignoring('ENOENT'));
 }
 
-/** The ids of all sandboxes. */
+/** Returns the ids of all sandboxes. */
 export async function sandboxIds({ root }: Layout): Promise<string[]> {
   return (await readdir(root)).filter((name) => dnsLabel.test(name)).toSorted();
 }
 
-/** Removes folders with all that is in them, also what their owner may not write to at present. */
+/** Removes folders with all their content, also directories that their owner may not write to. */
 export async function removeDiscarded(folders: readonly string[]): Promise<void> {
   for (const folder of folders) {
     const remove = (): Promise<void> => rm(folder, { recursive: true, force: true, maxRetries: 3 });
@@ -92,8 +92,8 @@ async function exists(path: string): Promise<boolean> {
 }
 
 /**
- * Makes the runtime's folder, which only its owner can enter, and ends what an earlier process left half removed. Returns the removal of
- * its files, which nobody has to wait for.
+ * Creates the runtime's folder, which only its owner can enter, and ends the processes of sandboxes that an earlier process left half
+ * removed. Returns the removal of their files. Callers need not wait for it.
  */
 export async function openRoot(layout: Layout, table: ProcessTable, ports: PortReservations): Promise<{ readonly removal: Promise<void> }> {
   await mkdir(layout.root, { recursive: true, mode: 0o700 });
@@ -101,11 +101,11 @@ export async function openRoot(layout: Layout, table: ProcessTable, ports: PortR
   for (const folder of [layout.trash, layout.ports]) await mkdir(folder, { recursive: true });
   const folders = await endDiscarded(layout, table);
   await ports.releaseAll(async (owner) => !(await exists(layout.sandbox(owner).folder)));
-  // What can't be removed now is tried again by the next process.
+  // If a removal fails, the next process tries again.
   return { removal: removeDiscarded(folders).catch(() => {}) };
 }
 
-/** Ends the processes of discarded sandboxes: of one, or of all. Returns the folders that are left to remove. */
+/** Kills the processes of one discarded sandbox, or of all. Returns the folders that are still to be removed. */
 export async function endDiscarded(layout: Layout, table: ProcessTable, id?: string): Promise<string[]> {
   const names = (await readdir(layout.trash)).filter((name) => id === undefined || name.startsWith(`${id}.`));
   const folders = names.map((name) => join(layout.trash, name));
@@ -116,14 +116,14 @@ export async function endDiscarded(layout: Layout, table: ProcessTable, id?: str
   return folders;
 }
 
-/** Returns what the files of a sandbox take on the disk, in bytes. Null if there is no such sandbox. Links are not followed. */
+/** Returns the disk space of a sandbox's files, in bytes. Null if the sandbox does not exist. Does not follow links. */
 export async function sizeOfWorkspace(layout: Layout, id: string): Promise<number | null> {
   if (!dnsLabel.test(id)) return null;
   const folder = layout.sandbox(id).workspace;
   const entries = await readdir(folder, { recursive: true }).catch(ignoring('ENOENT'));
   if (entries === null) return null;
   let bytes = 0;
-  // What is gone by now takes nothing.
+  // A file that was removed meanwhile counts as 0.
   for (const name of entries) bytes += ((await lstat(join(folder, name)).catch(ignoring('ENOENT', 'ENOTDIR')))?.blocks ?? 0) * 512;
   return bytes;
 }

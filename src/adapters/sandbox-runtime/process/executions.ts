@@ -17,27 +17,27 @@ import type { LiveLaunch, Observer } from './observed-sandbox.ts';
 import { findLeader, killAll, type Lineage } from './process-groups.ts';
 import { unavailable, withFailures } from './runtime-failures.ts';
 
-/** The variable by which the processes of an execution are known, wherever they went. */
+/** The environment variable that marks all processes of an execution. */
 const variable = 'SKEP_EXECUTION_MARK';
 
 /** Returns the mark of an execution that outlives the process that started it. */
 function keptMark(sandboxId: string, executionId: string): string {
-  // No mark is the beginning of another one.
+  // The last dot keeps a mark from being the prefix of another one.
   return `kept.${sandboxId}.${executionId}.`;
 }
 
-/** Runs a task on a sandbox after earlier ones, so while no freeze of it is under way. */
+/** Runs a task of a sandbox after its earlier tasks, so not during a freeze. */
 type InTurn = <T>(sandboxId: string, task: () => Promise<T>) => Promise<T>;
 
 /**
- * Runs commands beside those of sandboxes, as processes that count as theirs: what is done with a sandbox is done with them. Those that
- * last are kept in the data folder, and scripts of Skep's own read there, also while a sandbox is frozen or stopped.
+ * Runs additional commands in sandboxes. Their processes belong to the sandbox, so freezing, stopping or removing it affects them too.
+ * Durable ones are kept in the data folder. Skep's scripts can read it also while a sandbox is frozen or stopped.
  */
 export class ProcessExecutions implements ExecutionHost {
   readonly launchTerminal = null;
   readonly #observer: Observer;
   readonly #inTurn: InTurn;
-  /** What runs, with the id of its sandbox; null for a script. */
+  /** The running executions with their sandbox's id, or null for a script. */
   readonly #own = new Map<ChildExecution, string | null>();
   #isClosed = false;
 
@@ -63,7 +63,7 @@ export class ProcessExecutions implements ExecutionHost {
     return this.execute(id, start, signal, { mark: keptMark(id, start.executionId), supervise });
   }
 
-  /** `kept` replaces the command by its supervisor. */
+  /** With `kept`, runs its supervisor instead of the command. */
   execute(
     id: string, request: ExecutionRequest, signal: AbortSignal, kept?: { readonly mark: string; readonly supervise: Supervise },
   ): Promise<HostExecution> {
@@ -85,7 +85,7 @@ export class ProcessExecutions implements ExecutionHost {
     const place = { folder, run: plan.mark, workingDir: cwd, announce: false, fallbackMark: '' };
     const child = await spawnCommand(supervise?.(place) ?? request.command, cwd, {
       ...environment,
-      // The leader itself looks for its tools elsewhere.
+      // The leader's own PATH is for its tools, so it is replaced here.
       PATH: plan.path ?? passedEnvironment().PATH,
       ...request.env,
       SKEP_WORKSPACE,
@@ -97,7 +97,7 @@ export class ProcessExecutions implements ExecutionHost {
     const execution = await this.#follow(child, mark);
     this.#keep(execution, id);
     try {
-      // A step that was done with the sandbox before the command was there was not done with the command.
+      // If the sandbox was changed before the command existed, that change did not affect the command.
       if ((await this.#running(id)).live.number !== live.number) throw notRunning(id, 'started anew');
       this.#demandWanted(signal);
     } catch (error) {
@@ -117,17 +117,17 @@ export class ProcessExecutions implements ExecutionHost {
     return { ...script, exited: script.exited.then((code) => (child.signalCode === null ? code : null)) };
   }
 
-  /** None, because scripts can read all of it. */
+  /** Yields nothing, because scripts can read all files. */
   async *keptFiles(): AsyncGenerator<KeptFile> {}
 
   async remove(id: string, executionId: string): Promise<void> {
-    // The sandbox can write the files of an execution, so they are not trusted to name its leader. All that has its mark is killed.
+    // The sandbox can write an execution's files, so the leader in them is not trusted. Kills all processes with the mark.
     const boot = await this.#observer.table.bootId();
     await this.#killAll(keptMark(id, executionId), { pid: -1, start: '0', boot });
     await rm(join(this.folder(id), executionId), { recursive: true, force: true });
   }
 
-  /** Ends those of a sandbox whose own command is gone: they don't keep it running. */
+  /** Ends the executions of a sandbox whose own command has ended, since they must not keep it running. */
   async endWithout(id: string): Promise<void> {
     const orphans = [...this.#own].flatMap(([execution, owner]) => (owner === id ? [execution] : []));
     if (orphans.length === 0) return;
@@ -136,7 +136,7 @@ export class ProcessExecutions implements ExecutionHost {
     for (const execution of orphans) await execution.kill();
   }
 
-  /** Ends what runs, or leaves what outlives this process: its input ends. */
+  /** Kills the running executions, except durable ones, which continue without input. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#own.keys()].map((execution) => execution.leave()));
@@ -149,7 +149,7 @@ export class ProcessExecutions implements ExecutionHost {
 
   async #follow(child: Child, mark: string): Promise<ChildExecution> {
     const execution = childExecution(child, () => withFailures(() => this.#killAll(mark, leader)));
-    // If the command has ended already, what it left is found by its mark, among processes that are no older than this one.
+    // If the command has already ended, its remaining processes are found by their mark. They are not older than this process.
     const { table } = this.#observer;
     const pid = child.pid ?? 0;
     const found = (await table.find(pid)) ?? (await table.find(process.pid));
@@ -161,7 +161,7 @@ export class ProcessExecutions implements ExecutionHost {
     return killAll(this.#observer.table, { leader, plan: { mark }, variable });
   }
 
-  /** Returns the launch that runs, and its environment. Throws if none does. */
+  /** Returns the running launch and its environment. Throws if there is none. */
   async #running(id: string): Promise<{ readonly live: LiveLaunch; readonly environment: Readonly<Record<string, string>> }> {
     const { live, observed } = await this.#observer.observe(id);
     if (observed.state === 'absent') throw new Failure('sandbox_not_found', { id });

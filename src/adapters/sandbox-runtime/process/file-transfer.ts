@@ -11,7 +11,7 @@ import { addOpened, addTree } from './pack-files.ts';
 import { unavailable, withFailures } from './runtime-failures.ts';
 import { unpackBelow } from './unpack-files.ts';
 
-/** Work on the files of a sandbox that is under way, which a removal ends. */
+/** Running work on the files of a sandbox. A removal ends it. */
 interface Task {
   readonly id: string;
   readonly controller: AbortController;
@@ -21,13 +21,13 @@ interface Task {
 export interface EnteredWorkspace {
   readonly workspace: Workspace;
   readonly root: Folder;
-  /** Closes what is opened. */
+  /** Closes the opened folders and files. */
   readonly stack: AsyncDisposableStack;
-  /** Fires when the work has to end. */
+  /** Fires when the work must end. */
   readonly ended: AbortSignal;
 }
 
-/** Moves files into and out of the workspaces of sandboxes, which belong to the user of this process. */
+/** Moves files into and out of the workspaces of sandboxes. They belong to the user of this process. */
 export class FileTransfer {
   readonly #observer: Observer;
   readonly #tasks = new Set<Task>();
@@ -75,7 +75,7 @@ export class FileTransfer {
     });
   }
 
-  /** Opens the workspace of a sandbox for work that a removal ends, and that has ended when the stack is disposed of. */
+  /** Opens the workspace of a sandbox. A removal ends the work through `ended`, and waits until the stack is disposed of. */
   async enter(id: string, signal: AbortSignal): Promise<EnteredWorkspace> {
     const task: Task = { id, controller: new AbortController(), over: Promise.withResolvers() };
     const ended = AbortSignal.any([signal, task.controller.signal]);
@@ -94,7 +94,7 @@ export class FileTransfer {
     return { workspace: { folder, workingDir: record.claim?.plan.workingDir }, root, ended, stack: stack.move() };
   }
 
-  /** Ends the work on a sandbox, or on all, with this failure. Returns when it has ended. */
+  /** Ends the work on one sandbox, or on all, with this failure. Returns when the work has ended. */
   async end(reason: Failure, id?: string): Promise<void> {
     const ended = [...this.#tasks].filter((task) => id === undefined || task.id === id);
     for (const { controller } of ended) controller.abort(reason);
@@ -102,18 +102,18 @@ export class FileTransfer {
   }
 }
 
-/** The working directory of programs if the launch does not say. */
+/** The working directory of programs if the launch has none. */
 const usualWorkingDir = '/workspace';
 
-/** The host's folder of a sandbox's own files, and the path by which its programs know it. */
+/** The host's folder of a sandbox's files, and the working directory that its programs use for it. */
 export interface Workspace {
   readonly folder: string;
   readonly workingDir: string | undefined;
 }
 
 /**
- * Returns the part of a path below the workspace. The workspace's own path on the host is understood as well. Throws `invalid_request`
- * for any other path: the rest of the host is not the sandbox's.
+ * Returns the part of a path below the workspace. Also accepts the workspace's path on the host. Throws `invalid_request` for any other
+ * path: the rest of the host does not belong to the sandbox.
  */
 export function workspaceParts(path: string, workspace: Workspace, member: 'path' | 'directory'): readonly string[] {
   const parts = partsIn(workspace, path);
@@ -122,7 +122,7 @@ export function workspaceParts(path: string, workspace: Workspace, member: 'path
   throw refusedFiles(member, `${quoted(path)} is not the sandbox's own, which shares this host; ${hint}`);
 }
 
-/** Returns where a program of the sandbox finds the path: without isolation, it sees all of the host. */
+/** Returns the path on the host for a program of the sandbox. Without isolation, the program sees the whole host. */
 export function hostPath(path: string, workspace: Workspace): string {
   const parts = partsIn(workspace, path);
   return parts === null ? path : join(workspace.folder, ...parts);
@@ -132,7 +132,7 @@ function partsIn({ folder, workingDir = usualWorkingDir }: Workspace, path: stri
   return partsBelow(folder, path) ?? partsBelow(workingDir, path);
 }
 
-/** Finds a path: a name in a folder, or the root itself, whose name is null. The stack closes what is opened. */
+/** Finds a path: a name in a folder, or the root itself, with the name null. The stack closes the opened folders. */
 async function findPlace(
   root: Folder, parts: TarName, path: string, stack: AsyncDisposableStack,
 ): Promise<{ readonly folder: Folder; readonly name: string | null }> {

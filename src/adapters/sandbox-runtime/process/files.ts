@@ -13,20 +13,20 @@ import { type EnteredWorkspace, workspaceParts } from './file-transfer.ts';
 import { type Folder, openFolder, Walk } from './open-folders.ts';
 import { withFailures } from './runtime-failures.ts';
 
-/** A name in an open folder; the workspace itself is `.` in its own. */
+/** A name in an open folder. The name of the workspace itself is `.`. */
 interface Place extends Pick<EnteredWorkspace, 'stack' | 'ended'> {
   readonly folder: Folder;
   readonly name: string;
-  /** As it was asked for. */
+  /** The requested path. */
   readonly path: string;
-  /** What is there. */
+  /** The stat of the path. Null if nothing is there. */
   readonly found: Stats | null;
 }
 
-/** How a path is resolved. */
+/** How to resolve a path. */
 interface Resolving {
   readonly followLink?: boolean;
-  /** Makes missing directories above it. */
+  /** Creates missing parent directories. */
   readonly makeParents?: boolean;
   /** Refuses the workspace itself. */
   readonly isNamed?: boolean;
@@ -38,8 +38,8 @@ const chunkBytes = 256 * 1024;
 const defaultMode = 0o644;
 
 /**
- * The files of workspaces. A path is resolved as the sandbox's programs do, and refused if it leads out of the workspace. The result is
- * entered folder by folder, never through a link, so a program can't lead out of the workspace by changing the path meanwhile.
+ * The files of workspaces. A path is resolved as the sandbox's programs do it, and refused if it leads out of the workspace. Then it is
+ * entered folder by folder, never through a link. So a program that changes the path meanwhile can't lead out of the workspace.
  */
 export class ProcessFiles implements SandboxFiles {
   readonly #enter: (id: string, signal: AbortSignal) => Promise<EnteredWorkspace>;
@@ -133,7 +133,7 @@ export class ProcessFiles implements SandboxFiles {
     yield* entriesIn(folder, place.path, depth, place.ended);
   }
 
-  /** Does the work at a path. Throws `file_not_found` or `wrong_file_type` if the system says so. */
+  /** Runs the work at a path. Turns system errors into `file_not_found`, `wrong_file_type` or `invalid_request`. */
   #at<T>(id: string, path: string, resolving: Resolving, signal: AbortSignal, work: (place: Place) => Promise<T>): Promise<T> {
     return withFailures(async () => {
       const asked = sandboxPath(path, resolving.isNamed === true ? 'path' : 'directory');
@@ -168,7 +168,7 @@ export class ProcessFiles implements SandboxFiles {
   }
 }
 
-/** Follows the links of a path as far as it is there. What may be missing keeps its name. */
+/** Resolves the links in the existing part of a path. The missing part stays as it is. */
 async function resolveParents(
   parts: readonly string[], resolve: (names: readonly string[]) => Promise<readonly string[]>, mayMiss: boolean,
 ): Promise<readonly string[]> {
@@ -178,7 +178,7 @@ async function resolveParents(
   }
 }
 
-/** What the system says of a path that can't be used so, as opposed to a disk in trouble. */
+/** System errors about the path itself, and not about the disk. */
 const pathErrors = new Set(['EACCES', 'EPERM', 'EISDIR', 'EINVAL', 'EILSEQ', 'EBUSY', 'ENOTEMPTY', 'EEXIST', 'ENXIO']);
 
 function failureOf(error: unknown, path: string): unknown {

@@ -7,16 +7,16 @@ import type { KeptLaunch } from '../../../ports/sandbox-runtime.ts';
 import { ignoring } from '../../shared/system-errors.ts';
 
 /**
- * What is written down of a sandbox's launches, one set of files for each number:
+ * The record of a sandbox's launch. Each launch has a number and these files:
  *
- * - `<n>.claim`: the launch was taken, and by whom. It is linked into place whole and never changes or goes, so that no
- *   number is ever taken twice.
+ * - `<n>.claim`: the claim of the launch. It is created complete, with a hard link, and never changed or removed, so that no number is
+ *   claimed twice.
  * - `<n>.exit`: the command's exit status, as a shell reports it.
- * - `<n>.gone`: no process of the launch is left. None can come back, so nobody has to look again.
- * - `<n>.freezing`: a freeze is under way, and some processes may not be held yet.
+ * - `<n>.gone`: all processes of the launch have ended. None can come back, so no further check is needed.
+ * - `<n>.freezing`: a freeze is in progress, and some processes may still run.
  */
 export interface LaunchRecord extends LaunchNumber {
-  /** Null if the command never ran, or if a power failure left a claim that can't be read; nothing runs then. */
+  /** Null if the command never ran, or if a power failure damaged the claim. In both cases nothing runs. */
   readonly claim: Claim | null;
   readonly isGone: boolean;
   readonly isFreezing: boolean;
@@ -29,7 +29,7 @@ export interface LaunchNumber {
   readonly number: number;
 }
 
-/** Who took a launch, and what was planned for it. */
+/** The leader of a launch, and its plan. */
 export interface Claim {
   readonly leader: Leader | null;
   readonly plan: LaunchPlan;
@@ -42,7 +42,7 @@ export interface Leader {
   readonly boot: string;
 }
 
-/** Returns null if there is no sandbox, or none any more. */
+/** Returns null if there is no sandbox. */
 export async function readLastLaunch(folder: string): Promise<LaunchRecord | null> {
   const names = await readdir(folder).catch(ignoring('ENOENT', 'ENOTDIR'));
   if (names === null) return null;
@@ -62,7 +62,7 @@ export function launchFile({ folder, number }: LaunchNumber, kind: 'claim' | 'ex
   return join(folder, `${number}.${kind}`);
 }
 
-/** Takes a launch that cannot begin, so that it counts as tried. Somebody who was first stays first. */
+/** Claims a launch that can't start, so that it counts as tried. An earlier claim stays. */
 export async function refuseLaunch(launch: LaunchNumber, plan: LaunchPlan): Promise<void> {
   const claim = launchFile(launch, 'claim');
   const own = `${claim}.${randomUUID()}`;
@@ -74,15 +74,15 @@ export async function refuseLaunch(launch: LaunchNumber, plan: LaunchPlan): Prom
   }
 }
 
-/** The exit status; null when it is not known. */
+/** Returns the exit status. Null if unknown. */
 export async function readExit(launch: LaunchNumber): Promise<number | null> {
   const text = await readFile(launchFile(launch, 'exit'), 'latin1').catch(ignoring('ENOENT'));
   return text !== null && /^\d+\n$/.test(text) ? Number(text) : null;
 }
 
-/** Notes something of a launch, unless that is noted already. An exit status is noted by the launcher itself if it can. */
+/** Adds a note to a launch, unless it exists. If possible, the launcher itself notes the exit status. */
 export async function addNote(launch: LaunchNumber, kind: 'exit' | 'gone' | 'freezing', text = ''): Promise<void> {
-  // Without a folder the sandbox was removed meanwhile, and there is nothing to note.
+  // If the folder is missing, the sandbox was removed meanwhile.
   await writeFile(launchFile(launch, kind), text, { flag: 'wx' }).catch(ignoring('EEXIST', 'ENOENT'));
 }
 
@@ -91,28 +91,28 @@ export async function noteFreezeOver(launch: LaunchNumber): Promise<void> {
 }
 
 const LaunchPlan = z.object({
-  /** Unguessable value of the variable by which the processes of the launch are known. */
+  /** The secret value of the environment variable that marks the processes of the launch. */
   mark: z.string(),
   ports: z.array(z.object({ name: z.string(), port: z.number(), hostPort: z.number() })),
-  /** The id of the spec and of the owner, for a sandbox whose record is lost. Older claims do not have them. */
+  /** The ids of the spec and the owner, for a sandbox whose record is lost. Missing in older claims. */
   spec: z.string().optional(),
   owner: z.string().optional(),
-  /** The working directory by which the spec's programs know the workspace. Older claims do not have it. */
+  /** The workspace's path for the spec's programs. Missing in older claims. */
   workingDir: z.string().optional(),
-  /** Where the command looks for programs. */
+  /** The command's search path for programs. */
   path: z.string().optional(),
-  /** Why the command could not be run at all. Older claims hold a text. */
+  /** Why the command could not run at all. A text in older claims. */
   refused: z
     .union([z.string().transform((text) => ({ code: 'noted', text })), z.looseObject({ code: z.string() })])
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- this runtime wrote it; who shows it copes with an unknown code
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- this runtime wrote it, and its readers accept an unknown code
     .transform((reason) => reason as unknown as Reason)
     .optional(),
 });
 
-/** What is decided for a launch before it begins. It holds no secret: the process list shows it. */
+/** The plan of a launch before it begins. It must not contain a secret: the process list shows it. */
 export type LaunchPlan = Readonly<z.infer<typeof LaunchPlan>>;
 
-/** Returns what the last launch says about the sandbox. No variable is fixed, since each resumption hands them over again. */
+/** Returns the last launch's data about the sandbox. No variable is fixed, since each resume passes all of them again. */
 export function keptLaunch(record: LaunchRecord | null): KeptLaunch | null {
   if (record === null) return null;
   const { spec: specId = null, owner: ownerId = null } = record.claim?.plan ?? {};

@@ -22,15 +22,15 @@ export interface LaunchOptions {
   readonly logs: SandboxLogs;
 }
 
-/** Errors of the system or of Node that are the command's fault. */
+/** Errors of the system or of Node that the command causes. */
 const unspawnable: Readonly<Record<string, Reason>> = {
   E2BIG: explained('its command and its environment are too long'),
   ERR_INVALID_ARG_VALUE: explained('its command or its environment holds a NUL character'),
 };
 
 /**
- * Runs a sandbox's command once more after its last launch, and at most once, whoever else tries. Returns when that is decided, with
- * the leader if it is a child of this process.
+ * Runs a sandbox's command for the launch after the last one. It runs at most once, also if several processes try. Returns after that is
+ * decided, with the leader if it is a child of this process.
  */
 export async function runLaunch(
   options: LaunchOptions, launch: SandboxLaunch, last: LaunchRecord, progress: Progress,
@@ -74,16 +74,16 @@ async function tryLaunch(
 ): Promise<ChildProcess | null> {
   const { workspace, log } = layout.sandbox(launch.id);
   await logs.cut(launch.id);
-  // Written at its end, which stays the end when the log is cut.
+  // Opened for appending, so it still writes at the end after the log is cut.
   const output = await open(log, 'a', 0o600);
   const environment = sandboxEnvironment(launch, workspace, plan);
-  // All arguments can be seen in the process list, so no secret may be in them.
+  // The process list shows all arguments, so they must not contain a secret.
   const files = [launchFile(next, 'claim'), launchFile(next, 'exit')];
   const args = ['-c', script.trim(), 'skep-sandbox', ...files, table.kind, JSON.stringify(plan), plan.path ?? '', ...command];
   try {
     const child = await spawnLauncher(args, {
       cwd: workspace,
-      // The launcher finds its own tools on the server's path, and sets the command's path for it.
+      // The launcher uses the server's path for its own tools, and sets the command's path for the command.
       env: { ...environment, ...table.carried(environment), PATH: passedEnvironment().PATH },
       detached: true,
       stdio: ['ignore', output.fd, output.fd, 'pipe'],
@@ -96,7 +96,7 @@ async function tryLaunch(
   }
 }
 
-/** A port that was taken meanwhile is given up for another, and somebody else's launch may have won with its own ports. */
+/** Releases ports that the last launch does not use: a port may have been in use, or another process may have won the launch. */
 async function releaseUnused({ layout, ports }: LaunchOptions, id: string, reserved: LaunchPlan['ports']): Promise<void> {
   const last = await readLastLaunch(layout.sandbox(id).launches);
   const used = last?.claim?.plan.ports ?? [];
@@ -105,19 +105,18 @@ async function releaseUnused({ layout, ports }: LaunchOptions, id: string, reser
 }
 
 /**
- * The program that leads a sandbox's process group. It is a shell's, so that it needs nothing but POSIX, and it does by
- * itself all that must not be lost when Skep is killed at any moment:
+ * The launcher: a POSIX shell script that leads a sandbox's process group. Skep may be killed at any moment, so the launcher itself does
+ * all steps that must not be lost:
  *
- * 1. It finds out who it is (pid, start time, boot), and takes the launch by linking a file that says so. Linking is
- *    atomic and happens once: of several launchers for one launch, one runs the command, and who it is is on disk before
- *    the command begins.
- * 2. It closes descriptor 3, whose end reports to Skep that the launch is decided. Nothing is written to it: that would kill a
- *    launcher whose Skep is gone.
- * 3. It runs the command as its child and notes how that ended. A signal for the group does not end the launcher.
- * 4. It ends what the command left in the group, as the end of a container's first process does.
+ * 1. It writes its identity (pid, start time, boot) to a file, and claims the launch with a hard link to that file. A link is atomic, so
+ *    only one of several launchers runs the command, and its identity is on the disk before the command begins.
+ * 2. It closes descriptor 3, which reports to Skep that the launch is decided. It writes nothing there: that would kill the launcher if
+ *    Skep has ended.
+ * 3. It runs the command as its child and writes down the exit status. A signal to the group does not end the launcher.
+ * 4. It kills the rest of the group, as a container does when its first process ends.
  *
- * It never waits for a child in vfork, which a subshell avoids: a freeze would find it neither running nor held.
- * Its variables have a prefix, because a variable of the same name in the command's environment would be changed.
+ * It never waits for a child in vfork, because a freeze would then find it neither running nor stopped. A subshell avoids that.
+ * The variables have a prefix, so that they do not overwrite variables in the command's environment.
  */
 const script = `
 _skep_claim=$1 _skep_exit=$2 _skep_table=$3 _skep_plan=$4 _skep_path=$5 _skep_own_path=$PATH
@@ -150,12 +149,12 @@ printf '%s\\n' "$_skep_status" > "$_skep_exit.$$" && ( mv "$_skep_exit.$$" "$_sk
 kill -s KILL -- "-$$"
 `;
 
-/** How long a launcher may take to decide its launch. */
+/** How long a launcher may take to claim its launch or give up. */
 const limitMs = 10_000;
 
 /**
- * Starts a launcher in a session and group of its own, which outlive this process. Returns when it has decided whether
- * it runs the command. Rejects with a system error when it can't be started.
+ * Starts a launcher in its own session and group, which outlive this process. Returns when the launcher has decided whether it runs the
+ * command. Rejects with a system error if it can't be started.
  */
 async function spawnLauncher(args: readonly string[], options: SpawnOptions): Promise<ChildProcess> {
   const child = spawn('/bin/sh', args, options);

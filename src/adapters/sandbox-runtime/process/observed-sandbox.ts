@@ -7,21 +7,21 @@ import { addNote, type Claim, type LaunchRecord, readExit, readLastLaunch } from
 import { findLeader, findMembers } from './process-groups.ts';
 import type { ProcessEntry, ProcessTable } from './process-table.ts';
 
-/** A sandbox as it was read. */
+/** A sandbox as it was read at one moment. */
 export interface Sighting {
   readonly observed: ObservedSandbox;
   /** Null if the sandbox is absent. */
   readonly record: LaunchRecord | null;
-  /** The launch that runs or is frozen. Null if nothing does. */
+  /** The launch that runs or is frozen. Null if there is none. */
   readonly live: LiveLaunch | null;
 }
 
 export type LiveLaunch = LaunchRecord & { readonly claim: Claim };
 
-/** How many sandboxes are read at a time. */
+/** How many sandboxes are read at once. */
 const concurrency = 32;
 
-/** Reads the state of sandboxes, each time from the disk and the process table alone. */
+/** Reads the state of sandboxes. Caches nothing: each call reads the disk and the process table. */
 export class Observer {
   readonly layout: Layout;
   readonly table: ProcessTable;
@@ -35,30 +35,30 @@ export class Observer {
     return this.#sight(id, await this.#readRecord(id), this.table);
   }
 
-  /** Reads all sandboxes. Costs one look at the process table at most, however many there are. */
+  /** Reads all sandboxes. Reads the process table at most once for all of them. */
   async list(): Promise<readonly Sighting[]> {
     await demandRoot(this.layout);
     const records = await pLimit(concurrency).map(await sandboxIds(this.layout), async (id) => {
       return { id, record: await this.#readRecord(id) };
     });
-    // Taken after the records were read, so that every leader that they name had begun.
+    // Created after the records were read, so it contains each leader in them.
     const processes = snapshotOf(this.table);
     const sightings = await pLimit(concurrency).map(records, ({ id, record }) => this.#sight(id, record, processes));
     return sightings.filter(({ observed }) => observed.state !== 'absent');
   }
 
-  /** Returns the state of sandboxes that were read, if nothing new was written about them. In their order. */
+  /** Returns the states of sandboxes again, in the same order. Reads only the processes, not the records. */
   async recheck(sightings: readonly Sighting[]): Promise<readonly ObservedSandbox[]> {
     const processes = snapshotOf(this.table);
     return pLimit(concurrency).map(sightings, ({ observed, record }) => this.#stateOf(observed.id, record, processes));
   }
 
-  /** Returns null if there is no such sandbox. */
+  /** Returns null if the sandbox does not exist. */
   async #readRecord(id: string): Promise<LaunchRecord | null> {
     const { launches } = this.layout.sandbox(id);
     const record = await readLastLaunch(launches);
     if (record !== null) return record;
-    // The folder of all sandboxes may have been away at that moment, as a disk that is mounted again.
+    // The data folder may have been missing at that moment, for example while a disk was mounted again.
     await demandRoot(this.layout);
     return readLastLaunch(launches);
   }
@@ -70,7 +70,7 @@ export class Observer {
     return { observed, record, live: isLive && record !== null && claim !== null ? { ...record, claim } : null };
   }
 
-  /** `processes` are looked at first; they must be no older than the record. */
+  /** Checks `processes` first. They must not be older than the record. */
   async #stateOf(id: string, record: LaunchRecord | null, processes: ProcessTable): Promise<ObservedSandbox> {
     if (record === null) return absentSandbox(id);
     if (record.number === 0) return { id, state: 'created', exposedUrls: [], reason: null, endedFromOutside: false };
@@ -84,7 +84,7 @@ export class Observer {
       const status = await readExit(record);
       return alive(id, claim, members, isFreezing, { code: 'main_process_ended', cause: status === null ? null : exited(status) });
     }
-    // A second look, since the first may miss a process that forks and ends meanwhile.
+    // A second check, since the first may miss a process that forks and ends meanwhile.
     if ((await findMembers(this.table, claim)).length > 0) return alive(id, claim, [], false, null);
     await addNote(record, 'gone');
     return this.#stopped(id, record);
@@ -103,7 +103,7 @@ export class Observer {
   }
 }
 
-/** A shell reports a signal as its number and 128. */
+/** A shell reports a signal as 128 plus its number. */
 function exited(status: number): Reason {
   const signal = signalName(status - 128);
   return { code: 'process_exited', exitCode: signal === null ? status : null, signal, program: null };
@@ -112,21 +112,21 @@ function exited(status: number): Reason {
 function alive(
   id: string, { plan }: Claim, processes: readonly ProcessEntry[], isFreezing: boolean, reason: Reason | null,
 ): ObservedSandbox {
-  // A member that waits in the kernel for one that is held is held as well.
+  // A member that waits in the kernel for a stopped process counts as stopped too.
   const isHeld =
     !isFreezing && processes.some(({ held }) => held) && processes.every(({ held, uninterruptible }) => held || uninterruptible);
   const exposedUrls = plan.ports.map(({ name, port, hostPort }) => ({ name, url: `http://127.0.0.1:${hostPort}`, port }));
   return { id, state: isHeld ? 'frozen' : 'running', exposedUrls, reason, endedFromOutside: false };
 }
 
-/** The table with one look at all processes, taken when it is first needed: for questions about many sandboxes at once. */
+/** The table with one list of all processes, read at the first use. For queries about many sandboxes at once. */
 function snapshotOf(table: ProcessTable): ProcessTable {
   let taken: Promise<readonly ProcessEntry[]> | undefined;
   const all = (): Promise<readonly ProcessEntry[]> => (taken ??= table.all());
   return {
     ...table,
     all,
-    // To read one process from `/proc` costs less than all of them; `ps` costs a process each time.
+    // With `/proc`, reading one process costs less than reading all. `ps` starts a process for each call.
     find: async (pid) => (table.kind === 'proc' ? table.find(pid) : ((await all()).find((process) => process.pid === pid) ?? null)),
   };
 }

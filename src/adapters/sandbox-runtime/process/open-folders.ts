@@ -4,8 +4,8 @@ import { errorCode, ignoring } from '../../shared/system-errors.ts';
 import type { TarName } from '../tar.ts';
 
 /**
- * A directory that is held open, so that it stays the same one whatever a program of the sandbox puts in its place. `within` returns the
- * path of a name in it. On a system without `/proc` that path leads through the directory's own path again.
+ * An open directory. It stays the same one even if a program of the sandbox replaces the path. `within` returns the path of a name in it.
+ * On a system without `/proc`, that path contains the directory's own path again.
  */
 export interface Folder extends AsyncDisposable {
   readonly handle: FileHandle;
@@ -14,19 +14,19 @@ export interface Folder extends AsyncDisposable {
 
 const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
-/** Rejects with a system error if there is no directory; a link to one is none. */
+/** Opens a directory, but not through a link. Rejects with a system error if there is none. */
 export async function openFolder(path: string): Promise<Folder> {
   const handle = await open(path, flags);
   const base = process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : path;
   return { handle, within: (name) => `${base}/${name}`, [Symbol.asyncDispose]: () => handle.close() };
 }
 
-/** Returns true for the system's errors of a path that is not a directory. */
+/** Returns true for the system errors if a path is not a directory. */
 export function isNotDirectory(error: unknown): boolean {
   return ['ELOOP', 'ENOTDIR', 'EMLINK'].includes(errorCode(error) ?? '');
 }
 
-/** Opens directories below a root, one level at a time, and never through a link. Keeps open what the last path led through. */
+/** Opens directories below a root, one level at a time, and never through a link. Keeps the directories of the last path open. */
 export class Walk implements AsyncDisposable {
   readonly #root: Folder;
   readonly #opened: { readonly name: string; readonly folder: Folder }[] = [];
@@ -35,17 +35,17 @@ export class Walk implements AsyncDisposable {
     this.#root = root;
   }
 
-  /** How many names of the last path were entered. */
+  /** The number of open directories below the root. */
   get depth(): number {
     return this.#opened.length;
   }
 
-  /** The directory that was entered last. */
+  /** The last entered directory. */
   get last(): Folder {
     return this.#opened.at(-1)?.folder ?? this.#root;
   }
 
-  /** Returns the directory with this name, which stays open until another one is entered. Makes the missing ones if asked to. */
+  /** Returns the directory at the path. It stays open until another one is entered. With `makes`, creates missing directories. */
   async enter(parts: TarName, makes = false): Promise<Folder> {
     const different = this.#opened.findIndex(({ name }, index) => parts[index] !== name);
     if (different >= 0) await this.#leave(different);

@@ -7,14 +7,14 @@ import { addEntry, type TarEntry, tarHeader, type TarName } from '../tar.ts';
 import { type Folder, isNotDirectory, openFolder } from './open-folders.ts';
 
 const chunkBytes = 256 * 1024;
-/** Nobody must wait for a pipe in the place of a file. */
+/** Does not wait if a pipe replaced the file. */
 const readOnly = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 const gone = (error: unknown): null => (isNotDirectory(error) ? null : ignoring('ENOENT')(error));
 
 /**
- * Adds an entry of the folder, with all that is below it. Anything but files, directories and links is left out, and so is what goes
- * away meanwhile.
+ * Adds an entry of the folder with all its content. Leaves out everything except files, directories and links, and everything that is
+ * removed meanwhile.
  */
 export async function addTree(tar: Pack, parent: Folder, name: string, parts: TarName): Promise<void> {
   const path = parent.within(name);
@@ -33,7 +33,7 @@ export async function addTree(tar: Pack, parent: Folder, name: string, parts: Ta
   }
 }
 
-/** Adds an opened folder, with all that is below it. */
+/** Adds an opened folder with all its content. */
 export async function addOpened(tar: Pack, folder: Folder, parts: TarName): Promise<void> {
   const found = await folder.handle.stat();
   await add(tar, found, { ...metaOf(found, parts), kind: 'directory' });
@@ -48,7 +48,7 @@ async function add(tar: Pack, { uid, gid }: Stats, entry: TarEntry): Promise<voi
   await addEntry(tar, { ...tarHeader(entry, []), uid, gid }, entry.kind === 'file' ? entry.content : undefined);
 }
 
-/** Yields as many bytes as were promised, whatever becomes of the file: zeros for what is missing. */
+/** Yields exactly `size` bytes, even if the file changes. Missing bytes are zeros. */
 async function* contentOf(handle: FileHandle, size: number): AsyncGenerator<Uint8Array, void, void> {
   for (let at = 0; at < size; ) {
     const chunk = Buffer.alloc(Math.min(chunkBytes, size - at));

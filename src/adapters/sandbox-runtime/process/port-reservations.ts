@@ -7,14 +7,14 @@ import { ignoring } from '../../shared/system-errors.ts';
 
 const attempts = 200;
 /**
- * Below the ports that the system gives to outgoing connections and to listeners on port 0 (32768 and up on Linux, 49152 elsewhere),
- * which could get one before the sandbox listens on it, or while the sandbox is stopped.
+ * Below the ephemeral ports (from 32768 on Linux, from 49152 elsewhere). The system could give one of those to another program before the
+ * sandbox listens on it, or while the sandbox is stopped.
  */
 const range = { first: 20_000, end: 32_768 };
 
 /**
- * Ports of this host's loopback address that are reserved for sandboxes. A reservation is a link on disk, which is made
- * atomically, so that no two sandboxes get one port, whoever starts them. A stopped sandbox keeps its own.
+ * Ports of this host's loopback address, reserved for sandboxes. A reservation is a link on the disk. Its creation is atomic, so two
+ * processes never reserve the same port. A stopped sandbox keeps its ports.
  */
 export class PortReservations {
   readonly #folder: string;
@@ -23,7 +23,7 @@ export class PortReservations {
     this.#folder = folder;
   }
 
-  /** Reserves a free port; the preferred one if it is free and nobody else's. */
+  /** Reserves a free port. Prefers the given one, if it is free and not reserved by another sandbox. */
   async reserve(owner: string, preferred: number | null): Promise<number> {
     if (preferred !== null && (await isFree(preferred)) && (await this.#take(owner, preferred))) return preferred;
     for (let attempt = 0; attempt < attempts; attempt += 1) {
@@ -33,14 +33,14 @@ export class PortReservations {
     throw new Error('no free port was found');
   }
 
-  /** Idempotent; leaves another's reservation alone. */
+  /** Releases the owner's reservations among these ports. Idempotent. */
   async release(owner: string, ports: readonly number[]): Promise<void> {
     for (const port of ports) {
       if ((await this.#ownerOf(port)) === owner) await unlink(this.#file(port)).catch(() => {});
     }
   }
 
-  /** Releases all of the owners who need them no more. */
+  /** Releases all ports of the owners for which `isOver` returns true. */
   async releaseAll(isOver: (owner: string) => Promise<boolean>): Promise<void> {
     for (const port of (await readdir(this.#folder)).map(Number)) {
       const owner = await this.#ownerOf(port);
@@ -62,7 +62,7 @@ export class PortReservations {
   }
 }
 
-/** Whether nobody listens on the port. */
+/** Returns whether nothing listens on the port. */
 async function isFree(port: number): Promise<boolean> {
   const server = createServer().listen({ host: '127.0.0.1', port, exclusive: true });
   const listens = await once(server, 'listening').then(

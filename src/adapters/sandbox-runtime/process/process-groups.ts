@@ -4,15 +4,15 @@ import { markVariable } from './command.ts';
 import type { Leader } from './launch-records.ts';
 import type { ProcessEntry, ProcessTable } from './process-table.ts';
 
-/** What the processes of a launch, or of an execution in it, are known by. */
+/** Identifies the processes of a launch, or of an execution in it. */
 export interface Lineage {
   readonly leader: Leader | null;
   readonly plan: { readonly mark: string };
-  /** The variable that holds the mark; that of launches unless it is said. */
+  /** The environment variable with the mark. Default: the one of launches. */
   readonly variable?: string;
 }
 
-/** The leader, if it is this process and not one that merely got its number. */
+/** Returns the leader if it still runs. Null if its id now belongs to another process. */
 export async function findLeader(table: ProcessTable, leader: Leader | null): Promise<ProcessEntry | null> {
   if (leader === null || leader.boot !== (await table.bootId())) return null;
   const process = await table.find(leader.pid);
@@ -20,8 +20,8 @@ export async function findLeader(table: ProcessTable, leader: Leader | null): Pr
 }
 
 /**
- * Every living process of the lineage, wherever it went: those in the group and session of its leader, those that carry
- * its mark in their environment, those that were `known` to be members, and all children of these.
+ * Returns all living processes of the lineage: those in the group or session of its leader, those with its mark in their environment, those
+ * in `known`, and all descendants of these.
  */
 export async function findMembers(
   table: ProcessTable,
@@ -49,27 +49,27 @@ export async function findMembers(
 }
 
 /**
- * Whether a group without its leader is the launch's, by the marks of its members. The kernel does not give a number away while a group
- * has it, so that one member decides for all. One that shows no environment does not make the group a stranger's.
+ * Returns whether a group without its leader belongs to the launch, by the marks of its members. The kernel does not reuse a number while a
+ * group has it, so one member is enough. A member without a readable environment counts as ours only if no other member is foreign.
  */
 function isOfLaunch(marks: readonly (boolean | null)[]): boolean {
   return marks.includes(true) || (marks.includes(null) && !marks.includes(false));
 }
 
-/** Identifies a process among all of this boot. */
+/** Identifies a process within this boot. */
 function identityOf({ pid, start }: ProcessEntry): string {
   return `${pid} ${start}`;
 }
 
-/** How long the kernel may take to carry out signals that no process can refuse. */
+/** How long the kernel may take to deliver SIGSTOP, SIGCONT and SIGKILL. */
 const limitMs = 10_000;
 
-/** Stops every process, also those that are forked meanwhile: it is over when a look finds none that runs on. */
+/** Stops all processes, also those that are forked meanwhile. Returns when none is running. */
 export async function holdAll(table: ProcessTable, lineage: Lineage): Promise<void> {
   const look = createLook(table, lineage);
   const asked = new Set<string>();
-  // One that is in the kernel runs on only to be stopped. It may be there until it is continued: a parent waits so for a
-  // child that was stopped between fork and exec. The leader does not wait so, and decides whether the sandbox is frozen.
+  // A process in the kernel stops before it runs on. It may stay in the kernel until it is continued: a parent waits there for a child that
+  // was stopped between fork and exec. The leader never does, and its state decides whether the sandbox is frozen.
   const isAboutToStop = (process: ProcessEntry): boolean =>
     process.uninterruptible && asked.has(identityOf(process)) && process.pid !== lineage.leader?.pid;
   await untilNone(async () => {
@@ -82,12 +82,12 @@ export async function holdAll(table: ProcessTable, lineage: Lineage): Promise<vo
   });
 }
 
-/** Continues every process, the leader last: while it is held, the sandbox counts as frozen. */
+/** Continues all processes, the leader last: while the leader is stopped, the sandbox counts as frozen. */
 export async function releaseAll(table: ProcessTable, lineage: Lineage): Promise<void> {
   const look = createLook(table, lineage);
   const released = new Set<string>();
   await untilNone(async () => {
-    // One that is in the kernel may have a stop to come, which this takes back.
+    // A process in the kernel may have a pending stop. SIGCONT cancels it.
     const held = (await look()).filter(
       (process) => (process.held || process.uninterruptible) && !released.has(identityOf(process)),
     );
@@ -102,8 +102,8 @@ export async function releaseAll(table: ProcessTable, lineage: Lineage): Promise
 }
 
 /**
- * Asks every process to end, and kills what is left after the grace, or as soon as `isHurried` returns true. Returns whether it came
- * to that.
+ * Sends SIGTERM to all processes. After the grace period, or as soon as `isHurried` returns true, kills the rest. Returns whether processes
+ * were killed.
  */
 export async function endAll(table: ProcessTable, lineage: Lineage, graceMs: number, isHurried: () => boolean): Promise<boolean> {
   const look = createLook(table, lineage);
@@ -111,8 +111,8 @@ export async function endAll(table: ProcessTable, lineage: Lineage, graceMs: num
   let asked = false;
   let members = await look();
   for (let waitMs = 2; members.length > 0 && performance.now() < deadline && !isHurried(); waitMs = Math.min(waitMs * 2, 50)) {
-    // A leader alone is about to run the command, which is then asked in its turn. Nobody is asked twice: what a process
-    // starts to clean up with is left to do so.
+    // If only the leader exists, it is about to run the command, so the command still needs a SIGTERM. Otherwise it is sent only once, so
+    // that processes for the cleanup are not ended.
     if (!asked) signalWithGroups(table, members, members, 'SIGTERM');
     asked ||= members.some(({ pid }) => pid !== lineage.leader?.pid);
     for (const process of members) if (process.held) table.signal(process, 'SIGCONT');
@@ -123,21 +123,21 @@ export async function endAll(table: ProcessTable, lineage: Lineage, graceMs: num
   return members.length > 0;
 }
 
-/** Ends every process at once, and waits until none is left. */
+/** Kills all processes at once, and waits until none is left. */
 export async function killAll(table: ProcessTable, lineage: Lineage, look: Look = createLook(table, lineage)): Promise<void> {
   let quiet = 0;
   await untilNone(async () => {
-    // They are looked for first, because a process whose parent is gone may not be found any more.
+    // Looks up the members first, because a process whose parent has ended may not be found any more.
     const members = await look();
     await signalLeadersGroup(table, lineage, 'SIGKILL');
     signalWithGroups(table, members, members, 'SIGKILL');
-    // Two looks in a row: a process that forks and ends while it is looked for may be missed by one.
+    // Needs two empty lookups in a row: one may miss a process that forks and ends meanwhile.
     quiet = members.length === 0 ? quiet + 1 : 0;
     return quiet < 2 ? 1 : 0;
   });
 }
 
-/** Finds the members of a launch, those too that were found before and left all that they were known by. */
+/** Returns the members of a lineage. Remembers those from earlier calls, even if they no longer have the group, the mark or the parent. */
 type Look = () => Promise<readonly ProcessEntry[]>;
 
 function createLook(table: ProcessTable, lineage: Lineage): Look {
@@ -154,7 +154,7 @@ async function signalLeadersGroup(table: ProcessTable, lineage: Lineage, signal:
   if (leader !== null) table.signalGroup(leader, signal);
 }
 
-/** Signals whole groups where their leader is a member too: a group is signalled at one moment, and nobody forks past it. */
+/** Signals whole groups if their leader is a member: all processes at once, so that none escapes by a fork. */
 function signalWithGroups(
   table: ProcessTable,
   targets: readonly ProcessEntry[],

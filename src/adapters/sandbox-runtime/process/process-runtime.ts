@@ -32,8 +32,8 @@ import { unavailable, withFailures } from './runtime-failures.ts';
 import { Watch } from './watch.ts';
 
 /**
- * The steps of one sandbox are done one after another. Each reads the state, does what is left to do, and can be repeated after an
- * interruption at any point.
+ * Runs sandboxes as process groups of this host. The steps of one sandbox run one after another. Each step reads the state and does what is
+ * left to do, so it can be repeated after an interruption at any point.
  */
 export class ProcessRuntime implements SandboxRuntime {
   readonly name = 'process';
@@ -115,7 +115,7 @@ export class ProcessRuntime implements SandboxRuntime {
   }
 
   async remove(id: string): Promise<void> {
-    // A removal does not wait for the grace of a stop that is under way.
+    // A removal does not wait for the grace period of a running stop.
     this.#removals.add(id);
     await this.#transfer.end(new Failure('sandbox_not_found', { id }), id);
     await this.#change(id, async () => {
@@ -178,7 +178,7 @@ export class ProcessRuntime implements SandboxRuntime {
     }
   }
 
-  /** Resolves when no step is under way, also none whose caller has left. */
+  /** Resolves when no step is running. Steps whose caller has left count too. */
   async settled(): Promise<void> {
     await this.#root?.catch(() => {});
     await this.#mutex.settled();
@@ -189,16 +189,16 @@ export class ProcessRuntime implements SandboxRuntime {
     this.#logs.close();
     await this.#executions.close();
     await this.#transfer.end(unavailable({ code: 'closed' }));
-    // A step whose caller has left is finished, not left half done.
+    // A step whose caller has left still runs to its end.
     await this.#mutex.settled();
     await (await this.#root?.catch(() => null))?.removal;
   }
 
-  /** Ends what a command that ended by itself left behind. */
+  /** Kills the processes that a command left behind when it ended. */
   async #clearUp(id: string): Promise<void> {
     const { live } = await this.#observer.observe(id);
     if (live === null || (await readExit(live)) === null) return;
-    // The leader notes the exit, then ends the group and itself.
+    // The leader writes down the exit status, and then kills the group and itself.
     if ((await findLeader(this.#table, live.claim.leader)) !== null) return;
     await killAll(this.#table, live.claim);
     await addNote(live, 'gone');
@@ -211,7 +211,7 @@ export class ProcessRuntime implements SandboxRuntime {
     if (leader) this.#watch.addOwn(launch.id, leader);
   }
 
-  /** Runs the step after earlier ones of the sandbox, and returns the state afterwards. */
+  /** Runs the step after earlier ones of the sandbox. Returns the state afterwards. */
   async #change(id: string, step: () => Promise<void>, signal?: AbortSignal): Promise<ObservedSandbox> {
     if (!dnsLabel.test(id)) return absentSandbox(id, { code: 'invalid_id' });
     const done = this.#opened(() =>
@@ -232,7 +232,7 @@ export class ProcessRuntime implements SandboxRuntime {
     return this.#opened(work);
   }
 
-  /** Runs the work when the data folder is ready; that is tried again after a failure. System errors get the form that callers know. */
+  /** Runs the work when the data folder is ready. If that failed before, tries again. Turns system errors into failures. */
   #opened<T>(work: () => Promise<T>): Promise<T> {
     return withFailures(async () => {
       this.#root ??= openRoot(this.#layout, this.#table, this.#ports).catch((error: unknown) => {

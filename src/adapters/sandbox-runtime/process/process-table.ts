@@ -6,18 +6,18 @@ import { z } from 'zod';
 import { ignoring } from '../../shared/system-errors.ts';
 import { environmentVariable } from './command.ts';
 
-/** A process that lives. Zombies do not count: they hold nothing but their number. */
+/** A living process. Zombies do not count: they hold nothing but their id. */
 export interface ProcessEntry {
   readonly pid: number;
   readonly parent: number;
   readonly group: number;
   /** 0 if the platform does not show it. */
   readonly session: number;
-  /** When it began, in the platform's own form; with the pid and the boot it identifies a process for ever. */
+  /** The start time, in the platform's own format. With the pid and the boot it identifies a process uniquely. */
   readonly start: string;
-  /** It is stopped by a signal. */
+  /** True if a signal has stopped it. */
   readonly held: boolean;
-  /** It is in the kernel and takes no signal now; one that was sent takes effect before it runs on. */
+  /** True if it is in the kernel and handles no signal now. A sent signal takes effect before it runs on. */
   readonly uninterruptible: boolean;
 }
 
@@ -28,34 +28,34 @@ export interface ProcessTable {
   /** Identifies this boot of the host. */
   bootId(): Promise<string>;
 
-  /** The process with this number; null when none lives. */
+  /** Returns the process with this id. Null if none lives. */
   find(pid: number): Promise<ProcessEntry | null>;
 
   all(): Promise<readonly ProcessEntry[]>;
 
-  /** Can `process` have begun no earlier than `other`? */
+  /** Returns whether `process` can have started at `otherStart` or later. */
   notBefore(process: ProcessEntry, otherStart: string): boolean;
 
   /**
-   * Whether the process has the variable, with the value, in the environment that it began with. Null if it lives and shows no
-   * environment: it has none, or has just begun a program or to end.
+   * Returns whether the process started with this variable and value in its environment. Null if it lives but shows no environment: it has
+   * none, has just started a program, or is about to end.
    */
   hasVariable(process: ProcessEntry, variable: string, value: string): Promise<boolean | null>;
 
-  /** The environment that the process began with, which includes `carried`. Null if it can't be read any more. */
+  /** Returns the environment that the process started with, including `carried`. Null if it can't be read any more. */
   environment(process: ProcessEntry): Promise<Readonly<Record<string, string>> | null>;
 
-  /** What a process has to have in its environment besides, so that the environment can be read. */
+  /** Returns additional variables that a process needs so that its environment can be read. */
   carried(environment: Readonly<Record<string, string>>): Readonly<Record<string, string>>;
 
-  /** Sends the signal to the process, if the number still is its own. */
+  /** Sends the signal to the process, if the id is still its own. */
   signal(process: ProcessEntry, signal: NodeJS.Signals): void;
 
-  /** Sends the signal to all members of the group that the process leads, at one moment. */
+  /** Sends the signal to all members of the process's group at once. */
   signalGroup(leader: ProcessEntry, signal: NodeJS.Signals): void;
 }
 
-/** Sends a signal. It is no failure if there is no such process any more. */
+/** Sends a signal. Ignores a process that has ended. */
 function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
@@ -64,7 +64,7 @@ function send(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** The processes as Linux shows them in `/proc`. */
+/** The processes in Linux's `/proc`. */
 export function createProcTable(): ProcessTable {
   let boot: Promise<string> | undefined;
   return {
@@ -85,7 +85,7 @@ export function createProcTable(): ProcessTable {
     async environment({ pid }) {
       const environ = await readFile(`/proc/${pid}/environ`).catch(() => null);
       if (environ === null || environ.length === 0) return null;
-      // Values may hold more of the separator.
+      // A value may contain more `=`.
       const entries = [...environ.toString().matchAll(/([^=\0]+)=([^\0]*)/g)];
       return Object.fromEntries(entries.map(([, name = '', value = '']): [string, string] => [name, value]));
     },
@@ -104,7 +104,7 @@ async function find(pid: number): Promise<ProcessEntry | null> {
   return stat === null ? null : parseStat(stat);
 }
 
-// Without a pause between the look and the signal, so that the number has no time to change its owner.
+// Synchronous, so that the id can't change its owner between the check and the signal.
 function isStill({ pid, start }: ProcessEntry): boolean {
   try {
     return parseStat(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.start === start;
@@ -113,7 +113,7 @@ function isStill({ pid, start }: ProcessEntry): boolean {
   }
 }
 
-// `pid (name) state ppid pgrp session ... num_threads itrealvalue starttime ...`; the name may hold anything.
+// `pid (name) state ppid pgrp session ... num_threads itrealvalue starttime ...`; the name may contain any character.
 function parseStat(stat: string): ProcessEntry | null {
   const [state, parent, group, session, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const threads = rest[13];
@@ -136,8 +136,8 @@ const Environment = z.record(z.string(), z.string());
 const columns = 'pid=,ppid=,pgid=,stat=,lstart=';
 
 /**
- * The processes as `ps` shows them, for systems without `/proc`. Start times are whole seconds, and sessions are not shown. So a process
- * that left its group is found by its parent and by its environment only.
+ * The processes in the output of `ps`, for systems without `/proc`. Start times are whole seconds, and there are no sessions. So a process
+ * that left its group is found only by its parent and its environment.
  */
 export function createPsTable(): ProcessTable {
   let boot: Promise<string> | undefined;
@@ -158,14 +158,14 @@ export function createPsTable(): ProcessTable {
       const encoded = new RegExp(` ${environmentVariable}=([\\w-]+)(?: |$)`).exec(await commandLine(pid))?.[1];
       return encoded === undefined ? null : Environment.parse(JSON.parse(Buffer.from(encoded, 'base64url').toString()));
     },
-    // A line of `ps` can't be split into variables if a value holds a space.
+    // A line of `ps` can't be split into variables if a value contains a space.
     carried: (environment) => ({ [environmentVariable]: Buffer.from(JSON.stringify(environment)).toString('base64url') }),
     signal: ({ pid }, signal) => send(pid, signal),
     signalGroup: ({ pid }, signal) => send(-pid, signal),
   };
 }
 
-/** The arguments of a process, then its environment, in one line. */
+/** Returns the arguments and then the environment of a process, in one line. */
 async function commandLine(pid: number): Promise<string> {
   const withEnvironment = process.platform === 'darwin' ? '-Eww' : 'eww';
   return run('ps', [withEnvironment, '-o', 'command=', '-p', String(pid)], { maxBuffer: 64 << 20 }).then(
@@ -176,7 +176,7 @@ async function commandLine(pid: number): Promise<string> {
 
 async function list(...selection: readonly string[]): Promise<ProcessEntry[]> {
   const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' };
-  // It answers 1 when no process matches.
+  // `ps` exits with 1 if no process matches.
   const { stdout } = await run('ps', [...selection, '-o', columns], { env, maxBuffer: 64 << 20 }).catch(
     (error: { readonly code?: unknown }) => {
       if (error.code === 1) return { stdout: '' };

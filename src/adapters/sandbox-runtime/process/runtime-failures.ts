@@ -18,7 +18,7 @@ const reasons: Readonly<Record<string, Reason | string>> = {
   ENOMEM: 'the host has no memory left',
 };
 
-/** Runs the task, and gives a system error the form that callers know. */
+/** Runs the task. Turns system errors into the port's failures. */
 export async function withFailures<T>(task: () => Promise<T>): Promise<T> {
   try {
     return await task();

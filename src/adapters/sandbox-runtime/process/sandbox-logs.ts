@@ -16,15 +16,15 @@ const cutEveryMs = 10_000;
 const chunkBytes = 64 * 1024;
 
 /**
- * The logs of sandboxes, which their commands append to. One that has grown past the limit is moved to `<file>.old`, in place of what was
- * there. What is written meanwhile may be lost. Readers count bytes from where the log began when this was made, so a cut moves none.
+ * The logs of sandboxes, to which their commands append. A log that exceeds the limit is moved to `<file>.old`, which it replaces. Output
+ * of that moment may be lost. Offsets count from the start of the log when this object was created, so a cut does not change them.
  */
 export class SandboxLogs {
   readonly #observer: Observer;
   readonly #limitBytes: number;
-  /** A log is not cut while it is read. */
+  /** Keeps a log from being cut while it is read. */
   readonly #mutex = new KeyedMutex();
-  /** By sandbox, how many bytes were moved away in all. */
+  /** The total number of bytes that were moved away, by sandbox. */
   readonly #moved = new Map<string, number>();
   readonly #changes = new Listeners<string>();
   readonly #closing = new AbortController();
@@ -33,14 +33,14 @@ export class SandboxLogs {
   constructor(observer: Observer, limitBytes: number) {
     this.#observer = observer;
     this.#limitBytes = limitBytes;
-    // What can't be cut now is tried again the next time.
+    // If a cut fails, the next round tries again.
     const cutAll = async (): Promise<void> => {
       for (const id of await sandboxIds(observer.layout)) await this.cut(id);
     };
     this.#timer = setInterval(() => void cutAll().catch(() => {}), cutEveryMs).unref();
   }
 
-  /** Cuts the log of a sandbox if it has grown past the limit. */
+  /** Moves the log of a sandbox away if it exceeds the limit. */
   cut(id: string): Promise<void> {
     const { log } = this.#observer.layout.sandbox(id);
     return this.#mutex.inTurn(id, async () => {
@@ -51,7 +51,7 @@ export class SandboxLogs {
     });
   }
 
-  /** Reads the log of a sandbox; `runs` reports the ends of runs. */
+  /** Reads the log of a sandbox. `runs` reports the ends of runs. */
   async read(
     id: string, { tailBytes = Infinity, follow = false }: LogRequest, runs: Watch, signal: AbortSignal,
   ): Promise<ReadableStream<Uint8Array>> {
@@ -65,7 +65,7 @@ export class SandboxLogs {
       follow && live !== null ? this.#follow(id, from, live.number, runs, ended) : this.#upTo(id, from, end, ended));
   }
 
-  /** Something happened to the sandbox, on request. */
+  /** Wakes the readers of the log after a step of the sandbox. */
   changed(id: string): void {
     this.#changes.tell(id);
   }
@@ -89,13 +89,13 @@ export class SandboxLogs {
       woken = Promise.withResolvers();
       at = yield* this.#upTo(id, at, Infinity, signal);
       if (isOver) return;
-      // What was written before its end is read once more.
+      // After the end of the run, reads once more for its last output.
       isOver = await withFailures(async () => (await this.#observer.observe(id)).live?.number !== run);
       if (!isOver) await raceSignal(woken.promise, signal);
     }
   }
 
-  /** Yields what is written from an offset on, up to another. Returns the offset that it has reached. */
+  /** Yields the log between two offsets. Returns the offset that it has reached. */
   async *#upTo(id: string, from: number, end: number, signal: AbortSignal): AsyncGenerator<Uint8Array, number> {
     for (let at = from; ; ) {
       const next = await withFailures(() => this.#mutex.inTurn(id, () => this.#next(id, at, end)));
@@ -106,11 +106,11 @@ export class SandboxLogs {
     }
   }
 
-  /** Returns the bytes at the offset, or the next ones that are left, and the offset after them. No bytes if there are none yet. */
+  /** Returns the bytes at the offset, or the oldest later ones if those are gone, and the offset after them. Can be empty. */
   async #next(id: string, at: number, limit: number): Promise<{ readonly chunk: Uint8Array; readonly end: number }> {
     const { log } = this.#observer.layout.sandbox(id);
     const { oldest, moved, end } = await this.#extent(id);
-    // Another process over the same folder has cut it.
+    // If the offset is beyond the end, another process with the same folder has cut the log.
     const from = at > end ? moved : Math.max(at, oldest);
     const [file, start, stop] = from < moved ? [`${log}.old`, oldest, moved] : [log, moved, end];
     const maxBytes = Math.min(chunkBytes, stop - from, limit - from);
@@ -118,7 +118,7 @@ export class SandboxLogs {
     return { chunk, end: from + chunk.length };
   }
 
-  /** Returns the offsets of what is there: `moved` is where the log itself begins. */
+  /** Returns the offsets of the kept output. `moved` is the start of the log file itself. */
   async #extent(id: string): Promise<{ readonly oldest: number; readonly moved: number; readonly end: number }> {
     const { log } = this.#observer.layout.sandbox(id);
     const moved = this.#moved.get(id) ?? 0;
@@ -132,7 +132,7 @@ async function sizeOf(file: string): Promise<number> {
   return (await stat(file).catch(ignoring('ENOENT')))?.size ?? 0;
 }
 
-/** Returns what a file has at the position. Nothing if there is no file. */
+/** Returns the bytes of a file at the position. Empty if the file does not exist. */
 async function readAt(file: string, position: number, maxBytes: number): Promise<Uint8Array> {
   await using handle = await open(file, 'r').catch(ignoring('ENOENT'));
   if (handle === null) return empty;

@@ -7,10 +7,10 @@ import { type Folder, isNotDirectory, Walk } from './open-folders.ts';
 
 type Entry<K extends TarEntry['kind']> = Extract<TarEntry, { readonly kind: K }>;
 
-/** What the system says of an entry that can't be made, as opposed to a disk in trouble. */
+/** System errors about the entry itself, and not about the disk. */
 const entryErrors = new Set(['EISDIR', 'EPERM', 'EACCES', 'ENAMETOOLONG', 'ENOENT', 'EINVAL', 'EILSEQ', 'EMLINK']);
 
-/** Unpacks the entries below the root, whose programs may run and do what they like with it meanwhile. */
+/** Unpacks the entries below the root. The sandbox's programs may run and change the files meanwhile. */
 export async function unpackBelow(root: Folder, entries: AsyncIterable<TarEntry>): Promise<void> {
   await using walk = new Walk(root);
   await using targets = new Walk(root);
@@ -33,7 +33,7 @@ export async function unpackBelow(root: Folder, entries: AsyncIterable<TarEntry>
       }
     }
   } finally {
-    // The last, since what is written in a directory changes its time, and its mode may forbid that.
+    // Directories come last, since writing into one changes its time, and its mode may forbid writing.
     for (const { parts, mode, modifiedAt } of directories.toReversed()) {
       const folder = await walk.enter(parts).catch(() => null);
       await folder?.handle.utimes(modifiedAt, modifiedAt);
@@ -42,7 +42,7 @@ export async function unpackBelow(root: Folder, entries: AsyncIterable<TarEntry>
   }
 }
 
-/** Enters a directory. Throws `invalid_request` if something else is in the way. */
+/** Enters a directory. Throws `invalid_request` if the path leads through something else. */
 async function enter(walk: Walk, parts: TarName, makes: boolean): Promise<Folder> {
   try {
     return await walk.enter(parts, makes);
@@ -61,7 +61,7 @@ async function writeFile(folder: Folder, name: string, { content, mode, modified
   const path = folder.within(name);
   await using handle = await replacing(path, () => open(path, newFile, 0o600));
   for await (const chunk of content) await handle.writeFile(chunk);
-  // Of an open file these are done at once, and a repository has ten thousand.
+  // For an open file, the synchronous calls are fast, and a repository has ten thousand files.
   fchmodSync(handle.fd, mode);
   futimesSync(handle.fd, modifiedAt, modifiedAt);
 }
@@ -74,12 +74,12 @@ async function writeLink(folder: Folder, name: string, { target, modifiedAt }: E
 
 async function addName(folder: Folder, name: string, { parts, target }: Entry<'hardlink'>, targets: Walk): Promise<void> {
   const source = (await enter(targets, target.slice(0, -1), false)).within(target.at(-1) ?? '');
-  // A name for itself is there already.
+  // A hard link to itself exists already.
   if (parts.join('/') === target.join('/')) return;
   await replacing(folder.within(name), () => link(source, folder.within(name)));
 }
 
-/** Makes something at a path. A file or link that is there is removed first; a directory is an error. */
+/** Creates something at a path. First removes an existing file or link there. A directory is an error. */
 async function replacing<T>(path: string, make: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

@@ -3,28 +3,28 @@ import type { ObservedSandbox } from '../../../domain/sandbox.ts';
 import { Listeners } from '../../shared/listeners.ts';
 import type { Observer, Sighting } from './observed-sandbox.ts';
 
-/** Calls listeners when a sandbox changed without a request. */
+/** Calls listeners when a sandbox changes without a request. */
 export class Watch {
   readonly #observer: Observer;
   readonly #pollMs: number;
   readonly #clearUp: (id: string) => Promise<void>;
   readonly #listeners = new Listeners<string>();
-  /** The leaders that are children of this process: the system reports their end. */
+  /** The leaders that are children of this process. The system reports their end. */
   readonly #own = new Map<string, ChildProcess>();
-  /** The live sandboxes of other processes, which are polled. */
+  /** The live sandboxes that other processes started. They are polled. */
   readonly #polled = new Map<string, Sighting>();
   #isLooking = false;
   #isComplete = false;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `clearUp` ends what an ended command left behind. */
+  /** `clearUp` kills the processes that an ended command left behind. */
   constructor(observer: Observer, pollMs: number, clearUp: (id: string) => Promise<void>) {
     this.#observer = observer;
     this.#pollMs = pollMs;
     this.#clearUp = clearUp;
   }
 
-  /** The leader is a child of this process. */
+  /** Watches a leader that is a child of this process. */
   addOwn(id: string, leader: ChildProcess): void {
     this.#polled.delete(id);
     this.#own.set(id, leader);
@@ -36,7 +36,7 @@ export class Watch {
     else onEnd();
   }
 
-  /** The sandbox was seen so. One that lives, and is not an own one, is polled from now on. */
+  /** Records a sandbox's state. A live one without a leader of this process is polled from now on. */
   seen(sighting: Sighting): void {
     const { id, state } = sighting.observed;
     if (this.#own.has(id) || (state !== 'running' && state !== 'frozen')) this.#polled.delete(id);
@@ -85,7 +85,7 @@ export class Watch {
       await this.#clearUp(id);
       this.seen(await this.#observer.observe(id));
     } catch {
-      // A listener reads the state again, and gets the failure if it persists.
+      // The listener reads the state again. If the failure persists, the listener gets it.
       this.#polled.delete(id);
     }
     this.#listeners.tell(id);

@@ -10,18 +10,18 @@ import { clearMarker, type StoreWarning } from './shutdown-marker.ts';
 import { reasonOf } from './sqlite-error.ts';
 import { closeAsVisitor } from './store.ts';
 
-/** All pages in one step: a write of the server between two steps would begin the copy anew. */
+/** Copies all pages in one step: a write of the server between two steps would restart the copy. */
 export const allPages = 2 ** 31 - 1;
 
 export interface BackupOptions {
   readonly dataDir: string;
   readonly file: string;
-  /** The runtime that has the sandboxes; null if that is not known. */
+  /** The runtime of the sandboxes. Null if unknown. */
   readonly runtime: string | null;
   readonly warn: (warning: StoreWarning) => void;
 }
 
-/** The copy is complete in itself and private; a server may have the folder open. Rejects with {@link StoreRefused}. */
+/** Writes a complete and private copy. A server may have the folder open. Rejects with {@link StoreRefused}. */
 export async function backupSqlite({ dataDir, file, runtime, warn }: BackupOptions): Promise<void> {
   const folder = dataFolderAt(dataDir);
   if (examineFolder(folder, warn) === 0) throw new StoreRefused('unusable', `The data folder ${folder.path} has no store yet.`);
@@ -49,7 +49,7 @@ function createNew(file: string): void {
 }
 
 async function copyFrom(folder: DataFolder, file: string): Promise<void> {
-  // A visitor: neither a server that runs nor one that is started meanwhile is disturbed.
+  // Opens it as a visitor, which disturbs no server, even if it starts meanwhile.
   const database = openCurrent(folder);
   try {
     await backup(database, file, { rate: allPages });
@@ -58,7 +58,7 @@ async function copyFrom(folder: DataFolder, file: string): Promise<void> {
   }
 }
 
-/** Throws unless it is a whole store of this version or an older one. `file` is named in the messages. */
+/** Throws unless the copy is an undamaged store of this version or an older one. `file` is for the messages. */
 export function checkContent(copy: DatabaseSync, file: string): void {
   const version = versionOf(copy);
   const id = Number(copy.prepare('PRAGMA application_id').get()?.['application_id']);
@@ -78,7 +78,7 @@ function damaged(file: string, cause?: unknown): StoreRefused {
   return new StoreRefused('damaged', `${file} is damaged, or no store of Skep. Use another backup. Nothing was changed.`, { cause });
 }
 
-/** Returns an error of SQLite as a refusal, and any other error as it is. */
+/** Turns an error of SQLite into a refusal. Returns any other error unchanged. */
 export function refusalOf(file: string, error: unknown): unknown {
   const reason = reasonOf(error);
   if (reason === null) return error;
@@ -86,7 +86,7 @@ export function refusalOf(file: string, error: unknown): unknown {
   return new StoreRefused('unusable', `${file} can't be used: ${sentenceOf(reason)}`, { cause: error });
 }
 
-/** Does the work on a copy that is not open elsewhere. Leaves one file, without a log. */
+/** Runs the work on a copy that nobody else has open. Leaves one file, without a log. */
 export function changing<T>(file: string, work: (copy: DatabaseSync) => T): T {
   try {
     using copy = new DatabaseSync(file);

@@ -5,18 +5,18 @@ import { pathToFileURL } from 'node:url';
 import { errorCode } from '../../shared/system-errors.ts';
 import { isBusy } from './sqlite-error.ts';
 
-/** The files of a data folder. SQLite keeps its own beside the database (`-wal`, `-shm`). */
+/** The files of a data folder. SQLite keeps its own files beside the database (`-wal`, `-shm`). */
 export interface DataFolder {
   readonly path: string;
   readonly database: string;
   readonly lock: string;
-  /** Names the process that holds the lock, for a person. The program does not rely on it. */
+  /** Contains the id of the process that holds the lock, for a person. The program does not rely on it. */
   readonly holder: string;
-  /** Is there while a server has the store open, see `shutdown-marker.ts`. */
+  /** Exists while a server has the store open, see `shutdown-marker.ts`. */
   readonly marker: string;
 }
 
-/** Creates the folder, if needed, for its owner only. An existing folder keeps its mode, since it may serve other purposes too. */
+/** Creates the folder if it does not exist, private to its owner. An existing folder keeps its mode, since others may use it too. */
 export function prepareDataFolder(dataDir: string): DataFolder {
   const folder = dataFolderAt(dataDir);
   const { path } = folder;
@@ -36,13 +36,13 @@ export function dataFolderAt(dataDir: string): DataFolder {
 }
 
 /**
- * Takes the right to be the one server of a data folder, until the result is disposed of. The lock is a transaction on an SQLite file of
- * its own, so the operating system drops it with the process.
+ * Locks a data folder for one server, until the result is disposed of. The lock is a transaction on a separate SQLite file, so the
+ * operating system drops it when the process ends.
  */
 export function lockFolder(folder: DataFolder): Disposable {
   const database = openLock(folder);
   try {
-    // The journal is kept in memory, so that the lock leaves no second file behind.
+    // The journal is in memory, so the lock leaves no second file behind.
     database.exec('PRAGMA journal_mode = memory; BEGIN EXCLUSIVE');
     writeFileSync(folder.holder, `${process.pid}\n`, { mode: 0o600 });
   } catch (error) {
@@ -57,7 +57,7 @@ export function lockFolder(folder: DataFolder): Disposable {
   };
 }
 
-/** Never opens a file that exists: closing it would drop the locks that SQLite holds on it for this process. */
+/** Never opens an existing file: closing it would drop the locks that SQLite holds on it for this process. */
 export function createPrivateFile(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600));
@@ -66,14 +66,14 @@ export function createPrivateFile(path: string): void {
   }
 }
 
-/** Without a write-ahead log there is no writer. The database is opened as immutable then, which creates no file beside it. */
+/** Returns a URL to open the database. It is immutable if there is no write-ahead log, so no writer. Then SQLite creates no files. */
 export function untouched(path: string): URL {
   const url = pathToFileURL(path);
   if (sizeOf(`${path}-wal`) === 0) url.searchParams.set('immutable', '1');
   return url;
 }
 
-/** Returns 0 if there is no such file. */
+/** Returns 0 if the file does not exist. */
 export function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
@@ -101,7 +101,7 @@ export function unusable(path: string, error: unknown): StoreRefused {
   );
 }
 
-/** Returns why the system refuses a path, as the end of a sentence. */
+/** Returns why the operating system refuses a path, as the end of a sentence. */
 export function whyUnusable(error: unknown): string {
   return messages[errorCode(error) ?? ''] ?? (error instanceof Error ? error.message : String(error));
 }
@@ -124,13 +124,13 @@ function makeFolders(path: string): string | null {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    // Another process may have created it meanwhile.
+    // Another process may have created it.
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
   }
   return above ?? path;
 }
 
-/** A folder survives a power failure once its parent's entry for it is on the disk. */
+/** Syncs each folder up to `to`. A new folder survives a power failure only after its parent is synced. */
 export function syncFolders(from: string, to: string): void {
   if (process.platform === 'win32') return;
   for (let folder = from; ; folder = dirname(folder)) {
@@ -169,14 +169,14 @@ function holderOf(folder: DataFolder): string {
 }
 
 /**
- * Why a data folder is not opened.
+ * The reason why a data folder can't be opened.
  *
  * - `newer`: a newer version of the program wrote it.
  * - `locked`: another process has it open.
- * - `migration_due`: an older version wrote it, and it can't be brought up to date while a server has it open.
- * - `unusable`: the folder can't be made, read or written.
- * - `damaged`: the database file is not one, or not this program's.
- * - `other_deployment`: its records belong to another deployment than the folder.
+ * - `migration_due`: an older version wrote it, and it can't be migrated while a server has it open.
+ * - `unusable`: the folder can't be created, read or written.
+ * - `damaged`: the file is no database, or another program's.
+ * - `other_deployment`: its records and its folder belong to different deployments.
  * - `log_missing`: it was copied without its write-ahead log.
  * - `log_of_another`: the write-ahead log beside it belongs to another database.
  */
@@ -185,11 +185,11 @@ export type RefusalReason =
 
 const marker = Symbol.for('skep.store-refused');
 
-/** Nothing in the folder was changed. The message says what to do to the person who starts the program. */
+/** The data folder is refused, and nothing in it was changed. The message says what to do to the person who starts the program. */
 export class StoreRefused extends Error {
   readonly [marker] = true;
   readonly reason: RefusalReason;
-  /** The path of the database that is refused, if it can be restored in its own place; otherwise null. */
+  /** The path of the refused database if it can be restored in its own place; otherwise null. */
   readonly database: string | null;
 
   constructor(reason: RefusalReason, message: string, options: { readonly cause?: unknown; readonly database?: string } = {}) {
@@ -200,7 +200,7 @@ export class StoreRefused extends Error {
   }
 }
 
-/** Recognises a refusal by its marker, so that two copies of the package understand each other's. */
+/** Recognises a refusal by its marker, because the class differs if the package is loaded twice. */
 export function isStoreRefused(error: unknown): error is StoreRefused {
   return typeof error === 'object' && error !== null && marker in error;
 }

@@ -9,31 +9,31 @@ import { asFailure, isBusy } from './sqlite-error.ts';
 
 const busyPollMs = 1;
 
-/** Statements differ in the number of ids that they take, so there are a few hundred of them. */
+/** Statements differ in their number of ids, so there are a few hundred. */
 const maxStatements = 500;
 
 /**
- * kysely's dialect over `node:sqlite`. One query or transaction runs on the connection at a time; the others wait in order.
- * A statement that another connection blocks is tried again for `busyTimeoutMs`; meanwhile the others have their turn, so reads go on.
- * Errors of SQLite are `store_unavailable`.
+ * kysely's dialect over `node:sqlite`. The connection runs one query or transaction at a time, in order. If another connection blocks a
+ * statement, it is tried again for `busyTimeoutMs`. Other queries run between the tries, so reads continue. Errors of SQLite become
+ * `store_unavailable`.
  */
 export function createSqliteDialect(database: DatabaseSync, busyTimeoutMs: number): Dialect {
-  // SQLite's own timeout would block the process, and with it a transaction of this process that holds the lock.
+  // SQLite's own timeout would block this process, also if a transaction of this process holds the lock.
   database.exec('PRAGMA busy_timeout = 0');
   const connection = new SqliteConnection(database, busyTimeoutMs);
   const run = (sql: string): Promise<unknown> => connection.executeQuery(CompiledQuery.raw(sql));
   const driver: Driver = {
     init: async () => {},
-    // Kysely acquires the connection for each query and each transaction; kysely 0.28 does not keep them apart.
+    // Kysely calls this for each query and each transaction. Version 0.28 does not run them one after another itself.
     acquireConnection: async () => {
       await connection.acquire();
       return connection;
     },
-    // IMMEDIATE takes the only write lock at once, so what the transaction reads stays true until its end.
+    // IMMEDIATE takes the only write lock at once, so data that the transaction reads can't change before its end.
     beginTransaction: async () => void (await run('BEGIN IMMEDIATE')),
     commitTransaction: async () => void (await run('COMMIT')),
     rollbackTransaction: async () => {
-      // SQLite itself rolls back after some errors, a full disk for example.
+      // SQLite itself rolls back after some errors, for example on a full disk.
       if (database.isOpen && database.isTransaction) database.exec('ROLLBACK');
     },
     releaseConnection: async () => connection.release(),
@@ -64,7 +64,7 @@ class SqliteConnection implements DatabaseConnection {
     this.#busyTimeoutMs = busyTimeoutMs;
   }
 
-  /** Waits until all who came before have released it. */
+  /** Waits until all earlier callers have released the connection. */
   async acquire(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const before = this.#lastTurn;

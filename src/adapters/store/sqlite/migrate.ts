@@ -1,10 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { migrations } from './migrations.ts';
 
-/** Marks the file as this program's (`Skep` in ASCII). */
+/** The file's application id: `Skep` in ASCII. */
 export const applicationId = 0x536b6570;
 
-/** All steps or none. The version is read again under the write lock, since two processes may migrate at once. */
+/** Applies all steps or none. Reads the version again under the write lock, since two processes may migrate at once. */
 export function migrate(database: DatabaseSync, steps: readonly string[] = migrations): void {
   if (versionOf(database) >= steps.length) return;
   database.exec('BEGIN IMMEDIATE');

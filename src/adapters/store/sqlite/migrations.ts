@@ -1,8 +1,8 @@
 /**
- * The steps from one version of the schema to the next. The version is the number of steps that were made, and SQLite's
- * `user_version` holds it. A step that was released is never edited: a change is a new step at the end.
+ * The steps from one version of the schema to the next. The version is the number of applied steps, in SQLite's `user_version`. A
+ * released step is never edited: a change is a new step at the end.
  *
- * STRICT tables hold each value to its column's type. AUTOINCREMENT gives no number twice, not even after a purge.
+ * STRICT tables check each value against its column's type. AUTOINCREMENT never gives a number twice, even after a purge.
  */
 export const migrations: readonly string[] = [
   `
@@ -92,7 +92,7 @@ export const migrations: readonly string[] = [
     first_seen INTEGER NOT NULL
   ) STRICT;
   `,
-  // The size has a table of its own, since adding it up for each write would read the whole table.
+  // The size has its own table, since a sum for each write would read the whole table.
   `
   CREATE TABLE knowledge (
     id INTEGER PRIMARY KEY,
@@ -108,9 +108,9 @@ export const migrations: readonly string[] = [
   CREATE TABLE knowledge_size (bytes INTEGER NOT NULL) STRICT;
   INSERT INTO knowledge_size VALUES (0);
   `,
-  // Pool members have no owner: `owner_id` is ''. A start that is under way asks for its start slot again, which costs
-  // nothing. No earlier version had an agent, so each first message is still to be sent and goes into the queue; one that
-  // can't be parsed stays as it is. Nobody was asked for a permission policy, so the owner is asked each time.
+  // Pool members have no owner: `owner_id` is ''. A start in progress requests its start slot again, which costs nothing. No earlier
+  // version had an agent, so each first message is still unsent and goes into the queue. If it can't be parsed, it stays unchanged. No user
+  // chose a permission policy yet, so it is `ask`.
   `
   ALTER TABLE sandboxes ADD COLUMN instance_id TEXT NOT NULL DEFAULT '';
   ALTER TABLE sandboxes ADD COLUMN turn_at INTEGER;
@@ -153,7 +153,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX events_by_sandbox_and_kind ON events (sandbox_id, owner_id, kind) WHERE conversation_id IS NULL AND sandbox_id IS NOT NULL;
   CREATE INDEX events_by_time ON events (at);
   `,
-  // The names that the code uses.
+  // Renames to the names in the code.
   `
   ALTER TABLE sandboxes RENAME COLUMN generation TO version;
   ALTER TABLE sandboxes RENAME COLUMN turn_at TO starting_since;
@@ -163,7 +163,7 @@ export const migrations: readonly string[] = [
   DROP INDEX knowledge_by_use;
   CREATE INDEX listing_cache_by_use ON listing_cache (used_at, id, bytes);
   `,
-  // A reason is JSON: a code with its data. The texts of earlier versions stay readable under the code `noted`.
+  // A reason is JSON: a code with its data. Texts of earlier versions stay readable with the code `noted`.
   `
   ALTER TABLE sandboxes RENAME COLUMN status_detail TO status_reason;
   ALTER TABLE conversations RENAME COLUMN status_detail TO status_reason;
@@ -171,7 +171,7 @@ export const migrations: readonly string[] = [
   UPDATE conversations SET status_reason = json_object('code', 'noted', 'text', status_reason) WHERE status_reason IS NOT NULL;
   UPDATE events SET reason = json_object('code', 'noted', 'text', reason) WHERE reason IS NOT NULL;
   `,
-  // Who paused a sandbox was only in the log.
+  // Fills `paused_by` from the events, which alone had it.
   `
   ALTER TABLE sandboxes ADD COLUMN paused_by TEXT;
   ALTER TABLE sandboxes ADD COLUMN refused TEXT;
@@ -182,20 +182,19 @@ export const migrations: readonly string[] = [
     ORDER BY sequence DESC LIMIT 1
   ) WHERE status IN ('PAUSING', 'PAUSED', 'RESUMING');
   `,
-  // The repositories that a key may list and clone, as JSON; null is all of them.
+  // The repositories that a key may list and clone, as JSON. Null means all.
   'ALTER TABLE api_keys ADD COLUMN repositories TEXT',
-  // The marker of a store that was not closed (see `shutdown-marker.ts`), the deployment that the records belong to, and in a backup
-  // the runtime that has the sandboxes.
+  // The marker of an open store (see `shutdown-marker.ts`), the deployment of the records, and, in a backup, the runtime of the sandboxes.
   `
   CREATE TABLE deployment (opening TEXT NOT NULL, id TEXT, runtime TEXT) STRICT;
   INSERT INTO deployment VALUES ('------------------------------------', NULL, NULL);
   `,
-  // The path of the repository as its provider has it. A start that is under way looks it up by the name that was selected.
+  // The provider's path of the repository. A start in progress looks it up by the selected name.
   `
   ALTER TABLE conversations ADD COLUMN repository_path TEXT;
   UPDATE conversations SET repository_path = selected_repository;
   `,
-  // The commands that run in sandboxes.
+  // The executions in sandboxes.
   `
   CREATE TABLE executions (
     id TEXT PRIMARY KEY,
@@ -215,16 +214,16 @@ export const migrations: readonly string[] = [
   CREATE INDEX executions_unsettled ON executions (id) WHERE unsettled = 1;
   CREATE INDEX executions_removed ON executions (removed_at) WHERE removed_at IS NOT NULL;
   `,
-  // What a start asks for besides its spec.
+  // The parameters of a start besides its spec.
   `
   ALTER TABLE sandboxes ADD COLUMN metadata TEXT NOT NULL DEFAULT '{}';
   ALTER TABLE conversations ADD COLUMN sandbox_parameters TEXT NOT NULL DEFAULT '{}';
   `,
-  // Archived conversations, of which the log stays.
+  // Archived conversations, whose events are kept.
   'ALTER TABLE conversations ADD COLUMN archived_at INTEGER; ALTER TABLE conversations ADD COLUMN released_at INTEGER;',
-  // The commit and the branch that were checked out for a conversation, and where it was published, as JSON.
+  // The commit and the branch that a conversation started from, and where it was published, as JSON.
   `ALTER TABLE conversations ADD COLUMN start_point TEXT; ALTER TABLE conversations ADD COLUMN published TEXT NOT NULL DEFAULT '{}'`,
-  // What was changed in a conversation, for when its work tree can't be read, and what it last pushed to each branch.
+  // The changes of a conversation, for when its work tree can't be read, and its last pushes to each branch.
   `
   CREATE TABLE kept_changes (
     conversation_id TEXT PRIMARY KEY REFERENCES conversations (id) ON DELETE CASCADE,
@@ -232,11 +231,11 @@ export const migrations: readonly string[] = [
   ) STRICT;
   ALTER TABLE conversations ADD COLUMN publications TEXT NOT NULL DEFAULT '{}';
   `,
-  // Microagents have the id of their content. Of those that were listed by their paths alone, the agent knows already.
+  // Microagents now have the id of their content. The agent already has those that were listed only by path.
   'UPDATE conversations SET microagents = NULL',
   // The pull request of each branch, as JSON.
   `ALTER TABLE conversations ADD COLUMN pull_requests TEXT NOT NULL DEFAULT '{}'`,
-  // The codes of links that log in. For the overview: what failed or starts, and how many have which status.
+  // The codes of login links. Indexes for the overview: sandboxes that fail or start, and the counts by status.
   `
   CREATE TABLE login_codes (hash TEXT PRIMARY KEY, user_id TEXT NOT NULL, access TEXT NOT NULL, expires_at INTEGER NOT NULL) STRICT;
   CREATE INDEX sandboxes_troubled ON sandboxes (status_since, owner_id)

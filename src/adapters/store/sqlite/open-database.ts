@@ -8,7 +8,7 @@ import { reasonOf } from './sqlite-error.ts';
 
 const openTimeoutMs = 5000;
 
-/** A commit is on the disk when it returns: the write-ahead log is synced with each one. */
+/** Syncs the write-ahead log with each commit, so a commit is on the disk when it returns. */
 const settings = `
   PRAGMA synchronous = FULL;
   PRAGMA fullfsync = ON;
@@ -18,7 +18,7 @@ const settings = `
   PRAGMA journal_size_limit = 67108864;
 `;
 
-/** Checks the files of the folder. Returns the version of the schema, 0 if there is no database. Changes nothing. */
+/** Checks the files of the folder. Returns the schema version, 0 if there is no database. Changes nothing. */
 export function examineFolder(folder: DataFolder, warn: (warning: StoreWarning) => void = () => {}): number {
   checkLog(folder, warn);
   const content = refusing(folder, () => (sizeOf(folder.database) === 0 ? null : inspect(folder.database)));
@@ -33,7 +33,7 @@ export function examineFolder(folder: DataFolder, warn: (warning: StoreWarning) 
   );
 }
 
-/** Opens the folder's database and brings its schema up to date. The caller holds the folder's lock. */
+/** Opens the folder's database and migrates it. The caller must hold the folder's lock. */
 export function openAndMigrate(folder: DataFolder): DatabaseSync {
   return refusing(folder, () => {
     createPrivateFile(folder.database);
@@ -94,7 +94,7 @@ function requireKnown(folder: DataFolder, version: number): number {
   );
 }
 
-/** Does the work, and throws its errors as refusals that say what to do. */
+/** Runs the work. Turns its errors into refusals that say what to do. */
 function refusing<T>(folder: DataFolder, work: () => T): T {
   try {
     return work();

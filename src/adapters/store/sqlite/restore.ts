@@ -11,7 +11,7 @@ import { openReadOnly } from './open-database.ts';
 import { clearMarker } from './shutdown-marker.ts';
 import { reasonOf } from './sqlite-error.ts';
 
-/** How far the numbers of events are moved on, so that none is used twice, whatever was written since the backup. */
+/** How much the event numbers are raised, so that no number written since the backup is used twice. */
 const eventsMovedOn = 1_000_000_000;
 
 export interface RestoreOptions {
@@ -24,13 +24,13 @@ export interface RestoreOptions {
 }
 
 export interface RestoredStore {
-  /** The deployment that the records belong to; null if the backup does not say, which one of an older version does not. */
+  /** The deployment of the records. Null in a backup of an older version. */
   readonly deploymentId: string | null;
-  /** The runtime that has the sandboxes; null if the backup does not say. */
+  /** The runtime of the sandboxes. Null if the backup does not contain it. */
   readonly runtime: string | null;
-  /** Where the store is that was replaced; null if there was none. */
+  /** The new path of the replaced store. Null if there was none. */
   readonly replaced: string | null;
-  /** Whether the keys that the replaced store knew to be revoked are revoked. Otherwise those of since the backup are valid again. */
+  /** True if keys that were revoked in the replaced store stay revoked. Otherwise, keys revoked since the backup are valid again. */
   readonly keepsRevocations: boolean;
 }
 
@@ -38,12 +38,12 @@ export interface RestoredStore {
  * Replaces the store of a data folder by a backup. Rejects with {@link StoreRefused}, and changes nothing, if a server has the folder
  * open, or if the file is damaged, is no store of Skep, was written by a newer version, or belongs to another deployment.
  *
- * The world has moved on since the backup, so the restored store differs from it:
+ * The restored store differs from the backup, because of the time that has passed since then:
  *
- * - Pool members are left out: meanwhile each may have been given to an owner, and must not be given to another one.
+ * - Pool members are left out: each may have been given to an owner since then, and must not get a second owner.
  * - Every sandbox counts as active now, so that the idle policy deletes none for the time since the backup.
  * - Keys that were revoked stay revoked, if the replaced store can be read.
- * - New events have higher numbers than all before, so that readers who go on from an event miss none.
+ * - New events have higher numbers than all earlier ones, so that a reader who resumes after an event misses none.
  */
 export async function restoreSqlite({ dataDir, file, deploymentId, now }: RestoreOptions): Promise<RestoredStore> {
   if (!existsSync(file)) throw new StoreRefused('unusable', `There is no file ${file}.`);
@@ -74,7 +74,7 @@ export async function restoreSqlite({ dataDir, file, deploymentId, now }: Restor
   }
 }
 
-/** Returns null if there is no store, or it can't be read, which may be why another one is restored. */
+/** Returns null if there is no store, or it can't be read. A damaged store may be the reason for the restore. */
 function revokedKeys(folder: DataFolder) {
   if (!existsSync(folder.database)) return null;
   try {
@@ -108,12 +108,12 @@ function bringUpToNow(copy: DatabaseSync, now: number): void {
   clearMarker(copy);
 }
 
-/** Moves the old store aside, and the new one into its place. Returns where the old one is. */
+/** Moves the old store away and the new one into its place. Returns the new path of the old one. */
 function exchange(folder: DataFolder, draft: string, now: number): string | null {
   const { database } = folder;
   const aside = `${database}.replaced-${new Date(now).toISOString().replaceAll(/[:.]/g, '-')}`;
   const isReplaced = existsSync(database);
-  // The log goes first: beside the new file it would damage it.
+  // Moves the log first: beside the new file, it would damage that file.
   if (existsSync(`${database}-wal`)) renameSync(`${database}-wal`, `${aside}-wal`);
   rmSync(`${database}-shm`, { force: true });
   if (isReplaced) renameSync(database, aside);

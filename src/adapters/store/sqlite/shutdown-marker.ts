@@ -6,19 +6,19 @@ import { errorCode } from '../../shared/system-errors.ts';
 import { type DataFolder, sizeOf, StoreRefused } from './data-folder.ts';
 import { reasonOf } from './sqlite-error.ts';
 
-/** Of a store that was closed. It is as long as any other, so that the row is overwritten in place. */
+/** The id in a closed store. It is as long as any other id, so that the row is overwritten in place. */
 const closed = '-'.repeat(36);
 
-/** `log_lost`: the write-ahead log of a store that was not closed is gone. Unless another program merged it, changes are lost. */
+/** `log_lost`: the write-ahead log of a store that was not closed is gone. Changes are lost, unless another program merged the log. */
 export interface StoreWarning {
   readonly code: 'log_lost';
   readonly dataDir: string;
 }
 
 /**
- * While a server has a store open, the main file `skep.db` holds the id of this opening, and so does the file `skep.db-open` beside
- * it. The last changes are in the write-ahead log then. So a `skep.db` with an id was copied without its log if there is none, and
- * one with another id than its folder's is not the file that the log belongs to. A crash leaves both ids as they are.
+ * While a server has a store open, the main file `skep.db` and the file `skep.db-open` beside it contain the id of this opening. The last
+ * changes are only in the write-ahead log. So a `skep.db` with an id but without a log was copied without it. If its id differs from
+ * `skep.db-open`, the log belongs to another file. A crash leaves both ids unchanged.
  */
 export function markOpen(folder: DataFolder, database: DatabaseSync): void {
   let id = openingOf(database) ?? closed;
@@ -27,26 +27,26 @@ export function markOpen(folder: DataFolder, database: DatabaseSync): void {
     rmSync(folder.marker, { force: true });
     writeOpening(database, id);
   }
-  // The id has to be in the main file, not only in the log.
+  // The id must be in the main file, not only in the log.
   database.exec('PRAGMA wal_checkpoint(PASSIVE)');
   writeFileSync(folder.marker, `${id}\n`, { mode: 0o600, flush: true });
 }
 
-/** Call it before the last connection is closed, which merges the log into the main file. */
+/** Must be called before the last connection is closed, which merges the log into the main file. */
 export function markClosed(folder: DataFolder, database: DatabaseSync): void {
   try {
-    // A transaction that is cut off leaves nothing behind, and the write must not be part of it.
+    // Ends an open transaction, since the write must not be part of it.
     if (database.isTransaction) database.exec('ROLLBACK');
     writeOpening(database, closed);
   } catch (error) {
-    // Without the write, on a full disk for example, the store counts as not closed, which does no harm.
+    // Without the write, for example on a full disk, the store counts as not closed. That does no harm.
     if (reasonOf(error) === null) throw error;
     return;
   }
   rmSync(folder.marker, { force: true });
 }
 
-/** Takes the mark off a copy, which has no log. Returns false for a copy of an older version, which has no marker and no deployment. */
+/** Clears the marker in a copy, which has no log. Returns false for a copy of an older version, which has no marker and no deployment. */
 export function clearMarker(database: DatabaseSync): boolean {
   if (openingOf(database) === null) return false;
   writeOpening(database, closed);
@@ -55,7 +55,7 @@ export function clearMarker(database: DatabaseSync): boolean {
 
 /** Checks the log before anything reads it. Throws `log_missing` or `log_of_another`. Warns if the log of a crashed server is gone. */
 export function checkLog(folder: DataFolder, warn: (warning: StoreWarning) => void): void {
-  // In this order a server that closes meanwhile does not look like a copy.
+  // The log is read first, so that a server that closes meanwhile does not look like a copy.
   const hasLog = sizeOf(`${folder.database}-wal`) > 0;
   const found = readMainFile(folder);
   if (found === null) return;
@@ -90,7 +90,7 @@ function readMarkerFile({ marker }: DataFolder): string | null {
   }
 }
 
-/** Reads the main file without its log. Returns null if that does not say: then whoever opens the database judges it. */
+/** Reads the id in the main file without its log. Returns null if it can't be read: opening the database then reports the problem. */
 function readMainFile(folder: DataFolder): string | null {
   if (sizeOf(folder.database) === 0) return null;
   const url = pathToFileURL(folder.database);

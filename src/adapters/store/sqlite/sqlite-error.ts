@@ -4,7 +4,7 @@ import { storeUnavailable } from '../database.ts';
 
 const busy = 5;
 
-/** What SQLite's primary result codes mean for the person who runs the deployment. */
+/** The reasons for SQLite's primary result codes, for the person who runs the deployment. */
 const reasons: Readonly<Record<number, Reason>> = {
   3: explained('the database file may not be accessed'),
   [busy]: { code: 'locked' },
@@ -18,7 +18,7 @@ const reasons: Readonly<Record<number, Reason>> = {
   26: { code: 'damaged' },
 };
 
-/** Whether another connection holds the lock that the statement needs. */
+/** Returns whether another connection holds the lock that the statement needs. */
 export function isBusy(error: unknown): boolean {
   return primaryCodeOf(error) === busy;
 }
@@ -29,7 +29,7 @@ export function reasonOf(error: unknown): Reason | null {
   return code === null ? null : (reasons[code] ?? explained(`SQLite refused a statement with code ${code}`));
 }
 
-/** Returns an error of `node:sqlite` as the failure `store_unavailable`, and any other error as it is. */
+/** Turns an error of `node:sqlite` into the failure `store_unavailable`. Returns any other error unchanged. */
 export function asFailure(error: unknown): unknown {
   const reason = error instanceof Failure ? null : reasonOf(error);
   return reason === null ? error : storeUnavailable(reason, error);

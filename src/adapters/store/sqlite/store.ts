@@ -26,25 +26,25 @@ const defaultBusyTimeoutMs = 5000;
 const defaultListingCacheBytes = 64 * 1024 * 1024;
 
 export interface InMemoryStoreOptions {
-  /** How much of listings is kept, in bytes. */
+  /** The maximum size of the cached listings, in bytes. */
   readonly listingCacheBytes?: number;
-  /** Gives the time at which a kept listing is used. */
+  /** Returns the time of each use of a cached listing. */
   readonly clock?: Pick<Clock, 'now'>;
 }
 
 export interface SqliteStoreOptions extends InMemoryStoreOptions {
-  /** The folder that holds everything; it is created, for its owner only, if it does not exist. */
+  /** The folder with all files. Created private to its owner if it does not exist. */
   readonly dataDir: string;
-  /** A server takes the folder for itself. False is for a visit while a server may run, which does not change its schema. */
+  /** True for a server, which locks the folder. False for a visitor, which does not change the schema while a server runs. */
   readonly exclusive?: boolean;
   /** How long a write waits for a write of another process, in milliseconds. */
   readonly busyTimeoutMs?: number;
-  /** Returns the id of the folder's deployment, given the kept one. A server is refused if they differ: it would find no sandbox. */
+  /** Returns the id of the folder's deployment, given the stored one. If they differ, a server can't open it: it would find no sandbox. */
   readonly deploymentId?: (kept: string | null) => string;
   readonly warn?: (warning: StoreWarning) => void;
 }
 
-/** One SQLite database in a folder. Rejects with {@link StoreRefused}, and leaves the folder unchanged, if it can't be opened. */
+/** Opens the SQLite database in a folder. If it can't be opened, rejects with {@link StoreRefused} and leaves the folder unchanged. */
 export async function createSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { dataDir, exclusive = true } = options;
   const folder = prepareDataFolder(dataDir);
@@ -54,25 +54,25 @@ export async function createSqliteStore(options: SqliteStoreOptions): Promise<St
   return storeOf('sqlite', database, () => closeAsVisitor(folder, database), options);
 }
 
-/** A store whose SQLite database is in memory, and gone when the store is closed. */
+/** A store with an SQLite database in memory. Closing it deletes all data. */
 export function createInMemoryStore(options: InMemoryStoreOptions = {}): Store {
   const database = openInMemory();
   return storeOf('memory', database, () => database.close(), options);
 }
 
 /**
- * What a data folder has.
+ * The content of a data folder.
  *
  * - `none`: no store yet.
- * - `older`: one of an older version, which the next server brings up to date. Until then its records can't be read.
- * - `current`: one that can be read; a write fails with `store_unavailable`. The caller closes it.
+ * - `older`: a store of an older version. Its records can't be read until a server migrates it.
+ * - `current`: a readable store. A write fails with `store_unavailable`. The caller must close it.
  */
 export type SqliteLook =
   | { readonly kind: 'none' }
   | { readonly kind: 'older'; readonly schema: number; readonly current: number; readonly hasSandboxes: boolean }
   | { readonly kind: 'current'; readonly store: Store };
 
-/** Reads a data folder and changes nothing in it, whether a server has it open or not. Rejects with {@link StoreRefused}. */
+/** Reads a data folder and changes nothing. A server may have it open. Rejects with {@link StoreRefused}. */
 export async function lookIntoSqlite(dataDir: string, warn?: (warning: StoreWarning) => void): Promise<SqliteLook> {
   const folder = dataFolderAt(dataDir);
   const schema = examineFolder(folder, warn);
@@ -94,7 +94,7 @@ function openAsServer(folder: DataFolder, options: SqliteStoreOptions): Store {
   const database = opened.use(openAndMigrate(folder));
   if (options.deploymentId !== undefined) claimForDeployment(folder, database, options.deploymentId);
   markOpen(folder, database);
-  // From here on the store closes them.
+  // From here on, the store closes them.
   opened.move();
   return storeOf('sqlite', database, () => closeAsServer(folder, database, lock), options);
 }
@@ -116,14 +116,14 @@ function closeAsServer(folder: DataFolder, database: DatabaseSync, lock: Disposa
   }
 }
 
-/** The last to close merges the log of a server that crashed. Then the store is closed. */
+/** If it is the last to close, merges the log of a crashed server and marks the store as closed. */
 export function closeAsVisitor(folder: DataFolder, database: DatabaseSync): void {
   const lock = existsSync(folder.marker) ? tryLock(folder) : null;
   if (lock === null) database.close();
   else closeAsServer(folder, database, lock);
 }
 
-/** Returns null if another process has the folder open. */
+/** Returns null if another process holds the lock. */
 function tryLock(folder: DataFolder): Disposable | null {
   try {
     return lockFolder(folder);
