@@ -8,18 +8,17 @@ import { raceSignal } from '../shared/timeout.ts';
 import type { StreamedBody } from './operation.ts';
 import type { RequestContext } from './request-context.ts';
 
-/** How soon a client that lost the stream asks for it again, in milliseconds. */
+/** How long a client waits before it reconnects, in milliseconds. */
 const retryMs = 1000;
 
 export const eventStreamMedia = 'text/event-stream; charset=utf-8';
 
-/** How often a stream shows that it lives, in milliseconds. */
+/** The interval of heartbeats, in milliseconds. */
 export const defaultHeartbeatMs = 15_000;
 
 /**
- * Events as server-sent events. A client asks for the rest by the id of the last one that it saw. `after` is the id of the event before
- * the first: it is sent first, without data, so that a client that is cut off before it saw any event goes on from there too. Source:
- * the HTML standard, 9.2.
+ * Yields events as server-sent events. A client resumes with the id of the last event it saw. The id in `after`, of the event before the
+ * first, is sent first and without data. So a client that is cut off before any event can resume too. Source: the HTML standard, 9.2.
  */
 export async function* serverSentEvents(
   after: number,
@@ -29,22 +28,22 @@ export async function* serverSentEvents(
   yield `id: ${after}\nretry: ${retryMs}\n\n`;
   for await (const batch of batches) {
     for (const event of batch) {
-      // JSON has no line breaks outside of its strings, and none unescaped in them: one line of data holds it.
+      // JSON text has no raw line breaks, so one data line is enough.
       yield `id: ${event.sequence}\nevent: ${event.kind}\ndata: ${JSON.stringify(present(event))}\n\n`;
     }
   }
 }
 
 /**
- * Sends the parts of a stream as they come, and a heartbeat while none comes. A client is sent no more than it reads: the next part is
- * fetched when the last one is on its way, so a slow client costs no memory. The server's write timeout cuts off one that reads nothing.
- * When `ends` fires, no further part is sent: events end, or break off if something is left unread, and bytes break off. If it throws, the
- * caller breaks the connection off, so that the client does not take it for the end. The status and the headers are set before.
+ * Sends the parts of a stream as they come, and heartbeats in between. The next part is read when the last one is sent, so a slow client
+ * uses no memory. The server's write timeout closes the connection of a client that reads nothing. When `ends` fires, an event stream ends,
+ * or breaks off if data is unread; a byte stream always breaks off. If this throws, the caller destroys the connection, so the client does
+ * not take it for a normal end. The caller sets status and headers before.
  */
 export async function sendStream(context: RequestContext, { parts, ends }: StreamedBody): Promise<void> {
   const { http, request, response } = context;
   const isEvents = context.operation?.success.media === eventStreamMedia;
-  // The connection ends with the stream, so that the client's next request reaches a server that still takes requests.
+  // Closes the connection after the stream, so the client's next request can reach a server that is not shutting down.
   response.shouldKeepAlive = false;
   response.setHeader('X-Accel-Buffering', 'no');
   if (request.method === 'HEAD') {
@@ -52,7 +51,7 @@ export async function sendStream(context: RequestContext, { parts, ends }: Strea
     response.end();
     return;
   }
-  // A follower sees that it is let in, although nothing is written yet.
+  // Tells the client that it is admitted before there is any data.
   response.flushHeaders();
   const cutOff = (): void => {
     if (response.writableLength > 0 || !isEvents) response.destroy();
@@ -81,7 +80,7 @@ export async function sendStream(context: RequestContext, { parts, ends }: Strea
   }
 }
 
-/** Sends each chunk before the next one is read into its place. */
+/** Sends each chunk before the next one is read, because both use the same buffer. */
 async function relay(source: LendingStream, response: ServerResponse, ends: AbortSignal): Promise<void> {
   for await (const chunk of source.lent()) {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
