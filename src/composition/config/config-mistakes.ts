@@ -100,7 +100,7 @@ function ofAlternative(issue: Issue): readonly Issue[] {
 
 function unknownField(schema: z.ZodType, parent: Path, key: string): Mistake {
   const path = [...parent, key];
-  // Docker's own options were a part of `isolation` in earlier versions.
+  // A configuration for an older version has Docker's own options in `isolation`.
   const isMoved = parent.at(-1) === 'isolation' && fieldsAt(schema, [...parent.slice(0, -1), 'docker']).includes(key);
   if (isMoved) return { path, problem: `has moved; write it as docker.${key}` };
   const known = fieldsAt(schema, parent).filter((name) => parent.length > 0 || !secretSettings.has(name));
