@@ -77,7 +77,7 @@ const gitLab = z.strictObject({
 } satisfies Record<Exclude<keyof GitLabAdapterOptions, keyof AdapterDeps>, z.ZodType>).partial().extend({ provider: z.literal('gitlab') });
 
 const processRuntime = z.strictObject({
-  /** Default: `sandboxes` in the data folder. Without a data folder, a temporary folder, which is removed with its sandboxes on close. */
+  /** Default: `sandboxes` in the data folder, or a temporary folder, which is removed with its sandboxes on close. */
   root: path,
   stopGraceMs: milliseconds,
   pollMs: milliseconds,
@@ -90,13 +90,13 @@ const dockerRuntime = z.strictObject({
   host: setting.docker_host,
   /** The address on the engine's machine to which ports are bound. Default: loopback. */
   publishAddress: setting.docker_publish_address,
-  /** The host in `exposed_urls`. Default: the name of the engine's machine in the engine's address. */
+  /** The host in `exposed_urls`. Default: the host of the engine's machine. */
   urlHost: setting.docker_url_host,
   /** Whether firewall rules keep isolated sandboxes from reaching the engine's machine. Default: true. */
   firewall: z.boolean(),
   /**
-   * A lower-case DNS label that distinguishes the deployment's containers from others. Two deployments must not share one. Default: the id
-   * in the data folder. Without a data folder, each deployment gets a new id, and its containers are removed when it is closed.
+   * A lower-case DNS label that distinguishes the deployment's containers from others. Never use one for two deployments. Default: the id
+   * in the data folder, or a new id each time; then the containers are removed on close.
    */
   deployment: z.string().regex(dnsLabel, 'is not a lower-case DNS label').describe('a lower-case DNS label, for example main'),
 }).partial().extend({ kind: z.literal('docker') });
@@ -111,8 +111,8 @@ const store = z.discriminatedUnion('kind', [
 const auth = z.strictObject({ kind: z.literal('api-keys'), staticKey: setting.api_key });
 
 /**
- * All options have a default: local git, the process runtime, a store in memory and API keys. Nothing is written to disk unless `dataDir`
- * or `store` says so. Each port accepts your own adapter, see {@link Own}. `createSkep` closes what it creates.
+ * All options have a default: local git, the process runtime, a store in memory (nothing is written to disk without `dataDir` or `store`),
+ * API keys. Each port accepts your own adapter, see {@link Own}. `createSkep` closes what it creates.
  */
 export const optionsSchema = z.strictObject({
   /** The providers in order. The first serves repository names without a host. */
@@ -137,9 +137,7 @@ export const optionsSchema = z.strictObject({
   random: own<'random', Deployment>('random'),
   /** Default: warnings and errors, as JSON lines on standard error. */
   logger: own<'logger', Deployment>('logger'),
-  /**
-   * Modules that are loaded in order after Skep's own. Services of a module are closed only if their factory adds them to `tokens.closers`.
-   */
+  /** Modules, loaded in order after Skep's own. A module's services are closed only if their factory adds them to `tokens.closers`. */
   modules: z.array(z.custom<ContainerModule>((given) => typeof given === 'object' && given !== null)).readonly()
     .describe('a list of container modules of inversify'),
   /** The folder for the embedded store, the deployment's id and the process runtime's workspaces. */
@@ -158,14 +156,9 @@ export const optionsSchema = z.strictObject({
     /** Commands that can run in one sandbox at a time. Default: 100. */
     executionsPerSandbox: limitFields.executions_per_sandbox.nullable(),
   }).partial().describe('a mapping of limits, for example { runningPerOwner: 5, existing: 500 }'),
-  /**
-   * What happens at a limit on running sandboxes: the start or resumption is refused, or a long idle sandbox is frozen to make room.
-   * Default: `refuse`.
-   */
+  /** At a limit on running sandboxes: refuse the start or resumption, or freeze a long idle sandbox for it. Default: `refuse`. */
   whenFull: limitFields.when_full,
-  /**
-   * The disk usage above which no sandbox is started, and stopped ones with a `delete_after` are deleted early. 100: no limit. Default: 90.
-   */
+  /** Above it no sandbox starts, and stopped ones with a `delete_after` are deleted early. 100: no limit. Default: 90. */
   diskUsedPercent: z.int().min(1, 'is below 1').max(100, 'is above 100').describe('a percentage from 1 to 100, for example 90'),
   /** The memory for output of all agents, in bytes. Above it, agents are slowed down. Default: 256 MiB. */
   agentMemoryBytes: bytes,
@@ -173,17 +166,15 @@ export const optionsSchema = z.strictObject({
   startsAtOnce: positiveInteger('4'),
   /** The time limit of a repository's setup script, in milliseconds. Default: 5 minutes. */
   setupTimeoutMs: milliseconds,
-  /** How long `close` waits for turns of agents that can't continue without this process, in milliseconds. Default: 0. */
+  /** How long `close` waits for turns of agents that need this process, in milliseconds. Default: 0. */
   drainTimeoutMs: milliseconds,
   /** How long events are kept, in milliseconds. Default: 30 days. */
   keepEventsForMs: milliseconds,
   /** The interval of the sweep that reconciles all sandboxes, in milliseconds. Default: 10,000. */
   sweepEveryMs: milliseconds,
-  /** How long a sandbox without a record in the store is kept, in milliseconds. Default: 24 hours, or 0 if the store is in memory. */
+  /** How long a sandbox without a record in the store is kept, in milliseconds. Default: 24 hours; 0 if the store is in memory. */
   quarantineForMs: milliseconds,
-  /**
-   * How long a request waits for a pause, resumption or deletion before it returns the interim status, in milliseconds. Default: 20,000.
-   */
+  /** How long a request waits before it returns an interim status such as `PAUSING`, in milliseconds. Default: 20,000. */
   answerWithinMs: milliseconds,
 }).partial();
 
@@ -218,10 +209,7 @@ export interface Deployment {
   readonly product: string;
   /** Null: nothing must be written to disk. */
   readonly dataDir: string | null;
-  /**
-   * Returns a lower-case DNS label that distinguishes this deployment from others on the same engine. It is kept in the data folder;
-   * without one, it is new each time.
-   */
+  /** Returns a lower-case DNS label that is unique on the engine. It is kept in the data folder; without one, it is new each time. */
   deploymentId(): string;
 }
 
@@ -239,8 +227,8 @@ export interface AdapterDeps extends SystemDeps {
 }
 
 /**
- * Your own adapter, ready-made or as a factory. `createSkep` calls a factory once. If a factory's adapter has a method `close`, the
- * deployment's `close` calls it. You must close a ready-made adapter yourself, after the deployment.
+ * Your own adapter, ready-made or as a factory, which `createSkep` calls once. The deployment's `close` calls `close` of a factory's
+ * adapter, if it has one. You close a ready-made adapter yourself, after the deployment.
  */
 export type Own<T, Deps = AdapterDeps> = T | ((deps: Deps) => T | Promise<T>);
 

@@ -60,10 +60,7 @@ export function dockerOptions({ dockerHost, dockerPublishAddress, dockerUrlHost,
   return { kind: 'docker', ...defined({ host: dockerHost, publishAddress: dockerPublishAddress, urlHost: dockerUrlHost, firewall }) };
 }
 
-/**
- * Returns the reason why Docker can't be chosen. Null if it is chosen, also if a spec asks for isolation: such a spec never runs without
- * it.
- */
+/** Returns the reason why Docker is not chosen; null if it is. A spec that asks for isolation never runs without it. */
 async function whyNotDocker({ specs, dockerHost }: SkepConfig, facts: ChoiceFacts): Promise<string | null> {
   if ((specs ?? []).some(asksForContainer) || dockerHost !== undefined || (await facts.isEngineConfigured())) return null;
   const { ok, detail } = await facts.askEngine();
