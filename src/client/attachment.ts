@@ -39,10 +39,7 @@ interface OpenSocket {
 }
 
 const one = '/api/v1/sandboxes/{id}/executions/{execution_id}';
-/**
- * With more unread bytes than this, the client disconnects and reconnects when they are read, because a WebSocket can't slow down the
- * server.
- */
+/** With more unread bytes, the client disconnects until they are read, because a WebSocket can't slow down the server. */
 const maxUnreadBytes = 8 << 20;
 const maxUnsentBytes = 1 << 20;
 const maxMessageBytes = 256 << 10;

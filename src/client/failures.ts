@@ -45,10 +45,7 @@ export class SkepError<C extends FailureCode = FailureCode> extends Error {
   }
 }
 
-/**
- * Returns true if the error is a failure with one of these codes; the code gives the type of its context. Without codes, returns true for
- * every failure.
- */
+/** Returns true if the error has one of these codes, which gives its context a type. Without codes: if it is a failure at all. */
 export function isFailure<C extends FailureCode>(error: unknown, ...codes: readonly C[]): error is { [D in C]: SkepError<D> }[C] {
   return error instanceof SkepError && (codes.length === 0 || codes.includes(error.code as C));
 }

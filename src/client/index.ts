@@ -26,9 +26,7 @@ export interface SkepClient {
   readonly conversations: Conversations;
   /** Sends any request of the API: `request('GET /api/v1/sandboxes/{id}', { path: { id } })`. */
   request<R extends Route>(route: R, ...input: RequestArguments<R>): Promise<Answer<R>>;
-  /**
-   * Sends a request and returns the raw response, for routes that can return bytes. Use `.text()`, or `.body` for large or endless ones.
-   */
+  /** Sends a request and returns the raw response: use `.text()`, or `.body` for large or endless ones. */
   stream<R extends Route>(route: R, ...input: RequestArguments<R>): Promise<Response>;
   /** Yields the items of all pages of a listing. */
   items<R extends PageRoute>(route: R, ...input: RequestArguments<R>): AsyncGenerator<Item<R>, void>;

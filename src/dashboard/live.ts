@@ -79,10 +79,7 @@ interface Position {
   id: number | undefined;
 }
 
-/**
- * Follows a stream only while the page is visible, because browsers have few connections to one server for all tabs. Returns a function
- * that stops this.
- */
+/** Follows a stream only while the page is visible, because browsers have few connections to one server for all tabs. */
 export function whileVisible(
   follow: (signal: AbortSignal, last: Position) => Promise<void>, onFailure?: (error: Error) => void,
 ): () => void {

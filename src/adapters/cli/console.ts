@@ -31,9 +31,7 @@ export function clientOf({ url }: { readonly url?: string }): SkepClient {
   return createClient({ url: withScheme(url ?? env['SKEP_PUBLIC_URL'] ?? own), key, retryForMs });
 }
 
-/**
- * Adds a missing scheme to an address. It is `https` for other machines, so the key is sent without TLS only if `http://` is written out.
- */
+/** Adds a missing scheme: `https` for other machines, so the key is sent without TLS only if `http://` is written out. */
 export function withScheme(address: string): string {
   if (/^https?:\/\//i.test(address)) return address;
   return `${/^(?:localhost|127\.[\d.]+|\[::1\])(?:[:/]|$)/i.test(address) ? 'http' : 'https'}://${address}`;
@@ -106,10 +104,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
 /** If npm started the process, one Ctrl-C sends two signals: one from the terminal and one from npm. */
 const sameStopMs = 1000;
 
-/**
- * Returns a signal that fires on the first `SIGTERM` or `SIGINT`, with its name as the reason. A second one, at least a second later, ends
- * the process at once.
- */
+/** Fires on the first `SIGTERM` or `SIGINT`, with its name as the reason. A second one, a second later, ends the process at once. */
 export function stopSignal(): AbortSignal {
   const controller = new AbortController();
   const names = ['SIGTERM', 'SIGINT'];

@@ -34,10 +34,7 @@ export function parsePorts(text: string): ForwardedPorts | null {
   return first === '' || local > 65_535 || port < 1 || port > 65_535 ? null : { local, port };
 }
 
-/**
- * Forwards HTTP and WebSockets until the process is told to end. Sends the sandbox's own key and no API key, because the sandbox can read
- * it.
- */
+/** Forwards HTTP and WebSockets until a stop signal. Sends only the sandbox's own key, because the sandbox can read it. */
 export async function forward(client: SkepClient, id: string, { local, port }: ForwardedPorts): Promise<void> {
   const stop = stopSignal();
   const sandbox = await client.sandboxes.get(id);

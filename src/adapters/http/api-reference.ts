@@ -15,9 +15,7 @@ export function apiReferenceFiles(): HttpHandler {
   return ({ path }, response) => response.sendFile(basename(path), { root, headers: { 'Cache-Control': 'no-cache' } });
 }
 
-/**
- * "Try it out" sends requests to the origin of the page. The filter searches all operations; Swagger UI's own filter only searches tags.
- */
+/** "Try it out" sends requests to the page's origin. The filter searches operations; Swagger UI's own filter only searches tags. */
 const start = `
 const textOf = (operation) => ['method', 'path', 'operation.summary', 'operation.operationId']
   .map((key) => operation.getIn(key.split('.'), '')).join(' ').toLowerCase();

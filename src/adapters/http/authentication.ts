@@ -50,10 +50,7 @@ export class Authenticator {
     this.credentialOf = credential ?? ((request) => headerOf(request, 'x-session-api-key') ?? bearerOf(request));
   }
 
-  /**
-   * Authenticates and counts the request. Throws `unauthorized`, `rate_limited` (wrong keys, or too many requests of the key), or a failure
-   * of the port.
-   */
+  /** Counts the request. Throws `unauthorized`, `rate_limited` (wrong keys, or requests of the key), or a failure of the port. */
   async authenticate(request: Pick<ClientRequest, 'ip'>, credential: string | null): Promise<Principal> {
     if (credential === null) return await this.#auth.authenticate(null);
     const digest = hash('sha256', credential);

@@ -45,8 +45,7 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
   });
   server.on('request', (request, response) => {
     request.url = originForm(request);
-    // A client may wait silently for its response. It is cut off if it does not read its response, or does not send the body that a handler
-    // waits for.
+    // A client may wait silently. It is cut off if it leaves its response unread, or does not send a body that is waited for.
     response.on('timeout', (socket) => {
       if (socket.writableLength > 0 || (!request.complete && request.readableLength === 0)) socket.destroy();
     });
@@ -66,10 +65,7 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
   return { url, port, close: () => (closing ??= close()) };
 }
 
-/**
- * Returns a function that waits for active requests, then cuts off the rest. Node alone would also wait for connections that never sent a
- * request.
- */
+/** Waits for active requests, then cuts off the rest. Node alone would wait for connections that never sent a request. */
 export function drainer(server: Server, upgraded: ReadonlySet<Duplex> = new Set()): (limitMs: number) => Promise<void> {
   const unanswered = new Map<Socket, number>();
   let draining = false;

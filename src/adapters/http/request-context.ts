@@ -97,10 +97,7 @@ export class RequestContext {
     return `${publicPath}${this.mount}${path}`;
   }
 
-  /**
-   * Returns a signal that fires when the stream must end: the client left, its key no longer works, or the server ends. Throws
-   * `rate_limited`.
-   */
+  /** Returns a signal that fires if the client leaves, its key stops working, or the server ends. Throws `rate_limited`. */
   openStream(identify: () => Promise<unknown> = () => this.skep.auth.authenticate(this.credential)): AbortSignal {
     const { authenticator, ending } = this.http;
     return AbortSignal.any([this.closed, ending, authenticator.openStream(this.principal, identify, this.closed)]);

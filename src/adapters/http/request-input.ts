@@ -110,10 +110,7 @@ export function isBodyTaken(request: IncomingMessage): boolean {
 /** Reads the body of a request. Rejects with `invalid_request` or `payload_too_large`. */
 export type BodyReader = (request: IncomingMessage & { readonly body?: unknown }, response: ServerResponse) => Promise<unknown>;
 
-/**
- * Returns a reader of JSON bodies. An empty body counts as an object without fields. A body that the host application has already parsed is
- * used unchanged.
- */
+/** Returns a reader of JSON bodies. An empty body has no fields. A body that the host application has parsed stays unchanged. */
 export function jsonReader(limitBytes = 256 * 1024): BodyReader {
   const parse = express.json({
     limit: limitBytes,
@@ -146,10 +143,7 @@ function contentTypeProblem(request: IncomingMessage): HttpProblem | null {
   return invalidRequest(['header', 'content-type'], 'must be application/json in UTF-8', 'content_type');
 }
 
-/**
- * Converts an error of Express's parser to a problem, by the error's `type`. Returns other errors unchanged: they mean that the client
- * disconnected.
- */
+/** Converts an error of Express's parser, by its `type`. Other errors mean that the client disconnected, and stay unchanged. */
 function bodyProblem(error: unknown, request: IncomingMessage, limitBytes: number): unknown {
   if (error instanceof HttpProblem || !(error instanceof Error) || !('type' in error)) return error;
   switch (error.type) {

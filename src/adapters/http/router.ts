@@ -64,10 +64,7 @@ export type SkepRouter = (request: IncomingMessage, response: ServerResponse, ne
 /** The failure of new requests during shutdown. */
 const shuttingDown = new Failure('shutting_down', { retryAfterSeconds: 5 });
 
-/**
- * Returns a handler for `app.use('/agents', createRouter(skep))`. It answers every request. Throws a TypeError if `skep` is the promise of
- * `createSkep`.
- */
+/** For `app.use('/agents', createRouter(skep))`. Answers every request. Throws a TypeError if `skep` is a promise. */
 export function createRouter(skep: Skep, options: RouterOptions = {}): SkepRouter {
   const given: { readonly auth?: unknown } | null | undefined = skep;
   if (given?.auth === undefined) throw new TypeError('createRouter needs the Skep that createSkep resolves to; did you forget await?');
@@ -75,9 +72,7 @@ export function createRouter(skep: Skep, options: RouterOptions = {}): SkepRoute
   return routerOf(skep, options, new AbortController().signal) as unknown as SkepRouter;
 }
 
-/**
- * Returns the router of {@link createRouter}. After `ending` fires, it refuses new requests with `shutting_down`, and endless streams end.
- */
+/** The router of {@link createRouter}. After `ending` fires, it refuses new requests with `shutting_down`, and endless streams end. */
 export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal): Router {
   let document: OpenApiDocument | null = null;
   const http: HttpContext = {

@@ -19,10 +19,7 @@ export function isWebSocketRequest(request: IncomingMessage): boolean {
   return headerOf(request, 'upgrade')?.toLowerCase() === 'websocket';
 }
 
-/**
- * Routes upgrade requests through the app, so routing, keys and failures are the same as for requests. Needed on your own server, too:
- * without it, nobody can attach to executions.
- */
+/** Routes upgrades like requests, with the same keys and failures. Call it for your own server, or nobody can attach to executions. */
 export function handleUpgrades(
   server: Server, app: (request: IncomingMessage, response: ServerResponse) => void,
 ): ReadonlySet<Duplex> {

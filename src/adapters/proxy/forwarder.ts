@@ -12,8 +12,7 @@ export interface Forwarded extends ForwardedRequest {
 /** Forwards the request with the proxy library. Resolves when the response has ended. Rejects if the sandbox sent no response. */
 export async function forward(request: IncomingMessage, response: ServerResponse, forwarded: Forwarded): Promise<void> {
   const cleanResponse = prepare(request, forwarded);
-  // Each request has its own proxy of the library. One shared proxy keeps requests in a WeakMap, where each stays in memory until the next
-  // full collection.
+  // A library proxy for each request. With one for all, data in a WeakMap by request would stay until the next full collection.
   const library = createProxyServer(optionsOf(forwarded));
   library.on('proxyReq', refuseUpgrade);
   library.on('proxyRes', (returned) => {

@@ -34,17 +34,12 @@ export function passedCookies(cookies: string | undefined): string | undefined {
   return kept.length === 0 ? undefined : kept.join('; ');
 }
 
-/**
- * Returns true if the cookie has one of Skep's names. Browsers send a nameless cookie as its bare value, which could look like such a pair.
- */
+/** Returns true if the cookie has one of Skep's names. A nameless cookie is sent as its value, which could be such a pair. */
 export function isOwnCookie(pair: string): boolean {
   return pair.replace(/^[\s=]*/, '').toLowerCase().replace(/^__(?:host|secure)-/, '').startsWith(ownCookiePrefix);
 }
 
-/**
- * Returns true for navigation and same-origin requests. Pages on other ports of a host are the same site, so browsers send them the cookie
- * too.
- */
+/** True for navigation and the same origin. Pages on other ports of a host are the same site, so browsers send them the cookie too. */
 export function mayUseCookie(request: IncomingMessage, by: Target['by'], publicUrl: string): boolean {
   const { origin, host } = request.headers;
   const site = headerOf(request, 'sec-fetch-site');

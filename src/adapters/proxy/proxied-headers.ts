@@ -111,9 +111,7 @@ function inside(prefix: string, path: string): string {
   return isPrefixed ? rooted : prefix + (prefix === '' ? rooted.replace(/^\/{2,}/, '/') : rooted);
 }
 
-/**
- * Returns the cookie without a domain, and, by path, with a path below the prefix. Returns nothing for a cookie with one of Skep's names.
- */
+/** Returns the cookie without a domain and, by path, with a path below the prefix; nothing if it has one of Skep's names. */
 function rewriteCookie(cookie: string, { by, prefix }: Target): string[] {
   const [pair = '', ...attributes] = cookie.split(';').map((part) => part.trim());
   if (isOwnCookie(pair) || pair.indexOf('=') < 1) return [];

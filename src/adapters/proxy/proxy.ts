@@ -33,10 +33,7 @@ interface Admitted {
   readonly opened: OpenPort;
 }
 
-/**
- * Returns a proxy. It needs a server of its own, because a sandbox must not share an origin with the API. Throws a TypeError if `skep` is a
- * promise.
- */
+/** Use a separate server: a sandbox must not share an origin with the API. Throws a TypeError if `skep` is a promise. */
 export function createProxy(skep: Skep, options: ProxyOptions): Proxy {
   const given: { readonly sandboxes?: unknown } | null | undefined = skep;
   if (given?.sandboxes === undefined) throw new TypeError('createProxy needs the Skep that createSkep resolves to; did you forget await?');
@@ -128,10 +125,7 @@ class PortRequests {
     return visitorOf(this.#visitorDeps, request, proxyAddress(request, this.#isTrusted), target);
   }
 
-  /**
-   * Redirects a link to the address without the token, with a cookie if the token is valid. Redirects a page by path to its missing slash.
-   * Otherwise null.
-   */
+  /** Redirects a link to the address without the token, and sets a cookie if the token is valid. Adds a page's missing slash. */
   async #redirectOf(request: IncomingMessage, target: Target): Promise<Answer | null> {
     if (request.method !== 'GET' && request.method !== 'HEAD') return null;
     const { token, lacksSlash, prefix, path, by } = target;

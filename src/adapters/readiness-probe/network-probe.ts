@@ -55,10 +55,7 @@ function askHttp(path: string): Attempt {
   };
 }
 
-/**
- * How long a connection must stay open to count, in milliseconds. Docker's proxy accepts every connection and closes it at once if no
- * program listens.
- */
+/** How long a connection must stay open, in milliseconds. Docker's proxy accepts every one, and closes it if no program listens. */
 const heldMs = 100;
 
 /** Succeeds if the program accepts a connection and then keeps it open or sends data. */

@@ -187,10 +187,7 @@ function plain(name: string): string {
   return /^[\w-]+$/.test(name) ? name : JSON.stringify(name);
 }
 
-/**
- * Returns the known name that differs in few letters, or the shortest one that the name abbreviates (`dir` for `working_dir`). Null if none
- * is close.
- */
+/** Returns the known name with few different letters, or the shortest that `name` abbreviates (`dir` for `working_dir`); or null. */
 export function nearest(name: string, known: readonly string[]): string | null {
   const meant = folded(name);
   const letters = meant.length < 4 ? 1 : Math.max(2, Math.floor(meant.length / 3));

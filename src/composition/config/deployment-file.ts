@@ -16,9 +16,7 @@ const schema = z.object({
 
 type DeploymentFile = z.output<typeof schema>;
 
-/**
- * Reads the file. Returns null if there is none. Throws if it is damaged: with a new id, the deployment would not recognise its sandboxes.
- */
+/** Returns null if there is no file. Throws if it is damaged: with a new id, the deployment would not know its own sandboxes. */
 export function readDeploymentFile(dataDir: string): DeploymentFile | null {
   const path = pathOf(dataDir);
   let text: string;

@@ -11,10 +11,7 @@ import { namedSecrets } from './spec-conflicts.ts';
 /** Variables that are not settings: they are for sandboxes or tests. */
 const foreign = /^SKEP_(CONFIG|SANDBOX_ID|SANDBOX_MARK|WORKSPACE|PORT_.+|REQUIRE_.+|ENGINE_.+)$/;
 
-/**
- * Returns each variable that looks like a setting but is not. A spec's secret can have any name. `specs` is the unparsed value of the field
- * `specs`.
- */
+/** Returns each variable that looks like a setting but is not. A spec's secret can have any name. `specs` is not parsed yet. */
 export function unknownVariables(env: NodeJS.ProcessEnv, specs: unknown): readonly ConfigProblem[] {
   const known = ['SKEP_CONFIG', ...settings.map(({ variable }) => variable)];
   const given = new Set(namedSecrets(specs));

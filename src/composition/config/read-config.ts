@@ -9,10 +9,7 @@ import { settings, settingsSchema, variableOf } from './settings.ts';
 import { toGitOptions, toSkepOptions } from './config-to-options.ts';
 import { conflictsIn } from './spec-conflicts.ts';
 
-/**
- * Reads the configuration: the environment first, then the file in `SKEP_CONFIG`, then defaults. Throws a {@link ConfigError} with all
- * mistakes.
- */
+/** Reads the environment first, then the file in `SKEP_CONFIG`, then defaults. Throws a {@link ConfigError} with all mistakes. */
 export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
   const file = readConfigFile(env['SKEP_CONFIG']);
   const { specs: writtenSpecs } = file.keys;

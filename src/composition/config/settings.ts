@@ -46,10 +46,7 @@ const ipAddress = z.string().refine((text) => isIP(text) !== 0, 'is not an IP ad
 
 const secret = <S extends z.ZodType>(schema: S, description: string): S => schema.meta({ description, secret: true });
 
-/**
- * All settings, in the order of the documentation. `git_timeout` in the file is `SKEP_GIT_TIMEOUT` in the environment. A secret can only be
- * in the environment.
- */
+/** In the order of the documentation. `git_timeout` in the file is `SKEP_GIT_TIMEOUT`. Secrets are only in the environment. */
 export const settingsSchema = z.object({
   host: hostName.default('127.0.0.1').describe('a host name or address, for example 127.0.0.1'),
   port: integer(0, 65_535).default(3000).describe('a port from 0 (any that is free) to 65535, for example 3000'),

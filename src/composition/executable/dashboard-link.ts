@@ -28,10 +28,7 @@ function whyNone({ dashboard }: SkepConfig): string | null {
   return dashboardFolder() === null ? 'The dashboard was not built; build it with: npm run build' : null;
 }
 
-/**
- * Returns the first screen's lines about the dashboard. A person who can read them also has the data folder, so the link is for an
- * administrator.
- */
+/** Returns the first screen's lines about the dashboard. Its reader has the data folder, so the link is for an administrator. */
 export async function dashboardText(config: SkepConfig, url: string, keys: ApiKeys | undefined): Promise<readonly string[]> {
   if (keys === undefined || whyNone(config) !== null) return [];
   const link = await createLink(keys, url, 'default', 'admin');

@@ -25,10 +25,7 @@ import { checkKey, firstScreen, setKeyText, storedKeyText } from './first-screen
 /** How long the first screen waits for the parts, in milliseconds. An engine that hangs must not delay it further. */
 const partsTimeoutMs = 3_000;
 
-/**
- * Runs the server. Ends within the time limit even if a part hangs: all state is in the store and the runtime, and the next start continues
- * from there.
- */
+/** Ends within the time limit even if a part hangs: the store and the runtime have all state, and the next start continues. */
 export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   const stop = stopSignal();
   const config = readConfig(env);

@@ -5,10 +5,7 @@ import { whileVisible } from '../live.ts';
 import { currentSession } from '../session.ts';
 import { Transcript } from './transcript.ts';
 
-/**
- * The number of ids of the log that are read first. It grows with each step back that finds too few events. Ids in between belong to other
- * conversations.
- */
+/** The ids of the log that are read first. Grows with each step back that finds too few events: other conversations use ids too. */
 const firstSpan = 1500;
 const enoughEvents = 100;
 

@@ -40,7 +40,7 @@ export function NewConversation({ repository: chosen, onClose }: NewConversation
         title: message.trim().split('\n', 1)[0]?.slice(0, 80), initial_message: { content: [{ type: 'text', text: message }] },
       }),
     });
-    // Leaves the dialog's address first, so the history does not contain it.
+    // Waits until the dialog has left its address, so the history does not contain it.
     setTimeout(() => go(['conversations', conversation.id]));
   };
   const specItems = specs.data ?? [];

@@ -16,8 +16,7 @@ export function Usage({ sandbox }: { readonly sandbox: Sandbox }) {
   const { data, error } = useResource((signal) => sandbox.usage({ signal }), [sandbox.id, round, isRunning]);
   useEffect(() => {
     if (data !== null) setSamples((last) => [...last, data].slice(-samplesShown));
-    // Requests the next sample after the last one has arrived, because measuring the disk can take long, and only while the page is
-    // visible.
+    // Waits for the last sample, because measuring the disk can take long. Requests none while the page is hidden.
     const timer = isRunning ? setInterval(() => document.hidden || setRound(round + 1), sampleMs) : undefined;
     return () => clearInterval(timer);
   }, [data, isRunning]);

@@ -78,10 +78,7 @@ const eventStreamHeaders = z.object({
     .meta({ description: 'The id of the last event seen; browsers send it when they connect again.', override: { type: 'string' } }),
 });
 
-/**
- * An open stream continues after its ticket expires. The key that seals tickets is never stored, so a ticket in an access log reveals no
- * API key.
- */
+/** An open stream continues after its ticket expires. The sealing secret is never stored, so access logs reveal no API key. */
 const ticketLifeMs = 60_000;
 const ticketSealer = createSealer(randomBytes(32).toString('hex'));
 
