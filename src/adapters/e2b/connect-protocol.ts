@@ -33,7 +33,7 @@ const codesByStatus: Readonly<Record<number, ConnectCode>> = {
   502: 'unavailable', 503: 'unavailable', 504: 'unavailable',
 };
 
-/** Converts the error to the protocol's form; null if it is unexpected. E2B's clients expect `unavailable` for a paused sandbox. */
+/** Converts the error to the protocol's form; null if it is unexpected. `sandbox_not_running` becomes `unavailable`, as in E2B. */
 export function connectErrorOf(error: unknown): ConnectError | null {
   if (error instanceof ConnectError) return error;
   const problem = problemOf(error);
