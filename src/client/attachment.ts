@@ -7,13 +7,13 @@ import { sleep, Watch } from './waiting.ts';
 type OutputStream = 'stdout' | 'stderr';
 
 export interface AttachOptions extends FollowOptions {
-  /** Whether to take the writer's place. Otherwise input is taken only if nobody else writes. */
+  /** Whether to take over from another writer. Default: input is accepted only if no other client writes. */
   readonly takeover?: boolean | undefined;
   /** Called when the server refuses what was sent. */
   readonly onRefused?: ((message: string) => void) | undefined;
 }
 
-/** Bytes of one of the two outputs. A terminal has only `stdout`. */
+/** Bytes of an output. A terminal has only `stdout`. */
 export interface OutputPart {
   readonly stream: OutputStream;
   readonly bytes: Uint8Array;
@@ -21,7 +21,7 @@ export interface OutputPart {
 
 type ExecutionEnd = Pick<Execution, 'status' | 'exit_code' | 'status_detail'>;
 
-/** What the server says besides bytes. Other messages may come. */
+/** A control message of the server. There may be other kinds. */
 type Control = Partial<ExecutionEnd> & {
   readonly stream?: OutputStream;
   readonly offset?: number;
@@ -32,26 +32,25 @@ type Control = Partial<ExecutionEnd> & {
 
 interface OpenSocket {
   readonly socket: ClientSocket;
-  /** Whether it was ever open. Resolves when that is known. */
+  /** Resolves with true when the connection opens, with false if it never does. */
   readonly opened: Promise<boolean>;
-  /** Ends with the connection. */
+  /** The output. Ends with the connection. */
   readonly parts: ReadableStream<OutputPart>;
 }
 
 const one = '/api/v1/sandboxes/{id}/executions/{execution_id}';
-/** If so many bytes wait for the reader, the client leaves, and comes back when they are read. No WebSocket can hold the server back. */
+/** With more unread bytes, the client disconnects until they are read, because a WebSocket can't slow down the server. */
 const maxUnreadBytes = 8 << 20;
 const maxUnsentBytes = 1 << 20;
 const maxMessageBytes = 256 << 10;
 const pollMs = 5;
 
 /**
- * A client that is attached to an execution by a WebSocket, which is open while the output is iterated over. If the connection is lost, it
- * connects again and reads on from where it was. Input that was on its way then may be lost, so input that has to arrive whole fails
- * instead.
+ * A client that is attached to an execution by a WebSocket. The WebSocket is open while the output is iterated. After a lost connection it
+ * reconnects and continues at the same byte. Input that was on its way may be lost, so input that must arrive completely fails instead.
  */
 export class Attachment implements AsyncIterable<OutputPart> {
-  /** How the execution ended; null as long as it runs. */
+  /** How the execution ended; null while it runs. */
   end: ExecutionEnd | null = null;
   readonly #connection: Connection;
   readonly #execution: Execution;
@@ -61,9 +60,9 @@ export class Attachment implements AsyncIterable<OutputPart> {
   #isWriter = true;
   #input: 'none' | 'sent' | 'closing' | 'closed' = 'none';
   #unreadBytes = 0;
-  /** What makes it useless to connect again. */
+  /** The error that makes a reconnect useless. */
   #failure: unknown = null;
-  /** Through which input goes; null while there is none. */
+  /** The socket for input; null while there is none. */
   #socket: ClientSocket | null = null;
   #ready = deferred<ClientSocket>();
 
@@ -73,7 +72,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
     this.#options = options;
   }
 
-  /** Yields the output as it comes, each byte once, and ends with the execution. Throws a {@link SkepError}. */
+  /** Yields the output, each byte once, until the execution ends. Throws a {@link SkepError}. */
   async *[Symbol.asyncIterator](): AsyncGenerator<OutputPart, void> {
     const reconnection = new Reconnection(this.#connection, this.#options);
     for (;;) {
@@ -97,7 +96,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
     }
   }
 
-  /** Sends input. Resolves when more may be sent. */
+  /** Sends input. Resolves when more can be sent. */
   async write(input: string | Uint8Array): Promise<void> {
     const bytes = typeof input === 'string' ? new TextEncoder().encode(input) : input;
     for (let at = 0; at < bytes.length; at += maxMessageBytes) {
@@ -154,7 +153,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
     let isLeft = false;
     const detach = (): void => {
       isLeft = true;
-      // What is written from now on waits for the next one.
+      // Later input waits for the next socket.
       if (this.#socket === socket) [this.#socket, this.#ready] = [null, deferred()];
       watch.stop();
       socket.close();
@@ -181,7 +180,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
           else this.#take(JSON.parse(String(data)) as Control);
           if (this.#failure !== null || (this.#unreadBytes > maxUnreadBytes && this.#mayLeave())) leave();
         });
-        // What follows is that it closes.
+        // A close event follows.
         socket.addEventListener('error', () => {});
         socket.addEventListener('close', breakOff);
       },
@@ -190,7 +189,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
     return { socket, opened: opened.promise, parts };
   }
 
-  /** Throws why the WebSocket was refused, which no client of one is told. A request for the output is refused for the same reasons. */
+  /** Throws the reason for the refusal. A WebSocket client does not get it, but a request for the output is refused for the same reason. */
   async #explain(): Promise<void> {
     const { id, sandbox_id } = this.#execution;
     const query = { after: String(this.#offsets.stdout ?? 0) };
@@ -223,7 +222,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
     this.#isWriter = writer ?? this.#isWriter;
   }
 
-  /** Whether no input is lost if the connection ends. A person at a terminal sees what was taken. */
+  /** Returns true if a lost connection loses no input. In a terminal, a person sees what arrived. */
   #mayLeave(): boolean {
     return this.#execution.tty || this.#input === 'none' || this.#input === 'closed';
   }
@@ -234,7 +233,7 @@ function inputLost(id: string): SkepError {
   return new SkepError('connection_lost', message, { context: {} });
 }
 
-/** `Promise.withResolvers` is newer than Node 20. */
+/** `Promise.withResolvers` is not in Node 20. */
 function deferred<T>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
   const resolvers: ((value: T) => void)[] = [];
   const promise = new Promise<T>((resolve) => resolvers.push(resolve));

@@ -1,7 +1,7 @@
 import { lost } from './failures.ts';
 import type { Watch } from './waiting.ts';
 
-/** The same bytes, each part of which has to come in time once it is asked for. */
+/** Returns the same bytes. Each part must arrive in time after it is requested. */
 export function watched(body: ReadableStream<Uint8Array>, watch: Watch, silenceMs: number): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   watch.rest();
@@ -27,7 +27,7 @@ export function watched(body: ReadableStream<Uint8Array>, watch: Watch, silenceM
   }, { highWaterMark: 0 });
 }
 
-/** Yields the parts of a body. Not every browser can iterate over a stream. */
+/** Yields the parts of a body. Some browsers can't iterate over a stream. */
 export async function* partsOf({ body }: Response): AsyncGenerator<Uint8Array, void> {
   const reader = body?.getReader();
   try {

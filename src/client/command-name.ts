@@ -1,2 +1,2 @@
-/** The command of this program. A checkout has none of its own. */
+/** The command that runs this program. A source checkout installs no command. */
 export const commandName = import.meta.url.endsWith('.ts') ? 'npm run -s skep --' : 'skep';

@@ -8,21 +8,21 @@ export interface ClientOptions {
   readonly url: string;
   /** An API key. */
   readonly key?: string | undefined;
-  /** How long a stream or a WebSocket may take to open, in milliseconds. Default: 10,000. */
+  /** The time limit for opening a stream or a WebSocket, in milliseconds. Default: 10,000. */
   readonly connectMs?: number | undefined;
-  /** How long an answer may take, and each part of it, in milliseconds. Default: 60,000. */
+  /** The time limit for a response, and for each part of it, in milliseconds. Default: 60,000. */
   readonly silenceMs?: number | undefined;
-  /** How long a request that fails for now is tried again, in milliseconds. Default: 30,000. */
+  /** How long a request is repeated after temporary failures, in milliseconds. Default: 30,000. */
   readonly retryForMs?: number | undefined;
-  /** How long to try to connect again when a stream or a WebSocket was lost, in milliseconds. Default: 120,000. */
+  /** How long to reconnect after a stream or a WebSocket was lost, in milliseconds. Default: 120,000. */
   readonly reconnectForMs?: number | undefined;
-  /** Instead of the platform's own. */
+  /** Replaces the platform's `fetch`. */
   readonly fetch?: typeof fetch | undefined;
-  /** Opens a WebSocket. Node 20 has none, so give it that of the package `ws`: `(address) => new WebSocket(address)`. */
+  /** Opens a WebSocket. Node 20 has no WebSocket, so pass one from the package `ws`: `(address) => new WebSocket(address)`. */
   readonly openSocket?: ((address: string) => ClientSocket) | undefined;
 }
 
-/** What the client uses of a WebSocket. */
+/** The members of a WebSocket that the client uses. */
 export interface ClientSocket {
   binaryType: string;
   readonly readyState: number;
@@ -35,11 +35,11 @@ export interface ClientSocket {
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Instead of the client's own. `Infinity`: it may take any time. */
+  /** Replaces the client's `silenceMs`. `Infinity`: no limit. */
   readonly silenceMs?: number | undefined;
 }
 
-/** `GET /api/v1/sandboxes/{id}`, for example. */
+/** A method and a path template, for example `GET /api/v1/sandboxes/{id}`. */
 export type Route = keyof Operations;
 /** The parameters in the path of a route. */
 type PathName<R extends string> = R extends `${string}{${infer N}}${infer Rest}` ? N | PathName<Rest> : never;
@@ -49,7 +49,7 @@ export type RequestInput<R extends Route> = Parts<R> & CallOptions;
 export type RequestArguments<R extends Route> = object extends Parts<R> ? [input?: RequestInput<R>] : [input: RequestInput<R>];
 export type Answer<R extends Route> = Operations[R]['response'];
 
-/** The routes whose answer is a page. */
+/** The routes that return a page. */
 export type PageRoute = { [R in Route]: Answer<R> extends Page<unknown> ? R : never }[Route];
 export type Item<R extends PageRoute> = Answer<R> extends { readonly items: readonly (infer I)[] } ? I : never;
 
@@ -67,11 +67,11 @@ interface AnyInput extends CallOptions {
 interface PreparedRequest {
   readonly address: string;
   readonly init: RequestInit;
-  /** Whether it may be sent a second time, although the first may have been done. */
+  /** Whether it can be sent twice without harm. */
   readonly isSafe: boolean;
 }
 
-/** Sends requests, and sends them again if that may help and does no harm. */
+/** Sends requests. Repeats them if that can help and does no harm. */
 export class Connection {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -99,17 +99,17 @@ export class Connection {
     return this.options.reconnectForMs ?? 120_000;
   }
 
-  /** Returns what the route answers. Throws a {@link SkepError}, or the signal's reason. */
+  /** Returns the parsed response of the route. Throws a {@link SkepError}, or the signal's reason. */
   async request<R extends Route>(route: R, ...[input = {} as RequestInput<R>]: RequestArguments<R>): Promise<Answer<R>> {
     return (await this.#send(route, input, this.retryForMs, false)) as Answer<R>;
   }
 
-  /** Returns the answer itself, for routes whose answer may be bytes. */
+  /** Returns the raw response, for routes that can return bytes. */
   async stream<R extends Route>(route: R, ...[input = {} as RequestInput<R>]: RequestArguments<R>): Promise<Response> {
     return (await this.#send(route, input, this.retryForMs, true)) as Response;
   }
 
-  /** Opens a stream once, within the time for connecting. */
+  /** Opens a stream, in one attempt within `connectMs`. */
   async open<R extends Route>(route: R, input: RequestInput<R>): Promise<Response> {
     return (await this.#send(route, input, 0, true, this.connectMs)) as Response;
   }
@@ -147,13 +147,13 @@ export class Connection {
     let isOpen = false;
     try {
       if (connectMs !== undefined) watch.expect('connect', connectMs);
-      // Bytes may take any time on their way.
+      // No time limit while bytes are uploaded.
       else if (typeof (init.body ?? '') === 'string') watch.expect('silence', silenceMs);
       response = await (this.options.fetch ?? fetch)(address, { ...init, signal: watch.signal });
       watch.expect('silence', silenceMs);
       if (!response.ok && response.status !== 304) throw await failureOf(response);
       if (!isStream && /json/.test(response.headers.get('Content-Type') ?? '')) return await response.json();
-      // Chromium gives a body to answers that have none.
+      // Chromium adds a body to responses that have none.
       if (response.body === null || response.status === 204 || response.status === 304) return isStream ? response : undefined;
       isOpen = true;
       return new Response(watched(response.body, watch, silenceMs), response);
@@ -184,7 +184,7 @@ export class Connection {
       init: {
         method,
         headers: sent,
-        // The key is for this server only, so redirects are not followed.
+        // The key must reach only this server, so redirects are not followed.
         redirect: 'manual',
         ...(body !== undefined && { body: isJson ? JSON.stringify(body) : (body as Blob) }),
         ...(body instanceof ReadableStream && { duplex: 'half' }),
@@ -205,7 +205,7 @@ function isBytes(body: unknown): boolean {
   return body instanceof Uint8Array || body instanceof Blob || body instanceof ReadableStream;
 }
 
-/** `crypto.randomUUID` is there in secure contexts only. */
+/** `crypto.randomUUID` exists only in secure contexts. */
 function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -31,7 +31,7 @@ export class Conversations {
 /** A conversation with an agent. */
 export class Conversation implements AsyncDisposable {
   readonly #connection: Connection;
-  /** As it was when it was last asked for. */
+  /** The state at the last request. */
   state: AppConversation;
 
   constructor(connection: Connection, state: AppConversation) {
@@ -48,18 +48,18 @@ export class Conversation implements AsyncDisposable {
     return this.state;
   }
 
-  /** Yields what is said and done, from the beginning of the log or after an event, until the conversation is deleted. */
+  /** Yields events from the beginning of the log, or after an event, until the conversation is deleted. */
   events(options: Omit<EventOptions, 'conversation'> = {}): AsyncGenerator<Event, void> {
     return followEvents(this.#connection, { ...options, conversation: this.id });
   }
 
-  /** Puts a message into the agent's queue. Returns its id, which the events of its turn have. */
+  /** Adds a message to the agent's queue. Returns its id, which the events of its turn contain. */
   async send(text: string, options: CallOptions = {}): Promise<string> {
     const input = { ...this.#input(options), body: { content: [{ type: 'text', text } as const] } };
     return (await this.#connection.request('POST /api/v1/app-conversations/{id}/messages', input)).message_id;
   }
 
-  /** Sends a message, and yields what follows, up to the end of its turn or what makes that end impossible. */
+  /** Sends a message. Yields the events that follow, until its turn ends or can't end any more. */
   async *turn(text: string, options: CallOptions = {}): AsyncGenerator<Event, void> {
     const { signal } = options;
     const after = await latestEventId(this.#connection, this.id, signal);
@@ -70,12 +70,12 @@ export class Conversation implements AsyncDisposable {
     }
   }
 
-  /** Sends a message, and returns the agent's answer when its turn has ended. Throws `turn_failed`. */
+  /** Sends a message. Returns the agent's answer when the turn has ended. Throws `turn_failed`. */
   async ask(text: string, options: CallOptions = {}): Promise<string> {
     const answer: string[] = [];
     let last: Event | null = null;
     for await (const event of this.turn(text, options)) {
-      // What is said until then is of turns before.
+      // Earlier answers belong to earlier turns.
       if (event.kind === 'turn_started') answer.length = 0;
       if (event.kind === 'message' && event.data.role === 'agent' && event.data.channel === 'answer') answer.push(event.data.text);
       last = event;
@@ -86,7 +86,7 @@ export class Conversation implements AsyncDisposable {
     throw new SkepError('turn_failed', `The turn ended: ${why ?? stopReason}`, { context: { stop_reason: stopReason } });
   }
 
-  /** Answers a request of the agent for permission. */
+  /** Answers a permission request of the agent. */
   async answer(permissionId: string, optionId: string, options: CallOptions = {}): Promise<void> {
     const input = { ...options, path: { id: this.id, permission_id: permissionId }, body: { option_id: optionId } };
     this.state = await this.#connection.request('POST /api/v1/app-conversations/{id}/permissions/{permission_id}', input);
@@ -97,7 +97,7 @@ export class Conversation implements AsyncDisposable {
     this.state = await this.#connection.request('POST /api/v1/app-conversations/{id}/cancel', this.#input(options));
   }
 
-  /** Ends it; its sandbox is deleted too if no other conversation uses it. */
+  /** Deletes the conversation, and its sandbox if no other conversation uses it. */
   async delete(options: CallOptions = {}): Promise<void> {
     await this.#connection.request('DELETE /api/v1/app-conversations/{id}', this.#input(options));
   }

@@ -6,17 +6,17 @@ import type { Event } from './openapi.ts';
 import { type FollowOptions, Reconnection } from './reconnection.ts';
 
 export interface EventOptions extends FollowOptions {
-  /** Of this conversation and its sandbox; otherwise what changes in all that the key can see. */
+  /** Only events of this conversation and its sandbox. Default: changes in everything that the key can see. */
   readonly conversation?: string | undefined;
-  /** Only these kinds. */
+  /** Only events of these kinds. */
   readonly kinds?: readonly Event['kind'][] | undefined;
-  /** Begin after the event of this id. Default: the beginning of a conversation's log, and otherwise the present. */
+  /** Start after the event with this id. Default: the beginning of a conversation's log; without a conversation, now. */
   readonly after?: number | 'latest' | undefined;
 }
 
 /**
- * Yields events in order. If the connection is lost, connects again and goes on after the last event. Ends with the conversation.
- * Throws a {@link SkepError} if the server refuses, and the signal's reason when that fires.
+ * Yields events in order. Reconnects after a lost connection and continues after the last event. Ends with the conversation. Throws a
+ * {@link SkepError} if the server refuses, or the signal's reason.
  */
 export async function* followEvents(connection: Connection, options: EventOptions): AsyncGenerator<Event, void> {
   const reconnection = new Reconnection(connection, options);
@@ -42,7 +42,7 @@ export async function* followEvents(connection: Connection, options: EventOption
   }
 }
 
-/** Returns the id of the newest event, for a stream of a conversation that is to begin after it. */
+/** Returns the id of a conversation's newest event, so a stream can start after it. */
 export async function latestEventId(connection: Pick<Connection, 'stream'>, id: string, signal?: AbortSignal): Promise<number> {
   const input = { path: { id }, query: { after: 'latest' }, signal };
   const { headers, body } = await connection.stream('GET /api/v1/app-conversations/{id}/events/stream', input);
@@ -52,7 +52,7 @@ export async function latestEventId(connection: Pick<Connection, 'stream'>, id: 
 
 interface OpenEvents {
   readonly response: Response;
-  /** The id of the event before the first one; null if the server does not say. */
+  /** The id of the event before the first one; null if the server does not send it. */
   readonly startsAfter: number | null;
 }
 

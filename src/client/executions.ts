@@ -7,7 +7,7 @@ import { type FollowOptions, Reconnection } from './reconnection.ts';
 
 const one = '/api/v1/sandboxes/{id}/executions/{execution_id}';
 
-/** A command for `/bin/sh`, or a program with its arguments. */
+/** A command line for `/bin/sh`, or a program with its arguments. */
 export type CommandLine = string | readonly string[];
 export type RunOptions = Omit<ExecutionRequest, 'command' | 'shell'> & CallOptions;
 
@@ -17,7 +17,7 @@ export interface OutputOptions extends FollowOptions {
 }
 
 export interface Finished {
-  /** Null: nobody knows how it ended. */
+  /** Null if the exit code is unknown. */
   readonly exit_code: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -33,14 +33,14 @@ export class Executions {
     this.#sandboxId = sandboxId;
   }
 
-  /** Starts a command. It goes on when this program ends. */
+  /** Starts a command. The command keeps running when this program ends. */
   async start(command: CommandLine, { signal, silenceMs, ...options }: RunOptions = {}): Promise<Execution> {
     const body = { ...options, ...(typeof command === 'string' ? { shell: command } : { command }) };
     const input = { path: { id: this.#sandboxId }, body, signal, silenceMs };
     return new Execution(this.#connection, await this.#connection.request('POST /api/v1/sandboxes/{id}/executions', input));
   }
 
-  /** Runs a command to its end, and forgets it. */
+  /** Runs a command to its end, then deletes the execution. */
   async run(command: CommandLine, options: RunOptions = {}): Promise<Finished> {
     const { signal } = options;
     const execution = await this.start(command, options);
@@ -55,7 +55,7 @@ export class Executions {
     return new Execution(this.#connection, await this.#connection.request(`GET ${one}`, input));
   }
 
-  /** Yields all, the newest first. */
+  /** Yields all executions, the newest first. */
   list(options: CallOptions = {}): AsyncGenerator<ExecutionState, void> {
     return this.#connection.items('GET /api/v1/sandboxes/{id}/executions', { path: { id: this.#sandboxId }, ...options });
   }
@@ -64,7 +64,7 @@ export class Executions {
 /** A command in a sandbox. */
 export class Execution {
   readonly #connection: Connection;
-  /** As it was when it was last asked for. */
+  /** The state at the last request. */
   state: ExecutionState;
 
   constructor(connection: Connection, state: ExecutionState) {
@@ -82,8 +82,8 @@ export class Execution {
   }
 
   /**
-   * Yields the bytes of an output as they come, each once, and ends with the execution. Throws `output_dropped`, which names the oldest
-   * offset, if bytes are no longer kept.
+   * Yields the bytes of an output, each once, until the execution ends. Throws `output_dropped`, with the oldest kept offset, if bytes are
+   * no longer kept.
    */
   async *output(stream: 'stdout' | 'stderr' = 'stdout', options: OutputOptions = {}): AsyncGenerator<Uint8Array, void> {
     const { signal } = options;
@@ -110,7 +110,7 @@ export class Execution {
     }
   }
 
-  /** Returns an output as text, when the execution has ended. */
+  /** Returns an output as text after the execution has ended. */
   async text(stream: 'stdout' | 'stderr' = 'stdout', options: OutputOptions = {}): Promise<string> {
     const decoder = new TextDecoder();
     let text = '';
@@ -118,18 +118,18 @@ export class Execution {
     return text + decoder.decode();
   }
 
-  /** Attaches to input and output at once, for terminals and pipes. */
+  /** Attaches to input and output, for terminals and pipes. */
   attach(options: AttachOptions = {}): Attachment {
     return new Attachment(this.#connection, this.state, options);
   }
 
-  /** Writes to its input. Resolves when it is handed over. */
+  /** Writes to the input. Resolves when the input is handed to the execution. */
   async write(input: string | Uint8Array<ArrayBuffer>, { close = false, ...options }: CallOptions & { readonly close?: boolean } = {}) {
     const body = typeof input === 'string' ? new TextEncoder().encode(input) : input;
     await this.#connection.request(`POST ${one}/input`, { ...this.#input(options), query: { close: close ? 'true' : 'false' }, body });
   }
 
-  /** Sends a signal to its process group. */
+  /** Sends a signal to the process group. */
   async signal(signal: ExecutionSignal['signal'], options: CallOptions = {}): Promise<void> {
     await this.#connection.request(`POST ${one}/signal`, { ...this.#input(options), body: { signal } });
   }
@@ -138,7 +138,7 @@ export class Execution {
     await this.#connection.request(`POST ${one}/resize`, { ...this.#input(options), body: size });
   }
 
-  /** Ends it with all that it started, and forgets it. */
+  /** Stops the execution with all processes that it started, and deletes its record. */
   async delete(options: CallOptions = {}): Promise<void> {
     await this.#connection.request(`DELETE ${one}`, this.#input(options));
   }

@@ -1,17 +1,17 @@
 import type { ApiFailures } from './openapi.ts';
 
-/** What goes wrong on this side of the connection. */
+/** Failures that the client detects itself. */
 interface ClientFailures {
-  /** No server answers, or the connection broke off before it did. */
+  /** No server answers, or the connection broke off before the response. */
   unreachable: { readonly url: string };
   timed_out: { readonly limit: 'connect' | 'silence'; readonly limit_ms: number };
-  /** A connection was lost, and making it anew takes too long or can't help. */
+  /** A connection was lost, and reconnecting takes too long or can't help. */
   connection_lost: object;
-  /** The answer is none of Skep's. */
+  /** The response is not from Skep. */
   unexpected_answer: object;
-  /** The stream does not go on where it broke off. */
+  /** The stream does not continue where it broke off. */
   gap: { readonly expected: number; readonly found: number };
-  /** The sandbox has not come to the status that was waited for, and never will. It is still there. */
+  /** The sandbox can never reach the wanted status. It still exists. */
   never_reached: { readonly sandbox_id: string; readonly wanted: string; readonly status: string };
   turn_failed: { readonly stop_reason: string };
 }
@@ -25,7 +25,7 @@ interface FailureDetails<C extends FailureCode> extends ErrorOptions {
   readonly retryAfterMs?: number | null;
 }
 
-/** A request that failed. Its message is the server's own sentence, or one of the client. */
+/** A failed request. The message is a sentence of the server or of the client. */
 export class SkepError<C extends FailureCode = FailureCode> extends Error {
   override readonly name = 'SkepError';
   /** A newer server may send codes that this version does not know. */
@@ -33,7 +33,7 @@ export class SkepError<C extends FailureCode = FailureCode> extends Error {
   readonly context: FailureContexts[C];
   /** The HTTP status; null if there was no answer. */
   readonly status: number | null;
-  /** In how many milliseconds to try again, if the server said so. */
+  /** When to try again, in milliseconds, if the server said so. */
   readonly retryAfterMs: number | null;
 
   constructor(code: C, message: string, { context, status, retryAfterMs, ...options }: FailureDetails<C>) {
@@ -45,7 +45,7 @@ export class SkepError<C extends FailureCode = FailureCode> extends Error {
   }
 }
 
-/** Whether the error is a failure of this code, which says what its context has. Without codes: whether it is a failure at all. */
+/** Returns true if the error has one of these codes, which gives its context a type. Without codes: if it is a failure at all. */
 export function isFailure<C extends FailureCode>(error: unknown, ...codes: readonly C[]): error is { [D in C]: SkepError<D> }[C] {
   return error instanceof SkepError && (codes.length === 0 || codes.includes(error.code as C));
 }
@@ -54,20 +54,20 @@ export function lost(cause?: unknown): SkepError {
   return new SkepError('connection_lost', 'The connection was lost before the end.', { context: {}, cause });
 }
 
-/** Whether the same request may succeed a little later. */
+/** Returns true if the same request can succeed a little later. */
 export function isTemporary(error: unknown): error is SkepError {
   if (!isFailure(error)) return false;
   if (isFailure(error, 'unreachable', 'timed_out', 'connection_lost') || error.retryAfterMs !== null) return true;
-  // A 502 or 504 without a code of Skep's is of a proxy before the server.
+  // A 502 or 504 without one of Skep's codes comes from a proxy before the server.
   return error.status === 429 || error.status === 503 || (error.code === 'unexpected_answer' && [502, 504].includes(error.status ?? 0));
 }
 
-/** Returns the failure that an answer says. Reads its body. */
+/** Reads the body of a response and returns the failure in it. */
 export async function failureOf(response: Response): Promise<SkepError> {
   return failureIn(response.status, await response.text(), response.headers.get('Retry-After'));
 }
 
-/** Returns the failure of an answer with this status, body and `Retry-After`. */
+/** Returns the failure of a response with this status, body and `Retry-After`. */
 export function failureIn(status: number, body: string, retryAfter: string | null = null): SkepError {
   const answer = { status, retryAfterMs: retryAfter === null ? null : delayOf(retryAfter) };
   try {
@@ -89,7 +89,7 @@ interface Problem {
   readonly code: FailureCode;
 }
 
-/** Seconds, or a date. */
+/** Parses `Retry-After`, which is in seconds or a date. Returns milliseconds. */
 function delayOf(retryAfter: string): number {
   return Math.max(0, /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - Date.now());
 }

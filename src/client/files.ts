@@ -4,14 +4,14 @@ import type { File as FileEntry, Operations } from './openapi.ts';
 type Content = Operations['PUT /api/v1/sandboxes/{id}/files']['body'];
 
 export interface ReadOptions extends CallOptions {
-  /** Of the first byte. */
+  /** The offset of the first byte. */
   readonly from?: number | undefined;
-  /** Of the last byte. */
+  /** The offset of the last byte. */
   readonly to?: number | undefined;
 }
 
 export interface WriteOptions extends CallOptions {
-  /** The permission bits, octal: `0644`. */
+  /** The permission bits in octal: `0644`. */
   readonly mode?: string | undefined;
 }
 
@@ -25,13 +25,13 @@ export class Files {
     this.#sandboxId = sandboxId;
   }
 
-  /** Returns the answer with the bytes: `.text()`, `.bytes()`, or `.body` for large ones. */
+  /** Returns the response with the bytes. Use `.text()`, `.bytes()`, or `.body` for large files. */
   async read(path: string, { from, to, ...options }: ReadOptions = {}): Promise<Response> {
     const range = from === undefined && to === undefined ? undefined : `bytes=${from ?? 0}-${to ?? ''}`;
     return await this.#connection.stream('GET /api/v1/sandboxes/{id}/files', { ...this.#at({ path }, options), headers: { Range: range } });
   }
 
-  /** Puts the content in the place of what is there, whole or not at all. */
+  /** Replaces the file by the content, completely or not at all. */
   async write(path: string, content: string | Content, { mode, ...options }: WriteOptions = {}): Promise<FileEntry> {
     const body = typeof content === 'string' ? new TextEncoder().encode(content) : content;
     return await this.#connection.request('PUT /api/v1/sandboxes/{id}/files', { ...this.#at({ path, mode }, options), body });
@@ -42,22 +42,22 @@ export class Files {
     await this.#connection.request('DELETE /api/v1/sandboxes/{id}/files', this.#at(query, options));
   }
 
-  /** Yields what a directory holds, ordered by path; `depth` levels of it. */
+  /** Yields the content of a directory, ordered by path, down to `depth` levels. */
   list(path: string, { depth, ...options }: CallOptions & { readonly depth?: number } = {}): AsyncGenerator<FileEntry, void> {
     return this.#connection.items('GET /api/v1/sandboxes/{id}/directories', this.#at({ path, depth }, options));
   }
 
-  /** Makes a directory, with the missing ones above it. */
+  /** Creates a directory and its missing parents. */
   async makeDirectory(path: string, options: CallOptions = {}): Promise<FileEntry> {
     return await this.#connection.request('POST /api/v1/sandboxes/{id}/directories', this.#at({ path }, options));
   }
 
-  /** Returns the answer with a directory as a tar. */
+  /** Returns the response with a directory as a tar. */
   async readArchive(path: string, options: CallOptions = {}): Promise<Response> {
     return await this.#connection.stream('GET /api/v1/sandboxes/{id}/archive', this.#at({ path }, options));
   }
 
-  /** Unpacks a tar below a directory. */
+  /** Unpacks a tar into a directory. */
   async writeArchive(path: string, tar: Content, options: CallOptions = {}): Promise<void> {
     await this.#connection.request('PUT /api/v1/sandboxes/{id}/archive', { ...this.#at({ path }, options), body: tar });
   }

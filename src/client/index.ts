@@ -17,20 +17,20 @@ export type * as api from './openapi.ts';
 export type { FollowOptions } from './reconnection.ts';
 export type { Sandbox, Sandboxes, StartOptions } from './sandboxes.ts';
 
-/** The HTTP API of a server. Whatever fails throws a `SkepError`, or the reason of the signal that was given. */
+/** A client of a server's HTTP API. Every failure throws a `SkepError`, or the reason of the given signal. */
 export interface SkepClient {
   readonly url: string;
-  /** With the key, for requests that are made otherwise. */
+  /** Headers with the key, for requests that you send yourself. */
   readonly headers: Readonly<Record<string, string>>;
   readonly sandboxes: Sandboxes;
   readonly conversations: Conversations;
   /** Sends any request of the API: `request('GET /api/v1/sandboxes/{id}', { path: { id } })`. */
   request<R extends Route>(route: R, ...input: RequestArguments<R>): Promise<Answer<R>>;
-  /** Sends a request whose answer may be bytes, and returns that itself: `.text()`, or `.body` for what is large or goes on. */
+  /** Sends a request and returns the raw response: use `.text()`, or `.body` for large or endless ones. */
   stream<R extends Route>(route: R, ...input: RequestArguments<R>): Promise<Response>;
   /** Yields the items of all pages of a listing. */
   items<R extends PageRoute>(route: R, ...input: RequestArguments<R>): AsyncGenerator<Item<R>, void>;
-  /** Yields what happens, in order, also when the connection is lost in between. */
+  /** Yields events in order. Reconnects after a lost connection. */
   events(options?: EventOptions): AsyncGenerator<Event, void>;
 }
 

@@ -4,7 +4,7 @@ export const durationUnits = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_40
 /** Bytes. */
 export const sizeUnits = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 };
 
-/** Returns the value of a number with its unit (`250ms`, `2GiB`), as a whole number above 0; null for anything else. */
+/** Parses a number with a unit (`250ms`, `2GiB`). Returns a whole number above 0, or null for any other text. */
 export function parseQuantity(text: string, units: Readonly<Record<string, number>>): number | null {
   const match = /^(\d+(?:\.\d+)?)\s*([A-Za-z]+)$/.exec(text.trim());
   const unit = units[match?.[2] ?? ''];

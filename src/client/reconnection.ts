@@ -4,13 +4,13 @@ import { Backoff } from './waiting.ts';
 
 export interface FollowOptions {
   readonly signal?: AbortSignal | undefined;
-  /** How long to try to connect again, in milliseconds; instead of the client's own. `Infinity`: until the signal fires. */
+  /** How long to reconnect, in milliseconds. Replaces the client's own value. `Infinity`: until the signal fires. */
   readonly reconnectForMs?: number | undefined;
-  /** Called when the second attempt to connect again has failed. The attempts go on. */
+  /** Called when the second attempt to reconnect has failed. The attempts continue. */
   readonly onLost?: ((failure: SkepError) => void) | undefined;
 }
 
-/** When to connect again, and when to give up. The first connection is given up as soon as a request is. */
+/** Decides when to reconnect and when to give up. For the first connection, the time limit is that of a request. */
 export class Reconnection {
   readonly #options: FollowOptions;
   readonly #forMs: number;
@@ -23,13 +23,13 @@ export class Reconnection {
     this.#backoff = new Backoff(connection.retryForMs);
   }
 
-  /** Call it when there is a connection. */
+  /** To be called after each successful connection. */
   succeeded(): void {
     this.#wasOpen = true;
     this.#backoff = new Backoff(this.#forMs);
   }
 
-  /** Resolves when the next attempt is due. Throws the error if there is none, or the signal's reason. */
+  /** Resolves when the next attempt is due. Throws the error if there is no next attempt, or the signal's reason. */
   async wait(error: unknown): Promise<void> {
     const { signal, onLost } = this.#options;
     signal?.throwIfAborted();

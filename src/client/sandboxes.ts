@@ -9,9 +9,9 @@ import { poll } from './waiting.ts';
 type SearchQuery = Operations['GET /api/v1/sandboxes/search']['query'];
 
 export interface StartOptions extends Omit<SandboxStartRequest, 'sandbox_spec_id'>, CallOptions {
-  /** The id of a sandbox spec. Default: the default one. */
+  /** The id of a sandbox spec. Default: the deployment's default. */
   readonly spec?: string | undefined;
-  /** Resolve when it is running, and not when it begins to start. */
+  /** Resolves when the sandbox is running. Default: when it has begun to start. */
   readonly waitUntil?: 'running' | undefined;
 }
 
@@ -39,10 +39,10 @@ export class Sandboxes {
   }
 }
 
-/** A sandbox. Looking at it never wakes it. */
+/** A sandbox. Reading its state never wakes it. */
 export class Sandbox implements AsyncDisposable {
   readonly #connection: Connection;
-  /** As it was when it was last asked for. */
+  /** The state at the last request. */
   state: SandboxState;
   readonly executions: Executions;
   readonly files: Files;
@@ -58,7 +58,7 @@ export class Sandbox implements AsyncDisposable {
     return this.state.id;
   }
 
-  /** Runs a command to its end: a text for the shell, or a program and its arguments. */
+  /** Runs a command to its end: a command line for the shell, or a program with its arguments. */
   async run(command: CommandLine, options?: RunOptions): Promise<Finished> {
     return await this.executions.run(command, options);
   }
@@ -68,7 +68,7 @@ export class Sandbox implements AsyncDisposable {
     return this.state;
   }
 
-  /** Resolves when it is running. Throws `never_reached`, with the server's reason, if it never will be. */
+  /** Resolves when the sandbox is running. Throws `never_reached` with the server's reason if it never will be. */
   async untilRunning({ signal }: CallOptions = {}): Promise<SandboxState> {
     return await poll(() => this.refresh({ signal }), ({ id, status, status_detail }) => {
       if (status === 'STARTING' || status === 'RESUMING' || status === 'RUNNING') return status === 'RUNNING';
@@ -77,7 +77,7 @@ export class Sandbox implements AsyncDisposable {
     }, signal);
   }
 
-  /** `freeze` keeps memory and processes, `stop` the files. */
+  /** Pauses the sandbox. `freeze` keeps memory and processes; `stop` keeps only the files. */
   async pause(kind?: 'freeze' | 'stop', options: CallOptions = {}): Promise<SandboxState> {
     const input = { ...this.#input(options), body: { pause_kind: kind } };
     this.state = await this.#connection.request('POST /api/v1/sandboxes/{id}/pause', input);
@@ -95,7 +95,7 @@ export class Sandbox implements AsyncDisposable {
     return await this.#connection.request('POST /api/v1/sandboxes/{id}/ports/{port}/links', input);
   }
 
-  /** Returns the answer with what its own command wrote. */
+  /** Returns the response with the output of the sandbox's own command. */
   async logs({ tail_bytes, ...options }: CallOptions & { readonly tail_bytes?: number } = {}): Promise<Response> {
     return await this.#connection.stream('GET /api/v1/sandboxes/{id}/logs', { ...this.#input(options), query: { tail_bytes } });
   }
@@ -104,7 +104,7 @@ export class Sandbox implements AsyncDisposable {
     return await this.#connection.request('GET /api/v1/sandboxes/{id}/usage', this.#input(options));
   }
 
-  /** Deletes it, with its files. */
+  /** Deletes the sandbox with its files. */
   async delete(options: CallOptions = {}): Promise<void> {
     await this.#connection.request('DELETE /api/v1/sandboxes/{id}', this.#input(options));
   }

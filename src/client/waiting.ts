@@ -1,6 +1,6 @@
 import { SkepError } from './failures.ts';
 
-/** Resolves after the time. Rejects with the signal's reason when that fires. */
+/** Resolves after the time. Rejects with the signal's reason if the signal fires. */
 export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const stop = (): void => {
@@ -19,19 +19,19 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 const firstWaitMs = 250;
 const longestWaitMs = 5000;
 
-/** The time between attempts, which grows and is spread by chance. */
+/** Waits between attempts. The time grows and is partly random. */
 export class Backoff {
   readonly #forMs: number;
   readonly #since = performance.now();
-  /** How many have failed. */
+  /** The number of failed attempts. */
   attempts = 0;
 
-  /** `forMs`: after this time there is no other attempt. */
+  /** After `forMs` there is no other attempt. */
   constructor(forMs: number) {
     this.#forMs = forMs;
   }
 
-  /** Waits, at least as long as the server asked for. Throws the error if the next attempt would come too late. */
+  /** Waits, at least as long as the server's `Retry-After`. Throws the error if the next attempt would be too late. */
   async wait(error: unknown, signal?: AbortSignal): Promise<void> {
     const asked = error instanceof SkepError ? (error.retryAfterMs ?? 0) : 0;
     const ms = Math.max(asked, (0.5 + Math.random() / 2) * Math.min(longestWaitMs, firstWaitMs * 2 ** this.attempts));
@@ -41,7 +41,7 @@ export class Backoff {
   }
 }
 
-/** A signal that fires when another does, or when nothing was seen for too long. */
+/** A signal that fires when another signal fires, or after too long a silence. */
 export class Watch {
   readonly #controller = new AbortController();
   readonly #outer: AbortSignal | undefined;
@@ -60,7 +60,7 @@ export class Watch {
 
   readonly #abort = (): void => this.#controller.abort(this.#outer?.reason);
 
-  /** From now on, something has to be seen within the time. */
+  /** Starts the time limit anew. */
   expect(limit: 'connect' | 'silence', ms: number): void {
     clearTimeout(this.#timer);
     if (ms === Infinity) return;
@@ -71,7 +71,7 @@ export class Watch {
     }, ms);
   }
 
-  /** Nothing has to be seen for now. */
+  /** Pauses the time limit. */
   rest(): void {
     clearTimeout(this.#timer);
   }
@@ -81,7 +81,7 @@ export class Watch {
     this.#outer?.removeEventListener('abort', this.#abort);
   }
 
-  /** What really ended it: the other signal, the time, or else the error. */
+  /** Returns the real cause: the other signal's reason, the timeout, or else the error. */
   reasonOf(error: unknown): unknown {
     return this.#outer?.aborted === true ? this.#outer.reason : (this.#timeout ?? error);
   }
@@ -90,7 +90,7 @@ export class Watch {
 const firstPollMs = 50;
 const longestPollMs = 1000;
 
-/** Asks again and again, less often from time to time, and returns the first answer that is wanted. */
+/** Calls `ask` at growing intervals. Returns the first answer that is wanted. */
 export async function poll<T>(ask: () => Promise<T>, isWanted: (answer: T) => boolean, signal?: AbortSignal): Promise<T> {
   for (let ms = firstPollMs; ; ms = Math.min(ms * 1.5, longestPollMs)) {
     const answer = await ask();

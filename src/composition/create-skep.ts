@@ -10,7 +10,7 @@ import { defaultSpecs } from './wiring/default-specs.ts';
 import { all, provideValue, type Token, tokens } from './wiring/tokens.ts';
 import { conversationsModule, deploymentModule, rulesOf, sandboxesModule, upkeepModule } from './wiring/use-case-modules.ts';
 
-/** Returns a container in which everything is bound and nothing is made yet. What it makes is closed by the stack. */
+/** Returns a container with all bindings. It creates services only on request; the stack closes them. */
 export function createContainer(options: CheckedOptions, closers: AsyncDisposableStack): Container {
   const container = new Container();
   const bind = container.bind.bind(container);
@@ -37,11 +37,9 @@ function deploymentOf({ product = defaultProduct, dataDir }: CheckedOptions): De
 }
 
 /**
- * Opens a deployment of Skep, and reconciles all sandboxes from then on until it is closed. Only the adapters that the options choose
- * are loaded. If a part can't be opened, those that were opened before are closed again. Throws a `ConfigError` if an option is wrong.
- *
- * `close` closes what `createSkep` made, also by a factory of the options, last opened first. It does not close what the options
- * gave ready-made.
+ * Opens a deployment of Skep and reconciles all sandboxes until it is closed. Loads only the adapters that the options choose. If a part
+ * can't be opened, closes the parts that are open already. Throws a `ConfigError` if an option is wrong. `close` closes everything that
+ * `createSkep` or a factory in the options created, in reverse order. It does not close ready-made adapters.
  */
 export async function createSkep(options: SkepOptions = {}): Promise<Skep> {
   const tooOld = whyNodeIsTooOld();
@@ -79,7 +77,7 @@ export async function openSkep(options: CheckedOptions): Promise<Skep> {
     }))),
   };
   await skep.specs.recordDates();
-  // The first sweep is not waited for: an engine that hangs must not hold up the start.
+  // Does not wait for the first sweep, because an engine that hangs must not delay the start.
   void (await get(tokens.sweeper)).start();
 
   const closers = opening.move();
@@ -87,7 +85,7 @@ export async function openSkep(options: CheckedOptions): Promise<Skep> {
   return { ...skep, close: () => (closed ??= closers.disposeAsync()) };
 }
 
-/** Opens the adapters that report whether they answer, in the order in which they are reported. */
+/** Opens the adapters that can be checked, in the order of the report. */
 async function partsOf(get: <T>(token: Token<T>) => Promise<T>): Promise<readonly Part[]> {
   const store = await get(tokens.store);
   const git = await get(all(tokens.gitProvider));
@@ -98,7 +96,7 @@ async function partsOf(get: <T>(token: Token<T>) => Promise<T>): Promise<readonl
   return named.map(([part, adapter]) => ({ part, adapter: adapter.name, check: () => adapter.check() }));
 }
 
-/** Returns the options for `createSkep` as the server would choose them, without what is about the server alone. Throws a `ConfigError`. */
+/** Returns the options for `createSkep` that the server would use, without those of the server alone. Throws a `ConfigError`. */
 export async function loadConfig(file: string, env: NodeJS.ProcessEnv = process.env): Promise<SkepOptions> {
   const [{ readConfigFile }, { readConfig }, { chooseRuntime }] = await Promise.all([
     import('./config/config-file.ts'), import('./config/read-config.ts'), import('./config/runtime-choice.ts'),

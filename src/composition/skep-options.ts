@@ -28,7 +28,7 @@ const own = <O extends OwnOption, Deps = AdapterDeps>(option: O) =>
   z.custom<Own<OwnAdapters[O], Deps>>((given) => isOwn<O, Deps>(given, option)).describe(ownForm(option));
 
 const localGit = z.strictObject({
-  /** The folder below which repositories are addressed. Default: the working directory. */
+  /** The folder that contains the repositories. Default: the working directory. */
   root: setting.local_git_root,
   timeoutMs: milliseconds,
   concurrency: count,
@@ -54,18 +54,18 @@ const gitHost = {
 const gitHubApp = z.strictObject({
   appId: positiveInteger('123456'),
   installationId: positiveInteger('7890123'),
-  /** PEM. */
+  /** The private key in PEM format. */
   privateKey: z.string().min(1, 'is empty').meta({ description: 'a private key in PEM', secret: true }),
 }).describe('a mapping of appId, installationId and privateKey');
 
 const gitHub = z.strictObject({
   ...gitHost,
   token,
-  /** Instead of a token. */
+  /** A GitHub App instead of a token. */
   app: gitHubApp,
-  /** A client of Octokit, instead of a credential. */
+  /** An Octokit client instead of a credential. */
   client: z.custom<NonNullable<GitHubAdapterOptions['client']>>(),
-  /** The URL of the REST API. GitHub Enterprise: `https://HOST/api/v3`. Default: the public one. */
+  /** The URL of the REST API. GitHub Enterprise: `https://HOST/api/v3`. Default: github.com's API. */
   url,
 } satisfies Record<Exclude<keyof GitHubAdapterOptions, keyof AdapterDeps>, z.ZodType>).partial().extend({ provider: z.literal('github') });
 
@@ -77,7 +77,7 @@ const gitLab = z.strictObject({
 } satisfies Record<Exclude<keyof GitLabAdapterOptions, keyof AdapterDeps>, z.ZodType>).partial().extend({ provider: z.literal('gitlab') });
 
 const processRuntime = z.strictObject({
-  /** Default: `sandboxes` in the data folder, or without one a temporary folder, which is removed with its sandboxes at the end. */
+  /** Default: `sandboxes` in the data folder, or a temporary folder, which is removed with its sandboxes on close. */
   root: path,
   stopGraceMs: milliseconds,
   pollMs: milliseconds,
@@ -86,36 +86,36 @@ const processRuntime = z.strictObject({
 } satisfies Record<keyof ProcessAdapterOptions, z.ZodType>).partial().extend({ kind: z.literal('process') });
 
 const dockerRuntime = z.strictObject({
-  /** The engine's address: `unix://`, `tcp://`, `ssh://`. Default: Docker's own variables and default. */
+  /** The engine's address: `unix://`, `tcp://`, `ssh://`. Default: Docker's environment variables, then Docker's default. */
   host: setting.docker_host,
-  /** The address of the engine's machine that ports are bound to. Default: loopback. */
+  /** The address on the engine's machine to which ports are bound. Default: loopback. */
   publishAddress: setting.docker_publish_address,
-  /** The host in `exposed_urls`. Default: the name by which the engine's machine is reached. */
+  /** The host in `exposed_urls`. Default: the host of the engine's machine. */
   urlHost: setting.docker_url_host,
-  /** Whether Skep closes the engine's machine to isolated sandboxes, by rules of its firewall. Default: true. */
+  /** Whether firewall rules keep isolated sandboxes from reaching the engine's machine. Default: true. */
   firewall: z.boolean(),
   /**
-   * A lower-case DNS label that tells the deployment's containers from those of others. Never use one for two deployments. Default: the
-   * id in the data folder. Without one, the deployment gets a new id, and its containers are removed when it is closed.
+   * A lower-case DNS label that distinguishes the deployment's containers from others. Never use one for two deployments. Default: the id
+   * in the data folder, or a new id each time; then the containers are removed on close.
    */
   deployment: z.string().regex(dnsLabel, 'is not a lower-case DNS label').describe('a lower-case DNS label, for example main'),
 }).partial().extend({ kind: z.literal('docker') });
 
 const gitProvider = z.discriminatedUnion('provider', [localGit, gitHub, gitLab]);
 const runtime = z.discriminatedUnion('kind', [dockerRuntime, processRuntime]);
-/** `sqlite`: durable, in the data folder. `memory`: gone with the process. */
+/** `sqlite`: on disk, in the data folder. `memory`: lost when the process ends. */
 const store = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('sqlite'), dataDir: path }), z.strictObject({ kind: z.literal('memory') }),
 ]);
-/** API keys of the store, and one static key. */
+/** API keys in the store, and one static key. */
 const auth = z.strictObject({ kind: z.literal('api-keys'), staticKey: setting.api_key });
 
 /**
- * Everything has a default: local git, the process runtime, a store in memory (nothing is written to disk unless `dataDir` or `store`
- * says so), API keys. Every port takes an adapter of your own, see {@link Own}. What `createSkep` makes itself, it closes.
+ * All options have a default: local git, the process runtime, a store in memory (nothing is written to disk without `dataDir` or `store`),
+ * API keys. Each port accepts your own adapter, see {@link Own}. `createSkep` closes what it creates.
  */
 export const optionsSchema = z.strictObject({
-  /** In order. The first serves repository names without a host. */
+  /** The providers in order. The first serves repository names without a host. */
   git: z.array(
     z.union([own('git'), gitProvider])
       .describe("the provider github, gitlab or local, for example { provider: 'github', token }, or an adapter of your own"),
@@ -127,20 +127,20 @@ export const optionsSchema = z.strictObject({
   auth: z.union([own('auth'), auth])
     .describe("the kind api-keys, for example { kind: 'api-keys', staticKey }, or an adapter of your own"),
   probe: own('probe'),
-  /** Fetches repositories to this machine. Default: mirrors in the data folder, by the git program. */
+  /** Fetches repositories to this machine. Default: mirrors in the data folder, made by the git program. */
   checkouts: own('checkouts'),
-  /** The protocols that the specs' agents speak. Default: `acp`. */
+  /** The protocols of the specs' agents. Default: `acp`. */
   protocols: z.array(own('protocols')).readonly().describe('a list of protocols of your own'),
-  /** The values of the secrets that the specs' agents name. Default: the environment of this process. */
+  /** Returns the values of secrets that the specs' agents name. Default: the environment of this process. */
   secrets: own('secrets'),
   clock: own<'clock', Deployment>('clock'),
   random: own<'random', Deployment>('random'),
   /** Default: warnings and errors, as JSON lines on standard error. */
   logger: own<'logger', Deployment>('logger'),
-  /** Loaded in order after Skep's own. What a module makes is closed only if its factory adds that to `tokens.closers`. */
+  /** Modules, loaded in order after Skep's own. A module's services are closed only if their factory adds them to `tokens.closers`. */
   modules: z.array(z.custom<ContainerModule>((given) => typeof given === 'object' && given !== null)).readonly()
     .describe('a list of container modules of inversify'),
-  /** Folder for the embedded store, the deployment's id and the process runtime's workspaces. */
+  /** The folder for the embedded store, the deployment's id and the process runtime's workspaces. */
   dataDir: path,
   /** The `<product>` word in the paths of microagents and setup scripts. Default: `skep`. */
   product: setting.product,
@@ -153,45 +153,45 @@ export const optionsSchema = z.strictObject({
     conversationsPerOwner: limitFields.conversations_per_owner.nullable(),
     conversations: limitFields.conversations.nullable(),
     conversationsPerSandbox: limitFields.conversations_per_sandbox.nullable(),
-    /** Commands that run in one sandbox at a time. Default: 100. */
+    /** Commands that can run in one sandbox at a time. Default: 100. */
     executionsPerSandbox: limitFields.executions_per_sandbox.nullable(),
   }).partial().describe('a mapping of limits, for example { runningPerOwner: 5, existing: 500 }'),
-  /** At a limit on running sandboxes, a start or resumption is refused, or a long idle sandbox is frozen for it. Default: `refuse`. */
+  /** At a limit on running sandboxes: refuse the start or resumption, or freeze a long idle sandbox for it. Default: `refuse`. */
   whenFull: limitFields.when_full,
-  /** Beyond it no sandbox is started, and stopped ones with a `delete_after` are deleted early. 100 is no limit. Default: 90. */
+  /** Above it no sandbox starts, and stopped ones with a `delete_after` are deleted early. 100: no limit. Default: 90. */
   diskUsedPercent: z.int().min(1, 'is below 1').max(100, 'is above 100').describe('a percentage from 1 to 100, for example 90'),
-  /** How many bytes of what agents say are held in memory, over all agents. Beyond it they are held back. Default: 256 MiB. */
+  /** The memory for output of all agents, in bytes. Above it, agents are slowed down. Default: 256 MiB. */
   agentMemoryBytes: bytes,
-  /** How many sandboxes start at a time. Default: twice the number of cores. */
+  /** How many sandboxes can start at the same time. Default: twice the number of cores. */
   startsAtOnce: positiveInteger('4'),
-  /** How long the setup script of a repository may run, in milliseconds. Default: 5 minutes. */
+  /** The time limit of a repository's setup script, in milliseconds. Default: 5 minutes. */
   setupTimeoutMs: milliseconds,
-  /** How long `close` waits for the turns of agents that can't go on without this process, in milliseconds. Default: 0. */
+  /** How long `close` waits for turns of agents that need this process, in milliseconds. Default: 0. */
   drainTimeoutMs: milliseconds,
   /** How long events are kept, in milliseconds. Default: 30 days. */
   keepEventsForMs: milliseconds,
-  /** The interval in which all sandboxes are reconciled, in milliseconds. Default: 10,000. */
+  /** The interval of the sweep that reconciles all sandboxes, in milliseconds. Default: 10,000. */
   sweepEveryMs: milliseconds,
-  /** How long a sandbox that the store does not know is kept. Default: 24 hours; it is removed at once if the store is in memory. */
+  /** How long a sandbox without a record in the store is kept, in milliseconds. Default: 24 hours; 0 if the store is in memory. */
   quarantineForMs: milliseconds,
-  /** How long a pause, resumption or deletion is waited for until its interim status is returned, in milliseconds. Default: 20,000. */
+  /** How long a request waits before it returns an interim status such as `PAUSING`, in milliseconds. Default: 20,000. */
   answerWithinMs: milliseconds,
 }).partial();
 
-/** The options of `createSkep`. They are checked: a misspelt or wrong one is refused, with what it takes. */
+/** The options of `createSkep`. They are checked: an unknown or wrong option is refused, with the accepted values. */
 export interface SkepOptions extends Omit<z.input<typeof optionsSchema>, 'specs'> {
-  /** In the form of the configuration file. The first one is the default. Default: one ready-made spec, `workspace`. */
+  /** The specs in the form of the configuration file. The first is the default. Default: one ready-made spec, `workspace`. */
   readonly specs?: readonly SpecOptions[];
 }
 
 export type CheckedOptions = z.output<typeof optionsSchema>;
-/** A sandbox spec as the configuration file has it. */
+/** A sandbox spec in the form of the configuration file. */
 export type SpecOptions = ReadonlyDeep<z.input<typeof specSchema>>;
 export type LocalGitOptions = z.output<typeof localGit>;
-/** GitHub, with a token, as the installation of an App, or without a credential for public repositories. */
+/** GitHub with a token, with an App installation, or without a credential for public repositories. */
 export type GitHubOptions = z.output<typeof gitHub>;
 export type GitHubApp = z.output<typeof gitHubApp>;
-/** GitLab, with a token, or without one for public projects. */
+/** GitLab with a token, or without one for public projects. */
 export type GitLabOptions = z.output<typeof gitLab>;
 export type GitOptions = z.output<typeof gitProvider>;
 /** Sandboxes as process groups of this machine, without isolation. */
@@ -203,36 +203,36 @@ export type StoreOptions = z.output<typeof store>;
 export type ApiKeyAuthOptions = z.output<typeof auth>;
 
 type ReadonlyDeep<T> = T extends object ? { readonly [K in keyof T]: ReadonlyDeep<T[K]> } : T;
-/** What a factory of the options gets to know about the deployment. */
+/** The information about the deployment that a factory in the options gets. */
 export interface Deployment {
   /** The `<product>` word in the paths of microagents and setup scripts. */
   readonly product: string;
-  /** Null: nothing is to be written to disk. */
+  /** Null: nothing must be written to disk. */
   readonly dataDir: string | null;
-  /** A lower-case DNS label that tells this deployment from others on the same engine. Kept in the data folder, or new each time. */
+  /** Returns a lower-case DNS label that is unique on the engine. It is kept in the data folder; without one, it is new each time. */
   deploymentId(): string;
 }
 
-/** What the factory of a store gets. */
+/** The dependencies of a store's factory. */
 export interface SystemDeps extends Deployment {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
 }
 
-/** What the factory of an adapter gets. */
+/** The dependencies of an adapter's factory. */
 export interface AdapterDeps extends SystemDeps {
-  /** The store's cache, for what an adapter asks of a host again and again. */
+  /** The store's cache, for data that an adapter often requests from a host. */
   readonly listingCache: ListingCache;
 }
 
 /**
- * An adapter of your own, ready-made or as a factory, which `createSkep` calls once. If a factory's adapter has a method `close`, the
- * deployment's `close` calls it. Nothing closes a ready-made adapter but you, after the deployment.
+ * Your own adapter, ready-made or as a factory, which `createSkep` calls once. The deployment's `close` calls `close` of a factory's
+ * adapter, if it has one. You close a ready-made adapter yourself, after the deployment.
  */
 export type Own<T, Deps = AdapterDeps> = T | ((deps: Deps) => T | Promise<T>);
 
-/** Throws a {@link ConfigError} with every mistake at once. */
+/** Checks the options. Throws a {@link ConfigError} with all mistakes. */
 export function checkOptions(options: SkepOptions): CheckedOptions {
   const { runtime = {}, specs } = options;
   const imagesNeeded = typeof runtime === 'object' && 'kind' in runtime && runtime.kind === 'docker';

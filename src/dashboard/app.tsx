@@ -37,7 +37,7 @@ export function App() {
 function Shell() {
   useShortcuts();
   const { path: [place, id] } = route.value;
-  // A conversation has a stream of its own, and browsers have few connections for one server.
+  // The page of a conversation has its own stream, and browsers have few connections to one server.
   const hasOwnStream = place === 'conversations' && id !== undefined;
   useEffect(() => (hasOwnStream ? undefined : followChanges()), [hasOwnStream]);
   return (
@@ -71,7 +71,7 @@ function Current() {
   }
 }
 
-/** Stands above the page where there is no room beside it. */
+/** The bar above the page, for narrow screens. */
 function TopBar() {
   return (
     <header class="top-bar">

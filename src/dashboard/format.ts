@@ -43,7 +43,7 @@ export function duration(seconds: number): string {
   return parts.join(' ') || '0 s';
 }
 
-/** Shows a value that may not be known. */
+/** Formats a value; returns a dash if it is unknown. */
 export function orNone(value: number | null | undefined, show: (value: number) => string): string {
   return value === null || value === undefined ? '–' : show(value);
 }
@@ -54,7 +54,7 @@ export function compactNumber(count: number): string {
   return compact.format(count);
 }
 
-/** Returns a name of the API as words: `waiting_for_permission` as "Waiting for permission". */
+/** Returns a name of the API as text: `waiting_for_permission` as "Waiting for permission". */
 export function words(name: string): string {
   const text = name.toLowerCase().replaceAll('_', ' ');
   return text.charAt(0).toUpperCase() + text.slice(1);

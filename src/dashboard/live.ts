@@ -4,7 +4,7 @@ import { type api, isFailure } from '../client/index.ts';
 import { currentSession, isOnline } from './session.ts';
 
 export interface Resource<T> {
-  /** What was loaded last; it stays while it is loaded again, unless it is gone. */
+  /** The last loaded data. It is kept during a reload, unless the resource no longer exists. */
   readonly data: T | null;
   readonly error: Error | null;
   readonly reload: () => void;
@@ -12,7 +12,7 @@ export interface Resource<T> {
 
 type Load<T> = (signal: AbortSignal) => Promise<T>;
 
-/** Loads something, and again when `deps` change, when an event concerns it, and when the server is back. */
+/** Loads a resource. Reloads it when `deps` change, when an event concerns it, and when the server is reachable again. */
 export function useResource<T>(load: Load<T>, deps: readonly unknown[], isConcerned?: (event: api.Event) => boolean): Resource<T> {
   const [state, setState] = useState<{ readonly data: T | null; readonly error: Error | null }>({ data: null, error: null });
   const [round, setRound] = useState(0);
@@ -44,17 +44,17 @@ export function asError(error: unknown): Error {
 
 const latest = signal<readonly api.Event[]>([]);
 
-/** Calls back for what changes in all that the key can see, a few times a second at most for one event each. */
+/** Calls `onEvent` for changes in everything that the key can see. Events arrive in batches, at most four a second. */
 export function useChanges(onEvent: (event: api.Event) => void): void {
   const callback = useRef(onEvent);
   callback.current = onEvent;
   useEffect(() => latest.subscribe((events) => {
-    // One that concerns the page is enough: what it shows is loaded anew.
+    // Several events cause only one reload, because updates are batched.
     for (const event of events) callback.current(event);
   }), []);
 }
 
-/** Follows the changes while the page is seen. Returns how to stop. */
+/** Follows the changes while the page is visible. Returns a function that stops this. */
 export function followChanges(): () => void {
   let waiting: api.Event[] = [];
   let timer: number | null = null;
@@ -75,11 +75,11 @@ export function followChanges(): () => void {
 }
 
 interface Position {
-  /** The id of the last event that was seen. */
+  /** The id of the last received event. */
   id: number | undefined;
 }
 
-/** Follows a stream only while the page is seen, since a browser has few connections for all tabs of one server. */
+/** Follows a stream only while the page is visible, because browsers have few connections to one server for all tabs. */
 export function whileVisible(
   follow: (signal: AbortSignal, last: Position) => Promise<void>, onFailure?: (error: Error) => void,
 ): () => void {
@@ -104,7 +104,7 @@ export function whileVisible(
   };
 }
 
-/** Returns the value as it was before it changed so quickly. */
+/** Returns the last value that stayed the same for `ms` milliseconds. */
 export function useDebounced<T>(value: T, ms = 200): T {
   const [settled, setSettled] = useState(value);
   useEffect(() => {
@@ -114,7 +114,7 @@ export function useDebounced<T>(value: T, ms = 200): T {
   return settled;
 }
 
-/** Renders again every so often, for what is shown relative to now. */
+/** Renders again every `ms` milliseconds, for times relative to now. */
 export function useTick(ms: number): void {
   const [, setTick] = useState(0);
   useEffect(() => {

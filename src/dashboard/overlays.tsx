@@ -12,7 +12,7 @@ export const shownOverlay = signal<'palette' | 'help' | null>(null);
 
 const close = () => (shownOverlay.value = null);
 
-/** Keys that work everywhere but in fields. */
+/** Keys that work everywhere except in input fields. */
 const shortcuts: Readonly<Record<string, () => void>> = {
   '?': () => (shownOverlay.value = 'help'),
   '/': () => document.querySelector<HTMLInputElement>('main input')?.focus(),
@@ -81,7 +81,7 @@ function commands(): Command[] {
   ];
 }
 
-/** Conversations whose title has the text, and sandboxes whose id begins with it. */
+/** Finds conversations whose title contains the text, and sandboxes whose id begins with it. */
 function useFound(query: string): readonly Command[] {
   const { client } = currentSession();
   const found = useResource(async (signal): Promise<Command[]> => {
@@ -100,7 +100,7 @@ function useFound(query: string): readonly Command[] {
   return found.data ?? [];
 }
 
-/** Goes anywhere and does anything by its name. */
+/** The command palette: opens any page and runs any command by its name. */
 export function Palette() {
   const [query, setQuery] = useState('');
   const [chosen, setChosen] = useState(0);

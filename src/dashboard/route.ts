@@ -1,9 +1,9 @@
 import { signal } from '@preact/signals';
 
-/** The pages of the navigation. */
+/** The pages in the navigation. */
 export const places = ['overview', 'conversations', 'sandboxes', 'microagents', 'specs', 'keys', 'settings'] as const;
 
-/** The place that the address names, after `#`: `#/sandboxes/sb-1?tab=files`. */
+/** The page in the address, after `#`: `#/sandboxes/sb-1?tab=files`. */
 interface Route {
   readonly path: readonly string[];
   readonly query: URLSearchParams;
@@ -31,7 +31,7 @@ function decoded(part: string): string {
 
 export type Query = Readonly<Record<string, string | null | undefined>>;
 
-/** Returns the address of a place in this page. */
+/** Returns the address of a page of the dashboard. */
 export function href(path: readonly string[], query: Query = {}): string {
   const given = Object.entries(query).flatMap(([name, value]) => (value ? [[name, value]] : []));
   const search = given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`;
@@ -42,7 +42,7 @@ export function go(path: readonly string[], query?: Query): void {
   location.hash = href(path, query);
 }
 
-/** Changes a part of the address without a new entry in the history. */
+/** Changes the query in the address without a new history entry. */
 export function setQuery(changes: Query): void {
   const { path, query } = route.value;
   history.replaceState(null, '', href(path, { ...Object.fromEntries(query), ...changes }));

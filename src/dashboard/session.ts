@@ -8,15 +8,15 @@ export interface Session {
   readonly me: api.Caller;
 }
 
-/** Who uses the page; null shows the login. */
+/** The logged-in user; null shows the login. */
 export const session = signal<Session | null>(null);
-/** Why the login is shown, as a sentence. */
+/** The reason for the login page, as a sentence. */
 export const loginNotice = signal<string | null>(null);
 /** Whether the last request reached the server. */
 export const isOnline = signal(true);
 
 const storedKey = 'skep.key';
-/** The API is where the page is, also below a prefix. */
+/** The API has the address of the page, also below a path prefix. */
 const url = new URL('.', location.href).href;
 
 export async function logIn(key: string, isRemembered: boolean): Promise<void> {
@@ -27,12 +27,12 @@ export async function logIn(key: string, isRemembered: boolean): Promise<void> {
   session.value = { client, me };
 }
 
-/** Logs in by the link that the server printed, or by the key of the last visit. */
+/** Logs in with the link that the server printed, or with the stored key. */
 export async function resumeSession(): Promise<void> {
   const [page, code] = route.value.path;
   const key = sessionStorage.getItem(storedKey) ?? localStorage.getItem(storedKey);
   if (page === 'login' && code !== undefined) {
-    // The code is worthless soon, but has no business in the history.
+    // The code must not stay in the browser's history, although it expires soon.
     history.replaceState(null, '', '#/');
     route.value = { path: [], query: new URLSearchParams() };
     const made = await clientWith().request('POST /api/v1/login', { body: { code } });
@@ -44,7 +44,7 @@ export async function resumeSession(): Promise<void> {
   }
 }
 
-/** A deployment may know its callers without a key. */
+/** Logs in without a key, for deployments that identify callers in another way. */
 async function enterWithoutKey(): Promise<void> {
   const client = clientWith();
   try {
@@ -54,7 +54,7 @@ async function enterWithoutKey(): Promise<void> {
   }
 }
 
-/** Forgets the key. The address stays, so the next login leads back to it. */
+/** Deletes the stored key. The address stays, so the next login opens the same page. */
 export function logOut(notice: string | null = null): void {
   localStorage.removeItem(storedKey);
   sessionStorage.removeItem(storedKey);
@@ -69,7 +69,7 @@ function clientWith(key?: string): SkepClient {
 async function observedFetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   try {
     const response = await fetch(input, init);
-    // Without a body of Skep's, they are those of a proxy before it.
+    // A 502 or 504 without a JSON body comes from a proxy before the server.
     isOnline.value = ![502, 504].includes(response.status) || /json/.test(response.headers.get('Content-Type') ?? '');
     if (response.status === 401 && session.value !== null) logOut(texts.login.revoked);
     return response;
@@ -79,7 +79,7 @@ async function observedFetch(input: RequestInfo | URL, init?: RequestInit): Prom
   }
 }
 
-/** The session of a page that is shown only with one. */
+/** Returns the session, for pages that need a login. */
 export function currentSession(): Session {
   if (session.value === null) throw new Error('Nobody is logged in.');
   return session.value;

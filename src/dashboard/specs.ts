@@ -4,12 +4,12 @@ import { type Resource, useResource } from './live.ts';
 import { currentSession } from './session.ts';
 import { texts } from './texts.ts';
 
-/** The sandbox specs; the first one is the default. */
+/** Loads the sandbox specs; the first one is the default. */
 export function useSpecs(): Resource<readonly api.SandboxSpec[]> {
   return useResource((signal) => Array.fromAsync(currentSession().client.items('GET /api/v1/sandbox-specs/search', { signal })), []);
 }
 
-/** Says what happens to a sandbox of a spec without a request. */
+/** Describes what happens to an idle sandbox. */
 export function restText(rule: api.RestRule): string {
   const steps = [
     [rule.freeze_after_seconds, texts.rest.freeze], [rule.stop_after_seconds, texts.rest.stop],

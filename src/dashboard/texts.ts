@@ -1,6 +1,6 @@
 const plural = (count: number, one: string, many = `${one}s`) => `${count} ${count === 1 ? one : many}`;
 
-/** Whatever the page says, but for what the server says. */
+/** All texts of the page, except those from the server. */
 export const texts = {
   cancel: 'Cancel',
   close: 'Close',
@@ -26,7 +26,7 @@ export const texts = {
   switchTheme: 'Switch between light and dark',
   tryAgain: 'Try again',
   updated: 'Updated',
-  /** Of those whose name in the API does not say enough. */
+  /** Texts for statuses whose API name is not clear enough. */
   statuses: { waiting_for_permission: 'Waits for you', running: 'At work' } as Readonly<Record<string, string>>,
   nav: {
     overview: 'Overview', conversations: 'Conversations', sandboxes: 'Sandboxes', microagents: 'Microagents', specs: 'Specs', keys: 'Keys',

@@ -2,7 +2,7 @@ import { effect, signal } from '@preact/signals';
 
 const stored = 'skep.theme';
 
-/** `light`, `dark`, or empty for what the system prefers. */
+/** `light`, `dark`, or empty for the system's preference. */
 export const theme = signal(localStorage.getItem(stored) ?? '');
 
 effect(() => {

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { durationUnits, parseQuantity, sizeUnits } from '../../client/quantities.ts';
 
-// What the options of commands take. Each throws for anything else, with what is expected.
+// Parsers of option values. Each throws an error that says what it expects.
 
 export function toDuration(text: string): number {
   return known(parseQuantity(text, durationUnits), 'a duration, for example 12h or 30d');
@@ -41,7 +41,7 @@ export interface StartOptions {
   readonly memory?: number;
 }
 
-/** Returns the body of a start. JSON leaves out what is undefined. */
+/** Returns the body of a start request. JSON leaves out undefined members. */
 export function startBody(spec: string | undefined, { env, metadata, timeout, secret, cpus, memory }: StartOptions) {
   const resources = cpus === undefined && memory === undefined ? undefined : { cpus, memory_bytes: memory };
   const timeoutSeconds = timeout === undefined ? undefined : Math.ceil(timeout / 1000);

@@ -5,7 +5,7 @@ import { safeLine, safeText } from './safe-text.ts';
 
 const changesPath = '/api/v1/app-conversations/{id}/changes';
 
-/** Adds what the two commands take and do. */
+/** Adds the options and actions of the two commands. */
 export function addChanges(changes: Command, publishing: Command): void {
   changes
     .option('--patch', 'all as a patch, for git apply --binary')
@@ -28,7 +28,7 @@ interface ChangesOptions extends JsonOption {
   readonly file?: string;
 }
 
-/** Prints what was changed in a conversation: a list, or a patch as it is, but on a terminal without what controls it. */
+/** Prints the changes of a conversation as a list or as a patch. On a terminal, removes control characters from the patch. */
 async function showChanges(id: string, { patch = false, file, ...options }: ChangesOptions): Promise<void> {
   const client = clientOf(options);
   if (!patch && file === undefined) {
@@ -53,7 +53,7 @@ interface PublishOptions extends JsonOption {
   readonly draft?: boolean;
 }
 
-/** Pushes what was changed, and prints to which branch, and the address of the pull request. */
+/** Pushes the changes. Prints the branch, and the address of the pull request. */
 async function publish(id: string, { branch, message, pullRequest = false, title, body, base, draft, ...options }: PublishOptions) {
   if (pullRequest && title === undefined) throw new CommandError('A pull request needs a title. Give it one with --title.');
   const wanted = title === undefined ? undefined : { title, body, base, draft };
@@ -62,12 +62,12 @@ async function publish(id: string, { branch, message, pullRequest = false, title
   print(options, pushed, `${pushed.branch} ${pushed.commit}\n${opened === null ? '' : `${safeLine(opened.url)}\n`}`);
 }
 
-/** Pushes what was changed. */
+/** Pushes the changes. */
 export async function publishChanges(client: SkepClient, id: string, body: api.PublishRequest): Promise<api.Publication> {
   return await client.request('POST /api/v1/app-conversations/{id}/publish', { path: { id }, body });
 }
 
-/** Returns the answer with the patch of all files, or of one. */
+/** Returns the response with the patch of all files, or of one file. */
 export async function readPatch(client: SkepClient, id: string, file: string | undefined, signal: AbortSignal): Promise<Response> {
   const input = { path: { id }, query: { format: 'patch', path: file }, signal } as const;
   return await client.stream(`GET ${changesPath}`, input);

@@ -3,7 +3,7 @@ import { clearLine, createInterface, cursorTo, type Interface } from 'node:readl
 export interface TerminalOptions {
   readonly input: NodeJS.ReadableStream;
   readonly output: NodeJS.WritableStream;
-  /** Whether a person types, and sees what is typed. */
+  /** Whether a person types at a terminal and sees the typed text. */
   readonly interactive: boolean;
 }
 
@@ -13,7 +13,7 @@ export interface TerminalEvents {
   interrupt(): void;
 }
 
-/** Reads lines and prints text. What a person is typing stays below the text. */
+/** Reads lines and prints text. The line that a person is typing stays below the text. */
 export class Terminal {
   readonly interactive: boolean;
   readonly #output: NodeJS.WritableStream;

@@ -6,7 +6,7 @@ import { safeLine, safeText } from './safe-text.ts';
 import { Terminal, type TerminalOptions } from './chat-terminal.ts';
 import { type Screen, Transcript } from './transcript.ts';
 
-/** Statuses from which a sandbox never runs again. Null: it is deleted. */
+/** Statuses from which a sandbox never runs again. Null: the sandbox is deleted. */
 const lostStatuses: ReadonlySet<string | null> = new Set(['ERROR', 'MISSING', null]);
 const help = 'Each line is a message. /cancel stops the turn, /pause pauses the sandbox, /diff shows the changes, '
   + '/publish pushes them to a branch, /publish TITLE opens or updates a pull request for it too, /quit leaves; '
@@ -14,7 +14,7 @@ const help = 'Each line is a message. /cancel stops the turn, /pause pauses the 
 
 export type ChatOptions = TerminalOptions & Omit<Screen, 'write'>;
 
-/** Ends when every message is answered, or the person leaves. The exit code is 1 if a start, a turn or a message failed. */
+/** Ends when every message is answered, or when the person leaves. The exit code is 1 if a start, a turn or a message failed. */
 export class Chat {
   readonly #client: SkepClient;
   readonly #conversation: Conversation;
@@ -31,7 +31,7 @@ export class Chat {
   #input: Promise<void> = Promise.resolve();
   #underWay = 0;
   #inputEnded = false;
-  /** The events from before this chat have been read. A failure among them does not count. */
+  /** True after the events from before this chat were read. A failure in those events does not count. */
   #live = false;
   #ready = false;
   #code = 0;
@@ -114,7 +114,7 @@ export class Chat {
     this.#leaveWhenDone();
   }
 
-  /** Reads the conversation, and leaves if it has no agent to talk with. */
+  /** Reads the conversation. Leaves if it has no agent to talk with. */
   async #readState(): Promise<void> {
     const { start_status, execution_status } = await this.#conversation.refresh();
     if (start_status === 'ERROR') this.#leave(1);
@@ -137,7 +137,7 @@ export class Chat {
     else this.#enqueue(() => this.#say(line));
   }
 
-  /** Runs the work after all earlier work, so that input takes effect in the order in which it was typed. */
+  /** Runs the work after all earlier work, so input takes effect in the order in which it was typed. */
   #enqueue(work: () => Promise<void>): void {
     this.#underWay += 1;
     this.#input = this.#input.then(() => this.#run(work));
@@ -187,7 +187,7 @@ export class Chat {
     if (opened !== null) this.#transcript.line(`Its pull request: ${safeLine(opened.url)}`);
   }
 
-  /** Shows the patch line by line: a line that is not whole yet would be cut by what the agent says meanwhile. */
+  /** Prints the patch in whole lines, so text of the agent can't cut a line in two. */
   async #diff(): Promise<void> {
     const decoder = new TextDecoder();
     let rest = '';
@@ -226,7 +226,7 @@ export class Chat {
     this.#enqueue(() => this.#cancel());
   }
 
-  /** If nobody can type an answer, the wait has no end, unless the conversation's policy answers. */
+  /** Leaves if nobody can type the answer that the agent waits for, unless the conversation's policy answers. */
   async #leaveIfNobodyAnswers(): Promise<void> {
     if (this.#permission === null || !this.#inputEnded) return;
     const { execution_status } = await this.#conversation.refresh();

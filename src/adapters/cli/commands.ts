@@ -13,11 +13,11 @@ import { showLogs } from './show-logs.ts';
 import { followConversation, followSandboxes, showTranscript } from './transcript.ts';
 
 interface Common extends JsonOption {
-  /** The server to talk to. Default: the one of this machine's settings. */
+  /** The address of the server. Default: the server of this machine's settings. */
   readonly url?: string;
 }
 
-/** Adds the commands that talk to a server, which may be on another machine. `finish` sets the exit code of the program. */
+/** Adds the commands that talk to a server, also on another machine. `finish` sets the exit code of the program. */
 export function addClientCommands(program: Command, finish: (exitCode: number) => void): void {
   subcommand(program, 'chat', 'talk with a coding agent in a new conversation, or continue one')
     .argument('[repository]', 'the repository to work on, for example owner/name')
@@ -58,7 +58,7 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
   addSandboxes(program.command('sandboxes').description('list, start, follow, pause, resume, adopt and delete sandboxes'));
 }
 
-/** The commands that run something in a sandbox, as `docker exec` does. Options after the command are the command's own. */
+/** Adds the commands that run a program in a sandbox, as `docker exec` does. Options after the command belong to the command. */
 function addExecutions(program: Command, finish: (exitCode: number) => void): void {
   program.enablePositionalOptions();
   withExecOptions(program.command('exec').description('run a command in a sandbox, and exit with its exit code'))
@@ -94,7 +94,7 @@ interface ExecOptions {
 async function execute(sandboxId: string, command: readonly string[], options: ExecOptions): Promise<number> {
   const { env, workdir, interactive = false, tty = false } = options;
   const request = { interactive, tty, env, ...(workdir !== undefined && { workingDir: workdir }) };
-  // What follows the sandbox is handed on as it is, also the dashes that may stand before the command.
+  // All arguments after the sandbox are passed on unchanged, except a first `--`.
   const own = command[0] === '--' ? command.slice(1) : command;
   return await executeInSandbox(clientOf(options), sandboxId, own, request, process);
 }
@@ -163,14 +163,14 @@ interface Page<T> {
   readonly next_page_id: string | null;
 }
 
-/** How resources of a collection are read and shown. */
+/** How the resources of a collection are read and printed. */
 interface Reads<T> {
   readonly list: (client: SkepClient, metadata: readonly string[]) => Promise<Page<T>>;
   readonly get: (client: SkepClient, id: string) => Promise<T>;
   readonly table: (items: readonly T[]) => string;
 }
 
-/** Adds the commands that show the newest resources of a collection, and one of them. Returns the first. */
+/** Adds the commands that print the newest resources of a collection, and one resource. Returns the first command. */
 function addReads<T>(parent: Command, { list, get, table }: Reads<T>): Command {
   const listing = subcommand(parent, 'list', 'list the newest', { isDefault: true }).action(async (options: ListOptions) => {
     const page = await list(clientOf(options), Object.entries(options.metadata ?? {}).map((pair) => pair.join('=')));
@@ -220,7 +220,7 @@ async function chat(repository: string | undefined, options: ChatOptions): Promi
   }).run(message);
 }
 
-/** Throws if nobody would answer in a conversation of the spec, before anything is started for it. */
+/** Throws before anything is started if the spec has no agent to answer in a conversation. */
 async function demandAgent(client: SkepClient, id: string | undefined): Promise<void> {
   const { items } = await client.request('GET /api/v1/sandbox-specs/search');
   const spec = id === undefined ? items[0] : items.find((one) => one.id === id);

@@ -4,12 +4,12 @@ import { commandName } from '../../client/command-name.ts';
 import { type api, createClient, isFailure, type SkepClient } from '../../client/index.ts';
 import { safeLine, safeText } from './safe-text.ts';
 
-/** What is wrong with what was asked for. */
+/** A mistake of the user, with a message for the user. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
 
-/** Returns what went wrong as one line; of an error that nobody expected, its stack. */
+/** Returns the error as one line. Returns the stack of an unexpected error. */
 export function textOfError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof CommandError) return error.message;
@@ -19,7 +19,7 @@ export function textOfError(error: unknown): string {
   return safeLine(error.message) + advice;
 }
 
-/** How long a command tries again what fails for now, in milliseconds. A person who waits is told soon. */
+/** How long a command repeats a request after a temporary failure, in milliseconds. Short, because a person waits. */
 const retryForMs = 2000;
 
 /** Returns the client of a command. Throws if no key is set. */
@@ -31,7 +31,7 @@ export function clientOf({ url }: { readonly url?: string }): SkepClient {
   return createClient({ url: withScheme(url ?? env['SKEP_PUBLIC_URL'] ?? own), key, retryForMs });
 }
 
-/** Adds the scheme to an address that has none: the key goes to another machine over TLS only, unless `http://` is written out. */
+/** Adds a missing scheme: `https` for other machines, so the key is sent without TLS only if `http://` is written out. */
 export function withScheme(address: string): string {
   if (/^https?:\/\//i.test(address)) return address;
   return `${/^(?:localhost|127\.[\d.]+|\[::1\])(?:[:/]|$)/i.test(address) ? 'http' : 'https'}://${address}`;
@@ -43,7 +43,7 @@ export function localUrl(host: string, port: string | number): string {
   return `http://${hosts[host] ?? (host.includes(':') ? `[${host}]` : host)}:${port}`;
 }
 
-/** Prints a line for the person at the terminal that is not part of the command's output. */
+/** Prints a line for the person at the terminal, on standard error. */
 export function notice(text: string): void {
   process.stderr.write(`${text}\n`);
 }
@@ -67,7 +67,7 @@ export function print({ json = false }: JsonOption, value: unknown, text: string
   process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
 }
 
-/** Prints the body of an answer as it is, but on a terminal without what controls it. Ends when the signal fires. */
+/** Prints the body of a response. On a terminal, removes control characters. Ends when the signal fires. */
 export async function printBody({ body }: Response, signal: AbortSignal): Promise<void> {
   const { stdout } = process;
   const decoder = new TextDecoder();
@@ -101,10 +101,10 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return all.map((row) => `${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd()}\n`).join('');
 }
 
-/** One Ctrl-C is two signals if npm started the process: one from the terminal and one from npm. */
+/** If npm started the process, one Ctrl-C sends two signals: one from the terminal and one from npm. */
 const sameStopMs = 1000;
 
-/** Fires on the first `SIGTERM` or `SIGINT`, with its name as the reason. Another one, a second later, ends the process at once. */
+/** Fires on the first `SIGTERM` or `SIGINT`, with its name as the reason. A second one, a second later, ends the process at once. */
 export function stopSignal(): AbortSignal {
   const controller = new AbortController();
   const names = ['SIGTERM', 'SIGINT'];
@@ -117,12 +117,12 @@ export function stopSignal(): AbortSignal {
   return controller.signal;
 }
 
-/** Goes on until the signal fires, and says when the server is away. */
+/** Returns options that follow a stream until the signal fires, and report when the server can't be reached. */
 export function followOptions(signal: AbortSignal, say: (text: string) => void = notice) {
   return { signal, reconnectForMs: Infinity, onLost: (failure: Error) => say(textOfError(failure)) };
 }
 
-/** Yields until the signal fires, and ends then. */
+/** Yields the items until the signal fires, and then ends without an error. */
 export async function* untilStopped<T>(items: AsyncIterable<T> | Iterable<T>, signal: AbortSignal): AsyncGenerator<T, void> {
   try {
     yield* items;

@@ -27,18 +27,18 @@ interface Remote {
   readonly path: string;
 }
 
-/** `-`: a tar, on the standard input or output. */
+/** A local path. `-` is a tar on the standard input or output. */
 type Local = string;
 
-/** Returns the place in a sandbox that `sandbox:/path` names; null for a path of this machine. */
+/** Parses `sandbox:/path`. Returns null for a path on this machine. */
 function remoteOf(place: string): Remote | null {
   const [, sandbox, path] = /^([a-z0-9][a-z0-9-]*):(\/.*)$/s.exec(place) ?? [];
   return sandbox === undefined || path === undefined ? null : { sandbox, path };
 }
 
 /**
- * Copies files into a sandbox or out of it, as `docker cp` does: into a directory that is there, and otherwise to the new name. `/.` at the
- * end of a directory stands for what it holds. The program `tar` packs and unpacks on this machine.
+ * Copies files into or out of a sandbox, as `docker cp` does. If the target is a directory, copies into it. Otherwise the copy gets the
+ * target's name. `/.` at the end of a directory means its content. The program `tar` packs and unpacks on this machine.
  */
 export async function copy(client: SkepClient, source: string, target: string): Promise<void> {
   const [from, to] = [remoteOf(source), remoteOf(target)];
@@ -77,13 +77,13 @@ async function put(archive: Readable, { path }: Remote, to: Local): Promise<void
   }
   const name = posix.basename(posix.normalize(path));
   const target = isInto ? join(to, name) : to;
-  // Beside its place, so that it gets its name when it is whole.
+  // A folder next to the target, so the result gets its final name only when it is complete.
   const folder = await mkdtemp(`${resolve(target)}.skep-`);
   try {
-    // tar takes as long for a large file as all else.
+    // For a large file, tar would take as long as the rest of the copy.
     if (first?.type === 'file') await writeFirstEntry(archive, first, join(folder, name));
     else await unpack(archive, folder, false);
-    // Through a link of the sandbox's choice, the next copy to this place would write anywhere on this machine.
+    // The sandbox chooses where a link leads. A later copy to this path could write anywhere on this machine.
     if ((await lstat(join(folder, name))).isSymbolicLink()) {
       throw new CommandError(`${path} is a symbolic link in the sandbox. Name what it leads to, or copy it into a directory.`);
     }
@@ -120,7 +120,7 @@ async function isDirectory(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null))?.isDirectory() === true;
 }
 
-/** Whether the path leads to a directory of the sandbox. */
+/** Returns true if the path is a directory of the sandbox. */
 async function isRemoteDirectory(client: SkepClient, place: Remote): Promise<boolean> {
   try {
     (await transfer(client, { method: 'GET', path: filesPath(place, 'files', { path: place.path }) })).destroy();
@@ -132,7 +132,7 @@ async function isRemoteDirectory(client: SkepClient, place: Remote): Promise<boo
   }
 }
 
-/** Unpacks as the user who asked, whoever owned the files and whatever special bits they have in the sandbox. */
+/** Unpacks files as owned by the current user, without special bits such as setuid. */
 async function unpack(archive: Readable, folder: string, onlyContent: boolean): Promise<void> {
   const options = ['--no-same-owner', '--no-same-permissions', ...(onlyContent ? ['--strip-components=1'] : [])];
   await withTar(['-x', '-f', '-', '-C', folder, ...options], async (tar) => pipeline(archive, tar.stdin));
@@ -151,7 +151,7 @@ function startTar(args: readonly string[]) {
   return spawn('tar', args, { stdio: ['pipe', 'pipe', 'pipe'] });
 }
 
-/** Runs `tar` while it is used. Throws what it says if it fails. */
+/** Runs `tar` while `use` runs. If tar fails, throws its error output. */
 async function withTar(args: readonly string[], use: (tar: Tar) => Promise<void>): Promise<void> {
   const tar = startTar(args);
   const said = text(tar.stderr);
@@ -171,7 +171,7 @@ function failedTar(said: string): CommandError {
   return new CommandError(safeLine(said) || 'tar failed.');
 }
 
-/** What tar packs. It fails as tar does, so that half of an archive is not taken for the whole. */
+/** Yields the output of tar. Throws if tar fails, so an incomplete archive is not taken for a complete one. */
 async function* packedBy(tar: Tar): AsyncGenerator<Uint8Array, void> {
   const closed = once(tar, 'close');
   yield* tar.stdout;

@@ -4,30 +4,30 @@ import { CommandError } from './console.ts';
 import { safeLine } from './safe-text.ts';
 
 export interface ExecuteOptions {
-  /** Whether input is handed on. */
+  /** Whether standard input is sent to the command. */
   readonly interactive: boolean;
-  /** Whether it runs in a terminal. */
+  /** Whether the command runs in a terminal. */
   readonly tty: boolean;
   readonly env: Readonly<Record<string, string>>;
   readonly workingDir?: string;
 }
 
-/** The streams of this process, or what stands for them. */
+/** The standard streams of a process. */
 export interface Streams {
   readonly stdin: NodeJS.ReadStream;
   readonly stdout: NodeJS.WriteStream;
   readonly stderr: NodeJS.WritableStream;
 }
 
-/** Signals of this process that are handed on to a command that has no terminal, which would get them by its keys. */
+/** Signals of this process that are sent to a command without a terminal. In a terminal, the command gets them as keys. */
 const handedOn = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** The exit code if nobody knows how the command ended. */
+/** The exit code if the command's own exit code is unknown. */
 const lostCode = 125;
 
 /**
- * Runs a command in a sandbox as `docker exec` does: hands input, output, signals and sizes on, and returns the command's exit code. What
- * was run is forgotten afterwards.
+ * Runs a command in a sandbox, as `docker exec` does. Forwards input, output, signals and terminal sizes. Returns the command's exit code.
+ * Deletes the execution afterwards.
  */
 export async function executeInSandbox(
   client: SkepClient, sandboxId: string, command: readonly string[], options: ExecuteOptions, streams: Streams,
@@ -36,7 +36,7 @@ export async function executeInSandbox(
   const { stdin, stdout, stderr } = streams;
   if (tty && interactive && !stdin.isTTY) throw new CommandError('The input is no terminal. Leave out -t, or run it in a terminal.');
   const { executions } = await client.sandboxes.get(sandboxId);
-  // Before anything is started, so that no key is taken by the terminal of this machine.
+  // Set before the command starts, so this machine's terminal handles no key itself.
   const isRaw = interactive && tty;
   if (isRaw) stdin.setRawMode(true);
   let stop = ignore;
@@ -60,10 +60,10 @@ export async function executeInSandbox(
   }
 }
 
-/** For what fails the attachment too, which says so, and for what does no harm. */
+/** For errors that the attachment reports itself, and for harmless ones. */
 const ignore = (): void => {};
 
-/** Hands input, signals and sizes on. Returns the function that ends that. */
+/** Forwards input, signals and sizes. Returns a function that stops this. */
 function handOn(attachment: Attachment, { interactive, tty }: ExecuteOptions, { stdin, stdout }: Streams): () => void {
   const resize = (): void => void attachment.resize(sizeOf(stdout)).catch(ignore);
   const signal = (name: (typeof handedOn)[number]): void => void attachment.signal(name).catch(ignore);

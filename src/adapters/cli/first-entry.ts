@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { CommandError } from './console.ts';
 
 const tarBlockBytes = 512;
-/** What says more of an entry is far smaller. */
+/** The limit of what is read to find the first entry. Real extended headers are far smaller. */
 const maxHeadBytes = 1 << 20;
 
 /** The first entry of a tar. */
@@ -16,11 +16,11 @@ export interface FirstEntry {
   readonly mode: number;
   /** In seconds since 1970. */
   readonly modifiedAt: number;
-  /** Where its content begins. */
+  /** The offset of its content in the tar. */
   readonly contentAt: number;
 }
 
-/** Returns the first entry, with what stands before it and says more of it. Null if the beginning of the tar does not hold it. */
+/** Parses the first entry and the extended headers before it. Returns null if the buffer ends before the entry. */
 function firstEntry(tar: Buffer): FirstEntry | null {
   const more = new Map<string, string>();
   for (let at = 0; tar.length >= at + tarBlockBytes; ) {
@@ -31,7 +31,7 @@ function firstEntry(tar: Buffer): FirstEntry | null {
     const size = number(124, 11);
     if (!'xgLK'.includes(type)) {
       const said = { size: Number(more.get('size') ?? size), modifiedAt: Number(more.get('mtime') ?? number(136, 11)) };
-      // A number that is not octal is left to the program tar.
+      // Numbers that are not octal are left to the program tar.
       const isFile = type === '0' && Object.values(said).every(Number.isFinite);
       return { type: type === '5' ? 'directory' : isFile ? 'file' : 'other', ...said, mode: number(100, 7) & 0o777, contentAt };
     }
@@ -42,7 +42,7 @@ function firstEntry(tar: Buffer): FirstEntry | null {
   return null;
 }
 
-/** Reads a tar as far as its first entry, and gives that back to the stream. Null if the entry is not found so soon. */
+/** Reads the first entry of a tar, then puts the bytes back into the stream. Returns null if the first MiB does not contain it. */
 export async function readFirstEntry(tar: Readable): Promise<FirstEntry | null> {
   let head: Buffer = Buffer.alloc(0);
   let first: FirstEntry | null = null;
@@ -63,7 +63,7 @@ export async function writeFirstEntry(tar: Readable, { size, mode, modifiedAt, c
   tar.read(contentAt);
   await pipeline(tar, createWriteStream(path, { mode, flags: 'wx', highWaterMark: 1 << 20 }));
   if ((await stat(path)).size < size) throw new CommandError('The archive ended too early.');
-  // What follows the content in the tar.
+  // Cuts off the rest of the tar after the content.
   await truncate(path, size);
   await utimes(path, modifiedAt, modifiedAt);
 }

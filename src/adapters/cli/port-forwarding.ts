@@ -5,7 +5,7 @@ import { createProxyServer } from 'httpxy';
 import type { api, SkepClient } from '../../client/index.ts';
 import { CommandError, notice, stopSignal } from './console.ts';
 
-/** Returns a link to the port, or to the first one of the sandbox's spec. */
+/** Returns a link to the port. Default: the first port of the sandbox's spec. */
 export async function linkTo(
   client: SkepClient, id: string, port: number | undefined, expiresInSeconds: number | undefined,
 ): Promise<api.PortLink> {
@@ -21,20 +21,20 @@ async function firstPort(client: SkepClient, id: string): Promise<number> {
   return first.port;
 }
 
-/** The ports of `8080:8000`, or of `8000` for the same one on both sides. */
+/** The two ports of `8080:8000`. `8000` alone means the same port on both sides. */
 interface ForwardedPorts {
   readonly local: number;
   readonly port: number;
 }
 
-/** Returns null if the text names no ports. */
+/** Returns null if the text is not a valid port or pair of ports. */
 export function parsePorts(text: string): ForwardedPorts | null {
   const [, first = '', second = first] = /^(\d{1,5})(?::(\d{1,5}))?$/.exec(text) ?? [];
   const [local, port] = [Number(first), Number(second)];
   return first === '' || local > 65_535 || port < 1 || port > 65_535 ? null : { local, port };
 }
 
-/** Serves HTTP and WebSockets until the process is asked to end. Sends only the sandbox's own key, since the sandbox itself gets it. */
+/** Forwards HTTP and WebSockets until a stop signal. Sends only the sandbox's own key, because the sandbox can read it. */
 export async function forward(client: SkepClient, id: string, { local, port }: ForwardedPorts): Promise<void> {
   const stop = stopSignal();
   const sandbox = await client.sandboxes.get(id);

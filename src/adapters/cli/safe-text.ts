@@ -4,12 +4,12 @@ import { stripVTControlCharacters } from 'node:util';
 // oxlint-disable-next-line no-control-regex -- control characters are what is removed
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
-/** Returns the text without anything that controls a terminal. */
+/** Returns the text without the characters that control a terminal. */
 export function safeText(text: string): string {
   return stripVTControlCharacters(text).replaceAll(controls, '');
 }
 
-/** Returns such text on one line, so that it can't imitate lines of the program. */
+/** Returns the safe text on one line, so it can't imitate other lines of the program. */
 export function safeLine(text: string): string {
   return safeText(text.replaceAll(/\s+/g, ' ')).trim();
 }

@@ -6,7 +6,7 @@ interface LogOptions {
   readonly tail?: number;
 }
 
-/** Prints the log of a sandbox as it is, but on a terminal without what controls it. Leaves when the process is asked to end. */
+/** Prints the log of a sandbox. On a terminal, removes control characters. Ends at a stop signal. */
 export async function showLogs(id: string, { url, follow = false, tail }: LogOptions): Promise<void> {
   const signal = stopSignal();
   const query = { follow: follow ? 'true' : 'false', tail_bytes: tail } as const;

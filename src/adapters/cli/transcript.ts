@@ -10,15 +10,15 @@ export interface Screen {
   readonly json: boolean;
 }
 
-/** These are for programs only, as are those of kinds that a newer server has. */
+/** Every event except chunks. A newer server can send further kinds. */
 type CompleteEvent = Exclude<api.Event, { kind: 'message_chunk' }>;
 
 /** Prints events as they come. Chunks of a message follow each other on one line; everything else has its own line. */
 export class Transcript {
   readonly #screen: Screen;
-  /** Messages of which chunks were shown, and whose complete event has not come yet. */
+  /** Messages whose chunks were printed, but whose complete event has not arrived yet. */
   readonly #chunked = new Set<string>();
-  /** The message and channel of the line that is not finished; null if there is none. */
+  /** The message and channel of the unfinished line; null if there is none. */
   #openLine: string | null = null;
 
   constructor(screen: Screen) {
@@ -115,7 +115,7 @@ export class Transcript {
   }
 }
 
-/** Prints the events of a conversation from the beginning, until it or the process ends. */
+/** Prints the events of a conversation from the beginning, until the conversation or the process ends. */
 export async function followConversation(client: SkepClient, id: string, { json }: JsonOption): Promise<void> {
   const { stdout } = process;
   const colored = stdout.isTTY && stdout.hasColors();
@@ -125,7 +125,7 @@ export async function followConversation(client: SkepClient, id: string, { json 
   for await (const event of untilStopped(events, signal)) transcript.show(event);
 }
 
-/** Prints how sandboxes move, from now on until the process ends. */
+/** Prints status changes of sandboxes from now on, until the process ends. */
 export async function followSandboxes(client: SkepClient, { json = false }: JsonOption): Promise<void> {
   const signal = stopSignal();
   const events = client.events({ kinds: ['sandbox_moved'], ...followOptions(signal) });
@@ -138,7 +138,7 @@ export async function followSandboxes(client: SkepClient, { json = false }: Json
   }
 }
 
-/** Prints what was said and done in a conversation. */
+/** Prints the transcript of a conversation. */
 export async function showTranscript(client: SkepClient, id: string, { json }: JsonOption): Promise<void> {
   const signal = stopSignal();
   const query = { format: json === true ? 'json' : 'markdown' } as const;

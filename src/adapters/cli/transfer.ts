@@ -8,13 +8,13 @@ export interface Transfer {
   readonly method: 'GET' | 'PUT';
   readonly path: string;
   readonly body?: Readable;
-  /** Of the body, if it is known. */
+  /** The length of the body, if it is known. */
   readonly length?: number;
 }
 
 /**
- * Makes a request with a body or an answer that may be large and take any time: Node's `fetch` gives up when the server does not take
- * more, or sends nothing, for five minutes. Returns the answer as it comes. Throws a {@link SkepError}, and what the body fails with.
+ * Sends a request whose body or response can be large and slow. Node's `fetch` fails if the server reads or sends nothing for five minutes.
+ * Returns the response as a stream. Throws a {@link SkepError}, or the error of the body.
  */
 export async function transfer({ url, headers }: SkepClient, { method, path, body, length }: Transfer): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
@@ -29,7 +29,7 @@ export async function transfer({ url, headers }: SkepClient, { method, path, bod
   if (body === undefined) request.end();
   else {
     body.on('error', reject);
-    // Whatever goes wrong on the way is an error of one of the two, or the server refuses the rest, and says why.
+    // Ignores the error here: the request or the response reports it too, or the server refuses the rest and says why.
     pipeline(body, request, () => {});
   }
   const response = await promise.catch((error: unknown) => {
@@ -42,7 +42,7 @@ export async function transfer({ url, headers }: SkepClient, { method, path, bod
   throw failureIn(statusCode, await text(response));
 }
 
-/** Reads an answer without a body that matters, to its end. */
+/** Reads a response to its end and ignores its body. */
 export async function finished(answer: Promise<IncomingMessage>): Promise<void> {
   for await (const _ of await answer);
 }

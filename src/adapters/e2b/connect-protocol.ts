@@ -4,11 +4,11 @@ import { z } from 'zod';
 import { detailOf, problemOf, statusOf } from '../http/problems.ts';
 
 /**
- * The part of the Connect protocol that E2B's clients speak: JSON over HTTP/1.1, a request of one message, and an answer of one message or
- * of a stream of them. Source: https://connectrpc.com/docs/protocol
+ * The part of the Connect protocol that E2B's clients use: JSON over HTTP/1.1. A request is one message. A response is one message or a
+ * stream of messages. Source: https://connectrpc.com/docs/protocol
  */
 
-/** The codes that are used here, with the HTTP status of each. */
+/** The error codes in use, with the HTTP status of each. */
 const statuses = {
   invalid_argument: 400, unauthenticated: 401, permission_denied: 403, not_found: 404, already_exists: 409, failed_precondition: 400,
   out_of_range: 400, resource_exhausted: 429, unimplemented: 501, unavailable: 503, internal: 500,
@@ -16,7 +16,7 @@ const statuses = {
 
 export type ConnectCode = keyof typeof statuses;
 
-/** A failure that has a code of the protocol. */
+/** An error with a code of the protocol. */
 export class ConnectError extends Error {
   readonly code: ConnectCode;
 
@@ -33,7 +33,7 @@ const codesByStatus: Readonly<Record<number, ConnectCode>> = {
   502: 'unavailable', 503: 'unavailable', 504: 'unavailable',
 };
 
-/** Returns the error as the protocol has it; null if nobody foresaw it. A sandbox that does not run is `unavailable` for E2B's clients. */
+/** Converts the error to the protocol's form; null if it is unexpected. `sandbox_not_running` becomes `unavailable`, as in E2B. */
 export function connectErrorOf(error: unknown): ConnectError | null {
   if (error instanceof ConnectError) return error;
   const problem = problemOf(error);
@@ -47,7 +47,7 @@ export interface ErrorAnswer {
   readonly body: { readonly code: ConnectCode; readonly message: string };
 }
 
-/** The answer to a request for one message that failed. */
+/** Returns the response for a failed request that has one response message. */
 export function errorAnswer({ code, message }: ConnectError): ErrorAnswer {
   return { status: statuses[code], body: { code, message } };
 }
@@ -55,24 +55,24 @@ export function errorAnswer({ code, message }: ConnectError): ErrorAnswer {
 const headerBytes = 5;
 const endOfStream = 0b10;
 
-/** A method of a service, which gets the body of the request as it was sent. */
+/** A method of a service. It gets the raw body of the request. */
 export type Method<C> =
   | { readonly kind: 'call'; readonly handle: (call: C, body: Buffer) => Promise<object> }
   | { readonly kind: 'stream'; readonly handle: (call: C, body: Buffer) => AsyncIterable<object> };
 
 export type Service<C> = Readonly<Record<string, Method<C>>>;
 
-/** Declares a method whose answer is one message. */
+/** Declares a method that returns one message. */
 export function callOf<C, S extends z.ZodType>(schema: S, handle: (call: C, message: z.output<S>) => Promise<object>): Method<C> {
   return { kind: 'call', handle: (call, body) => handle(call, readMessage(schema, body)) };
 }
 
-/** Declares a method whose answer is a stream of messages. */
+/** Declares a method that returns a stream of messages. */
 export function streamOf<C, S extends z.ZodType>(schema: S, handle: (call: C, message: z.output<S>) => AsyncIterable<object>): Method<C> {
   return { kind: 'stream', handle: (call, body) => handle(call, readMessage(schema, unwrap(body))) };
 }
 
-/** Throws `invalid_argument`. */
+/** Throws `invalid_argument` if the body does not match the schema. */
 function readMessage<S extends z.ZodType>(schema: S, body: Buffer): z.output<S> {
   const result = schema.safeParse(parseJson(body));
   if (result.success) return result.data;
@@ -101,20 +101,20 @@ function wrap(message: object, flags = 0): Buffer {
   return Buffer.concat([header, content]);
 }
 
-/** Waits until the client has read, or is gone. */
+/** Waits until the client has read the data or has disconnected. */
 async function drained(response: ServerResponse): Promise<void> {
   const done = new AbortController();
   const waits = ['drain', 'close'].map((event) => once(response, event, { signal: done.signal }));
   await Promise.race(waits).finally(() => done.abort());
 }
 
-/** How a stream shows that it lives. */
+/** The message that a quiet stream sends to keep the connection alive. */
 export interface Keepalive {
   readonly message: object;
   readonly everyMs: number;
 }
 
-/** Sends the messages as they come, no more than the client reads. The last message says how the stream ended. */
+/** Sends the messages as fast as the client reads. The last message says how the stream ended. */
 export async function sendMessages(
   response: ServerResponse, messages: AsyncIterable<object>, keepalive: Keepalive, unforeseen: (error: unknown) => ConnectError,
 ): Promise<void> {

@@ -11,19 +11,19 @@ import { sandboxParameterFields } from '../http/sandbox-parameters.ts';
 import { ConnectError } from './connect-protocol.ts';
 import { digestOf, sandboxToken } from './sandbox-token.ts';
 
-/** What a sandbox can do as E2B's clients see it: the version of E2B's own daemon that could do the same. */
+/** The version of E2B's own daemon. E2B's clients infer from it which features a sandbox has. */
 const envdVersion = '0.5.7';
 
-/** The template that E2B's clients ask for unless told. It is the deployment's default spec, unless a spec has this name. */
+/** The default template of E2B's clients. It means the deployment's default spec, unless a spec has this name. */
 const defaultTemplate = 'base';
 
-/** How long a sandbox lives unless the client says, in seconds; at most as long as its spec allows. */
+/** The default timeout of a sandbox, in seconds. The spec can limit it further. */
 const defaultTimeoutSeconds = 300;
 
-/** E2B's clients expect a time at which a sandbox ends. This is that of one that does not end by itself. */
+/** The end time of a sandbox that never ends by itself. E2B's clients require an end time. */
 const never = Date.UTC(9999, 11, 31);
 
-/** A request that asks for something that Skep does not have. */
+/** A request for a feature that Skep does not have. */
 export class Unsupported extends Error {
   override readonly name = 'Unsupported';
 
@@ -35,7 +35,7 @@ export class Unsupported extends Error {
 const seconds = z.int().min(1);
 const { env, metadata } = sandboxParameterFields;
 
-/** A member that may only have the value that means nothing is asked for. */
+/** A member of which only the neutral value is allowed. */
 const absent = z.unknown().optional();
 
 const createBody = z.object({
@@ -43,13 +43,13 @@ const createBody = z.object({
   allow_internet_access: absent, network: absent, iam: absent, mcp: absent, volumeMounts: absent, autoPause: absent, autoResume: absent,
 });
 
-/** What a start can't choose. */
+/** Options of a start that Skep does not support, with their names for the error. */
 const unsupportedOptions: Readonly<Record<string, string>> = {
   allow_internet_access: 'choice of internet access', network: 'choice of the network', iam: 'identities', mcp: 'MCP gateway',
   volumeMounts: 'volumes', autoPause: 'pause at the end of the timeout', autoResume: 'choice of resuming by traffic',
 };
 
-/** Returns true if the value asks for what is so anyway. */
+/** Returns true if the value is the default, so it changes nothing. */
 function isDefault(name: string, value: unknown): boolean {
   return value === undefined || value === null || value === (name === 'allow_internet_access');
 }
@@ -60,14 +60,14 @@ function demandSupported(body: z.output<typeof createBody>): void {
   throw new Unsupported(unsupportedOptions[given[0]] ?? given[0], 'Set it in the sandbox spec, or leave it out.');
 }
 
-/** A request for the control interface; its body is JSON. */
+/** A request to the control API, with its JSON body. */
 export interface ControlRequest {
   readonly context: RequestContext;
   readonly id: string;
   readonly body: unknown;
 }
 
-/** Returns the body of the answer, and sets its status if that is not 200. Nothing is an answer without a body. */
+/** Returns the body of the response. Undefined means no body. Sets the status if it is not 200. */
 type Handler = (request: ControlRequest) => Promise<unknown>;
 
 const create: Handler = async ({ context, body }) => {
@@ -123,7 +123,7 @@ const list: Handler = async ({ context }) => {
   return shown.map(presentListed);
 };
 
-/** The pairs are a query of their own, whose names and values are encoded twice. */
+/** Decodes the metadata. It is a query string inside the query, so names and values are encoded twice. */
 function decodeMetadata(text: string): Record<string, string> {
   const pairs = [...new URLSearchParams(text)];
   try {
@@ -149,7 +149,7 @@ const setTimeout: Handler = async ({ context, id, body }) => {
   await context.skep.sandboxes.setTimeout(scopeOf(context.principal), id, timeout * 1000);
 };
 
-/** E2B reports an error for a paused sandbox, from which its clients know that they paused nothing. */
+/** Pauses the sandbox. Throws if it is already paused, as E2B does; clients then know that the call changed nothing. */
 const pause: Handler = async ({ context, id, body }) => {
   const { sandboxes } = context.skep;
   const scope = scopeOf(context.principal);
@@ -174,7 +174,7 @@ const notThere = (what: string): Handler => async () => {
   throw new Unsupported(what, 'It is not there.');
 };
 
-/** A route of the control interface. Whatever is not a GET changes something. */
+/** A route of the control API. Every method except GET changes something. */
 export interface ControlRoute {
   readonly method: 'get' | 'post' | 'put' | 'delete';
   readonly paths: readonly string[];
@@ -196,14 +196,14 @@ export const controlRoutes: readonly ControlRoute[] = [
   { method: 'put', paths: ['/sandboxes/:id/network'], handle: notThere('change of the network') },
 ];
 
-/** What a client needs to reach what is in the sandbox. A key that may only read gets no token. */
+/** Returns the tokens and the domain for reaching the sandbox. A read-only key gets no token. */
 function presentConnection({ skep, http, principal, credential }: RequestContext, { id, spec, sessionApiKey }: Sandbox) {
   const tokens = { envdAccessToken: sandboxToken(skep, id, digestOf(credential ?? '')), trafficAccessToken: sessionApiKey };
   const domain = domainOf(http.options.proxy);
   return { sandboxID: id, templateID: spec.id, clientID: 'skep', envdVersion, domain, ...(principal.access !== 'read' && tokens) };
 }
 
-/** The domain below which `getHost` finds the ports. Without one, the name says what is missing. */
+/** Returns the domain that `getHost` uses for ports. If none is configured, the name says which setting is missing. */
 function domainOf(proxy: { readonly url: string; readonly domain?: string | undefined } | undefined): string {
   if (proxy?.domain === undefined) return 'set-SKEP_PROXY_DOMAIN.invalid';
   const { port } = new URL(proxy.url);
@@ -223,7 +223,7 @@ const states: Readonly<Record<SandboxStatus, 'running' | 'paused' | null>> = {
   STARTING: 'running', RUNNING: 'running', PAUSING: 'running', RESUMING: 'running', PAUSED: 'paused', ERROR: null, MISSING: null,
 };
 
-/** Null: E2B has no such state, so its clients do not see the sandbox in a list. */
+/** Returns E2B's state. Null if E2B has no such state; lists then omit the sandbox. */
 function stateOf({ status }: Sandbox): 'running' | 'paused' | null {
   return states[status];
 }

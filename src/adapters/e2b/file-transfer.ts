@@ -20,14 +20,14 @@ export async function download(call: ServiceCall, { response }: RequestContext, 
   await pipeline(content, response);
 }
 
-/** A written file, as E2B's clients want it. */
+/** A written file in the form of E2B's clients. */
 interface WrittenFile {
   readonly name: string;
   readonly type: 'file';
   readonly path: string;
 }
 
-/** Writes the body to the path, or the files of a form, each to the path or else to its own name. Returns what was written. */
+/** Writes the body to the path. Each file of a form goes to the path, or to its own name if there is no path. Returns the written files. */
 export async function upload(call: ServiceCall, { request }: RequestContext, path: string): Promise<readonly WrittenFile[]> {
   const write = async (target: string, content: Readable): Promise<WrittenFile> => {
     if (target === '') throw new ConnectError('invalid_argument', 'The query must name the path of the file.');
@@ -49,7 +49,7 @@ export async function upload(call: ServiceCall, { request }: RequestContext, pat
 
 type WriteFile = (name: string, content: Readable) => Promise<WrittenFile>;
 
-/** Writes the files of a form one after the other, as they arrive. The first that fails ends it. */
+/** Writes the files of a form one after the other, as they arrive. The first error ends it. */
 async function writeForm(body: Readable, contentType: string, write: WriteFile): Promise<readonly WrittenFile[]> {
   if (!/;\s*boundary=/i.test(contentType)) throw new ConnectError('invalid_argument', 'The form has no boundary.');
   const form = new Busboy({ headers: { 'content-type': contentType }, preservePath: true });
@@ -58,7 +58,7 @@ async function writeForm(body: Readable, contentType: string, write: WriteFile):
   form.on('file', (_field, content, name) => {
     const writing = write(name, content);
     writing.catch((error: unknown) => form.destroy(error instanceof Error ? error : new Error('the file could not be written')));
-    // A form that breaks off says so to a file that nobody reads any more, too.
+    // If the form breaks off, its unread files emit an error too.
     content.on('error', () => {});
     contents.push(content);
     writes.push(writing);
@@ -66,7 +66,7 @@ async function writeForm(body: Readable, contentType: string, write: WriteFile):
   try {
     await pipeline(body, form);
   } catch (error) {
-    // The form does not end the files that it has begun.
+    // The form parser does not end the files that it has begun.
     for (const content of contents) content.destroy(new Error('the form broke off', { cause: error }));
     for (const { status, ...written } of await Promise.allSettled(writes)) {
       if (status === 'rejected' && 'reason' in written && isFailure(written.reason)) throw written.reason;
@@ -76,7 +76,7 @@ async function writeForm(body: Readable, contentType: string, write: WriteFile):
   return await Promise.all(writes);
 }
 
-/** The body is not what its headers say, or it broke off. */
+/** Reports a body that is incomplete or does not match its headers. */
 function malformed(error: unknown): never {
   if (isFailure(error)) throw error;
   throw new ConnectError('invalid_argument', 'The body is not whole, or not of the form that its headers name.');

@@ -9,16 +9,16 @@ import type { ServiceCall } from './process-service.ts';
 const path = z.object({ path: z.string().default('') });
 const watched = path.extend({ recursive: z.boolean().default(false), includeEntry: z.literal(false).default(false) });
 
-/** How many entries of a directory are listed or watched. */
+/** The most entries of a directory that are listed or watched. */
 const maxEntries = 10_000;
 
-/** How deep a directory is listed or watched. */
+/** The most directory levels that are listed or watched. */
 const maxDepth = 32;
 
-/** How often a watched directory is read. */
+/** The interval in which a watched directory is read. */
 const watchEveryMs = 500;
 
-/** Returns the path as the client means it: relative to the working directory of the sandbox. */
+/** Resolves a path relative to the working directory of the sandbox. */
 export function resolvePath({ workingDir }: Pick<ServiceCall, 'workingDir'>, path: string): string {
   return posix.resolve(workingDir, path);
 }
@@ -47,12 +47,12 @@ async function listEntries({ skep, scope, sandboxId, ends }: ServiceCall, path: 
   throw new ConnectError('resource_exhausted', `The directory has more than ${maxEntries} entries. Choose a smaller one, or less depth.`);
 }
 
-/** By their paths. */
+/** File entries by their paths. */
 type Entries = ReadonlyMap<string, FileEntry>;
 
 type EventType = 'EVENT_TYPE_CREATE' | 'EVENT_TYPE_WRITE' | 'EVENT_TYPE_REMOVE' | 'EVENT_TYPE_CHMOD';
 
-/** Returns what happened between two looks at a directory. A file that got another name was removed and created. */
+/** Yields the changes between two readings of a directory. A renamed file counts as removed and created. */
 function* changesBetween(before: Entries, after: Entries): Generator<[string, EventType], void> {
   for (const path of before.keys()) if (!after.has(path)) yield [path, 'EVENT_TYPE_REMOVE'];
   for (const [path, entry] of after) {
@@ -63,7 +63,7 @@ function* changesBetween(before: Entries, after: Entries): Generator<[string, Ev
   }
 }
 
-/** Reports what changes in a directory, which is read again and again: no runtime reports changes of files by itself. */
+/** Reports changes in a directory by reading it repeatedly, because no runtime reports file changes. */
 async function* watchDir(call: ServiceCall, { path, recursive }: z.output<typeof watched>): AsyncGenerator<object, void> {
   const directory = resolvePath(call, path);
   const look = async (): Promise<Entries> =>
@@ -72,7 +72,7 @@ async function* watchDir(call: ServiceCall, { path, recursive }: z.output<typeof
   yield { start: {} };
   for (;;) {
     await pause(watchEveryMs, undefined, { signal: call.ends });
-    // What does not run changes nothing by itself, and would be read as an archive.
+    // A sandbox that is not running changes no files, and reading one would read an archive.
     if ((await call.skep.sandboxes.get(call.scope, call.sandboxId)).status !== 'RUNNING') continue;
     const seen = await look();
     for (const [changed, type] of changesBetween(known, seen)) yield { filesystem: { name: posix.relative(directory, changed), type } };
@@ -100,7 +100,7 @@ export const filesystemService: Service<ServiceCall> = {
   }),
   ListDir: callOf(path.extend({ depth: z.int().min(0).default(1) }), async (call: ServiceCall, { path, depth }) =>
     ({ entries: (await listEntries(call, resolvePath(call, path), Math.min(Math.max(1, depth), maxDepth))).map(presentEntry) })),
-  // As E2B has it, also a directory with all that is in it.
+  // As in E2B, also removes a directory with all its content.
   Remove: callOf(path, async (call: ServiceCall, { path }) => {
     const { skep, scope, sandboxId, ends } = call;
     await skep.files.remove(scope, sandboxId, resolvePath(call, path), true, ends);

@@ -13,17 +13,17 @@ import { filesystemService } from './filesystem-service.ts';
 import { processService, type ServiceCall } from './process-service.ts';
 import { digestIn, findSigner, type SignedFile } from './sandbox-token.ts';
 
-/** Largest body of a request that is no file, in bytes. The input of a process comes in such a body. */
+/** The largest body of a request that is not a file, in bytes. Input for a process comes in such a body. */
 const maxBodyBytes = 4 * 2 ** 20;
 
 const readBytes = express.raw({ type: () => true, limit: maxBodyBytes });
 
-/** Where E2B's clients find Skep: `E2B_API_URL` and `E2B_SANDBOX_URL` are the address of the API with this path. */
+/** The path of this API. `E2B_API_URL` and `E2B_SANDBOX_URL` are the address of Skep's API plus this path. */
 const mountPath = '/e2b';
 
 /**
- * Lets E2B's clients in. To be given to `createRouter` in `mounts`. Signed URLs of files are at `/files` of the API's address, since the
- * clients look for them there.
+ * Adds the API for E2B's clients. Pass it to `createRouter` in `mounts`. Signed file URLs are at `/files` of the API's address, because the
+ * clients expect them there.
  */
 export function e2b(router: Router): void {
   const door = Router({ caseSensitive: true });
@@ -63,7 +63,7 @@ function control({ method, handle }: ControlRoute): HttpHandler {
   });
 }
 
-/** What the answer to a failed request says, in the form of E2B's interface. */
+/** Runs the handler. Sends an error in the form of E2B's API if it fails. */
 function answering(handle: (context: RequestContext) => Promise<void>): HttpHandler {
   return async (_request, response) => {
     const { context } = response.locals;
@@ -71,7 +71,8 @@ function answering(handle: (context: RequestContext) => Promise<void>): HttpHand
       await handle(context);
     } catch (error) {
       const { status, message } = restErrorOf(error) ?? restErrorOf(context.unforeseen(error)) ?? internalError;
-      // Nobody reads the rest of a body that is taken. Of one that was not begun, Node reads it, so the client gets the answer.
+      // If a handler has started to read the body, nobody reads the rest, so the connection closes. Node itself reads a body that no
+      // handler has taken, so the client gets the response.
       const leavesBody = isBodyTaken(context.request) && !context.request.readableEnded;
       if (response.headersSent) response.destroy();
       else response.status(status).set(leavesBody ? { Connection: 'close' } : {}).json({ code: status, message });
@@ -86,7 +87,7 @@ interface RestError {
 
 const internalError: RestError = { status: 500, message: 'An internal error occurred.' };
 
-/** Returns null for an error that nobody foresaw. */
+/** Returns null for an unexpected error. */
 function restErrorOf(error: unknown): RestError | null {
   if (error instanceof Unsupported) return { status: 501, message: error.message };
   if (error instanceof ConnectError) return { status: errorAnswer(error).status, message: error.message };
@@ -100,7 +101,7 @@ interface Access extends ServiceCall {
   readonly isRunning: boolean;
 }
 
-/** Returns what the request may work with, by the sandbox that its headers name and the token of that. Throws `unauthorized`. */
+/** Checks the sandbox id and the token in the headers. Returns the access that they grant. Throws `unauthorized`. */
 async function accessOf(context: RequestContext): Promise<Access> {
   const { request, skep } = context;
   const id = headerOf(request, 'e2b-sandbox-id') ?? '';
@@ -111,10 +112,12 @@ async function accessOf(context: RequestContext): Promise<Access> {
   return await accessTo(context, id, digest, user);
 }
 
-/** The longest time that a client may give a command, in milliseconds. */
+/** The longest timeout that a client can set for a command, in milliseconds. */
 const maxTimeoutMs = 30 * 86_400_000;
 
-/** Returns what the holder of the key may work with. It ends with the key. Throws `unauthorized`, `sandbox_not_found`, `rate_limited`. */
+/**
+ * Returns the access of the key's owner to the sandbox. It ends with the key. Throws `unauthorized`, `sandbox_not_found`, `rate_limited`.
+ */
 async function accessTo(context: RequestContext, id: string, digest: string, user: string): Promise<Access> {
   const { skep: { auth, sandboxes }, request } = context;
   const identify = async (): Promise<Principal> => {
@@ -138,13 +141,12 @@ async function accessTo(context: RequestContext, id: string, digest: string, use
 
 const defaultKeepaliveSeconds = 90;
 
-/** How often the client wants to hear something, in milliseconds. */
+/** Returns the interval of keepalive messages that the client asks for, in milliseconds. */
 function keepaliveMs(request: IncomingMessage): number {
   const asked = headerOf(request, 'keepalive-ping-interval') ?? '';
   return 1000 * (/^[1-9]\d{0,3}$/.test(asked) ? Number(asked) : defaultKeepaliveSeconds);
 }
 
-/** Serves the methods of a service. */
 function serve(service: Service<ServiceCall>): HttpHandler {
   return async (request, response) => {
     const { context } = response.locals;
@@ -176,7 +178,7 @@ const fileQuery = z.object({
   signature_expiration: z.string().nullable().default(null),
 });
 
-/** Returns what the request for a file may work with: by the signature in its URL, or by its headers. */
+/** Returns the access to a file, by the signature in the URL or else by the headers. */
 async function fileAccess(context: RequestContext, operation: SignedFile['operation']): Promise<{ call: ServiceCall; path: string }> {
   const { skep } = context;
   const { path, username: user, signature, signature_expiration: expiration } = readQuery(fileQuery, context.query);

@@ -6,16 +6,16 @@ import type { Skep } from '../../application/skep.ts';
 import { sentenceOf } from '../shared/status-and-error-messages.ts';
 import { callOf, ConnectError, type Service, streamOf } from './connect-protocol.ts';
 
-/** What a call of a service works with. */
+/** The context of a service call. */
 export interface ServiceCall {
   readonly skep: Skep;
   readonly scope: OwnerScope;
   readonly sandboxId: string;
-  /** Where relative paths begin. */
+  /** The directory to which relative paths refer. */
   readonly workingDir: string;
-  /** How long the client says that the work may take, in milliseconds; null for ever. */
+  /** The time limit that the client sets, in milliseconds; null for none. */
   readonly timeoutMs: number | null;
-  /** Fires when the client is gone, or the server ends. */
+  /** Fires when the client disconnects or the server ends. */
   readonly ends: AbortSignal;
 }
 
@@ -38,8 +38,8 @@ const startMessage = z.object({
 });
 
 /**
- * Returns the number by which E2B's clients name an execution. It follows from the execution's id, so it is the same on every server. It is
- * not the number of the process in the sandbox.
+ * Returns the process id that E2B's clients use for an execution. It is derived from the execution's id, so it is the same on every server.
+ * It is not the process id in the sandbox.
  */
 function pidOf({ id }: Pick<ExecutionRecord, 'id'>): number {
   return (hash('sha256', id, 'buffer').readUInt32BE() >>> 1) + 1;
@@ -72,7 +72,7 @@ async function findRunning(call: ServiceCall, message: Selected): Promise<Execut
   return execution;
 }
 
-/** Runs a command, and reports what it writes and how it ends. It goes on if the client leaves. */
+/** Runs a command. Reports its output and its end. The command keeps running if the client leaves. */
 async function* start(call: ServiceCall, { process, pty, stdin }: z.output<typeof startMessage>): AsyncGenerator<object, void> {
   const { cmd, args, envs, cwd } = process;
   const { skep, scope, sandboxId, timeoutMs } = call;
@@ -83,7 +83,7 @@ async function* start(call: ServiceCall, { process, pty, stdin }: z.output<typeo
   yield* follow(call, execution);
 }
 
-/** Reports what a command has written, as far as it is kept, what it writes from now on, and how it ends. */
+/** Reports the kept output of a command, its further output, and its end. */
 async function* follow(call: ServiceCall, execution: ExecutionRecord): AsyncGenerator<object, void> {
   const { skep, scope, sandboxId, ends } = call;
   const { id, tty } = execution;
@@ -98,7 +98,7 @@ async function* follow(call: ServiceCall, execution: ExecutionRecord): AsyncGene
   yield { event: { end: { exitCode: exitCode ?? 0, exited: true, status: text, ...(exitCode !== 0 && { error: text }) } } };
 }
 
-/** Returns what the streams hold as it comes, under the names of the streams. No stream is read faster than the result. */
+/** Merges the streams. Each part is under the name of its stream. No stream is read faster than the result. */
 function merged(streams: Readonly<Record<string, ReadableStream<Uint8Array>>>): ReadableStream<object> {
   const { readable, writable } = new TransformStream<object, object>();
   const writer = writable.getWriter();
@@ -132,7 +132,7 @@ async function write(call: ServiceCall, message: Selected, chunk: Buffer | undef
 export const processService: Service<ServiceCall> = {
   Start: streamOf(startMessage, start),
   Connect: streamOf(selected, async function* connect(call: ServiceCall, message) {
-    // One that has ended is followed too, as long as it is kept: whoever was away meanwhile gets its output and its end.
+    // Also works for a command that has ended, as long as it is kept. A client that was away still gets its output and its end.
     yield* follow(call, await find(call, message));
   }),
   List: callOf(z.object({}), list),

@@ -6,7 +6,7 @@ import type { PageKey } from '../../domain/page.ts';
 import { isSameSecret } from '../../domain/port-access.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 
-/** What a signed URL allows: E2B's names. */
+/** The operation that a signed URL allows, in E2B's terms. */
 export type FileOperation = 'read' | 'write';
 
 export interface SignedFile {
@@ -20,20 +20,20 @@ export interface SignedFile {
 
 const digestLength = 64;
 
-/** Returns the SHA-256 of a key, by which `Auth` knows it. */
+/** Returns the SHA-256 of a key. `Auth` identifies keys by it. */
 export function digestOf(key: string): string {
   return hash('sha256', key, 'hex');
 }
 
 /**
- * Returns the token by which E2B's clients reach what is in a sandbox. It names the key that asked for it by its digest, and ends with the
- * key or with the sandbox. Every server knows it.
+ * Returns the token with which E2B's clients access a sandbox. It contains the digest of the key that asked for it. It ends with the key or
+ * with the sandbox. Every server computes the same token.
  */
 export function sandboxToken({ secret }: Pick<Skep, 'secret'>, sandboxId: string, digest: string): string {
   return digest + createHmac('sha256', `e2b ${secret}`).update(`${sandboxId} ${digest}`).digest('hex');
 }
 
-/** Returns the digest of the key that the token names; null if it is no token of the sandbox. */
+/** Returns the digest of the key in the token. Returns null if the token is not valid for the sandbox. */
 export function digestIn(skep: Pick<Skep, 'secret'>, sandboxId: string, token: string): string | null {
   const digest = token.slice(0, digestLength);
   return isSameSecret(token, sandboxToken(skep, sandboxId, digest)) ? digest : null;
@@ -48,18 +48,18 @@ function isSignedBy(token: string, { path, operation, user, signature, expiratio
 const signatureForm = /^v1_[A-Za-z0-9+/]{43}$/;
 const pageSize = 100;
 
-/** How many requests with signatures may wait. */
+/** The most requests with signatures that can wait. */
 const maxWaiting = 20;
 
 export interface Signer {
   readonly sandbox: Sandbox;
-  /** Of the key whose token made the signature. */
+  /** The digest of the key whose token made the signature. */
   readonly digest: string;
 }
 
 /**
- * Returns who made the signature; null if nobody did, or it has expired. The URL does not name the sandbox, so the tokens of all sandboxes
- * are tried, the newest first, for one request at a time. Throws `rate_limited`, and the signal's reason.
+ * Finds the token that made the signature. Returns null if there is none or the signature has expired. The URL does not name the sandbox,
+ * so this tries the tokens of all sandboxes, the newest first, for one request at a time. Throws `rate_limited`, or the signal's reason.
  */
 export async function findSigner(skep: Skep, signed: SignedFile, signal: AbortSignal): Promise<Signer | null> {
   const { signature, expiration } = signed;
@@ -69,7 +69,7 @@ export async function findSigner(skep: Skep, signed: SignedFile, signal: AbortSi
   return await searches(() => search(skep, signed, signal));
 }
 
-/** Whoever sends made-up signatures holds up nobody but others with signatures. */
+/** One search at a time, so forged signatures delay only other requests with signatures. */
 const searches = pLimit(1);
 
 async function search(skep: Skep, signed: SignedFile, signal: AbortSignal): Promise<Signer | null> {

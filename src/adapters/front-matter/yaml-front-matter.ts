@@ -17,23 +17,23 @@ export function parseYamlFrontMatter(text: string): FrontMatter {
   if (last === null) return broken('not_closed');
   if (last.index > maxLength) return broken('too_long');
   try {
-    // As in PyYAML, of a key that stands twice the last one counts.
+    // As in PyYAML, the last value of a repeated key counts.
     const document = parseDocument(rest.slice(0, last.index), { uniqueKeys: false, logLevel: 'error' });
     const [error] = document.errors;
-    // The first line is that of the opening.
+    // Line 1 is the opening `---`.
     if (error !== undefined) return broken('not_yaml', (error.linePos?.[0].line ?? 0) + 1);
     if (hasAlias(document)) return broken('alias');
-    // In JSON, so that nothing is left that an answer could not carry, such as a number without an end.
+    // Converted through JSON, so a response can carry every value. YAML's `.inf` becomes null.
     const data: unknown = JSON.parse(JSON.stringify(document.toJS() ?? {}));
     if (typeof data !== 'object' || data === null || Array.isArray(data)) return broken('not_a_mapping');
     return { content: rest.slice(last.index + last[0].length), data: { ...data }, problem: null };
   } catch {
-    // It is nested too deeply for the stack.
+    // The document is nested too deeply for the stack.
     return broken('not_yaml');
   }
 }
 
-/** A few aliases of aliases stand for more than fits into memory. */
+/** A few nested aliases can expand to more data than fits into memory. */
 function hasAlias(document: Document): boolean {
   let found = false;
   visit(document, {

@@ -15,7 +15,7 @@ export function apiReferenceFiles(): HttpHandler {
   return ({ path }, response) => response.sendFile(basename(path), { root, headers: { 'Cache-Control': 'no-cache' } });
 }
 
-/** "Try it out" sends requests to where the page came from. The filter searches operations; Swagger UI's own only searches tags. */
+/** "Try it out" sends requests to the page's origin. The filter searches operations; Swagger UI's own filter only searches tags. */
 const start = `
 const textOf = (operation) => ['method', 'path', 'operation.summary', 'operation.operationId']
   .map((key) => operation.getIn(key.split('.'), '')).join(' ').toLowerCase();
@@ -45,7 +45,7 @@ const contentSecurityPolicy = [
 
 export const apiReferenceHeaders = { 'Content-Security-Policy': contentSecurityPolicy };
 
-/** The page at `/docs`. Its links are relative, so that it works under any mount path. */
+/** The page at `/docs`. Its links are relative, so it works under any mount path. */
 export const apiReferencePage = `<!doctype html>
 <html lang="en">
 <head>

@@ -13,22 +13,21 @@ const windowSeconds = 60;
 const defaultFailedLoginsPerMinute = 20;
 const maxKnownKeys = 1000;
 
-/** How long a key waits for its check if nobody used it before, and its client address tried too many wrong ones. */
+/** How long a new key from an address with too many wrong keys waits before it is checked, in milliseconds. */
 const guessDelayMs = 1000;
 
 const recheckMs = 2000;
 
-/** In how many seconds a key that has too many streams should try again. */
+/** The `Retry-After` for a key with too many open streams, in seconds. */
 const streamRetrySeconds = 10;
 
-/** A request whose client's address Express knows. */
+/** A request with the client's address, as Express sets it. */
 type ClientRequest = IncomingMessage & { readonly ip?: string | undefined };
 
 /**
- * Finds who makes a request by its key, and applies the limits of keys and of client addresses. An address that tried too many wrong
- * keys gets `rate_limited` for further ones, and each key that is new waits there before it is checked. A right key always works. This
- * makes wrong keys visible and one guess after the other slow, but many can be checked at once: against guessing, keys are random.
- * A request without a key does not count.
+ * Authenticates requests by their key, and applies the limits for keys and client addresses. After too many wrong keys, an address gets
+ * `rate_limited` for each further wrong key, and each new key waits before it is checked. A correct key always works. This delays guessing
+ * in sequence and shows it, but does not prevent parallel guessing; random keys do. A request without a key does not count.
  */
 export class Authenticator {
   readonly #auth: Auth;
@@ -37,7 +36,7 @@ export class Authenticator {
   readonly #maxStreams: number;
   /** Returns the credential that a request carries; null if there is none. */
   readonly credentialOf: (request: IncomingMessage) => string | null;
-  /** Digests of keys that were right. */
+  /** Digests of keys that were correct. */
   readonly #knownKeys = createLruMap<true>(maxKnownKeys, maxKnownKeys, () => 1);
   readonly #streams = new Map<string, number>();
 
@@ -51,7 +50,7 @@ export class Authenticator {
     this.credentialOf = credential ?? ((request) => headerOf(request, 'x-session-api-key') ?? bearerOf(request));
   }
 
-  /** Counts the request. Throws `unauthorized`, `rate_limited` (wrong keys, requests of the key), and the failures of the port. */
+  /** Counts the request. Throws `unauthorized`, `rate_limited` (wrong keys, or requests of the key), or a failure of the port. */
   async authenticate(request: Pick<ClientRequest, 'ip'>, credential: string | null): Promise<Principal> {
     if (credential === null) return await this.#auth.authenticate(null);
     const digest = hash('sha256', credential);
@@ -64,8 +63,8 @@ export class Authenticator {
   }
 
   /**
-   * Counts a stream until `closed` fires. Returns a signal that fires soon after `identify`, which is asked again and again, throws
-   * `unauthorized`. Throws `rate_limited`.
+   * Counts a stream until `closed` fires. Calls `identify` repeatedly. Returns a signal that fires soon after `identify` throws
+   * `unauthorized`. Throws `rate_limited` if the key has too many streams.
    */
   openStream(principal: Principal, identify: () => Promise<unknown>, closed: AbortSignal): AbortSignal {
     closed.throwIfAborted();
@@ -93,7 +92,7 @@ export class Authenticator {
     return refused.signal;
   }
 
-  /** Logs in by a code. A wrong one counts as a wrong key. Throws what `exchange` throws, and `rate_limited`. */
+  /** Logs in with a code. A wrong code counts as a wrong key. Throws the errors of `exchange`, and `rate_limited`. */
   async logIn<T>(request: Pick<ClientRequest, 'ip'>, exchange: () => Promise<T>): Promise<T> {
     return await this.#guess(request, 'login_code_invalid', false, exchange);
   }
@@ -127,7 +126,7 @@ async function consume(limiter: RateLimiterMemory, key: string, limit: string): 
   }
 }
 
-/** The client that limits count: an IPv4 address, or the /64 network of an IPv6 address, which one client owns as a whole. */
+/** Returns the client that the limits count: an IPv4 address, or the /64 network of an IPv6 address, because one client owns all of it. */
 export function clientAddress(request: Pick<ClientRequest, 'ip'>): string {
   const address = request.ip ?? 'unknown';
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];

@@ -14,7 +14,7 @@ export function toTimestamp(ms: number): string {
 
 const rfc3339 = 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z; the + of an offset is written %2B';
 
-/** A point in time in a query; becomes milliseconds since the epoch, rounded up. */
+/** A point in time in a query, parsed to milliseconds since the epoch, rounded up. */
 export const timeQuery = z.iso
   .datetime({ offset: true, error: rfc3339 })
   .max(40)
@@ -28,7 +28,7 @@ export const resourceId = z
   .regex(dnsLabel, 'must be an id: at most 63 of a-z, 0-9 and -, with no - at either end')
   .meta({ description: 'An id, safe as a DNS label.', example: 'sb-3f9k2m7x' });
 
-/** Text of at most so many characters that every store keeps as it is: well-formed Unicode without NUL. */
+/** Text with a maximum length that every store keeps unchanged: well-formed Unicode without NUL. */
 export const text = (max: number) =>
   z
     .string()
@@ -56,7 +56,7 @@ export const idempotencyHeaders = z.object({
     .meta({ description: 'Two requests with one key are one request: the second gets the answer of the first.' }),
 });
 
-/** The claim of a request that carries an idempotency key; `asked` is everything that it asks for. */
+/** Returns the claim of a request with an idempotency key. `asked` is everything that the request asks for. */
 export function claimOf(
   headers: z.output<typeof idempotencyHeaders>,
   ownerId: string,
@@ -68,7 +68,7 @@ export function claimOf(
   return { claim: { ownerId, key, fingerprint: hash('sha256', JSON.stringify([operationId, asked])) } };
 }
 
-/** Why something is as it is, with the data of its code. */
+/** The reason for a status, with the data of its code. */
 export interface StatusReason extends Record<string, unknown> {
   code: string;
 }
@@ -89,7 +89,7 @@ export const statusFields = {
   status_reason: statusReason.nullable(),
 };
 
-/** The values of the status fields, as a presenter takes them. */
+/** Returns the values of the status fields in the form that a presenter takes. */
 export function statusOf(reason: Reason | null) {
   if (reason === null) return { statusDetail: null, statusReason: null };
   return { statusDetail: sentenceOf(reason), statusReason: presentReason(reason) };
@@ -100,7 +100,7 @@ export function presentStatus(reason: Reason | null) {
   return { status_detail: statusDetail, status_reason: statusReason };
 }
 
-/** One thing wrong with a request. */
+/** One mistake in a request. */
 const validationError = z
   .object({
     loc: z.array(z.union([z.string(), z.int()])).meta({ description: 'The place; begins with path, query, header or body.' }),

@@ -8,7 +8,7 @@ const preflightHeaders = {
   'Access-Control-Max-Age': '600',
 };
 
-/** Lets pages of these origins call the interface. Cookies mean nothing to it, so they are not allowed. */
+/** Lets pages of these origins call the API. The API uses no cookies, so they are not allowed. */
 export function crossOrigin(origins: readonly string[]): HttpHandler {
   return (request, response, next) => {
     if (origins.length > 0) response.vary('Origin');

@@ -4,10 +4,10 @@ import express, { Router } from 'express';
 import helmet from 'helmet';
 import type { HttpHandler } from './request-context.ts';
 
-/** Where Vite puts the files whose names change with their content. */
+/** The path of files with a content hash in their name, from Vite. */
 const hashedFiles = '/assets/';
 
-/** The page loads its own files only, and talks to its own origin only, WebSockets included. */
+/** Lets the page load its own files and talk to its own origin only, WebSockets included. */
 const contentSecurityPolicy = helmet.contentSecurityPolicy({
   useDefaults: false,
   directives: {
@@ -23,16 +23,16 @@ const contentSecurityPolicy = helmet.contentSecurityPolicy({
   },
 });
 
-/** Returns the folder of the page that comes with the package; null if it was not built. */
+/** Returns the folder of the dashboard in the package. Returns null if it was not built. */
 export function dashboardFolder(): string | null {
-  // The root of the package, or its `dist`, where this module is too.
+  // The root of the package, or its `dist` folder if this module is in it.
   const root = join(import.meta.dirname, '../../..');
   return ['dist/dashboard', 'dashboard'].map((name) => join(root, name)).find((folder) => existsSync(join(folder, 'index.html'))) ?? null;
 }
 
 /**
- * Serves the page at `/`, and its files, without a key. Without a folder, `/` leads to the API reference. The files are looked up once, so
- * that a request of the API does not look at the disk.
+ * Serves the page at `/` and its files without a key. Without a folder, `/` redirects to the API reference. The files are listed once, so
+ * API requests do not read the disk.
  */
 export function dashboardRouter(folder: string | null): Router {
   const router = Router({ caseSensitive: true, strict: true });
@@ -48,7 +48,7 @@ export function dashboardRouter(folder: string | null): Router {
     if ((request.method !== 'GET' && request.method !== 'HEAD') || !(request.path === '/' || files.has(request.path))) return next();
     const { context } = response.locals;
     if (folder === null) return response.redirect(context.link('/docs'));
-    // The addresses in the page are relative, so its own has to end with a slash.
+    // The page's links are relative, so its own address must end with a slash.
     if (request.path === '/' && !withoutQuery(request.originalUrl).endsWith('/')) return response.redirect(context.link('/'));
     contentSecurityPolicy(request, response, () => serve(request, response, next));
   };

@@ -9,7 +9,6 @@ import { sentenceOfFailure } from '../shared/status-and-error-messages.ts';
 import { presentStatus } from './common-schemas.ts';
 import { InputQueue } from './input-queue.ts';
 
-/** Signals that can be sent to an execution. */
 export const signalName = z.enum([
   'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGKILL', 'SIGUSR1', 'SIGUSR2', 'SIGPIPE', 'SIGALRM', 'SIGTERM', 'SIGCONT', 'SIGSTOP', 'SIGTSTP',
   'SIGWINCH',
@@ -26,13 +25,16 @@ const control = z.union([
 ]);
 
 /**
- * Who writes to each execution, of those who are attached in this process. The others look on. What is sent by other requests is not
- * counted.
+ * The client that may write to each execution, among the clients attached to this process. The others can only read. Input by other
+ * requests is not counted.
  */
 export class ExecutionWriters {
   readonly #writers = new Map<string, { readonly lost: () => void }>();
 
-  /** Makes the caller the writer if there is none, or in place of another. Returns what gives it up; null if there is another. */
+  /**
+   * Makes the caller the writer if there is none, or if `takeover` is set. Returns a function that gives this up. Returns null if another
+   * client is the writer.
+   */
   claim(executionId: string, takeover: boolean, lost: () => void): (() => void) | null {
     const present = this.#writers.get(executionId);
     if (present !== undefined && !takeover) return null;
@@ -54,26 +56,28 @@ export interface AttachmentDeps {
   readonly outputs: Readonly<Partial<Record<OutputStream, Output>>>;
   readonly mayWrite: boolean;
   readonly takeover: boolean;
-  /** Fires when the attachment has to end. */
+  /** Fires when the attachment must end. */
   readonly ends: AbortSignal;
-  /** The code that the WebSocket is closed with then. */
+  /** Returns the close code of the WebSocket for that case. */
   readonly closeCode: () => number;
   readonly heartbeatMs: number;
 }
 
-/** How long a client may take to close its side, in milliseconds. */
+/** How long a client has to close its side, in milliseconds. */
 const closeWithinMs = 1000;
 
-/** One client that is attached to an execution. Binary messages are bytes, both ways; text messages are control messages in JSON. */
+/**
+ * One client that is attached to an execution. Binary messages are bytes in both directions; text messages are control messages in JSON.
+ */
 export class ExecutionAttachment {
   readonly #socket: WebSocket;
   readonly #deps: AttachmentDeps;
   readonly #input: InputQueue;
-  /** The stream of the bytes that were sent last. */
+  /** The stream to which the last sent bytes belong. */
   #stream: OutputStream | null = null;
   #giveUp: (() => void) | null = null;
   #isAlive = true;
-  /** Control messages take effect one after the other. */
+  /** Control messages run one after the other. */
   #controls: Promise<void> = Promise.resolve();
 
   constructor(socket: WebSocket, deps: AttachmentDeps) {
@@ -86,7 +90,7 @@ export class ExecutionAttachment {
     );
   }
 
-  /** Serves the client until the execution has ended, or the client leaves. Never rejects. */
+  /** Serves the client until the execution ends or the client leaves. Never rejects. */
   async serve(): Promise<void> {
     const { writers, executionId, mayWrite, takeover, ends, heartbeatMs } = this.#deps;
     const socket = this.#socket;
@@ -122,7 +126,7 @@ export class ExecutionAttachment {
     await Promise.all([stdout && this.#sendOutput('stdout', stdout), stderr && this.#sendOutput('stderr', stderr)]);
   }
 
-  /** Sends the bytes as they come, no more than the client reads. */
+  /** Sends the bytes as fast as the client reads. */
   async #sendOutput(stream: OutputStream, { from, bytes }: Output): Promise<void> {
     let offset = from;
     for await (const part of bytes) {
@@ -165,7 +169,10 @@ export class ExecutionAttachment {
     this.#send({ writer: false });
   }
 
-  /** A client that does not answer is gone. While its input is held back, its answers are too. A browser shows its page no pings. */
+  /**
+   * Disconnects a client that answers no ping. While the socket is paused to hold back input, pongs do not arrive either. Browsers hide
+   * pings from the page, so a message is sent too.
+   */
   #beat(): void {
     if (!this.#isAlive && !this.#socket.isPaused) {
       this.#socket.terminate();

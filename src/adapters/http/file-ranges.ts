@@ -23,20 +23,20 @@ export const partHeaders = fileHeaders.extend({
   'Content-Range': z.string().meta({ description: 'Which part, and of how many bytes.', example: 'bytes 0-1023/4096' }),
 });
 
-/** Changes whenever the file is written, as far as its time tells that. */
+/** Returns an entity tag that changes when the size or the modification time changes. */
 export function etagOf({ size, modifiedAt }: FileEntry): string {
   return `"${size.toString(36)}-${Math.round(modifiedAt * 1000).toString(36)}"`;
 }
 
 /**
- * Sets the status and the headers of the answer to a request for a file. Returns the bytes to send. Throws `range_not_satisfiable`. Source:
- * RFC 9110, 13 and 14.
+ * Sets the status and headers of the response for a file. Returns the bytes to send. Throws `range_not_satisfiable`. Source: RFC 9110, 13
+ * and 14.
  */
 export function chooseRange(request: Pick<IncomingMessage, 'headers'>, response: Response, file: FileEntry): ByteRange {
   const etag = etagOf(file);
   const lastModified = new Date(file.modifiedAt).toUTCString();
   response.set({ 'ETag': etag, 'Last-Modified': lastModified, 'Accept-Ranges': 'bytes' });
-  // Not by Express's `fresh`: Node's and browsers' own clients send `Cache-Control: no-cache` besides, which is not meant for it.
+  // Does not use Express's `fresh`: Node's and browsers' clients add `Cache-Control: no-cache`, and then `fresh` is always false.
   const known = request.headers['if-none-match']?.split(',').map((one) => one.trim().replace(/^W\//, '')) ?? [];
   if (known.includes(etag) || known.includes('*')) {
     response.status(304);
@@ -54,7 +54,7 @@ export function chooseRange(request: Pick<IncomingMessage, 'headers'>, response:
   return { offset, length };
 }
 
-/** Null if the whole is to be sent: there is no range, it is of another form, or there are several. */
+/** Returns null if the whole file must be sent: there is no range, it has another form, or there are several. */
 function rangeIn(header: string, size: number): ByteRange | 'beyond' | null {
   const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header.trim()) ?? [];
   if (first === '' && last === '') return null;

@@ -6,71 +6,71 @@ import type { HttpContext } from './request-context.ts';
 export const defaultRequestsPerMinute = 6000;
 export const defaultStreamsPerKey = 50;
 
-/** Adds routes to the HTTP interface, beside its own. Their requests have a context, security headers and a line in the log too. */
+/** Adds routes to the HTTP API. Their requests also have a context, security headers and a log line. */
 export type Mount = (router: Router, http: HttpContext) => void;
 
-/** A setting as administrators see it. */
+/** A setting in the form that administrators see. */
 export interface ShownSetting {
   /** The key in the configuration file. */
   readonly key: string;
-  /** The variable of the environment; null if it can only stand in the file. */
+  /** The environment variable; null if the setting can only be in the file. */
   readonly variable: string | null;
   readonly source: 'environment' | 'file' | 'default';
-  /** For a person. Null if there is none, and always for a secret. */
+  /** The value as text for a person. Null if there is none, and always for a secret. */
   readonly value: string | null;
   readonly isSecret: boolean;
-  /** What it takes. */
+  /** The values that it accepts. */
   readonly form: string;
 }
 
-/** How the HTTP interface behaves, wherever it is mounted. */
+/** Options of the HTTP API, for every kind of mount. */
 export interface RouterOptions {
-  /** The address by which clients reach the application, without the mount path. Default: the OpenAPI document names none. */
+  /** The address of the application for clients, without the mount path. Default: the OpenAPI document contains none. */
   readonly publicUrl?: string;
-  /** Largest body that is taken; 262,144 (256 KiB) unless given. */
+  /** The largest request body, in bytes. Default: 262,144 (256 KiB). */
   readonly bodyLimitBytes?: number;
-  /** Requests that one key may make in a minute; 6,000 unless given, null is no limit. */
+  /** Requests that one key can make in a minute. Default: 6,000. Null: no limit. */
   readonly requestsPerMinute?: number | null;
-  /** Streams that one key may have open at a time; 50 unless given, null is no limit. */
+  /** Streams that one key can have open at a time. Default: 50. Null: no limit. */
   readonly streamsPerKey?: number | null;
-  /** Wrong keys that one client address may try in a minute; 20 unless given. */
+  /** Wrong keys that one client address can try in a minute. Default: 20. */
   readonly failedLoginsPerMinute?: number;
-  /** Returns the credential of a request, or null. Default: that in `X-Session-API-Key`, or in `Authorization: Bearer`. */
+  /** Returns the credential of a request, or null. Default: the one in `X-Session-API-Key` or in `Authorization: Bearer`. */
   readonly credential?: (request: IncomingMessage) => string | null;
-  /** The origins whose pages may call the interface from a browser, such as `https://app.example.com`; none unless given. */
+  /** The origins whose pages can call the API from a browser, for example `https://app.example.com`. Default: none. */
   readonly corsOrigins?: readonly string[];
-  /** How often an idle stream of events sends a heartbeat, in milliseconds; 15,000 unless given. */
+  /** The heartbeat interval of an idle event stream, in milliseconds. Default: 15,000. */
   readonly heartbeatMs?: number;
-  /** Where clients reach the proxy, if there is one: `exposed_urls` and links lead through it then. */
+  /** The proxy's address for clients. If it is set, `exposed_urls` and links lead through the proxy. */
   readonly proxy?: ProxyAddress;
-  /** The name of the deployment, for the titles of its API reference; `skep` unless given. */
+  /** The name of the deployment in the title of the API reference. Default: `skep`. */
   readonly product?: string;
-  /** The settings that administrators see; none unless given. */
+  /** The settings that administrators see. Default: none. */
   readonly settings?: readonly ShownSetting[];
-  /** The folder of the dashboard that is served at `/`; that of the package unless given. False: none, and `/` leads to `/docs`. */
+  /** The folder of the dashboard that is served at `/`. Default: the one in the package. False: no dashboard; `/` redirects to `/docs`. */
   readonly dashboard?: string | false;
-  /** Further interfaces at the same address, such as that for E2B's clients (`skep/e2b`); none unless given. */
+  /** Further APIs at the same address, such as `skep/e2b` for E2B's clients. Default: none. */
   readonly mounts?: readonly Mount[];
 }
 
-/** How the server of its own behaves. Times are in milliseconds. */
+/** Options of the standalone server. Times are in milliseconds. */
 export interface HttpServerOptions extends RouterOptions {
-  /** 127.0.0.1 unless given. */
+  /** Default: 127.0.0.1. */
   readonly host?: string;
-  /** 3000 unless given; 0 is any free one. */
+  /** Default: 3000. 0 chooses any free port. */
   readonly port?: number;
-  /** The addresses and networks of proxies whose `X-Forwarded-For` says which client asks; none unless given. */
+  /** The addresses and networks of proxies whose `X-Forwarded-For` names the client. Default: none. */
   readonly trustProxy?: readonly string[];
-  /** Largest head of a request, in bytes; 16 KiB unless given. */
+  /** The largest head of a request, in bytes. Default: 16 KiB. */
   readonly maxHeaderBytes?: number;
-  /** From the connection or the end of the last request to the end of the head; 10,000 unless given. */
+  /** From the connection, or the end of the last request, to the end of the head. Default: 10,000. */
   readonly headersTimeoutMs?: number;
-  /** From the head of a request to the end of its body; 30,000 unless given. A file that is written may take longer. */
+  /** From the head of a request to the end of its body. Default: 30,000. The upload of a file may take longer. */
   readonly requestTimeoutMs?: number;
-  /** How long a connection is kept for a next request; 5,000 unless given. */
+  /** How long an idle connection is kept for the next request. Default: 5,000. */
   readonly keepAliveTimeoutMs?: number;
-  /** How long a client may leave an answer unread; 30,000 unless given. */
+  /** How long a client can leave a response unread. Default: 30,000. */
   readonly writeTimeoutMs?: number;
-  /** How long closing waits for the requests under way; 10,000 unless given. */
+  /** How long `close` waits for active requests. Default: 10,000. */
   readonly drainMs?: number;
 }

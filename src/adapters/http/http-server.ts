@@ -10,19 +10,19 @@ import { routerOf } from './router.ts';
 import { handleUpgrades, isWebSocketRequest } from './web-socket.ts';
 
 export interface HttpServer {
-  /** Where it listens: `http://127.0.0.1:3000`. */
+  /** The address of the server: `http://127.0.0.1:3000`. */
   readonly url: string;
   readonly port: number;
-  /** Resolves when the requests under way are answered, or when it has waited long enough and cut them off. Idempotent. */
+  /** Resolves when all active requests are answered, or when the time is over and they are cut off. Idempotent. */
   close(): Promise<void>;
 }
 
-/** Serves the HTTP interface on an address of its own. Rejects with the system's error if it can't listen there. */
+/** Serves the HTTP API at its own address. Rejects with the system's error if it can't listen there. */
 export async function createHttpServer(skep: Skep, options: HttpServerOptions = {}): Promise<HttpServer> {
   const { host = '127.0.0.1', drainMs = 10_000, requestTimeoutMs = 30_000 } = options;
   const headersTimeout = Math.min(options.headersTimeoutMs ?? 10_000, requestTimeoutMs);
   const server = createServer({
-    // A body that is taken as a stream may take longer than others, see below.
+    // No limit here, because a body that is read as a stream may take longer. See `late` below.
     requestTimeout: 0,
     headersTimeout,
     connectionsCheckingInterval: Math.min(1000, Math.ceil(headersTimeout / 2)),
@@ -33,10 +33,10 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
   server.timeout = options.writeTimeoutMs ?? 30_000;
   const { url, port } = await listen(server, options.port ?? 3000, host);
 
-  // Node takes no connection before this turn of the event loop ends.
+  // The handlers below are in time: Node accepts no connection before this turn of the event loop ends.
   const ending = new AbortController();
   const app = express().disable('x-powered-by').set('trust proxy', options.trustProxy ?? []);
-  // Which of all its addresses a client uses is not known; the document's own is right then.
+  // With a wildcard host, the address that a client uses is not known. Then the OpenAPI document's own address is right.
   const known = host === '0.0.0.0' || host === '::' ? {} : { publicUrl: url };
   app.use(routerOf(skep, { ...known, ...options }, ending.signal));
   const upgraded = handleUpgrades(server, (request, response) => {
@@ -45,7 +45,7 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
   });
   server.on('request', (request, response) => {
     request.url = originForm(request);
-    // A client may wait for its answer in silence; one that leaves its answer unread, or owes a body that is waited for, is cut off.
+    // A client may wait silently. It is cut off if it leaves its response unread, or does not send a body that is waited for.
     response.on('timeout', (socket) => {
       if (socket.writableLength > 0 || (!request.complete && request.readableLength === 0)) socket.destroy();
     });
@@ -65,7 +65,7 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
   return { url, port, close: () => (closing ??= close()) };
 }
 
-/** Waits for the requests under way, then cuts off the rest. Node alone would wait for connections that never asked anything. */
+/** Waits for active requests, then cuts off the rest. Node alone would wait for connections that never sent a request. */
 export function drainer(server: Server, upgraded: ReadonlySet<Duplex> = new Set()): (limitMs: number) => Promise<void> {
   const unanswered = new Map<Socket, number>();
   let draining = false;
@@ -101,7 +101,7 @@ export function drainer(server: Server, upgraded: ReadonlySet<Duplex> = new Set(
   };
 }
 
-/** Listens there. Returns the address by which this machine reaches the server. Rejects with the system's error if it can't. */
+/** Starts to listen. Returns an address that works on this machine. Rejects with the system's error if it can't listen. */
 export async function listen(server: Server, asked: number, host: string): Promise<{ readonly url: string; readonly port: number }> {
   server.listen(asked, host);
   await once(server, 'listening');

@@ -1,22 +1,22 @@
-/** How much input waits at most until a client is held back, in bytes. */
+/** How much input can wait before the client is paused, in bytes. */
 const maxWaitingBytes = 256 * 1024;
 
 export interface InputEvents {
-  /** Called when enough waits. */
+  /** Called when too much input waits. */
   pause(): void;
-  /** Called when more can be taken. */
+  /** Called when more input is wanted. */
   resume(): void;
   failed(error: unknown): void;
 }
 
 type Write = (content: ReadableStream<Uint8Array>, close: boolean) => Promise<void>;
 
-/** Hands input to an execution in one long write, so that a key that is pressed needs no call of its own. */
+/** Writes input to an execution in one long write, so a single key press needs no call of its own. */
 export class InputQueue {
   readonly #write: Write;
   readonly #events: InputEvents;
   #controller: ReadableStreamDefaultController<Uint8Array> | null = null;
-  /** Settles when all that was pushed is handed over, or could not be. */
+  /** Resolves when all pushed input is written or has failed. */
   #writing: Promise<void> = Promise.resolve();
 
   constructor(write: Write, events: InputEvents) {
@@ -30,14 +30,14 @@ export class InputQueue {
     if ((controller.desiredSize ?? 0) <= 0) this.#events.pause();
   }
 
-  /** Closes the input when all that was pushed is handed over. */
+  /** Closes the input after all pushed input is written. */
   async close(): Promise<void> {
     this.end();
     await this.#writing;
     await this.#write(new Blob([]).stream(), true);
   }
 
-  /** Takes no more. The input of the execution stays open. */
+  /** Stops accepting input. The input of the execution stays open. */
   end(): void {
     this.#controller?.close();
     this.#controller = null;
@@ -56,7 +56,7 @@ export class InputQueue {
     const [controller] = opened;
     if (controller === undefined) throw new Error('a stream calls start at once');
     this.#writing = this.#writing.then(() => this.#write(content, false)).catch((error: unknown) => {
-      // What comes next is tried anew.
+      // The next input starts a new write.
       this.#drop(controller);
       this.#events.resume();
       this.#events.failed(error);

@@ -6,12 +6,12 @@ import { exampleBody, problemSchema, statusOf, type ProblemCode } from './proble
 
 export type OpenApiDocument = ReturnType<typeof createDocument> & Record<string, unknown>;
 
-/** The version of the legacy interface, which this one serves. */
+/** The version of the legacy API that this API is compatible with. */
 const interfaceVersion = '0.53.0';
 
 const localServer = 'http://127.0.0.1:3000';
 
-/** The OpenAPI document of the operations. Its servers depend on the mount path: {@link serversOf}. */
+/** Returns the OpenAPI document of the operations. Its servers depend on the mount path, see {@link serversOf}. */
 export function openApiDocument(operations: readonly Operation[], product = 'skep'): OpenApiDocument {
   const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {};
   for (const operation of operations) (paths[operation.path] ??= {})[operation.method] = operationObject(operation);
@@ -37,12 +37,12 @@ export function openApiDocument(operations: readonly Operation[], product = 'ske
     },
     {
       override: ({ jsonSchema, io }) => {
-        // The format says it shorter than zod's regular expression.
+        // `format` says the same, and is shorter than zod's regular expression.
         if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
-        // So does the type.
+        // The type says the same.
         if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
         if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
-        // A later version may answer with more fields.
+        // A later version may add fields to responses.
         if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
       },
     },
@@ -50,7 +50,7 @@ export function openApiDocument(operations: readonly Operation[], product = 'ske
   return { ...document };
 }
 
-/** The servers of a router that is mounted at the path (empty at the root): the public address, and a local one. */
+/** Returns the servers of a router that is mounted at the path (empty at the root): the public address and a local one. */
 export function serversOf(publicUrl: string | undefined, mount: string) {
   const own = publicUrl === undefined ? mount || '/' : `${publicUrl.replace(/\/+$/, '')}${mount}`;
   const local = `${localServer}${mount}`;
@@ -93,7 +93,7 @@ function responseObject(
   };
 }
 
-/** One status may stand for an answer and for failures; they differ in their media type. */
+/** Merges a response and the failures that have the same status. They differ in their media type. */
 function merged(form: ZodOpenApiResponseObject, failures: ZodOpenApiResponseObject | undefined): ZodOpenApiResponseObject {
   if (failures === undefined) return form;
   return {
@@ -103,7 +103,7 @@ function merged(form: ZodOpenApiResponseObject, failures: ZodOpenApiResponseObje
   };
 }
 
-/** Every failure that the operation may answer, those of all operations of its kind included. */
+/** Returns every failure that the operation can return, including the failures common to its kind. */
 function failuresOf(operation: Operation): readonly ProblemCode[] {
   const { method, params, query, headers, body, isPublic, failures } = operation;
   const codes: ProblemCode[] = [

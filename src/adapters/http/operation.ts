@@ -18,25 +18,25 @@ export const tags = {
   Service: 'About the server and the caller.',
 } as const;
 
-/** A form that an answer may have. */
+/** A possible response of an operation. */
 export interface ResponseForm<R extends z.ZodType = z.ZodType> {
   readonly status: number;
   readonly description: string;
-  /** Of the body; without it there is none. */
+  /** The schema of the body. If it is missing, there is no body. */
   readonly schema?: R;
-  /** The media type; JSON unless given. */
+  /** The media type. Default: JSON. */
   readonly media?: string;
   readonly headers?: z.ZodObject;
-  /** Other media types that the answer may have, if it is asked for them. They are streams. */
+  /** Other media types that the client can ask for. Their bodies are streams. */
   readonly otherMedia?: readonly string[];
 }
 
-/** What a handler returns whose answer is sent part by part. */
+/** A response body that is sent part by part. */
 export class StreamedBody {
   readonly parts: AsyncIterable<string | Uint8Array>;
-  /** Fires when the stream has to end, although there may be more. */
+  /** Fires when the stream must end, although more parts may follow. */
   readonly ends: AbortSignal;
-  /** If it is not that of the operation's success. */
+  /** The media type, if it differs from the operation's success. */
   readonly media: string | undefined;
 
   constructor(parts: AsyncIterable<string | Uint8Array>, ends: AbortSignal, media?: string) {
@@ -46,7 +46,7 @@ export class StreamedBody {
   }
 }
 
-/** What a handler returns that takes the connection as a WebSocket. */
+/** A result that turns the connection into a WebSocket. */
 export class Upgrade {
   readonly accept: (socket: WebSocket) => void;
 
@@ -55,27 +55,27 @@ export class Upgrade {
   }
 }
 
-/** The failures of a git provider that any operation on a repository may have. */
+/** The git provider failures that any operation on a repository can return. */
 export const gitProviderFailures = ['provider_unauthorized', 'provider_failed', 'provider_rate_limited', 'provider_timeout'] as const;
 
-/** A part of the request of which an operation declares nothing. */
+/** The schema of a request part for which an operation declares nothing. */
 const nothing = z.object({});
 
 interface Described<P extends z.ZodObject, Q extends z.ZodObject, H extends z.ZodObject, B extends z.ZodType, R extends z.ZodType> {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
-  /** The path template, with `{name}` for a parameter. The value of `{repository_name}` may hold slashes. */
+  /** The path template, with `{name}` for a parameter. The value of `{repository_name}` can contain slashes. */
   readonly path: string;
   readonly operationId: string;
   readonly tag: keyof typeof tags;
   readonly summary: string;
   readonly description?: string;
-  /** Anyone may call it, without a key. */
+  /** Anyone can call it without a key. */
   readonly isPublic?: true;
   /** Only for keys with the access `admin`. */
   readonly adminOnly?: boolean;
-  /** The failures that are its own; those of every operation of its kind are added. */
+  /** The operation's own failures. The failures common to its kind are added. */
   readonly failures: readonly (FailureCode | 'upgrade_required' | 'origin_forbidden' | 'range_not_satisfiable')[];
-  /** The answers besides the success that are no failures. */
+  /** Responses that are neither the success nor a failure. */
   readonly otherwise?: readonly ResponseForm[];
   readonly params?: P;
   readonly query?: Q;
@@ -83,7 +83,7 @@ interface Described<P extends z.ZodObject, Q extends z.ZodObject, H extends z.Zo
   readonly body?: B;
   /** The handler reads the body itself, as bytes. */
   readonly takesBytes?: true;
-  /** Takes a ticket instead of the key, for browsers, which can send no header there. */
+  /** Accepts a ticket instead of a key, because browsers can't send headers there. */
   readonly takesTicket?: true;
   readonly success: ResponseForm<R>;
 }
@@ -100,11 +100,11 @@ interface Input<P extends z.ZodType, Q extends z.ZodType, H extends z.ZodType, B
 export const byteStream = z.string().meta({ format: 'binary' });
 
 export interface Operation extends Described<z.ZodObject, z.ZodObject, z.ZodObject, z.ZodType, z.ZodType> {
-  /** Reads the request, its body last, does what it asks for, and returns the answer. Throws `invalid_request` before that. */
+  /** Parses the request, the body last, performs the operation and returns the result. Throws `invalid_request` before it does anything. */
   readonly perform: (context: RequestContext) => Promise<unknown>;
 }
 
-/** The same operation under another path. */
+/** Returns the same operation with another path. */
 export function alias(original: Operation, path: string, operationId: string): Operation {
   return { ...original, path, operationId, description: `The same as \`${original.path}\`.` };
 }
@@ -119,7 +119,7 @@ interface Declaration<
   readonly handle: (context: RequestContext, input: Input<P, Q, H, B>) => MaybePromise<z.output<R> | StreamedBody | Upgrade>;
 }
 
-/** The schemas type what the handler gets and returns. The status is that of the success, unless the handler sets another one. */
+/** Declares an operation. The schemas type the handler's input and result. The handler can set a status other than the success status. */
 export function operation<
   P extends z.ZodObject = typeof nothing,
   Q extends z.ZodObject = typeof nothing,

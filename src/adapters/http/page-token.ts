@@ -5,11 +5,11 @@ import { invalidRequest } from './request-input.ts';
 
 const wholeNumber = /^-?\d{1,9}$/;
 
-/** The query of every listing; the handler decodes `page_id`, since it knows the listing and its order. */
+/** The query of every listing. The handler decodes `page_id`, because only it knows the listing and its order. */
 export const pageQuery = {
   page_id: z
     .string()
-    // A page of repositories or branches may begin at a long name.
+    // A token for repositories or branches can contain a long name.
     .max(8192)
     .optional()
     .meta({ description: 'The `next_page_id` of the page before, for the same listing in the same order.' }),
@@ -37,8 +37,8 @@ interface PageQuery {
 }
 
 /**
- * Returns the page of a listing that the query asks for. `listing` names the listing and its order. Throws `invalid_request` for the token
- * of another one.
+ * Returns the requested page of a listing. `listing` names the listing and its order. Throws `invalid_request` for a token of another
+ * listing.
  */
 export async function readPage<T, R>(
   { http: { sealer } }: RequestContext, listing: string, { page_id: token, limit }: PageQuery,

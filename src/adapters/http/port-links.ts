@@ -2,23 +2,23 @@ import { z } from 'zod';
 import type { Skep } from '../../application/skep.ts';
 import { createSealer } from './sealed-text.ts';
 
-/** Where clients reach the proxy to the ports of sandboxes. */
+/** The address of the port proxy for clients. */
 export interface ProxyAddress {
-  /** Ports are found below it by path: `http://127.0.0.1:3001`. */
+  /** The base URL for ports addressed by path: `http://127.0.0.1:3001`. */
   readonly url: string;
-  /** The domain whose subdomains lead to the proxy too. Its scheme and port are those of the URL. */
+  /** The domain whose subdomains lead to the proxy too. Scheme and port are those of the URL. */
   readonly domain?: string | undefined;
 }
 
-/** The domain that every browser takes for its own machine, without DNS. Other programs may not. */
+/** The domain that every browser resolves to its own machine, without DNS. Other programs may not. */
 export const browserDomain = 'localhost';
 
-/** Returns the address of a port for programs: by host if the domain is known to all of them, otherwise by path. */
+/** Returns the address of a port for programs: by host if every program can resolve the domain, otherwise by path. */
 export function portUrl(proxy: ProxyAddress, sandboxId: string, port: number): string {
   return proxy.domain === browserDomain ? byPath(proxy, sandboxId, port) : urlForBrowsers(proxy, sandboxId, port);
 }
 
-/** Returns the address of a port for browsers. By host, each port is an origin of its own. */
+/** Returns the address of a port for browsers. If the port is addressed by host, it is an origin of its own. */
 export function urlForBrowsers({ url, domain }: ProxyAddress, sandboxId: string, port: number): string {
   if (domain === undefined) return byPath({ url }, sandboxId, port);
   const { protocol, port: proxyPort } = new URL(url);
@@ -29,7 +29,7 @@ function byPath({ url }: ProxyAddress, sandboxId: string, port: number): string 
   return `${url}/${sandboxId}/${port}`;
 }
 
-/** What the token of a link holds. The digest is that of the credential that made it. */
+/** The content of a link's token. The digest is that of the credential that made the link. */
 export interface PortToken {
   readonly sandboxId: string;
   readonly port: number;
@@ -41,12 +41,12 @@ const content = z.tuple([z.string(), z.int(), z.number(), z.string()]);
 
 export interface PortTokens {
   seal(token: PortToken): string;
-  /** Returns null for a text that is no token of this deployment. It may have expired. */
+  /** Returns null if the text is not a token of this deployment. The token may have expired. */
   open(text: string): PortToken | null;
 }
 
 export function createPortTokens({ secret }: Pick<Skep, 'secret'>): PortTokens {
-  // A key of their own: no other sealed text of the deployment is a token.
+  // Uses a separate key, so no other sealed text of the deployment is a valid token.
   const sealer = createSealer(`port-links ${secret}`);
   return {
     seal: ({ sandboxId, port, expiresAt, digest }) => sealer.seal(JSON.stringify([sandboxId, port, expiresAt, digest])),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { camelCase, type CamelCase } from '../shared/letter-case.ts';
 import { toTimestamp } from './common-schemas.ts';
 
-/** What a value of the schema is made from: names in camel case, and times in milliseconds since the epoch. */
+/** The input from which a value of the schema is made: names in camel case, times in milliseconds since the epoch. */
 type Source<S> = S extends z.ZodISODateTime
   ? number
   : S extends z.ZodNullable<infer Inner>
@@ -14,8 +14,8 @@ type Source<S> = S extends z.ZodISODateTime
         : z.output<S>;
 
 /**
- * Returns the function that makes what the schema of an answer describes from a value of the application: its fields in snake case, times
- * as text. Fields that the schema does not have are left out, so nothing is sent that is not declared.
+ * Returns a function that converts an application value into the form of a response schema: names in snake case, times as text. It omits
+ * fields that the schema does not have, so no undeclared field is sent.
  */
 export function presenter<S extends z.ZodType>(schema: S): (source: Source<S>) => z.output<S>;
 export function presenter(schema: z.ZodType): Convert {

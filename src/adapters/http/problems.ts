@@ -7,7 +7,7 @@ import { sentenceOf, sentenceOfFailure } from '../shared/status-and-error-messag
 import { snakeCase } from '../shared/letter-case.ts';
 import { presentReason, statusReason, type ValidationProblem } from './common-schemas.ts';
 
-/** The problems of HTTP itself, which no use case knows. */
+/** The problems of HTTP itself. Use cases do not have them. */
 interface HttpContexts {
   not_found: Readonly<Record<string, never>>;
   method_not_allowed: { readonly allow: readonly string[] };
@@ -22,7 +22,7 @@ type Contexts = Omit<FailureContexts, keyof HttpContexts> & HttpContexts;
 
 export type ProblemCode = keyof Contexts;
 
-/** A problem that this adapter finds before or without a use case. */
+/** A problem that this adapter finds, not a use case. */
 export class HttpProblem<C extends keyof HttpContexts = keyof HttpContexts> extends Error {
   readonly code: C;
   readonly context: HttpContexts[C];
@@ -112,14 +112,13 @@ const rows: Rows = {
   runtime_timeout: [504, { runtime, limitMs: 30_000 }],
 };
 
-/** All codes; those of one status stand together. */
 export const problemCodes: readonly string[] = Object.keys(rows);
 
 export function statusOf(code: ProblemCode): number {
   return rows[code][0];
 }
 
-/** Where an argument of a use case stands in the request. An argument that is not listed is the field of the body with its name. */
+/** The place of a use case's argument in the request. An argument that is not listed is the body field with its name. */
 const argumentLocations: Readonly<Record<string, string[]>> = {
   repositoryName: ['path', 'repository_name'],
   ownerId: ['body', 'user_id'],
@@ -131,7 +130,10 @@ const argumentLocations: Readonly<Record<string, string[]>> = {
   archive: ['body'],
 };
 
-/** The error as a problem that has a status; null for one that nobody foresaw, or that a newer copy of the package threw. */
+/**
+ * Converts the error to a problem with a status. Returns null for an unexpected error, or one with a code that only a newer copy of the
+ * package knows.
+ */
 export function problemOf(error: unknown): AnyProblem | null {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the constructor ties the context to the code
   if (error instanceof HttpProblem) return error as AnyProblem;
@@ -144,7 +146,7 @@ export function problemOf(error: unknown): AnyProblem | null {
   });
 }
 
-/** What is sent back: problem details as of RFC 9457, or the list of what is wrong with the request. */
+/** Returns the response: problem details (RFC 9457), or the list of mistakes in the request. */
 export function problemAnswer(problem: AnyProblem): { status: number; body: string; headers: Readonly<Record<string, string>> } {
   const status = statusOf(problem.code);
   if (problem.code === 'invalid_request') {
@@ -169,10 +171,13 @@ export function detailOf(problem: AnyProblem): string {
   return problem instanceof HttpProblem ? problem.message : sentenceOfFailure(problem);
 }
 
-/** Parts of a context that the problem details show in another way. */
+/** Context members that the problem details show in another way. */
 const shownElsewhere: ReadonlySet<string> = new Set(['action', 'reason', 'retryAfterSeconds']);
 
-/** The context, with the name of the resource before `id` and `status`, since RFC 9457 keeps `status` for the HTTP status. */
+/**
+ * Returns the context as members. `id` and `status` get the resource's name as prefix, because RFC 9457 reserves `status` for the HTTP
+ * status.
+ */
 function membersOf({ code, context }: AnyProblem): Readonly<Record<string, unknown>> {
   const members = Object.entries(context).filter(([name]) => !shownElsewhere.has(name));
   const nameOf = (name: string): string => (name === 'id' || name === 'status' ? `${ownerOf(code)}_${name}` : snakeCase(name));
@@ -205,7 +210,7 @@ function headersOf(problem: AnyProblem, retryAfter: number | null): Record<strin
   return headers;
 }
 
-/** RFC 9457 problem details; which of the members after `code` are there depends on the code. */
+/** RFC 9457 problem details. The code decides which members follow `code`. */
 export const problemSchema = z
   .looseObject({
     type: z.string().meta({ format: 'uri-reference', example: 'about:blank' }),

@@ -20,19 +20,19 @@ export interface HttpContext {
   readonly sealer: Sealer;
   readonly writers: ExecutionWriters;
   readonly readiness: (options?: { readonly isDetailed?: boolean }) => Promise<ReadinessReport>;
-  /** Made when it is first asked for. */
+  /** Created at the first call. */
   readonly openApi: () => OpenApiDocument;
   readonly readBody: BodyReader;
-  /** Fires when the server takes no new work; endless streams end then. */
+  /** Fires when the server shuts down: it accepts no new work, and endless streams end. */
   readonly ending: AbortSignal;
 }
 
-/** What the handlers of a request share in `response.locals`. */
+/** The values in `response.locals` that the handlers of a request share. */
 interface Locals extends Record<string, unknown> {
   context: RequestContext;
 }
 
-/** Path parameters; a wildcard's value is split at its slashes. */
+/** Path parameters. Express splits the value of a wildcard at its slashes. */
 type Parameters = Record<string, string | string[]>;
 
 export type HttpHandler = RequestHandler<Parameters, unknown, unknown, unknown, Locals>;
@@ -45,18 +45,18 @@ export class RequestContext {
   readonly request: Request<Parameters, unknown, unknown, unknown>;
   readonly response: Response<unknown>;
   readonly requestId: string;
-  /** As it was sent, without the mount path. */
+  /** The path as the client sent it, without the mount path. */
   readonly path: string;
-  /** As it was sent, without the question mark. */
+  /** The query as the client sent it, without the question mark. */
   readonly query: string;
-  /** Where the router is mounted: `/agents`; empty at the root. */
+  /** The mount path of the router: `/agents`; empty at the root. */
   readonly mount: string;
   /** The operation of the route; null if there is none. */
   operation: Operation | null = null;
   caller: Principal | null = null;
   credential: string | null = null;
   problem: AnyProblem | null = null;
-  /** Fires when the client was answered or went away. */
+  /** Fires when the response is complete or the client disconnects. */
   readonly closed: AbortSignal;
   readonly startedAt = performance.now();
 
@@ -85,29 +85,29 @@ export class RequestContext {
     return this.caller;
   }
 
-  /** What the caller sees. */
+  /** The resources that the caller can see. */
   get scope(): OwnerScope {
     return scopeOf(this.principal);
   }
 
-  /** The path by which clients reach a path of this interface. */
+  /** Returns a path of this API as clients must write it. */
   link(path: string): string {
     const { publicUrl } = this.http.options;
     const publicPath = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '');
     return `${publicPath}${this.mount}${path}`;
   }
 
-  /** Fires when the stream has to end: the client left, its key no longer works, or the server ends. Throws `rate_limited`. */
+  /** Returns a signal that fires if the client leaves, its key stops working, or the server ends. Throws `rate_limited`. */
   openStream(identify: () => Promise<unknown> = () => this.skep.auth.authenticate(this.credential)): AbortSignal {
     const { authenticator, ending } = this.http;
     return AbortSignal.any([this.closed, ending, authenticator.openStream(this.principal, identify, this.closed)]);
   }
 
-  /** Logs an error that nobody foresaw. Returns the failure that stands for it, which says no more than a number that the log has too. */
+  /** Logs an unexpected error. Returns the failure for the client, which contains only the number of the log entry. */
   unforeseen(error: unknown): Failure<'internal'> {
     const { request, response, requestId, skep } = this;
     const incident = skep.random.id('inc');
-    // What breaks because the client is gone is no incident.
+    // An error caused by a client's disconnect is not logged.
     const clientIsGone = response.destroyed || request.errored !== null;
     if (!clientIsGone) skep.logger.error({ request_id: requestId, incident, error }, 'request failed unforeseen');
     return new Failure('internal', { incident }, { cause: error });

@@ -9,7 +9,7 @@ import { HttpProblem } from './problems.ts';
 
 type InputPart = 'path' | 'query' | 'header' | 'body';
 
-/** However much is wrong with a request, the answer names so many problems and quotes so many characters of a name. */
+/** The most mistakes that a response lists, and the most characters of a name that it quotes. */
 const maxProblems = 20;
 const maxQuoted = 100;
 
@@ -17,7 +17,7 @@ export function invalidRequest(loc: [InputPart, ...string[]], msg: string, type:
   return new HttpProblem('invalid_request', { problems: [{ loc, msg, type }] });
 }
 
-/** The input as the schema describes it. Throws `invalid_request` with everything that is wrong. */
+/** Parses the input by the schema. Throws `invalid_request` with all mistakes. */
 export function parsed<S extends z.ZodType>(schema: S, part: InputPart, input: unknown): z.output<S> {
   const result = schema.safeParse(input);
   if (result.success) return result.data;
@@ -26,7 +26,7 @@ export function parsed<S extends z.ZodType>(schema: S, part: InputPart, input: u
 
 function problemsOf(part: InputPart, error: z.ZodError): ValidationProblem[] {
   const problems = error.issues.flatMap((issue): ValidationProblem[] => {
-    // The names of headers have no case of their own.
+    // Header names are case-insensitive.
     const nameOf = (key: PropertyKey) => quoted(part === 'header' ? String(key).toLowerCase() : String(key));
     const loc = [part, ...issue.path.map((key) => (typeof key === 'number' ? key : nameOf(key)))];
     if (issue.code !== 'unrecognized_keys') return [{ loc, msg: issue.message, type: issue.code }];
@@ -41,7 +41,7 @@ function quoted(key: string): string {
 
 /** Reads path parameters, still percent-encoded, by the schema. Throws `invalid_request`. */
 export function readPath<S extends z.ZodObject>(schema: S, encoded: Readonly<Record<string, string | string[]>>): z.output<S> {
-  // Express splits what a wildcard matches at its slashes.
+  // Express splits the value of a wildcard at its slashes.
   const given = Object.entries(encoded).map(([name, value]) => [name, decoded([value].flat().join('/')) ?? badEncoding('path', name)]);
   return parsed(schema, 'path', Object.fromEntries(given));
 }
@@ -53,7 +53,7 @@ export function readQuery<S extends z.ZodObject>(schema: S, raw: string): z.outp
   return broken === undefined ? parsed(schema, 'query', given) : badEncoding('query', broken);
 }
 
-/** Stands for a value whose encoding is broken. No encoded text decodes to half of a surrogate pair. */
+/** Marks a value with broken encoding. Correct encoding never decodes to half of a surrogate pair. */
 const malformed = '\ud800';
 
 function badEncoding(part: InputPart, name: string): never {
@@ -74,18 +74,20 @@ export function readHeaders<S extends z.ZodObject>(schema: S, headers: IncomingH
   return parsed(schema, 'header', Object.fromEntries(names.map((name) => [name, headers[name.toLowerCase()]])));
 }
 
-/** The one value of a header; null if it is absent. */
+/** Returns the first value of a header; null if it is missing. */
 export function headerOf({ headers }: IncomingMessage, name: string): string | null {
   const value = headers[name];
   return (Array.isArray(value) ? value[0] : value) ?? null;
 }
 
-/** The credential in `Authorization: Bearer`; null if there is none. */
+/** Returns the credential in `Authorization: Bearer`; null if there is none. */
 export function bearerOf(request: IncomingMessage): string | null {
   return /^Bearer +(\S+) *$/i.exec(headerOf(request, 'authorization') ?? '')?.[1] ?? null;
 }
 
-/** The target of a request as path and query: without the scheme and authority that a proxy's client sends, and without a fragment. */
+/**
+ * Returns the request target as path and query, without the scheme and authority that a client sends to a proxy, and without a fragment.
+ */
 export function originForm({ url = '/' }: IncomingMessage): string {
   return url
     .replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
@@ -95,13 +97,12 @@ export function originForm({ url = '/' }: IncomingMessage): string {
 
 const takenBodies = new WeakSet<IncomingMessage>();
 
-/** Takes the body of a request as a stream of bytes, which may take any time as long as some come. */
+/** Returns the body of a request as a stream of bytes. It has no time limit as long as bytes arrive. */
 export function takeBody(request: IncomingMessage): ReadableStream<Uint8Array> {
   takenBodies.add(request);
   return webStreamOf(request);
 }
 
-/** Returns true if the body is taken as a stream. */
 export function isBodyTaken(request: IncomingMessage): boolean {
   return takenBodies.has(request);
 }
@@ -109,7 +110,7 @@ export function isBodyTaken(request: IncomingMessage): boolean {
 /** Reads the body of a request. Rejects with `invalid_request` or `payload_too_large`. */
 export type BodyReader = (request: IncomingMessage & { readonly body?: unknown }, response: ServerResponse) => Promise<unknown>;
 
-/** Makes a reader of JSON bodies. No body is read as no fields. A body that the host application has parsed already stays as it is. */
+/** Returns a reader of JSON bodies. An empty body has no fields. A body that the host application has parsed stays unchanged. */
 export function jsonReader(limitBytes = 256 * 1024): BodyReader {
   const parse = express.json({
     limit: limitBytes,
@@ -142,7 +143,7 @@ function contentTypeProblem(request: IncomingMessage): HttpProblem | null {
   return invalidRequest(['header', 'content-type'], 'must be application/json in UTF-8', 'content_type');
 }
 
-/** What Express's parser found wrong, by the `type` that it gives its errors. Others mean that the client went away. */
+/** Converts an error of Express's parser, by its `type`. Other errors mean that the client disconnected, and stay unchanged. */
 function bodyProblem(error: unknown, request: IncomingMessage, limitBytes: number): unknown {
   if (error instanceof HttpProblem || !(error instanceof Error) || !('type' in error)) return error;
   switch (error.type) {

@@ -3,7 +3,7 @@ import type { RequestContext } from './request-context.ts';
 
 const maxLoggedPath = 200;
 
-/** Writes the line of a request that is over. */
+/** Logs a request that has ended. */
 export function logRequest(context: RequestContext): void {
   const { request, response, path, caller, problem } = context;
   const status = response.statusCode;

@@ -36,7 +36,7 @@ import { sandboxOperations } from './routes/sandboxes.ts';
 import { readinessReporter, serviceOperations } from './routes/service.ts';
 import { createSealer } from './sealed-text.ts';
 
-/** The routes and the OpenAPI document are made from it. The first path that fits takes a request, so literal ones come first. */
+/** All operations, for the routes and the OpenAPI document. The first matching path gets a request, so literal paths come first. */
 const operations: readonly Operation[] = [
   ...microagentOperations,
   ...repositoryOperations,
@@ -58,13 +58,13 @@ const operations: readonly Operation[] = [
   ...serviceOperations,
 ];
 
-/** A request handler as Express's `app.use` takes it. The package declares it itself, so that it needs none of Express's types. */
+/** A request handler for Express's `app.use`. Declared here, so users of the package need no types of Express. */
 export type SkepRouter = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void;
 
-/** How soon a client that is refused because the server ends may try again. */
+/** The failure of new requests during shutdown. */
 const shuttingDown = new Failure('shutting_down', { retryAfterSeconds: 5 });
 
-/** For `app.use('/agents', createRouter(skep))`. Answers every request. Throws a TypeError if it gets the promise of `createSkep`. */
+/** For `app.use('/agents', createRouter(skep))`. Answers every request. Throws a TypeError if `skep` is a promise. */
 export function createRouter(skep: Skep, options: RouterOptions = {}): SkepRouter {
   const given: { readonly auth?: unknown } | null | undefined = skep;
   if (given?.auth === undefined) throw new TypeError('createRouter needs the Skep that createSkep resolves to; did you forget await?');
@@ -72,7 +72,7 @@ export function createRouter(skep: Skep, options: RouterOptions = {}): SkepRoute
   return routerOf(skep, options, new AbortController().signal) as unknown as SkepRouter;
 }
 
-/** The router of {@link createRouter}. When `ending` fires, new requests are refused with `shutting_down`, and endless streams end. */
+/** The router of {@link createRouter}. After `ending` fires, it refuses new requests with `shutting_down`, and endless streams end. */
 export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal): Router {
   let document: OpenApiDocument | null = null;
   const http: HttpContext = {
@@ -96,7 +96,7 @@ export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal
   return router;
 }
 
-/** Headers against content that browsers guess, load or frame. Whoever terminates TLS decides on `Strict-Transport-Security`. */
+/** Headers against content sniffing, foreign content and framing. The server that terminates TLS decides on `Strict-Transport-Security`. */
 const securityHeaders = [
   helmet.hidePoweredBy(),
   helmet.contentSecurityPolicy({ useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } }),
@@ -114,8 +114,8 @@ function beginRequest(http: HttpContext): HttpHandler {
     response.setHeader('X-Request-Id', context.requestId);
     response.once('close', () => logRequest(context));
     if (http.ending.aborted) throw shuttingDown;
-    // Express decodes path parameters while it looks for the route, and can't say which one is malformed. With each `%` escaped it hands
-    // them on as they were sent, and the operation decodes them.
+    // Express decodes path parameters during routing and does not report which one is malformed. Each `%` is escaped here, so Express
+    // passes them on as sent, and the operation decodes them.
     request.url = context.path.replaceAll('%', '%25') + request.url.slice(context.path.length);
     next();
   };
@@ -131,7 +131,7 @@ function mount(router: Router, path: string, atPath: readonly Operation[]): void
   route.all(refuse(new HttpProblem('method_not_allowed', { allow }), !atPath.every(({ isPublic }) => isPublic)));
 }
 
-/** Throws the problem. If the path needs a key, checks it first, so a caller without one learns nothing but `unauthorized`. */
+/** Throws the problem. If the path needs a key, checks the key first, so a caller without a key gets only `unauthorized`. */
 function refuse(problem: HttpProblem, needsKey: boolean): HttpHandler {
   return async (_request, response) => {
     if (needsKey) await authenticate(response.locals.context);
@@ -158,12 +158,12 @@ function answer(operation: Operation): HttpHandler {
   };
 }
 
-/** Whatever is not a GET changes something, which `read` may not. */
+/** Every method except GET changes something, and a key with `read` access must not do that. */
 async function authorize(context: RequestContext, { method, adminOnly = false, summary }: Operation): Promise<void> {
   await authenticate(context);
   const { access } = context.principal;
   if (adminOnly ? access === 'admin' : method === 'get' || access !== 'read') return;
-  // As the end of the sentence "This key may not ...".
+  // The sentence is "This key may not ...".
   throw new Failure('forbidden', { action: summary.charAt(0).toLowerCase() + summary.slice(1) });
 }
 
@@ -174,7 +174,7 @@ async function authenticate(context: RequestContext): Promise<void> {
   context.caller = await http.authenticator.authenticate(request, context.credential);
 }
 
-/** Sends the whole answer. Node leaves the body of an answer to HEAD out, and drops it if the client is gone. */
+/** Sends the whole response. Node omits the body in a response to HEAD, and drops it if the client has disconnected. */
 function send({ http, response }: RequestContext, body: string | null): void {
   if (http.ending.aborted) response.set('Connection', 'close');
   if (body !== null) response.set('Content-Length', String(Buffer.byteLength(body)));

@@ -20,11 +20,11 @@ const env = few(limits.variables, variableName, text(limits.envCharacters)).refi
   `must have at most ${limits.envCharacters} characters in all`,
 );
 
-/** Without `=`, which separates it from its value in a query. */
+/** A key contains no `=`, which separates key and value in a query. */
 // oxlint-disable-next-line no-control-regex -- they have no place in a key
 const metadataKey = text(limits.metadataKey).regex(/^[^=\u0000-\u001f\u007f]+$/, 'must not be empty or contain = or a control character');
 
-/** Null and left out are the same: what the spec says. */
+/** A field for which null and a missing value mean the same: the spec decides. */
 const optional = <S extends z.ZodType>(schema: S, description: string) => schema.nullish().meta({ description });
 
 export const sandboxParameterFields = {
@@ -64,7 +64,7 @@ export function parametersOf(body: z.output<z.ZodObject<typeof sandboxParameterF
   };
 }
 
-/** What the claim of a start has of the parameters: nothing if there are none, as before there were any. */
+/** Returns the parameters for the idempotency claim of a start. Without parameters it is empty, so older claims still match. */
 export function claimedParameters(parameters: SandboxParameters): { readonly parameters?: string } {
   const given = canonicalJson(parameters);
   return given === '{}' ? {} : { parameters: given };
@@ -72,7 +72,7 @@ export function claimedParameters(parameters: SandboxParameters): { readonly par
 
 const pair = text(limits.metadataKey + 1 + limits.metadataValue).regex(/^[^=]+=/, 'must be key=value').meta({ example: 'task=42' });
 
-/** Pairs of `key=value` in a query; becomes an object. */
+/** Pairs of `key=value` in a query, parsed to an object. */
 export const metadataQuery = list(z.array(pair).max(limits.metadata)).transform((pairs, context) => {
   const entries = pairs.map((one): [string, string] => [one.slice(0, one.indexOf('=')), one.slice(one.indexOf('=') + 1)]);
   const metadata = Object.fromEntries(entries);

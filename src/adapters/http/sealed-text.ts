@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto';
 
-/** Seals text for a client to keep and send back. Only the deployment can make and read it. It is safe in a URL. */
+/** Encrypts text for a client that sends it back later. Only the deployment can make and read it. The result is safe in a URL. */
 export interface Sealer {
   seal(text: string): string;
   /** Returns the text, or null if this deployment did not seal it. */
@@ -20,7 +20,7 @@ export function createSealer(secret: string): Sealer {
     },
     open(sealed) {
       const bytes = Buffer.from(sealed, 'base64url');
-      // A text has one spelling, although base64url would read several.
+      // Accepts only one spelling of a token, although base64url decodes several to the same bytes.
       if (bytes.length < ivBytes + tagBytes || bytes.toString('base64url') !== sealed) return null;
       const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes)).setAuthTag(bytes.subarray(-tagBytes));
       try {

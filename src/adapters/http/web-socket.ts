@@ -11,15 +11,15 @@ const maxMessageBytes = 1024 * 1024;
 
 const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, clientTracking: false, maxPayload: maxMessageBytes });
 
-/** What the client sent after the head of its request for an upgrade. */
+/** The bytes that the client sent after the head of its upgrade request. */
 const heads = new WeakMap<IncomingMessage, Buffer>();
 
-/** Other upgrades, such as that to HTTP/2, are ignored: the request is answered as it is. */
+/** Returns true for a WebSocket upgrade. Other upgrades, such as to HTTP/2, are ignored: the request gets a normal response. */
 export function isWebSocketRequest(request: IncomingMessage): boolean {
   return headerOf(request, 'upgrade')?.toLowerCase() === 'websocket';
 }
 
-/** Routing, keys and failures of WebSockets are those of requests. Call it for a server of your own, or nobody can attach to executions. */
+/** Routes upgrades like requests, with the same keys and failures. Call it for your own server, or nobody can attach to executions. */
 export function handleUpgrades(
   server: Server, app: (request: IncomingMessage, response: ServerResponse) => void,
 ): ReadonlySet<Duplex> {
@@ -38,7 +38,7 @@ export function handleUpgrades(
   return open;
 }
 
-/** Throws unless the request asks for a WebSocket, and a page that asks has an origin that may. */
+/** Throws unless the request asks for a WebSocket, and its page, if any, has an allowed origin. */
 export function demandWebSocket({ request, http }: RequestContext): void {
   if (!heads.has(request)) throw new HttpProblem('upgrade_required', {});
   const { origin, host } = request.headers;
@@ -48,7 +48,7 @@ export function demandWebSocket({ request, http }: RequestContext): void {
   if (!corsOrigins.includes(origin) && !own.includes(origin)) throw new HttpProblem('origin_forbidden', {});
 }
 
-/** Makes the connection a WebSocket. From then on the reply has it. */
+/** Turns the connection into a WebSocket and passes it to `accept`. */
 export function acceptUpgrade({ request, response }: RequestContext, { accept }: Upgrade): void {
   const head = heads.get(request);
   if (head === undefined) throw new HttpProblem('upgrade_required', {});

@@ -3,11 +3,11 @@ import type { LogFields, Logger } from '../../ports/logger.ts';
 
 interface PinoLoggerOptions {
   readonly level: Level | 'silent';
-  /** Default: standard error, so that standard output stays for what a person asked for. */
+  /** Default: standard error, because standard output is for the results of commands. */
   readonly destination?: DestinationStream;
 }
 
-/** JSON lines through pino. Fields with the name of a secret are redacted, at the top and one level below. */
+/** Writes JSON lines with pino. Redacts fields with the name of a secret, at the top level and one level below. */
 export function createPinoLogger({ level, destination = pino.destination(2) }: PinoLoggerOptions): Logger {
   return pino(
     {
@@ -28,7 +28,7 @@ const secretNames = new Set([
 
 const censored = '[redacted]';
 
-/** Every line goes through it, so it copies only what it has to; pino's own redaction takes three times as long for a whole line. */
+/** Redacts the fields. Runs for every line, so it copies only if needed; pino's own redaction triples the time for a line. */
 function redacted(fields: LogFields): LogFields {
   let copy: Record<string, unknown> | null = null;
   for (const name in fields) {
@@ -39,7 +39,7 @@ function redacted(fields: LogFields): LogFields {
   return copy ?? fields;
 }
 
-/** The value without those of its own fields; an error is looked at when it is written out. */
+/** Returns the value with its own secret fields redacted. Errors are redacted later, by the serializer. */
 function withoutSecrets(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof Error) return value;
   const names = Object.keys(value).filter((name) => secretNames.has(name));

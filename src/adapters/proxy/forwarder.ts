@@ -9,10 +9,10 @@ export interface Forwarded extends ForwardedRequest {
   readonly agent: PortAgent;
 }
 
-/** Hands the request to the library. Resolves when the response has ended. Rejects if the sandbox gave none. */
+/** Forwards the request with the proxy library. Resolves when the response has ended. Rejects if the sandbox sent no response. */
 export async function forward(request: IncomingMessage, response: ServerResponse, forwarded: Forwarded): Promise<void> {
   const cleanResponse = prepare(request, forwarded);
-  // Each request has a library proxy of its own. In a WeakMap by request, each would stay in memory until the next full collection.
+  // A library proxy for each request. With one for all, data in a WeakMap by request would stay until the next full collection.
   const library = createProxyServer(optionsOf(forwarded));
   library.on('proxyReq', refuseUpgrade);
   library.on('proxyRes', (returned) => {
@@ -22,7 +22,7 @@ export async function forward(request: IncomingMessage, response: ServerResponse
   await library.web(request, response);
 }
 
-/** Nobody asked for an upgrade. Without a listener the request would never end. */
+/** Refuses an upgrade that the sandbox starts by itself. Without a listener the request would never end. */
 function refuseUpgrade(outgoing: ClientRequest): void {
   outgoing.once('upgrade', (_, upstream: Socket) => {
     upstream.destroy();
@@ -30,7 +30,7 @@ function refuseUpgrade(outgoing: ClientRequest): void {
   });
 }
 
-/** Joins the socket with one to the sandbox. `failed` is called if there will be none; it answers. */
+/** Connects the socket with one to the sandbox. If that is not possible, calls `failed`, which sends the response. */
 export function forwardSocket(
   request: IncomingMessage, socket: Duplex, head: Buffer, forwarded: Forwarded, failed: (error: Error) => void,
 ): void {
@@ -38,7 +38,7 @@ export function forwardSocket(
   const library = createProxyServer(optionsOf(forwarded));
   let isAnswered = false;
   library.on('error', (error) => {
-    // What breaks later must not be answered in the middle of what the client reads.
+    // After the response has begun, an error response would land in the middle of the data.
     if (!isAnswered) failed(error);
   });
   const answered = (returned: IncomingMessage): void => {
@@ -46,12 +46,12 @@ export function forwardSocket(
     isAnswered = true;
   };
   library.on('proxyReqWs', (outgoing, _, client) => {
-    // These come before the library's own listeners.
+    // These listeners run before those of the library.
     outgoing.once('response', answered);
     outgoing.once('upgrade', (returned: IncomingMessage, upstream: Socket) => {
       answered(returned);
       Object.assign(returned.headers, { connection: 'Upgrade', upgrade: 'websocket' });
-      // Either ends with the other. The client still gets what the sandbox wrote.
+      // Each socket closes with the other. The client still gets all data that the sandbox wrote.
       client.once('close', () => upstream.destroy());
       upstream.once('close', () => client.destroySoon());
     });
@@ -61,14 +61,14 @@ export function forwardSocket(
   void library.ws(request, socket as Socket, {}, head);
 }
 
-/** Makes the request what the sandbox gets. Returns the function that does the same with the response. */
+/** Prepares the request for the sandbox. Returns a function that prepares the response for the client. */
 function prepare(request: IncomingMessage, forwarded: Forwarded): (response: IncomingMessage) => void {
   const { target, agent, keepsPrefix } = forwarded;
   const { host } = request.headers;
   request.headers = requestHeaders(request, forwarded);
   request.url = (keepsPrefix ? target.prefix : '') + target.path;
   return (response) => {
-    // Node throws for some of what a sandbox may send here, where nothing can catch it.
+    // Node throws on some status lines of a sandbox, in a place where nothing can catch it.
     if ((response.statusCode ?? 0) < 100) response.statusCode = 502;
     response.statusMessage = STATUS_CODES[response.statusCode ?? 502] ?? '';
     response.headers = responseHeaders(response.headers, { target, host, upstream: agent.url.host });

@@ -5,13 +5,13 @@ import type { Skep } from '../../application/skep.ts';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 
-/** How often what is open is looked at: whether its credential still works, and whether to note the activity. */
+/** The interval in which open connections are checked: whether their credential still works, and whether to record activity. */
 const tickMs = 1000;
 
-/** The part that visitors of public ports may take, rounded up: who has a credential still gets through. */
+/** The share of connections that visitors without a credential can use, rounded up. The rest is for visitors with a credential. */
 const anonymousShare = 0.9;
 
-/** In how many seconds a client that found too many connections should try again. */
+/** The `Retry-After` at too many connections, in seconds. */
 const retrySeconds = 5;
 
 interface Visits {
@@ -23,12 +23,12 @@ interface Visits {
 interface SandboxConnections {
   sandbox: Sandbox;
   open: number;
-  /** How many of them are of visitors without a credential that lets them in. */
+  /** The number of them whose visitor has no valid credential. */
   anonymous: number;
   readonly visits: Map<string, Visits>;
 }
 
-/** Counts what is open, keeps sandboxes in use awake, and ends what a credential opened that no longer works. */
+/** Counts open connections, keeps used sandboxes awake, and closes connections whose credential no longer works. */
 export class Connections {
   readonly #skep: Skep;
   readonly #max: number;
@@ -43,7 +43,7 @@ export class Connections {
     this.#timer = setInterval(() => void this.#tick(), tickMs).unref();
   }
 
-  /** Throws `rate_limited` if the sandbox has too many open already. Returns the function to call when the connection has ended. */
+  /** Counts a connection. Throws `rate_limited` if the sandbox has too many. Returns the function to call when the connection has ended. */
   open({ sandbox, isAnonymous }: OpenPort, port: number, visitor: PortVisitor & { readonly id: string }, end: () => void): () => void {
     const { id } = sandbox;
     const connections = this.#sandboxes.get(id) ?? { sandbox, open: 0, anonymous: 0, visits: new Map<string, Visits>() };
@@ -66,7 +66,7 @@ export class Connections {
     };
   }
 
-  /** Returns the agent that connects to the port. Each instance of a sandbox has its own. */
+  /** Returns the agent that connects to the port. Each instance of a sandbox has its own agent. */
   agent(opened: OpenPort): PortAgent {
     const key = `${opened.sandbox.instanceId} ${opened.url}`;
     const known = this.#agents.get(key);
@@ -118,17 +118,17 @@ export class Connections {
   }
 }
 
-/** What listens at the address now is not the sandbox that was asked for. Nothing was sent to it. */
+/** Another sandbox or program now has the address of the port. Nothing was sent to it. */
 export class PortMoved extends Error {
   override readonly name = 'PortMoved';
 }
 
 type Callback = (error: Error | null, socket: Socket) => void;
 
-/** A connection that is not used for so long is closed: servers close such connections too, often after five seconds. */
+/** An idle connection is closed after this time, in milliseconds, because servers often close one after five seconds. */
 const idleMs = 4000;
 
-/** Keeps connections for later requests. Each is checked once, when it is made: the address may be another sandbox's by then. */
+/** Keeps connections for later requests. Each is checked once after it is made, because another sandbox may have the address by then. */
 export class PortAgent extends Agent {
   readonly url: URL;
   readonly #isRight: () => Promise<boolean>;
@@ -139,7 +139,7 @@ export class PortAgent extends Agent {
     this.#isRight = isRight;
   }
 
-  /** True if no connection is open, kept or awaited. */
+  /** True if no connection is open, kept or requested. */
   get isUnused(): boolean {
     return [this.sockets, this.freeSockets, this.requests].every((all) => Object.keys(all).length === 0);
   }
@@ -158,7 +158,7 @@ export class PortAgent extends Agent {
   async #check(socket: Socket, failed: (error: Error) => void, callback: Callback | undefined): Promise<void> {
     try {
       if (!(await this.#isRight())) throw new PortMoved();
-      // Docker takes connections to a closed port, and ends them. Nobody would see an end that came before.
+      // Docker accepts connections to a closed port and then ends them. An end before this line has no other listener.
       if (socket.destroyed || socket.readableEnded) throw new Error('the connection ended at once');
     } catch (error) {
       failed(error instanceof Error ? error : new Error(String(error)));

@@ -4,13 +4,13 @@ import { headerOf } from '../http/request-input.ts';
 import type { ProxyOptions } from './proxy-options.ts';
 import type { Target } from './port-target.ts';
 
-/** Cookies whose names begin like this are Skep's own. No sandbox gets them, and none can set them. */
+/** The prefix of Skep's own cookies. Sandboxes neither get nor set them. */
 const ownCookiePrefix = 'skep_';
 
-/** The cookie that opening a link sets. Its value is the token of the link. */
+/** The cookie that is set when a link is opened. Its value is the token of the link. */
 const portCookie = 'skep_port';
 
-/** Returns the header that sets the cookie, for the path of the port or for its host, until the link expires. */
+/** Returns the header that sets the cookie for the port's path or host, until the link expires. */
 export function setPortCookie(
   { clock }: Pick<Skep, 'clock'>, { url }: Pick<ProxyOptions, 'url'>, { prefix }: Target,
   { expiresAt, text }: { readonly expiresAt: number; readonly text: string },
@@ -20,7 +20,7 @@ export function setPortCookie(
   return `${portCookie}=${text}; Path=${prefix}/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`;
 }
 
-/** The tokens in the cookies of a request. A page may have set some beside the right one. */
+/** Returns the tokens in the cookies of a request. A page may have set further ones. */
 export function cookieTokens({ headers }: IncomingMessage): readonly string[] {
   return (headers.cookie ?? '').split(';').flatMap((pair) => {
     const [name = '', value = ''] = pair.trim().split('=');
@@ -34,12 +34,12 @@ export function passedCookies(cookies: string | undefined): string | undefined {
   return kept.length === 0 ? undefined : kept.join('; ');
 }
 
-/** Returns true if the cookie bears a name of Skep's. A cookie without a name is sent as its value, which could be such a pair. */
+/** Returns true if the cookie has one of Skep's names. A nameless cookie is sent as its value, which could be such a pair. */
 export function isOwnCookie(pair: string): boolean {
   return pair.replace(/^[\s=]*/, '').toLowerCase().replace(/^__(?:host|secure)-/, '').startsWith(ownCookiePrefix);
 }
 
-/** Only for navigation and the same origin: pages on other ports of the host are the same site, so browsers send them the cookie too. */
+/** True for navigation and the same origin. Pages on other ports of a host are the same site, so browsers send them the cookie too. */
 export function mayUseCookie(request: IncomingMessage, by: Target['by'], publicUrl: string): boolean {
   const { origin, host } = request.headers;
   const site = headerOf(request, 'sec-fetch-site');
@@ -49,6 +49,6 @@ export function mayUseCookie(request: IncomingMessage, by: Target['by'], publicU
   if (origin === undefined) return true;
   const originHost = URL.parse(origin)?.host;
   if (originHost === undefined) return false;
-  // A server in front may have changed the host. By host it has not, and pages of the public address are those of other sandboxes.
+  // A reverse proxy may have changed the host, which matters by path only. By host, pages of the public address belong to other sandboxes.
   return originHost === host?.toLowerCase() || (by === 'path' && originHost === URL.parse(publicUrl)?.host);
 }

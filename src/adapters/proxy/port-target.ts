@@ -7,23 +7,23 @@ import type { ProxyOptions } from './proxy-options.ts';
 export interface Target {
   readonly sandboxId: string;
   readonly port: number;
-  /** How it was addressed. Browsers use `host` and `path`. */
+  /** How the port was addressed. Browsers use `host` and `path`. */
   readonly by: 'headers' | 'host' | 'path';
-  /** What stands before the path that the sandbox gets: `/sb-1/8000` if it was addressed by path, otherwise empty. */
+  /** The part before the path that the sandbox gets: `/sb-1/8000` if addressed by path, otherwise empty. */
   readonly prefix: string;
-  /** The path and the query that the sandbox gets, as they were sent, without the token of a link. */
+  /** The path and query for the sandbox, as the client sent them, without the token of a link. */
   readonly path: string;
   readonly token: string | null;
-  /** True if a slash is missing at the end of the prefix, so that relative addresses in the page would lead astray. */
+  /** True if the slash at the end of the prefix is missing. Relative links in the page would then be wrong. */
   readonly lacksSlash: boolean;
 }
 
 const portNumber = /^[1-9]\d{0,4}$/;
 
-/** The headers that address a port: Skep's, and those of E2B's clients. */
+/** The headers that address a port: Skep's own, and those of E2B's clients. */
 export const addressHeaders = [['x-skep-sandbox-id', 'x-skep-port'], ['e2b-sandbox-id', 'e2b-sandbox-port']] as const;
 
-/** Reads what the request asks for: by headers, or else by host, or else by path. Returns null if it names no port of a sandbox. */
+/** Returns the port that the request addresses, by headers, else by host, else by path. Returns null if it addresses none. */
 export function targetOf(request: IncomingMessage, { domain }: Pick<ProxyOptions, 'domain'>): Target | null {
   const url = originForm(request);
   for (const [idHeader, portHeader] of addressHeaders) {
@@ -50,7 +50,7 @@ function target(by: Target['by'], sandboxId: string, port: string, prefix: strin
   return { sandboxId, port: Number(port), by, prefix, path: lacksSlash ? `/${path}` : path, token, lacksSlash };
 }
 
-/** Takes the parameter of a link out of the query, however it is written. The rest stays as it is. */
+/** Removes the link's parameter from the query, in any encoding. The rest is unchanged. */
 function withoutToken(url: string): { readonly path: string; readonly token: string | null } {
   const question = url.indexOf('?');
   if (question === -1) return { path: url, token: null };

@@ -17,22 +17,22 @@ export interface VisitorDeps {
   readonly url: string;
 }
 
-/** A link that is good, with its token as it was sent. */
+/** A valid link, with its token as it was sent. */
 type Grant = PortToken & { readonly text: string };
 
-/** A visitor with what it sent, and how its credential is checked later. */
+/** A visitor with its credential, and with the data for later checks. */
 export interface Visitor extends PortVisitor {
-  /** Its address. */
+  /** The visitor's address. */
   readonly client: string;
-  /** Equal for visitors with the same credential. */
+  /** The same for all visitors with the same credential. */
   readonly id: string;
-  /** The link that it came by; null if by something else. */
+  /** The link that the visitor used; null if it used none. */
   readonly grant: Grant | null;
-  /** The same visitor for later checks, which count as no attempt. */
+  /** The same visitor for later checks, which do not count as login attempts. */
   readonly later: PortVisitor & { readonly id: string };
 }
 
-/** Reads who asks. A key in `X-Session-API-Key` comes first, then a link or its cookie, then `Authorization: Bearer`. */
+/** Reads the visitor's credential. A key in `X-Session-API-Key` comes first, then a link or its cookie, then `Authorization: Bearer`. */
 export function visitorOf(deps: VisitorDeps, request: IncomingMessage, client: string, target: Target): Visitor {
   const grant = headerOf(request, 'x-session-api-key') === null ? grantOf(deps, request, target) : null;
   const key = grant === null ? keyOf(request) : null;
@@ -51,7 +51,7 @@ export function visitorOf(deps: VisitorDeps, request: IncomingMessage, client: s
   };
 }
 
-/** Returns the first good token for this port. The cookie counts only where a browser may send it. */
+/** Returns the first valid token for this port. Uses the cookie only if a browser may send it here. */
 function grantOf({ skep, tokens, url }: VisitorDeps, request: IncomingMessage, target: Target): Grant | null {
   if (target.by === 'headers') return null;
   const isRead = request.method === 'GET' || request.method === 'HEAD';
@@ -70,7 +70,7 @@ async function byGrant({ auth, clock }: Skep, { expiresAt, digest }: PortToken):
   return await auth.authenticateDigest(digest);
 }
 
-/** Returns whether `Authorization` is for the program in the sandbox, and no credential of Skep's. */
+/** Returns true if `Authorization` is for the program in the sandbox and not a credential of Skep. */
 export async function keepsAuthorization({ auth }: Skep, request: IncomingMessage, { sessionApiKey }: Sandbox): Promise<boolean> {
   const { authorization } = request.headers;
   if (authorization === undefined) return false;

@@ -8,13 +8,13 @@ export interface Answer {
   readonly body: string;
 }
 
-/** Returns true if a person will read the answer: a browser navigates. What a page fetches gets JSON. */
+/** Returns true if a person will read the response, because a browser navigates. Requests by a page get JSON. */
 export function isNavigation(request: IncomingMessage): boolean {
   const mode = headerOf(request, 'sec-fetch-mode');
   return mode === null ? /\btext\/html\b/.test(headerOf(request, 'accept') ?? '') : mode === 'navigate';
 }
 
-/** The answer to a problem: a page for a person, problem details for a program. */
+/** Returns the response to a problem: a page for a person, problem details for a program. */
 export function answerOf(request: IncomingMessage, problem: AnyProblem): Answer {
   const { status, body, headers } = problemAnswer(problem);
   const common = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', Vary: 'Accept, Sec-Fetch-Mode' };
@@ -24,7 +24,7 @@ export function answerOf(request: IncomingMessage, problem: AnyProblem): Answer 
   return { status, body: page, headers: { ...headers, ...common, ...ofPage } };
 }
 
-/** A person who has no key in a browser needs a link. */
+/** A browser user has no key, so needs a link. */
 const needsLink = 'This page needs a link that is still good. Make one with: skep open SANDBOX PORT';
 
 function pageOf(title: string, text: string): string {

@@ -4,38 +4,38 @@ import { isOwnCookie, passedCookies } from './port-cookie.ts';
 import { e2bKeyHeader } from './port-visitor.ts';
 import { addressHeaders, type Target } from './port-target.ts';
 
-/** Headers of one connection, which are not for the next. The framing of the body stays, since the library makes its own from it. */
+/** Headers of one connection, which are not forwarded. The body framing headers are kept, since the library makes its own from them. */
 const ofConnection = [
   'connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer', 'upgrade', 'expect',
 ];
 
 /**
- * The framing of a body. A WebSocket has none: a sandbox that declined it would read the next request on the connection as the body
- * that was announced.
+ * The body framing headers. They are removed from a WebSocket request: if the sandbox declined it, it would read the next request on the
+ * connection as the body.
  */
 const framing: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding']);
 
-/** Besides, headers that Skep reads, and those that only a proxy in front may set. */
+/** Also headers that Skep reads, and headers that only a trusted proxy may set. */
 const neverSent: ReadonlySet<string> = new Set([
   ...ofConnection, 'x-session-api-key', e2bKeyHeader, 'cookie', 'forwarded', 'x-real-ip', ...addressHeaders.flat(),
 ]);
 
 export interface ForwardedRequest {
   readonly target: Target;
-  /** The address of the client. */
+  /** The client's address. */
   readonly client: string;
-  /** `http` or `https`, as the client sees it. */
+  /** `http` or `https`, as the client uses it. */
   readonly protocol: string;
   readonly isWebSocket: boolean;
   /** Whether `Authorization` is for the sandbox. */
   readonly keepsAuthorization: boolean;
-  /** Whether the sandbox gets the path with the prefix of the proxy. */
+  /** Whether the sandbox gets the path with the proxy's prefix. */
   readonly keepsPrefix: boolean;
-  /** The sandbox's own key, if it is to be sent; null otherwise. */
+  /** The sandbox's own key, if the sandbox gets it; otherwise null. */
   readonly sessionKey: string | null;
 }
 
-/** Returns the headers that the sandbox gets: nothing of Skep's credentials, and where the request came from. */
+/** Returns the headers for the sandbox: none of Skep's credentials, and the origin of the request. */
 export function requestHeaders({ headers }: IncomingMessage, forwarded: ForwardedRequest): IncomingHttpHeaders {
   const { target, client, protocol, isWebSocket, keepsAuthorization, keepsPrefix, sessionKey } = forwarded;
   const kept = headersWithout(headers, (name) =>
@@ -52,7 +52,7 @@ export function requestHeaders({ headers }: IncomingMessage, forwarded: Forwarde
   return kept;
 }
 
-/** Returns a copy without those that are to be dropped, and those that `Connection` names. */
+/** Returns a copy without the dropped headers and without those that `Connection` names. */
 function headersWithout(headers: IncomingHttpHeaders, isDropped: (name: string) => boolean): IncomingHttpHeaders {
   const named = headers.connection?.toLowerCase().split(',').map((name) => name.trim()) ?? [];
   const kept: IncomingHttpHeaders = {};
@@ -70,20 +70,20 @@ interface ReturnedResponse {
   readonly upstream: string;
 }
 
-/** With these, a page could take hold of the whole origin, or send its visitors elsewhere. */
+/** With these, a page could control the whole origin or redirect its visitors. */
 const forBrowsers = ['service-worker-allowed', 'alt-svc'];
 
-/** The server frames the body itself. With these, a server in front would send one of its own files, or read one answer as two. */
+/** The server frames the body itself. With the others, a reverse proxy would send one of its own files, or read one response as two. */
 const forServers = ['transfer-encoding', 'x-accel-redirect', 'x-sendfile'];
 
 const neverReturned: ReadonlySet<string> = new Set([...ofConnection, ...forBrowsers, ...forServers]);
 
-/** The same, where several sandboxes share an origin. */
+/** Also dropped if several sandboxes share an origin. */
 const notByPath: ReadonlySet<string> = new Set([
   'clear-site-data', 'strict-transport-security', 'nel', 'report-to', 'reporting-endpoints',
 ]);
 
-/** Returns the headers that the client gets. What a sandbox sets stays within its own addresses. */
+/** Returns the headers for the client. Cookies and redirects of a sandbox stay within its own addresses. */
 export function responseHeaders(headers: IncomingHttpHeaders, returned: ReturnedResponse): IncomingHttpHeaders {
   const isByHost = returned.target.by === 'host';
   const kept = headersWithout(headers, (name) => neverReturned.has(name) || (!isByHost && notByPath.has(name)));
@@ -93,7 +93,7 @@ export function responseHeaders(headers: IncomingHttpHeaders, returned: Returned
   return kept;
 }
 
-/** Returns where a redirect leads for the client. One that leaves the sandbox, and a relative one, stays as it is. */
+/** Returns the redirect's target for the client. Targets outside the sandbox and relative targets are unchanged. */
 function rewriteLocation(location: string, { target, host, upstream }: ReturnedResponse): string {
   const { prefix, port } = target;
   const [, scheme = '', authority = '', rest = ''] = /^([a-z][a-z0-9+.-]*:)?\/\/([^/?#]*)(.*)$/is.exec(location) ?? [];
@@ -107,11 +107,11 @@ function rewriteLocation(location: string, { target, host, upstream }: ReturnedR
 function inside(prefix: string, path: string): string {
   const rooted = path.startsWith('/') ? path : `/${path}`;
   const isPrefixed = prefix !== '' && new RegExp(`^${prefix}(?:[/?#]|$)`).test(rooted);
-  // A path of two slashes at its beginning would be read as a host.
+  // Browsers read a path that begins with two slashes as a host.
   return isPrefixed ? rooted : prefix + (prefix === '' ? rooted.replace(/^\/{2,}/, '/') : rooted);
 }
 
-/** Returns the cookie without a domain, and by path with a path below the prefix; nothing for one that bears a name of Skep's. */
+/** Returns the cookie without a domain and, by path, with a path below the prefix; nothing if it has one of Skep's names. */
 function rewriteCookie(cookie: string, { by, prefix }: Target): string[] {
   const [pair = '', ...attributes] = cookie.split(';').map((part) => part.trim());
   if (isOwnCookie(pair) || pair.indexOf('=') < 1) return [];

@@ -1,27 +1,27 @@
 export const defaultConnectionsPerSandbox = 1000;
 
-/** How the proxy behaves, wherever it is mounted. */
+/** Options of the proxy, for every kind of mount. */
 export interface ProxyOptions {
-  /** The address at which clients reach the proxy: `https://sandboxes.example.com`. */
+  /** The proxy's address for clients: `https://sandboxes.example.com`. */
   readonly url: string;
-  /** The domain whose subdomains `<port>-<sandbox>` lead to the proxy; none unless given. */
+  /** The domain whose subdomains `<port>-<sandbox>` lead to the proxy. Default: none. */
   readonly domain?: string;
-  /** Requests and sockets that may be open at a time for one sandbox; 1,000 unless given, null is no limit. */
+  /** Requests and sockets that one sandbox can have open at a time. Default: 1,000. Null: no limit. */
   readonly connectionsPerSandbox?: number | null;
-  /** Wrong keys that one client address may try in a minute; 20 unless given. */
+  /** Wrong keys that one client address can try in a minute. Default: 20. */
   readonly failedLoginsPerMinute?: number;
-  /** The addresses and networks of proxies whose `X-Forwarded-For` says which client asks; none unless given. */
+  /** The addresses and networks of proxies whose `X-Forwarded-For` names the client. Default: none. */
   readonly trustProxy?: readonly string[];
 }
 
-/** How the proxy's own server behaves. */
+/** Options of the standalone proxy server. */
 export interface ProxyServerOptions extends Omit<ProxyOptions, 'url'> {
   /** Default: the address on which it listens. */
   readonly url?: string;
-  /** 127.0.0.1 unless given. */
+  /** Default: 127.0.0.1. */
   readonly host?: string;
-  /** 3001 unless given; 0 is any free one. */
+  /** Default: 3001. 0 chooses any free port. */
   readonly port?: number;
-  /** How long closing waits for the requests under way; 10,000 unless given. */
+  /** How long `close` waits for active requests, in milliseconds. Default: 10,000. */
   readonly drainMs?: number;
 }

@@ -8,13 +8,13 @@ import { createProxy } from './proxy.ts';
 export interface ProxyServer {
   readonly url: string;
   readonly port: number;
-  /** Takes no new request, ends all sockets, and resolves when the requests under way have ended, or were cut off. Idempotent. */
+  /** Refuses new requests, closes all sockets, and resolves when active requests have ended or were cut off. Idempotent. */
   close(): Promise<void>;
 }
 
 const headersTimeoutMs = 10_000;
 
-/** Serves the proxy on an address of its own. Rejects with the system's error if it can't listen there. */
+/** Serves the proxy at its own address. Rejects with the system's error if it can't listen there. */
 export async function createProxyServer(skep: Skep, options: ProxyServerOptions = {}): Promise<ProxyServer> {
   const { host = '127.0.0.1', drainMs = 10_000 } = options;
   const limits = { requestTimeout: 0, headersTimeout: headersTimeoutMs, connectionsCheckingInterval: 1000, keepAliveTimeout: 5000 };

@@ -18,11 +18,11 @@ import { setPortCookie } from './port-cookie.ts';
 import { type Target, targetOf } from './port-target.ts';
 
 export interface Proxy {
-  /** For the event `request`. */
+  /** Listener of the event `request`. */
   readonly handleRequest: (request: IncomingMessage, response: ServerResponse) => void;
-  /** For the event `upgrade`. */
+  /** Listener of the event `upgrade`. */
   readonly handleUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
-  /** Refuses new requests, and ends all sockets at once. Requests under way go on until `close`. */
+  /** Refuses new requests and closes all sockets at once. Active requests continue until `close`. */
   drain(): void;
   close(): void;
 }
@@ -33,7 +33,7 @@ interface Admitted {
   readonly opened: OpenPort;
 }
 
-/** Give it a server of its own: a sandbox must not share an origin with the API. Throws a TypeError if it gets a promise. */
+/** Use a separate server: a sandbox must not share an origin with the API. Throws a TypeError if `skep` is a promise. */
 export function createProxy(skep: Skep, options: ProxyOptions): Proxy {
   const given: { readonly sandboxes?: unknown } | null | undefined = skep;
   if (given?.sandboxes === undefined) throw new TypeError('createProxy needs the Skep that createSkep resolves to; did you forget await?');
@@ -82,9 +82,9 @@ class PortRequests {
   }
 
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    // A client that goes away while it waits is no error.
+    // A client may disconnect while it waits; this is not an error.
     socket.on('error', () => socket.destroy());
-    // One that never ends its own side is done as well when everything is written.
+    // Destroys the socket when everything is written, even if the client never ends its side.
     socket.once('finish', () => socket.destroy());
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
@@ -125,13 +125,13 @@ class PortRequests {
     return visitorOf(this.#visitorDeps, request, proxyAddress(request, this.#isTrusted), target);
   }
 
-  /** A link leads to the clean address, with a cookie. A page by path needs its slash. */
+  /** Redirects a link to the address without the token, and sets a cookie if the token is valid. Adds a page's missing slash. */
   async #redirectOf(request: IncomingMessage, target: Target): Promise<Answer | null> {
     if (request.method !== 'GET' && request.method !== 'HEAD') return null;
     const { token, lacksSlash, prefix, path, by } = target;
     const isLink = token !== null && by !== 'headers';
     if (!isLink && !(lacksSlash && by === 'path' && isNavigation(request))) return null;
-    // By host there is no prefix, and two slashes at the beginning, as browsers read them, would be another host.
+    // By host there is no prefix, and browsers would read two slashes at the beginning as another host.
     const Location = prefix + (prefix === '' ? path.replace(/^[/\\\t]{2,}/, '/') : path);
     const headers = { Location, 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' };
     if (!isLink) return { status: 302, headers, body: '' };
@@ -157,7 +157,7 @@ class PortRequests {
   }
 
   async #forward(request: IncomingMessage, response: ServerResponse, target: Target): Promise<void> {
-    // Forwarding takes the credentials out of the request.
+    // Read first, because forwarding removes the credentials from the request.
     const visitor = this.#visitorOf(request, target);
     for (let attempt = 1; ; attempt += 1) {
       const admitted = await this.#admit(target, visitor);
@@ -165,11 +165,11 @@ class PortRequests {
       const close = this.#connections.open(admitted.opened, target.port, admitted.visitor.later, () => response.destroy());
       try {
         const forwarded = await this.#forwarded(request, admitted, false);
-        // The library would wait for the end of a response that has ended.
+        // For a response that has already ended, the library would wait forever.
         if (!response.destroyed) await forward(request, response, forwarded);
         return;
       } catch (error) {
-        // Nothing was sent, so the record can be read again.
+        // Nothing was sent, so the sandbox can be read again for a new try.
         if (!(error instanceof PortMoved) || attempt > 1) throw portProblem(error, admitted);
       } finally {
         close();
@@ -189,7 +189,7 @@ class PortRequests {
   }
 }
 
-/** Whatever breaks on the way to the sandbox means that nothing answers there. */
+/** Returns the failure. Every connection error means that nothing answers on the port. */
 function portProblem(error: unknown, { target: { sandboxId: id, port } }: Admitted): unknown {
   return isFailure(error) ? error : new Failure('port_closed', { id, port }, { cause: error });
 }

@@ -5,11 +5,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { ProbeMiss } from '../../domain/readiness.ts';
 import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
 
-/** The pause after the first attempt; each is half as long again as the one before, up to the longest. */
+/** The pause after the first attempt, in milliseconds. Each next pause is 1.5 times as long, up to the longest. */
 const firstPauseMs = 5;
 const longestPauseMs = 100;
 
-/** Probes over the network, as a client of the sandbox would. An attempt that takes longer than `attemptMs` is followed by another. */
+/** Probes over the network, as a client of the sandbox does. After `attemptMs` an attempt counts as failed and the next one starts. */
 export function createNetworkProbe({ attemptMs = 1_000 } = {}): ReadinessProbe {
   return {
     async untilReady({ probe }, urls, signal, missed = () => {}) {
@@ -22,7 +22,7 @@ export function createNetworkProbe({ attemptMs = 1_000 } = {}): ReadinessProbe {
         signal.throwIfAborted();
         if (miss === null) return;
         missed(miss);
-        // The abort error of the pause is not the signal's reason.
+        // Throws the signal's reason instead of the abort error of the pause.
         await pause(pauseMs, undefined, { signal }).catch(() => signal.throwIfAborted());
       }
     },
@@ -32,14 +32,14 @@ export function createNetworkProbe({ attemptMs = 1_000 } = {}): ReadinessProbe {
 /** Tries once, for `withinMs` at most, or until the signal fires. Returns null if it succeeds. Never rejects. */
 type Attempt = (url: URL, withinMs: number, signal: AbortSignal) => Promise<ProbeMiss | null>;
 
-/** Does a GET of the path answer with 2xx or 3xx? Redirections are not followed. */
+/** Succeeds if a GET of the path returns 2xx or 3xx. Does not follow redirects. */
 function askHttp(path: string): Attempt {
   return (url, withinMs, unwanted) => {
     const { promise, resolve } = Promise.withResolvers<ProbeMiss | null>();
     const { request } = url.protocol === 'https:' ? https : http;
     const signal = AbortSignal.any([unwanted, AbortSignal.timeout(withinMs)]);
     try {
-      // A connection of its own: one that was kept could be to a program that has ended since.
+      // Uses a new connection: a kept one could lead to a program that has ended.
       request(url, { path, agent: false, signal })
         .on('response', (response) => {
           const { statusCode: status = 0 } = response;
@@ -55,10 +55,10 @@ function askHttp(path: string): Attempt {
   };
 }
 
-/** How long a connection must stay open to count: Docker's proxy accepts every one, and closes it at once if no program listens. */
+/** How long a connection must stay open, in milliseconds. Docker's proxy accepts every one, and closes it if no program listens. */
 const heldMs = 100;
 
-/** Does it take a connection, and keep it or say something? */
+/** Succeeds if the program accepts a connection and then keeps it open or sends data. */
 async function askTcp(...[url, withinMs, unwanted]: Parameters<Attempt>): ReturnType<Attempt> {
   const { promise, resolve } = Promise.withResolvers<ProbeMiss | null>();
   const signal = AbortSignal.any([unwanted, AbortSignal.timeout(withinMs)]);

@@ -1,9 +1,9 @@
 export interface ConfigProblem {
-  /** The variable, or the field of the file. */
+  /** The environment variable, or the field of the file. */
   readonly name: string;
-  /** The rest of a sentence that begins with the name. */
+  /** The rest of a sentence that begins with the name: `is missing`. */
   readonly problem: string;
-  /** What it takes, with an example. */
+  /** The accepted values, with an example. */
   readonly form: string;
   /** The file and the line: `skep.yaml:7`. */
   readonly place?: string;

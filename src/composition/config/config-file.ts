@@ -8,12 +8,12 @@ type Path = readonly PropertyKey[];
 
 export interface ConfigFile {
   readonly keys: Readonly<Record<string, unknown>>;
-  /** Why nothing of it can be used. */
+  /** The problems that make the file unusable. */
   readonly problems: readonly ConfigProblem[];
-  /** Keys that stand twice in one mapping, with the line of the second one. */
+  /** Keys that are repeated in one mapping, with the line of the second one. */
   readonly duplicates: readonly { readonly key: string; readonly line: number }[];
   readonly path: string;
-  /** Returns the line of a field, or of its parent if it is missing. Lines count from 1. */
+  /** Returns the line of a field, or of its parent if the field is missing. The first line is 1. */
   lineOf(path: Path): number;
 }
 
@@ -22,7 +22,7 @@ const contentForm = 'a file in YAML or JSON with a mapping at its top, for examp
 
 const isDuplicate = ({ code }: YAMLError): boolean => code === 'DUPLICATE_KEY';
 
-/** Reads the file. Returns no keys for an empty path, and for an empty file. */
+/** Reads the file. Returns no keys if the path or the file is empty. */
 export function readConfigFile(path = ''): ConfigFile {
   const empty = { keys: {}, problems: [], duplicates: [], path, lineOf: () => 1 };
   const name = 'SKEP_CONFIG';
@@ -61,7 +61,7 @@ function reasonOf(error: unknown): string {
   return `${reasons[code] ?? "can't be read"} (${code})`;
 }
 
-/** Returns the mapping at the top, or as a text why there is none. */
+/** Returns the mapping at the top, or a text with the reason why there is none. */
 function contentOf(document: Document): Readonly<Record<string, unknown>> | string {
   try {
     const content: unknown = document.toJS() ?? {};

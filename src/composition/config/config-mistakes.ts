@@ -9,19 +9,19 @@ export interface Mistake {
   readonly path: Path;
   /** The rest of a sentence that begins with the field. */
   readonly problem: string;
-  /** What is expected. Default: what the field's schema says. */
+  /** The accepted values. Default: the description in the field's schema. */
   readonly form?: string;
 }
 
-/** A field, as JSON Schema describes it. `secret` is a member of Skep's own. */
+/** A field in JSON Schema. `secret` is Skep's own extension. */
 type Field = z.core.JSONSchema.BaseSchema;
 type Issue = z.core.$ZodIssue;
 
 const described = new WeakMap<z.ZodType, Field>();
 
-/** Returns the fields from the top of the schema down to the one at the path, as far as the schema knows them. */
+/** Returns the fields from the top of the schema to the path, as far as the schema has them. */
 function fieldsTo(schema: z.ZodType, path: Path): readonly Field[] {
-  // Only a mistake needs them, so that a right configuration does not wait for them.
+  // Converted only for a mistake, so a correct configuration loads faster.
   const top: Field = described.get(schema) ?? z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
   described.set(schema, top);
   const found: Field[] = [top];
@@ -39,7 +39,7 @@ function isField(value: unknown): value is Field {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Returns the field, and what it may be if it is a union. */
+/** Returns the field, and its alternatives if it is a union. */
 function alternativesOf(field: Field): readonly Field[] {
   return [field, ...[...(field.anyOf ?? []), ...(field.oneOf ?? [])].flatMap(alternativesOf)];
 }
@@ -48,13 +48,13 @@ function propertiesOf(alternatives: readonly Field[]): NonNullable<Field['proper
   return Object.fromEntries(alternatives.flatMap(({ properties = {} }) => Object.entries(properties)));
 }
 
-/** Returns what the field at the path takes, or what its parent takes if the field is not known. */
+/** Returns the accepted values of the field at the path, or of its parent if the field is unknown. */
 export function formAt(schema: z.ZodType, path: Path): string {
   const forms = fieldsTo(schema, path).map((field) => alternativesOf(field).find(({ description }) => description !== undefined));
   return forms.findLast((form) => form !== undefined)?.description ?? '';
 }
 
-/** Returns the names of the fields of the mapping at the path. Empty if its fields are not fixed. */
+/** Returns the field names of the mapping at the path. Empty if its fields are not fixed. */
 function fieldsAt(schema: z.ZodType, path: Path): readonly string[] {
   const found = fieldsTo(schema, path);
   return found.length > path.length ? Object.keys(propertiesOf(alternativesOf(found.at(-1) ?? {}))) : [];
@@ -63,7 +63,7 @@ function fieldsAt(schema: z.ZodType, path: Path): readonly string[] {
 const secretSettings = new Set(settings.filter(({ isSecret }) => isSecret).map(({ key }) => key));
 const isSetting = (key: PropertyKey | undefined): boolean => key !== undefined && Object.hasOwn(settingsSchema.shape, key);
 
-/** Returns the paths of all fields that are no settings: `specs[].ready.within`. */
+/** Returns the paths of all fields that are not settings: `specs[].ready.within`. */
 export function allFields(schema: z.ZodType, path: Path = [], prefix = ''): readonly string[] {
   if (fieldsTo(schema, path).at(-1)?.items !== undefined) return allFields(schema, [...path, 0], `${prefix}[]`);
   const names = fieldsAt(schema, path).filter((name) => path.length > 0 || !isSetting(name));
@@ -73,22 +73,22 @@ export function allFields(schema: z.ZodType, path: Path = [], prefix = ''): read
   });
 }
 
-/** Returns the mistakes of the fields that do not match the schema. zod's own messages are for programmers, so they are left empty. */
+/** Returns the mistakes that the schema finds. zod's own messages are for programmers, so they are left empty. */
 export function mistakesIn(schema: z.ZodType, value: object): readonly Mistake[] {
   const { error } = schema.safeParse(value, { error: () => '', reportInput: true });
   return (error?.issues ?? []).flatMap(ofAlternative).flatMap((issue) => {
     const [key] = issue.path;
-    // A setting is reported as one value, also if it is a list.
+    // A setting is reported as one value, even if it is a list.
     const path = key !== undefined && isSetting(key) ? [key] : issue.path;
     if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownField(schema, path, key));
     const isSecret = fieldsTo(schema, path).some((field) => field['secret'] === true);
     const problem = problemOf(issue, path === issue.path ? issue.input : Reflect.get(value, String(key)), isSecret);
-    // If a key is wrong, the form of its mapping is what is expected.
+    // For a wrong key, the form of its mapping is reported.
     return issue.code === 'invalid_key' ? { path, problem, form: formAt(schema, path.slice(0, -1)) } : { path, problem };
   });
 }
 
-/** Returns the issues of a union's last alternative, which is the general one. Those before it are single words, or adapters. */
+/** Returns the issues of a union's last alternative, the general one. Earlier alternatives are single words or adapters. */
 function ofAlternative(issue: Issue): readonly Issue[] {
   if (issue.code !== 'invalid_union') return [issue];
   const { discriminator, input } = issue;
@@ -100,7 +100,7 @@ function ofAlternative(issue: Issue): readonly Issue[] {
 
 function unknownField(schema: z.ZodType, parent: Path, key: string): Mistake {
   const path = [...parent, key];
-  // What only Docker understands was a part of `isolation`.
+  // A configuration for an older version has Docker's own options in `isolation`.
   const isMoved = parent.at(-1) === 'isolation' && fieldsAt(schema, [...parent.slice(0, -1), 'docker']).includes(key);
   if (isMoved) return { path, problem: `has moved; write it as docker.${key}` };
   const known = fieldsAt(schema, parent).filter((name) => parent.length > 0 || !secretSettings.has(name));
@@ -112,7 +112,7 @@ function unknownField(schema: z.ZodType, parent: Path, key: string): Mistake {
   };
 }
 
-/** Returns the path of the field if exactly one other mapping has it, relative to the same spec. */
+/** Returns the path of the field, relative to the same spec, if exactly one other mapping has it. */
 function elsewhere(schema: z.ZodType, parent: Path, key: string): string | null {
   const [only, second] = allFields(schema).filter((path) => folded(path.split('.').at(-1) ?? '') === folded(key));
   if (only === undefined || second !== undefined) return null;
@@ -129,7 +129,7 @@ const kinds: Readonly<Record<string, string>> = {
   boolean: 'true or false',
 };
 
-/** Returns what is wrong with the value as the rest of a sentence: `is "60", which is not a duration`. */
+/** Returns the mistake as the rest of a sentence: `is "60", which is not a duration`. */
 function problemOf(issue: Issue, value: unknown, secret: boolean): string {
   if (value === undefined) return 'is missing';
   if (value === null) return 'has no value';
@@ -140,7 +140,7 @@ function problemOf(issue: Issue, value: unknown, secret: boolean): string {
   return `is ${what} instead of ${kinds[issue.expected] ?? 'what it takes'}${quotesHint(value, issue.expected)}`;
 }
 
-/** Returns a hint for the most frequent reason of a wrong type in YAML. */
+/** Returns a hint for the most common cause of a wrong type in YAML. */
 function quotesHint(value: unknown, expected: string): string {
   if (expected === 'string' && (typeof value === 'number' || typeof value === 'boolean')) return '; put it in quotes';
   const bare: Readonly<Record<string, RegExp>> = { boolean: /^(true|false)$/i, number: /^\d+(\.\d+)?$/, int: /^\d+$/ };
@@ -149,18 +149,18 @@ function quotesHint(value: unknown, expected: string): string {
 
 const shownLength = 60;
 
-/** Returns a description of the value. Of what may be a secret it says only the type. */
+/** Returns a description of the value. If it may be a secret, names only its type. */
 function found(value: unknown, secret: boolean): string {
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list';
   if (typeof value === 'boolean') return String(value);
   if (typeof value === 'number') return secret ? 'a number' : String(value);
   if (typeof value !== 'string') return 'a mapping';
-  // A URL may have a password in it.
+  // A URL can contain a password.
   if (secret || /\/\/[^/]*@/.test(value)) return 'a text';
   return JSON.stringify(value.length > shownLength ? `${value.slice(0, shownLength)}...` : value);
 }
 
-/** Names the field of the mistake, and says what it takes. `specs` is what is written. */
+/** Adds the field's name and its accepted values. `specs` is the unparsed value of the field `specs`. */
 export function toProblem(schema: z.ZodType, { path, problem, form = formAt(schema, path) }: Mistake, specs: unknown): ConfigProblem {
   return { name: fieldName(path, specs), problem, form };
 }
@@ -187,7 +187,7 @@ function plain(name: string): string {
   return /^[\w-]+$/.test(name) ? name : JSON.stringify(name);
 }
 
-/** By few different letters, or as the shortest name that it abbreviates (`dir` for `working_dir`). Null if none is near. */
+/** Returns the known name with few different letters, or the shortest that `name` abbreviates (`dir` for `working_dir`); or null. */
 export function nearest(name: string, known: readonly string[]): string | null {
   const meant = folded(name);
   const letters = meant.length < 4 ? 1 : Math.max(2, Math.floor(meant.length / 3));

@@ -58,7 +58,7 @@ const isolation = z.strictObject({
   .describe('a mapping of what loosens or tightens the isolation, for example { read_only_root: true, network: none, user: "1000" }')
   .transform(({ read_only_root: readOnlyRoot, ...same }) => ({ ...defaultIsolation, ...defined({ ...same, readOnlyRoot }) }));
 
-/** What Skep itself writes down at the engine has this prefix. */
+/** Labels that Skep itself sets have this prefix. */
 const labels = z.record(
   z.string().min(1, 'is empty').regex(/^(?!skep\.)/, 'begins with skep., which is reserved'),
   z.string().describe('a text, for example shop'),
@@ -75,7 +75,7 @@ const rest = z.strictObject({
 
 const elsewhere = "in the server's environment and not in this file, for example";
 
-// Somebody may write the value of a secret by mistake.
+// Secret, because a user may write the value of a secret by mistake.
 const secretNames = z.array(variableName.describe(`the name of a variable, whose value is ${elsewhere} ANTHROPIC_API_KEY`))
   .meta({ description: `a list of names of variables, whose values are ${elsewhere} [ANTHROPIC_API_KEY]`, secret: true });
 
@@ -98,7 +98,7 @@ const agent = z.strictObject({
 const pool = z.strictObject({ size: z.int().min(0).describe('a whole number of sandboxes from 0 on, for example 2') })
   .describe('a mapping that says how many sandboxes are kept running, for example { size: 2 }');
 
-/** A sandbox spec as the file writes it. Its output is the domain's. */
+/** A sandbox spec in the form of the file. Its output is the domain's form. */
 export const specSchema = z.strictObject({
   id: z.string().regex(dnsLabel, 'is not a lower-case name of letters, digits and dashes')
     .describe('a name of at most 63 lower-case letters, digits and dashes, for example node-26'),
@@ -158,7 +158,7 @@ export const fileSchema = z.object({
     .describe('a mapping that says how sandboxes without a record are kept, for example { keep_for: 24h }'),
 }).partial().extend({ limits });
 
-/** Everything that the file may hold. The secrets among the settings are refused there. */
+/** The whole content of the file. Secret settings are refused there. */
 export const configSchema = z.strictObject({ ...settingsSchema.shape, ...fileSchema.shape });
 
 export type FileConfig = z.output<typeof fileSchema>;
@@ -166,14 +166,14 @@ export type FileConfig = z.output<typeof fileSchema>;
 export interface SkepConfig extends Settings {
   /** The options of `createSkep`, without the runtime, which is chosen later. */
   readonly options: CheckedOptions;
-  /** Null: the default ones. */
+  /** Null: the default specs. */
   readonly specs: readonly SandboxSpec[] | null;
   /** Null: unlimited. */
   readonly requestsPerMinute: number | null;
   readonly streamsPerKey: number | null;
   readonly connectionsPerSandbox: number | null;
-  /** Where each key that is given comes from. */
+  /** The source of each key that is set. */
   readonly sources: Readonly<Record<string, 'environment' | 'file'>>;
-  /** What is allowed, but probably a mistake. */
+  /** Warnings about values that are allowed, but probably a mistake. */
   readonly warnings: readonly string[];
 }

@@ -7,7 +7,7 @@ import { defined } from './field-schemas.ts';
 import type { FileConfig } from './config-schema.ts';
 import type { GivenSettings } from './settings.ts';
 
-/** Returns the options of `createSkep`, without the runtime. What the configuration leaves out has its default there. */
+/** Returns the options of `createSkep`, without the runtime. Missing values get their default in `createSkep`. */
 export function toSkepOptions(config: FileConfig & GivenSettings, git: readonly GitOptions[]): CheckedOptions {
   const { specs, limits, starts, events, quarantine } = config;
   const { when_full: whenFull, requests_per_minute: _, streams_per_key: __, connections_per_sandbox: ___, ...ofSandboxes } = limits;
@@ -25,7 +25,7 @@ export function toSkepOptions(config: FileConfig & GivenSettings, git: readonly 
   };
 }
 
-/** Returns the options of a git provider. Adds what is wrong between its settings to the mistakes. */
+/** Returns the options of a git provider. Adds contradictions between its settings to the mistakes. */
 export function toGitOptions(
   provider: GivenSettings['git_providers'][number],
   config: GivenSettings,
@@ -56,7 +56,7 @@ function requirePrivateWay(key: 'github_url' | 'gitlab_url', config: GivenSettin
   mistakes.push({ path: [key], problem });
 }
 
-/** Returns the App of the settings. It needs all three of them. */
+/** Returns the GitHub App in the settings. All three settings are required. */
 function toGitHubApp(config: GivenSettings, mistakes: Mistake[]): GitHubApp | undefined {
   const { github_app_id: appId, github_app_installation_id: installationId, github_app_key_file: keyFile } = config;
   const keys = ['github_app_id', 'github_app_installation_id', 'github_app_key_file'] as const;
@@ -69,7 +69,7 @@ function toGitHubApp(config: GivenSettings, mistakes: Mistake[]): GitHubApp | un
   return { appId, installationId, privateKey };
 }
 
-/** Returns the content of the file, or an empty text if it is no private key. */
+/** Returns the content of the file. Returns an empty text if it is not a private key. */
 function readKey(path: string): string {
   try {
     const text = readFileSync(path, 'utf8');

@@ -6,17 +6,17 @@ import { errorCode } from '../../adapters/shared/system-errors.ts';
 import { dnsLabel } from '../../domain/dns-label.ts';
 
 const schema = z.object({
-  /** Tells the deployment's sandboxes from those of others on the same engine. */
+  /** The id that distinguishes this deployment's sandboxes from others on the same engine. */
   id: z.string().regex(dnsLabel),
   /** The runtime with which the sandboxes were started; null before the first start. */
   runtime: z.string().nullable(),
-  /** Empty in a file of an earlier version, until {@link ensureDeploymentFile} has completed it. */
+  /** Empty in the file of an older version, until {@link ensureDeploymentFile} adds it. */
   secret: z.string().default(''),
 });
 
 type DeploymentFile = z.output<typeof schema>;
 
-/** Returns null if there is no file. Throws if it is damaged: with a new id, every sandbox would be one of a stranger. */
+/** Returns null if there is no file. Throws if it is damaged: with a new id, the deployment would not know its own sandboxes. */
 export function readDeploymentFile(dataDir: string): DeploymentFile | null {
   const path = pathOf(dataDir);
   let text: string;
@@ -44,7 +44,7 @@ export function newSecret(): string {
   return randomBytes(32).toString('hex');
 }
 
-/** Returns the file's content. Creates it if there is none; of several processes that do so at once, one wins. */
+/** Returns the file's content. Creates the file if there is none. If several processes create it at once, one wins. */
 export function ensureDeploymentFile(dataDir: string, id: string = newDeploymentId()): DeploymentFile {
   const found = readDeploymentFile(dataDir);
   if (found !== null) return found.secret === '' ? replaceDeploymentFile(dataDir, { ...found, secret: newSecret() }) : found;

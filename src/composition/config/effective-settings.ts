@@ -12,7 +12,7 @@ import { formAt } from './config-mistakes.ts';
 import { configSchema, type SkepConfig } from './config-schema.ts';
 import { settings } from './settings.ts';
 
-/** Returns what is in force, in the order of the documentation, and where it comes from. Contains no secret. */
+/** Returns the effective settings with their sources, in the order of the documentation. Contains no secret. */
 export function effectiveSettings(config: SkepConfig): readonly ShownSetting[] {
   const values: Readonly<Record<string, unknown>> = { ...config };
   const about = (key: string): Pick<ShownSetting, 'key' | 'source' | 'form'> =>
@@ -30,7 +30,7 @@ function shownValue(variable: string, value: unknown): string | null {
   return maskUrlPasswords(Array.isArray(value) ? value.join(',') : typeof value === 'string' ? value : JSON.stringify(value));
 }
 
-/** What can stand in the file only. */
+/** Returns the values that only the file can set, as texts. */
 function fileTexts({ specs, requestsPerMinute, streamsPerKey, options }: SkepConfig): Readonly<Record<string, string>> {
   const { limits = {}, whenFull = 'refuse', keepEventsForMs = defaultKeepEventsForMs } = options;
   const { startsAtOnce, setupTimeoutMs = defaultSetupTimeoutMs } = options;

@@ -8,10 +8,10 @@ import { formAt, nearest } from './config-mistakes.ts';
 import { type Settings, settings, settingsSchema, variableOf } from './settings.ts';
 import { namedSecrets } from './spec-conflicts.ts';
 
-/** Variables that are not settings: those of a sandbox, and of the tests. */
+/** Variables that are not settings: they are for sandboxes or tests. */
 const foreign = /^SKEP_(CONFIG|SANDBOX_ID|SANDBOX_MARK|WORKSPACE|PORT_.+|REQUIRE_.+|ENGINE_.+)$/;
 
-/** Returns each variable that looks like a setting and is none. A secret of a spec may have any name. `specs` is what is written. */
+/** Returns each variable that looks like a setting but is not. A spec's secret can have any name. `specs` is not parsed yet. */
 export function unknownVariables(env: NodeJS.ProcessEnv, specs: unknown): readonly ConfigProblem[] {
   const known = ['SKEP_CONFIG', ...settings.map(({ variable }) => variable)];
   const given = new Set(namedSecrets(specs));
@@ -36,11 +36,11 @@ function meaning(name: string, known: readonly string[]): { readonly advice: str
   return { advice: `did you mean ${variable}?`, form: `${variable}: ${form}` };
 }
 
-/** A secret of a spec or its agent that has no value. */
+/** A secret without a value, of a spec or its agent. */
 export interface UnsetSecret {
   readonly specId: string;
   readonly name: string;
-  /** A warning with the consequence. */
+  /** A warning that names the consequence. */
   readonly detail: string;
 }
 
@@ -59,12 +59,12 @@ export function unsetSecrets(specs: readonly SandboxSpec[] | null, env: NodeJS.P
 
 const advice = "set it in the server's environment and start the server again";
 
-/** Whether a server that listens there is reached by every address of its machine. */
+/** Returns true for a wildcard address, on which a server is reachable by every address of its machine. */
 export function isEveryAddress(host: string | undefined): boolean {
   return host === '0.0.0.0' || host === '::';
 }
 
-/** Returns a warning for each address that clients on other machines are given and can't use. */
+/** Returns a warning for each address that clients on other machines get but can't use. */
 export function addressWarnings(settings: Settings): readonly string[] {
   const { host, publicUrl, proxyPort, proxyUrl, dockerPublishAddress, dockerUrlHost } = settings;
   const warnings: string[] = [];

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { durationUnits, parseQuantity, sizeUnits } from '../../client/quantities.ts';
 
-// The description of a schema says what its field takes, with an example. A field that is marked `secret` may hold a secret: what is
-// found in it, or below it, is never shown.
+// A schema's description says which values its field accepts, with an example. A field marked `secret` can contain a secret: its value, and
+// the values below it, are never shown.
 
 export const durationForm = (example: string): string =>
   `a duration, which is a number above 0 with its unit (ms, s, m, h or d), for example ${example}`;
@@ -25,11 +25,11 @@ export const variableName = z.string()
 export const variables = (form: string) =>
   z.record(variableName, z.string().describe('a text, for example "1"')).meta({ description: form, secret: true });
 
-/** A program and its arguments. There may be a password among them. */
+/** A program and its arguments. An argument can be a password. */
 export const command = (example: string) => z.array(z.string().describe('a text, for example "8000"')).min(1)
   .meta({ description: `a list of texts, the program and each of its arguments, for example ${example}`, secret: true });
 
-/** A limit, or the word for none. */
+/** A limit, or `unlimited`, which becomes null. */
 export const orUnlimited = <Input>(limit: z.ZodType<number, Input>) =>
   z.union([z.literal('unlimited').transform(() => null), limit]).describe(`${limit.description}, or unlimited`);
 

@@ -9,11 +9,11 @@ import { settings, settingsSchema, variableOf } from './settings.ts';
 import { toGitOptions, toSkepOptions } from './config-to-options.ts';
 import { conflictsIn } from './spec-conflicts.ts';
 
-/** Environment first, then the file that `SKEP_CONFIG` names, then defaults. Throws a {@link ConfigError} with every mistake at once. */
+/** Reads the environment first, then the file in `SKEP_CONFIG`, then defaults. Throws a {@link ConfigError} with all mistakes. */
 export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
   const file = readConfigFile(env['SKEP_CONFIG']);
   const { specs: writtenSpecs } = file.keys;
-  // An empty variable counts as absent, as in a compose file with `SKEP_X=${SKEP_X:-}`.
+  // An empty variable counts as missing, for compose files with `SKEP_X=${SKEP_X:-}`.
   const given = settings.filter(({ variable }) => (env[variable] ?? '') !== '');
   const values: Readonly<Record<string, unknown>> = {
     ...file.keys, ...Object.fromEntries(given.map(({ key, variable }) => [key, env[variable]])),
@@ -26,9 +26,9 @@ export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
     ({ ...toProblem(configSchema, mistake, null), name: variableOf(String(mistake.path[0])) }));
   const conflicts = conflictsIn(writtenSpecs, { imagesNeeded: values['sandbox_runtime'] === 'docker' });
   const ofFile = [...file.problems, ...problemsInFile([...misplacedIn(file), ...mistakes.filter(isInFile), ...conflicts], file)];
-  // Which variables are secrets of specs is not known without the file.
+  // Without the file, the names of the specs' secrets are not known.
   const unknown = file.problems.length > 0 ? [] : unknownVariables(env, writtenSpecs);
-  // An unknown variable alone is only a warning, since it may be meant for another program.
+  // An unknown variable alone is only a warning, because it may be for another program.
   if (ofEnvironment.length + ofFile.length > 0) throw new ConfigError([...ofEnvironment, ...unknown, ...ofFile]);
   const config = configSchema.parse(values);
   const ownSettings = inCamelCase(settingsSchema.parse(values));
@@ -48,7 +48,7 @@ function sourcesOf(keys: readonly string[], source: 'environment' | 'file'): Ske
   return Object.fromEntries(keys.map((key) => [key, source]));
 }
 
-/** Adds the mistakes between settings, if each about git is right. A mistake in another setting does not hide them. */
+/** Adds contradictions between git settings, if each git setting is correct by itself. Mistakes in other settings do not hide them. */
 function gitOptions(values: Readonly<Record<string, unknown>>, mistakes: Mistake[]): readonly GitOptions[] {
   const wrong = new Set(mistakes.map(({ path: [key] }) => key));
   const right = Object.fromEntries(Object.entries(values).filter(([key]) => !wrong.has(key) || key.startsWith('git')));
@@ -66,12 +66,12 @@ function misplacedIn({ keys }: ConfigFile): readonly Mistake[] {
   });
 }
 
-/** A field that is wrong in several ways is reported once. */
+/** Keeps one mistake for each field. */
 function distinct(mistakes: readonly Mistake[]): readonly Mistake[] {
   return [...Map.groupBy(mistakes, ({ path }) => JSON.stringify(path)).values()].flatMap((same) => same.slice(0, 1));
 }
 
-/** Returns the problems of the file, from its top to its end. */
+/** Returns the problems of the file in the order of its lines. */
 function problemsInFile(mistakes: readonly Mistake[], file: ConfigFile): readonly ConfigProblem[] {
   const twice = file.duplicates.map(({ key, line }) => ({
     line, name: key, problem: 'is written twice in one mapping; keep one of the two', form: 'one value',

@@ -13,25 +13,25 @@ import { settingsSchema } from './settings.ts';
 import { asksForContainer } from './spec-conflicts.ts';
 
 export interface ChoiceFacts {
-  /** Returns the runtime with which the data folder's sandboxes were started; null without sandboxes. */
+  /** Returns the runtime that the data folder's sandboxes use; null if there are no sandboxes. */
   inUse(): Promise<string | null>;
-  /** Whether something on this machine says where Docker's engine is. */
+  /** Whether this machine has a setting for the address of Docker's engine. */
   isEngineConfigured(): Promise<boolean>;
   askEngine(): Promise<CheckResult>;
 }
 
 interface RuntimeChoice {
   readonly options: DockerRuntimeOptions | ProcessRuntimeOptions;
-  /** For a person, in sentences. */
+  /** Sentences for a person. */
   readonly warnings: readonly string[];
 }
 
 const noIsolation = 'sandboxes are plain processes of this machine, without isolation: run only what you trust';
 
 /**
- * Chooses the runtime of a server. `auto` keeps the runtime that has sandboxes, so that none is lost while an engine is down for a
- * moment. In a data folder without sandboxes it takes Docker if an engine is configured, if a spec needs one or if one answers.
- * Otherwise it takes processes without isolation, but only if no other machine can reach the server. Throws a {@link ConfigError}.
+ * Chooses the runtime of a server. `auto` keeps the runtime that has sandboxes, so none is lost while an engine is down for a moment.
+ * Without sandboxes it chooses Docker if an engine is configured, a spec needs one, or one answers. Otherwise it chooses processes without
+ * isolation, but only if no other machine can reach the server. Throws a {@link ConfigError}.
  */
 export async function chooseRuntime(config: SkepConfig, facts: ChoiceFacts = choiceFacts(config)): Promise<RuntimeChoice> {
   const { sandboxRuntime, host } = config;
@@ -60,14 +60,14 @@ export function dockerOptions({ dockerHost, dockerPublishAddress, dockerUrlHost,
   return { kind: 'docker', ...defined({ host: dockerHost, publishAddress: dockerPublishAddress, urlHost: dockerUrlHost, firewall }) };
 }
 
-/** Returns why Docker can't be chosen. Null if it is: a spec that asks for isolation never runs without it. */
+/** Returns the reason why Docker is not chosen; null if it is. A spec that asks for isolation never runs without it. */
 async function whyNotDocker({ specs, dockerHost }: SkepConfig, facts: ChoiceFacts): Promise<string | null> {
   if ((specs ?? []).some(asksForContainer) || dockerHost !== undefined || (await facts.isEngineConfigured())) return null;
   const { ok, detail } = await facts.askEngine();
   return ok ? null : `no Docker engine is configured, and none answers: ${detail}`;
 }
 
-/** Returns the specs without an image. If Docker is chosen by name, the configuration itself refuses them. */
+/** Returns a problem for each spec without an image. If Docker is set by name, reading the configuration reports them. */
 function missingImages({ specs }: SkepConfig): ConfigProblem[] {
   const problem = 'is missing, and Docker needs it '
     + '(SKEP_SANDBOX_RUNTIME is auto and chose Docker; set it to process to run the command on this machine instead)';
@@ -75,7 +75,7 @@ function missingImages({ specs }: SkepConfig): ConfigProblem[] {
   return (specs ?? []).filter(({ image }) => image === null).map(({ id }) => ({ name: `spec ${id}, image`, problem, form }));
 }
 
-/** An engine that hangs does not answer either. */
+/** After this time, an engine counts as not answering. */
 const engineTimeoutMs = 5_000;
 
 function choiceFacts(config: SkepConfig): ChoiceFacts {
@@ -89,7 +89,7 @@ function choiceFacts(config: SkepConfig): ChoiceFacts {
         closers.defer(() => look.store.close());
         hasSandboxes = (await look.store.sandboxes.scan(null, 1)).length > 0;
       }
-      // A folder from before runtimes were recorded has processes.
+      // A data folder of an older version does not name its runtime, and its sandboxes are processes.
       return hasSandboxes ? (readDeploymentFile(config.dataDir)?.runtime ?? 'process') : null;
     },
     async isEngineConfigured() {

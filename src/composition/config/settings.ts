@@ -37,7 +37,7 @@ const logLevel = z.enum(['debug', 'info', 'warn', 'error', 'silent'], { error: '
 const origin = z.string().refine((text) => URL.canParse(text) && new URL(text).origin === text, 'has an entry that is no origin');
 const proxyNames = ['loopback', 'linklocal', 'uniquelocal'] as const;
 const proxy = z.union([z.enum(proxyNames), z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'has an entry that is no address' });
-/** Whether it is of a form that Docker's client knows. A bare `host:port` is one of `tcp`. */
+/** Returns true for an address that Docker's client accepts. A bare `host:port` means `tcp`. */
 function isEngineAddress(text: string): boolean {
   const url = URL.parse(text.includes('://') ? text : `tcp://${text}`);
   return /^(unix|npipe):\/\//.test(text) || (url !== null && url.hostname !== '' && /^(tcp|https?|ssh):$/.test(url.protocol));
@@ -46,7 +46,7 @@ const ipAddress = z.string().refine((text) => isIP(text) !== 0, 'is not an IP ad
 
 const secret = <S extends z.ZodType>(schema: S, description: string): S => schema.meta({ description, secret: true });
 
-/** In the order of the documentation. `git_timeout` in the file is the variable `SKEP_GIT_TIMEOUT`. A secret is a variable only. */
+/** In the order of the documentation. `git_timeout` in the file is `SKEP_GIT_TIMEOUT`. Secrets are only in the environment. */
 export const settingsSchema = z.object({
   host: hostName.default('127.0.0.1').describe('a host name or address, for example 127.0.0.1'),
   port: integer(0, 65_535).default(3000).describe('a port from 0 (any that is free) to 65535, for example 3000'),
@@ -94,12 +94,12 @@ export const settingsSchema = z.object({
 });
 
 export type GivenSettings = z.output<typeof settingsSchema>;
-/** The settings under the names that the program uses: `gitTimeout`. */
+/** The settings with the names that the program uses: `gitTimeout`. */
 export type Settings = Readonly<InCamelCase<GivenSettings>>;
 
 export const variableOf = (key: string): string => `SKEP_${key.toUpperCase()}`;
 
-/** The key, the name in the program and the variable of every setting. */
+/** The key, the program's name and the variable of each setting. */
 export const settings = Object.entries(settingsSchema.shape).map(([key, schema]) => ({
   key, name: camelCase(key), variable: variableOf(key), isSecret: schema.meta()?.['secret'] === true,
 }));

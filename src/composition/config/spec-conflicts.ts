@@ -4,7 +4,7 @@ import type { Mistake } from './config-mistakes.ts';
 
 type Keys = Readonly<Record<string, unknown>>;
 
-/** Reads the specs as they are written, so that one mistake does not hide another, and skips what has the wrong form. */
+/** Returns conflicts in the unparsed specs, so one mistake does not hide another. Skips values of the wrong form. */
 export function conflictsIn(specs: unknown, { imagesNeeded }: { readonly imagesNeeded: boolean }): readonly Mistake[] {
   const written = listOf(specs).map(mappingOf);
   const repeated = repeatedIn(written, 'id').map(({ index, value, first }) => ({
@@ -18,12 +18,12 @@ export function conflictsIn(specs: unknown, { imagesNeeded }: { readonly imagesN
   return [...repeated, ...within];
 }
 
-/** Whether the spec asks for what plain processes do not give. */
+/** Returns true if the spec needs a feature that plain processes do not have. */
 export function asksForContainer({ image, isolation, runtimeOptions }: SandboxSpec): boolean {
   return image !== null || isolation !== defaultIsolation || 'docker' in runtimeOptions;
 }
 
-/** Returns the names of the variables that are secrets of the specs, of their starts and of their agents. */
+/** Returns the names of variables that are secrets of the specs, their starts or their agents. */
 export function namedSecrets(specs: unknown): readonly unknown[] {
   return listOf(specs).map(mappingOf).flatMap(({ secrets, allowed_secrets: allowed, agent }) =>
     [...listOf(secrets), ...listOf(allowed), ...listOf(mappingOf(agent)['secrets'])]);
@@ -32,7 +32,7 @@ export function namedSecrets(specs: unknown): readonly unknown[] {
 const plainSecret = 'looks like a credential, which every API key may read; put the value into an environment variable of the server '
   + 'and list that variable under secrets; if it is not a secret, set allow_plain_secrets: true';
 
-/** The value itself must not be shown. */
+/** Returns a mistake for each secret that is written as plain text. The mistake must not contain the value. */
 function plainSecrets(spec: Keys): Mistake[] {
   if (spec['allow_plain_secrets'] === true) return [];
   const texts: readonly (readonly [text: unknown, ...path: Mistake['path']])[] = [
@@ -66,7 +66,7 @@ function readyConflicts(spec: Keys): Mistake[] {
   return atPort(`is ${port}, which is none of the ports of the spec${known.length === 0 ? ' (it has none)' : ''}`);
 }
 
-/** Returns the mappings whose field has the value of an earlier one, with the index of that one. */
+/** Returns the mappings that repeat the field's value of an earlier one, with the index of the earlier one. */
 function repeatedIn(mappings: readonly Keys[], field: string): { index: number; value: string; first: number }[] {
   const values = mappings.map((mapping) => mapping[field]);
   return values.flatMap((value, index) => {

@@ -18,13 +18,13 @@ export async function backup(env: NodeJS.ProcessEnv, file: string, options: Json
   return 0;
 }
 
-/** Replaces the store by a backup, and prints what comes next. */
+/** Replaces the store with a backup, and prints the next steps. */
 export async function restore(env: NodeJS.ProcessEnv, file: string, { json = false }: JsonOption): Promise<number> {
   const { dataDir, options } = readConfig(env);
   const { restoreSqlite } = await import('../../adapters/store/sqlite/index.ts');
   const deploymentId = readDeploymentFile(dataDir)?.id ?? null;
   const restored = await restoreSqlite({ dataDir, file, deploymentId, now: Date.now() });
-  // A new folder becomes one of the deployment whose sandboxes the store has.
+  // A new data folder gets the id of the deployment that owns the sandboxes in the store.
   if (restored.deploymentId !== null) ensureDeploymentFile(dataDir, restored.deploymentId);
   if (deploymentId === null && restored.runtime !== null) noteRuntime(dataDir, restored.runtime);
   const result: Restored = {
@@ -40,11 +40,11 @@ export async function restore(env: NodeJS.ProcessEnv, file: string, { json = fal
 
 interface Restored {
   readonly dataDir: string;
-  /** Where the store is that was replaced; null if there was none. */
+  /** The path of the replaced store; null if there was none. */
   readonly replaced: string | null;
-  /** Null if neither the backup nor the data folder says it. */
+  /** Null if neither the backup nor the data folder has it. */
   readonly deploymentId: string | null;
-  /** Whether each key that was revoked since the backup is still revoked. */
+  /** Whether keys that were revoked since the backup are still revoked. */
   readonly keepsRevocations: boolean;
   readonly quarantineForMs: number;
 }

@@ -16,26 +16,26 @@ interface DashboardLink {
   readonly expiresAt: number;
 }
 
-/** The code is in the fragment, which a browser sends to nobody. */
+/** Creates a login link. The code is in the fragment, which browsers do not send. */
 async function createLink(keys: ApiKeys, url: string, userId: string, access: KeyAccess): Promise<DashboardLink> {
   const { code, expiresAt } = await keys.createLoginCode({ userId, access });
   return { url: `${url}/#/login/${code}`, expiresAt };
 }
 
-/** Returns why the server has no dashboard; null if it has one. */
+/** Returns the reason why the server has no dashboard; null if it has one. */
 function whyNone({ dashboard }: SkepConfig): string | null {
   if (dashboard === 'off') return 'The dashboard is off, because SKEP_DASHBOARD says so.';
   return dashboardFolder() === null ? 'The dashboard was not built; build it with: npm run build' : null;
 }
 
-/** Returns what the first screen says of the dashboard. Whoever reads it has the data folder, so the link is an administrator's. */
+/** Returns the first screen's lines about the dashboard. Its reader has the data folder, so the link is for an administrator. */
 export async function dashboardText(config: SkepConfig, url: string, keys: ApiKeys | undefined): Promise<readonly string[]> {
   if (keys === undefined || whyNone(config) !== null) return [];
   const link = await createLink(keys, url, 'default', 'admin');
   return [`The dashboard; the link logs in once, within ten minutes. Another: ${commandName} dashboard`, '', `  ${link.url}`, ''];
 }
 
-/** Prints only the link on standard output, or with its end as JSON. */
+/** Prints the link alone on standard output, or JSON with its expiry. */
 export async function printDashboardLink(env: NodeJS.ProcessEnv, options: DashboardLinkOptions): Promise<number> {
   return await withKeys(env, async (keys, config) => {
     const none = whyNone(config);

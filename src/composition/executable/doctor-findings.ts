@@ -5,7 +5,7 @@ import type { Reason } from '../../domain/reason.ts';
 import type { ConfigProblem } from '../config/config-error.ts';
 import { storeWarningText } from '../store-messages.ts';
 
-/** The result of a check. `warning`: nothing fails, but a person should know. */
+/** The result of a check. `warning`: nothing fails, but a person should know it. */
 export interface Finding {
   readonly code: FindingCode;
   readonly state: State;
@@ -42,7 +42,7 @@ const key = 'the key in SKEP_API_KEY';
 const store = ({ dataDir }: Store): string => `store sqlite in ${dataDir}`;
 const address = ({ host, port }: Address): string => `address ${host}:${port}`;
 
-/** Everything that `doctor` can find. Scripts decide by the codes and the data, so both stay as they are. */
+/** All findings of `doctor`. Scripts rely on codes and data, so both must not change. */
 export const findings = {
   configuration_invalid: failed<Detail & { readonly problems: readonly ConfigProblem[] }>(({ detail }) => detail),
   configuration_warning: warning<Detail>(({ detail }) => detail),

@@ -41,7 +41,7 @@ function sandboxesFolder({ dataDir }: SkepConfig): string {
   return join(dataDir, 'sandboxes');
 }
 
-/** Returns options that use what the data folder holds already. A check must not write to it. */
+/** Returns options that use only the existing content of the data folder, because a check must not write to it. */
 function existing(config: SkepConfig, runtime: DockerRuntimeOptions | ProcessRuntimeOptions): CheckedOptions {
   if (runtime.kind === 'docker') return { runtime: { ...runtime, deployment: readDeploymentFile(config.dataDir)?.id ?? 'doctor' } };
   const root = sandboxesFolder(config);

@@ -16,7 +16,7 @@ import { type Finding, finding, findingsJson, findingsText, hasFailed } from './
 import { explain, listenProblem, reasonOfError } from './explain-error.ts';
 import { checkRuntime } from './doctor-runtime.ts';
 
-/** Prints the configuration and whether each part answers. Returns 1 if one does not. Changes nothing. */
+/** Prints the configuration and the state of each part. Returns 1 if a part does not answer. Changes nothing. */
 export async function doctor(env: NodeJS.ProcessEnv, options: JsonOption): Promise<number> {
   const program = { version: packageVersion(), node: process.versions.node, platform: process.platform };
   const say = (text: string): void => void (options.json !== true && process.stdout.write(text));
@@ -42,7 +42,7 @@ async function findAll(env: NodeJS.ProcessEnv, say: (text: string) => void): Pro
   return found;
 }
 
-/** Checks every part. The store may be in use by a server, or of another version, so it is only read. */
+/** Checks every part. Only reads the store, because a server may use it or it may have another version. */
 async function checkParts(config: SkepConfig, env: NodeJS.ProcessEnv): Promise<readonly Finding[]> {
   await using open = new AsyncDisposableStack();
   const found = config.warnings.map((detail) => finding('configuration_warning', { detail }));
@@ -64,7 +64,7 @@ async function checkParts(config: SkepConfig, env: NodeJS.ProcessEnv): Promise<r
   return [...found, ...checkSecrets(config, env), await checkAddress(config)];
 }
 
-/** Returns whether each git provider answers. What they learn is not kept. */
+/** Checks each git provider. Nothing that they read is kept. */
 async function checkGit(config: SkepConfig): Promise<readonly Finding[]> {
   await using closers = new AsyncDisposableStack();
   const container = createContainer({ ...config.options, store: { kind: 'memory' } }, closers);
@@ -94,7 +94,7 @@ async function checkStore({ dataDir, apiKey }: SkepConfig, look: SqliteLook): Pr
   return [...found, await checkKey(apiKey, await resolve(container, tokens.auth))];
 }
 
-/** Returns whether each secret that an agent gets is set, never its value. */
+/** Checks that each secret of a spec or an agent is set. Never shows a value. */
 function checkSecrets({ specs }: SkepConfig, env: NodeJS.ProcessEnv): readonly Finding[] {
   const isSet = (name: string): boolean => (env[name] ?? '') !== '';
   const set = (specs ?? []).flatMap(({ id, secrets, agent }) =>
@@ -121,12 +121,12 @@ async function checkListener(host: string, port: number): Promise<Finding> {
     const isSkep = response.headers.has('X-Request-Id') && health.safeParse(await response.json()).success;
     if (isSkep) return finding('address_of_skep', { host, port });
   } catch {
-    // A program that answers in another way, or not in time, is not Skep.
+    // A program with another answer, or none in time, is not Skep.
   }
   return finding('address_in_use', { host, port });
 }
 
-/** Returns the configuration, with a mark on what comes from the environment. Contains no secret. */
+/** Returns the configuration as text, with a mark on values from the environment. Contains no secret. */
 function configText(config: SkepConfig): string {
   const shown = effectiveSettings(config);
   const width = 2 + Math.max(...shown.map(({ key, variable }) => (variable ?? key).length));

@@ -5,7 +5,7 @@ import { isFailure } from '../../domain/failure.ts';
 import { ConfigError } from '../config/config-error.ts';
 import { storeRefusalText } from '../store-messages.ts';
 
-/** Returns the message of an error that is expected at the start, which says what to do. Of any other error it returns the stack. */
+/** Returns the message of an expected error, with advice. Returns the stack of any other error. */
 export function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (isFailure(error)) return sentenceOfFailure(error);
@@ -17,14 +17,14 @@ export function explain(error: unknown): string {
   return textOfError(error);
 }
 
-/** By the name, since the store's module is loaded only by the commands that need it. */
+/** Compares the name, because the store's module is loaded only by commands that need it. */
 function isStoreRefusal(error: Error): error is StoreRefused {
   return error.name === 'StoreRefused';
 }
 
 const expected: ReadonlySet<string> = new Set(['ConfigError', 'DeploymentFileDamaged']);
 
-/** Returns the code of an error that is expected, for a program. Null for any other. */
+/** Returns the code of an expected error, for programs. Null for any other error. */
 export function reasonOfError(error: unknown): string | null {
   if (isFailure(error)) return error.code;
   if (error instanceof Error && isStoreRefusal(error)) return error.reason;
@@ -42,7 +42,7 @@ const listenProblems: Readonly<Record<string, string>> = {
   EAI_AGAIN: `the host name can't be looked up; ${anAddress}`,
 };
 
-/** Returns why the system refuses an address, by the code of its error, and what to do. */
+/** Explains the system's error code for an address, with advice. */
 export function listenProblem(code: string): string {
   return listenProblems[code] ?? `the system refuses it (${code}); set SKEP_HOST and SKEP_PORT`;
 }

@@ -42,7 +42,7 @@ function curls(config: SkepConfig, url: string): string[] {
   ];
 }
 
-/** Returns a repository that exists, if the working directory is one. */
+/** Returns the name of an existing repository if the working directory is one. */
 function exampleRepository({ gitProviders, localGitRoot }: SkepConfig): string {
   const root = resolve(localGitRoot ?? process.cwd());
   return gitProviders[0] === 'local' && existsSync(join(root, '.git')) ? encodeURIComponent(basename(root)) : 'OWNER/NAME';
@@ -70,7 +70,7 @@ export function setKeyText({ state, message }: Pick<Finding, 'state' | 'message'
   return [state === 'warning' ? `WARNING: ${sentence}` : sentence, 'The commands below use it.'];
 }
 
-/** Returns what the first screen says if no key is set. Makes a key if none was ever made. */
+/** Returns the first screen's lines about keys if no static key is set. Creates a key if there never was one. */
 export async function storedKeyText(
   keys: ApiKeyStore, deps: { readonly clock: Clock; readonly random: Random },
 ): Promise<readonly string[]> {

@@ -15,7 +15,7 @@ export interface CreateKeyOptions extends JsonOption {
   readonly repositories?: readonly string[];
 }
 
-/** Makes a key. Prints only the key on standard output, or with its record as JSON, so that a script can read it. */
+/** Creates a key. For scripts, prints the key alone on standard output, or JSON with its record. */
 export async function createKey(env: NodeJS.ProcessEnv, options: CreateKeyOptions): Promise<number> {
   const { name, user, expires, access, format, repositories = null } = options;
   return await withKeys(env, async (keys) => {
@@ -59,7 +59,7 @@ export async function withKeys(
     import('../../adapters/clock/system-clock.ts'),
     import('../../adapters/random/system-random.ts'),
   ]);
-  // Not exclusive, since keys are managed while the server runs.
+  // Not exclusive, because the server may be running.
   const store = await createSqliteStore({
     dataDir: config.dataDir, exclusive: false, warn: (warning) => process.stderr.write(`${storeWarningText(warning)}\n`),
   });

@@ -11,10 +11,10 @@ import type { CreateKeyOptions } from './key-commands.ts';
 
 const { env } = process;
 
-/** On every command with a result that a script reads. */
+/** An option of every command whose result scripts read. */
 const jsonOption = ['--json', 'print JSON'] as const;
 
-/** Runs the program with the arguments of the process. Returns its exit code. The code of a command is loaded when it runs. */
+/** Runs the program with the arguments of the process. Returns its exit code. Each command's code is loaded when it runs. */
 export async function main(argv: readonly string[]): Promise<number> {
   let exitCode = 0;
   const finish = (code: number): void => void (exitCode = code);
@@ -36,7 +36,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** The commands that work on this machine, with the settings of its server. */
+/** Adds the commands that work on this machine, with the settings of its server. */
 function addServerCommands(program: Command, finish: (code: number) => void): void {
   program
     .command('serve')
@@ -80,7 +80,7 @@ function addServerCommands(program: Command, finish: (code: number) => void): vo
     .action(async (options: JsonOption) => finish(await health(options)));
 }
 
-/** Asks the server of these settings whether it answers. Returns 0 if it does, for the health check of a container. */
+/** Checks that this machine's server answers. Returns 0 if so, for the health check of a container. */
 async function health(options: JsonOption): Promise<number> {
   const [{ localUrl, print }, { readConfig }] = await Promise.all([
     import('../../adapters/cli/console.ts'), import('../config/read-config.ts'),

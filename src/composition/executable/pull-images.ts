@@ -9,7 +9,7 @@ import { readConfig } from '../config/read-config.ts';
 import { dockerOptions } from '../config/runtime-choice.ts';
 import { defaultSpecs } from '../wiring/default-specs.ts';
 
-/** Pulls the images of the specs, of all specs if none is named. Returns 0 if every image is there. */
+/** Pulls the images of the named specs, or of all specs. Returns 0 if every image is there. */
 export async function pull(env: NodeJS.ProcessEnv, ids: readonly string[], options: JsonOption): Promise<number> {
   const config = readConfig(env);
   if (config.sandboxRuntime === 'process') {
@@ -24,12 +24,12 @@ export async function pull(env: NodeJS.ProcessEnv, ids: readonly string[], optio
     return 1;
   }
   const { createDockerRuntime } = await import('../../adapters/sandbox-runtime/docker/index.ts');
-  // The command touches no sandbox, so the deployment's name does not matter.
+  // The command uses no sandbox, so any deployment name works.
   const runtime = createDockerRuntime({ ...defined(dockerOptions(config)), deployment: 'pull', progressMs: 2_000 });
   await using open = new AsyncDisposableStack();
   open.defer(() => runtime.close());
   const wanted = specs.filter(({ id }) => ids.length === 0 || ids.includes(id));
-  // With JSON, the progress is not part of the output.
+  // With JSON, the output contains no progress.
   const output = options.json === true ? process.stderr : process.stdout;
   const pulled: Pulled[] = [];
   for (const spec of wanted) pulled.push(await pullOne(runtime, spec, output));
@@ -40,7 +40,7 @@ export async function pull(env: NodeJS.ProcessEnv, ids: readonly string[], optio
 interface Pulled {
   readonly specId: string;
   readonly image: string | null;
-  /** Why the image is not there; null if it is. */
+  /** The reason why the image is missing; null if it is there. */
   readonly reason: Reason | null;
 }
 

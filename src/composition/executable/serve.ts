@@ -22,10 +22,10 @@ import { openSqliteStore } from '../wiring/adapters-module.ts';
 import { dashboardText } from './dashboard-link.ts';
 import { checkKey, firstScreen, setKeyText, storedKeyText } from './first-screen.ts';
 
-/** How long the first screen waits until every part has answered. An engine that hangs must not hold it up. */
+/** How long the first screen waits for the parts, in milliseconds. An engine that hangs must not delay it further. */
 const partsTimeoutMs = 3_000;
 
-/** Ends within the time limit, whatever hangs: all state is in the store and the runtime, and the next start goes on from there. */
+/** Ends within the time limit even if a part hangs: the store and the runtime have all state, and the next start continues. */
 export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   const stop = stopSignal();
   const config = readConfig(env);
@@ -74,7 +74,7 @@ async function screenOf(config: SkepConfig, skep: Skep, store: Store, serverUrl:
   return firstScreen(config, url, parts, [...(await dashboardText(config, url, skep.auth.keys)), ...keyText]);
 }
 
-/** How long the servers wait for requests under way. The rest of the time is for what is closed after them. */
+/** Returns how long the servers wait for active requests. The rest of the time is for closing the other parts. */
 function drainMsOf({ shutdownTimeout }: SkepConfig): number {
   return Math.min(10_000, shutdownTimeout / 2);
 }
@@ -110,12 +110,12 @@ async function listen(skep: Skep, config: SkepConfig, proxy: Listening): Promise
   });
 }
 
-/** Returns the port on which the proxy listens, the one after the API's unless it is set; null if it is off. */
+/** Returns the proxy's port; null if the proxy is off. Default: the port after the API's. */
 function proxyPortOf({ port, proxyPort = port === 0 || port === 65_535 ? 0 : port + 1 }: Settings): number | null {
   return proxyPort === 'off' ? null : proxyPort;
 }
 
-/** Returns the domain of the proxy. On loopback, browsers need none of their own to give each port an origin. */
+/** Returns the proxy's domain. On loopback there is a default, with which browsers give each port its own origin. */
 function proxyDomainOf({ host, proxyDomain, proxyUrl }: Settings): string | undefined {
   return proxyDomain ?? (isLoopback(host) && proxyUrl === undefined ? browserDomain : undefined);
 }

@@ -18,7 +18,7 @@ import { provide, token, tokens } from './tokens.ts';
 const adapterDeps = token<AdapterDeps>('AdapterDeps');
 const { deployment, system, clock, random, logger, store, closers } = tokens;
 
-/** The adapters of the ports, as the options choose them. An adapter is loaded and opened when something asks for it. */
+/** Binds the adapters that the options choose. An adapter is loaded and opened at its first use. */
 export function adaptersModule(options: CheckedOptions): ContainerModule {
   return new ContainerModule(({ bind }) => {
     bindSystem(bind, options);
@@ -75,7 +75,7 @@ async function openStore(options: StoreOptions, { logger }: Pick<SystemDeps, 'lo
   return createInMemoryStore();
 }
 
-/** Opens the store of a data folder for a server. A `deployment.json` that is lost is written again, with the id that the store keeps. */
+/** Opens the store of a data folder for a server. If `deployment.json` is lost, writes it again with the id in the store. */
 export async function openSqliteStore(dataDir: string, logger: Pick<Logger, 'warn'>): Promise<Store> {
   const { createSqliteStore } = await import('../../adapters/store/sqlite/index.ts');
   return await createSqliteStore({
@@ -85,7 +85,7 @@ export async function openSqliteStore(dataDir: string, logger: Pick<Logger, 'war
   });
 }
 
-/** The default protocol is not loaded if no spec has an agent. */
+/** Returns the default protocol. It is not loaded if no spec has an agent. */
 function defaultProtocols({ specs = [] }: CheckedOptions): readonly (() => Promise<AgentProtocol>)[] {
   if (!specs.some(({ agent }) => agent !== undefined && agent !== null)) return [];
   return [async () => {
@@ -111,7 +111,7 @@ async function createGitProvider(options: GitOptions, { clock, listingCache }: A
   }
 }
 
-/** Creates mirrors in the data folder. Without one they are in a temporary folder, which is removed with the deployment. */
+/** Creates mirrors in the data folder. Without a data folder they are in a temporary folder, which is removed on close. */
 async function createMirrors(dataDir: string | null, closers: AsyncDisposableStack): Promise<RepositoryCheckouts> {
   const { createGitMirror } = await import('../../adapters/repository-checkouts/git-mirror/index.ts');
   const root = dataDir === null ? await temporaryFolder('repositories', closers) : join(resolve(dataDir), 'repositories');
@@ -120,7 +120,7 @@ async function createMirrors(dataDir: string | null, closers: AsyncDisposableSta
 
 type DeploymentOptions = Pick<CheckedOptions, 'dataDir' | 'store'>;
 
-// The stack closes a runtime, and removes its sandboxes if nobody could find them again.
+// The stack closes the runtime. It also removes its sandboxes if no later process could find them.
 
 async function openProcessRuntime(
   options: ProcessRuntimeOptions, { dataDir }: DeploymentOptions, closers: AsyncDisposableStack,
@@ -139,13 +139,13 @@ async function openDockerRuntime(
   const { createDockerRuntime } = await import('../../adapters/sandbox-runtime/docker/index.ts');
   const lasting = options.deployment ?? lastingName(lifetime);
   const deployment = lasting ?? newDeploymentId();
-  // Closing it removes its networks if no container is left.
+  // `close` removes the runtime's networks if no container is left.
   const opened = closers.adopt(createDockerRuntime({ ...defined(options), deployment }), (runtime) => runtime.close());
   if (lasting === undefined) closers.defer(() => removeSandboxes(opened));
   return opened;
 }
 
-/** Returns the name that the data folder keeps; undefined if no record outlives the process. */
+/** Returns the deployment's name in the data folder; undefined if no record outlives the process. */
 function lastingName({ dataDir, store }: DeploymentOptions): string | undefined {
   if (dataDir !== undefined) return ensureDeploymentFile(dataDir).id;
   if (store === undefined || ('kind' in store && store.kind === 'memory')) return undefined;
@@ -156,9 +156,9 @@ function lastingName({ dataDir, store }: DeploymentOptions): string | undefined 
   );
 }
 
-/** Removes the sandboxes of a deployment that ends with its process. Nobody could find them again. */
+/** Removes all sandboxes of a deployment that ends with its process, because no later process could find them. */
 async function removeSandboxes(runtime: SandboxRuntime & { settled(): Promise<void> }): Promise<void> {
-  // A start whose caller has left makes a sandbox all the same.
+  // An abandoned start still creates a sandbox.
   await runtime.settled();
   const sandboxes = await runtime.list();
   await Promise.allSettled(sandboxes.map(({ id }) => runtime.remove(id)));

@@ -6,7 +6,7 @@ import { ConfigError } from '../config/config-error.ts';
 import type { AdapterDeps, Own } from '../skep-options.ts';
 import { provide, type ServiceOf, type Token, tokens } from './tokens.ts';
 
-/** The options that take an adapter, with the tokens that it is bound to. */
+/** The options that accept an adapter, with its tokens. */
 const ports = {
   git: tokens.gitProvider,
   runtime: tokens.runtime,
@@ -24,7 +24,7 @@ export type OwnAdapters = { readonly [O in keyof typeof ports]: ServiceOf<(typeo
 export type OwnOption = keyof OwnAdapters;
 const portOf: { readonly [O in OwnOption]: Token<OwnAdapters[O]> } = ports;
 
-/** The members by which an adapter is recognised. None of Skep's own choices has them. */
+/** The members that identify an adapter. Skep's own choices do not have them. */
 const members: { readonly [O in OwnOption]: readonly (keyof OwnAdapters[O] & string)[] } = {
   git: ['listFiles'],
   runtime: ['inspect'],
@@ -47,12 +47,12 @@ function isAdapter(given: unknown, option: OwnOption): boolean {
   return typeof given === 'object' && given !== null && members[option].every((member) => member in given);
 }
 
-/** Whether the option is an adapter, or a function, which is taken for a factory of one, and no choice among Skep's own. */
+/** Returns true if the option is an adapter or a function, which counts as a factory, and not one of Skep's own choices. */
 export function isOwn<O extends OwnOption, Deps = AdapterDeps>(given: unknown, option: O): given is Own<OwnAdapters[O], Deps> {
   return typeof given === 'function' || isAdapter(given, option);
 }
 
-/** Binds the adapter of an option. Throws a {@link ConfigError} if the function is no factory (`logger: console.log`). */
+/** Binds the adapter of an option. Throws a {@link ConfigError} if the function does not return an adapter (`logger: console.log`). */
 export function provideOwn<O extends OwnOption, D>(
   bind: Bind, option: O, deps: Token<D>, given: Own<OwnAdapters[O], D>, name: string = option,
 ): void {

@@ -5,12 +5,12 @@ import type { CheckedOptions } from '../skep-options.ts';
 
 export const defaultImage = 'debian:bookworm-slim';
 
-/** Returns the specs of a deployment that names none. */
+/** Returns the specs of a deployment without specs in its options. */
 export function defaultSpecs({ runtime }: Pick<CheckedOptions, 'runtime'>): readonly SandboxSpec[] {
   return runtime !== undefined && 'kind' in runtime && runtime.kind === 'docker' ? [containerWorkspace] : [servedWorkspace()];
 }
 
-/** A container that does nothing by itself. */
+/** A container that runs no service. */
 const containerWorkspace = sandboxSpec({
   id: 'workspace',
   description: 'A container of Debian with an empty workspace',
@@ -18,9 +18,9 @@ const containerWorkspace = sandboxSpec({
   command: ['sleep', 'infinity'],
 });
 
-/** Returns a spec with a small program that serves the workspace's files. It runs on Skep's own Node, so it needs nothing else. */
+/** Returns a spec with a small program that serves the workspace's files. The program runs on Skep's own Node, so it needs nothing else. */
 function servedWorkspace(): SandboxSpec {
-  // The program is beside this file, as source in a checkout and built in a package.
+  // The program is next to this file, as source in a checkout and built in a package.
   const program = new URL(`workspace-server${extname(import.meta.url)}`, import.meta.url);
   return sandboxSpec({
     id: 'workspace',

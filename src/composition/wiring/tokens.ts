@@ -34,27 +34,27 @@ import type { Store } from '../../ports/store.ts';
 import type { Deployment, SystemDeps } from '../skep-options.ts';
 import type { Rules } from './use-case-modules.ts';
 
-/** The name of a service in the container. It carries the type of the service. */
+/** The key of a service in the container. It carries the type of the service. */
 export interface Token<T> {
   readonly id: symbol;
-  /** Every binding of the id is meant, as a list. */
+  /** True if the token means all bindings of the id, as a list. */
   readonly isMultiple?: true;
   /** Never set. It makes `Token<A>` and `Token<B>` different types. */
   readonly service?: (service: T) => T;
 }
 
-/** Returns a new token. The description appears in the container's errors. */
+/** Returns a new token. The description appears in errors of the container. */
 export function token<T>(description: string): Token<T> {
   return { id: Symbol(description) };
 }
 
-/** Returns the token of all services that are bound to the token, in the order of their bindings. */
+/** Returns the token for the list of all bindings of a token, in their order. */
 export function all<T>({ id }: Token<T>): Token<readonly T[]> {
   return { id, isMultiple: true };
 }
 
 export const tokens = {
-  /** Collects what must be closed with the deployment. The last opened is closed first. */
+  /** Closes services together with the deployment, in reverse order of their opening. */
   closers: token<AsyncDisposableStack>('closers'),
   deployment: token<Deployment>('Deployment'),
   rules: token<Rules>('Rules'),
@@ -63,7 +63,7 @@ export const tokens = {
   clock: token<Clock>('Clock'),
   random: token<Random>('Random'),
   logger: token<Logger>('Logger'),
-  /** The three above with the deployment. Rebind those, not this. */
+  /** The deployment and the three services above. Rebind those, not this. */
   system: token<SystemDeps>('SystemDeps'),
   /** One binding for each provider. The first serves repository names without a host. */
   gitProvider: token<GitProvider>('GitProvider'),
@@ -103,9 +103,9 @@ export type ServiceOf<T> = T extends Token<infer Service> ? Service : never;
 type TokensOf<Args extends readonly unknown[]> = { readonly [I in keyof Args]: Token<Args[I]> };
 
 /**
- * Binds the token to what the factory returns, which is called once. The dependencies stand in the order of the factory's
- * parameters: a wrong one, a missing one or a wrong order does not compile. inversify alone would accept it. With a
- * module's `bind` it adds a binding, with its `rebind` it replaces the bindings there are.
+ * Binds the token to the result of the factory, which is called once. The dependencies are in the order of the factory's parameters. A
+ * wrong type, a missing dependency or a wrong order does not compile; inversify alone would accept it. A module's `bind` adds a binding,
+ * its `rebind` replaces all bindings.
  */
 export function provide<T, Args extends readonly unknown[]>(
   bind: Bind,
@@ -120,7 +120,7 @@ export function provide<T, Args extends readonly unknown[]>(
     .inSingletonScope();
 }
 
-/** Binds the token to a value that exists already. Nobody closes it. */
+/** Binds the token to an existing value. Nothing closes it. */
 export function provideValue<T>(bind: Bind, target: Token<T>, value: T): void {
   bind<T>(target.id).toConstantValue(value);
 }

@@ -51,7 +51,7 @@ const forecast = token<IdleForecast>('IdleForecast');
 
 const close = (service: { close(): Promise<void> | void }): Promise<void> | void => service.close();
 
-/** The use cases of sandboxes, and what keeps sandboxes in their desired state. */
+/** Binds the use cases of sandboxes, and the services that keep sandboxes in their desired state. */
 export const sandboxesModule = new ContainerModule(({ bind }) => {
   provide(bind, specs, [tokens.specList, store, system], (list, store, { clock }) => new SandboxSpecs(list, store.specs, clock));
   provide(bind, startQueue, [rules], ({ startsAtOnce }) => new StartQueue(startsAtOnce));
@@ -83,14 +83,14 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
       createSandboxes({ ...rules, ...deps, specs, reconciler, pool, disk, secrets }));
 });
 
-// What is kept of microagents that were read.
+// The size of the cache of microagents.
 const cachedTexts = 256;
 const cachedCharacters = 4 * 2 ** 20;
 
 const parseYamlLazily: ParseFrontMatter = async (text) =>
   (await import('../../adapters/front-matter/yaml-front-matter.ts')).parseYamlFrontMatter(text);
 
-/** The use cases of repositories, events and conversations, and what keeps conversations going. */
+/** Binds the use cases of repositories, events and conversations, and the services that drive conversations. */
 export const conversationsModule = new ContainerModule(({ bind }) => {
   provide(bind, repositories, [all(tokens.gitProvider)], (providers) => new Repositories(providers));
   provideValue(bind, tokens.parseFrontMatter, parseYamlLazily);
@@ -119,7 +119,7 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
       createConversations({ ...rules, ...deps, specs, runtime, agentMemory, reconciler, events, product }));
 });
 
-/** What runs by itself while a deployment is open. */
+/** Binds the background services of an open deployment. */
 export const upkeepModule = new ContainerModule(({ bind }) => {
   provide(bind, tokens.quarantine, [sandboxDeps, rules, sandboxReconciler], (deps, rules, reconciler) =>
     new Quarantine({ ...rules, ...deps, reconciler }));
@@ -133,7 +133,7 @@ export const upkeepModule = new ContainerModule(({ bind }) => {
     });
 });
 
-/** What is about the deployment as a whole: who may use it, and its state. */
+/** Binds the services of the deployment as a whole: its keys and its state. */
 export const deploymentModule = new ContainerModule(({ bind }) => {
   provide(bind, tokens.keys, [tokens.auth], (auth) => new Keys(auth));
   provide(bind, tokens.overview, [store, sandboxPool, diskWatch, agentMemory, starts, forecast, rules, tokens.clock],
@@ -141,13 +141,13 @@ export const deploymentModule = new ContainerModule(({ bind }) => {
       (scope) => getOverview({ ...rules, sandboxes, conversations, pool, disk, agentMemory, starts, forecast, clock }, scope));
 });
 
-/** The numbers that use cases and reconcilers work by. */
+/** The limits and times of use cases and reconcilers. */
 export interface Rules extends Readonly<Omit<ReturnType<typeof rulesOf>, 'keepEventsForMs'>> {
-  /** Null: for ever. */
+  /** Null: forever. */
   readonly keepEventsForMs: number | null;
 }
 
-/** Returns the rules that the options choose. Each default stands next to its rule. */
+/** Returns the rules from the options. Each default is next to its rule. */
 export function rulesOf(options: CheckedOptions) {
   const { store, dataDir } = options;
   const isStoreKept = store === undefined ? dataDir !== undefined : !('kind' in store && store.kind === 'memory');
@@ -168,7 +168,7 @@ export function rulesOf(options: CheckedOptions) {
     answerWithinMs: options.answerWithinMs ?? defaultAnswerWithinMs,
     keepEventsForMs: options.keepEventsForMs ?? defaultKeepEventsForMs,
     orphanGraceMs: defaultOrphanGraceMs,
-    // Without a kept store, what an earlier process left has no record anywhere.
+    // Without a store on disk, sandboxes of an earlier process have no record anywhere.
     quarantineForMs: options.quarantineForMs ?? (isStoreKept ? defaultQuarantineForMs : 0),
     ...sweeperDefaults,
     ...(options.sweepEveryMs !== undefined && { sweepEveryMs: options.sweepEveryMs }),

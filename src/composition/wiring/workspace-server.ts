@@ -1,4 +1,4 @@
-/** Runs inside a sandbox of the default spec, and serves its files to requests with the sandbox's key. Imports nothing of Skep. */
+/** Runs in a sandbox of the default spec. Serves its files to requests with the sandbox's key. Imports nothing from Skep. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';

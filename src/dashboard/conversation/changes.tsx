@@ -15,11 +15,11 @@ const route = 'GET /api/v1/app-conversations/{id}/changes';
 
 interface ChangesProps {
   readonly conversation: Conversation;
-  /** Grows with each change of the work tree. */
+  /** Increases with each change of the work tree. */
   readonly version: number;
 }
 
-/** What the agent changed, and how that is published. Reading it wakes nothing. */
+/** Shows the agent's changes and how to publish them. Reading them wakes nothing. */
 export function Changes({ conversation, version }: ChangesProps) {
   const { id, state } = conversation;
   const { client } = currentSession();

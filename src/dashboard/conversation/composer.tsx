@@ -7,7 +7,7 @@ import { useAction } from '../ui/actions.ts';
 
 interface ComposerProps {
   readonly conversation: Conversation;
-  /** How many messages the agent has not got yet. */
+  /** The number of messages that the agent has not received yet. */
   readonly queued: number;
   readonly isRunning: boolean;
 }

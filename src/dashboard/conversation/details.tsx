@@ -11,7 +11,7 @@ interface DetailsProps {
   readonly transcript: Transcript;
 }
 
-/** What stands beside the log. */
+/** The details next to the log. */
 export function Details({ state, transcript: { plan, usage } }: DetailsProps) {
   const { sandbox_id: sandbox } = state;
   return (

@@ -12,7 +12,7 @@ interface EntryProps {
   readonly entry: Entry;
   readonly transcript: Transcript;
   readonly conversation: Conversation;
-  /** Keys of the rows that are unfolded, since rows that are not seen are not there. */
+  /** Keys of the unfolded rows. Kept here, because rows out of view are not rendered. */
   readonly unfolded: Set<string>;
 }
 

@@ -5,23 +5,23 @@ import { whileVisible } from '../live.ts';
 import { currentSession } from '../session.ts';
 import { Transcript } from './transcript.ts';
 
-/** How many ids of the log are read at first, and how many more with each step back. Other conversations have ids between. */
+/** The ids of the log that are read first. Grows with each step back that finds too few events: other conversations use ids too. */
 const firstSpan = 1500;
 const enoughEvents = 100;
 
-/** Whole messages make their parts needless. */
+/** All kinds except chunks, because older messages are complete. */
 const olderKinds = [
   'message', 'tool_call', 'plan', 'usage', 'permission_requested', 'permission_answered', 'turn_started', 'turn_ended', 'work_tree_changed',
   'start_step', 'setup_script', 'microagents', 'sandbox_moved', 'conversation_archived',
 ] as const;
 
-/** Reads the log of a conversation from its end, follows it, and reads back. */
+/** Reads the end of a conversation's log, follows it, and reads older parts. */
 export class TranscriptSource {
   readonly transcript = new Transcript();
-  /** Grows when there is something new to draw, once a frame at most. */
+  /** Increases when there is something new to draw, at most once a frame. */
   readonly version = signal(0);
   readonly error = signal<Error | null>(null);
-  /** Whether there is something before the first row. */
+  /** Whether there are events before the first row. */
   readonly hasOlder = signal(false);
   readonly #id: string;
   readonly #onState: () => void;
@@ -30,13 +30,13 @@ export class TranscriptSource {
   #span = firstSpan;
   #isReading = false;
 
-  /** `onState` is called when the conversation itself has changed. */
+  /** Calls `onState` when the conversation itself has changed. */
   constructor(id: string, onState: () => void) {
     this.#id = id;
     this.#onState = onState;
   }
 
-  /** Follows the log while the page is seen. Returns how to stop. */
+  /** Follows the log while the page is visible. Returns a function that stops this. */
   follow(conversation: Conversation): () => void {
     return whileVisible(async (signal, last) => {
       if (last.id === undefined) {
@@ -52,7 +52,7 @@ export class TranscriptSource {
     }, (error) => (this.error.value = error));
   }
 
-  /** Reads what was before the first row, in steps that grow until there is enough to show. */
+  /** Reads events before the first row, in growing steps until there are enough to show. */
   async readOlder(): Promise<void> {
     if (this.#isReading || !this.hasOlder.value) return;
     this.#isReading = true;

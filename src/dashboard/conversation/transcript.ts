@@ -14,17 +14,17 @@ export type Entry = { readonly key: string; readonly at: string } & (
 
 const badStops: ReadonlySet<string> = new Set(['failed', 'interrupted', 'refusal', 'max_tokens', 'max_turn_requests']);
 
-/** What was said and done in a conversation, as rows, made from its events in order. */
+/** The rows of a conversation, made from its events in order. */
 export class Transcript {
   entries: Entry[] = [];
   plan: api.PlanEventData | null = null;
   usage: api.UsageEventData | null = null;
   workTree: api.WorkTreeChangedEventData | null = null;
-  /** The message whose turn runs. */
+  /** The id of the message whose turn is running. */
   turn: string | null = null;
-  /** Which messages the agent has got. */
+  /** The messages that the agent has received. */
   readonly started = new Set<string>();
-  /** By the id of the permission: the option that was chosen; null if the request was withdrawn. */
+  /** The chosen options by the id of the permission request; null if the request was withdrawn. */
   readonly answers = new Map<string, string | null>();
   readonly #byKey = new Map<string, Entry>();
 
@@ -52,7 +52,7 @@ export class Transcript {
     }
   }
 
-  /** Puts what was before the first row in front of it. */
+  /** Inserts older events before the first row. */
   prepend(events: readonly api.Event[]): void {
     const older = new Transcript();
     for (const event of events) older.apply(event);
@@ -79,7 +79,7 @@ export class Transcript {
   }
 
   #addCall({ at, data }: api.ToolCallEvent): void {
-    // Agents may use an id again in another turn.
+    // Agents can reuse an id in another turn.
     const key = `${this.turn ?? ''}/${data.tool_call_id}`;
     const known = this.#byKey.get(key);
     if (known?.kind === 'tool') known.call = data;
@@ -108,7 +108,7 @@ function isBadState(status: string | null): boolean {
 
 type NotedEvent = api.StartStepEvent | api.SetupScriptEvent | api.MicroagentsEvent | api.SandboxMovedEvent | api.ConversationArchivedEvent;
 
-/** What such an event says; null if that is of no interest. */
+/** Returns the text of such an event; null if it is not of interest. */
 function noteOf(event: NotedEvent): string | null {
   switch (event.kind) {
     case 'start_step': return event.data.to === 'READY' || event.data.to === 'ERROR' ? texts.log.start(event.data.to) : null;

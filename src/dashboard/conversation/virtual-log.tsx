@@ -13,7 +13,7 @@ interface VirtualLogProps {
   readonly onStart: () => void;
 }
 
-/** Draws only the rows that are seen, stays at the end while that is seen, and keeps its place when older rows come. */
+/** Renders only the visible rows. Stays at the end while the end is visible, and keeps its position when older rows are added. */
 export function VirtualLog({ count, label, keyOf, rowOf, onStart }: VirtualLogProps) {
   const element = useRef<HTMLDivElement>(null);
   const [, draw] = useState(0);

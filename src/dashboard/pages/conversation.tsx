@@ -31,7 +31,7 @@ interface ShownProps {
   readonly onState: () => void;
 }
 
-/** What a conversation does, in one word. */
+/** Returns the state of a conversation as one word. */
 export function conversationStatus(state: Conversation['state']): string {
   const { start_status: start, execution_status: execution, sandbox_status: sandbox } = state;
   if (state.archived_at !== null) return 'archived';
@@ -48,7 +48,7 @@ function Shown({ conversation, onState }: ShownProps) {
   const version = source.version.value;
   const { transcript } = source;
   const title = state.title ?? texts.conversations.untitled;
-  // The parts of a turn come many times a second; the work tree is read when one has ended.
+  // Chunks of a turn arrive many times a second, so the work tree is read only when a turn has ended.
   const tree = useRef({ event: transcript.workTree, version: 0 });
   if (tree.current.event !== transcript.workTree) tree.current = { event: transcript.workTree, version: tree.current.version + 1 };
   return (
@@ -75,7 +75,7 @@ function Shown({ conversation, onState }: ShownProps) {
 interface LogProps {
   readonly conversation: Conversation;
   readonly source: TranscriptSource;
-  /** That of the source, so that it is drawn again with it. */
+  /** The source's version. It causes a new render when the source changes. */
   readonly version: number;
 }
 

@@ -11,7 +11,7 @@ import { RepositoryInput } from '../ui/repository-input.tsx';
 const policies = ['', 'ask', 'allow', 'deny'] as const;
 
 interface NewConversationProps {
-  /** Which one is chosen at first. */
+  /** The repository that is chosen first. */
   readonly repository: string;
   readonly onClose: () => void;
 }
@@ -40,7 +40,7 @@ export function NewConversation({ repository: chosen, onClose }: NewConversation
         title: message.trim().split('\n', 1)[0]?.slice(0, 80), initial_message: { content: [{ type: 'text', text: message }] },
       }),
     });
-    // The dialog's own place is left, not added to the history.
+    // Waits until the dialog has left its address, so the history does not contain it.
     setTimeout(() => go(['conversations', conversation.id]));
   };
   const specItems = specs.data ?? [];

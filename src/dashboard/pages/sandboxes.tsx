@@ -62,7 +62,7 @@ export function Metadata({ metadata }: { readonly metadata: api.Sandbox['metadat
   return <>{Object.entries(metadata).map(([name, value]) => <span key={name} class="tag">{name}={value}</span>)}</>;
 }
 
-/** A paused one is frozen or stopped. */
+/** Returns the status as text. A paused sandbox is frozen or stopped. */
 export function sandboxStatus({ status, pause_kind: kind }: api.Sandbox): string {
   return status === 'PAUSED' && kind !== null ? texts.sandbox.paused[kind] : words(status);
 }

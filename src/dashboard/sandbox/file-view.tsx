@@ -9,7 +9,7 @@ import { toast } from '../ui/actions.ts';
 import { Empty, Loaded } from '../ui/feedback.tsx';
 import { saveFile } from '../ui/save-file.ts';
 
-/** Longer files are not shown, but can be saved. */
+/** Longer files, in bytes, are not shown, but can be saved. */
 const maxShown = 1 << 20;
 
 interface FileContent {
@@ -18,7 +18,7 @@ interface FileContent {
   readonly size: number;
 }
 
-/** Shows a text file, to read and to edit. */
+/** Shows a text file for reading and editing. */
 export function FileView({ sandbox, path }: { readonly sandbox: Sandbox; readonly path: string }) {
   const [edited, setEdited] = useState<string | null>(null);
   const resource = useResource(async (signal): Promise<FileContent> => {

@@ -17,11 +17,11 @@ const maxListed = 1000;
 
 interface FilesProps {
   readonly sandbox: Sandbox;
-  /** The directory that is shown first. */
+  /** The first directory. */
   readonly home: string;
 }
 
-/** Browses the files of a sandbox, also of one that rests. */
+/** Browses the files of a sandbox, also of a paused one. */
 export function Files({ sandbox, home }: FilesProps) {
   const { query } = route.value;
   const path = query.get('path') ?? home;

@@ -10,7 +10,7 @@ function stateName({ to, pause_kind: kind }: api.SandboxMovedEventData): string 
   return to === 'PAUSED' && kind !== null ? texts.sandbox.paused[kind] : words(to ?? 'deleted');
 }
 
-/** The states of a sandbox, and why it came to them. */
+/** The status changes of a sandbox with their reasons. */
 export function History({ sandbox }: { readonly sandbox: api.Sandbox }) {
   const resource = useResource(async (signal) => {
     const query = { sandbox_id__eq: sandbox.id, kinds: ['sandbox_moved'], limit: 100 } as const;

@@ -12,7 +12,7 @@ const tailBytes = 256 << 10;
 const maxShown = 1 << 20;
 const route = 'GET /api/v1/sandboxes/{id}/logs';
 
-/** What the sandbox's own command writes. */
+/** The output of the sandbox's own command. */
 export function Logs({ sandbox: { id, state } }: { readonly sandbox: Sandbox }) {
   const [text, setText] = useState<string | null>(null);
   const [error, setError] = useState<Error | null>(null);

@@ -9,7 +9,7 @@ interface PortsProps {
   readonly ports: readonly api.SandboxPort[];
 }
 
-/** The ports that the spec names, and links to them for a browser. */
+/** The ports in the spec, with links for a browser. */
 export function Ports({ sandbox, ports }: PortsProps) {
   const [seconds, setSeconds] = useState('3600');
   const [links, setLinks] = useState<Readonly<Record<number, api.PortLink>>>({});

@@ -1,7 +1,6 @@
 /**
- * xterm.js makes `<style>` elements and `style` attributes, which a policy `style-src 'self'` forbids. The same rules are allowed if a
- * script gives them to the page as a style sheet that it adopts, and as properties of an element's style. Elements are made that way
- * until the function that is returned is called.
+ * xterm.js creates `<style>` elements and `style` attributes. The policy `style-src 'self'` forbids both, but allows adopted style sheets
+ * and style properties. Replaces them in new elements. Returns a function that undoes this.
  */
 export function makeStylesStrict(): () => void {
   document.createElement = (tag: string): HTMLElement => {
@@ -17,7 +16,7 @@ export function makeStylesStrict(): () => void {
   return () => void Reflect.deleteProperty(document, 'createElement');
 }
 
-/** The text of the element is a style sheet of the page, until the element is removed. */
+/** Makes the element's text an adopted style sheet until the element is removed. */
 function adoptText(element: HTMLElement): void {
   const sheet = new CSSStyleSheet();
   document.adoptedStyleSheets.push(sheet);

@@ -8,7 +8,7 @@ import { Empty } from '../ui/feedback.tsx';
 
 const shell = ['/bin/sh', '-c', 'command -v bash >/dev/null 2>&1 && exec bash -l || exec sh -l'];
 
-/** A terminal in the sandbox. Leaving the page leaves it running, and it is found again. */
+/** A terminal in the sandbox. It keeps running when the user leaves the page, and the page finds it again. */
 export function TerminalTab({ sandbox }: { readonly sandbox: Sandbox }) {
   const [execution, setExecution] = useState<Execution | null>(null);
   if (!canChange()) return <Empty icon="tool" title={texts.terminal.readOnly} />;
@@ -41,7 +41,7 @@ function Screen({ execution, onEnd }: { readonly execution: Execution; readonly 
   const element = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const abort = new AbortController();
-    // The terminal is most of the page's size, so it is loaded when it is opened.
+    // The terminal is most of the page's code, so it is loaded on demand.
     void import('./terminal.ts')
       .then(({ showTerminal }) => element.current && showTerminal(element.current, execution, abort.signal))
       .then(() => abort.signal.aborted || onEnd())

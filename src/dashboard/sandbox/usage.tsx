@@ -8,7 +8,7 @@ import { Sparkline } from '../ui/charts.tsx';
 const samplesShown = 60;
 const sampleMs = 5000;
 
-/** What a sandbox takes, from now on. */
+/** The resource usage of a sandbox from now on. */
 export function Usage({ sandbox }: { readonly sandbox: Sandbox }) {
   const [samples, setSamples] = useState<readonly api.SandboxUsage[]>([]);
   const isRunning = sandbox.state.status === 'RUNNING';
@@ -16,7 +16,7 @@ export function Usage({ sandbox }: { readonly sandbox: Sandbox }) {
   const { data, error } = useResource((signal) => sandbox.usage({ signal }), [sandbox.id, round, isRunning]);
   useEffect(() => {
     if (data !== null) setSamples((last) => [...last, data].slice(-samplesShown));
-    // The next one is asked for when the last has come, since reading the disk may take long, and while the page is seen.
+    // Waits for the last sample, because measuring the disk can take long. Requests none while the page is hidden.
     const timer = isRunning ? setInterval(() => document.hidden || setRound(round + 1), sampleMs) : undefined;
     return () => clearInterval(timer);
   }, [data, isRunning]);

@@ -11,7 +11,7 @@ interface Toast {
 export const toasts = signal<readonly Toast[]>([]);
 let nextToast = 1;
 
-/** Says for a few seconds what was done; a failure stays until it is closed. */
+/** Shows a message for a few seconds. A failure stays until the user closes it. */
 export function toast(text: string, isFailure = false): void {
   const id = nextToast++;
   toasts.value = [...toasts.value.filter((shown) => shown.text !== text), { id, text, isFailure }];
@@ -22,7 +22,7 @@ export function closeToast(id: number): void {
   toasts.value = toasts.value.filter((shown) => shown.id !== id);
 }
 
-/** Shows why something failed, unless the page says so itself. */
+/** Shows the reason for a failure, unless the page shows it already. */
 export function toastFailure(error: unknown): void {
   if (!isFailure(error, 'unauthorized')) toast(messageOf(error), true);
 }
@@ -31,7 +31,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Runs what a control starts, once at a time. A failure becomes a toast, unless it is to be shown elsewhere. */
+/** Runs the action of a control, one run at a time. A failure becomes a toast, unless `onFailure` handles it. */
 export function useAction(
   onFailure: (error: unknown) => void = toastFailure,
 ): readonly [isBusy: boolean, run: (work: () => Promise<unknown>) => Promise<void>] {

@@ -1,12 +1,12 @@
 interface MeterProps {
   readonly label: string;
   readonly value: number;
-  /** Null is no limit. */
+  /** Null: no limit. */
   readonly max: number | null;
   readonly text: string;
 }
 
-/** How full something is. It warns from 80 percent on. */
+/** A usage bar. It warns from 80 percent. */
 export function Meter({ label, value, max, text }: MeterProps) {
   const share = max === null || max === 0 ? 0 : Math.min(1, value / max);
   return (
@@ -25,12 +25,12 @@ export function Meter({ label, value, max, text }: MeterProps) {
 interface SparklineProps {
   readonly label: string;
   readonly values: readonly number[];
-  /** How many values fill the width. */
+  /** The number of values that fill the width. */
   readonly length: number;
   readonly max: number;
 }
 
-/** A line of what was measured, the newest at the right. */
+/** A line chart of measured values, the newest on the right. */
 export function Sparkline({ label, values, length, max }: SparklineProps) {
   if (values.length < 2) return null;
   const points = values.map((value, index) => {

@@ -9,7 +9,7 @@ import { Icon, type IconName } from './icons.tsx';
 interface ButtonProps {
   readonly kind?: 'plain' | 'primary' | 'danger' | 'quiet';
   readonly icon?: IconName;
-  /** What it does, for a button that is only an icon. */
+  /** The description of a button that is only an icon. */
   readonly label?: string;
   readonly type?: 'button' | 'submit';
   readonly disabled?: boolean;
@@ -27,7 +27,7 @@ export function Button({ kind = 'plain', icon, label, type = 'button', children,
   );
 }
 
-/** A button that is busy until its work is done. */
+/** A button that is disabled until its work is done. */
 export function ActionButton({ onAct, ...props }: Omit<ButtonProps, 'onClick'> & { readonly onAct: () => Promise<unknown> }) {
   const [isBusy, run] = useAction();
   return <Button {...props} disabled={isBusy || props.disabled === true} onClick={() => void run(onAct)} />;
@@ -44,7 +44,7 @@ export function Link({ to, query, children, ...rest }: LinkProps) {
   return <a href={href(to, query)} {...rest}>{children}</a>;
 }
 
-/** A link to somewhere else. What it leads to may come from an agent, so only web addresses are links. */
+/** An external link. The address can come from an agent, so only web addresses become links. */
 export function OutLink({ url, children }: { readonly url: string; readonly children: ComponentChildren }) {
   return /^https?:\/\//i.test(url) ? <a href={url} target="_blank" rel="noopener noreferrer">{children}</a> : <span>{children}</span>;
 }
@@ -67,7 +67,7 @@ const tones: Readonly<Record<string, string>> = {
   waiting_for_permission: 'wait', ERROR: 'bad', error: 'bad', MISSING: 'bad', failed: 'bad', revoked: 'bad',
 };
 
-/** A state, as a dot with its name. Colour only repeats what the name says. */
+/** A status as a dot with its name. The colour adds no information. */
 export function Status({ value, label = texts.statuses[value] ?? words(value) }: { readonly value: string; readonly label?: string }) {
   return <span class={`status ${tones[value] ?? 'rest'}`}><i />{label}</span>;
 }
@@ -143,7 +143,7 @@ interface TabsProps {
   readonly current: string;
 }
 
-/** Views of one thing, each with an address of its own. */
+/** Tabs of one resource. Each has its own address. */
 export function Tabs({ tabs, current }: TabsProps) {
   return (
     <nav class="tabs">
@@ -155,13 +155,13 @@ export function Tabs({ tabs, current }: TabsProps) {
   );
 }
 
-/** Names with their values. */
+/** A list of names and values. */
 export function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: ComponentChildren])[] }) {
   const shown = facts.filter(([, value]) => value !== null && value !== undefined && value !== false && value !== '');
   return <dl class="facts">{shown.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>;
 }
 
-/** A column: its name, how it looks, and what it shows of an item. */
+/** A column: its name, its style, and its content for an item. */
 export type Column<T> = readonly [name: string, look: string, show: (item: T) => ComponentChildren];
 
 export interface TableProps<T> {

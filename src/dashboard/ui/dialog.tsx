@@ -12,10 +12,10 @@ interface DialogProps {
   readonly children: ComponentChildren;
 }
 
-/** A modal dialog. The browser keeps the focus in it, and closes it by Escape. */
+/** A modal dialog. The browser keeps the focus in it and closes it on Escape. */
 export function Dialog({ title, onClose, children, ...rest }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
-  // At once, so that the next key is already the dialog's.
+  // Opened before the next event, so the next key goes to the dialog.
   useLayoutEffect(() => element.current?.showModal(), []);
   return (
     <dialog ref={element} {...rest} aria-label={title} onClose={onClose} onClick={(event) => event.target === element.current && onClose()}>
@@ -31,9 +31,9 @@ interface FormDialogProps extends DialogProps {
   readonly onSubmit: () => Promise<unknown>;
 }
 
-/** A dialog with a form, which closes when what it asks for is done. */
+/** A dialog with a form. It closes when the action has succeeded. */
 export function FormDialog({ submit, isDangerous = false, isReady = true, onSubmit, children, ...props }: FormDialogProps) {
-  // In the dialog: toasts are behind it, and out of reach, while it is open.
+  // Shown in the dialog, because toasts are behind an open dialog and can't be clicked.
   const [failure, setFailure] = useState<string | null>(null);
   const [isBusy, run] = useAction((error) => setFailure(messageOf(error)));
   const send = () => run(async () => {
@@ -61,7 +61,7 @@ export function FormDialog({ submit, isDangerous = false, isReady = true, onSubm
 
 interface Question {
   readonly title: string;
-  /** What is lost. */
+  /** The text that names the loss. */
   readonly text: string;
   readonly submit: string;
   readonly onSubmit: () => Promise<unknown>;
@@ -69,7 +69,7 @@ interface Question {
 
 const question = signal<Question | null>(null);
 
-/** Asks before something is lost. */
+/** Asks for confirmation before something is lost. */
 export function ask(asked: Question): void {
   question.value = asked;
 }

@@ -6,12 +6,12 @@ export interface DiffLine {
   readonly text: string;
 }
 
-/** Two texts that differ in more lines are shown as replaced. */
+/** With more differing lines, the whole text is shown as replaced. */
 const maxEditLength = 2000;
 
 const gap: DiffLine = { mark: '@', text: '⋯' };
 
-/** Compares two texts line by line. Returns what differs with a little around it. */
+/** Compares two texts line by line. Returns the differences with some context. */
 export function diffLines(before: string, after: string): DiffLine[] {
   const patch = structuredPatch('', '', before, after, '', '', { context: 3, maxEditLength });
   if (patch === undefined) return [...linesOf(before).map((line) => `-${line}`), ...linesOf(after).map((line) => `+${line}`)].map(lineOf);
@@ -22,7 +22,7 @@ function linesOf(text: string): string[] {
   return text === '' ? [] : text.replace(/\n$/, '').split('\n');
 }
 
-/** Leaves out that there is no line feed at the end. */
+/** Returns false for git's note about a missing line feed at the end. */
 function isShown(line: string): boolean {
   return !line.startsWith('\\');
 }
@@ -33,7 +33,7 @@ function lineOf(line: string): DiffLine {
   return { mark: mark === '+' || mark === '-' ? mark : ' ', text: line.slice(1) };
 }
 
-/** Reads a patch of git, without its header. */
+/** Parses a git patch and omits its header. */
 export function patchLines(patch: string): DiffLine[] {
   const lines = linesOf(patch);
   const first = lines.findIndex((line) => line.startsWith('@@'));

@@ -26,7 +26,7 @@ interface EmptyProps {
   readonly children?: ComponentChildren;
 }
 
-/** What stands where nothing is, and what to do about that. */
+/** A placeholder for an empty page, with advice. */
 export function Empty({ icon, title, children }: EmptyProps) {
   return (
     <div class="empty">
@@ -59,7 +59,7 @@ interface LoadedProps<T> {
   readonly children: (data: T) => ComponentChildren;
 }
 
-/** Shows what was loaded, or how that stands. */
+/** Shows the loaded resource, its error, or that it is loading. */
 export function Loaded<T>({ resource: { data, error, reload }, rows, children }: LoadedProps<T>) {
   if (data !== null) return <>{children(data)}</>;
   if (error !== null) return <Failed error={error} onRetry={reload} />;

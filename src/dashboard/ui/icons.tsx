@@ -1,4 +1,4 @@
-/** Drawn on a grid of 16, in the colour of the text. */
+/** Icon paths on a grid of 16, in the text colour. */
 const paths = {
   overview: 'M2.5 13.5v-4M6 13.5v-8M9.5 13.5v-6M13 13.5v-11',
   conversations: 'M2.5 3.5h11v8h-6l-3 2.5v-2.5h-2z',

@@ -1,12 +1,12 @@
 import type { ComponentChildren, VNode } from 'preact';
 import { OutLink } from './controls.tsx';
 
-/** Shows the common part of Markdown. Whatever the text holds becomes elements made here, never HTML of its own. */
+/** Renders common Markdown. The text only becomes elements created here; HTML in it stays text. */
 export function Markdown({ text }: { readonly text: string }) {
   return <div class="markdown">{blocksOf(text).map((block, index) => <Block key={index} text={block} />)}</div>;
 }
 
-/** Splits at empty lines, but not within fences. A fence that is not closed goes to the end, as while it is written. */
+/** Splits at empty lines, but not within code fences. An open fence extends to the end, because the text may still be arriving. */
 function blocksOf(text: string): string[] {
   const blocks: string[] = [];
   let lines: string[] = [];

@@ -7,11 +7,11 @@ import { Loaded } from './feedback.tsx';
 interface PageProps {
   readonly title: string;
   readonly isId?: boolean;
-  /** Where it belongs to, if it is one thing of a list. */
+  /** The link to the list that contains the resource of this page. */
   readonly back?: readonly [label: string, path: readonly string[]];
   readonly meta?: ComponentChildren;
   readonly actions?: ComponentChildren;
-  /** It takes the whole height, and its parts scroll. */
+  /** The page fills the height, and its parts scroll. */
   readonly isFull?: boolean;
   readonly children: ComponentChildren;
 }
@@ -21,7 +21,7 @@ interface LoadedPageProps<T> extends Omit<PageProps, 'children'> {
   readonly children: (data: T) => ComponentChildren;
 }
 
-/** A page of one thing, which draws the whole page when it is there. Until then it has only its name. */
+/** The page of one resource. The children render the whole page after loading; before, only the name is shown. */
 export function LoadedPage<T>({ resource, children, ...page }: LoadedPageProps<T>) {
   if (resource.data !== null) return <>{children(resource.data)}</>;
   return <Page {...page}><Loaded resource={resource}>{() => null}</Loaded></Page>;

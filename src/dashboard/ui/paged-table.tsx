@@ -18,14 +18,14 @@ interface PageQuery {
 
 interface PagedTableProps<T> extends Omit<TableProps<T>, 'items'> {
   readonly read: (page: PageQuery, signal: AbortSignal) => Promise<PageOf<T>>;
-  /** It is read again when they change. */
+  /** Causes a reload when it changes. */
   readonly filters: readonly unknown[];
   readonly isConcerned: (event: api.Event) => boolean;
-  /** What stands where nothing is. */
+  /** Shown if the table is empty. */
   readonly empty: ComponentChildren;
 }
 
-/** The first pages of a listing, as many as were asked for. */
+/** A table of the first pages of a listing; the user can load more. */
 export function PagedTable<T>({ read, filters, isConcerned, empty, ...table }: PagedTableProps<T>) {
   const [count, setCount] = useState(1);
   const resource = useResource(async (signal) => {

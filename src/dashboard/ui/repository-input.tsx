@@ -4,7 +4,7 @@ import { type Resource, useDebounced, useResource } from '../live.ts';
 import { currentSession } from '../session.ts';
 import { texts } from '../texts.ts';
 
-/** The repositories that the git hosts find by a part of the name. */
+/** Finds repositories of the git hosts by a part of the name. */
 export function useRepositories(query: string): Resource<readonly api.Repository[]> {
   return useResource(async (signal) => {
     if (query === '') return [];
@@ -17,7 +17,7 @@ interface RepositoryInputProps {
   readonly onInput: (value: string) => void;
 }
 
-/** The name of a repository, with those that the git hosts find. */
+/** An input for a repository's name, with suggestions from the git hosts. */
 export function RepositoryInput({ value, onInput }: RepositoryInputProps) {
   const list = useId();
   const query = useDebounced(value);

@@ -8,27 +8,27 @@ import type { Auth } from '../../../ports/auth.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Random } from '../../../ports/random.ts';
 
-/** The user of the static key, and of every key that is made for nobody in particular: what one made, the next one sees. */
+/** The owner of the static key and of every key that names no user. All these keys see the same conversations and sandboxes. */
 const defaultUser = 'default';
 
 const staticPrincipal: Principal = { userId: defaultUser, keyName: 'SKEP_API_KEY', access: 'full' };
 
 export interface ApiKeyAuthOptions {
-  /** A key that is valid without being in the store. One that is in the store is what its record says. */
+  /** A key that is valid without a record in the store. If the store has a record of it, the record counts. */
   readonly staticKey?: string;
   readonly keys: ApiKeyStore;
   readonly clock: Clock;
-  /** Makes keys for callers who may; without it, they can't. */
+  /** If it is missing, the adapter can't create keys. */
   readonly random?: Random;
 }
 
-/** Knows callers by an API key: the static one, or one of the store's. A key that is revoked is refused from then on. */
+/** Authenticates callers by the static key or a key in the store. Refuses a revoked key from then on. */
 export function createApiKeyAuth({ staticKey, keys, clock, random }: ApiKeyAuthOptions): Auth {
   const staticDigest = staticKey === undefined || staticKey === '' ? null : digestOf(staticKey);
   const isStatic = (digest: string): boolean =>
     staticDigest !== null && digest.length === staticDigest.length && timingSafeEqual(Buffer.from(digest), Buffer.from(staticDigest));
   const authenticateDigest = async (digest: string): Promise<Principal> => {
-    // A key of the store stays what it is there, also where somebody made it the static one: revoked is revoked.
+    // The record in the store comes first, so a revoked key stays revoked even if it is also the static key.
     const record = await keys.findByHash(digest);
     if (record === null && isStatic(digest)) return staticPrincipal;
     if (record === null || !isKeyValid(record, clock.now())) throw new Failure('unauthorized', {});
@@ -52,15 +52,15 @@ export function createApiKeyAuth({ staticKey, keys, clock, random }: ApiKeyAuthO
   };
 }
 
-/** SHA-256 of a key, in hexadecimal: what is kept of it. */
+/** Returns the SHA-256 of a key in hexadecimal. Only this is stored. */
 function digestOf(key: string): string {
   return hash('sha256', key, 'hex');
 }
 
-/** How long a link that logs in works: long enough to copy it to another machine, and too short to be found in a log later. */
+/** How long a login link works: long enough to copy it to another machine, too short to be found in a log later. */
 const loginCodeMs = 10 * 60_000;
 
-/** How long somebody stays logged in by such a link. */
+/** How long a user stays logged in after such a link. */
 const loggedInMs = 30 * 24 * 60 * 60_000;
 
 export function createApiKeys(deps: { readonly keys: ApiKeyStore; readonly clock: Clock; readonly random: Random }): ApiKeys {
@@ -106,7 +106,7 @@ const longestLifetimeMs = 100 * 365 * 24 * 60 * 60 * 1000;
 
 type Checked = Required<Pick<NewApiKey, 'name' | 'userId' | 'repositories'>> & { readonly expiresInMs: number | undefined };
 
-/** Throws `invalid_request` if a value is not of the form. */
+/** Throws `invalid_request` if a value is not valid. */
 function checkKey({ name, userId, repositories, expiresInMs }: Checked): void {
   if (name.trim() === '' || name.length > 100 || /\p{Cc}/u.test(name)) {
     throw invalid('name', explained('must have 1 to 100 characters, none of them a control character'));

@@ -53,17 +53,17 @@ export const conversationPath = z.object({ id: resourceId });
 
 const maxTitle = 500;
 
-/** What git itself takes as the name of a branch. */
+/** A branch name that git accepts. */
 // oxlint-disable-next-line no-control-regex -- git refuses them too
 const branchPattern = /^(?![-/.])(?!.*(?:\.\.|\/[/.]|@\{|\.lock(?:\/|$)))[^\u0000-\u0020\u007f~^:?*[\\]+(?<![/.])$/u;
 export const branchName = z.string().max(255).regex(branchPattern, 'must be a branch name that git takes');
 
-/** A field that may be null or left out, which is the same. */
+/** A field for which null and a missing value mean the same. */
 const orNull = <S extends z.ZodType>(schema: S, description: string) => schema.nullable().default(null).meta({ description });
 
 const filter = <S extends z.ZodType>(schema: S, description: string) => schema.optional().meta({ description });
 
-/** No field is needed; the refinements say which of them go together. */
+/** All fields are optional; the refinements check the combinations. */
 const conversationStartBody = z
   .strictObject({
     title: text(maxTitle).nullable().default(null),

@@ -78,7 +78,7 @@ const eventStreamHeaders = z.object({
     .meta({ description: 'The id of the last event seen; browsers send it when they connect again.', override: { type: 'string' } }),
 });
 
-/** A stream that a ticket opened goes on after it expired. The sealing secret is kept nowhere, so no access log gives a key away. */
+/** An open stream continues after its ticket expires. The sealing secret is never stored, so access logs reveal no API key. */
 const ticketLifeMs = 60_000;
 const ticketSealer = createSealer(randomBytes(32).toString('hex'));
 
@@ -91,7 +91,7 @@ const ticketResource = z
 
 const ticketContent = z.tuple([z.literal('ticket'), z.number(), z.string()]);
 
-/** The credential that a ticket stands for. Throws `unauthorized` if it is none, or has expired. */
+/** Returns the credential in a ticket. Throws `unauthorized` if the ticket is not valid or has expired. */
 export function openTicket({ skep }: RequestContext, ticket: string): string {
   const text = ticketSealer.open(ticket);
   const content = text === null ? null : ticketContent.safeParse(JSON.parse(text)).data;
@@ -127,7 +127,7 @@ const streamForm = {
   headers: eventStreamHead,
 };
 
-/** The kinds in the events of the whole deployment, unless a request asks for others: changes, and no messages. */
+/** The default kinds in the events of the whole deployment: changes, but no messages. */
 const changes: readonly EventKind[] = ['sandbox_moved', 'start_step', 'execution_changed', 'conversation_archived', 'conversation_deleted'];
 
 export const eventOperations = [
@@ -207,7 +207,7 @@ async function page(context: RequestContext, wanted: EventsWanted, listing: stri
   }, presentEvent);
 }
 
-/** Returns the parts of the stream. Throws, before the answer begins, what the use case throws. */
+/** Returns the stream. Throws the failures of the use case before the response begins. */
 async function follow(
   context: RequestContext,
   wanted: EventsWanted,
@@ -219,13 +219,13 @@ async function follow(
   const after = asked === 'latest' ? await skep.events.latest() : asked;
   const ends = context.openStream();
   const batches = skep.events.follow(scope, wanted, after, ends);
-  // The first batch is empty, and comes when the reader is let in.
+  // The first batch is empty. It arrives when the reader is admitted.
   await batches.next();
   context.response.set('Last-Event-ID', String(after));
   return new StreamedBody(serverSentEvents(after, batches, presentEvent), ends);
 }
 
-/** The schema of what {@link inSnakeCase} returns for a value of the schema. */
+/** Returns the schema for the result of {@link inSnakeCase}. */
 function schemaInSnakeCase(schema: z.ZodType<EventData[EventKind]>): z.ZodType<InSnakeCase<EventData[EventKind]>> {
   const renamed = (inner: z.core.$ZodType): z.core.$ZodType => {
     if (inner instanceof z.ZodObject) {

@@ -55,7 +55,7 @@ const ofFound = [...ofPath, 'file_not_found'] as const;
 const done = { status: 204, description: 'Done.' };
 const theFile = { status: 200, description: 'What is there then.', schema: fileResource };
 
-/** The body of the request, and its length if the client says it. */
+/** Returns the body of the request, and its length if the client sends one. */
 function contentOf({ request }: RequestContext): { readonly content: ReadableStream<Uint8Array>; readonly size?: number } {
   const length = headerOf(request, 'content-length');
   return { content: takeBody(request), ...(length !== null && { size: Number(length) }) };

@@ -44,7 +44,7 @@ export const portOperations = [
   }),
 ];
 
-/** The digest of the caller's credential. Throws `forbidden` if the deployment can't tell from it whether the credential still works. */
+/** Returns the digest of the caller's credential. Throws `forbidden` if the deployment can't check a credential by its digest. */
 function digestOf({ skep, credential }: RequestContext): string {
   if (credential === null || skep.auth.authenticateDigest === undefined) throw new Failure('forbidden', { action: 'make a link' });
   return hash('sha256', credential, 'hex');

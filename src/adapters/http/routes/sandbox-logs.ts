@@ -3,7 +3,6 @@ import { flagOf } from '../common-schemas.ts';
 import { byteStream, operation, StreamedBody } from '../operation.ts';
 import { sandboxPath } from './sandboxes.ts';
 
-/** A longer end of a log is most of it. */
 const maxTailBytes = 1 << 20;
 const tailSchema = { type: 'integer', minimum: 0, maximum: maxTailBytes } as const;
 

@@ -51,13 +51,13 @@ const sandboxResource = z
 
 const toSandbox = presenter(sandboxResource);
 
-/** A key that may only read does not get the sandbox's own key, with which it could do more. */
+/** Presents a sandbox. A read-only key does not get the sandbox's own key, because that key allows more. */
 function presentSandbox(
   sandbox: Sandbox, { principal: { access }, http: { options: { proxy } } }: RequestContext,
 ): z.output<typeof sandboxResource> {
   const isRunning = sandbox.status === 'RUNNING';
   const pause = pauseOf(sandbox);
-  // By the proxy, if there is one: the addresses of the runtime are for the server's machine.
+  // If there is a proxy, its addresses are used: those of the runtime work only on the server's machine.
   const urls = proxy === undefined ? sandbox.exposedUrls
     : sandbox.exposedUrls.map((exposed) => ({ ...exposed, url: portUrl(proxy, sandbox.id, exposed.port) }));
   return toSandbox({

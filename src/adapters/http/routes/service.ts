@@ -31,17 +31,17 @@ const readinessReport = z
 
 export type ReadinessReport = z.output<typeof readinessReport>;
 
-/** How long an answer of the store is used again, however many ask; and how long one of the other parts, some of which are other hosts. */
+/** How long the answer of the store, and of each other part, is reused for all callers. Other parts can be on other hosts. */
 const storeKeptMs = 1000;
 const othersKeptMs = 10_000;
 
-/** A part that takes longer to answer counts as one that does not answer, until it does. */
+/** A part that takes longer to answer is reported as not answering until its answer arrives. */
 const answerWithinMs = 500;
 
 /**
- * Returns what reports whether the server can serve, for anyone who asks, since no key is needed. It can if its store answers; a git host
- * or an engine in trouble is shown, and held up by nothing. Only a detailed report says why a part does not answer, since that may name
- * places of the host.
+ * Returns a function that reports whether the server is ready. Anyone can call it without a key. The server is ready if its store answers;
+ * problems of a git host or an engine are only shown. Only a detailed report says why a part does not answer, because the reason may name
+ * paths of the host.
  */
 export function readinessReporter(skep: Skep): (options?: { readonly isDetailed?: boolean }) => Promise<ReadinessReport> {
   const watches = skep.parts.map((part) => ({ ...part, answers: watch(part, skep, part.part === 'store' ? storeKeptMs : othersKeptMs) }));
@@ -56,10 +56,10 @@ export function readinessReporter(skep: Skep): (options?: { readonly isDetailed?
   };
 }
 
-/** After so long a check that has not ended is given up, and the part is asked again. */
+/** After this time, an unfinished check is abandoned and a new one starts. */
 const hangsAfterMs = 10_000;
 
-/** The part is asked once at a time, and its answer is kept for a while. The log says when it begins and ceases to answer. */
+/** Runs one check of the part at a time and reuses the result for a while. Logs when the part stops or starts to answer. */
 function watch({ part, adapter, check }: Part, { clock, logger }: Skep, keptMs: number): () => Promise<CheckResult> {
   let asked: { readonly at: number; keptUntil: number; readonly answer: Promise<CheckResult> } | null = null;
   let lastOk = true;
@@ -71,7 +71,7 @@ function watch({ part, adapter, check }: Part, { clock, logger }: Skep, keptMs: 
   const ask = async (at: number): Promise<CheckResult> => {
     const { ok, ...said } = await checked(check);
     const result = { ok, detail: said.detail };
-    // A late answer says nothing if the part was asked again.
+    // A late answer is ignored if a new check has started.
     if (asked?.at !== at) return result;
     note(ok, said);
     asked.keptUntil = clock.now() + keptMs;
@@ -88,7 +88,7 @@ function watch({ part, adapter, check }: Part, { clock, logger }: Skep, keptMs: 
   };
 }
 
-/** A check that throws, against its contract, is one that fails. */
+/** Runs the check. A check must not throw; if it does, it has failed. */
 async function checked(check: Part['check']): Promise<CheckResult & { readonly error?: unknown }> {
   try {
     return await check();

@@ -39,7 +39,7 @@ async function* asJson(entries: AsyncIterable<TranscriptEntry>): AsyncGenerator<
   yield separator === ',' ? ']}' : '{"items":[]}';
 }
 
-/** Each message below a heading with who wrote it; what the agent did as a list. */
+/** Yields the transcript as Markdown: each message under a heading with its author, and the agent's actions as a list. */
 async function* asMarkdown(title: string | null, entries: AsyncIterable<TranscriptEntry>): AsyncGenerator<string, void> {
   yield `# ${onOneLine(title ?? 'Conversation')}\n`;
   for await (const shown of entries) {
@@ -55,7 +55,7 @@ async function* asMarkdown(title: string | null, entries: AsyncIterable<Transcri
   }
 }
 
-/** As a quotation, so that no text can imitate a heading of the transcript. */
+/** Returns the text as a quotation, so it can't imitate a heading of the transcript. */
 function quoted(text: string): string {
   return text.split('\n').map((line) => `> ${line}`.trimEnd()).join('\n');
 }
