@@ -21,7 +21,7 @@ const endWithinMs = 5000;
 /** The time from the end of a turn until the agent's output is forgotten. Earlier, that would delay the next message. */
 const restMs = 1000;
 
-/** An agent in a sandbox, with its session. Its output is without the deployment's secrets. */
+/** An agent in a sandbox, with its session. The deployment's secrets are redacted in its output. */
 export class LiveAgent {
   /** Resolves with the reason when it has ended. */
   readonly ended: Promise<Reason | null>;

@@ -55,7 +55,7 @@ export class SandboxAccess {
     return [...(waiting ?? [])];
   }
 
-  /** Prevents that the sandbox is frozen as idle, until the result is disposed. */
+  /** Keeps the sandbox awake until the result is disposed: it is not frozen as idle. */
   keepAwake(sandbox: Sandbox): Disposable {
     this.touch(sandbox);
     return this.stayAwake(sandbox, () => true);

@@ -16,8 +16,8 @@ export interface ConversationUpdate {
 }
 
 /**
- * Changes the title of the conversation, or archives it. Idempotent. Throws `conversation_not_found`, or `conversation_not_ready` if an
- * archived conversation would be restored.
+ * Changes the title of the conversation, or archives it. Idempotent. Throws `conversation_not_found`, or `conversation_not_ready` if
+ * `archived` is false for an archived conversation.
  */
 export async function updateConversation(
   deps: ConversationsDeps, scope: OwnerScope, id: string, { title, archived }: ConversationUpdate,

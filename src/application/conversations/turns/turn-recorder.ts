@@ -27,9 +27,7 @@ const maxMessage = 1_048_576;
 
 const maxKnownCalls = 1000;
 
-/**
- * Writes the parts of a message as they arrive, and the whole message when another one, a channel or a tool call begins, or the turn ends.
- */
+/** Writes the parts of a message as they arrive. Writes the whole when another message, channel or tool call begins, or the turn ends. */
 export class TurnRecorder {
   readonly #deps: RecorderDeps;
   readonly #conversation: Conversation;
