@@ -3,10 +3,10 @@ import { oidForm } from '../shared/git-process.ts';
 
 export const Oid = z.string().regex(oidForm);
 
-// The last millisecond that RFC 3339 can write as a whole second; git's dates go further.
+// The last whole second that RFC 3339 can represent, in ms. Git has later dates.
 const lastDate = 253_402_300_799_000;
 
-/** A date, in ms. One that RFC 3339 can't write is the nearest that it can, not before the epoch. */
+/** A date, in ms, limited to the range from the epoch to the last date of RFC 3339. */
 export const CommitDate = z.string().transform((text, context) => {
   if (/^\+?\d{5,}-/u.test(text)) return lastDate;
   const ms = Date.parse(text);
@@ -23,7 +23,7 @@ export function jsonOrNull(text: string): unknown {
   }
 }
 
-/** Returns where the header `Link` leads. Null if it has no such relation. */
+/** Returns the target of a relation in the header `Link`. Null if there is no such relation. */
 export function linkIn(headers: Headers, relation: 'next' | 'last'): string | null {
   return new RegExp(`<([^<>]*)>\\s*;[^,]*\\brel="?${relation}\\b`, 'u').exec(headers.get('link') ?? '')?.[1] ?? null;
 }

@@ -1,6 +1,6 @@
 import type { HostPage, HostPageRequest } from '../../ports/git-provider.ts';
 
-/** How many items the pages of a host have: the most that GitHub and GitLab give. */
+/** The number of items per page of a host: the maximum of GitHub and GitLab. */
 export const itemsPerHostPage = 100;
 
 export interface NumberedPage<T> {
@@ -8,7 +8,7 @@ export interface NumberedPage<T> {
   readonly hasNext: boolean;
 }
 
-/** Serves pages of any size from the numbered pages of a host, with one request for each. A page ends where that of the host does. */
+/** Serves pages of any size from a host's numbered pages, with one request each. A page ends at the end of the host's page. */
 export async function pageOfHost<T>(
   { after, limit }: HostPageRequest, read: (page: number) => Promise<NumberedPage<T>>,
 ): Promise<HostPage<T>> {

@@ -23,22 +23,25 @@ import type { TimeLimit } from './provider-time-limit.ts';
 
 export interface GitHostOptions {
   readonly clock: Clock;
-  /** Limit of one listing, all its requests, retries and waits included, in milliseconds. Default: 30,000. */
+  /** The time limit of one listing, including all requests, retries and waits, in milliseconds. Default: 30,000. */
   readonly timeoutMs?: number;
   /** How many requests are under way at the same time. */
   readonly concurrency?: number;
-  /** Default: one in memory. */
+  /** Default: a cache in memory. */
   readonly listingCache?: ListingCache;
-  /** While the host is down, a listing that it confirmed at most so many milliseconds ago is served instead. Default: null, never. */
+  /** While the host is down, serves a listing that it confirmed at most this many milliseconds ago. Default: null, never. */
   readonly serveStaleForMs?: number | null;
   /** How many files a directory may hold. Default: 100,000. */
   readonly maxFiles?: number;
   /** How large a response may be, in bytes. */
   readonly maxAnswerBytes?: number;
-  /** Limits of one listing; a later one goes on from the dates that it found. Default of the bytes, of all responses together: 128 MiB. */
+  /**
+   * Limits of one listing. A later one continues with the dates that were found. `maxBytes` is for all responses together. Default: 128
+   * MiB.
+   */
   readonly maxRequests?: number;
   readonly maxBytes?: number;
-  /** Hosts that get the credential although their URL is plain `http://`, where it can be read on the way. Loopback needs no mention. */
+  /** Hosts that get the credential over unencrypted `http://`. Loopback hosts need no entry. */
   readonly httpHosts?: readonly string[];
 }
 
@@ -52,13 +55,13 @@ export const hostDefaults = () => ({
   httpHosts: [],
 });
 
-/** Throws a `TypeError` if the credential could be read on the way to the URL, and nobody said that this is right. */
+/** Throws a `TypeError` if the credential would be sent unencrypted and the host is not in `httpHosts`. */
 export function requirePrivateWay(url: string, httpHosts: readonly string[] = []): void {
   if (!isReadableOnTheWay(url, httpHosts)) return;
   throw new TypeError(`The credential could be read on the way to ${new URL(url).host}: use https, or name the host in httpHosts`);
 }
 
-/** The credential as hosts take it from git: any user name, and the token as the password. */
+/** Returns the credential in the form that hosts accept from git: any user name, and the token as the password. */
 export function basicAuthorization(user: string, token: string): string {
   return `Basic ${Buffer.from(`${user}:${token}`, 'utf8').toString('base64')}`;
 }
@@ -68,13 +71,13 @@ export function cacheScope(provider: string, url: string, credential: unknown): 
   return `${provider} ${url} ${owner}`;
 }
 
-/** Where git fetches a repository from. `pagesUrl` has no slash at its end. */
+/** Returns the remote from which git fetches a repository. `pagesUrl` has no slash at its end. */
 export function hostedRemote(pagesUrl: string, repository: string, authorization: string | null): GitRemote {
   const path = repository.split('/').map(encodeURIComponent).join('/');
   return { url: `${pagesUrl}/${path}.git`, authorization };
 }
 
-/** What differs from host to host. The methods end when their signal fires. */
+/** The host-specific part of a provider. The methods end when their signal fires. */
 export interface GitHost {
   readonly name: string;
   readonly family: GitHostFamily;
@@ -92,11 +95,11 @@ export interface GitHost {
   openPullRequest(repository: string, request: PullRequestRequest, signal: AbortSignal): Promise<PullRequest>;
   check(signal: AbortSignal): Promise<CheckResult>;
   failureOf(error: unknown, repository: string): unknown;
-  /** What its credential needs, as a sentence for a person. */
+  /** A sentence about the permissions that the credential needs. */
   readonly permissions: string;
 }
 
-// The report of an error may be longer than the file.
+// An error response may be longer than the file.
 const leastAnswerBytes = 64 * 1024;
 
 /** Serves the repositories of a host. Equal requests at the same time share one run, which ends when no caller is left. */
@@ -110,7 +113,7 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
   const pullRequests = new KeyedMutex();
   const { ask, share } = createCalls(host, limit);
 
-  /** A caller that joined the run of another may want other files, or another directory, and then needs a run of its own. */
+  /** A caller may have joined a run for other files or another directory. Then it needs its own run. */
   async function list(repository: string, query: FileQuery, signal: AbortSignal): Promise<DirectoryListing> {
     for (;;) {
       const opened = await share(listings, repository, '', signal, (within) => listing.list(repository, query, within));
@@ -161,12 +164,12 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
 function createCalls(host: GitHost, limit: TimeLimit) {
   type Run<T> = (signal: AbortSignal) => Promise<T>;
 
-  /** Each run has a time limit and a budget of its own. */
+  /** Each run has its own time limit and budget. */
   const ask = <T>(repository: string, signal: AbortSignal | undefined, run: Run<T>): Promise<T> =>
     limit.run(signal, (within) => withBudget(() => run(within))).catch((error: unknown) => {
       throw host.failureOf(error, repository);
     });
-  /** Equal calls share a run. `key` says what is asked for besides the repository. */
+  /** Equal calls share a run. `key` identifies the request within the repository. */
   const share = <T>(
     flight: SingleFlight<T>, repository: string, key: string, signal: AbortSignal | undefined, run: Run<T>,
   ): Promise<T> =>

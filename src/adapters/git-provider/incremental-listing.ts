@@ -7,7 +7,7 @@ import { Oid } from './host-answers.ts';
 /** A repository, and the head of its default branch. */
 export type Head = z.infer<typeof Head>;
 const Head = z.object({
-  /** The name that the host's API has for the repository: `owner/name`, or a number. */
+  /** The repository's id in the host's API: `owner/name`, or a number. */
   id: z.union([z.string(), z.number()]),
   /** The last segment of the repository's actual path. */
   name: z.string().min(1),
@@ -23,7 +23,7 @@ const CachedFile = z.object({
   /** Relative to the repository's root. */
   path: z.string(),
   blobId: Oid,
-  /** As git has it: `100644`. Null if the host's history of a path does not show that the mode changes. */
+  /** In git's form: `100644`. Null if the host's history of a path does not include mode changes. */
   mode: z.string().nullable(),
   /** In ms. Null if it is not known. */
   createdAt: z.number().nullable(),
@@ -47,22 +47,22 @@ export interface OpenRequest {
   readonly cachedFiles: (commit: string, directory: string) => Promise<readonly CachedFile[] | null>;
 }
 
-/** Reads the directories of one host. Failures: those of the port. */
+/** Reads the directories of one host. Throws the failures of the port. */
 export interface ListingSource {
-  /** Returns the head if one request is enough to know it, given what the cache has. Null if it takes `open`. */
+  /** Returns the head if one request and the cached head are enough. Null if `open` is needed. */
   readHead(repository: string, last: Head | null, signal: AbortSignal): Promise<Head | null>;
-  /** Reads a directory, with those dates of the earlier listing that are still right. */
+  /** Reads a directory, with the dates of the earlier listing that are still valid. */
   open(request: OpenRequest, signal: AbortSignal): Promise<Opened>;
-  /** Adds the dates of the files' first commits, in ms, as they are found. A file that ends without one is left out. */
+  /** Adds the dates of the files' first commits to `dates`, in ms, as they are found. A file without a date is left out. */
   addDates(head: Head, commit: string, paths: readonly string[], dates: Map<string, number>, signal: AbortSignal): Promise<void>;
 }
 
-/** What the paths of the files below a directory begin with. */
+/** Returns the prefix of all paths below a directory. */
 export function prefixOf(directory: string): string {
   return directory === '' ? '' : `${directory}/`;
 }
 
-/** The same query. It calls the caller's functions once for each name and path. */
+/** Returns an equal query that calls the caller's functions only once for each name and path. */
 export function memoized(query: FileQuery): FileQuery {
   return { directory: memoize((name) => query.directory(name)), accepts: memoize((path) => query.accepts(path)) };
 }
@@ -76,7 +76,7 @@ function memoize<T>(compute: (text: string) => T): (text: string) => T {
   };
 }
 
-/** Returns the caller's part of a listing. Null if the listing was made for another caller, and lacks something. */
+/** Returns the caller's part of a listing. Null if the listing was made for another caller and does not have all of it. */
 export function selectFiles({ head, directory, files }: Opened, query: FileQuery): DirectoryListing | null {
   if (query.directory(head.name) !== directory) return null;
   const wanted: DatedFile[] = [];
@@ -94,9 +94,9 @@ function isWanted(query: FileQuery, directory: string): (file: TreeFile) => bool
 const CachedHead = z.object({ version: z.literal(1), head: Head, confirmedAt: z.int() });
 const CachedFiles = z.object({ version: z.literal(3), files: z.array(CachedFile) });
 
-/** Asks the host only for what the cache does not have. With `keepsConfirmations` the time of each listing is cached too. */
+/** Requests only data that is not in the cache. With `keepsConfirmations`, the time of each listing is cached too. */
 export function createIncrementalListing(source: ListingSource, cache: JsonCache, now: () => number, keepsConfirmations: boolean) {
-  /** The files are a function of the commit, whatever repository it is in. */
+  /** The files depend only on the commit, not on the repository. */
   const cachedFiles: OpenRequest['cachedFiles'] = async (commit, directory) =>
     (await cache.get(`files ${commit} ${directory}`, CachedFiles))?.files ?? null;
 
@@ -106,7 +106,7 @@ export function createIncrementalListing(source: ListingSource, cache: JsonCache
     return files === null ? null : { head, directory, files };
   }
 
-  /** Dates that were found are kept also if a request fails, so that the next listing goes on from there. */
+  /** The dates that were found are cached even if a request fails, so that the next listing continues from there. */
   async function addDates(opened: Opened, paths: readonly string[], signal: AbortSignal): Promise<Opened> {
     const { head, directory, files } = opened;
     const { commit } = head;
@@ -141,7 +141,7 @@ export function createIncrementalListing(source: ListingSource, cache: JsonCache
       if (!isSame || keepsConfirmations) await cache.put(`repository ${repository}`, { version: 1, head, confirmedAt: now() });
       return listed;
     },
-    /** Returns what the cache has of the last listing, and when the host confirmed it, in ms since the epoch. */
+    /** Returns the last listing from the cache, and when the host confirmed it, in ms since the epoch. */
     async recall(repository: string, query: FileQuery): Promise<DirectoryListing | null> {
       const last = await cache.get(`repository ${repository}`, CachedHead);
       const cached = last === null ? null : await openCached(last.head, query);
@@ -154,7 +154,7 @@ export function createIncrementalListing(source: ListingSource, cache: JsonCache
 const maxEntries = 512;
 const maxCharacters = 16 * 1024 * 1024;
 
-/** A cache in memory, for a deployment that gives no other. */
+/** A cache in memory, for a deployment without another one. */
 export function createMemoryListingCache(): ListingCache {
   const entries = createLruMap<string>(maxEntries, maxCharacters, ({ length }) => length);
   return {
@@ -168,7 +168,7 @@ type JsonCache = ReturnType<typeof createJsonCache>;
 /** One scope of a listing cache, with entries in JSON. */
 export function createJsonCache(cache: ListingCache, scopeOf: () => Promise<string>) {
   return {
-    /** Returns null if there is no entry of this form, also if the cache fails: then the host is asked again. */
+    /** Returns null if there is no valid entry, or if the cache fails. Then the host is asked again. */
     async get<T>(key: string, schema: z.ZodType<T>): Promise<T | null> {
       try {
         const value = await cache.get(await scopeOf(), key);

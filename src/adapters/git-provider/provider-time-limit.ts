@@ -4,7 +4,7 @@ import { startTimeout, withTimeout } from '../shared/timeout.ts';
 
 export type TimeLimit = ReturnType<typeof createTimeLimit>;
 
-/** Limits the time of work for a provider, until it is closed. Work that ends early rejects with the signal's reason. */
+/** Limits the time of a provider's work. `close` ends all work. Work that ends early rejects with the signal's reason. */
 export function createTimeLimit(timers: Pick<Clock, 'after'>, timeoutMs: number, { timedOut, failed }: ProviderFailures) {
   const controller = new AbortController();
   const closing: AbortSignal = controller.signal;

@@ -6,17 +6,17 @@ export interface OpenPullRequest extends PullRequest {
   readonly base: string;
 }
 
-/** What differs from host to host. */
+/** The host-specific part of {@link openPullRequest}. */
 export interface PullRequestHost<T extends OpenPullRequest> {
-  /** The open ones of the branch, which is one of this repository and of no fork. The newest comes first. */
+  /** Returns the open pull requests of the branch, without those of forks. The newest comes first. */
   listOpen(): Promise<readonly T[]>;
-  /** Null if the host has an open one already. */
+  /** Null if the host already has an open one. */
   create(base: string): Promise<PullRequest | null>;
   /** Null leaves the base as it is. */
   update(open: T, base: string | null): Promise<PullRequest>;
 }
 
-/** Two calls for one branch must not be under way at once: a host may then open two pull requests. */
+/** Must not run twice at once for one branch, because a host may then open two pull requests. */
 export async function openPullRequest<T extends OpenPullRequest>(
   host: PullRequestHost<T>, { path, defaultBranch }: RepositoryInfo, { branch, base }: PullRequestRequest, failures: ProviderFailures,
 ): Promise<PullRequest> {

@@ -5,7 +5,7 @@ import { fetchBounded, type FetchBounds } from '../shared/bounded-fetch.ts';
 import { createSemaphore, type Semaphore } from '../shared/semaphore.ts';
 import { pause } from '../shared/timeout.ts';
 
-/** A request that may be made again: it only reads, or its caller copes with a request that was done before. */
+/** A request that may be repeated: it only reads, or the caller handles an earlier success. */
 export interface HttpRequest {
   readonly url: URL;
   /** Default: `GET`. */
@@ -45,7 +45,7 @@ interface Spending {
 
 const spending = new AsyncLocalStorage<Spending>();
 
-/** Runs work whose requests, retries and redirects count together. Beyond the client's limits each fails with `provider_failed`. */
+/** Runs work, and counts its requests, retries and redirects together. Beyond the client's limits each fails with `provider_failed`. */
 export function withBudget<T>(work: () => Promise<T>): Promise<T> {
   return spending.run({ requests: 0, bytes: 0 }, work);
 }
@@ -56,7 +56,7 @@ const longestRetryWaitMs = 10_000;
 const temporaryStatuses: ReadonlySet<number> = new Set([502, 503, 504]);
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** Sends requests to one host with one credential: some at a time, within its rate limits, with retries and redirects. */
+/** Sends requests to one host with one credential, with limited concurrency, rate limits, retries and redirects. */
 export class HttpClient {
   readonly #options: HttpClientOptions;
   readonly #semaphore: Semaphore;
@@ -67,7 +67,7 @@ export class HttpClient {
     this.#semaphore = createSemaphore(options.concurrency);
   }
 
-  /** Throws `provider_rate_limited`, `provider_failed`, and the signal's reason. No error holds the request with its credential. */
+  /** Throws `provider_rate_limited`, `provider_failed`, and the signal's reason. No error contains the request or its credential. */
   async send(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
     let { url } = request;
     for (let redirects = 0; redirects <= maxRedirects; redirects += 1) {
@@ -80,13 +80,13 @@ export class HttpClient {
 
   /** Refuses all requests for the next `ms` milliseconds. */
   closeFor(ms: number): void {
-    // Zero is not noted: if the clock is set back, it would become a wait.
+    // Zero is ignored, because it would become a wait if the clock is set back.
     if (ms > 0) this.#closedUntil = Math.max(this.#closedUntil, this.#options.clock.now() + ms);
   }
 
   async #sendWithRetries(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
     const { clock } = this.#options;
-    // Inside the semaphore it would be that of another caller.
+    // Read here, because inside the semaphore it would be the budget of another caller.
     const spent = spending.getStore() ?? { requests: 0, bytes: 0 };
     for (let retries = 0; ; retries += 1) {
       const result = await this.#semaphore.use(signal, () => this.#sendOnce(request, signal, spent)).catch(unlessConnectionLost);
@@ -116,13 +116,13 @@ export class HttpClient {
   }
 }
 
-/** Another connection may do better. */
+/** Returns the error if the connection was lost, because a retry on another connection may succeed. */
 function unlessConnectionLost(error: unknown): Error {
   if (isFailureOf(error, 'provider_failed') && error.context.reason.code === 'connection_lost') return error;
   throw error;
 }
 
-/** How long to wait before the retry, in ms. Null if there is none. */
+/** Returns the wait before the retry, in ms. Null if there is no retry. */
 function retryWait(result: HttpResponse | Error, request: HttpRequest, retries: number, clock: Clock): number | null {
   const backOffMs = 200 * 4 ** retries;
   if (result instanceof Error) return backOffMs;
@@ -131,7 +131,7 @@ function retryWait(result: HttpResponse | Error, request: HttpRequest, retries: 
   return waitMs > longestRetryWaitMs ? null : Math.max(0, waitMs);
 }
 
-/** Returns whether the URL has this origin, and no credential in it. */
+/** Returns true if the URL has this origin and contains no credential. */
 export function isOfOrigin(url: URL, origin: string): boolean {
   return url.origin === origin && url.username === '' && url.password === '';
 }
@@ -141,12 +141,12 @@ interface RateLimit {
   readonly waitMs: number;
 }
 
-// What is waited if the host names no time: the period of most of GitLab's limits, and what GitHub asks for.
+// The wait if the host names no time: the period of most of GitLab's limits, and GitHub's recommendation.
 const defaultWaitMs = 60_000;
 // A longer wait is a mistake of the host, and would lock the deployment out.
 const longestWaitMs = 24 * 3_600_000;
 
-/** Reads the headers that begin with `prefix`. While requests are left, the time of the reset may be that of another limit. */
+/** Reads the headers with the prefix. Ignores the reset time while requests are left, because it may be that of another limit. */
 export function rateLimitIn(headers: Headers, prefix: 'x-ratelimit' | 'ratelimit', refused: boolean, clock: Clock): RateLimit {
   const reset = headers.get(`${prefix}-reset`) ?? '';
   const isKnown = isExhausted(headers, prefix) && /^\d+$/u.test(reset);
@@ -159,7 +159,7 @@ export function isExhausted(headers: Headers, prefix: string): boolean {
   return headers.get(`${prefix}-remaining`) === '0';
 }
 
-/** The header `Retry-After`, seconds or a date, in ms. Null if there is none that makes sense. */
+/** Returns the value of the header `Retry-After`, seconds or a date, in ms. Null if it is missing or invalid. */
 function retryAfter(headers: Headers, clock: Clock): number | null {
   const value = headers.get('retry-after') ?? '';
   if (/^\d+$/u.test(value)) return Number(value) * 1000;
@@ -167,7 +167,7 @@ function retryAfter(headers: Headers, clock: Clock): number | null {
   return Number.isNaN(date) ? null : date - hostTime(headers, clock);
 }
 
-/** The time by the host's clock, in case the clock of this machine is wrong. */
+/** Returns the time of the host's clock, because the clock of this machine may be wrong. */
 function hostTime(headers: Headers, clock: Clock): number {
   const date = Date.parse(headers.get('date') ?? '');
   return Number.isNaN(date) ? clock.now() : date;

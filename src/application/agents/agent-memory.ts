@@ -1,13 +1,13 @@
 import { Failure } from '../../domain/failure.ts';
 import type { Clock } from '../../ports/clock.ts';
 
-/** How much of what agents say one server holds in memory, if nothing else is configured: 256 MiB. */
+/** The default limit of agent output that one server holds in memory: 256 MiB. */
 export const defaultAgentMemoryBytes = 256 * 2 ** 20;
 
-/** How long an agent may go on alone beyond the bound without saying more, before another one may. */
+/** How long an agent may continue alone above the limit without new output, until another agent may. */
 const aloneForMs = 5000;
 
-/** A guess: when there is room again depends on what agents say, and on the store. */
+/** An estimate: the time until there is room depends on the agents and the store. */
 const retryAfterSeconds = 10;
 
 interface Waiter {
@@ -17,9 +17,9 @@ interface Waiter {
 }
 
 /**
- * The bytes that all agents of this process hold in memory together: output that leads to no update yet, messages that are collected, and
- * events that wait to be written. Beyond the bound, agents are held back. One of them may go on alone until it holds nothing, because what
- * agents hold may be the beginnings of lines and messages, which are only over when more is read.
+ * Counts the bytes that all agents of this process hold in memory: output that is not an update yet, messages that are collected, and
+ * events that wait to be written. Above the limit, agents have to wait. One agent may continue alone until it holds nothing, because the
+ * bytes may be incomplete lines and messages, which end only if more is read.
  */
 export class AgentMemory {
   readonly maxBytes: number;
@@ -46,7 +46,7 @@ export class AgentMemory {
     return this.#held >= this.maxBytes;
   }
 
-  /** Throws `conversation_limit_reached` if it is full, so that no more is asked of agents. */
+  /** Throws `conversation_limit_reached` if the memory is full, so that agents get no new messages. */
   check(): void {
     if (!this.isFull) return;
     throw new Failure('conversation_limit_reached', { limit: 'agent_memory', max: this.maxBytes, retryAfterSeconds });
@@ -57,7 +57,7 @@ export class AgentMemory {
     if (bytes < 0) this.#goOn();
   }
 
-  /** Resolves when there is room for so many bytes more, or the share is closed. */
+  /** Resolves when there is room for the bytes, or the share is closed. */
   async room(share: MemoryShare, bytes: number): Promise<void> {
     if (share.isClosed || this.#hasRoom(bytes)) return;
     if (this.#alone === share) return this.#goAlone(share);
@@ -69,7 +69,7 @@ export class AgentMemory {
     this.#waiting.delete(waiter);
   }
 
-  /** The share does not go on alone any more. */
+  /** Ends the right of the share to continue alone. */
   leave(share: MemoryShare): void {
     if (this.#alone === share) this.#endAlone();
     this.#goOn();
@@ -123,7 +123,7 @@ export class MemoryShare {
     return this.#memory.isWaiting(this);
   }
 
-  /** Holds so many bytes more; fewer if it is negative. */
+  /** Adds bytes to the share. A negative number removes them. */
   hold(bytes: number): void {
     this.#held += bytes;
     this.#memory.add(bytes);
@@ -134,19 +134,19 @@ export class MemoryShare {
     return this.#memory.isFull;
   }
 
-  /** Sets how much of its output is held: of the chunk that was read last, or of a line that is not over. */
+  /** Sets how many bytes of the agent's output are held: the chunk that was read last, or an incomplete line. */
   setOutput(part: 'chunk' | 'line', bytes: number): void {
     const before = this.#output[part];
     this.#output[part] = this.isClosed ? 0 : bytes;
     this.hold(this.#output[part] - before);
   }
 
-  /** Resolves when the agent may say so many bytes more. */
+  /** Resolves when there is room for more output of the agent. */
   async room(bytes: number): Promise<void> {
     await this.#memory.room(this, bytes);
   }
 
-  /** The agent is not read any more. What waits to be written is still held. */
+  /** Called when the agent's output is not read any more. Events that wait to be written still count. */
   close(): void {
     this.isClosed = true;
     this.setOutput('chunk', 0);

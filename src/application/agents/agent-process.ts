@@ -27,21 +27,21 @@ export class AgentProcess {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #outputOver = Promise.withResolvers<void>();
   readonly #input: WritableStreamDefaultWriter<Uint8Array>;
-  /** Set while what it says is held. */
+  /** Set while the output is held back. */
   #gate: PromiseWithResolvers<void> | null = null;
   #opensAfterInput = false;
-  /** Resolves when all that was read is handled. */
+  /** Resolves when all output that was read is handled. */
   #wanted = Promise.withResolvers<void>();
   #offsets: StreamOffsets;
   #lineBytes = 0;
-  /** How much of what is written next it has got already. */
+  /** How many bytes of the next input the agent already has. */
   #skip: number;
   #outputEnded = false;
   #isAbandoned = false;
   #hasExited = false;
   #exitCode: number | null = null;
 
-  /** `began` is where the streams were when the turn began that an earlier process left; what the agent says is held then. */
+  /** `began` has the stream offsets of a turn that an earlier process began. If it is set, output is held back at first. */
   constructor(execution: OpenExecution, redactor: SecretRedactor, clock: Clock, memory: MemoryShare, began: StreamOffsets | null = null) {
     this.#execution = execution;
     this.#offsets = { stdin: execution.handedOver.bytes, stdout: began?.stdout ?? 0 };
@@ -73,7 +73,7 @@ export class AgentProcess {
     return this.#execution.durable;
   }
 
-  /** How many bytes of whole lines it has read and written. */
+  /** The number of bytes that the agent has read and written in complete lines. */
   get offsets(): StreamOffsets {
     return { ...this.#offsets, stdout: this.#offsets.stdout - this.#lineBytes };
   }
@@ -84,7 +84,7 @@ export class AgentProcess {
     this.#memory.setOutput('line', bytes);
   }
 
-  /** Passes on nothing more of its output. Resolves when what was passed on is handled. */
+  /** Holds back all further output. Resolves when the earlier output is handled. */
   async hold(): Promise<void> {
     this.#gate ??= Promise.withResolvers();
     await Promise.race([this.#wanted.promise, this.#outputOver.promise]);
@@ -104,7 +104,7 @@ export class AgentProcess {
     this.#execution.forgetBefore(this.offsets).catch(() => {});
   }
 
-  /** Resolves when the exit code and the standard error are known, or after a while: the end of its output comes earlier. */
+  /** If the output or the process has ended, waits for the exit code and the standard error, but not longer than the timeouts. */
   async settled(): Promise<void> {
     if (!this.#outputEnded && !this.#hasExited) return;
     await waitAtMost(this.#clock, exitWithinMs, this.exited);
@@ -118,14 +118,14 @@ export class AgentProcess {
     await this.#execution.kill();
   }
 
-  /** Lets go of a process that goes on without this one. */
+  /** Detaches from an agent that continues without this process. */
   leave(): void {
     this.#isAbandoned = true;
     this.letSpeak();
     this.#execution.leave();
   }
 
-  /** Ends a process that is not needed. Its standard error is known when this resolves, after a while at most. */
+  /** Ends a process that is not needed. When this resolves, the standard error is known, or the timeout is over. */
   async discard(): Promise<void> {
     await this.settled();
     await waitAtMost(this.#clock, outputWithinMs, Promise.allSettled([this.kill(), this.#errors.ended]));
@@ -147,7 +147,7 @@ export class AgentProcess {
   }
 
   async #read(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
-    // Whoever reads on has handled what was read before.
+    // A new read means that the previous chunk is handled.
     this.#memory.setOutput('chunk', 0);
     this.#wanted.resolve();
     try {
@@ -168,10 +168,10 @@ export class AgentProcess {
     }
   }
 
-  /** Writes what the agent has not got of an earlier process. */
+  /** Skips the bytes that the agent already got from an earlier process. */
   async #write(chunk: Uint8Array): Promise<void> {
     const rest = chunk.subarray(Math.min(this.#skip, chunk.length));
-    // A line of the earlier process that was cut off is ended.
+    // An incomplete line of the earlier process gets its newline.
     const isCut = this.#skip > chunk.length && this.#execution.handedOver.isCut;
     this.#skip = 0;
     if (this.#opensAfterInput) this.letSpeak();
@@ -193,9 +193,9 @@ export class AgentProcess {
     await this.#reader.cancel(reason);
   }
 
-  /** An agent may leave its output open in a process that it started. Whoever only reads it would wait for ever. */
+  /** Ends the output after the exit. A child process of the agent may keep it open, so a reader would wait for ever. */
   async #endOutput(): Promise<void> {
-    // Nothing is lost of what could not be read yet.
+    // Waits while the output is held back, so that nothing is lost.
     do await waitAtMost(this.#clock, readWithinMs, this.#outputOver.promise);
     while (this.#memory.isHeldBack || this.#gate !== null);
     await this.#reader.cancel().catch(() => {});
@@ -232,7 +232,7 @@ class OutputTail {
         this.text = text.slice(-keptCharacters);
       }
     } catch {
-      // The connection failed. What was kept is all there is.
+      // The connection failed. The text read before stays.
     }
   }
 }

@@ -45,7 +45,10 @@ export class Agents {
     return agent?.alive === true ? agent : null;
   }
 
-  /** Rejects with an {@link AgentRefusal}, the failures of `SandboxRuntime.execute`, or the signal's reason; nothing runs then. */
+  /**
+   * Starts the agent. Rejects with an {@link AgentRefusal}, the failures of `SandboxRuntime.execute`, or the signal's reason. Then no agent
+   * runs.
+   */
   async open(request: OpenAgent, signal: AbortSignal): Promise<LiveAgent> {
     const { clock, secrets } = this.#deps;
     const { agent } = request.sandbox.spec;
@@ -65,8 +68,8 @@ export class Agents {
   }
 
   /**
-   * Takes over the agent whose turn an earlier process began. It says what it has said since then once more, when it gets the message
-   * of the turn once more. Rejects with the failures of `SandboxExecutions.reopen`.
+   * Takes over the agent of a turn that an earlier process began. The agent's output since then is replayed when the turn's message is sent
+   * again. Rejects with the failures of `SandboxExecutions.reopen`.
    */
   async resume(
     { conversationId, sandbox }: Pick<OpenAgent, 'conversationId' | 'sandbox'>, turn: TurnAgent, signal: AbortSignal,
@@ -82,7 +85,7 @@ export class Agents {
     return live;
   }
 
-  /** Ends the conversation's agent. With its sandbox, also one that an earlier process left there, if it can be reached. */
+  /** Ends the conversation's agent. If `sandbox` is set, also ends an agent that an earlier process left there, if it is reachable. */
   async end(conversationId: string, sandbox: Sandbox | null = null): Promise<void> {
     const { executions, logger } = this.#deps;
     const live = this.#live.get(conversationId);

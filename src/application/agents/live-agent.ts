@@ -18,10 +18,10 @@ interface LiveAgentDeps {
 
 const endWithinMs = 5000;
 
-/** How long after a turn what the agent has said is forgotten. Before, that would hold up the next message. */
+/** The time from the end of a turn until the agent's output is forgotten. Earlier, that would delay the next message. */
 const restMs = 1000;
 
-/** An agent that runs in a sandbox, with its session. What it says holds none of the deployment's secrets. */
+/** An agent in a sandbox, with its session. The deployment's secrets are redacted in its output. */
 export class LiveAgent {
   /** Resolves with the reason when it has ended. */
   readonly ended: Promise<Reason | null>;
@@ -53,14 +53,14 @@ export class LiveAgent {
     return this.#deps.session.loaded;
   }
 
-  /** True if it goes on when this process ends. */
+  /** True if the agent continues when this process ends. */
   get durable(): boolean {
     return this.#deps.process.durable;
   }
 
   /**
-   * Holds what the agent says until it gets the next message, or {@link letSpeak} is called. Returns where it is then, for a process that
-   * goes on with the turn; null if none can.
+   * Holds back the agent's output until it gets the next message or {@link letSpeak} is called. Returns the state from which another
+   * process can continue the turn. Null if the agent is not durable.
    */
   async hold(): Promise<Omit<TurnAgent, 'from' | 'context'> | null> {
     const { process, session } = this.#deps;
@@ -89,7 +89,7 @@ export class LiveAgent {
     return this.#deps.session.cancel();
   }
 
-  /** Lets go of a durable agent, which works on: its turn ends here as interrupted. */
+  /** Detaches from a durable agent, which continues to work. Here its turn ends as interrupted. */
   async leave(): Promise<void> {
     this.#isLeft = true;
     this.#alive = false;
@@ -98,13 +98,15 @@ export class LiveAgent {
     this.#deps.process.leave();
   }
 
-  /** Nothing that was said so far is needed any more: it is forgotten, unless the agent gets another message soon. */
+  /** Forgets the agent's output after a short time, unless the agent gets another message before. */
   rest(): void {
     const { process, clock } = this.#deps;
     if (process.durable && this.#alive) this.#stopResting = clock.after(restMs, () => process.forgetBefore());
   }
 
-  /** Ends the connection and the process, unless it was left. Resolves when they have ended, or after a while. Idempotent. */
+  /**
+   * Ends the connection and the process, unless {@link leave} was called. Resolves when both have ended, or after a timeout. Idempotent.
+   */
   async kill(): Promise<void> {
     const { session, process, clock } = this.#deps;
     if (this.#isLeft) return;

@@ -5,19 +5,19 @@ import type { Secrets } from '../../ports/secrets.ts';
 
 const mask = '**********';
 
-/** A shorter value is found in any text and is not treated as a secret. */
+/** A shorter value occurs in many texts by chance, so it is not treated as a secret. */
 const minSecretLength = 4;
 
-/** Members whose texts are Skep's own words. */
+/** Properties with Skep's own constants, which are not redacted. */
 const ownWords: ReadonlySet<string> = new Set(['code', 'kind']);
 
-/** Redacts all secrets that programs of the sandbox can read: they may run as one user, so each can read those of the others. */
+/** Redacts the secrets of all programs of the sandbox. They may run as one user, so each can read the secrets of the others. */
 export function redactorOf({ sessionApiKey, spec: { secrets: names, initialEnv, agent } }: Sandbox, secrets: Secrets): SecretRedactor {
   const given = [...names, ...(agent?.secrets ?? [])].map((name) => secrets.get(name) ?? '');
   return new SecretRedactor([sessionApiKey, ...given, ...secretValues(initialEnv), ...secretValues(agent?.env ?? {})]);
 }
 
-/** Returns the bytes as a text of as many characters, which a redactor of bytes takes and {@link toBytes} turns back. */
+/** Returns the bytes as a text with one character per byte. {@link toBytes} reverses this. */
 function byteText(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
 }
@@ -37,7 +37,7 @@ export class SecretRedactor {
     this.#pattern = alternatives === '' ? null : new RegExp(alternatives, 'g');
   }
 
-  /** Redacts any bytes, and holds back no more than the beginning of a secret. With `isTail` they may begin with the end of one. */
+  /** Redacts a stream. Holds back at most the beginning of a secret. With `isTail`, the stream may begin with the end of a secret. */
   bytes({ isTail }: { readonly isTail: boolean }): TransformStream<Uint8Array, Uint8Array> {
     const redactor = new SecretRedactor(this.#secrets.map((secret) => byteText(Buffer.from(secret))));
     let held = '';
@@ -75,7 +75,7 @@ export class SecretRedactor {
     return this.text(this.#withoutEndOfSecret(text));
   }
 
-  /** `held` may be the beginning of a secret and has to wait for what follows; `said` can be passed on. */
+  /** `said` can be passed on. `held` may be the beginning of a secret and waits for more text. */
   partial(text: string): { readonly said: string; readonly held: string } {
     const from = this.#heldFrom(text);
     return { said: this.text(text.slice(0, from)), held: text.slice(from) };
@@ -88,7 +88,7 @@ export class SecretRedactor {
   #withoutEndOfSecret(text: string): string {
     if (this.#secrets.some((secret) => text.startsWith(secret))) return text;
     const longest = Math.max(0, ...this.#secrets.map((secret) => endOfSecretAtStart(secret, text)));
-    // Less may be there by chance, and shows nothing.
+    // A shorter match may be chance, and reveals nothing.
     return longest < minSecretLength ? text : text.slice(longest);
   }
 
@@ -113,7 +113,7 @@ function endOfSecretAtStart(secret: string, text: string): number {
 
 type Chunk = Extract<AgentUpdate, { kind: 'message_chunk' }>;
 
-/** Finds a secret also if two chunks of a message share it. Passes on only while a turn runs. */
+/** Redacts a secret even if it is split over two chunks of a message. Passes updates on only while a turn runs. */
 export class RedactingAgentClient implements AgentClient {
   readonly #redactor: SecretRedactor;
   #listener: AgentClient | null = null;

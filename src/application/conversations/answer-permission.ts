@@ -3,7 +3,7 @@ import { Failure } from '../../domain/failure.ts';
 import type { ConversationsDeps } from './conversations.ts';
 import { checkVisible, conversationNotFound, getConversation, type ConversationView } from './get-conversation.ts';
 
-/** Throws `conversation_not_found`, `permission_not_found` (not waited for, any more), `invalid_request` (no such option). */
+/** Throws `conversation_not_found`, `permission_not_found` (it is no longer open), `invalid_request` (no such option). */
 export async function answerPermission(
   deps: ConversationsDeps,
   scope: OwnerScope,
@@ -27,7 +27,7 @@ export async function answerPermission(
     };
   });
   if (written === null) throw conversationNotFound(id);
-  // The turn may run nowhere, since its sandbox is frozen.
+  // Perhaps no process runs the turn, because its sandbox is frozen.
   deps.reconciler.enqueue(id);
   return await getConversation(deps, scope, id);
 }

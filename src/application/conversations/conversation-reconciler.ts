@@ -29,7 +29,7 @@ export interface ConversationReconcilerDeps extends ConversationDeps {
   readonly product: string;
   /** How long the setup script of a repository may run. */
   readonly setupTimeoutMs: number;
-  /** How long a shutdown waits for turns that can't go on without this process. */
+  /** How long a shutdown waits for turns that can't continue without this process. */
   readonly drainTimeoutMs: number;
 }
 
@@ -39,9 +39,9 @@ export interface StepDeps extends ConversationReconcilerDeps {
 }
 
 /**
- * Takes a conversation through its start, its turns and its end. Each step is decided from the record, which is written before
- * the step is taken, so a conversation continues wherever an earlier process left it. A turn runs inside one step: a turn that
- * is in the record at the beginning of a step runs nowhere, and goes on here if its agent does.
+ * Moves a conversation through its start, its turns and its end. Each step follows from the record, which is written before the step, so a
+ * conversation continues where an earlier process left it. A turn runs inside one step. If the record has a turn at the beginning of a
+ * step, no process runs it. It continues here if its agent still runs.
  */
 export class ConversationReconciler {
   readonly records: ConversationRecords;
@@ -68,13 +68,13 @@ export class ConversationReconciler {
     return this.#runs.run(id);
   }
 
-  /** The same, but interrupts what is not wanted any more. */
+  /** Like {@link reconcile}, but first interrupts the step that runs now. */
   interrupt(id: string): Promise<Conversation | null> {
     this.#runs.interrupt(id);
     return this.reconcile(id);
   }
 
-  /** The same, but nobody waits for it. A turn that runs looks at its sandbox. */
+  /** Like {@link reconcile}, but returns at once. A running turn checks its sandbox. */
   enqueue(id: string): void {
     if (this.#closed) return;
     this.#turns.get(id)?.look();
@@ -84,8 +84,8 @@ export class ConversationReconciler {
   }
 
   /**
-   * Asks the agent to stop the turn of the message, now or, by the record, when the turn goes on. One that waits for a permission in a
-   * frozen sandbox waits no longer.
+   * Asks the agent to stop the turn of the message, and writes this into the record, for a turn that continues later. If the turn does not
+   * run here, its open permission request is withdrawn.
    */
   async cancel(id: string, messageId: string): Promise<void> {
     const runsHere = this.#turns.cancel(id, messageId);
@@ -98,8 +98,8 @@ export class ConversationReconciler {
   }
 
   /**
-   * Ends all work. Starts continue in the next process, and so do turns whose agents go on by themselves. Other turns are waited for, not
-   * longer than the drain timeout, and then written as interrupted.
+   * Ends all work. Starts, and turns of durable agents, continue in the next process. Waits for other turns up to the drain timeout, then
+   * writes them as interrupted.
    */
   async close(): Promise<void> {
     this.#closed = true;
@@ -127,8 +127,8 @@ export class ConversationReconciler {
   }
 
   /**
-   * Ends what a deleted or archived conversation has: its agent, and its sandbox too if no other conversation uses it. The changes of an
-   * archived one are kept before.
+   * Ends the agent of a deleted or archived conversation, and its sandbox if no other conversation uses it. Before that, the changes of an
+   * archived conversation are kept.
    */
   async #end(conversation: Conversation, ended: 'removedAt' | 'releasedAt', signal: AbortSignal): Promise<boolean> {
     const { store, sandboxStore, sandboxes, agents, access, clock } = this.#deps;

@@ -4,18 +4,18 @@ import type { Reason } from '../../domain/reason.ts';
 import type { IdempotencyClaim, ClaimOutcome } from '../../ports/idempotency-claim.ts';
 import type { ConversationDeps } from './conversations.ts';
 
-/** A change of a record, with its events. Those of its two statuses are added. */
+/** A change of a record, with its events. The events of the two statuses are added. */
 export interface Changed {
   readonly to: Partial<Omit<Conversation, 'id' | 'ownerId' | 'version' | 'updatedAt'>>;
   readonly actor: EventActor;
   readonly reason: Reason | null;
-  /** They come before the events of the statuses. */
+  /** Written before the events of the statuses. */
   readonly events?: readonly EventBody[];
-  /** The change notes the activity of the sandbox, and is not made unless that is RUNNING. */
+  /** The change also records activity of the sandbox. It is made only if the sandbox is RUNNING. */
   readonly usesSandbox?: boolean;
 }
 
-/** Decides on the present record; null changes nothing. */
+/** Returns the change of the current record. Null changes nothing. */
 export type Change = (conversation: Conversation) => Changed | null;
 
 export type WriteOutcome = { readonly kind: 'written'; readonly conversation: Conversation } | { readonly kind: 'left' } | ClaimOutcome;
@@ -33,13 +33,13 @@ export class ConversationRecords {
     this.#deps = deps;
   }
 
-  /** Decides again until nobody else wrote in between. Returns the written record; null if nothing was written. See {@link write}. */
+  /** Calls `change` again if somebody else wrote first. Returns the written record. Null if nothing was written. See {@link write}. */
   async change(id: string, change: Change, known: Conversation | null = null): Promise<Conversation | null> {
     const outcome = await this.write(id, change, { known });
     return outcome.kind === 'written' ? outcome.conversation : null;
   }
 
-  /** The same with a claim. Returns the claim's outcome if it was made before. A `known` record is tried first, and not read again. */
+  /** Like {@link change}, with a claim. Returns the claim's outcome if the claim exists. Tries a `known` record before it reads one. */
   async write(id: string, change: Change, { claim, known = null }: WriteOptions = {}): Promise<WriteOutcome> {
     for (let from = known ?? (await this.#deps.store.find(id)); ; from = await this.#deps.store.find(id)) {
       const changed = from === null ? null : change(from);

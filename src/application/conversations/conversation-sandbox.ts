@@ -5,7 +5,7 @@ import { findSandbox } from '../sandboxes/sandbox-records.ts';
 import { interval, unlessAborted } from '../timers.ts';
 import type { ConversationReconcilerDeps } from './conversation-reconciler.ts';
 
-/** How often the activity of a sandbox in use is written at least; twice in the time after which it would be frozen. */
+/** The longest interval between two activity writes of a sandbox in use. At most half of the time until it would be frozen. */
 const touchEveryMs = 30_000;
 
 export class SandboxAccess {
@@ -21,7 +21,7 @@ export class SandboxAccess {
     return findSandbox(this.#deps.sandboxStore, ownerId, sandboxId);
   }
 
-  /** Resumes the sandbox. Failures: those of `Sandboxes.resume` without `sandbox_busy`: then the next step looks at it again. */
+  /** Resumes the sandbox. Throws the failures of `Sandboxes.resume` except `sandbox_busy`: the next step checks the sandbox again. */
   async resume({ ownerId, sandboxId }: Conversation): Promise<void> {
     try {
       await this.#deps.sandboxes.resume(ownerId, sandboxId);
@@ -55,13 +55,13 @@ export class SandboxAccess {
     return [...(waiting ?? [])];
   }
 
-  /** Keeps the sandbox from being frozen as idle, until it is disposed of. */
+  /** Keeps the sandbox awake until the result is disposed: it is not frozen as idle. */
   keepAwake(sandbox: Sandbox): Disposable {
     this.touch(sandbox);
     return this.stayAwake(sandbox, () => true);
   }
 
-  /** The same while that is needed, of a sandbox whose activity was just noted. */
+  /** Like {@link keepAwake}, but only while `isNeeded` returns true, and without a write at the beginning. */
   stayAwake(sandbox: Sandbox, isNeeded: () => boolean): Disposable {
     const everyMs = Math.max(100, Math.min(touchEveryMs, (sandbox.spec.rest.freezeAfterMs ?? Infinity) / 2));
     return interval(this.#deps.clock, everyMs, () => {
@@ -69,7 +69,7 @@ export class SandboxAccess {
     });
   }
 
-  /** Notes that the sandbox is in use. Nobody waits. */
+  /** Records activity of the sandbox. Does not wait for the write. */
   touch({ id }: Sandbox): void {
     const { sandboxStore, clock, logger } = this.#deps;
     sandboxStore.touch(id, clock.now()).catch((error: unknown) => {

@@ -19,7 +19,7 @@ const listWithinMs = 2 * 60_000;
 
 type StepOf<K extends StartStep['kind']> = Extract<StartStep, { readonly kind: K }>;
 
-/** Returns false if there is no step now. A step is written before it is taken and can be taken again. One that fails ends the start. */
+/** Returns false if there is no step now. A step is written before it is taken, and can be repeated. A failed step ends the start. */
 export async function takeStartStep(deps: StepDeps, conversation: Conversation, signal: AbortSignal): Promise<boolean> {
   const { access, agents, logger } = deps;
   const { id, startStatus } = conversation;
@@ -79,7 +79,7 @@ async function take(
   }
 }
 
-/** Copies a work tree into the sandbox, and returns what it began with. The credential stays on this host. Repeatable. */
+/** Copies a work tree into the sandbox, and returns its start point. The credential stays on this host. Repeatable. */
 async function prepare(
   deps: StepDeps, { repository, sandbox }: StepOf<'prepare-repository'>, conversation: Conversation, signal: AbortSignal,
 ): Promise<StartPoint> {
@@ -94,14 +94,14 @@ async function prepare(
   try {
     await runtime.putFiles(sandbox.instanceId, workingDirOf(conversation, sandbox.spec), archive, signal);
   } catch (error) {
-    // A stream that nobody began to read has to be cancelled here; otherwise this does nothing.
+    // A stream that nobody has begun to read must be cancelled. Otherwise this does nothing.
     await archive.cancel(error).catch(() => {});
     throw error;
   }
   return { commit, branch };
 }
 
-/** Whatever becomes of the script, the start goes on. */
+/** The start continues even if the script fails. */
 async function setUp(
   deps: StepDeps, { sandbox }: StepOf<'run-setup-script'>, conversation: Conversation, signal: AbortSignal,
 ): Promise<void> {
@@ -110,7 +110,7 @@ async function setUp(
   await advance(deps, conversation, statusAfter(conversation, sandbox), failed, { events: [event] });
 }
 
-/** A git host in trouble does not end the start. */
+/** A failure of the git host does not end the start. */
 async function list(
   deps: StepDeps, { repository, sandbox }: StepOf<'list-microagents'>, conversation: Conversation, signal: AbortSignal,
 ): Promise<void> {
@@ -128,7 +128,7 @@ async function list(
   }
 }
 
-/** Takes the step within the time, and keeps the sandbox awake meanwhile. */
+/** Runs the step with a time limit, and keeps the sandbox awake meanwhile. */
 async function within<T>(
   deps: StepDeps, ms: number, sandbox: Sandbox, signal: AbortSignal, step: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
@@ -185,9 +185,8 @@ export function isStoreFailure(error: unknown): boolean {
 }
 
 /**
- * Starts the conversation's agent, with its earlier session if there was one, and writes its session id together with what
- * `change` returns. If that can't be written, the agent is ended. Keeps the sandbox awake meanwhile. Failures: those of
- * `Agents.open`, `store_unavailable`.
+ * Starts the conversation's agent, with its earlier session if there is one. Writes the session id together with the result of `change`. If
+ * nothing is written, ends the agent. Keeps the sandbox awake meanwhile. Throws the failures of `Agents.open`, and `store_unavailable`.
  */
 export async function openAgent(
   { agents, records, access }: StepDeps,
@@ -205,7 +204,7 @@ export async function openAgent(
     written = await records.change(id, (conversation) => {
       const to = isEnded(conversation) ? null : change(conversation);
       return to === null ? null : {
-        // A new session has not got any of them.
+        // A new session has not received any microagent.
         to: { ...to, agentSessionId: sessionId, ...(!loaded && { microagents: unsettled(conversation) }) },
         actor: 'skep',
         reason: before !== null && !loaded ? { code: 'agent_session_not_found' } : null,

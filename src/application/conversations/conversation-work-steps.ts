@@ -40,7 +40,7 @@ export async function takeWorkStep(deps: StepDeps, turns: Turns, conversation: C
   }
 }
 
-/** Goes on with a turn of an earlier process. If its agent can't be reached, it is tried again at the next sweep. */
+/** Continues a turn of an earlier process. If its agent can't be reached, the next sweep tries again. */
 async function resumeTurn(
   deps: StepDeps, turns: Turns, conversation: Conversation, { sandbox, turn, agent }: WorkStep & { kind: 'resume-turn' },
   signal: AbortSignal,
@@ -64,7 +64,7 @@ async function resumeTurn(
   return true;
 }
 
-/** Ends a turn that ran when an earlier process ended, and can't go on. Its message is not sent again. */
+/** Ends a turn of an earlier process that can't continue. Its message is not sent again. */
 async function interrupt(deps: StepDeps, { id }: Conversation): Promise<void> {
   await deps.records.change(id, ({ turn, permission }) =>
     turn === null ? null : endOfTurn({ turn, permission }, 'interrupted', { code: 'interrupted_by_restart' }, 'skep'),
@@ -114,7 +114,7 @@ async function startAgent(deps: StepDeps, conversation: Conversation, sandbox: S
   }
 }
 
-/** The agent can't get the next message: its turn ends before it begins. */
+/** Ends the turn of the next message before it begins, because the agent can't get the message. */
 async function failTurn(deps: StepDeps, { id }: Conversation, reason: Reason): Promise<void> {
   await deps.records.change(id, (conversation) => {
     const { turn, queue: [head, ...queue] } = conversation;

@@ -48,7 +48,9 @@ const useCases = {
   delete: deleteConversation,
 };
 
-/** The use cases of conversations. `start` takes the owner, the others whose conversations the caller sees: others do not exist for it. */
+/**
+ * The use cases of conversations. `start` takes the owner, the others the caller's scope. Conversations outside the scope are not found.
+ */
 export type Conversations = Bound<typeof useCases>;
 
 export function createConversations(deps: ConversationsDeps): Conversations {
@@ -69,12 +71,12 @@ export interface ConversationDeps {
 export interface ConversationsDeps extends ConversationDeps {
   readonly specs: SandboxSpecs;
   readonly runtime: Pick<SandboxRuntime, 'execute' | 'getFiles'>;
-  /** Its name begins the branches that are pushed. */
+  /** The first part of the names of pushed branches. */
   readonly product: string;
   readonly reconciler: ConversationReconciler;
   readonly conversationLimits: ConversationLimits;
   readonly events: Pick<Events, 'page'>;
   readonly agentMemory: AgentMemory;
-  /** How long to wait for the end of a deleted conversation, in milliseconds. */
+  /** How long to wait for the end of a deleted or archived conversation, in milliseconds. */
   readonly answerWithinMs: number;
 }

@@ -4,7 +4,7 @@ import type { ConversationsDeps } from './conversations.ts';
 import { conversationNotFound } from './get-conversation.ts';
 import { endedWork } from './turns/turn-end.ts';
 
-/** It is gone for every caller when this returns; its sandbox too if no other conversation uses it. Throws `conversation_not_found`. */
+/** Deletes the conversation for every caller, and its sandbox if no other conversation uses it. Throws `conversation_not_found`. */
 export async function deleteConversation(deps: ConversationsDeps, scope: OwnerScope, id: string): Promise<void> {
   const { store, clock, reconciler, answerWithinMs } = deps;
   const conversation = await store.find(id);

@@ -11,7 +11,7 @@ export interface FoundMicroagents {
   readonly omitted: readonly OmittedMicroagent[];
 }
 
-/** Lists the microagents of the repository, and reads the first of them for their triggers. Failures: those of `GitProvider.listFiles`. */
+/** Lists the repository's microagents, and reads the triggers of the first ones. Throws the failures of `GitProvider.listFiles`. */
 export async function findMicroagents(deps: StepDeps, located: LocatedRepository, signal: AbortSignal): Promise<FoundMicroagents> {
   const files = await deps.microagents.files(located, signal);
   const found = await Promise.all(files.slice(0, maxMicroagents).map((file) => readTriggers(deps, located, file, signal)));

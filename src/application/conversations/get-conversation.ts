@@ -8,7 +8,7 @@ import type { ConversationFilter, ConversationStore } from '../../ports/conversa
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import type { ConversationsDeps } from './conversations.ts';
 
-/** `sandboxStatus` is MISSING if the sandbox was deleted. `executionStatus` is never `running` while it is paused or lost. */
+/** `sandboxStatus` is MISSING if the sandbox was deleted. `executionStatus` is never `running` while the sandbox is paused or lost. */
 export interface ConversationView {
   readonly conversation: Conversation;
   readonly sandboxStatus: SandboxStatus;

@@ -4,12 +4,12 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { ConversationsDeps } from './conversations.ts';
 
-/** What a reader of a conversation wants to know, without what led to it. `at` is in milliseconds since the epoch. */
+/** An entry of a transcript: results without intermediate events. `at` is in milliseconds since the epoch. */
 export type TranscriptEntry = { readonly at: number } & (
   | { readonly kind: 'message'; readonly role: MessageRole; readonly text: string }
-  /** A tool call, once, as it ended. */
+  /** The final state of a tool call. */
   | ({ readonly kind: 'tool_call' } & Pick<ToolCall, 'title' | 'toolKind' | 'status' | 'paths'>)
-  /** The end of a turn that did not end as it should. */
+  /** The end of a turn with another stop reason than `end_turn`. */
   | { readonly kind: 'turn_ended'; readonly stopReason: TurnStopReason; readonly reason: Reason | null }
 );
 
@@ -17,8 +17,8 @@ const kinds = ['message', 'tool_call', 'turn_ended'] as const;
 const pageSize = 100;
 
 /**
- * Yields what was said and done in the conversation, oldest first, as far as the log has it, also of an archived one. The first entry is
- * asked for before this returns. Throws `conversation_not_found` or `store_unavailable`.
+ * Yields the transcript of the conversation, oldest entry first, also if it is archived. Contains only what is still in the log. Reads the
+ * first page before it returns. Throws `conversation_not_found` or `store_unavailable`.
  */
 export async function getTranscript(deps: ConversationsDeps, scope: OwnerScope, id: string): Promise<AsyncIterable<TranscriptEntry>> {
   const read = (after: number) => deps.events.page(scope, { conversationId: id, kinds }, after, pageSize);
@@ -33,7 +33,7 @@ export async function getTranscript(deps: ConversationsDeps, scope: OwnerScope, 
 }
 
 async function* entriesOf(events: AsyncIterable<Event>): AsyncGenerator<TranscriptEntry, void> {
-  /** Tool calls that have not ended. Each event of one has all of its state. */
+  /** Tool calls that have not ended. Each of their events contains the full state. */
   const open = new Map<string, TranscriptEntry>();
   for await (const { at, reason, ...event } of events) {
     if (event.kind === 'message' && event.data.channel === 'answer') {

@@ -12,17 +12,17 @@ import { type ChangeDeps, type ConversationWorkTree, findWorkTree, getStartPoint
 
 type KeepDeps = ChangeDeps & Pick<ConversationDeps, 'clock'>;
 
-/** How long a next message, a pause and the end of a sandbox wait at most until the changes are kept, in milliseconds. */
+/** The longest time that a next message, a pause or a sandbox's end waits for the changes to be kept, in milliseconds. */
 const afterTurnMs = 10_000;
 const beforePauseMs = 10_000;
 const beforeEndMs = 60_000;
 
-/** Keeps the changes after a turn. If that fails or takes too long, what was kept before stays, and only the log says so. */
+/** Keeps the changes after a turn. If that fails or takes too long, the earlier kept changes stay, and only the log says so. */
 export async function keepAfterTurn(deps: KeepDeps, conversation: Conversation, signal: AbortSignal): Promise<void> {
   await tryToKeep(deps, conversation, { withinMs: afterTurnMs, actor: 'agent', signal });
 }
 
-/** The same for all conversations of a sandbox that is about to be paused, since more than turns may have changed their work trees. */
+/** Like {@link keepAfterTurn}, for all conversations of a sandbox before a pause, because not only turns change work trees. */
 export async function keepBeforePause(deps: KeepDeps, sandboxId: string, signal: AbortSignal): Promise<void> {
   const conversations = await deps.store.findUsing(sandboxId);
   const keeping = { withinMs: beforePauseMs, actor: 'skep', signal } as const;
@@ -39,8 +39,8 @@ async function tryToKeep(deps: KeepDeps, conversation: Conversation, keeping: Ke
 }
 
 /**
- * Keeps the changes before the sandbox ends. Returns why there are none; null if there are, also those of an earlier turn, and if the
- * signal fires. Throws if the store fails.
+ * Keeps the changes before the sandbox ends. Returns the reason if no changes are kept, not even those of an earlier turn. Otherwise, or if
+ * the signal fires, returns null. Throws if the store fails.
  */
 export async function keepBeforeEnd(deps: KeepDeps, conversation: Conversation, signal: AbortSignal): Promise<Reason | null> {
   const { id, startPoint } = conversation;
@@ -63,12 +63,12 @@ function causeOf(error: unknown): Reason {
 
 interface Keeping {
   readonly withinMs: number;
-  /** Of the event. */
+  /** The actor of the event. */
   readonly actor: EventActor;
   readonly signal: AbortSignal;
 }
 
-/** Keeps the changes as they are now. Writes an event if the files are not those that were kept before. */
+/** Keeps the current changes. Writes an event if the files differ from the files that were kept before. */
 async function keepChanges(deps: KeepDeps, conversation: Conversation, keeping: Keeping): Promise<void> {
   const { withinMs, actor } = keeping;
   const { store, clock } = deps;
@@ -112,8 +112,8 @@ interface Readings<T> {
 }
 
 /**
- * Reads the work tree, or what was kept of it if its sandbox does not run. Of an archived conversation only what was kept is read: others
- * may use its sandbox.
+ * Reads the work tree, or the kept changes if its sandbox does not run. For an archived conversation, reads only the kept changes, because
+ * other conversations may use its sandbox.
  */
 export async function readOrKept<T>(deps: ChangeDeps, scope: OwnerScope, id: string, { read, kept }: Readings<T>): Promise<T> {
   const { store } = deps;
@@ -148,13 +148,13 @@ export function keptList(id: string, { list }: KeptChanges): ChangeList {
   return list;
 }
 
-/** Returns the kept patch, or the part of it that is about one file. */
+/** Returns the kept patch, or its part about one file. */
 export function keptPatch(id: string, { list, patch }: KeptChanges, path: string | null): Uint8Array {
   if (list === null || patch === null) throw tooLarge(id);
   return path === null ? patch : patchOfFile(patch, list.files, path);
 }
 
-/** The patch has the files in the order of the list, and no line inside of a part begins as a part does. */
+/** The patch has the files in the order of the list. Only the first line of a part begins with `diff --git`. */
 function patchOfFile(patch: Uint8Array, files: readonly FileChange[], path: string): Uint8Array {
   const index = files.findIndex((file) => file.path === path);
   const file = files[index];
@@ -165,7 +165,7 @@ function patchOfFile(patch: Uint8Array, files: readonly FileChange[], path: stri
   return patch.subarray(starts[first], starts[first + partsOf(file)]);
 }
 
-/** A file that became a link, or the other way round, is deleted in one part and made in another. */
+/** A file that became a link, or the reverse, has two parts: a deletion and a creation. */
 function partsOf({ oldMode, mode }: FileChange): number {
   return oldMode !== null && mode !== null && oldMode.slice(0, 2) !== mode.slice(0, 2) ? 2 : 1;
 }

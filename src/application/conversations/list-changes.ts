@@ -5,16 +5,16 @@ import { keptList, readOrKept } from './kept-changes.ts';
 import type { Publication } from './publish-changes.ts';
 import { type ChangeDeps, inWorkTree, refused } from './take-snapshot.ts';
 
-/** How the work tree of a conversation differs from where it began. */
+/** The differences between a conversation's work tree and its start point. */
 export interface Changes extends ChangeList {
   readonly startPoint: StartPoint;
-  /** When this was kept; null if it was read from the work tree. */
+  /** When the changes were kept. Null if they were read from the work tree. */
   readonly keptAt: number | null;
   readonly publications: readonly Publication[];
 }
 
 /**
- * Returns what was changed in the conversation. If its sandbox does not run, or it is archived, that is what was kept last. Throws
+ * Returns the changes of the conversation. If its sandbox does not run, or it is archived, returns the changes that were kept last. Throws
  * `conversation_not_found`, `conversation_changes_unavailable`, `sandbox_not_found`, `sandbox_not_running`, `runtime_unavailable` or
  * `runtime_timeout`.
  */

@@ -9,13 +9,13 @@ import { getVisible } from './get-conversation.ts';
 import { type ConversationWorkTree, findWorkTree, takeSnapshot } from './take-snapshot.ts';
 
 export interface PublishRequest {
-  /** Null is a branch of the conversation's own. */
+  /** Null means the conversation's own branch. */
   readonly branch: string | null;
-  /** Of the commit of what is not committed. Null is the conversation's title. */
+  /** The message of the commit of uncommitted changes. Null means the conversation's title. */
   readonly commitMessage: string | null;
   /** The author of that commit. */
   readonly userId: string;
-  /** Null opens and updates none. */
+  /** Null opens and updates no pull request. */
   readonly pullRequest: PullRequestContent | null;
 }
 
@@ -23,18 +23,18 @@ export interface PublishRequest {
 export interface Publication {
   readonly branch: string;
   readonly commit: string;
-  /** Null if none was asked for. */
+  /** Null if none was requested. */
   readonly pullRequest: PullRequest | null;
 }
 
-/** How often a publication that another one of the same conversation overtakes begins again. */
+/** The number of attempts if other publications of the same conversation move the branch meanwhile. */
 const maxAttempts = 3;
 
 /**
- * Commits what is not committed, on the host only, and pushes all of it to a branch, with the deployment's credential. Idempotent: again,
- * after more work or after a crash, it moves the branch. A branch is moved only if it is where this conversation has left it. A pull
- * request is opened or updated after that; a failure of it leaves the branch. Throws what `listChanges` throws,
- * `conversation_publish_refused`, `pull_requests_unsupported`, and the failures of `RepositoryCheckouts` and `GitProvider.openPullRequest`.
+ * Commits uncommitted changes, on the host only, and pushes all commits to a branch with the deployment's credential. Idempotent: a repeat,
+ * after more work or after a crash, moves the branch. Moves a branch only if it is where this conversation left it. Then opens or updates a
+ * pull request. If that fails, the branch stays. Throws the failures of `listChanges`, `conversation_publish_refused`,
+ * `pull_requests_unsupported`, and the failures of `RepositoryCheckouts` and `GitProvider.openPullRequest`.
  */
 export async function publishChanges(
   deps: ConversationsDeps, scope: OwnerScope, id: string, request: PublishRequest, signal: AbortSignal,
@@ -78,7 +78,7 @@ async function pushCommit(
   }
 }
 
-/** How many commits are remembered at which a branch may be: of publications that did not end. */
+/** The maximum number of remembered commits that a branch may point to, from unfinished publications. */
 const maxTips = 20;
 
 interface Push {
@@ -86,7 +86,7 @@ interface Push {
   readonly commit: string;
 }
 
-/** Pushes the commit, and begins again if another publication of this conversation moved the branch meanwhile. */
+/** Pushes the commit, and tries again if another publication of this conversation moved the branch meanwhile. */
 async function pushAgain(
   deps: ConversationsDeps, { conversation: { id } }: ConversationWorkTree, snapshot: WorkTreeSnapshot, { target, commit }: Push,
   signal: AbortSignal,
@@ -95,7 +95,7 @@ async function pushAgain(
   for (let attempt = 1; ; attempt += 1) {
     const { commit: expected, isDefault } = await deps.checkouts.findBranch(target, signal);
     if (isDefault) throw new SnapshotRefusal({ code: 'default_branch' });
-    // Written before the push: if this process ends after it, the next one knows that the commit is of this conversation.
+    // Written before the push, so that after a crash the next process knows that this conversation pushed the commit.
     const tips = await recordTips(deps, id, branch, (tips) => [...tips.filter((tip) => tip !== commit), commit].slice(-maxTips));
     if (expected !== null && !tips.includes(expected)) throw new SnapshotRefusal({ code: 'branch_moved' });
     try {
@@ -109,7 +109,7 @@ async function pushAgain(
   }
 }
 
-/** Writes at which commits the branch may be, and which one was pushed if one was. Returns the former. */
+/** Writes the commits that the branch may point to, and the pushed commit if there is one. Returns the possible commits. */
 async function recordTips(
   deps: ConversationsDeps, id: string, branch: string, change: (tips: readonly string[]) => readonly string[], pushed?: string,
 ): Promise<readonly string[]> {

@@ -5,8 +5,8 @@ import { keptPatch, readOrKept } from './kept-changes.ts';
 import { type ChangeDeps, type ConversationWorkTree, refused, takeSnapshot } from './take-snapshot.ts';
 
 /**
- * Returns what was changed in the conversation, in all files or in one, as `git apply --binary` takes it. Must be read to its end or
- * cancelled. Throws what `listChanges` throws, and `file_not_found` if that file does not differ.
+ * Returns the changes of all files, or of one file, as a patch for `git apply --binary`. The stream must be read to its end or cancelled.
+ * Throws the failures of `listChanges`, and `file_not_found` if the file has no changes.
  */
 export async function readPatch(
   deps: ChangeDeps, scope: OwnerScope, id: string, path: string | null, signal: AbortSignal,

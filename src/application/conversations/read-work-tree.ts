@@ -4,8 +4,8 @@ import { getVisible } from './get-conversation.ts';
 import { type ChangeDeps, findWorkTree } from './take-snapshot.ts';
 
 /**
- * Returns a tar of the conversation's work tree, with its `.git` and what is ignored; names begin with the last segment of its path. The
- * sandbox may run, be frozen or be stopped. Throws what `listChanges` throws, and `file_not_found`.
+ * Returns a tar of the conversation's work tree, including `.git` and ignored files. Names begin with the last segment of its path. The
+ * sandbox may be running, frozen or stopped. Throws the failures of `listChanges`, and `file_not_found`.
  */
 export async function readWorkTree(
   deps: ChangeDeps, scope: OwnerScope, id: string, signal: AbortSignal,

@@ -7,13 +7,13 @@ import { setupCommand, setupScriptPath } from '../../domain/setup-script.ts';
 import { unlessAborted, waitAtMost } from '../timers.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
 
-/** No user has this name, so the claims of callers have nothing to do with these. */
+/** No user has this name, so these claims can't collide with the claims of callers. */
 const claimOwner = 'skep:conversations';
 
-/** From the end of its time until a script is not waited for any more. One in a frozen sandbox is ended only when that runs again. */
+/** How long to wait for a script after its timeout. A script in a frozen sandbox ends only when the sandbox runs again. */
 const endWithinMs = 30_000;
 
-/** Returns true if the repository that was just brought into the sandbox has a setup script. */
+/** Returns true if the repository that was just copied into the sandbox has a setup script. */
 export async function hasSetupScript(
   { runtime, product }: StepDeps, conversation: Conversation, sandbox: Sandbox, signal: AbortSignal,
 ): Promise<boolean> {
@@ -34,8 +34,8 @@ export interface EndedSetup {
 }
 
 /**
- * Runs the setup script of the repository as an execution, whose time is limited, and returns how it ended. If this is called again for
- * the conversation, it waits for the same execution. Throws `store_unavailable`, or the signal's reason.
+ * Runs the repository's setup script as an execution with a time limit, and returns how it ended. A repeated call for the conversation
+ * waits for the same execution. Throws `store_unavailable`, or the signal's reason.
  */
 export async function runSetupScript(
   deps: StepDeps, conversation: Conversation, sandbox: Sandbox, signal: AbortSignal,
@@ -60,7 +60,7 @@ export async function runSetupScript(
   }
 }
 
-/** Says once that the script runs, and as which execution. */
+/** Writes once that the script runs, with its execution id. */
 async function noteRunning({ records }: StepDeps, id: string, executionId: string): Promise<void> {
   const reason: Reason = { code: 'running_setup_script', executionId };
   await records.change(id, (conversation) => {
@@ -73,7 +73,7 @@ async function noteRunning({ records }: StepDeps, id: string, executionId: strin
 
 function failureOf({ status, exitCode, statusReason }: ExecutionRecord): Reason | null {
   if (status === 'exited' && exitCode === 0) return null;
-  // Of one that exited by itself, the reason says only why it was not durable.
+  // If the script exited by itself, the reason only says why it was not durable.
   const wasEnded = status !== 'exited' || statusReason?.code === 'execution_timed_out';
   return failedBy(wasEnded ? statusReason : null, exitCode);
 }

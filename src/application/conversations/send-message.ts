@@ -8,17 +8,16 @@ import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { ConversationsDeps } from './conversations.ts';
 import { checkVisible, getConversation, getVisible, type ConversationView } from './get-conversation.ts';
 
-/** A message that was accepted, with the id that the events of its turn name. */
+/** An accepted message, with its id in the events of its turn. */
 export interface SentMessage extends ConversationView {
   readonly messageId: string;
 }
 
 /**
- * Puts a message into the conversation's queue and returns when that is durable. The agent gets it when its present turn has
- * ended; a paused sandbox is resumed for it. Before the conversation is READY messages wait. An agent gets a message at most
- * once; if its agent can't be started, the log says so. Throws `conversation_not_found`, `conversation_not_ready` (no agent, a
- * failed start or sandbox, a full queue), `conversation_limit_reached` (agents hold too much in memory), `idempotency_conflict` or
- * `store_unavailable`.
+ * Adds a message to the conversation's queue and returns when it is durable. The agent gets it after its current turn; a paused sandbox is
+ * resumed for it. Messages wait until the conversation is READY. An agent gets a message at most once. If the agent can't be started, the
+ * log says so. Throws `conversation_not_found`, `conversation_not_ready` (no agent, a failed start or sandbox, a full queue),
+ * `conversation_limit_reached` (agents hold too much in memory), `idempotency_conflict` or `store_unavailable`.
  */
 export async function sendMessage(
   deps: ConversationsDeps,
@@ -31,7 +30,7 @@ export async function sendMessage(
   const known = await getVisible(store, scope, id);
   const sandbox = await sandboxStore.find(known.sandboxId);
   const spec = specs.find(known.sandboxSpecId) ?? null;
-  // A request that is made again gets the same id for its message. The keys of two callers have nothing to do with each other.
+  // A repeated request gets the same message id. The id depends on the owner, because two callers may use the same key.
   const messageId = claim === undefined ? random.id('msg') : `msg-${fingerprintOf([claim.ownerId, id, claim.key])}`;
   const queued = { messageId, message, sandboxVersion: sandbox?.version ?? 0 };
   const enqueue = (conversation: Conversation) => {
@@ -40,7 +39,7 @@ export async function sendMessage(
     if (reason !== null) throw new Failure('conversation_not_ready', { id, reason });
     return { to: { queue: [...conversation.queue, queued] }, actor: 'user' as const, reason: null, events: [messageBody(queued)] };
   };
-  // A repeat gets its answer all the same.
+  // A repeated request is answered even if the memory is full.
   if (claim === undefined || (await store.findClaim(claim)) === null) deps.agentMemory.check();
   const outcome = await reconciler.records.write(id, enqueue, { claim, known });
   if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });

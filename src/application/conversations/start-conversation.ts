@@ -10,23 +10,23 @@ import { unknownSpec } from '../sandboxes/start-sandbox.ts';
 import type { ConversationsDeps } from './conversations.ts';
 import { getConversation, type ConversationView } from './get-conversation.ts';
 
-/** A guess: when there is room again depends on what users end. */
+/** An estimate: there is room again when users end conversations. */
 const limitRetryAfterSeconds = 60;
 
 export interface StartConversationRequest {
   readonly title: string | null;
-  /** Use this sandbox; otherwise one is started. */
+  /** The sandbox to use. Null starts a new one. */
   readonly sandboxId: string | null;
-  /** Null is the deployment's default. */
+  /** Null means the deployment's default. */
   readonly sandboxSpecId: string | null;
-  /** Of the sandbox that is started. Default: those of the spec. */
+  /** The parameters of a new sandbox. Default: those of the spec. */
   readonly sandboxParameters?: SandboxParameters;
   readonly selectedRepository: string | null;
   readonly selectedBranch: string | null;
   readonly initialMessage: Message | null;
-  /** Null is the spec's. */
+  /** Null means the policy of the spec. */
   readonly permissionPolicy: PermissionPolicy | null;
-  /** The repositories that the caller may use; null is all of them. */
+  /** The repositories that the caller may use. Null means all. */
   readonly patterns: RepositoryPatterns;
   readonly claim?: IdempotencyClaim;
 }
@@ -44,7 +44,7 @@ export async function startConversation(
 ): Promise<ConversationView> {
   const { store, reconciler, sandboxes } = deps;
   const { claim, patterns, ...asked } = request;
-  // A repeat is answered without the git host, which may be down by now.
+  // A repeated request is answered without the git host, which may be down by now.
   const earlier = claim === undefined ? null : await store.findClaim(claim);
   if (earlier !== null) return await outcomeOfEarlier(deps, ownerId, earlier, claim);
   const conversation = await toConversation(deps, ownerId, asked, patterns);
@@ -61,7 +61,7 @@ export async function startConversation(
       const { sandboxId, sandboxSpecId: specId, sandboxParameters: parameters } = conversation;
       await sandboxes.startAs(ownerId, sandboxId, { specId, parameters });
     } catch (error) {
-      // If this fails too, the start continues without its caller, as after a crash here.
+      // If this fails too, the start continues in the background, as after a crash here.
       await store.withdraw(conversation.id).catch(() => {});
       throw error;
     }

@@ -14,7 +14,7 @@ export interface ChangeDeps extends Pick<ConversationDeps, 'store' | 'sandboxSto
   readonly runtime: Pick<SandboxRuntime, 'execute' | 'getFiles'>;
 }
 
-/** The work tree of a conversation, and where it began. */
+/** The work tree of a conversation, and its start point. */
 export interface ConversationWorkTree {
   readonly conversation: Conversation;
   readonly sandbox: Sandbox;
@@ -22,7 +22,7 @@ export interface ConversationWorkTree {
   readonly startPoint: StartPoint;
 }
 
-/** Returns where the work tree of the conversation is. Throws `conversation_changes_unavailable` if it has none. */
+/** Returns the work tree of the conversation. Throws `conversation_changes_unavailable` if it has none. */
 export async function findWorkTree(
   { sandboxStore }: Pick<ChangeDeps, 'sandboxStore'>, conversation: Conversation,
 ): Promise<ConversationWorkTree> {
@@ -31,7 +31,7 @@ export async function findWorkTree(
   return { conversation, sandbox, directory: workingDirOf(conversation, sandbox.spec), startPoint };
 }
 
-/** Returns where the conversation began. Throws `conversation_changes_unavailable` if it has no work tree. */
+/** Returns the start point of the conversation. Throws `conversation_changes_unavailable` if it has no work tree. */
 export function getStartPoint({ id, startPoint }: Conversation): StartPoint {
   if (startPoint === null) throw new Failure('conversation_changes_unavailable', { id, reason: { code: 'no_repository' } });
   return startPoint;
@@ -44,7 +44,7 @@ export function takeSnapshot(deps: SnapshotDeps, workTree: ConversationWorkTree,
   return inWorkTree(deps, workTree, (request) => deps.checkouts.takeSnapshot(request, signal));
 }
 
-/** Lets the work run commands in the work tree. That is no activity, and wakes nothing: the sandbox has to run. */
+/** Calls `work` with a function that runs commands in the work tree. Does not resume the sandbox, and does not count as activity. */
 export function inWorkTree<T>(
   { runtime }: SnapshotDeps, { sandbox, directory, startPoint }: ConversationWorkTree, work: (request: SnapshotRequest) => Promise<T>,
 ): Promise<T> {
@@ -53,7 +53,7 @@ export function inWorkTree<T>(
   return onRuntime(sandbox, () => work({ base: startPoint.commit, run }));
 }
 
-/** Returns the failure that a refusal means, and any other error as it is. */
+/** Returns a refusal as a failure, and any other error unchanged. */
 export function refused({ logger }: Pick<ChangeDeps, 'logger'>, id: string, error: unknown): unknown {
   if (!(error instanceof SnapshotRefusal)) return error;
   logger.warn({ conversation: id, error }, 'no snapshot of a work tree could be taken');

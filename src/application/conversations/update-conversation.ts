@@ -9,15 +9,15 @@ export interface ConversationUpdate {
   /** Null removes it. */
   readonly title?: string | null | undefined;
   /**
-   * True ends its agent, and deletes the sandbox that it started if no other conversation uses it. What was said stays. It can't be
-   * undone.
+   * True ends the agent, and deletes the sandbox that the conversation started if no other conversation uses it. The transcript stays.
+   * Can't be undone.
    */
   readonly archived?: boolean | undefined;
 }
 
 /**
- * Changes the title of the conversation, or archives it. Idempotent. Throws `conversation_not_found`, or `conversation_not_ready` if an
- * archived one is to go on.
+ * Changes the title of the conversation, or archives it. Idempotent. Throws `conversation_not_found`, or `conversation_not_ready` if
+ * `archived` is false for an archived conversation.
  */
 export async function updateConversation(
   deps: ConversationsDeps, scope: OwnerScope, id: string, { title, archived }: ConversationUpdate,

@@ -59,7 +59,7 @@ export function connect(
   return { agent: sdk.agent, requests, endReason: () => endReason, ended, end };
 }
 
-/** What can't be written is dropped: what the agent wrote before it ended is still to be read. The end of that ends the connection. */
+/** Write errors are ignored: the agent's last output may still be unread. The connection ends at the end of that output. */
 function createOutbound(stdin: WritableStream<Uint8Array>, requests: OpenRequests) {
   const writer = stdin.getWriter();
   const encoder = new TextEncoder();
@@ -84,7 +84,7 @@ function createOutbound(stdin: WritableStream<Uint8Array>, requests: OpenRequest
 
 const maxOpenRequests = 64;
 
-/** The requests of both sides that have no answer yet. Ours have ids of our own, so that a connection can go on where another one ended. */
+/** The open requests of both sides. Ours get ids from our own counter, so a connection can continue where an earlier one ended. */
 export class OpenRequests {
   /** By our ids. */
   readonly #sent = new Map<string | number, { readonly id: string | number; readonly method: string }>();
@@ -126,7 +126,7 @@ export class OpenRequests {
     for (const look of this.#waiting) look();
   }
 
-  /** Returns what was asked, with the SDK's own id. Null if nothing was. */
+  /** Returns the method and the SDK's own id of our request. Null if there was no such request. */
   answered(id: string | number): { readonly id: string | number; readonly method: string } | null {
     const asked = this.#sent.get(id) ?? null;
     this.#sent.delete(id);

@@ -6,7 +6,7 @@ import type { Listener } from './listener.ts';
 import type { AcpOptions } from './protocol.ts';
 import { oneLine } from './updates.ts';
 
-/** Ends the connection. */
+/** Thrown to end the connection. */
 export class ConnectionFailure extends Error {
   readonly reason: Reason;
 
@@ -16,7 +16,7 @@ export class ConnectionFailure extends Error {
   }
 }
 
-/** A message of JSON-RPC. The SDK checks the rest of it. */
+/** A JSON-RPC message. The SDK checks the rest. */
 const envelope = z
   .looseObject({
     jsonrpc: z.literal('2.0'),
@@ -27,9 +27,9 @@ const envelope = z
   .refine(({ id, method }) => id !== undefined || method !== undefined);
 
 /**
- * Yields the agent's messages that the SDK handles: requests, and answers to our requests. Updates are handled here, in order,
- * and nothing more is read meanwhile: so a fast agent is held back, and an answer comes after the updates before it. Lines that
- * are no message of the protocol are dropped, because the SDK would write about them to the console.
+ * Yields the messages that the SDK handles: the agent's requests, and its answers to our requests. Updates are handled here, in order.
+ * Nothing more is read meanwhile, so a fast agent has to wait, and an answer comes after the updates before it. Lines that are not protocol
+ * messages are dropped, because the SDK would log them to the console.
  */
 export async function* inbound(
   reader: ReadableStreamDefaultReader<Uint8Array>,
@@ -81,7 +81,7 @@ function parse(line: string): z.infer<typeof envelope> | null {
 
 const newline = 0x0a;
 
-/** Yields the lines of a stream, also a last one without an end. Only one chunk and the beginning of one line are in memory. */
+/** Yields the lines of a stream, including a last line without a newline. Only one chunk and the beginning of one line are in memory. */
 async function* linesOf(
   reader: ReadableStreamDefaultReader<Uint8Array>, maxBytes: number, onHeld: (bytes: number) => void,
 ): AsyncGenerator<string> {

@@ -4,7 +4,7 @@ import { ConnectionFailure } from './inbound.ts';
 import { permissionRequest, sessionUpdate, type WirePermission } from './schema.ts';
 import { createToolCalls, mergeToolCall, plain, updateOf } from './updates.ts';
 
-/** Passes what the agent says and asks to the client while a turn runs, and drops the rest, such as a loaded session. */
+/** Passes updates and permission requests to the client while a turn runs. Drops all others, such as the replay of a loaded session. */
 export class Listener {
   readonly #client: AgentClient;
   #calls = createToolCalls();
@@ -22,7 +22,7 @@ export class Listener {
     this.#turn = new AbortController();
   }
 
-  /** Withdraws open requests for permission. Returns false if no turn runs, or it is cancelled already. */
+  /** Withdraws open permission requests. Returns false if no turn runs, or it is already cancelled. */
   cancel(): boolean {
     if (this.#turn === null || this.#turn.signal.aborted) return false;
     this.#turn.abort();
@@ -40,7 +40,7 @@ export class Listener {
     await this.#passing.catch(() => {});
   }
 
-  /** Returns false if it is no update. Rejects if the client fails to handle it. */
+  /** Returns false if `params` is not a valid update. Rejects if the client fails to handle it. */
   async update(params: unknown): Promise<boolean> {
     if (this.#turn === null) return true;
     const parsed = sessionUpdate.safeParse(params);
@@ -50,7 +50,7 @@ export class Listener {
     return true;
   }
 
-  /** Passes on the tool call of a request for permission as an update: the request may be the first that shows it. */
+  /** Reports the tool call of a permission request as an update, because the request may be the first message about it. */
   async announce(params: unknown): Promise<void> {
     const { data } = permissionRequest.safeParse(params);
     if (this.#turn === null || data === undefined) return;

@@ -8,15 +8,15 @@ import { asksForAuthentication, createSession, messageOf } from './session.ts';
 import { oneLine } from './updates.ts';
 
 export interface AcpOptions {
-  /** A longer line of the agent's ends the connection. Default: 16 MiB. */
+  /** A longer line from the agent ends the connection. Default: 16 MiB. */
   readonly maxLineBytes?: number;
-  /** How many lines in a row may be no message of the protocol before the connection ends. Default: 1,000. */
+  /** More consecutive invalid lines than this end the connection. Default: 1,000. */
   readonly maxInvalidLines?: number;
 }
 
 const defaults = { maxLineBytes: 16 * 1024 * 1024, maxInvalidLines: 1000 };
 
-/** The Agent Client Protocol, version 1: JSON-RPC, one message a line. */
+/** The Agent Client Protocol, version 1: JSON-RPC, one message per line. */
 export function createAcpProtocol(options: AcpOptions = {}): AgentProtocol {
   const limits = { ...defaults, ...options };
   return {
@@ -49,7 +49,7 @@ export function createAcpProtocol(options: AcpOptions = {}): AgentProtocol {
   };
 }
 
-/** What Skep offers an agent: neither files nor a terminal, because the agent runs where they are. */
+/** Skep offers neither files nor a terminal, because the agent has both in its sandbox. */
 const clientCapabilities = { fs: { readTextFile: false, writeTextFile: false }, terminal: false };
 
 /** Agrees on the protocol's version, authenticates and gets a session. Throws an {@link AgentRefusal} or the agent's error. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Text, or something else of which only the kind and the name are shown. */
+/** Text, or other content that is shown only by its kind and name. */
 const block = z.object({
   type: z.string(),
   text: z.string().optional(),
@@ -59,7 +59,7 @@ const update = z.discriminatedUnion('sessionUpdate', [
 
 export type WireUpdate = z.infer<typeof update>;
 
-/** An update that is not known here is `other`. */
+/** An unknown update becomes `other`. */
 export const sessionUpdate = z.object({
   sessionId: z.string(),
   update: z.union([update, z.object({ sessionUpdate: z.string() }).transform(() => 'other' as const)]),
@@ -108,7 +108,7 @@ export const promptAnswer = z.object({ stopReason: z.string() });
 
 export const knownStopReason = z.enum(['end_turn', 'max_tokens', 'max_turn_requests', 'refusal', 'cancelled']);
 
-/** What the `data` of an error may add to its message. */
+/** The forms of an error's `data` that can add a text to its message. */
 export const failureData = z.union([
   z.string(),
   z.object({ message: z.string() }).transform(({ message }) => message),

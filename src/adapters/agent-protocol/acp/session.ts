@@ -66,7 +66,7 @@ export function asksForAuthentication(error: unknown): boolean {
   return error instanceof RequestError && error.code === authRequired;
 }
 
-/** Returns what the agent said of a failure, on one line. */
+/** Returns the agent's error message on one line. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof RequestError)) return error instanceof Error ? oneLine(error.message) : '';
   const { data } = failureData.safeParse(error.data);

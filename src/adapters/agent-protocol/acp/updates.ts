@@ -4,7 +4,7 @@ import type { AgentUpdate } from '../../../ports/agent-protocol.ts';
 import { createLruMap } from '../../shared/lru-map.ts';
 import type { Block, WireToolCall, WireToolCallContent, WireUpdate } from './schema.ts';
 
-/** Returns the update in the port's form; null if nothing of it is shown. */
+/** Returns the update in the port's form. Null if there is nothing to show. */
 export function updateOf(update: WireUpdate, calls: ToolCalls): AgentUpdate | null {
   switch (update.sessionUpdate) {
     case 'agent_message_chunk':
@@ -26,10 +26,10 @@ export function updateOf(update: WireUpdate, calls: ToolCalls): AgentUpdate | nu
 const maxCalls = 10_000;
 const maxHeld = 32 * 1024 * 1024;
 
-/** The tool calls of a turn in their present state, because an update says only what changed. */
+/** The current state of a turn's tool calls, because an update contains only the changes. */
 export type ToolCalls = ReturnType<typeof createToolCalls>;
 
-/** Their memory is bounded; a call that was dropped starts again with its next update. */
+/** The memory is bounded. A dropped call starts empty with its next update. */
 export function createToolCalls() {
   return createLruMap<ToolCall>(maxCalls, maxHeld, sizeOf);
 }
@@ -53,7 +53,7 @@ function sizeOf({ toolCallId, title, paths, content }: ToolCall): number {
   return [toolCallId, title, ...paths, ...parts.flat()].reduce((size, text) => size + 100 + text.length, 500);
 }
 
-/** Returns the text of a block. What is not text is shown by its name. */
+/** Returns the text of a block, or a name for content that is not text. */
 function textOf({ type, text, mimeType, name, uri, resource }: Block): string {
   if (type === 'text') return plain(text ?? '');
   const what = name ?? resource?.uri ?? uri ?? mimeType;

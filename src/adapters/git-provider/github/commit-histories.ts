@@ -22,7 +22,7 @@ interface HistoryPage {
   readonly after: string | null;
 }
 
-/** Reads pages of histories. In the answer, `pageAlias` is the name of each. */
+/** Builds the query for pages of histories. `pageAlias` names each page in the answer. */
 function historiesQuery({ owner, repo: name }: RepositoryName, head: string, pages: readonly HistoryPage[]): GraphqlQuery {
   const variables: Record<string, unknown> = { owner, name, head };
   const declarations = ['$owner: String!', '$name: String!', '$head: GitObjectID!'];
@@ -42,7 +42,7 @@ function pageAlias(index: number): string {
   return `h${index}`;
 }
 
-/** A page to ask for. With `leap` it is assumed to be the last one; if it is not, paging goes on from the cursor `leap`. */
+/** A page to request. With `leap`, it should be the last page. If it is not, paging continues from the cursor `leap`. */
 interface Step extends HistoryPage {
   readonly leap?: string;
 }
@@ -60,7 +60,7 @@ export interface HistoriesRequest {
   readonly signal: AbortSignal;
 }
 
-/** Asks for a hundred paths at once: most histories fit into one page. Of a longer one, a later query asks for the last page. */
+/** Requests a hundred paths at once, because most histories fit into one page. A later query requests the last page of longer ones. */
 export async function addFirstDates(askGraphql: AskGraphql, request: HistoriesRequest, dates: Map<string, number>): Promise<void> {
   async function take(steps: readonly Step[]): Promise<Step[]> {
     const next: Step[] = [];
@@ -82,7 +82,7 @@ export async function addFirstDates(askGraphql: AskGraphql, request: HistoriesRe
 
 type Answers = readonly (readonly [Step, GraphqlHistory | null])[];
 
-/** Returns a page for each step. Null if the host refused it, which may happen to the cursor of a leap. */
+/** Returns a page for each step. Null if the host refused the guessed cursor of a leap. */
 async function askPages(ask: AskGraphql, request: HistoriesRequest, steps: readonly Step[], triesLeft: number): Promise<Answers> {
   try {
     const query = historiesQuery(request.repository, request.commit, steps);
@@ -127,7 +127,7 @@ function follow(step: Step, { totalCount, nodes, pageInfo }: GraphqlHistory): nu
   return last === null ? { path, first: perPage, after: endCursor } : { path, first: 1, after: last, leap: endCursor };
 }
 
-/** The cursor before a history's last commit, by a form that GitHub does not document. Null if the cursor is of another form. */
+/** Guesses the cursor before a history's last commit, from GitHub's undocumented format. Null if the cursor has another format. */
 function lastCursor(cursor: string, totalCount: number): string | null {
   const id = /^([0-9a-f]{40,64}) \d+$/u.exec(cursor)?.[1];
   return id === undefined ? null : `${id} ${totalCount - 2}`;

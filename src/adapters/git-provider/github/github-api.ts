@@ -7,9 +7,9 @@ import type { TimeLimit } from '../provider-time-limit.ts';
 import { failed, failureOf, failures, parse, refusal, TooHeavy, unauthorized } from './github-failures.ts';
 import type { GitHubClient, ResolvedOptions } from './github-provider.ts';
 
-/** A request that may be made again: it only reads, or the caller copes with what was done before. */
+/** A request that may be repeated: it only reads, or the caller handles an earlier success. */
 export interface Call extends Pick<HttpRequest, 'expects' | 'maxAnswerBytes'> {
-  /** A method and a URL template, as Octokit takes it; its values are encoded. */
+  /** A method and a URL template in Octokit's form. Octokit encodes the values. */
   readonly route: string;
   readonly parameters?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
@@ -38,13 +38,13 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
   const octokit = options.client ?? createOctokit(options, http, limit);
 
   return {
-    /** Failures: all but `repository_not_found`. */
+    /** Throws every provider failure except `repository_not_found`. */
     async send(call: Call, signal: AbortSignal): Promise<HttpResponse> {
       const { route, parameters, headers = {}, follow = false, ...policy } = call;
       const redirect = follow ? { redirectTarget: sameOriginUrl } : {};
       const sent: { response: HttpResponse | null } = { response: null };
       const fetchIt: Fetch = async (url, init) => {
-        // An App asks a second time if its new token is not known everywhere yet.
+        // Octokit repeats the request if an App's new token is not known everywhere yet.
         sent.response = null;
         sent.response = await http.send({ ...requestOf(url, init), ...policy, ...redirect }, signal);
         return toFetchResponse(sent.response);
@@ -54,12 +54,12 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
         await octokit.request(route, { baseUrl, ...parameters, headers: { ...headers }, request });
       } catch (error) {
         signal.throwIfAborted();
-        // Octokit throws for most statuses; what it throws holds the credential, and goes no further.
+        // Octokit throws for most statuses. Its error contains the credential, so it is not passed on.
         if (sent.response === null) throw failureOf(error);
       }
       return accept(sent.response, policy.expects);
     },
-    /** Returns the failure for a GraphQL response that reports a rate limit, and makes no more requests until it is over. */
+    /** Stops all requests until the rate limit of a GraphQL response is over, and returns the failure for it. */
     rateLimited({ headers }: HttpResponse): Error {
       const { waitMs } = rateLimitIn(headers, 'x-ratelimit', true, clock);
       http.closeFor(waitMs);
@@ -87,7 +87,7 @@ function createOctokit({ url, token, app }: ResolvedOptions, http: HttpClient, l
   return new Octokit(token === undefined ? common : { ...common, auth: token });
 }
 
-/** A ready-made client may have a `fetch` of its own, as for a proxy. */
+/** The caller's own client may have its own `fetch`, for example for a proxy. */
 function fetchOf({ request }: GitHubClient): typeof fetch {
   const own: unknown = request.endpoint.DEFAULTS.request?.fetch;
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Octokit's type for it is Function
@@ -118,7 +118,7 @@ function isRateLimit({ status, headers, text }: HttpResponse): boolean {
   return isExhausted(headers, 'x-ratelimit') || headers.has('retry-after') || /rate limit|abuse/iu.test(text);
 }
 
-/** Returns the URL, unless it leads to another origin, which must not get the credential. */
+/** Returns the target URL. Throws if it has another origin, because that must not get the credential. */
 export function sameOriginUrl(target: string, from: URL): URL {
   const url = target === '' ? null : URL.parse(target, from);
   if (url === null || !isOfOrigin(url, from.origin)) throw failed('it leads to another origin, which is not followed');
@@ -127,9 +127,9 @@ export function sameOriginUrl(target: string, from: URL): URL {
 
 export interface GraphqlQuery {
   readonly text: string;
-  /** All that comes from outside goes in here, never into the text. */
+  /** All external values go in here, never into the text. */
   readonly variables: Readonly<Record<string, unknown>>;
-  /** What the answer is about, for a failure. */
+  /** The subject of the answer, for failure messages. */
   readonly what: string;
 }
 
@@ -141,13 +141,13 @@ const GraphqlAnswer = z.object({
 });
 export type GraphqlErrors = NonNullable<z.infer<typeof GraphqlAnswer>['errors']>;
 
-// The query took the host too long. It is better to ask for less than to retry.
+// The query took the host too long. A smaller query is better than a retry.
 const heavyStatuses: readonly number[] = [502, 504];
 const rateLimitTypes: ReadonlySet<string | undefined> = new Set(['RATE_LIMITED', 'RATE_LIMIT']);
 const heavyTypes: ReadonlySet<string | undefined> = new Set(['RESOURCE_LIMITS_EXCEEDED', 'MAX_NODE_LIMIT_EXCEEDED']);
 const forbiddenTypes: ReadonlySet<string | undefined> = new Set(['FORBIDDEN', 'INSUFFICIENT_SCOPES']);
 
-/** The caller has to make sense of the errors in the result. Throws a {@link TooHeavy} if a smaller query may do. */
+/** The caller must handle the errors in the result. Throws a {@link TooHeavy} if a smaller query may succeed. */
 export function createAskGraphql(api: GitHubApi, url: string) {
   return async ({ text, variables, what }: GraphqlQuery, signal: AbortSignal): Promise<{ data: unknown; errors: GraphqlErrors }> => {
     const parameters = { query: text, variables };
@@ -161,7 +161,7 @@ export function createAskGraphql(api: GitHubApi, url: string) {
   };
 }
 
-/** GitHub says so of a query that it has worked at for too long, and gives the error no type. */
+/** Matches GitHub's messages for a query that took too long. These errors have no type. */
 function gaveUp(type: string | undefined, message: string): boolean {
   return type === undefined && /something went wrong|timed? ?out|couldn't respond/iu.test(message);
 }

@@ -9,16 +9,16 @@ export const providerName = 'github';
 export const failures = providerFailures(providerName);
 export const { failed, notFound, unauthorized, malformed, parse, tooLarge } = failures;
 
-/** The host gave up on a query. A smaller one may do. */
+/** The host gave up on a query. A smaller query may succeed. */
 export class TooHeavy extends Failure<'provider_failed'> {
-  /** Without a status, GitHub says so in its answer. */
+  /** The status is null if GitHub reported this in the body of its answer. */
   constructor(status: number | null = null) {
     const reason = status === null ? explained('a query took it too long') : ({ code: 'server_error', status } as const);
     super('provider_failed', { provider: providerName, reason });
   }
 }
 
-/** A 403 that is no rate limit is a credential without a permission, which only its administrator can mend: it is no missing repository. */
+/** A 403 without a rate limit means a missing permission of the credential, not a missing repository. Only its administrator can add it. */
 export function refusal(status: number): Error {
   const cause = new Error(`status ${status}`);
   if (status === 401 || status === 403) return unauthorized(cause);
@@ -26,14 +26,14 @@ export function refusal(status: number): Error {
   return failures.unexpected(status, cause);
 }
 
-/** Reads what Octokit threw before there was a response to the request itself. */
+/** Converts an error that Octokit threw before the request itself got a response. */
 export function failureOf(error: unknown): Error {
   const refused = Refused.safeParse(error);
-  // GitHub refused to give the App a token. It says 404 or 422 if it does not know the installation.
+  // GitHub refused a token for the App. It returns 404 or 422 if it does not know the installation.
   if (refused.success) return [404, 422].includes(refused.data.response.status) ? unauthorized() : refusal(refused.data.response.status);
   for (let each = error; each instanceof Error; each = each.cause) {
     if (isFailure(each)) return each;
-    // `fetch` throws a `TypeError`; any other error is about making a credential, as with a bad key.
+    // `fetch` throws a `TypeError`. Any other error is about creating a credential, for example a bad key.
     if (each instanceof TypeError) return networkFailure(each, failures);
   }
   return unauthorized();

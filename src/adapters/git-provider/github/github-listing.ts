@@ -23,15 +23,15 @@ export function parseName(repository: string): RepositoryName {
   return { owner, repo };
 }
 
-/** A segment of dots alone leads up in a URL, encoded or not. */
+/** A segment `.` or `..` changes the path of a URL, even if it is encoded. */
 function isSegment(segment: string | undefined): segment is string {
   return segment !== undefined && segment !== '' && segment !== '.' && segment !== '..' && segment.isWellFormed();
 }
 
-/** A directory without dates. The `id` of its head is the `owner/name` that GitHub has. */
+/** A directory without dates. The `id` of its head is GitHub's current `owner/name`. */
 interface OpenedRepository extends Omit<Opened, 'files'> {
   readonly files: readonly TreeFile[];
-  /** Is the earlier commit part of the head's history? */
+  /** Resolves to true if the earlier commit is part of the head's history. */
   descends(signal: AbortSignal): Promise<boolean>;
 }
 
@@ -45,14 +45,14 @@ export interface RepositorySource {
 
 type HeadCommit = Pick<Head, 'commit' | 'etag'>;
 
-// The repository has another name, or no default branch.
+// GitHub's statuses for a renamed repository, or one without a default branch.
 const unclear: readonly number[] = [301, 302, 307, 308, 422];
 
-/** Returns the head; null if GitHub's response does not name it. If `last` is still right, the request is free of the rate limit. */
+/** Returns the head. Null if GitHub's response does not name it. Costs no rate limit if `last` is still current. */
 export async function readHead(
   api: GitHubApi, repository: string, last: HeadCommit | null, signal: AbortSignal,
 ): Promise<HeadCommit | null> {
-  // By default the documented entity tag of a response that holds nothing but a commit's id.
+  // Without an earlier tag, the documented entity tag of a response that is only a commit id.
   const etag = typeof last?.commit === 'string' ? (last.etag ?? `"${last.commit}"`) : null;
   const { status, headers, text } = await api.send(
     {
@@ -71,11 +71,11 @@ export async function readHead(
   return last;
 }
 
-/** Lists directories of GitHub. While nothing has changed, that is one conditional request. */
+/** Lists directories on GitHub. Takes one conditional request if nothing has changed. */
 export function createGitHubListing(api: GitHubApi, source: RepositorySource): ListingSource {
   return {
     async readHead(repository, last, signal) {
-      // A repository that has another name can get yet another one while the head stays the same.
+      // A repository that was renamed can be renamed again without a new head.
       if (last === null || repository.toLowerCase() !== String(last.id).toLowerCase()) return null;
       const head = await readHead(api, repository, last, signal);
       return head !== null && (head.commit === null || head.commit === last.commit) ? { ...last, ...head } : null;
@@ -83,13 +83,13 @@ export function createGitHubListing(api: GitHubApi, source: RepositorySource): L
     open: (request, signal) => open(source, request, signal),
     async addDates({ id }, commit, paths, dates, signal) {
       await source.addDates(String(id), commit, paths, dates, signal);
-      // The host replaces what is not UTF-8 in a path, so the history of such a path can't be asked for.
+      // The host replaces bytes that are not UTF-8 in a path, so the history of such a path can't be requested.
       if (paths.some((path) => !dates.has(path) && !path.includes('\u{fffd}'))) throw failed('it knows no history of a file that it lists');
     },
   };
 }
 
-/** A file with the content of an earlier commit has its first commit too, if the head descends from that commit. */
+/** A file with the same content as in an earlier commit has the same first commit, if the head descends from that commit. */
 async function open(source: RepositorySource, request: OpenRequest, signal: AbortSignal): Promise<Opened> {
   const { earlier, cachedFiles } = request;
   const opened = await source.open(request, signal);

@@ -14,7 +14,7 @@ import { createGraphqlListing } from './graphql-listing.ts';
 import { listGitHubBranches, searchGitHub } from './repositories-and-branches.ts';
 import { createRestListing, createRestTrees } from './rest-listing.ts';
 
-/** Serves the repositories of github.com or of a GitHub Enterprise Server. `find` and `listFiles` follow a renamed one. */
+/** Serves the repositories of github.com or of a GitHub Enterprise Server. `find` and `listFiles` follow renames. */
 export function createGitHubProvider(options: GitHubOptions): GitProvider {
   const resolved = resolveOptions(options);
   const { clock, timeoutMs, pagesUrl, url, token, app, client } = resolved;
@@ -41,7 +41,7 @@ export function createGitHubProvider(options: GitHubOptions): GitProvider {
       },
       async readBlob(repository, blobId, maxAnswerBytes, signal) {
         const blob = await readBlob(api, repository, { blobId, maxAnswerBytes }, signal);
-        // GitHub does not say whether it is the repository that does not exist.
+        // GitHub does not say if the blob or the repository is missing. `find` throws if it is the repository.
         if (blob === null) await source.find(repository, signal);
         return blob;
       },
@@ -65,7 +65,7 @@ function sourceOf(options: ResolvedOptions, api: GitHubApi): RepositorySource {
   return createGraphqlListing(createAskGraphql(api, graphqlUrl), trees, options);
 }
 
-/** One request. Null if there is no such content, or no such repository. */
+/** Makes one request. Returns null if the content or the repository does not exist. */
 async function readBlob(
   api: GitHubApi,
   repository: string,
@@ -77,7 +77,7 @@ async function readBlob(
       route: 'GET /repos/{owner}/{repo}/git/blobs/{file_sha}',
       parameters: { ...parseName(repository), file_sha: blobId },
       headers: { accept: 'application/vnd.github.raw' },
-      // 409 is an empty repository, 422 an id of the other length.
+      // 409: an empty repository. 422: an id with the length of the other hash.
       expects: [404, 409, 422],
       follow: true,
       maxAnswerBytes,
@@ -87,7 +87,7 @@ async function readBlob(
   return status === 200 ? body : null;
 }
 
-/** What it requests does not count against the rate limit. */
+/** This request does not count against the rate limit. */
 async function check(api: GitHubApi, options: ResolvedOptions, signal: AbortSignal): Promise<CheckResult> {
   // A GitHub Enterprise Server without rate limits returns 404.
   const { headers } = await api.send({ route: 'GET /rate_limit', expects: [404] }, signal);
@@ -98,7 +98,7 @@ async function check(api: GitHubApi, options: ResolvedOptions, signal: AbortSign
   return { ok: true, detail: `${new URL(options.url).host} answers${left}${access}` };
 }
 
-/** What is used of an Octokit client. Without `auth`, git fetches without a credential. */
+/** The used part of an Octokit client. Without `auth`, git fetches without a credential. */
 export interface GitHubClient {
   readonly request: Octokit['request'];
   readonly auth?: Octokit['auth'];
@@ -111,11 +111,11 @@ export interface GitHubApp {
   readonly installationId: number;
 }
 
-/** One of `token`, `app` and `client`, or none: REST alone then reads public repositories, with 60 requests an hour. */
+/** Set at most one of `token`, `app` and `client`. Without them, REST reads public repositories, with 60 requests an hour. */
 export interface GitHubOptions extends GitHostOptions {
   readonly token?: string;
   readonly app?: GitHubApp;
-  /** Authenticates, and neither retries nor waits: that is done here. Nothing in the cache is shared, since its credential is not known. */
+  /** Must authenticate, but not retry or wait: this adapter does that. The cache is not shared, because the credential is not known. */
   readonly client?: GitHubClient;
   /** The URL of the REST API: `https://HOST/api/v3`, for example. Default: the client's, or `https://api.github.com`. */
   readonly url?: string;
@@ -125,9 +125,9 @@ type Credential = 'token' | 'app' | 'client';
 export type ResolvedOptions = Required<Omit<GitHubOptions, Credential>> & Pick<GitHubOptions, Credential> & Endpoints;
 
 interface Endpoints {
-  /** The URL of GraphQL, or its path below that of the REST API. */
+  /** The URL of the GraphQL API, or its path below the REST API's URL. */
   readonly graphqlUrl: string;
-  /** Where git fetches repositories from, and people browse them. It has no slash at the end. */
+  /** The base URL of the repositories, for git and for browsers, without a slash at the end. */
   readonly pagesUrl: string;
 }
 
@@ -143,7 +143,7 @@ function resolveOptions(options: GitHubOptions): ResolvedOptions {
   return { ...hostDefaults(), concurrency: 4, maxAnswerBytes: 32 * 2 ** 20, maxRequests: 300, ...options, url, ...endpointsOf(url) };
 }
 
-/** A GitHub Enterprise Server has both APIs on the host that people browse. Elsewhere they are on a host with `api.` in front. */
+/** A GitHub Enterprise Server has both APIs on the host of its pages. Elsewhere the host of the APIs has the prefix `api.`. */
 function endpointsOf(url: string): Endpoints {
   const { host, protocol } = new URL(url);
   return {

@@ -21,7 +21,7 @@ const refusals = [
   [/draft pull requests are not supported/iu, 'drafts_unsupported'],
 ] as const;
 
-/** Three requests: one for the repository, which the caller has found, one for the open pull requests, and one to open or update one. */
+/** Lists the open pull requests, then opens or updates one. These are two requests, after the caller's request for the repository. */
 export async function openGitHubPullRequest(
   api: GitHubApi, repository: RepositoryInfo, request: PullRequestRequest, signal: AbortSignal,
 ): Promise<PullRequest> {
@@ -33,7 +33,7 @@ export async function openGitHubPullRequest(
     const response = await api.send({ route, parameters: { ...name, ...parameters }, expects: [403, 404, 422] }, signal);
     const { status, text } = response;
     const cause = new Error(`status ${status}`);
-    // The repository was found just now, so a 404 is about the pull requests, too.
+    // The repository was just found, so a 404 is about the pull requests too.
     if (status === 403 || status === 404) throw failures.pullRequestRefused(path, branch, { code: 'pull_request_forbidden' }, cause);
     const code = status === 422 ? refusals.find(([pattern]) => pattern.test(text))?.[1] : undefined;
     if (code !== undefined) throw failures.pullRequestRefused(path, branch, { code }, cause);
@@ -46,7 +46,7 @@ export async function openGitHubPullRequest(
         const query = { head: `${name.owner}:${branch}`, state: 'open', per_page: 100 };
         const { text } = await send('GET /repos/{owner}/{repo}/pulls', query);
         const open = parse(z.array(PullRequestAnswer), jsonOrNull(text), 'the pull requests');
-        // The owner may have a fork of it, too.
+        // The answer may include pull requests from a fork of the same owner.
         return open.filter(({ head }) => head.ref === branch && head.repo?.full_name === path).map(presented);
       },
       async create(base) {

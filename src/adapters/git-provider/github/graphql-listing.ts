@@ -20,7 +20,7 @@ const GraphqlEntry = z.object({
 });
 type GraphqlEntry = z.infer<typeof GraphqlEntry>;
 
-/** An entry of a commit's tree. If it is no directory, `object` has no entries. */
+/** An entry of a commit's tree. If it is not a directory, `object` has no entries. */
 const GraphqlDirectory = z.object({ oid: Oid, type: z.string(), object: z.object({ entries: z.array(GraphqlEntry).nullish() }).nullish() });
 
 const GraphqlTree = z.object({ oid: Oid, entries: z.array(GraphqlEntry).nullish() });
@@ -42,10 +42,10 @@ const GraphqlRepository = z.object({
 });
 type GraphqlRepository = NonNullable<z.infer<typeof GraphqlRepository>['repository']>;
 
-/** Directories that one query lists. What lies deeper takes another request. */
+/** Levels of directories that one query lists. Deeper levels take another request. */
 const levels = 8;
 
-/** Reads a repository, its head and the directory there. All of it is of one commit, also if somebody pushes meanwhile. */
+/** Builds the query for a repository, its head and the directory. All data is from one commit, even if somebody pushes meanwhile. */
 function repositoryQuery(
   { owner, repo: name }: RepositoryName,
   directory: string | null,
@@ -88,7 +88,7 @@ export function createGraphqlListing(askGraphql: AskGraphql, trees: RestTrees, {
     return found;
   }
 
-  /** If the tree takes the host too long, it is asked for the rest alone. */
+  /** If the tree takes the host too long, asks again without the tree. */
   async function askWithTree(repository: string, directory: string, earlier: string | null, signal: AbortSignal) {
     const name = parseName(repository);
     try {
@@ -134,7 +134,7 @@ interface Root {
   readonly entries: readonly GraphqlEntry[] | null;
 }
 
-/** Null if the directory is missing, or no directory. */
+/** Null if the path is missing, or is not a directory. */
 function rootOf({ defaultBranchRef }: GraphqlRepository, directory: string): Root | null {
   const target = defaultBranchRef?.target;
   if (directory === '') return target?.tree === undefined ? null : { oid: target.tree.oid, entries: target.tree.entries ?? null };
@@ -142,7 +142,7 @@ function rootOf({ defaultBranchRef }: GraphqlRepository, directory: string): Roo
   return { oid: target.file.oid, entries: target.file.object?.entries ?? null };
 }
 
-/** No repository, no directory, or no commit to compare with: the host reports each as null, and as an error besides. */
+/** Returns true for a missing repository, directory or commit to compare with. The host reports each as null and as an error. */
 function isAbsence({ type, path = [] }: GraphqlErrors[number]): boolean {
   const last = path.at(-1);
   return last === 'compare' || (type === 'NOT_FOUND' && (last === 'repository' || last === 'file'));

@@ -16,10 +16,10 @@ const BranchesAnswer = z.array(
   z.object({ name: z.string().min(1), commit: z.object({ sha: Oid }) }).transform(({ name, commit }) => ({ name, commit: commit.sha })),
 );
 
-/** GitHub shows no more of what a search finds. */
+/** GitHub returns at most this many results of a search. */
 const maxFound = 1000;
 
-/** One request. Searches the names of all repositories that the credential can see, public ones of others included. */
+/** Makes one request. Searches the names of all visible repositories, including public repositories of others. */
 export async function searchGitHub(
   api: GitHubApi, query: string, page: HostPageRequest, signal: AbortSignal,
 ): Promise<HostPage<ListedRepository>> {
@@ -28,7 +28,7 @@ export async function searchGitHub(
   return await pageOfHost(page, async (number) => {
     const parameters = { q, per_page: itemsPerHostPage, page: number };
     const { status, text } = await api.send({ route: 'GET /search/repositories', parameters, expects: [422] }, signal);
-    // There is no such owner, or nobody may know.
+    // The owner does not exist, or is not visible.
     if (status === 422 && /cannot be searched/iu.test(text)) return { items: [], hasNext: false };
     const { total_count: total, incomplete_results: isCutOff, items } = parse(SearchAnswer, jsonOrNull(text), 'a search');
     if (isCutOff && items.length === 0) throw failed('its search took too long');
@@ -36,7 +36,7 @@ export async function searchGitHub(
   });
 }
 
-/** In GitHub's language of searches, in which a name stands in quotes. Null if nothing can have the name. */
+/** Returns the query in GitHub's search syntax, with the name in quotes. Null if no repository can match. */
 function searchQuery(query: string): string | null {
   const slash = query.lastIndexOf('/');
   const [owner, name] = [query.slice(0, Math.max(0, slash)), query.slice(slash + 1).trim()];
@@ -45,7 +45,7 @@ function searchQuery(query: string): string | null {
   return terms.length === 0 ? null : [...terms, 'fork:true'].join(' ');
 }
 
-/** One request. They are sorted by name. */
+/** Makes one request. The branches are sorted by name. */
 export async function listGitHubBranches(
   api: GitHubApi, repository: string, page: HostPageRequest, signal: AbortSignal,
 ): Promise<HostPage<Branch>> {

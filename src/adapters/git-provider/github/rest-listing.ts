@@ -20,7 +20,7 @@ const RestCommits = z.array(
 
 const RestComparison = z.object({ status: z.enum(['ahead', 'behind', 'identical', 'diverged']) });
 
-/** Reads public repositories without a credential, which GraphQL wants. It takes one request or two for each file. */
+/** Reads public repositories without a credential, because GraphQL requires one. Takes one or two requests per file. */
 export function createRestListing(api: GitHubApi, baseUrl: string, trees: RestTrees): RepositorySource {
   async function repositoryOf(repository: string, signal: AbortSignal): Promise<RestRepository> {
     const call = { route: 'GET /repos/{owner}/{repo}', parameters: { ...parseName(repository) }, expects: [404], follow: true };
@@ -61,7 +61,7 @@ export function createRestListing(api: GitHubApi, baseUrl: string, trees: RestTr
   };
 }
 
-/** The date of the oldest commit of a history: the last one of its last page. */
+/** Returns the date of a history's oldest commit, which is the last one of the last page. */
 async function dateOf(api: GitHubApi, baseUrl: string, history: Record<string, unknown>, signal: AbortSignal): Promise<number | null> {
   const route = 'GET /repos/{owner}/{repo}/commits';
   const newest = await api.send({ route, parameters: history, follow: true }, signal);
@@ -75,13 +75,13 @@ async function dateOf(api: GitHubApi, baseUrl: string, history: Record<string, u
 
 async function isAncestor(api: GitHubApi, path: string, earlier: string, commit: string, signal: AbortSignal): Promise<boolean> {
   const route = 'GET /repos/{owner}/{repo}/compare/{basehead}';
-  // The changed files come with the first page only, and are not wanted.
+  // Only the first page has the changed files, which are not needed.
   const parameters = { ...parseName(path), basehead: `${earlier}...${commit}`, per_page: 1, page: 2 };
   const { status, text } = await api.send({ route, parameters, expects: [404], follow: true }, signal);
   return status !== 404 && parse(RestComparison, jsonOrNull(text), 'two commits').status === 'ahead';
 }
 
-/** The number of the last page, by the `Link` header. 1 if there is no other. */
+/** Returns the number of the last page from the `Link` header. 1 if there is only one page. */
 function lastPage(baseUrl: string, headers: Headers): number {
   const target = linkIn(headers, 'last');
   if (target === null) return 1;
@@ -105,7 +105,7 @@ export function createRestTrees(api: GitHubApi, maxFiles: number) {
     for (const file of found) files.push(file);
   }
 
-  /** What is too large for one response is read directory by directory. */
+  /** If a tree is too large for one response, reads it directory by directory. */
   async function collect(repository: RepositoryName, oid: string, prefix: string, files: TreeFile[], signal: AbortSignal): Promise<void> {
     const whole = await read(repository, oid, true, signal);
     if (!whole.truncated) return add(files, filesOf(whole, prefix));
@@ -117,7 +117,7 @@ export function createRestTrees(api: GitHubApi, maxFiles: number) {
   }
 
   return {
-    /** Returns the object id of a directory. Null if it is missing, or no directory. */
+    /** Returns the object id of a directory. Null if the path is missing, or is not a directory. */
     async directoryOid(path: string, commit: string, directory: string, signal: AbortSignal): Promise<string | null> {
       let oid = commit;
       for (const segment of directory === '' ? [] : directory.split('/')) {

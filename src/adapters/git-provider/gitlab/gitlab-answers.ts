@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Branch, RepositoryInfo } from '../../../ports/git-provider.ts';
 import { CommitDate, Oid } from '../host-answers.ts';
 
-// Only what is read of the host's answers.
+// These schemas contain only the fields that are used.
 
 export const Project = z.object({
   id: z.number().int().positive(),

@@ -7,7 +7,7 @@ import { BranchAnswer, Commit, HeadCommit, MergeRequest, type PageName, pageOf, 
 import type { Credential, HostUrl, ResolvedOptions } from './gitlab-provider.ts';
 import { failed, failures, isJson, malformed, parse, Refusal, unauthorized } from './gitlab-failures.ts';
 
-/** By its full path, or by the number that GitLab gave it. */
+/** A project's full path, or its number in GitLab. */
 export type ProjectName = string | number;
 
 export interface HistoryQuery {
@@ -36,7 +36,9 @@ export type GitLabApi = ReturnType<ApiFor>;
 
 type Send = (endpoint: string, query: string, more?: Omit<HttpRequest, 'url' | 'headers'>) => Promise<HttpResponse>;
 
-/** Returns the API for requests that end when a signal fires. gitbeaker makes the requests; the shared HTTP client sends them. */
+/**
+ * Returns a factory of APIs whose requests end when a signal fires. gitbeaker builds the requests, and the shared HTTP client sends them.
+ */
 export function createGitLabApi(options: ResolvedOptions) {
   const { host, credential, clock } = options;
   const http = new HttpClient({
@@ -84,7 +86,7 @@ function apiOf(send: Send, host: HostUrl) {
       };
       return parse(pageOf(Commit), await commits.all(project, query), 'commits');
     },
-    /** Returns the entries at any depth below the directory; the root is the empty one. */
+    /** Returns the entries at any depth below the directory. The root is the empty string. */
     async tree(project: ProjectName, ref: string, directory: string, page: PageName | null) {
       const query = {
         ref,
@@ -101,7 +103,7 @@ function apiOf(send: Send, host: HostUrl) {
     },
     branches: async (project: ProjectName, page: number) =>
       parse(pageOf(BranchAnswer), await branches.all(project, { perPage: itemsPerHostPage, page }), 'branches'),
-    /** Those that want this branch of the project, or the branch of this name of a fork, to be merged. The newest comes first. */
+    /** Lists the open merge requests from a branch of this name, of the project or of a fork. The newest comes first. */
     async openMergeRequests(projectId: number, branch: string, page: PageName | null) {
       const query = { sourceBranch: branch, state: 'opened' as const, perPage: itemsPerHostPage, ...page };
       return parse(pageOf(MergeRequest), await mergeRequests.all({ projectId, ...query }), 'merge requests');
@@ -112,7 +114,7 @@ function apiOf(send: Send, host: HostUrl) {
       const changes = { ...text, ...(base !== null && { targetBranch: base }) };
       return parse(MergeRequest, await mergeRequests.edit(projectId, number, changes), 'a merge request');
     },
-    // gitbeaker would take the bytes for JSON or text.
+    // gitbeaker would parse the bytes as JSON or text.
     blob: async (project: ProjectName, id: string, maxAnswerBytes: number) =>
       (await send(`projects/${encodeURIComponent(project)}/repository/blobs/${id}/raw`, '', { maxAnswerBytes })).body,
     // gitbeaker has no method for it.
@@ -120,7 +122,7 @@ function apiOf(send: Send, host: HostUrl) {
   };
 }
 
-/** Throws if a name in the endpoint would lead elsewhere. */
+/** Throws if a name in the endpoint changes the path of the URL. */
 function urlOf(host: HostUrl, endpoint: string, query: string): URL {
   const path = `${host.apiPath}/${endpoint}`;
   const url = new URL(`${host.origin}${path}`);
@@ -133,7 +135,7 @@ function isInside(url: URL, { origin, apiPath }: HostUrl): boolean {
   return isOfOrigin(url, origin) && url.pathname.startsWith(`${apiPath}/`);
 }
 
-/** Follows only to the same request about the other name of a renamed project: the credential is for nobody else. */
+/** Follows only a redirect to the same request for a renamed project, because no other URL may get the credential. */
 function renamedUrl(location: string, from: URL, host: HostUrl): URL {
   const target = URL.parse(location, from);
   if (target === null) throw failed('it redirects to what is no URL');
@@ -145,14 +147,14 @@ function renamedUrl(location: string, from: URL, host: HostUrl): URL {
   return renamed;
 }
 
-/** What a URL asks about a project, without its name. Null if it is about no project. */
+/** Returns the part of a URL after the project's name. Null if the URL is not about a project. */
 function askedOf({ pathname }: URL, { apiPath }: HostUrl): string | null {
   const [, projects, project = '', ...asked] = pathname.slice(apiPath.length).split('/');
-  // A slash at the end asks for something else.
+  // A slash at the end is another request.
   return projects === 'projects' && project !== '' ? asked.map((segment) => `/${segment}`).join('') : null;
 }
 
-/** A list is returned as one object: gitbeaker would follow the links of an array to wherever they lead. */
+/** Wraps a list in an object, because gitbeaker would follow the page links of an array to any host. */
 function bodyOf(response: HttpResponse, host: HostUrl): Record<string, unknown> {
   if (!isJson(response)) throw failed('it does not answer with JSON; check that its URL is that of a GitLab');
   const body = jsonOrNull(response.text);
@@ -161,7 +163,7 @@ function bodyOf(response: HttpResponse, host: HostUrl): Record<string, unknown> 
   return { ...body };
 }
 
-/** Nobody follows the link itself. A host that links to another origin is not to be believed all the same. */
+/** The link itself is not followed. Throws if it has another origin, because such an answer is not trusted. */
 function nextPage({ headers }: HttpResponse, host: HostUrl): PageName | null {
   const target = linkIn(headers, 'next');
   const link = target === null ? null : URL.parse(target);
@@ -174,7 +176,7 @@ function nextPage({ headers }: HttpResponse, host: HostUrl): PageName | null {
   return pageToken === '' ? null : { pageToken };
 }
 
-/** The headers of a request. Rejects with `provider_unauthorized` if a ready-made client fails to read its token. */
+/** Returns the credential's headers. Rejects with `provider_unauthorized` if the caller's client fails to read its token. */
 export async function credentialHeaders({ headers, authHeaders }: Credential): Promise<Record<string, string>> {
   try {
     const entries = Object.entries(authHeaders).map(async ([name, read]) => [name, await read()] as const);

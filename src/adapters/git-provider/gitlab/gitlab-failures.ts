@@ -7,10 +7,10 @@ export const providerName = 'gitlab';
 export const failures = providerFailures(providerName);
 export const { failed, notFound, unauthorized, malformed, parse, tooLarge } = failures;
 
-/** A response that is no success. Its message is matched, and never shown. */
+/** A response without success. Its message is matched, but never shown. */
 export class Refusal extends Error {
   readonly status: number;
-  /** What GitLab's API says. Null if the response is not of its form. */
+  /** The message of GitLab's API. Null if the response has another form. */
   readonly apiMessage: string | null;
 
   constructor(response: HttpResponse) {
@@ -28,21 +28,19 @@ function messageIn(body: unknown): string | null {
   return message === '' ? null : message;
 }
 
-/** There is a project that the credential can see, but something inside it is missing. */
+/** Returns true if the project is visible, but something in it is missing. */
 export function isOfContent(error: unknown): error is Refusal {
   return error instanceof Refusal && error.status === 404 && error.apiMessage !== null && !/\bproject\b/iu.test(error.apiMessage);
 }
 
-/** There is a repository, but a directory of it is missing. */
+/** Returns true if the repository exists, but a directory in it is missing. */
 export function isOfDirectory(error: unknown): error is Refusal {
   return isOfContent(error) && !/\brepository\b/iu.test(error.apiMessage ?? '');
 }
 
 /**
- * The failure that a refusal means.
- *
- * A plain 403 means that the credential may not read the project's code: that is a repository which it can't see. A 403
- * with a reason is about the credential itself: its scope, its address, an account that is blocked.
+ * Returns the failure for a refusal. A plain 403 means that the credential may not read the project's code, so it can't see the repository.
+ * A 403 with a reason is about the credential itself: its scope, its address, or a blocked account.
  */
 export function failureOf(refusal: Refusal, repository: string): Error {
   const { status, apiMessage, message } = refusal;
@@ -58,7 +56,7 @@ export function isJson({ headers }: HttpResponse): boolean {
   return /^application\/(?:[\w.+-]+\+)?json\b/iu.test(headers.get('content-type') ?? '');
 }
 
-/** What is about no project is refused because of the token. */
+/** For requests that are about no project: a 403 means that the token is refused. */
 export function unlessForbidden(error: unknown): never {
   throw error instanceof Refusal && error.status === 403 ? unauthorized(error) : error;
 }

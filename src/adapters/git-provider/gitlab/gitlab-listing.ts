@@ -5,7 +5,7 @@ import type { Commit, HeadCommit, Page, PageName } from './gitlab-answers.ts';
 import type { ApiFor, GitLabApi, HistoryQuery, ProjectName } from './gitlab-api.ts';
 import { failed, isOfContent, isOfDirectory, notFound, Refusal, tooLarge } from './gitlab-failures.ts';
 
-/** Lists directories of GitLab: the head, the pages of the tree, and a request for each file. */
+/** Lists directories on GitLab, with requests for the head, for each page of the tree, and for the history of each file. */
 export function createGitLabListing(apiFor: ApiFor, maxFiles: number): ListingSource {
   return {
     readHead: (repository, _, signal) => readHead(apiFor(signal), repository),
@@ -36,7 +36,7 @@ export function checkName(repository: string): void {
   if (!parsed.ok || parsed.segments.length < 2) throw notFound(repository);
 }
 
-/** One request; up to three for a repository that may be empty. Requests by the head's `id` are not redirected any more. */
+/** Makes one request, or up to three if the repository may be empty. Requests by the head's `id` are not redirected. */
 async function readHead(api: GitLabApi, repository: string): Promise<Head> {
   checkName(repository);
   try {
@@ -67,7 +67,7 @@ async function headOf(api: GitLabApi, repository: string, commit: HeadCommit): P
   return { id, name: path, commit: commit.id, etag: null };
 }
 
-/** The page of a commit is below that of its project: `.../group/name/-/commit/SHA`. */
+/** Reads the project's name from the URL of a commit's page: `.../group/name/-/commit/SHA`. */
 function projectNameIn(url: string | undefined): string | null {
   const segment = /\/([^/?#]+)\/-\/commit\/[0-9a-f]+$/u.exec(url ?? '')?.[1];
   if (segment === undefined) return null;
@@ -80,11 +80,11 @@ function projectNameIn(url: string | undefined): string | null {
 
 const maxPage = 2 ** 20;
 
-/** The committer date of the first commit that touches a path, in ms. Null if the host knows none, as for a path that is not UTF-8. */
+/** Returns the committer date of the first commit that touches a path, in ms. Null if there is none, as for a path that is not UTF-8. */
 async function firstDate(api: GitLabApi, project: ProjectName, sha: string, path: string): Promise<number | null> {
   const read = (page: number): Promise<Page<Commit>> => api.history(project, { ref: sha, path, page });
   const first = await read(1);
-  // An empty history is asked for twice: a file must not be left out because of a mistake that the host makes once.
+  // An empty history is requested twice, so that a single mistake of the host does not drop the file.
   const newest = first.items.length === 0 ? await read(1) : first;
   const oldest = isLast(newest) ? newest : await lastPage(read, newest);
   return oldest.items.at(-1)?.committed_date ?? null;
@@ -94,7 +94,7 @@ function isLast({ items, next }: Page<Commit>): boolean {
   return next === null && items.length < itemsPerHostPage;
 }
 
-/** GitLab does not say how many pages there are, so the number is doubled until a page is empty, and then the gap is halved. */
+/** GitLab does not report the number of pages, so the number is doubled until a page is empty. Then a binary search follows. */
 async function lastPage(read: (page: number) => Promise<Page<Commit>>, first: Page<Commit>): Promise<Page<Commit>> {
   let [found, at, beyond] = [first, 1, Number.POSITIVE_INFINITY];
   while (beyond - at > 1) {
@@ -117,15 +117,15 @@ interface Snapshot {
 }
 
 /**
- * Reads a directory at a commit, with the dates of an earlier one that are still right: those that the host would report
- * now. Its history of a path leaves a merge by the first parent that has the path as it is after the merge, and shows every
- * other commit that changes it. So along the first parents a path keeps its history, unless a merge changes it.
+ * Reads a directory at a commit, and reuses the dates of an earlier commit that the host would still report. At a merge, the host's history
+ * of a path follows only the first parent that has the path as it is after the merge. It shows every other commit that changes the path. So
+ * along the first parents a path keeps its history, unless a merge changes it.
  */
 async function readSince(api: GitLabApi, request: TreeRequest, earlier: Snapshot | null): Promise<readonly CachedFile[]> {
   const fresh = async (): Promise<CachedFile[]> => withDates(await readTree(api, request), new Map());
   const dates = new Map(earlier?.files.flatMap(({ path, createdAt }) => (createdAt === null ? [] : [[path, createdAt]])));
   if (earlier === null || dates.size === 0) return await fresh();
-  // No more requests than there are dates to be asked for again.
+  // At most as many requests as there are dates to reuse.
   const maxPages = Math.min(dates.size, 10);
   const trunk = await readCommits(api, request, earlier.sha, {}, maxPages);
   if (trunk === null || !isTrunk(trunk, earlier.sha, request.sha)) return await fresh();
@@ -134,17 +134,17 @@ async function readSince(api: GitLabApi, request: TreeRequest, earlier: Snapshot
   const query = request.directory === '' ? {} : { path: request.directory };
   const changes = await readCommits(api, request, earlier.sha, query, maxPages);
   if (changes?.length === 0) return earlier.files;
-  // What a merge changes is known only if nothing else has changed the directory.
+  // The changes of a merge are known only if no other commit has changed the directory.
   if (changes === null || (changes.length > 1 && changes.some(isMerge))) return await fresh();
   const tree = await readTree(api, request);
   if (changes.some(isMerge)) for (const file of earlier.files) if (isChanged(file, tree)) dates.delete(file.path);
   return withDates(tree, dates);
 }
 
-// What versions of GitLab return if a commit of the range is gone.
+// The statuses of different GitLab versions if a commit of the range is gone.
 const unknownCommitStatuses: ReadonlySet<number> = new Set([400, 404, 500]);
 
-/** The commits along the first parents since an earlier one, the newest first. Null if there are too many, or the earlier one is gone. */
+/** Returns the first-parent commits since an earlier commit, newest first. Null if there are too many, or the earlier one is gone. */
 async function readCommits(
   api: GitLabApi,
   { project, sha }: TreeRequest,
@@ -165,7 +165,7 @@ async function readCommits(
   return null;
 }
 
-/** Returns whether the commits lead back to the earlier one. They do not if history was rewritten. */
+/** Returns true if the commits lead back to the earlier one. They do not if history was rewritten. */
 function isTrunk(commits: readonly Commit[], earlier: string, sha: string): boolean {
   let expected: string | undefined = sha;
   for (const { id, parent_ids: parents } of commits) {
@@ -198,7 +198,7 @@ interface TreeRequest {
   readonly maxFiles: number;
 }
 
-/** One request for each page. A directory that does not exist is empty. */
+/** Makes one request per page. Returns an empty map if the directory does not exist. */
 async function readTree(api: GitLabApi, request: TreeRequest): Promise<Tree> {
   try {
     const tree = (await readPages(api, request, null)) ?? (await readPages(api, request, { page: 1 }));
@@ -210,7 +210,7 @@ async function readTree(api: GitLabApi, request: TreeRequest): Promise<Tree> {
   }
 }
 
-/** Null if the pages lead back to an earlier one: older versions name pages by the id of a content, which several files may have. */
+/** Null if a page leads back to an earlier one: older versions name a page by the id of a blob, which several files may have. */
 async function readPages(api: GitLabApi, request: TreeRequest, first: PageName | null): Promise<Tree | null> {
   const { project, sha, directory, maxFiles } = request;
   const files = new Map<string, TreeFile>();

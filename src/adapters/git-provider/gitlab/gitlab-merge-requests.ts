@@ -5,10 +5,10 @@ import { infoOf, type MergeRequest, type PageName, type Project } from './gitlab
 import type { GitLabApi } from './gitlab-api.ts';
 import { failures, Refusal } from './gitlab-failures.ts';
 
-/** What GitLab takes for a draft. */
+/** The titles that GitLab treats as drafts. */
 const draftTitle = /^\s*(?:\[draft\]|\(draft\)|draft:)/iu;
 
-/** Two requests: one for the open merge requests, and one to open or update one. */
+/** Lists the open merge requests, then opens or updates one. */
 export async function openGitLabMergeRequest(api: GitLabApi, project: Project, request: PullRequestRequest): Promise<PullRequest> {
   const repository = infoOf(project);
   const { branch, title, body, draft } = request;
@@ -17,7 +17,7 @@ export async function openGitLabMergeRequest(api: GitLabApi, project: Project, r
     try {
       return await answer;
     } catch (error) {
-      // The project was found just now, so a 404 is about its merge requests, too.
+      // The project was just found, so a 404 is about its merge requests too.
       if (!(error instanceof Refusal) || error.apiMessage === null || ![403, 404].includes(error.status)) throw error;
       const cause = new Error(error.message);
       throw failures.pullRequestRefused(repository.path, branch, { code: 'pull_request_forbidden' }, cause);
@@ -30,7 +30,7 @@ export async function openGitLabMergeRequest(api: GitLabApi, project: Project, r
         const open: MergeRequest[] = [];
         for (let page: PageName | null | undefined; page !== null; ) {
           const { items, next } = await permitted(api.openMergeRequests(project.id, branch, page ?? null));
-          // Those of forks have the same names.
+          // Branches of forks may have the same name.
           open.push(...items.filter(({ sourceProject }) => sourceProject === project.id));
           page = next;
         }

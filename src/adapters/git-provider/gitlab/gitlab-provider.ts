@@ -78,13 +78,13 @@ function hasToken({ credential: { authHeaders } }: Pick<ResolvedOptions, 'creden
   return Object.keys(authHeaders).length > 0;
 }
 
-/** What gitbeaker makes a request's headers of. */
+/** The credential in gitbeaker's form. */
 export interface Credential {
   readonly headers: Readonly<Record<string, string>>;
   readonly authHeaders: Readonly<Record<string, () => Promise<string>>>;
 }
 
-/** Only the URL and the credential of a ready-made client are used: its own requests would follow redirects to wherever they lead. */
+/** Only the URL and the credential of the caller's client are used, because its own requests would follow redirects to any host. */
 export interface GitLabClient {
   readonly Projects: Credential & {
     /** `https://gitlab.com/api/v4/` */
@@ -93,10 +93,9 @@ export interface GitLabClient {
 }
 
 /**
- * One of `token` and `client`, or neither: then only public projects are read. A token needs the scope `read_api`, and `api` to publish.
- *
- * GitLab follows a file's history to its former names, unless its commits API knows the parameter `follow`. A version
- * without it dates a file that was moved by the first commit of its first name.
+ * Set at most one of `token` and `client`. Without them, only public projects are read. A token needs the scope `read_api`, and `api` to
+ * publish. GitLab versions whose commits API does not know the parameter `follow` always follow renames: they date a moved file by the
+ * first commit of its first name.
  */
 export interface GitLabOptions extends GitHostOptions {
   /** A personal, project or group access token. */
@@ -112,7 +111,7 @@ export interface HostUrl {
   readonly origin: string;
   /** The API's path, without a slash at the end: `/gitlab/api/v4`. */
   readonly apiPath: string;
-  /** Where git fetches projects from, and people browse them. It has no slash at the end. */
+  /** The base URL of the projects, for git and for browsers, without a slash at the end. */
   readonly pagesUrl: string;
 }
 
@@ -122,7 +121,7 @@ export type ResolvedOptions = Required<Omit<GitLabOptions, 'token' | 'client' | 
 };
 
 const publicHost = 'https://gitlab.com';
-// What a header takes. An error of `fetch` would show the token.
+// The characters that a header allows. With others, the error of `fetch` would show the token.
 const tokenForm = /^[\u0021-\u007e]+$/u;
 
 /** Throws a `TypeError` if an option is malformed or contradicts another. */
@@ -139,7 +138,7 @@ function resolveOptions({ url, token, client, ...options }: GitLabOptions): Reso
   return { ...hostDefaults(), concurrency: 8, maxAnswerBytes: 16 * 2 ** 20, maxRequests: 3000, ...options, host, credential };
 }
 
-/** Throws a `TypeError`, which does not show the URL. */
+/** Throws a `TypeError` that does not show the URL. */
 function parseHostUrl(text: string): HostUrl {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !['http:', 'https:'].includes(url.protocol)) {
@@ -152,7 +151,7 @@ function parseHostUrl(text: string): HostUrl {
   return { name: url.host, origin: url.origin, apiPath: `${path}/api/v4`, pagesUrl: `${url.origin}${path}` };
 }
 
-/** What git sends in place of the headers, which GitLab does not take from it. Null if they hold no token for git. */
+/** Returns the header for git, because GitLab does not accept the API's headers from git. Null if there is no token for git. */
 function gitAuthorization(headers: Readonly<Record<string, string>>): string | null {
   const byName = new Headers(headers);
   const token = byName.get('private-token') ?? /^Bearer +(.+)$/iu.exec(byName.get('authorization') ?? '')?.[1];

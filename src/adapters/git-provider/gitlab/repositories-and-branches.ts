@@ -4,11 +4,11 @@ import type { GitLabApi, SearchQuery } from './gitlab-api.ts';
 import { unlessForbidden } from './gitlab-failures.ts';
 import { checkName } from './gitlab-listing.ts';
 
-/** One request. Searches the paths of all projects that the credential can see, or only of those that its user is a member of. */
+/** Makes one request. Searches the paths of all visible projects, or only of those that the credential's user is a member of. */
 export async function searchGitLab(
   api: GitLabApi, text: string, { onlyOfMember }: { readonly onlyOfMember: boolean }, page: HostPageRequest,
 ): Promise<HostPage<ListedRepository>> {
-  // Sorted by their age, so that a new one moves none to another page.
+  // Sorted by age, so that a new project moves no other to another page.
   const query: SearchQuery = {
     search: text, orderBy: 'id', sort: 'asc',
     ...(onlyOfMember && { membership: true }), ...(text.includes('/') && { searchNamespaces: true }),
@@ -19,7 +19,7 @@ export async function searchGitLab(
   });
 }
 
-/** One request. They are sorted by name. */
+/** Makes one request. The branches are sorted by name. */
 export async function listGitLabBranches(api: GitLabApi, repository: string, page: HostPageRequest): Promise<HostPage<Branch>> {
   checkName(repository);
   return await pageOfHost(page, async (number) => {

@@ -15,11 +15,11 @@ interface SnapshotRequest extends ObjectsRequest {
 
 interface Snapshot extends Pick<SnapshotRequest, 'oid' | 'shallow'> {
   readonly files: readonly DatedFile[];
-  /** When each path that the history ever had was added; null if it was not needed. */
+  /** The time at which each path of the history was added. Null if it was not needed. */
   readonly dates: PathDates | null;
 }
 
-/** From a path, as a byte string, to the earliest committer date, in seconds, of a commit that adds it. */
+/** Maps a path, as a byte string, to the earliest committer date, in seconds, of a commit that adds it. */
 type PathDates = ReadonlyMap<string, number>;
 
 type Earlier = { readonly oid: string; readonly dates: PathDates };
@@ -47,7 +47,7 @@ async function readSnapshot(reading: Reading, earlier: Earlier | null, signal: A
   }
 }
 
-/** Returns what need not be read again. Dates stay valid only if the history is cut off at the same commits. */
+/** Returns the data that can be reused. Dates are valid only if the history is cut off at the same commits. */
 function usable(earlier: Snapshot | null, { oid, shallow }: SnapshotRequest): Earlier | null {
   if (earlier === null || earlier.dates === null || earlier.shallow !== shallow) return null;
   return earlier.oid.length === oid.length ? { oid: earlier.oid, dates: earlier.dates } : null;
@@ -55,7 +55,7 @@ function usable(earlier: Snapshot | null, { oid, shallow }: SnapshotRequest): Ea
 
 const regularFile = /^100\d{3} blob ([0-9a-f]+)\t/u;
 
-/** The regular files, with their paths as byte strings. */
+/** Returns the regular files, with their paths as byte strings. */
 async function readTree({ command, limit, maxPaths, oid, directory }: Reading, signal: AbortSignal): Promise<FileContentId[]> {
   const prefix = directory === '' ? '' : `${Buffer.from(directory, 'utf8').toString('latin1')}/`;
   const files: FileContentId[] = [];
@@ -71,7 +71,7 @@ async function readTree({ command, limit, maxPaths, oid, directory }: Reading, s
   return files;
 }
 
-/** With an earlier snapshot, only the difference of the two histories is read. Null if that is not enough to date all paths. */
+/** With an earlier snapshot, reads only the difference of the two histories. Null if that is not enough to date all paths. */
 async function readDates(reading: Reading, earlier: Earlier | null, signal: AbortSignal): Promise<PathDates | null> {
   const { command, limit, maxPaths, oid, directory } = reading;
   if (earlier?.oid === oid) return earlier.dates;
@@ -111,16 +111,14 @@ interface Addition {
   readonly path: string;
   /** The committer date, in seconds since the epoch. */
   readonly seconds: number;
-  /** Whether it is only in the history of `since`, and so no longer in that of the commit. */
+  /** True if it is only in the history of `since`, and not in the history of the commit. */
   readonly lost: boolean;
 }
 
 /**
- * The arguments of git that list every addition below a directory in a commit's history. With `since`, only those that the histories
- * of the two commits do not share.
- *
- * The first commit that touches a path is one that adds it, so additions are enough to date paths, and they are few. Every parent is
- * followed, whatever a merge took from it.
+ * Returns git's arguments to list every addition below a directory in a commit's history. With `since`, only the additions that the two
+ * histories do not share. Additions are few and enough to date paths, because the first commit that touches a path adds it. Every parent of
+ * a merge is followed.
  */
 function logArguments(oid: string, directory: string, since: string | null): string[] {
   const additions = ['--full-history', '-c', '--diff-filter=A', '--no-renames', '--ignore-submodules=none'];
@@ -162,7 +160,7 @@ export function createSnapshotCache(options: ResolvedOptions, places: Semaphore,
   const pathsOf = ({ files, dates }: Snapshot): number => Math.max(files.length, dates?.size ?? 0);
   const latest = createLruMap(options.cacheEntries, options.cachePaths, pathsOf);
   const reads = createSingleFlight<Snapshot>();
-  // A slow repository takes one place of all.
+  // So that a slow repository takes only one place.
   const repositories = new KeyedMutex();
   const { timeoutMs, maxPaths } = options;
 

@@ -17,9 +17,9 @@ import { findRepository } from './repository-location.ts';
 import { createSnapshotCache } from './directory-snapshots.ts';
 
 export interface LocalGitOptions {
-  /** The folder below which repositories are addressed. */
+  /** The folder that contains the repositories. */
   readonly root: string;
-  /** Limit of one listing, waiting for its turn included, in milliseconds. */
+  /** The time limit of one listing, including the wait for its turn, in milliseconds. */
   readonly timeoutMs?: number;
   /** How many repositories git reads at the same time. */
   readonly concurrency?: number;
@@ -29,7 +29,7 @@ export interface LocalGitOptions {
   readonly cacheEntries?: number;
   /** How many paths the cached listings hold together. */
   readonly cachePaths?: number;
-  /** How many paths a directory may hold, including those that its history has removed. */
+  /** How many paths a directory may hold, including the paths that were removed in its history. */
   readonly maxPaths?: number;
   /** How much one git process may write, in bytes. */
   readonly maxOutputBytes?: number;
@@ -49,7 +49,7 @@ const defaults = {
   maxOutputBytes: 64 * 1024 * 1024,
 };
 
-/** A repository is hostile input: its configuration, hooks and attributes are never read, and no link or name leads out of the folder. */
+/** A repository is not trusted: its configuration, hooks and attributes are never read, and no link or name leads out of the root. */
 export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
   const resolved = { ...defaults, temporaryFolder: tmpdir(), ...options };
   const { root, timeoutMs } = resolved;
@@ -122,7 +122,7 @@ async function readBlob(
   options: ResolvedOptions, request: ObjectsRequest, maxBytes: number, signal: AbortSignal,
 ): Promise<Buffer | null> {
   return await readObjects(options, request, signal, async (reader, either) => {
-    // Git takes a large object into memory before it writes the first byte.
+    // The size is read first, because git loads a large object into memory before it writes the first byte.
     const size = await sizeOf(reader, request.oid, either);
     if (size === null) return null;
     const limit = { bytes: maxBytes, failure: () => tooLarge(`${maxBytes} bytes in a file`) };
@@ -134,7 +134,7 @@ async function readBlob(
   });
 }
 
-/** In bytes. Null if there is no such object, or it is no file's content. */
+/** Returns the size in bytes. Null if the object does not exist, or is not a file's content. */
 async function sizeOf({ command, limit }: ObjectReader, oid: string, signal: AbortSignal): Promise<number | null> {
   let output = '';
   const check = { ...command, args: ['cat-file', '--batch-check'], input: `${oid}\n` };
@@ -142,7 +142,7 @@ async function sizeOf({ command, limit }: ObjectReader, oid: string, signal: Abo
     output += chunk.toString('latin1');
   });
   demandSuccess(exit);
-  // Of an object that git can't read, it says that it is missing, and why.
+  // If git can't read an object, it reports the object as missing, with the cause on stderr.
   if (exit.stderr !== '') throw failed('objects of the repository are missing or corrupt', new Error(exit.stderr));
   const size = /^[0-9a-f]+ blob (\d+)\n$/u.exec(output)?.[1];
   return size === undefined ? null : Number(size);

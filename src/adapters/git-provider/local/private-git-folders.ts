@@ -18,15 +18,15 @@ export interface ObjectsRequest {
   readonly shallow: string;
 }
 
-/** How git is run over the objects. */
+/** The command and the output limit to read the objects with git. */
 export interface ObjectReader {
   readonly command: Omit<GitCommand, 'args'>;
   readonly limit: OutputLimit;
 }
 
 /**
- * Runs a task that reads objects with git, in a private git folder that takes nothing else from the repository. The folder is removed
- * afterwards. Ends the task if the objects turn out to lie outside the root.
+ * Runs a task that reads objects with git, in a private git folder that uses nothing else of the repository. Removes the folder afterwards.
+ * Ends the task if it finds objects outside the root.
  */
 export async function readObjects<T>(
   { temporaryFolder, gitBinary, maxOutputBytes }: ResolvedOptions,
@@ -58,7 +58,7 @@ export async function readObjects<T>(
   }
 }
 
-/** A fetch runs git in the folder that it fetches from, so each repository gets a private folder with a configuration of Skep's. */
+/** A fetch runs git in the folder that it fetches from, so each repository gets a private folder with Skep's own configuration. */
 export function createFetchFolders(temporaryFolder: string) {
   let parent: Promise<ProcessFolder> | null = null;
   const names = new Map<string, string>();
@@ -69,7 +69,7 @@ export function createFetchFolders(temporaryFolder: string) {
     const name = names.get(gitDir) ?? String(names.size);
     names.set(gitDir, name);
     const folder = join((await parent).path, name);
-    // Made again each time: something may clean temporary folders.
+    // Made again each time, because other programs may clean temporary folders.
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await Promise.all(['objects', 'refs', 'packed-refs'].map((entry) =>
       symlink(join(commonDir, entry), join(folder, entry)).catch(ignoring('EEXIST'))));
@@ -87,18 +87,18 @@ export function createFetchFolders(temporaryFolder: string) {
   }
 
   return {
-    /** Returns the folder's absolute path. Its objects and branches are the repository's at any time; its HEAD is as of this call. */
+    /** Returns the folder's absolute path. Its objects and branches are always those of the repository. Its HEAD is as of this call. */
     get: (repository: LocalRepository, signal: AbortSignal): Promise<string> =>
       repositories.inTurn(repository.gitDir, () => make(repository, signal), signal),
     async remove(): Promise<void> {
-      // A call whose caller has left would make its folder again.
+      // A call that is still running would make its folder again.
       await repositories.settled();
       await (await parent)?.remove();
     },
   };
 }
 
-/** Replaces the file in one step, since git may read it at this moment. */
+/** Replaces the file in one step, because git may be reading it. */
 async function replaceFile(folder: string, name: string, content: string): Promise<void> {
   const temporary = join(folder, `${name}.new`);
   await writeFile(temporary, content);
@@ -122,7 +122,9 @@ async function refuseOutsideRefs({ root, commonDir }: LocalRepository): Promise<
 const alternatesLimitBytes = 64 * 1024;
 const maxFolders = 32;
 
-/** The real paths of the repository's object folders, borrowed ones too. Throws `provider_failed` if one is outside the root. */
+/**
+ * Returns the real paths of the repository's object folders, including borrowed ones. Throws `provider_failed` if one is outside the root.
+ */
 async function listObjectFolders({ root, commonDir }: LocalRepository): Promise<readonly [string, ...string[]]> {
   const own = await root.resolve(join(commonDir, 'objects'));
   if (own === null) throw failed("the repository's object folder is missing or lies outside the root folder");
@@ -171,7 +173,7 @@ async function refuseOutsideObjects({ root }: LocalRepository, objects: readonly
   while (folders.length > 0) await Promise.all(folders.splice(-foldersAtOnce).map(check));
 }
 
-/** Empty if the folder does not exist: git may be packing its objects at this moment. */
+/** Returns an empty list if the folder does not exist, because git may be packing its objects. */
 async function entriesOf(folder: string): Promise<readonly Dirent[]> {
   try {
     if ((await stat(folder)).size > maxFolderBytes) throw tooManyObjects();

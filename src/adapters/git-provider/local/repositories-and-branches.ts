@@ -8,7 +8,7 @@ import { demandSuccess, failed, tooLarge } from './local-git-failures.ts';
 import type { ResolvedOptions } from './local-git-provider.ts';
 import { type LocalRepository, openRoot, repositoryAt, type RootFolder } from './repository-location.ts';
 
-/** Finds the repositories whose path has the text in it, in any case. */
+/** Finds the repositories whose path contains the text, in any case. */
 export async function searchLocal(
   root: string, query: string, page: HostPageRequest, signal: AbortSignal,
 ): Promise<HostPage<ListedRepository>> {
@@ -20,7 +20,7 @@ export async function searchLocal(
 const maxFolders = 20_000;
 const foldersAtOnce = 16;
 
-/** Returns the paths of all repositories below the root, or of the root itself if it is one. What lies inside of a repository is none. */
+/** Returns the paths of all repositories below the root, or of the root itself if it is one. Does not search inside repositories. */
 async function listRepositories(rootFolder: string, signal: AbortSignal): Promise<readonly string[]> {
   const root = await openRoot(rootFolder);
   const [folders, paths]: [string[], string[]] = [[root.path], []];
@@ -51,7 +51,7 @@ async function usableRepositoryAt(root: RootFolder, folder: string): Promise<Loc
   }
 }
 
-/** No links: they may lead in circles. Null if the folder can't be read. */
+/** Without links, because they may form a circle. Null if the folder can't be read. */
 async function foldersIn(folder: string): Promise<readonly string[] | null> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => null);
   return entries?.filter((entry) => entry.isDirectory()).map(({ name }) => join(folder, name)) ?? null;
@@ -71,7 +71,7 @@ export async function listLocalBranches(
   return pageAfter(branches, ({ name }) => name, page);
 }
 
-/** Sorts by name: what exists all the time is seen exactly once, even if other items come and go between two pages. */
+/** Sorts by name, so that an item that always exists appears exactly once, even if others come and go between two pages. */
 function pageAfter<T>(all: readonly T[], nameOf: (item: T) => string, { after, limit }: HostPageRequest): HostPage<T> {
   const later = all.filter((item) => after === null || nameOf(item) > after).toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
   const items = later.slice(0, limit);

@@ -4,7 +4,7 @@ import { isRefName, oidForm } from '../../shared/git-process.ts';
 import { failed } from './local-git-failures.ts';
 import type { LocalRepository } from './repository-location.ts';
 
-/** What the repository has checked out: what a clone of it would check out. */
+/** The branch and the commit that a clone of the repository would check out. */
 export interface Head {
   /** Null if HEAD is detached. */
   readonly branch: string | null;
@@ -15,7 +15,7 @@ export interface Head {
 const maxDepth = 5;
 const refLimitBytes = 4096;
 const packedRefsLimitBytes = 256 * 1024 * 1024;
-// What a HEAD names in a repository with the reftable format.
+// The branch in HEAD of a repository with the reftable format.
 const noBranch = 'refs/heads/.invalid';
 const branchPrefix = 'refs/heads/';
 const perWorkTree = ['refs/bisect/', 'refs/worktree/', 'refs/rewritten/'];
@@ -51,7 +51,7 @@ async function readRef(repository: LocalRepository, ref: string): Promise<string
   return packed === null ? null : findPackedRef(packed, ref);
 }
 
-/** The object id of a ref in the content of a `packed-refs` file, with lines `OID NAME`; null if it is not in it. */
+/** Returns the object id of a ref from a `packed-refs` file, with lines `OID NAME`. Null if the ref is not there. */
 function findPackedRef(content: Buffer, ref: string): string | null {
   const lines = `${content.toString('latin1')}\n`;
   const at = lines.indexOf(` ${Buffer.from(ref).toString('latin1')}\n`);
@@ -64,7 +64,7 @@ function isRef(name: string): boolean {
 
 const shallowLimitBytes = 4 * 1024 * 1024;
 
-/** The commits at which a shallow clone's history is cut off, as git keeps them; empty if the history is complete. */
+/** Returns the commits at which a shallow clone's history is cut off, in git's form. Empty if the history is complete. */
 export async function readShallow({ root, commonDir }: LocalRepository): Promise<string> {
   const content = (await root.read(join(commonDir, 'shallow'), shallowLimitBytes))?.toString('latin1') ?? '';
   if (!/^(?:[0-9a-f]{40,64}(?:\n|$))*$/u.test(content)) throw failed("the repository's list of shallow commits is broken");

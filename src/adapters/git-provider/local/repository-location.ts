@@ -24,7 +24,7 @@ interface GitFolders {
 
 const bareSuffix = '.git';
 
-/** Looks for the folder, then for it with `.git`, then for the root itself by its name. Throws `repository_not_found`. */
+/** Looks for the folder, then for the folder with `.git` added, then for the root itself by its name. Throws `repository_not_found`. */
 export async function findRepository(rootFolder: string, repository: string): Promise<LocalRepository> {
   const parsed = parseRepositoryName(repository);
   if (!parsed.ok) throw notFound(repository);
@@ -50,7 +50,7 @@ function withoutSuffix(name: string): string {
   return name.endsWith(bareSuffix) && name !== bareSuffix ? name.slice(0, -bareSuffix.length) : name;
 }
 
-/** Without `.git`, unless something else has the shorter path. */
+/** Returns the path without `.git`, unless something else has the shorter path. */
 async function pathOf(realRoot: string, folder: string): Promise<string> {
   if (folder === realRoot) return basename(realRoot);
   const path = relative(realRoot, folder).split(sep).join('/');
@@ -91,7 +91,7 @@ async function readText(root: RootFolder, path: string): Promise<string | null> 
   return (await root.read(path, linkLimitBytes))?.toString('utf8') ?? null;
 }
 
-// An old HEAD may be a symbolic link to a branch that has no commit yet, so a link that leads nowhere counts as a file.
+// An old HEAD may be a symbolic link to a branch that has no commit yet, so a dangling link counts as a file.
 async function kindOf(path: string): Promise<'none' | 'file' | 'folder'> {
   const stats = await stat(path).catch(() => lstat(path)).catch(() => null);
   if (stats === null) return 'none';
@@ -105,7 +105,7 @@ function leadsOut(): Error {
 
 export type RootFolder = Awaited<ReturnType<typeof openRoot>>;
 
-/** Returns the folder of all repositories, which no name and no link may lead out of. Throws if it does not exist. */
+/** Returns the folder of all repositories. No name or link may lead out of it. Throws if it does not exist. */
 export async function openRoot(folder: string) {
   const root = await realPathOf(folder);
   if (root === null) throw failed('the root folder of the repositories does not exist or can not be read');
@@ -114,12 +114,15 @@ export async function openRoot(folder: string) {
   return {
     /** Its real path. */
     path: root,
-    /** The real path behind `path`; null if there is none, or if it is outside. */
+    /** Returns the real path of `path`. Null if it does not exist, or is outside the root. */
     async resolve(path: string): Promise<string | null> {
       const real = await realPathOf(path);
       return real !== null && isInside(real) ? real : null;
     },
-    /** Null if there is no file. Throws `provider_failed` if it is outside, too large, or not regular. Never blocks, as a pipe would. */
+    /**
+     * Null if there is no file. Throws `provider_failed` if it is outside the root, too large, or not a regular file. Never blocks on a
+     * pipe.
+     */
     async read(path: string, limitBytes: number): Promise<Buffer | null> {
       const real = await realPathOf(path);
       if (real === null) return null;
@@ -132,7 +135,7 @@ export async function openRoot(folder: string) {
 const gone = new Set<string | undefined>(['ENOENT', 'ENOTDIR']);
 const unreachable = new Set<string | undefined>([...gone, 'ELOOP', 'ENAMETOOLONG', 'EACCES', 'EPERM', 'ERR_INVALID_ARG_VALUE']);
 
-/** The real path behind a path; null if nothing can be reached there. */
+/** Returns the real path of a path. Null if it can't be reached. */
 async function realPathOf(path: string): Promise<string | null> {
   try {
     return await realpath(path);

@@ -9,14 +9,14 @@ const maxFiles = 50_000;
 // A larger file counts as binary, and is not compared line by line. Renames are not looked for among too many files.
 export const diffSettings = ['-c', 'core.bigFileThreshold=16m', '-c', 'diff.renames=true'];
 export const diffFlags = ['-r', '--no-ext-diff', '--no-textconv', '--no-color', '--ignore-submodules=none', '--full-index', '-M', '-l2000'];
-/** What git prints of the files that differ, of their names only, and of commits. */
+/** The flags for the files that differ, for their names only, and for commits. */
 export const listFlags = ['-z', '--raw', '--numstat', '--no-abbrev'];
 export const nameFlags = ['-r', '-z', '--name-only', '--no-renames', '--ignore-submodules=none'];
 export const logFlags = [
   '-z', '--no-mailmap', '--no-show-signature', '--encoding=UTF-8', `-n${maxCommits}`, '--format=%H%x00%an%x00%ae%x00%ct%x00%s',
 ];
 
-/** Collects what git prints with `-z`. Names are read one character a byte. Throws a refusal if it is too much. */
+/** Collects git's output with `-z`. Names have one character per byte. Throws a refusal if the output is too long. */
 export function collectEntries(): { readonly entries: string[]; readonly take: (chunk: Buffer) => void } {
   const entries: string[] = [];
   const take = splitAtNul((entry) => {
@@ -34,7 +34,7 @@ function malformed(what: string): SnapshotRefusal {
   return new SnapshotRefusal({ code: 'damaged' }, { cause: new Error(`the command wrote ${what} of another form`) });
 }
 
-/** Parses what the list command writes. It is not to be trusted. */
+/** Parses the output of the list command, which is not trusted. */
 export function parseChangeList(base: string | null, entries: readonly string[]): ChangeList {
   const [, head = '', complete] = /^changes (-|[0-9a-f]+) ([01])$/u.exec(entries[0] ?? '') ?? [];
   const filesEnd = entries.indexOf('', 1);
@@ -50,7 +50,7 @@ export function parseChangeList(base: string | null, entries: readonly string[])
   };
 }
 
-/** Parses what git prints with `logFlags`. */
+/** Parses git's output with `logFlags`. */
 export function parseCommits(fields: readonly string[]): AgentCommit[] {
   if (fields.length % 5 !== 0 || fields.length > 5 * maxCommits) throw malformed('commits');
   return Array.from({ length: fields.length / 5 }, (_, index) => {
@@ -64,9 +64,9 @@ const fileForm = /^:(?<oldMode>[0-7]{6}) (?<mode>[0-7]{6}) (?<oldOid>[0-9a-f]+) 
 const linesForm = /^(?<added>\d{1,15}|-)\t(?<removed>\d{1,15}|-)\t/u;
 
 /**
- * Parses what git prints with `listFlags`: for each file `:MODE MODE OID OID STATUS` and its path or, if it was renamed, both; then for
- * each in the same order `ADDED<tab>REMOVED<tab>PATH` or, if it was renamed, `ADDED<tab>REMOVED<tab>` and both paths. `uncommitted` has
- * the names of the files that are not as the last commit has them; null means all.
+ * Parses git's output with `listFlags`: for each file `:MODE MODE OID OID STATUS` and its path or, if it was renamed, both paths; then for
+ * each in the same order `ADDED<tab>REMOVED<tab>PATH` or, if it was renamed, `ADDED<tab>REMOVED<tab>` and both paths. `uncommitted` has the
+ * names of the files that differ from the last commit. Null means all.
  */
 export function parseFiles(entries: readonly string[], uncommitted: ReadonlySet<string> | null): FileChange[] {
   const files: Omit<FileChange, 'binary' | 'added' | 'removed'>[] = [];

@@ -55,7 +55,7 @@ export function createCheckout(
         const job = { git, store, options, lease, request, progress };
         try {
           const head = await raceSignal(bringHead(job, within), within);
-          // In the same tick: an export that no lease names is removed when the next checkout of the mirror ends.
+          // In the same tick, because an export without a lease is removed when the next checkout of the mirror ends.
           lease.exported = head === null ? null : exportOf(lease.mirror, head.oid);
           return checkoutOf(job, head, AbortSignal.any([signal, closing]));
         } catch (error) {
@@ -103,7 +103,7 @@ function checkoutOf({ git, store, lease, request }: Job, head: Head | null, sign
   return { branch: head?.branch ?? null, commit: head?.oid ?? null, archive: readable };
 }
 
-/** Asks the host where the branch is, and exports that commit, or a newer one. Null if the repository is empty. */
+/** Asks the host for the branch's commit, and exports that commit or a newer one. Null if the repository is empty. */
 async function bringHead(job: Job, signal: AbortSignal): Promise<Head | null> {
   const { git, store, options, lease, request } = job;
   const head = await askHead(git, request, options, signal);
@@ -122,7 +122,7 @@ async function bringHead(job: Job, signal: AbortSignal): Promise<Head | null> {
   }
 }
 
-/** Returns the commit, or a newer one of the branch. Only while nobody else works on the mirror: a corrupt one is made again. */
+/** Returns the commit, or a newer one of the branch. Needs exclusive use of the mirror, because a corrupt one is made again. */
 async function bringCommit(job: Job, head: Head, signal: AbortSignal): Promise<string> {
   try {
     return await fetchAndExport(job, head, signal);
@@ -170,9 +170,9 @@ async function fetchAndExport(job: Job, head: Head, signal: AbortSignal): Promis
 const maxDepth = 200;
 
 /**
- * Throws `provider_failed` if the work tree of a commit has more files or bytes than is allowed, or lies too deep. A small repository can
- * hold a tree without end: the same folders and files may be in it again and again, and unpacking makes each of them. The list is read as
- * git writes it, and git is ended at the first entry beyond a bound.
+ * Throws `provider_failed` if a commit's work tree has too many files or bytes, or is too deep. A small repository can have a huge work
+ * tree, because it can contain the same folders and files many times. The list is read while git writes it, and git is ended at the first
+ * entry beyond a limit.
  */
 async function refuseLargeWorkTree(
   git: GitRunner,

@@ -3,8 +3,8 @@ import { raceSignal, type Timeout } from '../../shared/timeout.ts';
 import { refusalOf } from './snapshot-script.ts';
 
 /**
- * Reads what a command in a sandbox writes. If that fails, or the command goes on for longer than the limit afterwards, it is killed, which
- * nobody waits for.
+ * Reads the output of a command in a sandbox. Kills the command, without waiting for its end, if the read fails or the command then runs
+ * longer than the limit.
  */
 export async function readCommand<T>(
   execution: Execution, signal: AbortSignal, startLimit: () => Timeout, read: (output: CommandOutput) => Promise<T>,
@@ -43,7 +43,7 @@ export class CommandOutput {
     return (await raceSignal(this.#reader.read(), this.#signal)).value ?? null;
   }
 
-  /** Ends the reading. What the command still writes is dropped. */
+  /** Stops reading. Further output of the command is dropped. */
   cancel(): void {
     this.#reader.cancel().catch(() => {});
   }

@@ -11,7 +11,7 @@ import { branchPrefix, type Head } from './remote-head.ts';
 
 const watchIntervalMs = 500;
 
-/** Fetches what the mirror lacks of the branch, and returns the commit that the branch is at. */
+/** Fetches the branch into the mirror, and returns the commit of the branch. */
 export async function fetchBranch(
   { git, lease: { mirror }, request, options, progress }: Job,
   { branch }: Head,
@@ -51,7 +51,7 @@ export function maxRepositoryBytes({ limitBytes }: Pick<ResolvedOptions, 'limitB
   return Math.floor(limitBytes / 2);
 }
 
-// What comes is checked as strictly as the hosts themselves do: old mistakes that harm nobody are common.
+// Fetched objects are checked as strictly as the hosts do. Old mistakes that are harmless are common, so they are ignored.
 const settings = [
   'fetch.fsckObjects=true',
   'fetch.fsck.badTimezone=ignore',

@@ -4,7 +4,7 @@ import type { CheckoutRequest } from '../../../ports/repository-checkouts.ts';
 import type { GitExit } from '../../shared/git-process.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 
-/** Git failed because of the state of the mirror, which is then made again, once. */
+/** Git failed because of the state of the mirror. The mirror is then made again, once. */
 export class Corruption extends Error {}
 
 /** The host does not have the ref that it listed. */
@@ -12,7 +12,7 @@ export class RefGone extends Error {}
 
 type Failed = (reason: Reason | string, cause?: unknown) => Error;
 
-/** The failure if git ended because of this machine; null otherwise. `stderr` holds no secret. */
+/** Returns the failure if git ended because of this machine. Otherwise null. `stderr` contains no secret. */
 function failureOfMachine({ signal }: GitExit, stderr: string, failed: Failed): Error | null {
   const cause = new Error(stderr);
   if (signal !== null) return failed('git was killed; the machine may be short of memory', cause);
@@ -32,7 +32,7 @@ export function demandSuccess(exit: GitExit, provider: string): void {
   throw ofMachine ?? new Corruption(`git ended with exit code ${exit.code}: ${exit.stderr}`);
 }
 
-/** The failure that a host's status means. A host that refuses a request without a credential does not let it see the repository. */
+/** Returns the failure for a host's status. If a host refuses a request without a credential, the repository counts as not found. */
 export function failureOfStatus({ provider, repository, remote }: CheckoutRequest, status: number, retryAfter: string | null): Failure {
   const { failed, unexpected, notFound, forbidden, unauthorized, rateLimited } = providerFailures(provider);
   const cause = new Error(`status ${status}`);
@@ -56,7 +56,7 @@ export function branchNotFound({ repository }: CheckoutRequest, branch: string):
   return new Failure('branch_not_found', { repository, branch });
 }
 
-/** The failure that an exit of a fetching git means. Git's own text, without the credential, is only in the cause, for the log. */
+/** Returns the failure for the exit of a fetch. Git's own text, without the credential, is only in the cause, for the log. */
 export function failureOfFetch(request: CheckoutRequest, exit: GitExit, answerMs = 0): Error {
   const { provider, repository, remote } = request;
   const { failed, notFound, timedOut } = providerFailures(provider);
@@ -82,7 +82,7 @@ export function failureOfFetch(request: CheckoutRequest, exit: GitExit, answerMs
   return meanings.find(([text]) => text.test(stderr))?.[1]() ?? new Corruption('git could not fetch', { cause });
 }
 
-/** The text without the credential, in every form that git may print it. */
+/** Returns the text without the credential, in every form that git may print. */
 function redact(text: string, authorization: string | null): string {
   if (authorization === null) return text;
   const value = authorization.slice(authorization.indexOf(' ') + 1);

@@ -9,18 +9,18 @@ import { createSnapshots } from './snapshot.ts';
 import { openMirrorStore, type MirrorStore } from './mirror-store.ts';
 
 export interface GitMirrorOptions {
-  /** An absolute path: a folder of its own, made if it does not exist, which nobody else may read. */
+  /** The absolute path of a folder for the mirrors only. It is created if it does not exist, and only this user may read it. */
   readonly root: string;
-  /** How large all mirrors may be, in bytes. The least recently used are removed first; those in use stay. */
+  /** The maximum size of all mirrors together, in bytes. The least recently used are removed first. Mirrors in use stay. */
   readonly limitBytes?: number;
   /** How many files and folders a work tree may have, and how many bytes. A larger one is refused before it is unpacked anywhere. */
   readonly maxFiles?: number;
   readonly maxWorkTreeBytes?: number;
-  /** Limit of one checkout until its archive can be read, waiting for its turn included, in milliseconds. */
+  /** The time limit of one checkout until its archive can be read, including the wait for its turn, in milliseconds. */
   readonly timeoutMs?: number;
   /** How long a host may take to list its branches, or send nothing while git fetches, in milliseconds. */
   readonly answerMs?: number;
-  /** How many commits of a branch's history are fetched; null is all of it. */
+  /** How many commits of a branch's history are fetched. Null means all. */
   readonly depth?: number | null;
   /** How many repositories are fetched or packed at the same time. */
   readonly concurrency?: number;
@@ -49,11 +49,10 @@ const defaults = {
 const name = 'git-mirror';
 
 /**
- * Fetches repositories into a folder of this machine with the git program, one bare mirror each, and makes work trees of them, with the
- * whole history of their branch and nothing else. One process at a time should use the folder: several do not damage the mirrors, but
- * may end each other's checkouts. Throws a `TypeError` if the root is not absolute.
- *
- * An archive's git runs until the archive is read to its end, cancelled, or the signal of its checkout fires.
+ * Fetches repositories with git into a folder of this machine, one bare mirror each. Makes work trees of them, with the whole history of
+ * their branch and nothing else. Only one process should use the folder: several do not damage the mirrors, but may end each other's
+ * checkouts. Throws a `TypeError` if the root is not absolute. The git process of an archive runs until the archive is read to its end or
+ * cancelled, or the signal of its checkout fires.
  */
 export function createGitMirror(options: GitMirrorOptions): RepositoryCheckouts {
   if (!isAbsolute(options.root)) throw new TypeError('The folder of the git mirrors has to be an absolute path');

@@ -11,7 +11,7 @@ export type GitRunner = ReturnType<typeof createGitRunner>;
 
 const maxOutputBytes = 64 * 1024 * 1024;
 
-// Git finds nothing of the server's user: no .netrc, no keys. A list of ten million objects must fit.
+// Git finds no files of the server's user, such as .netrc or keys. A list of ten million objects must fit into its memory.
 const bounds = { HOME: '/dev/null', GIT_ALLOC_LIMIT: '4g' };
 
 export function createGitRunner(binary: string, provider: string) {
@@ -22,7 +22,7 @@ export function createGitRunner(binary: string, provider: string) {
   };
   return {
     provider,
-    /** Returns what git prints, unless `onOutput` takes it. If that throws, git is ended. */
+    /** Returns git's output, unless `onOutput` gets it. If `onOutput` throws, git is ended. */
     async run(run: GitRun, signal: AbortSignal, onOutput?: (chunk: Buffer) => void): Promise<GitExit & { readonly stdout: string }> {
       const chunks: Buffer[] = [];
       const bytes = onOutput === undefined ? maxOutputBytes : Number.POSITIVE_INFINITY;
@@ -31,10 +31,10 @@ export function createGitRunner(binary: string, provider: string) {
       const exit = await runGit(commandOf(run), limit, signal, take);
       return { ...exit, stdout: Buffer.concat(chunks).toString('utf8') };
     },
-    /** Yields what git prints, and calls `demand` with how it ended. If it is not read to its end, git is ended. */
+    /** Yields git's output, then calls `demand` with git's exit. If the output is not read to its end, git is ended. */
     async *stream(run: GitRun, signal: AbortSignal, demand: (exit: GitExit) => void): AsyncGenerator<Buffer> {
       const { stdout, exited, end } = startGit(commandOf(run), signal);
-      // Handled below; if reading fails, that failure counts.
+      // Handled below. If reading fails, that error is thrown instead.
       exited.catch(() => null);
       try {
         yield* stdout as AsyncIterable<Buffer>;
@@ -51,7 +51,7 @@ export function createGitRunner(binary: string, provider: string) {
 const proxyVariables = ['http_proxy', 'https_proxy', 'all_proxy', 'no_proxy', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY'];
 const networkVariables = [...proxyVariables, 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'GIT_SSL_CAINFO', 'GIT_SSL_CAPATH'];
 
-/** The credential is here and nowhere else: others can read arguments, and files stay. Git sends it to this URL only. */
+/** The credential is only in the environment, because others can read arguments, and files stay. Git sends it to this URL only. */
 export function networkEnvironment({ url, authorization }: GitRemote, answerMs: number): NodeJS.ProcessEnv {
   if (!isUrl(url)) return { GIT_ALLOW_PROTOCOL: 'file' };
   const settings = [
@@ -70,7 +70,7 @@ export function networkEnvironment({ url, authorization }: GitRemote, answerMs: 
   };
 }
 
-/** Whether it is on a host, and not a folder of this machine. */
+/** Returns true if the remote is on a host, and not a folder of this machine. */
 export function isUrl(remote: string): boolean {
   return /^https?:\/\//iu.test(remote);
 }

@@ -18,7 +18,7 @@ export interface MirrorLease {
   readonly release: () => void;
 }
 
-/** Makes the folder of all mirrors, for this user only, and finds those that are there. */
+/** Creates the folder of all mirrors, for this user only, and begins to remove mirrors beyond the limit. */
 export async function openMirrorStore(options: ResolvedOptions, closing: AbortSignal): Promise<MirrorStore> {
   closing.throwIfAborted();
   const { root } = options;
@@ -32,13 +32,13 @@ export async function openMirrorStore(options: ResolvedOptions, closing: AbortSi
   return store;
 }
 
-/** The opened folder of all mirrors, and what bounds the work in it. */
+/** The open folder of all mirrors, with the locks and limits of the work in it. */
 export class MirrorStore {
   /** The fetches under way, by mirror, branch and commit. Each returns the commit that it exported. */
   readonly fetches = createSingleFlight<string>();
-  /** Lets one at a time work on a mirror, by its id. */
+  /** Allows one task at a time on a mirror, by its id. */
   readonly exclusive = new KeyedMutex();
-  /** Bounds how many git programs work at the same time. */
+  /** Limits how many git programs run at the same time. */
   readonly work: Semaphore;
   readonly #options: ResolvedOptions;
   readonly #mirrors: string;
@@ -69,7 +69,7 @@ export class MirrorStore {
     return lease;
   }
 
-  /** The mirrors that are kept. The least recently used comes first. */
+  /** Returns the mirrors on disk. The least recently used comes first. */
   async kept(): Promise<readonly { readonly mirror: Mirror; readonly bytes: number; readonly usedAt: number }[]> {
     const mirrors = (await readdir(this.#mirrors)).map((id) => mirrorIn(this.#mirrors, id));
     const kept = mirrors.map(async (mirror) => {
@@ -79,7 +79,7 @@ export class MirrorStore {
     return (await Promise.all(kept)).toSorted((a, b) => a.usedAt - b.usedAt);
   }
 
-  /** A new path. What is there is removed when this process ends, unless it is moved. */
+  /** Returns a new path. Its content is removed when this process ends, unless it is moved. */
   temporary(): string {
     return join(this.#own.path, randomUUID());
   }
@@ -107,7 +107,7 @@ export class MirrorStore {
   }
 
   #track(work: Promise<void>): void {
-    // What fails here is tried again after the next release, and is in nobody's way.
+    // Errors are ignored, because the work is tried again after the next release.
     const done = work.catch(() => undefined).finally(() => this.#underWay.delete(done));
     this.#underWay.add(done);
   }
@@ -135,7 +135,7 @@ export class MirrorStore {
     await rm(trash, { recursive: true, force: true });
   }
 
-  /** Removes the least recently used mirrors that nobody uses, until the rest fits. */
+  /** Removes unused mirrors, the least recently used first, until the rest fits. */
   async #evict(): Promise<void> {
     // No mirror has an empty id.
     await this.exclusive.inTurn('', async () => {
@@ -154,7 +154,7 @@ export class MirrorStore {
   }
 }
 
-/** How many bytes the files below a folder have; 0 if there is none. Files that are removed meanwhile do not count. */
+/** Returns the size of all files below a folder, in bytes. 0 if there is none. Files that are removed meanwhile do not count. */
 export async function sizeOf(folder: string): Promise<number> {
   const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch(() => []);
   let bytes = 0;

@@ -24,7 +24,7 @@ export function mirrorId(provider: string, repository: string): string {
   return digest(JSON.stringify([provider, repository]));
 }
 
-/** The ref of a branch; null is the commit that the host has checked out without one. */
+/** Returns the ref of a branch. Null means the host's detached HEAD. */
 export function refOf(branch: string | null): string {
   return `refs/skep/${digest(JSON.stringify(branch))}`;
 }
@@ -33,7 +33,7 @@ function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 40);
 }
 
-/** Makes the mirror's repository, for objects that are named like this one, unless it exists. It appears in one step. */
+/** Creates the mirror's repository in one step, unless it exists. The length of `oid` selects SHA-1 or SHA-256. */
 export async function makeMirror({ folder, gitDir, exports, used }: Mirror, oid: string, temporary: string): Promise<void> {
   const config = bareConfig(oid);
   await mkdir(exports, { recursive: true, mode: 0o700 });
@@ -55,13 +55,13 @@ async function isWhole(gitDir: string): Promise<boolean> {
   return await Promise.all(paths).then(([head]) => (head?.size ?? 0) > 0, () => false);
 }
 
-/** The commit of a ref of the mirror; null if it has no such ref. */
+/** Returns the commit of a ref of the mirror. Null if there is no such ref. */
 export async function commitAt({ gitDir }: Mirror, ref: string): Promise<string | null> {
   const oid = (await readFile(join(gitDir, ref), 'latin1').catch(() => '')).trimEnd();
   return oidForm.test(oid) ? oid : null;
 }
 
-/** Removes the locks and temporary files of a git that was killed. Only while no other git writes to the mirror. */
+/** Removes the locks and temporary files of a git that was killed. No other git may write to the mirror meanwhile. */
 export async function removeLeftovers({ gitDir }: Mirror): Promise<void> {
   for (const folder of ['.', 'refs/skep', 'objects/pack', 'objects/info']) {
     const names = await readdir(join(gitDir, folder)).catch(() => []);
@@ -73,7 +73,7 @@ export async function removeLeftovers({ gitDir }: Mirror): Promise<void> {
 // Each fetch adds a pack, and git looks for each object in all of them.
 const maxPacks = 40;
 
-/** Joins many packs into one, without what no branch has any more. Only while nobody reads the mirror. */
+/** Joins many packs into one, without unreachable objects. Nobody may read the mirror meanwhile. */
 export async function repack(git: GitRunner, { gitDir }: Mirror, signal: AbortSignal): Promise<void> {
   const names = await readdir(join(gitDir, 'objects/pack')).catch(() => []);
   if (names.filter((name) => name.endsWith('.pack')).length <= maxPacks) return;
@@ -84,10 +84,10 @@ export function exportOf({ exports }: Mirror, oid: string): string {
   return join(exports, oid);
 }
 
-/** The file of an export that an archive ends with: a text, as git has it in every `.git` that it makes. */
+/** The last file in the archive of an export: the text file that git writes into every new `.git`. */
 export const lastFileName = 'description';
 
-/** Makes what the `.git` of a work tree holds: an index, one commit and its history, and nothing of other branches. */
+/** Makes the content of a work tree's `.git`: an index, one commit and its history, and nothing of other branches. */
 export async function makeExport(git: GitRunner, mirror: Mirror, oid: string, folder: string, signal: AbortSignal): Promise<void> {
   await Promise.all(['objects/pack', 'refs', 'info'].map((name) => mkdir(join(folder, name), { recursive: true })));
   await Promise.all([
@@ -110,7 +110,7 @@ export async function makeExport(git: GitRunner, mirror: Mirror, oid: string, fo
   }
 }
 
-/** Throws the error of a file operation, unless there is no such file. */
+/** Throws the error of a file operation, unless the file does not exist. */
 export function unlessMissing(error: unknown): void {
   if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
 }

@@ -9,26 +9,26 @@ import { branchNotFound, failureOfFetch, failureOfStatus } from './git-failures.
 import type { ResolvedOptions } from './git-mirror.ts';
 import { type GitRunner, isUrl } from './git-runner.ts';
 
-/** The commit to check out, and where the host has it. */
+/** The commit to check out, and its branch on the host. */
 export interface Head {
   /** Null if the host has checked out a commit without a branch. */
   readonly branch: string | null;
   /** The commit, in 40 (SHA-1) or 64 (SHA-256) hexadecimal digits. */
   readonly oid: string;
-  /** Whether the branch is the one that the host has checked out. */
+  /** True if the host's HEAD is this branch. */
   readonly isDefault: boolean;
 }
 
 interface Ref {
   readonly name: string;
   readonly oid: string;
-  /** The ref that a symbolic ref points to; of a folder, only that of HEAD. */
+  /** The target of a symbolic ref. In a local folder, only HEAD has one. */
   readonly target: string | null;
 }
 
 export const branchPrefix = 'refs/heads/';
 
-/** Asks the host where the branch is now. Null if the repository is empty and no branch is asked for. */
+/** Asks the host for the branch's current commit. Null if the repository is empty and no branch is requested. */
 export async function askHead(
   git: GitRunner,
   request: CheckoutRequest,
@@ -46,7 +46,7 @@ export async function askHead(
     const refs = await list(branch === null ? ['HEAD'] : ['HEAD', branchPrefix + branch], within);
     const head = headIn(refs, branch);
     if (head !== null || branch === null) return head;
-    // A repository whose HEAD leads nowhere may have branches all the same.
+    // A repository with a dangling HEAD may still have branches.
     const isEmpty = headIn(refs, null) === null && !(await list([branchPrefix], within)).some(({ name }) => name.startsWith(branchPrefix));
     throw isEmpty ? new Failure('repository_empty', { repository, branch }) : branchNotFound(request, branch);
   });
@@ -58,7 +58,7 @@ function holdsCredential(url: string): boolean {
   return username !== '' || password !== '';
 }
 
-/** Whether git accepts it as the name of a branch. */
+/** Returns true if git accepts the name as a branch name. */
 function isBranchName(name: string): boolean {
   return name.length <= 500 && name !== '@' && !name.startsWith('-') && isRefName(name);
 }
@@ -83,7 +83,7 @@ async function listFolderRefs(
 ): Promise<readonly Ref[]> {
   const patterns = prefixes.map((prefix) => (prefix.endsWith('/') ? `${prefix}*` : prefix));
   const args = ['ls-remote', '--symref', '--quiet', request.remote.url, ...patterns];
-  // No repository that the folder may lie in has an effect.
+  // A repository around the folder has no effect.
   const environment = { GIT_ALLOW_PROTOCOL: 'file', GIT_CEILING_DIRECTORIES: dirname(folder) };
   const exit = await git.run({ args, folder, environment }, signal);
   if (exit.code !== 0) throw failureOfFetch(request, exit);
@@ -93,7 +93,7 @@ async function listFolderRefs(
   return [...refs].map(([, oid = '', name = '']) => ({ name, oid, target: name === 'HEAD' ? target : null }));
 }
 
-/** `git ls-remote` would have the host list all refs, of which a busy host has hundreds of thousands; see decision record 27. */
+/** `git ls-remote` would request all refs, and a busy host has hundreds of thousands of them. See decision record 27. */
 async function listHttpRefs(request: CheckoutRequest, prefixes: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
   const advertised = await ask(request, '/info/refs?service=git-upload-pack', null, signal);
   const lines = advertised.filter((line) => !line.startsWith('# service=') && line !== 'version 1');
@@ -114,7 +114,7 @@ async function listHttpRefs(request: CheckoutRequest, prefixes: readonly string[
   });
 }
 
-/** Protocols 0 and 1 list all refs at once; the first line carries what the host can do, after a NUL. */
+/** Protocols 0 and 1 list all refs at once. The first line has the host's capabilities after a NUL. */
 function oldRefs([first = '', ...rest]: readonly string[]): Ref[] {
   const [ref = '', capabilities = ''] = first.split('\0');
   const head = /(?:^| )symref=HEAD:(\S+)/u.exec(capabilities)?.[1] ?? null;
@@ -126,7 +126,7 @@ function oldRefs([first = '', ...rest]: readonly string[]): Ref[] {
 
 const maxBytes = 64 * 1024 * 1024;
 
-/** Sends a request, and returns the lines of the response. Follows no redirect, where the credential must not go. */
+/** Sends a request, and returns the lines of the response. Follows no redirect, because another URL must not get the credential. */
 async function ask(request: CheckoutRequest, path: string, body: string | null, signal: AbortSignal): Promise<string[]> {
   const { provider, remote } = request;
   const failures = providerFailures(provider);
@@ -151,12 +151,12 @@ async function ask(request: CheckoutRequest, path: string, body: string | null, 
 const flush = '0000';
 const delimiter = '0001';
 
-/** A line of git's wire format: its length in four hexadecimal digits, then its text. */
+/** Returns a line in git's wire format: its length in four hexadecimal digits, then its text. */
 function packet(line: string): string {
   return `${(Buffer.byteLength(line) + 5).toString(16).padStart(4, '0')}${line}\n`;
 }
 
-/** The lines, without flushes and delimiters; null if the bytes are not of the wire format. */
+/** Returns the lines, without flushes and delimiters. Null if the bytes are not in the wire format. */
 function readPackets(bytes: Buffer): string[] | null {
   const lines: string[] = [];
   for (let at = 0; at < bytes.length; ) {

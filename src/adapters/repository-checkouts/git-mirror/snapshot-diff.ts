@@ -5,7 +5,7 @@ import { collectEntries, diffFlags, diffSettings, listFlags, logFlags, nameFlags
 import type { GitRunner } from './git-runner.ts';
 import type { SnapshotHeader } from './snapshot-script.ts';
 
-/** A repository of this host's own, with what came of a snapshot. */
+/** A repository on this host with the received objects of a snapshot. */
 export interface SnapshotFolder {
   readonly git: GitRunner;
   readonly folder: string;
@@ -28,14 +28,14 @@ export function demandWhole({ code, stderr }: { readonly code: number | null; re
   throw new SnapshotRefusal({ code: isFull ? 'disk_full' : 'damaged' }, { cause });
 }
 
-/** The commits since the base, newest first. */
+/** Returns the commits since the base, newest first. */
 export async function listCommits(snapshot: SnapshotFolder, signal: AbortSignal): Promise<AgentCommit[]> {
   const { base, header: { head, boundary } } = snapshot;
   if (head === null || head === base) return [];
   return parseCommits(await entriesOf(snapshot, ['log', ...logFlags, head, '--not', ...boundary], signal));
 }
 
-/** The files that differ from the base. */
+/** Returns the files that differ from the base. */
 export async function listFiles(snapshot: SnapshotFolder, signal: AbortSignal): Promise<FileChange[]> {
   const { base, header: { head, tree } } = snapshot;
   const [entries, uncommitted] = await Promise.all([
@@ -51,7 +51,7 @@ async function entriesOf({ git, folder }: SnapshotFolder, args: readonly string[
   return entries;
 }
 
-/** The difference as `git apply --binary` takes it. */
+/** Returns the difference as a patch for `git apply --binary`. */
 export function patchOf(snapshot: SnapshotFolder, paths: readonly string[] | null, signal: AbortSignal): ReadableStream<Uint8Array> {
   const { git, folder, header } = snapshot;
   const args = [...diff, '-p', '--binary', baseOf(snapshot), header.tree, ...(paths === null ? [] : ['--', ...paths])];

@@ -26,22 +26,22 @@ export async function commitAll(snapshot: SnapshotFolder, request: SnapshotCommi
   return exit.stdout.trim();
 }
 
-// A folder of this machine has hooks of its own, which must not run as this user. A host decides by itself what it runs.
+// The hooks of a folder of this machine must not run as this user. A remote host decides itself which hooks run.
 const receivePack = 'git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true -c receive.autogc=false receive-pack';
 const settings = ['push.negotiate=true', 'core.hooksPath=/dev/null'].flatMap((setting) => ['-c', setting]);
 const flags = ['--porcelain', '--no-verify', '--no-signed', '--no-follow-tags', '--no-recurse-submodules', `--receive-pack=${receivePack}`];
 
 const refusals = [
-  // The host says so in several ways if two push at once.
+  // Hosts report two pushes at once in several ways.
   [/stale info|fetch first|incorrect old value|already exists|failed to (?:lock|update ref)|cannot lock ref/u, 'branch_moved'],
   [/\[remote rejected\]/u, 'branch_protected'],
 ] as const;
 
-/** Pushes the commit, with the credential of the request, if the branch is where it is expected. */
+/** Pushes the commit, with the credential of the request, if the branch is at the expected commit. */
 export async function push(
   { git, folder, header: { boundary } }: SnapshotFolder, { request, commit, expected }: PushRequest, answerMs: number, signal: AbortSignal,
 ): Promise<void> {
-  // Nothing that the commits name may lack: a host need not find that out.
+  // Checks that no object of the commits is missing, before the host finds out.
   const complete = ['rev-list', '--objects', '--quiet', commit, '--not', ...boundary];
   demandWhole(await git.run({ args: complete, folder, environment: { GIT_DIR: folder } }, signal));
   const ref = `refs/heads/${request.branch}`;
@@ -54,7 +54,7 @@ export async function push(
   throw refused(failureOfFetch(request satisfies CheckoutRequest, exit, answerMs));
 }
 
-/** The credential was good enough to read. */
+/** The credential could read, so it has no permission to push. */
 function refused(failure: Error): Error {
   return isFailureOf(failure, 'repository_forbidden') ? new SnapshotRefusal({ code: 'push_forbidden' }, { cause: failure }) : failure;
 }

@@ -2,12 +2,12 @@ import { oidForm } from '../../shared/git-process.ts';
 import { SnapshotRefusal } from '../../../ports/work-tree-snapshot.ts';
 import { diffFlags, diffSettings, listFlags, logFlags, nameFlags } from './change-list.ts';
 
-/** Exit codes of the script, beside those of git and the shell. */
+/** The script's own exit codes. */
 const exitCodes = { noGit: 64, noDescent: 65 };
 
 /**
- * Adds all that is not ignored to a copy of the index. It writes nothing into the repository: the copy and the new objects are in a
- * temporary folder. The copy keeps the time of the index, by which git knows which files it has to read.
+ * Adds all files that are not ignored to a copy of the index. Writes nothing into the repository: the copy and the new objects are in a
+ * temporary folder. The copy keeps the time stamp of the index, by which git decides which files to read.
  */
 const addAll = `
 set -eu
@@ -39,8 +39,8 @@ to=\${head:-$(empty)}
 `;
 
 /**
- * Writes a line about the work tree, and then a pack: the commits since the base, the tree of all that was added, and of the base's objects
- * those that a comparison needs, but not its history.
+ * Writes a header line about the work tree, then a pack: the commits since the base, the tree with all added files, and the base's objects
+ * that a comparison needs, without the base's history.
  */
 const snapshotScript = `${addAll}
 # Trees are compressed only once, in the pack.
@@ -70,9 +70,9 @@ g pack-objects -q --stdout --window=0 <"$work/list"
 `;
 
 /**
- * Writes, each with a NUL at its end: an entry about the work tree, the files that differ from the base, an empty entry, the names of those
- * that differ from the last commit if that is another one, an empty entry, and the fields of the commits. The files are compared in a git
- * folder of its own, so neither the configuration nor the attributes of the work tree have an effect.
+ * Writes entries that end with NUL: one about the work tree, the files that differ from the base, an empty one, the names of the files that
+ * differ from the last commit if that is not the base, an empty one, and the fields of the commits. The comparison uses its own git folder,
+ * so the work tree's configuration and attributes have no effect.
  */
 const listScript = `${addAll}
 printf 'changes %s %s\\0' "\${head:--}" "$complete"
@@ -101,7 +101,7 @@ export function listCommand(base: string | null): readonly string[] {
   return ['/bin/sh', '-c', listScript, 'changes', base ?? ''];
 }
 
-/** What the exit code of the command means; null if it succeeded. `stderr` is for the log. */
+/** Returns the refusal for the command's exit code. Null if it succeeded. `stderr` is for the log. */
 export function refusalOf(exitCode: number | null, stderr: string): SnapshotRefusal | null {
   if (exitCode === 0) return null;
   const cause = new Error(`the command ended with ${exitCode ?? 'no exit code'}: ${stderr}`);
@@ -110,19 +110,19 @@ export function refusalOf(exitCode: number | null, stderr: string): SnapshotRefu
   return new SnapshotRefusal({ code: 'snapshot_failed', exitCode }, { cause });
 }
 
-/** What the line before the pack says. It is as little to be trusted as the pack. */
+/** The header line before the pack. Like the pack, it is not trusted. */
 export interface SnapshotHeader {
   readonly head: string | null;
   readonly tree: string;
   readonly complete: boolean;
-  /** The commits whose own history is not in the pack: the base, and what else the agent merged from before it. */
+  /** The commits whose history is not in the pack: the base, and those of its ancestors that the agent merged. */
   readonly boundary: readonly string[];
 }
 
-/** The longest line that is read: some thousand merges. */
+/** The maximum length of the header line, enough for some thousand merges. */
 export const maxHeaderBytes = 256 * 1024;
 
-/** Throws a refusal if the line is none of the script, or not about this base. */
+/** Throws a refusal if the line is not from the script, or is about another base. */
 export function parseHeader(line: string, base: string | null): SnapshotHeader {
   const [word, head = '', tree = '', complete = '', ...boundary] = line.split(' ');
   const oids = [...(head === '-' ? [] : [head]), tree, ...boundary];

@@ -14,11 +14,11 @@ import { listCommand, maxHeaderBytes, parseHeader, snapshotCommand, type Snapsho
 import { commitAll, push } from './snapshot-push.ts';
 import { demandWhole, listCommits, listFiles, patchOf, type SnapshotFolder } from './snapshot-diff.ts';
 
-/** Runs git in sandboxes. Each snapshot is in a bare repository of its own that is removed with it. */
+/** Runs git in sandboxes. Each snapshot has its own bare repository, which is removed with it. */
 export function createSnapshots(options: ResolvedOptions, open: () => Promise<MirrorStore>, closing: AbortSignal) {
   const { gitBinary, concurrency, snapshotTimeoutMs } = options;
   const git = createGitRunner(gitBinary, 'git');
-  // Of their own: a sandbox that sends slowly must not hold up checkouts.
+  // A separate semaphore, because a slow sandbox must not block checkouts.
   const places = createSemaphore(concurrency);
 
   function startLimit(...signals: AbortSignal[]): Timeout {
@@ -82,7 +82,7 @@ async function receiveList(base: string | null, output: CommandOutput): Promise<
   return parseChangeList(base, entries);
 }
 
-/** Reads the line and the pack into a new repository, and returns the line. A whole pack says that the command did not fail. */
+/** Reads the header and the pack into a new repository, and returns the header. A complete pack proves that the command succeeded. */
 async function receive(
   git: GitRunner, folder: string, base: string | null, output: CommandOutput, maxBytes: number, signal: AbortSignal,
 ): Promise<SnapshotHeader> {
@@ -100,8 +100,8 @@ async function receive(
     yield begin.subarray(end + 1);
     for (let chunk = await output.read(); chunk !== null; chunk = await output.read()) yield chunk;
   }
-  // Every object is named by its content, so none can take the place of another. The links are not checked, since the base is not whole.
-  // Nothing is to outlast the machine, so nothing is synced.
+  // Object names are content hashes, so no object can replace another. Links are not checked, because the base is incomplete. Nothing is
+  // synced, because the snapshot need not survive a crash of the machine.
   const args = ['-c', 'core.fsync=none', 'index-pack', '--stdin', '--fsck-objects', `--max-input-size=${maxBytes}`];
   const exit = await git.run({ args, folder, environment: { GIT_DIR: folder }, input: pack() }, signal);
   output.cancel();
@@ -121,7 +121,7 @@ async function makeRepository(folder: string, { tree, boundary }: SnapshotHeader
   if (boundary.length > 0) await writeFile(join(folder, 'shallow'), boundary.map((oid) => `${oid}\n`).join(''));
 }
 
-/** Throws a refusal unless the last commit descends from the base. A false boundary only takes parents away, so it can't feign that. */
+/** Throws a refusal unless the last commit descends from the base. A wrong boundary only removes parents, so it can't fake that. */
 async function demandDescent({ git, folder, base, header: { head } }: SnapshotFolder, signal: AbortSignal): Promise<void> {
   if (base === null || head === null || head === base) return;
   const args = ['merge-base', '--is-ancestor', base, head];

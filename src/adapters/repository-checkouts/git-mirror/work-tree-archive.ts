@@ -8,7 +8,7 @@ import { type GitRunner, isUrl } from './git-runner.ts';
 import { lastFileName } from './mirror.ts';
 import type { Head } from './remote-head.ts';
 
-/** First the `.git`, so that the end is the one that git writes after the files. `head` and `exported` are null for an empty repository. */
+/** Yields `.git` first, so that git writes the end of the tar, after the files. `head` and `exported` are null for an empty repository. */
 export async function* archiveParts(
   git: GitRunner,
   head: Head | null,
@@ -62,7 +62,7 @@ async function exportedNames(exported: string): Promise<string[]> {
   return [...packs, ...(hasShallow ? ['shallow'] : []), 'index'];
 }
 
-/** The files straight from git's objects. Git's own tar is passed on, since names are bytes and tar-stream takes only UTF-8. */
+/** Archives the files from git's objects. Git writes the tar, because file names are bytes and tar-stream accepts only UTF-8. */
 function gitArchive(git: GitRunner, exported: string, signal: AbortSignal): AsyncGenerator<Buffer> {
   const lastFile = ['--prefix=.git/', `--add-file=${join(exported, lastFileName)}`, '--prefix='];
   const args = ['-c', 'tar.umask=0022', 'archive', '--format=tar', ...lastFile, 'HEAD^{tree}'];
@@ -72,10 +72,10 @@ function gitArchive(git: GitRunner, exported: string, signal: AbortSignal): Asyn
 }
 
 const blockBytes = 512;
-// The zeros that end a tar, the rest of git's last record, and the block that the last file ends in.
+// The zeros that end a tar, the padding of git's last record, and the last block of the last file.
 const longestEnd = 2 * blockBytes + 20 * blockBytes + blockBytes;
 
-/** Drops the zeros that fill the last record: unpacking stops at a tar's end, and nobody would read the rest. The last file is a text. */
+/** Drops the padding after the tar's end, because nobody reads it. The last file is text, so its content does not end in zeros. */
 async function* untilTarEnd(tar: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let held = Buffer.alloc(0);
   for await (const chunk of tar) {
@@ -88,11 +88,11 @@ async function* untilTarEnd(tar: AsyncIterable<Buffer>): AsyncGenerator<Buffer> 
   yield held.subarray(0, (Math.ceil(content / blockBytes) + 2) * blockBytes);
 }
 
-// What git calls the first branch unless it is configured.
+// The first branch of an empty repository.
 const firstBranch = 'main';
 const packedRefsHeader = '# pack-refs with: peeled fully-peeled sorted \n';
 
-/** The small files of a `.git`, by their paths in it. The remote is the host's public URL; a folder of this machine is not named. */
+/** Returns the small files of `.git` by path. The remote is the host's public URL, never a path on this machine. */
 function dotGitFiles(head: Head | null, url: string): ReadonlyMap<string, string> {
   const origin = isUrl(url) ? url : null;
   const config = ['config', configFile(head, origin)] as const;

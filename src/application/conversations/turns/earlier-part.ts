@@ -6,17 +6,17 @@ import { saidKinds, writtenOf } from './turn-recorder.ts';
 /** The part of a turn that an earlier process ran. */
 export interface EarlierPart {
   readonly agent: TurnAgent;
-  /** How much of what the agent says is in the log, see `writtenOf`. */
+  /** How much of the agent's output is in the log, see `writtenOf`. */
   readonly written: number;
-  /** The permissions that the agent asked for, by their ids; null while one is not answered. */
+  /** The permission requests by id. Null if there is no answer yet. */
   readonly permissions: ReadonlyMap<string, { readonly optionId: string | null } | null>;
-  /** The sequence number of the newest event that was read. */
+  /** The sequence number of the newest event when the read began. */
   readonly to: number;
 }
 
 const pageSize = 1000;
 
-/** Reads from the log what an earlier process wrote of the turn. */
+/** Reads the part of the turn that an earlier process wrote into the log. */
 export async function readEarlierPart(
   events: EventStore, { id: conversationId, ownerId }: Conversation, agent: TurnAgent,
 ): Promise<EarlierPart> {

@@ -7,7 +7,7 @@ import type { StepDeps } from '../conversation-reconciler.ts';
 export interface EventWriterDeps extends Pick<StepDeps, 'events' | 'clock'> {
   /** The sequence number of the newest event before the first that is written. */
   readonly from: number;
-  /** Fires when the turn is to end. */
+  /** Fires when the turn must end. */
   readonly signal: AbortSignal;
   readonly memory: MemoryShare;
 }
@@ -17,10 +17,10 @@ const maxWaiting = 200;
 /** Waiting parts of a message are joined up to this many characters. */
 const maxJoined = 16_384;
 
-/** Writes one batch at a time. A batch is tried again while the store does not answer; if it fails, nothing more is written. */
+/** Writes one batch at a time. Repeats a batch while the store is unavailable. After another failure, nothing more is written. */
 export class EventWriter {
   readonly #deps: EventWriterDeps;
-  /** The sequence number of the last event that was written, or was there before the first. */
+  /** The sequence number of the last written event. Before the first write, `from`. */
   #last: number;
   #waiting: EventDraft[] = [];
   #writing: Promise<void> | null = null;
@@ -78,7 +78,7 @@ export class EventWriter {
   async #append(batch: readonly EventDraft[]): Promise<void> {
     const { events, clock, signal } = this.#deps;
     this.#last = await throughStoreOutage(clock, signal, async (failures) => {
-      // A write that failed may have been made.
+      // A failed write may have been stored.
       const found = failures === 0 ? null : await this.#find(batch);
       return found ?? (await events.append(batch));
     });
@@ -105,7 +105,7 @@ export class EventWriter {
   }
 }
 
-/** Returns two parts of one message as one; null if they are of two messages, or too long together. */
+/** Joins two parts of one message. Returns null if they belong to different messages, or are too long together. */
 function join(first: EventDraft, second: EventDraft): EventDraft | null {
   if (first.kind !== 'message_chunk' || second.kind !== 'message_chunk') return null;
   if (first.data.messageId !== second.data.messageId || first.data.text.length + second.data.text.length > maxJoined) return null;

@@ -6,17 +6,17 @@ import type { EventBody } from '../../../domain/event.ts';
 import { timeout } from '../../timers.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 
-/** How long a message waits for what the git host has to say. What was read for an earlier message is in memory. */
+/** How long a message waits for the git host. Files that were read for an earlier message are in memory. */
 const readWithinMs = 10_000;
 
-/** What goes to the agent before a message, and what the turn writes of it. */
+/** The text that the agent gets before a message, and the data that the turn writes about it. */
 export interface MicroagentContext {
   readonly text: string;
   readonly microagents: readonly ConversationMicroagent[];
   readonly event: EventBody;
 }
 
-/** Returns the microagents that the message calls or that always apply, each once a session of the agent. Null if there are none. */
+/** Returns the microagents that the message triggers or that always apply, each once per agent session. Null if there are none. */
 export async function microagentContext(
   deps: StepDeps, conversation: Conversation, message: Message, signal: AbortSignal,
 ): Promise<MicroagentContext | null> {
@@ -37,7 +37,7 @@ export async function microagentContext(
   };
 }
 
-/** Whatever fails, the message goes to the agent. */
+/** Never rejects, so that the message always goes to the agent. */
 async function readText(
   { microagents, repositories, logger }: StepDeps, repository: RepositoryLocation, applied: AppliedMicroagent, signal: AbortSignal,
 ): Promise<MicroagentText | OmittedMicroagent> {

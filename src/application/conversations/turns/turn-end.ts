@@ -30,7 +30,7 @@ export function withdrawal(permission: Conversation['permission'], reason: Reaso
   return { to: { permission: null, executionStatus: 'running' }, actor: 'skep', reason, events: [{ kind: 'permission_answered', data }] };
 }
 
-/** Returns the change of a conversation in which the user ends all work. */
+/** Returns the change with which the user ends all work of a conversation. */
 export function endedWork(
   { turn, permission }: Conversation, when: Changed['to'], kind: 'conversation_archived' | 'conversation_deleted',
 ): Changed {

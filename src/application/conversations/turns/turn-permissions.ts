@@ -10,17 +10,17 @@ import { withdrawal } from './turn-end.ts';
 import type { EarlierPart } from './earlier-part.ts';
 import type { TurnOf } from './turn.ts';
 
-/** How often to look for the owner's choice, if the log does not say that something was written. */
+/** How often to check for the owner's choice, if the log does not notify about new events. */
 const lookEveryMs = 5000;
 
 interface PermissionHooks {
   /** Called when the owner has chosen. */
   readonly onAnswered: () => void;
-  /** True if the turn goes on in another process. */
+  /** True if the turn continues in another process. */
   readonly isLeft: () => boolean;
 }
 
-/** Answers an agent's requests: by the policy, or by the owner, who sees one at a time. */
+/** Answers an agent's permission requests by the policy, or asks the owner, one request at a time. */
 export class TurnPermissions {
   readonly #deps: StepDeps;
   readonly #conversation: Conversation;
@@ -52,7 +52,7 @@ export class TurnPermissions {
   /** Resolves to the id of the chosen option; null if the request is withdrawn, or the policy finds no option. */
   async ask(asked: AgentPermission, signal: AbortSignal): Promise<string | null> {
     const { permissionPolicy: policy } = this.#conversation;
-    // The same in each process that runs the turn.
+    // The id is the same in each process that runs the turn.
     const request = { permissionId: `perm-${this.#messageId}-${(this.#asked += 1)}`, ...asked };
     const known = this.#earlier?.permissions.get(request.permissionId) ?? null;
     if (known !== null) return known.optionId;
@@ -84,7 +84,7 @@ export class TurnPermissions {
     ends.defer(() => {
       this.#isWaiting = false;
     });
-    // In the log the request comes after what was said before it.
+    // In the log, the request must come after the agent's earlier output.
     await this.#recorder.settled();
     const wasRequested = this.#earlier?.permissions.has(permissionId) === true;
     const before = wasRequested ? (this.#earlier?.to ?? 0) : await throughStoreOutage(clock, this.#ends, () => events.latest());

@@ -5,9 +5,9 @@ import type { AgentUpdate } from '../../../ports/agent-protocol.ts';
 import { EventWriter, type EventWriterDeps } from './event-writer.ts';
 
 interface RecorderDeps extends EventWriterDeps {
-  /** How much of what the agent says an earlier process has written, see {@link writtenOf}. */
+  /** How much of the agent's output an earlier process has written, see {@link writtenOf}. */
   readonly written: number;
-  /** The ids of its messages begin with it. */
+  /** The prefix of the turn's message ids. */
   readonly turnId: string;
 }
 
@@ -22,12 +22,12 @@ interface OpenMessage {
   length: number;
 }
 
-/** A message is collected in memory. One that is as long as this is ended, and another begins. */
+/** A message is collected in memory. At this length it ends, and a new one begins. */
 const maxMessage = 1_048_576;
 
 const maxKnownCalls = 1000;
 
-/** Parts of a message are written as they arrive, and the whole when another message, channel or tool call begins, or the turn ends. */
+/** Writes the parts of a message as they arrive. Writes the whole when another message, channel or tool call begins, or the turn ends. */
 export class TurnRecorder {
   readonly #deps: RecorderDeps;
   readonly #conversation: Conversation;
@@ -35,7 +35,7 @@ export class TurnRecorder {
   readonly #calls = new Set<string>();
   #open: OpenMessage | null = null;
   #messages = 0;
-  /** How much of what comes is in the log already. */
+  /** How much of the next output is already in the log. */
   #written: number;
 
   constructor(deps: RecorderDeps, conversation: Conversation) {
@@ -45,7 +45,7 @@ export class TurnRecorder {
     this.#written = deps.written;
   }
 
-  /** Records the update. Resolves when the next may come. Rejects if the log can't be written. */
+  /** Records the update. Resolves when the next one can be recorded. Rejects if the log can't be written. */
   async record(update: AgentUpdate): Promise<void> {
     if (update.kind === 'message_chunk') this.#recordChunk(update);
     else this.#recordOther(bounded(update));
@@ -106,7 +106,7 @@ export class TurnRecorder {
     this.#say({ kind: 'message', data: { messageId, role: 'agent', channel, text: parts.join('') } });
   }
 
-  /** Writes what the agent says, as far as an earlier process has not. */
+  /** Writes the agent's output, without the part that an earlier process has written. */
   #say(body: EventBody): void {
     const length = lengthOf(body);
     const rest = body.kind === 'message_chunk' && this.#written < length
@@ -117,15 +117,15 @@ export class TurnRecorder {
   }
 }
 
-/** The events that say what the agent says: of a turn they are the same whatever process writes them, but for where chunks end. */
+/** The kinds of events with an agent's output. Every process writes the same events for a turn, except for the ends of chunks. */
 export const saidKinds = ['message_chunk', 'message', 'tool_call', 'plan', 'usage'] as const satisfies readonly EventKind[];
 
-/** Parts of a message count by their characters, since they are joined. */
+/** Parts of a message are counted in characters, because they may be joined. */
 function lengthOf(body: EventBody): number {
   return body.kind === 'message_chunk' ? body.data.text.length : 1;
 }
 
-/** Returns how much of what the agent says the events of its turn hold. */
+/** Returns the amount of agent output: the characters of message parts, plus one for each other event. */
 export function writtenOf(events: readonly EventBody[]): number {
   const said: ReadonlySet<EventKind> = new Set(saidKinds);
   return events.reduce((sum, event) => sum + (said.has(event.kind) ? lengthOf(event) : 0), 0);
@@ -138,7 +138,7 @@ function bodyOf(update: OtherUpdate): EventBody {
   return { kind, data };
 }
 
-/** The longest text of an event, and of all its texts together. Longer ones are cut, with a note of how much is missing. */
+/** The maximum length of one text of an event, and of all its texts. Longer texts are cut, with a note of how much is missing. */
 const maxText = 65_536;
 const maxTexts = 262_144;
 const maxItems = 200;

@@ -9,16 +9,18 @@ import type { TurnOf } from './turn.ts';
 interface TurnWatchOptions extends Pick<TurnOf, 'conversation' | 'sandbox' | 'queued'> {
   /** True while the agent only waits for its user. */
   readonly isWaiting: () => boolean;
-  /** True while what the agent says is not read, because too much waits. */
+  /** True while the agent's output is not read, because too much is in memory. */
   readonly isHeldBack: () => boolean;
-  /** Called when the agent has said nothing for too long, and again later if it goes on. */
+  /** Called when the agent has been silent for too long, and again at later checks if the silence lasts. */
   readonly onSilent: (withinMs: number) => void;
 }
 
-/** How often to look at least, if nothing happens to the sandbox. */
+/** The longest interval between two checks, if the sandbox does not change. */
 const lookEveryMs = 30_000;
 
-/** Keeps the sandbox awake, shows when the turn is frozen, and reports silence. While the agent waits for its user, it may be frozen. */
+/**
+ * Keeps the sandbox awake, shows if the turn is frozen, and reports silence. The sandbox may be frozen while the agent waits for its user.
+ */
 export class TurnWatch {
   readonly #deps: StepDeps;
   readonly #options: TurnWatchOptions;
@@ -38,7 +40,7 @@ export class TurnWatch {
     this.#ends.use(access.stayAwake(sandbox, () => !isWaiting() || !runtime.capabilities.freeze));
     const turnTimeoutMs = sandbox.spec.agent?.turnTimeoutMs ?? Infinity;
     this.#ends.use(interval(clock, Math.max(100, Math.min(lookEveryMs, turnTimeoutMs / 2)), () => this.look()));
-    // A change of the sandbox is written without an event of a conversation.
+    // The event of a sandbox change names no conversation.
     this.#ends.defer(events.subscribe(({ sandboxIds, conversationIds }) => {
       if (sandboxIds.has(sandbox.id) && !conversationIds.has(conversation.id)) this.look();
     }));
@@ -74,14 +76,14 @@ export class TurnWatch {
     if (sandbox === null || this.#ends.disposed) return;
     const isFrozen = sandbox.status !== 'RUNNING' && sandbox.pauseKind === 'freeze';
     await this.#show(isFrozen);
-    // A frozen agent can't say anything, and one that is held back is not heard.
+    // A frozen agent has no output, and the output of a held-back agent is not read.
     if (isFrozen || isWaiting() || isHeldBack()) this.noteOutput();
     if (sandbox.status === 'PAUSED' && !isWaiting() && (await this.#isToGoOn(sandbox))) return await access.resume(conversation);
     const withinMs = sandbox.spec.agent?.turnTimeoutMs ?? Infinity;
     if (clock.now() - this.#lastOutputAt >= withinMs) onSilent(withinMs);
   }
 
-  /** Returns true if a rule of Skep's paused it, or a message came after its owner or somebody outside froze it. */
+  /** Returns true if a rule of Skep paused the sandbox, or if a message came after the owner or an external program froze it. */
   async #isToGoOn(sandbox: Sandbox): Promise<boolean> {
     if (sandbox.pausedBy?.actor === 'skep') return true;
     const { queue = [] } = (await this.#deps.store.find(this.#options.conversation.id)) ?? {};
@@ -98,7 +100,7 @@ export class TurnWatch {
     );
   }
 
-  /** What fails because the store or the runtime does not answer, or a limit is reached, is tried again at the next look. */
+  /** Only logs an error. After an outage of the store or the runtime, or a reached limit, the next check tries again. */
   async #logged(work: () => Promise<void>): Promise<void> {
     try {
       await work();

@@ -15,7 +15,7 @@ import { TurnPermissions } from './turn-permissions.ts';
 import { TurnRecorder } from './turn-recorder.ts';
 import { TurnWatch } from './turn-watch.ts';
 
-/** From the request to cancel a turn until an agent that ignores it is ended. */
+/** The time from a request to cancel a turn until an agent that ignores it is ended. */
 const cancelWithinMs = 10_000;
 
 export interface TurnOf {
@@ -23,13 +23,13 @@ export interface TurnOf {
   readonly sandbox: Sandbox;
   readonly queued: QueuedMessage;
   readonly agent: LiveAgent;
-  /** What goes before the message; null is nothing. */
+  /** The text before the message. Null if there is none. */
   readonly context: MicroagentContext | null;
   /** The part of the turn that an earlier process ran; null if it begins here. */
   readonly earlier: EarlierPart | null;
   /** The sequence number of the newest event before the turn. */
   readonly from: number;
-  /** Fires when the turn is to end, and its agent with it. */
+  /** Fires when the turn and its agent must end. */
   readonly signal: AbortSignal;
 }
 
@@ -37,7 +37,7 @@ interface EndedTurn extends AgentTurn {
   readonly actor: EventActor;
 }
 
-/** The message leaves the queue in a write before it is sent, and goes back only if it was not sent: it is sent at most once. */
+/** Sends a message at most once: a write removes it from the queue before it is sent. It goes back only if it was not sent. */
 export class Turn {
   readonly #deps: StepDeps;
   readonly #of: TurnOf;
@@ -46,7 +46,7 @@ export class Turn {
   readonly #watch: TurnWatch;
   readonly #withdrawn = new AbortController();
   #cancelled = false;
-  /** Why Skep asked the agent to stop; null if it did not. */
+  /** Set if Skep stops the agent because the agent is silent. */
   #silent: Reason | null = null;
   #prompted = false;
   #isLeft = false;
@@ -80,7 +80,7 @@ export class Turn {
     return this.#of.queued.messageId;
   }
 
-  /** Lets go of the turn, if its agent goes on without this process. Returns false if it does not. */
+  /** Detaches from the turn if its agent continues without this process. Returns false if it does not. */
   leave(): boolean {
     const { agent } = this.#of;
     this.#isLeft ||= agent.durable;
@@ -93,7 +93,7 @@ export class Turn {
     return this.#prompted && !this.#isLeft;
   }
 
-  /** The message as the agent gets it. The log has it as the user wrote it. */
+  /** The message with its context, as the agent gets it. The log has only the message of the user. */
   get #message(): Message {
     const { context, earlier, queued: { message } } = this.#of;
     const text = earlier === null ? (context?.text ?? null) : earlier.agent.context;
@@ -113,11 +113,11 @@ export class Turn {
     agent.cancel().catch(() => {});
   }
 
-  /** Resolves when the end is written. The signal ends the agent, and a message that it did not get goes back into the queue. */
+  /** Resolves when the end is written. The signal ends the agent. A message that was not sent goes back into the queue. */
   async run(): Promise<void> {
     const { agent, earlier, signal, sandbox } = this.#of;
     if (earlier === null && !(await this.#begin())) return agent.letSpeak();
-    // The next process hands the message over.
+    // The next process sends the message.
     if (this.#isLeft) return await agent.leave();
     if (earlier !== null) this.#deps.access.touch(sandbox);
     const canPrompt = earlier !== null || (agent.alive && !signal.aborted);
@@ -132,13 +132,13 @@ export class Turn {
     return await this.#dequeue(held === null ? {} : { agent: { ...held, from, context: context?.text ?? null } });
   }
 
-  /** From then on no rule pauses the sandbox. Returns false if one just did. */
+  /** Takes the message from the queue. Returns false if it is not the next one, or the sandbox does not run. */
   async #dequeue(at: Pick<StartedMessage, 'agent'>): Promise<boolean> {
     const { conversation, queued, context } = this.#of;
     const { messageId } = queued;
     let wasTaken = false;
     const written = await this.#change(({ deletedAt, turn, queue }) => {
-      // A write that failed may have been made.
+      // A failed write may have been stored.
       wasTaken = turn?.messageId === messageId;
       if (deletedAt !== null || turn !== null || queue[0]?.messageId !== messageId) return null;
       return {
@@ -155,7 +155,7 @@ export class Turn {
     return wasTaken || written !== null;
   }
 
-  /** Returns how the turn has ended; null if it goes on without this process. */
+  /** Returns how the turn has ended. Null if it continues without this process. */
   async #prompt(): Promise<EndedTurn | null> {
     const { agent, signal } = this.#of;
     if (this.#cancelled) {
@@ -168,7 +168,7 @@ export class Turn {
     const prompting = agent.prompt(this.#message, {
       update: async (update) => {
         this.#watch.noteOutput();
-        // The next process hears it again.
+        // The next process reads it again.
         if (!this.#isLeft) await this.#recorder.record(update);
       },
       permission: (request, withdrawn) => this.#permissions.ask(request, AbortSignal.any([withdrawn, this.#withdrawn.signal])),
@@ -181,13 +181,13 @@ export class Turn {
         await this.#recorder.settled();
         return null;
       }
-      // The agent may get its next message, so nothing ends it any more.
+      // The agent may get its next message now, so the timeout must not end it.
       this.#withdrawn.abort();
       this.#stopTimeout();
       await this.#recorder.finish();
       return await this.#judge(ended);
     } catch (error) {
-      // What the agent says can't be written, so it must not go on.
+      // The agent's output can't be written, so the agent must not continue.
       this.#recorder.discard();
       await agent.kill();
       throw error;
@@ -196,14 +196,14 @@ export class Turn {
     }
   }
 
-  /** Returns who or what ended the turn, as far as the agent does not know it. */
+  /** Returns how the turn ended, with the causes that the agent does not know. */
   async #judge(ended: AgentTurn): Promise<EndedTurn> {
     const { conversation, signal } = this.#of;
     const { clock, access } = this.#deps;
-    // What ended by itself in the last moment has ended.
+    // A turn that ended by itself at the last moment keeps its result.
     const isCutOff = signal.aborted && ended.stopReason === 'interrupted';
     if (isCutOff) return { stopReason: 'interrupted', reason: { code: 'interrupted_by_shutdown' }, actor: 'skep' };
-    // Also an agent that had to be ended, or that reported the request as an error, was cancelled.
+    // The turn is cancelled even if the agent had to be ended, or reported the request as an error.
     if (this.#cancelled && statusAfterTurn(ended.stopReason) === 'error') return { ...ended, stopReason: 'cancelled', actor: 'user' };
     if (this.#silent !== null && !this.#cancelled) return { stopReason: 'failed', reason: this.#silent, actor: 'skep' };
     if (ended.stopReason !== 'interrupted') return { ...ended, actor: ended.stopReason === 'cancelled' ? 'user' : 'agent' };

@@ -12,7 +12,7 @@ import { Turn, type TurnOf } from './turn.ts';
 export class Turns {
   readonly #deps: StepDeps;
   readonly #running = new Map<string, { readonly turn: Turn; readonly ended: Promise<void> }>();
-  /** The messages whose turns are cancelled as soon as they go on here. */
+  /** The messages whose turns are cancelled as soon as they run here. */
   readonly #cancelled = new Set<string>();
   #isLeaving = false;
 
@@ -20,7 +20,7 @@ export class Turns {
     this.#deps = deps;
   }
 
-  /** Runs a turn. Does nothing if the message is not (any more) the next. Rejects if the store fails. */
+  /** Runs a turn. Does nothing if the message is no longer the next one. Rejects if the store fails. */
   async run(conversation: Conversation, sandbox: Sandbox, queued: QueuedMessage, agent: LiveAgent, signal: AbortSignal): Promise<void> {
     const context = await microagentContext(this.#deps, conversation, queued.message, signal);
     const from = await this.#deps.events.latest();
@@ -35,7 +35,7 @@ export class Turns {
     try {
       earlier = await readEarlierPart(this.#deps.events, conversation, at);
     } catch (error) {
-      // It works on, and is taken over again.
+      // The agent continues, and is taken over again later.
       await agent.leave();
       throw error;
     }
@@ -47,7 +47,7 @@ export class Turns {
     return this.#running.get(conversationId)?.turn;
   }
 
-  /** Asks the agent to stop the turn of the message. Returns false if that does not run here: then as soon as it does. */
+  /** Asks the agent to stop the turn of the message. If the turn does not run here, returns false, and cancels it as soon as it does. */
   cancel(conversationId: string, messageId: string): boolean {
     const turn = this.get(conversationId);
     if (turn?.messageId === messageId) turn.cancel();
@@ -55,7 +55,7 @@ export class Turns {
     return turn?.messageId === messageId;
   }
 
-  /** Lets go of the turns that go on without this process. Waits for the others, but not longer than so many milliseconds. */
+  /** Detaches from the turns that continue without this process. Waits for the others, at most `withinMs` milliseconds. */
   async leave(withinMs: number): Promise<void> {
     this.#isLeaving = true;
     const ending = [...this.#running.values()].flatMap(({ turn, ended }) => (turn.leave() ? [] : ended));
@@ -65,7 +65,7 @@ export class Turns {
   async #run(of: TurnOf): Promise<void> {
     const { conversation, agent, earlier, signal } = of;
     if (this.#isLeaving) {
-      // The message stays in the queue, or the turn is the next process's.
+      // The message stays in the queue, or the next process continues the turn.
       if (earlier !== null) await agent.leave();
       return;
     }
@@ -80,7 +80,7 @@ export class Turns {
     }
     if (!turn.isOver) return;
     agent.rest();
-    // Before the next turn, so that they are those of this one.
+    // Before the next turn, so that only changes up to this turn are kept.
     await keepAfterTurn(this.#deps, conversation, signal);
   }
 }
