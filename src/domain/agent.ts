@@ -10,9 +10,9 @@ export interface AgentSpec {
   readonly env: Readonly<Record<string, string>>;
   /** Names of variables of the deployment's environment whose values its process gets under the same names. */
   readonly secrets: readonly string[];
-  /** The agent's method to authenticate before a session is opened, by its own name; null is none. */
+  /** The agent's own name of its authentication method, used before a session is opened; null: none. */
   readonly authMethod: string | null;
-  /** The policy of a conversation that chooses none. */
+  /** The policy of conversations that choose none. */
   readonly permissions: PermissionPolicy;
   /** How long it may take from its start until it has a session. */
   readonly startWithinMs: number;

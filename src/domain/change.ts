@@ -10,9 +10,9 @@ export interface StartPoint {
 
 /** A request at the git host to merge a branch: a pull request of GitHub, a merge request of GitLab. */
 export interface PullRequest {
-  /** As people and URLs name it, within its repository. */
+  /** The number that people and URLs use, within its repository. */
   readonly number: number;
-  /** The page on which people see it. */
+  /** The URL of its web page. */
   readonly url: string;
 }
 
@@ -20,9 +20,9 @@ export interface PullRequest {
 export interface PullRequestContent {
   readonly title: string;
   readonly body: string;
-  /** The branch to merge into. Null is the default branch for a new pull request, and what an open one has. */
+  /** The branch to merge into. Null: the default branch for a new pull request, the current base for an open one. */
   readonly base: string | null;
-  /** Whether a new one is a draft. An open one stays what it is: whoever marked it as ready meant it. */
+  /** True if a new one is a draft. An open one does not change: somebody may have marked it as ready. */
   readonly draft: boolean;
 }
 
@@ -31,7 +31,7 @@ export const fileChangeStatuses = ['added', 'modified', 'deleted', 'renamed', 'm
 export type FileChangeStatus = (typeof fileChangeStatuses)[number];
 
 /**
- * A file that differs from where its conversation began. Modes are those of git: `100644`, `100755`, `120000` (link), `160000`
+ * A file that differs from the start point of its conversation. Modes are those of git: `100644`, `100755`, `120000` (link), `160000`
  * (submodule).
  */
 export interface FileChange {
@@ -47,7 +47,7 @@ export interface FileChange {
   /** Lines; null if the file is binary. */
   readonly added: number | null;
   readonly removed: number | null;
-  /** Whether the file is now as the last commit has it. */
+  /** True if the file is the same as in the last commit. */
   readonly committed: boolean;
 }
 
@@ -62,7 +62,7 @@ export interface AgentCommit {
   readonly subject: string;
 }
 
-/** What was changed in a conversation: the commits since its start, and all files that differ. */
+/** The changes in a conversation: the commits since its start, and all files that differ. */
 export interface ChangeList {
   /** The last commit of the work tree; null if there is none. */
   readonly head: string | null;
@@ -72,22 +72,22 @@ export interface ChangeList {
   readonly files: readonly FileChange[];
 }
 
-/** The changes of a conversation as they are kept, for when its work tree can't be read. */
+/** The stored changes of a conversation, for the time when its work tree can't be read. */
 export interface KeptChanges {
-  /** When the work tree was so, in milliseconds since the epoch. */
+  /** When the work tree had these changes, in milliseconds since the epoch. */
   readonly keptAt: number;
-  /** Names the content of all files: two work trees with the same tree are the same. */
+  /** Identifies the content of all files: two work trees with the same tree are the same. */
   readonly tree: string;
-  /** Null if it is larger than what is kept. */
+  /** Null if it is larger than {@link maxKeptBytes}. */
   readonly list: ChangeList | null;
-  /** All that differs, as `git apply --binary` takes it; null if it is larger than what is kept. */
+  /** The whole diff, in the form that `git apply --binary` reads; null if it is larger than {@link maxKeptBytes}. */
   readonly patch: Uint8Array | null;
 }
 
-/** How large the list is at most that is kept, and how large the patch, in bytes. */
+/** The maximum size of the kept list, and of the kept patch, in bytes. */
 export const maxKeptBytes = 4 * 2 ** 20;
 
-/** How much differs: files, and lines of those that are text. */
+/** The size of the changes: files, and lines of text files. */
 export interface ChangeCounts {
   readonly files: number;
   readonly linesAdded: number;
@@ -104,20 +104,20 @@ export function countsOf(files: readonly FileChange[]): ChangeCounts {
 
 /** Why the changes of a conversation can't be read, besides `damaged`, `too_large` and `not_done_in_time`. */
 export interface ChangeReasonData {
-  /** It has none, its start has not brought it yet, or it is not known where it began. */
+  /** It has no repository, its start has not checked it out yet, or its start point is unknown. */
   no_repository: None;
-  /** The sandbox lacks git, or a standard tool. */
+  /** The sandbox does not have git, or a standard tool. */
   git_missing: None;
-  /** The commits in the sandbox do not descend from where the conversation began, or there is no repository any more. */
+  /** The commits in the sandbox do not descend from the start point, or the repository is gone. */
   history_rewritten: None;
   nothing_to_publish: None;
   default_branch: None;
   branch_protected: None;
-  /** Somebody else has moved or made the branch. */
+  /** Somebody else has moved or created the branch. */
   branch_moved: None;
-  /** The credential may read the repository, and not push. */
+  /** The credential may read the repository, but not push. */
   push_forbidden: None;
-  /** The credential may push, and not open pull requests. */
+  /** The credential may push, but not open pull requests. */
   pull_request_forbidden: None;
   /** The host has no drafts for this repository. */
   drafts_unsupported: None;

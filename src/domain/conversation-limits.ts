@@ -5,7 +5,7 @@ import type { ReasonOf } from './reason.ts';
 export interface ConversationLimits {
   readonly conversationsPerOwner: number | null;
   readonly conversations: number | null;
-  /** In one sandbox, where each has an agent of its own. */
+  /** In one sandbox. There, each conversation has its own agent. */
   readonly conversationsPerSandbox: number | null;
 }
 
@@ -15,7 +15,7 @@ export const unlimitedConversations: ConversationLimits = {
   conversationsPerSandbox: null,
 };
 
-/** How many there are without the deleted ones. */
+/** The number of conversations, without deleted ones. */
 export interface ConversationCounts {
   readonly ofOwner: number;
   readonly all: number;

@@ -4,9 +4,9 @@ export interface ConversationMicroagent {
   readonly path: string;
   /** The id of its content. */
   readonly blobId: string;
-  /** The words that call it. Without any it always applies. */
+  /** The words that activate it. Without any, it always applies. */
   readonly triggers: readonly string[];
-  /** True once the agent's session got it, or it was left out. */
+  /** True once the agent's session has got it, or it was left out. */
   readonly isSettled: boolean;
 }
 
@@ -18,13 +18,13 @@ export interface OmittedMicroagent {
   readonly why: (typeof omissions)[number];
 }
 
-/** How many microagents of a repository are read for a conversation. Each may cost a request of the git host. */
+/** How many microagents of a repository are read for a conversation. Each may cost a request to the git host. */
 export const maxMicroagents = 32;
-/** How much of them is given to the agent with one message. */
+/** The maximum size of the texts that the agent gets with one message, in bytes. */
 export const maxContextBytes = 65_536;
-/** How long the triggers of one may be together, because they are part of the conversation's record. */
+/** The maximum total length of one microagent's triggers. They are part of the conversation's record. */
 export const maxTriggerCharacters = 1000;
-/** How many are named in one event. */
+/** The maximum number of omitted microagents that one event names. */
 const maxNamed = 100;
 
 export interface AppliedMicroagent {
@@ -33,7 +33,7 @@ export interface AppliedMicroagent {
   readonly trigger: string | null;
 }
 
-/** Returns the microagents that apply to the message and were not settled before. Those that always apply are the first. */
+/** Returns the microagents that apply to the message and were not settled before. Those that always apply come first. */
 export function applying(microagents: readonly ConversationMicroagent[], text: string): readonly AppliedMicroagent[] {
   const open = microagents.filter(({ isSettled }) => !isSettled);
   const always = open.filter(({ triggers }) => triggers.length === 0).map((microagent) => ({ microagent, trigger: null }));
@@ -44,7 +44,7 @@ export function applying(microagents: readonly ConversationMicroagent[], text: s
   return [...always, ...called];
 }
 
-/** Returns true if the trigger is in the text as whole words, in any case. */
+/** Returns true if the text contains the trigger as whole words, in upper or lower case. */
 function mentions(text: string, trigger: string): boolean {
   const words = trigger.split(/\s+/u).filter((word) => word !== '').map((word) => RegExp.escape(word));
   if (words.length === 0) return false;
@@ -57,7 +57,7 @@ export interface MicroagentText extends AppliedMicroagent {
   readonly content: string;
 }
 
-/** Chooses what fits into one message, in the given order. */
+/** Chooses the microagents that fit into one message, in the given order. */
 export function fitting(read: readonly MicroagentText[]) {
   let left = maxContextBytes;
   const given: MicroagentText[] = [];
@@ -75,11 +75,11 @@ export function fitting(read: readonly MicroagentText[]) {
 
 /** The data of the event that reports which microagents the agent gets. */
 export interface MicroagentsTold {
-  /** What the agent gets with the next message. */
+  /** The microagents that the agent gets with the next message. */
   readonly given: readonly { readonly path: string; readonly trigger: string | null }[];
-  /** The first of those that the agent does not get. */
+  /** The first ones of those that the agent does not get. */
   readonly leftOut: readonly OmittedMicroagent[];
-  /** How many they are. */
+  /** The number of all that the agent does not get. */
   readonly leftOutCount: number;
 }
 

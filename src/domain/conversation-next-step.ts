@@ -8,7 +8,7 @@ import type { Reason } from './reason.ts';
 import type { Sandbox, SandboxStatus } from './sandbox.ts';
 import type { SandboxSpec } from './sandbox-spec.ts';
 
-/** From each start status, those that may follow. What does not apply to a conversation is skipped. */
+/** For each start status, those that may follow. A status that does not apply to a conversation is skipped. */
 export const startSteps: Readonly<Record<ConversationStartStatus, readonly ConversationStartStatus[]>> = {
   WORKING: ['WAITING_FOR_SANDBOX', 'ERROR'],
   WAITING_FOR_SANDBOX: ['PREPARING_REPOSITORY', 'STARTING_AGENT', 'READY', 'ERROR'],
@@ -20,7 +20,7 @@ export const startSteps: Readonly<Record<ConversationStartStatus, readonly Conve
   ERROR: [],
 };
 
-/** Returns true while its start, its work or its deletion has to go on. A queue is work only if there is an agent for it. */
+/** Returns true while its start, work, archiving or deletion is not finished. A queue counts as work only if there is an agent for it. */
 export function isUnsettled(conversation: Conversation): boolean {
   const { startStatus, turn, queue, executionStatus, archivedAt, releasedAt, deletedAt, removedAt } = conversation;
   if (deletedAt !== null) return removedAt === null;
@@ -29,7 +29,7 @@ export function isUnsettled(conversation: Conversation): boolean {
   return startStatus === 'READY' && executionStatus !== null && queue.length > 0;
 }
 
-/** Returns true while the agent is at work. One that waits for its user is not. */
+/** Returns true while the agent is at work. An agent that waits for its user is not at work. */
 export function isWorking({ turn, permission }: Conversation): boolean {
   return turn !== null && permission === null;
 }
@@ -67,7 +67,7 @@ export function statusAfter(
   return spec.agent !== null && startStatus !== 'STARTING_AGENT' ? 'STARTING_AGENT' : 'READY';
 }
 
-/** From WAITING_FOR_SANDBOX on every step needs a running sandbox. One that was paused meanwhile is resumed. */
+/** From WAITING_FOR_SANDBOX on, every step needs a running sandbox. If it was paused meanwhile, it is resumed. */
 function stepInSandbox(conversation: Conversation, sandbox: Sandbox): StartStep {
   switch (sandbox.status) {
     case 'RUNNING':
@@ -100,9 +100,9 @@ function failed(step: ConversationStartStatus, cause: Reason | null): StartStep 
 
 export type WorkStep =
   | { readonly kind: 'none' }
-  /** The record has a turn that runs nowhere, and can't go on. */
+  /** The record has a turn that no process runs, and that can't continue. */
   | { readonly kind: 'interrupt' }
-  /** The record has a turn whose agent works, and that runs nowhere. */
+  /** The record has a turn that no process runs, but whose agent still works. */
   | { readonly kind: 'resume-turn'; readonly sandbox: Sandbox; readonly turn: StartedMessage; readonly agent: TurnAgent }
   | { readonly kind: 'fail'; readonly reason: Reason }
   | { readonly kind: 'resume-sandbox' }
@@ -110,7 +110,7 @@ export type WorkStep =
   | { readonly kind: 'start-agent'; readonly sandbox: Sandbox }
   | { readonly kind: 'run-turn'; readonly sandbox: Sandbox; readonly message: QueuedMessage };
 
-/** Asked only while no turn of the conversation runs here, so a turn in the record is an earlier process's. */
+/** Called only while this process runs no turn of the conversation, so a turn in the record belongs to an earlier process. */
 export function nextWorkStep(conversation: Conversation, sandbox: Sandbox | null, agentRuns: boolean, now: number): WorkStep {
   const { turn, queue, executionStatus } = conversation;
   if (turn !== null) return agentRuns ? { kind: 'interrupt' } : stepOfTurn(conversation, turn, sandbox, now);
@@ -133,7 +133,7 @@ export function nextWorkStep(conversation: Conversation, sandbox: Sandbox | null
   }
 }
 
-/** A turn of an earlier process goes on where its agent still is. */
+/** A turn of an earlier process continues if its agent is still there. */
 function stepOfTurn({ permission, queue }: Conversation, turn: StartedMessage, sandbox: Sandbox | null, now: number): WorkStep {
   const { agent } = turn;
   if (agent === undefined || sandbox === null || sandboxLoss(sandbox) !== null) return { kind: 'interrupt' };
@@ -144,7 +144,7 @@ function stepOfTurn({ permission, queue }: Conversation, turn: StartedMessage, s
   return mayRest || now < (sandbox.refused?.retryAt ?? 0) ? { kind: 'none' } : { kind: 'resume-sandbox' };
 }
 
-/** Returns true if the owner paused the sandbox after the queue's last message. Only the next message resumes it then. */
+/** Returns true if the owner paused the sandbox after the queue's last message. Then only the next message resumes it. */
 export function isHeld({ pausedBy }: Sandbox, queue: readonly QueuedMessage[]): boolean {
   return pausedBy?.actor === 'user' && pausedBy.version > (queue.at(-1)?.sandboxVersion ?? 0);
 }
@@ -179,7 +179,7 @@ export function statusAfterTurn(stopReason: TurnStopReason): ExecutionStatus {
   return stopReason === 'failed' || stopReason === 'interrupted' ? 'error' : 'idle';
 }
 
-/** `status` is the sandbox's, also if it has no record. A turn in a frozen one is `frozen`, unless it waits for its user. */
+/** `status` is the status of the sandbox, also if it has no record. A turn in a frozen one is `frozen`, unless it waits for its user. */
 export function shownExecution({ executionStatus }: Conversation, status: SandboxStatus, sandbox: Sandbox | null): ExecutionStatus | null {
   if (executionStatus === null) return null;
   if (status === 'ERROR' || status === 'MISSING') return 'error';

@@ -24,7 +24,7 @@ export const executionStatuses = ['idle', 'running', 'waiting_for_permission', '
 
 export type ExecutionStatus = (typeof executionStatuses)[number];
 
-/** Returns true if it is archived or deleted, so no work is left in it. */
+/** Returns true if it is archived or deleted, so it takes no more work. */
 export function isEnded({ archivedAt, deletedAt }: Pick<Conversation, 'archivedAt' | 'deletedAt'>): boolean {
   return archivedAt !== null || deletedAt !== null;
 }
@@ -46,17 +46,17 @@ export interface QueuedMessage {
   readonly sandboxVersion: number;
 }
 
-/** Where the agent of a turn is, so that another process can go on with it. Streams count from the agent's start. */
+/** The position of a turn's agent, so that another process can continue the turn. Streams count from the agent's start. */
 export interface TurnAgent {
   readonly sessionId: string;
-  /** By which the agent answers the message. */
+  /** The id of the protocol request that the agent answers when the turn ends. */
   readonly requestId: number;
-  /** How many bytes came before the message, on its standard input and its standard output. */
+  /** How many bytes came before the message, on the agent's standard input and standard output. */
   readonly stdin: number;
   readonly stdout: number;
   /** The sequence number of the newest event before the turn. */
   readonly from: number;
-  /** What goes to the agent before the message; null is nothing. */
+  /** Text that the agent gets before the message; null if there is none. */
   readonly context: string | null;
 }
 
@@ -78,7 +78,7 @@ export interface Conversation {
   readonly id: string;
   readonly ownerId: string;
   readonly title: string | null;
-  /** Chosen with the conversation, so that an interrupted start continues with the same sandbox. */
+  /** Chosen when the conversation is created, so that an interrupted start continues with the same sandbox. */
   readonly sandboxId: string;
   readonly sandboxSpecId: string;
   /** True if the conversation starts its sandbox; false if it uses one that exists. */
@@ -88,35 +88,35 @@ export interface Conversation {
   readonly selectedRepository: string | null;
   readonly selectedBranch: string | null;
   readonly gitProvider: string | null;
-  /** The repository's path as the provider had it when it was found. The selected name may lead elsewhere later. */
+  /** The provider's path of the repository when it was found. Later the selected name may mean another repository. */
   readonly repositoryPath: string | null;
-  /** What was checked out for it; null before that. */
+  /** The commit and branch that were checked out; null before that. */
   readonly startPoint: StartPoint | null;
-  /** From each branch that it pushed to, the commits at which it may have left it. The last one is the newest. */
+  /** For each branch that it pushed to, the commits that the branch may have after its pushes. The last one is the newest. */
   readonly published: Readonly<Record<string, readonly string[]>>;
   /** The branches that it pushed to, each with the commit that it pushed last. */
   readonly publications: Readonly<Record<string, string>>;
-  /** From each branch that it pushed to, the pull request that it last opened or updated for it. */
+  /** For each branch that it pushed to, the pull request that it last opened or updated. */
   readonly pullRequests: Readonly<Record<string, PullRequest>>;
   readonly queue: readonly QueuedMessage[];
   readonly turn: StartedMessage | null;
   readonly permission: PermissionRequest | null;
   readonly permissionPolicy: PermissionPolicy;
-  /** The agent's own id of its session, to load it again; null before the first. */
+  /** The agent's own id of its session, to load it again; null before the first session. */
   readonly agentSessionId: string | null;
-  /** Those of the repository that could be read; null before they are listed. */
+  /** The microagents of the repository that could be read; null before they are listed. */
   readonly microagents: readonly ConversationMicroagent[] | null;
   readonly startStatus: ConversationStartStatus;
-  /** What the agent does; null while there is none. */
+  /** What the agent does; null while there is no agent. */
   readonly executionStatus: ExecutionStatus | null;
   /** Why it has its statuses, or what happens right now. */
   readonly statusReason: Reason | null;
   readonly version: number;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** When it was archived: its agent and its sandbox end, and what was said stays. */
+  /** When it was archived. Its agent and its sandbox end; its events stay. */
   readonly archivedAt: number | null;
-  /** When they had ended. */
+  /** When its agent and its sandbox had ended after that. */
   readonly releasedAt: number | null;
   readonly deletedAt: number | null;
   readonly removedAt: number | null;
@@ -126,7 +126,9 @@ export const conversationSortOrders = ['CREATED_AT', 'CREATED_AT_DESC', 'UPDATED
 
 export type ConversationSortOrder = (typeof conversationSortOrders)[number];
 
-/** Without differences of case and accents. Upper case, because the lower case of a Greek sigma depends on its place in the word. */
+/**
+ * Returns the text in one case and one Unicode form. Upper case, because the lower case of a Greek sigma depends on its place in the word.
+ */
 export function foldTitle(text: string): string {
   return text.normalize('NFC').toUpperCase();
 }
@@ -136,9 +138,9 @@ export function textOf({ content }: Message): string {
 }
 
 /**
- * Returns the conversation's working directory in its sandbox: the spec's. A conversation that brings a repository into a
- * sandbox which existed before gets its own folder below it, so that it overwrites nothing there. The result depends only on
- * what never changes, so it is the same after a restart.
+ * Returns the conversation's working directory in its sandbox: the one of the spec. If the conversation brings a repository into an
+ * existing sandbox, it gets its own folder below, so that it overwrites nothing. The result depends only on values that never change, so it
+ * is the same after a restart.
  */
 export function workingDirOf({ id, startsSandbox, selectedRepository }: Conversation, { workingDir }: SandboxSpec): string {
   const shared = !startsSandbox && selectedRepository !== null;
@@ -154,7 +156,7 @@ export interface NewConversation
   readonly sandboxParameters?: SandboxParameters;
   /** Waits in the queue until the agent runs; without an agent it stays there. */
   readonly initialMessage: QueuedMessage | null;
-  /** Null is the spec's. */
+  /** Null: the policy of the spec. */
   readonly permissionPolicy: PermissionPolicy | null;
   readonly now: number;
 }

@@ -6,14 +6,14 @@ export function shownEnv(env: Readonly<Record<string, string>>): Record<string, 
   return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, isSecret(name, value) ? mask : value]));
 }
 
-/** A password in a URL may have a slash. A variable of a shell is none, and neither is a port before a path with an `@`. */
+/** A password in a URL may contain a slash. A shell variable is not a password, and neither is a port before a path with an `@`. */
 const urlPassword = /(?<=\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:)(?!\$|\d+[/?#,])[^\s"']+(?=@)/i;
 
 const credentials = [
   urlPassword,
   // Tokens of GitHub, GitLab, Slack, OpenAI and Anthropic, Google, AWS, Docker Hub, npm, Stripe, Hugging Face and Skep.
   /\b(?:gh[opsur]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|gl(?:pat|rt)-[\w-]{20,}|xox[abeoprs]-[\w-]{10,}|AIza[\w-]{35})/,
-  // Other words begin like this too, so it has to look random.
+  // Other words begin with `sk-` too, so the rest must look random.
   /\bsk-(?=[\w-]*\d)(?=[\w-]*[A-Z])[\w-]{20,}/,
   /\b(?:[sr]k_live_[A-Za-z0-9]{16,}|hf_[A-Za-z0-9]{30,})\b/,
   // A JSON Web Token.
@@ -22,7 +22,7 @@ const credentials = [
   /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/,
 ];
 
-/** Returns true if the text has the form of a credential, which belongs into `secrets`. */
+/** Returns true if the text has the form of a credential, which belongs in `secrets`. */
 export function looksLikeCredential(text: string): boolean {
   return credentials.some((form) => form.test(text));
 }
@@ -31,7 +31,7 @@ export function maskUrlPasswords(text: string): string {
   return text.replaceAll(new RegExp(urlPassword, 'gi'), mask);
 }
 
-/** Values that are no secret under any name, and that stand in many texts. */
+/** Common words that are not secret under any name. */
 const ordinaryWord = /^(true|false|none|null)$/i;
 
 export function secretValues(env: Readonly<Record<string, string>>): string[] {

@@ -3,19 +3,19 @@ import { isQuarantined } from './quarantine.ts';
 import type { ReasonOf } from './reason.ts';
 import { isPooled, type Sandbox } from './sandbox.ts';
 
-/** The disk that sandboxes are on, without what is reserved for root. */
+/** The disk that holds the sandboxes, without the space that is reserved for root. */
 export interface DiskSpace {
   readonly totalBytes: number;
   readonly freeBytes: number;
 }
 
-/** More of the disk is used than may be. */
+/** The disk is used beyond the limit. */
 export type DiskPressure = ReasonOf<'disk_pressure'>;
 
-/** How much of the disk may be used, in percent, if nothing else is configured. */
+/** The default of how much of the disk may be used, in percent. */
 export const defaultDiskUsedPercent = 90;
 
-/** How long a sandbox is at rest at least before it is deleted early. */
+/** The minimum time that a sandbox is at rest before it is deleted early. */
 const minIdleMs = 5 * 60_000;
 
 /** Returns how much of the disk is used, in percent. Rounds up, as `df` does. */
@@ -29,7 +29,7 @@ export function diskPressure(space: DiskSpace, limitPercent: number): DiskPressu
   return usedPercent > limitPercent ? { code: 'disk_pressure', usedPercent, limitPercent } : null;
 }
 
-/** Pool members; only if there is none, the sandboxes at rest that their spec deletes anyway, the longest idle first. */
+/** Returns the pool members. If there are none, returns the sandboxes at rest that their spec deletes anyway, the longest idle first. */
 export function expendable(sandboxes: readonly Sandbox[], now: number): readonly Sandbox[] {
   const members = sandboxes.filter((sandbox) => isPooled(sandbox) && sandbox.deletedAt === null);
   if (members.length > 0) return members;

@@ -26,15 +26,15 @@ export interface EventData {
   permission_answered: { readonly permissionId: string; readonly optionId: string | null };
   turn_started: { readonly messageId: string };
   turn_ended: { readonly messageId: string; readonly stopReason: TurnStopReason };
-  /** What differs from where the conversation began, if that is not what was kept before. */
+  /** The size of the changes since the start point. Written only if they differ from the changes that were kept before. */
   work_tree_changed: ChangeCounts;
   start_step: { readonly from: ConversationStartStatus | null; readonly to: ConversationStartStatus };
   /** The setup script of the repository began, or ended. `executionId` is null if it could not be started. */
   setup_script: { readonly executionId: string | null; readonly status: 'running' | 'succeeded' | 'failed' };
-  /** Microagents that the agent gets with the message of the turn that follows, and those that it does not get. */
+  /** The microagents that the agent gets, and those that it does not get, with the message of the next turn. */
   microagents: MicroagentsTold;
   execution_changed: { readonly from: ExecutionStatus | null; readonly to: ExecutionStatus | null };
-  /** The agent was started. `loaded`: with the session that it had before. */
+  /** The agent was started. `loaded`: it continues its earlier session. */
   agent_started: { readonly sessionId: string; readonly loaded: boolean };
   /** `from` is null for a new sandbox, `to` for a deleted one. */
   sandbox_moved: { readonly from: SandboxStatus | null; readonly to: SandboxStatus | null; readonly pauseKind: PauseKind | null };

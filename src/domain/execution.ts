@@ -2,10 +2,10 @@ import type { None, Reason } from './reason.ts';
 
 export const executionStatuses = ['running', 'exited', 'lost'] as const;
 
-/** `lost`: its sandbox was stopped or went away before it ended, or nobody knows how it ended. */
+/** `lost`: its sandbox was stopped or disappeared before it ended, or its end is unknown. */
 type ExecutionStatus = (typeof executionStatuses)[number];
 
-/** Output and input are in the sandbox, to whose owner it belongs. Times are in milliseconds since the epoch. */
+/** An execution belongs to its sandbox's owner. The sandbox holds its output and input. Times are in milliseconds since the epoch. */
 export interface ExecutionRecord {
   readonly id: string;
   readonly sandboxId: string;
@@ -15,10 +15,10 @@ export interface ExecutionRecord {
   readonly status: ExecutionStatus;
   /** The record is written before the command is started. True once the runtime has reported that it began. */
   readonly begun: boolean;
-  /** 128 and the signal's number if a signal ended it. Null unless it has exited. */
+  /** 128 plus the signal number if a signal ended it. Null unless it has exited. */
   readonly exitCode: number | null;
   readonly durable: boolean;
-  /** How much it has written, as far as was seen. */
+  /** How many bytes it has written, as last reported by the runtime. */
   readonly stdoutBytes: number;
   readonly stderrBytes: number;
   /** Why it is not durable, was ended, or is lost. */
@@ -31,7 +31,7 @@ export interface ExecutionRecord {
   readonly version: number;
   /** When it was deleted. No caller sees it from then on. */
   readonly deletedAt: number | null;
-  /** When the runtime had nothing of it left. */
+  /** When everything of it was removed from the runtime. */
   readonly removedAt: number | null;
 }
 
@@ -59,11 +59,11 @@ interface ObservedExecution {
 /** The exit code of a command that SIGKILL ended. */
 export const killedStatus = 128 + 9;
 
-/** Returns the record with what the runtime reports. One that has ended stays as it is. */
+/** Returns the record with the state that the runtime reports. The record of an ended execution does not change. */
 export function observeExecution(record: ExecutionRecord, observed: ObservedExecution, now: number): ExecutionRecord {
   if (record.status !== 'running') return record;
   const { status, exitCode, durable, stdout, stderr, reason } = observed;
-  // Why it was ended says more than that it was killed. A command that ended by itself at the last moment was not ended.
+  // The time limit explains more than the kill. If the command ended by itself at the last moment, the time limit is not the reason.
   const wasEnded = record.statusReason?.code === 'execution_timed_out' && (status === 'running' || exitCode === killedStatus);
   return {
     ...record, status, begun: true, exitCode, durable, stdoutBytes: stdout.end, stderrBytes: stderr.end,
@@ -89,7 +89,7 @@ export function markExecutionRemoved(record: ExecutionRecord, now: number): Exec
   return { ...record, removedAt: now, version: record.version + 1 };
 }
 
-/** Returns true if a sweep must look at it: it runs, or it is deleted and something of it may be left. */
+/** Returns true if a sweep must look at it: it runs, or it is deleted but may not be removed yet. */
 export function isExecutionUnsettled({ status, deletedAt, removedAt }: ExecutionRecord): boolean {
   return deletedAt === null ? status === 'running' : removedAt === null;
 }
@@ -111,7 +111,7 @@ export function executionLimitReached({ executionsPerSandbox: max }: ExecutionLi
   return max !== null && running >= max ? { limit: 'executions_per_sandbox', max } : null;
 }
 
-/** How many executions that have ended are kept in a sandbox. The oldest are deleted. */
+/** How many ended executions a sandbox keeps. Older ones are deleted. */
 export const keptExecutions = 100;
 
 /** The reasons of executions, with their data. Times are in milliseconds. */
@@ -123,7 +123,7 @@ export interface ExecutionReasonData {
   execution_end_unknown: None;
   /** It is not durable. */
   execution_attached: None;
-  /** It is not durable, because the sandbox lacks programs, or something else, by its name. */
+  /** It is not durable, because the sandbox does not have these programs or other tools. */
   execution_tools_missing: { readonly tools: readonly string[] };
   terminal_unsupported: None;
 }

@@ -1,7 +1,7 @@
 import type { FileType } from './file-entry.ts';
 import type { Reason } from './reason.ts';
 
-/** The list is closed: tables that map failures to another form do not compile until complete. `retryAfterSeconds` is at least 1. */
+/** The list is closed: tables that map failures to another form must be complete to compile. `retryAfterSeconds` is at least 1. */
 export interface FailureContexts {
   unauthorized: Readonly<Record<string, never>>;
   forbidden: { readonly action: string };
@@ -20,14 +20,14 @@ export interface FailureContexts {
   sandbox_not_found: { readonly id: string };
   conversation_not_found: { readonly id: string };
   permission_not_found: { readonly id: string };
-  /** The spec of the sandbox does not name the port; `exposed` are those that it names. */
+  /** The spec of the sandbox does not name the port; `exposed` lists the ports that it names. */
   port_not_exposed: { readonly id: string; readonly port: number; readonly exposed: readonly number[] };
   proxy_off: Readonly<Record<string, never>>;
   /** Nothing listens on the port inside the sandbox, or the connection to it broke before an answer. */
   port_closed: { readonly id: string; readonly port: number };
   /** A path inside a sandbox, or of a repository. */
   file_not_found: { readonly path: string };
-  /** What is at the path inside a sandbox, or above it, is of another type than is needed there. */
+  /** The entry at the path inside a sandbox, or above it, does not have the required type. */
   wrong_file_type: { readonly path: string; readonly fileType: FileType };
   execution_not_found: { readonly id: string };
   /** The output before the offset `oldest` is not kept any more. */
@@ -47,7 +47,7 @@ export interface FailureContexts {
   listing_unsupported: { readonly provider: string; readonly listing: 'repositories' | 'branches' };
   /** The git provider can't open pull requests. */
   pull_requests_unsupported: { readonly provider: string };
-  /** The branch is there, and no pull request was opened or updated for it. */
+  /** The branch exists, but no pull request was opened or updated for it. */
   pull_request_refused: { readonly provider: string; readonly repository: string; readonly branch: string; readonly reason: Reason };
   idempotency_conflict: { readonly key: string };
   invalid_request: { readonly problems: readonly RequestProblem[] };
@@ -78,7 +78,7 @@ export interface RequestProblem {
 
 const marker = Symbol.for('skep.failure');
 
-/** Its data holds no secret, path or answer of another server. Whoever shows it to a person writes a sentence. */
+/** Its data contains no secret, no path of the host and no response of another server. Entry adapters turn it into a message for people. */
 export class Failure<C extends FailureCode = FailureCode> extends Error {
   readonly [marker] = true;
   readonly code: C;
@@ -95,7 +95,7 @@ export class Failure<C extends FailureCode = FailureCode> extends Error {
 /** A failure whose context is typed by its code: `if (failure.code === 'sandbox_busy') failure.context.status`. */
 export type AnyFailure = { [C in FailureCode]: Failure<C> }[FailureCode];
 
-/** Returns true for a failure. It is recognised by its marker, so that two copies of the package understand each other's. */
+/** Returns true for a failure. The marker identifies it, so two copies of the package recognise each other's failures. */
 export function isFailure(error: unknown): error is AnyFailure {
   return typeof error === 'object' && error !== null && marker in error;
 }

@@ -3,16 +3,16 @@ export const fileTypes = ['file', 'directory', 'symlink', 'other'] as const;
 
 export type FileType = (typeof fileTypes)[number];
 
-/** What is at a path of a sandbox. */
+/** The file, directory or other entry at a path of a sandbox. */
 export interface FileEntry {
-  /** Absolute, without superfluous parts. What is not UTF-8 in it is replaced, so such a file can be listed, and not be read by name. */
+  /** Absolute and normalised. Bytes that are not UTF-8 are replaced, so such a file can be listed, but not read by name. */
   readonly path: string;
   readonly type: FileType;
-  /** The length of a file in bytes. Of anything else it means nothing. */
+  /** The length of a file in bytes. Has no meaning for other types. */
   readonly size: number;
   /** The permission bits, 0 to 0o7777. */
   readonly mode: number;
-  /** In milliseconds since the epoch, with fractions as far as the runtime knows them. */
+  /** In milliseconds since the epoch, with fractions if the runtime knows them. */
   readonly modifiedAt: number;
   /** Where a symbolic link leads to, as it is written in the link; null for anything else. */
   readonly target: string | null;

@@ -8,7 +8,7 @@ export function canonicalJson(value: unknown): string {
   return `{${entries.map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`).join(',')}}`;
 }
 
-/** Returns a digest of 64 bits (FNV-1a) of the value's content. It is good for our own values, not against an attacker. */
+/** Returns a digest of 64 bits (FNV-1a) of the value's content. It is good enough for our own values, but not against an attacker. */
 export function fingerprintOf(value: unknown): string {
   let hash = 0xcbf29ce484222325n;
   for (const char of canonicalJson(value)) {

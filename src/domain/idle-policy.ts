@@ -11,7 +11,7 @@ type DatedAction = IdleAction & { readonly at: number };
 
 /** Returns the next action and when it is due, in milliseconds since the epoch; null if no rule applies. */
 export function nextIdleAction(sandbox: Sandbox, canFreeze = true): DatedAction | null {
-  // Members of a pool are replaced and never rest.
+  // Pool members are replaced, never paused.
   if (isPooled(sandbox) || sandbox.deletedAt !== null) return null;
   const actions = [actionOfStatus(sandbox, canFreeze), endOfLife(sandbox)].filter((action) => action !== null);
   return actions.toSorted((a, b) => a.at - b.at)[0] ?? null;

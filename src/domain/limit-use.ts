@@ -20,11 +20,11 @@ export interface LimitUse {
   /** Null is no limit. */
   readonly max: number | null;
   readonly used: number;
-  /** Whose the use is: of all owners the one who is nearest to the limit. Null for all together, and if there is nobody. */
+  /** The owner with this use; of all owners, the one nearest to the limit. Null for all owners together, and if there is none. */
   readonly ownerId: string | null;
 }
 
-/** Returns how full the limits are that hold for the scope. Only for the scope of all owners those on all together are among them. */
+/** Returns the use of the limits that apply to the scope. Only the scope of all owners includes the limits on all owners together. */
 export function limitUses(
   limits: SandboxLimits & ConversationLimits,
   counts: { readonly sandboxes: readonly SandboxCount[]; readonly conversations: readonly OwnerCount[] },

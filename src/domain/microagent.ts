@@ -10,7 +10,7 @@ export interface Microagent {
 
 export type FrontMatterProblem = 'not_closed' | 'too_long' | 'not_yaml' | 'alias' | 'not_a_mapping' | 'triggers';
 
-/** The `<product>` word of a deployment that chooses none. */
+/** The default of `<product>` in the paths of microagents. */
 export const defaultProduct = 'skep';
 
 /** The two families of git hosts that the directory rule distinguishes. */
@@ -41,7 +41,7 @@ export function microagentsOf(
     .toSorted((a, b) => (a.path < b.path ? -1 : Number(a.path > b.path)));
 }
 
-/** Returns the words that call a microagent, by its front matter: none without the key. Null if they are not a list of texts. */
+/** Returns the triggers in the front matter of a microagent; none without the key. Null if they are not a list of texts. */
 export function triggersOf({ triggers }: Readonly<Record<string, unknown>>): readonly string[] | null {
   if (triggers === undefined || triggers === null) return [];
   return Array.isArray(triggers) && triggers.every((trigger) => typeof trigger === 'string') ? triggers : null;

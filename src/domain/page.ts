@@ -4,7 +4,7 @@ export interface Page<T> {
   readonly next: PageKey | null;
 }
 
-/** Paging by key shows every row that exists all the time exactly once, whatever is created or deleted. The id breaks ties. */
+/** Paging by key shows every row that exists all the time exactly once, even if others are created or deleted. The id breaks ties. */
 export interface PageKey {
   readonly value: number;
   readonly id: string;

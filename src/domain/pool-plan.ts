@@ -3,13 +3,13 @@ import type { Reason } from './reason.ts';
 import { newSandbox, unowned, type ExposedUrl, type NewSandbox, type Sandbox } from './sandbox.ts';
 import type { SandboxSpec } from './sandbox-spec.ts';
 
-/** A spec with a pool, and the digest of what its running sandboxes are made of. */
+/** A spec with a pool, and its {@link poolFingerprint}. */
 export interface PooledSpec {
   readonly spec: SandboxSpec;
   readonly fingerprint: string;
 }
 
-/** How many of the starts at a time pools may take: half of them. The rest is left to owners who wait. */
+/** Returns how many concurrent starts pools may use: half of them. The rest is left to waiting owners. */
 export function poolStartsAtOnce(startsAtOnce: number): number {
   return Math.max(1, Math.floor(startsAtOnce / 2));
 }
@@ -41,19 +41,19 @@ export function claimedFromPool(member: Sandbox, asked: Omit<NewSandbox, 'sessio
 }
 
 export interface PoolPlan {
-  /** Members that are of no use, each with why. */
+  /** Members that are of no use, each with the reason. */
   readonly remove: readonly { readonly sandbox: Sandbox; readonly reason: Reason }[];
   /** Members to add, in this order. */
   readonly add: readonly PooledSpec[];
 }
 
-/** A member this young may be another process's, which has another configuration. */
+/** A younger member may belong to another process with another configuration. */
 const youngMs = 60_000;
 
 /**
- * Returns which members to add and which to remove. At most `atOnce` members start at a time, the specs in turn; specs in
- * `held` start none. Young members that another process may want stay: while a deployment is updated, two processes with
- * different configurations would remove each other's members as fast as they add them.
+ * Returns which members to add and which to remove. At most `atOnce` members start at a time, for the specs in turn; specs in `held` start
+ * none. Young members stay, because another process may want them: during an update, two processes with different configurations would
+ * remove each other's members as fast as they add them.
  */
 export function planPool(
   members: readonly PoolMember[],
@@ -63,7 +63,7 @@ export function planPool(
   const missing = new Map(wanted.map(({ spec, fingerprint }) => [fingerprint, spec.pool.size]));
   const remove: { sandbox: Sandbox; reason: Reason }[] = [];
   let starting = 0;
-  // Running members come first, so that a starting one is the surplus.
+  // Running members come first, so that starting ones are the surplus.
   for (const { sandbox, fingerprint } of members.toSorted((a, b) => rank(a.sandbox) - rank(b.sandbox))) {
     const lacking = missing.get(fingerprint);
     const reason = uselessness(sandbox, lacking, now - sandbox.createdAt < youngMs);
@@ -82,7 +82,7 @@ function rank({ status }: Sandbox): number {
   return status === 'RUNNING' ? 0 : 1;
 }
 
-/** Returns why the member is of no use; null if it is, or may be. `missing`: how many its pool still lacks. */
+/** Returns why the member is of no use; null if it is useful, or may be. `missing`: how many members its pool still needs. */
 function uselessness({ status, statusReason }: Sandbox, missing: number | undefined, isYoung: boolean): Reason | null {
   if (missing === undefined) return isYoung ? null : { code: 'pool_spec_changed' };
   if (status !== 'RUNNING' && status !== 'STARTING') return { code: 'pool_member_lost', status, cause: statusReason };

@@ -5,14 +5,14 @@ export function exposedPort({ spec }: Pick<Sandbox, 'spec'>, port: number): Sand
   return spec.ports.find((one) => one.port === port) ?? null;
 }
 
-/** Returns true if a request for a port resumes the sandbox from its pause. A stop has lost its memory, so only `stop` allows that. */
+/** Returns true if a request for a port resumes the paused sandbox. A stopped one has lost its memory, so only `stop` wakes it. */
 export function isWokenByAccess({ spec, pauseKind }: Pick<Sandbox, 'spec' | 'pauseKind'>): boolean {
   return spec.wakeOnAccess === 'stop' || (spec.wakeOnAccess === 'freeze' && pauseKind === 'freeze');
 }
 
 const longestTouchIntervalMs = 10_000;
 
-/** Returns how often traffic is noted as activity, in milliseconds: often enough that the idle policy does not pause the sandbox. */
+/** Returns how often traffic is written as activity, in milliseconds: often enough that the idle policy does not pause the sandbox. */
 export function touchIntervalMs({ spec }: Pick<Sandbox, 'spec'>): number {
   return Math.min(longestTouchIntervalMs, (spec.rest.freezeAfterMs ?? Infinity) / 3);
 }

@@ -1,16 +1,16 @@
 import { parseRepositoryName } from './repository-name.ts';
 
 export interface Principal {
-  /** Owns what it creates, and sees only that, unless it is an administrator. See {@link isUserId}. */
+  /** The owner of what the caller creates. The caller sees only that, unless it is an administrator. See {@link isUserId}. */
   readonly userId: string;
   /** The key's name, for logs. */
   readonly keyName: string;
   readonly access: KeyAccess;
-  /** The repositories that it may list and clone, as {@link matchesRepository} takes them. Null, or left out: all of them. */
+  /** The repositories that it may list and clone, as patterns of {@link matchesRepository}. Null or absent: all of them. */
   readonly repositories?: readonly string[] | null;
 }
 
-/** Users whose ids begin like this are Skep's own. No caller is one of them. */
+/** The beginning of the ids of Skep's own users. No caller has such an id. */
 const reservedUserPrefix = 'skep:';
 
 /** Returns true if a caller may be this user: 1 to 100 characters, not all blank, no control character, and not a user of Skep's own. */
@@ -25,7 +25,7 @@ export type KeyAccess = (typeof keyAccesses)[number];
 
 export const keyFormats = ['skep', 'e2b'] as const;
 
-/** How a key looks: `skep_...`, or `e2b_` and hexadecimal digits, which E2B's clients demand. */
+/** The form of a key: `skep_...`, or `e2b_` and hexadecimal digits, which E2B's clients require. */
 export type KeyFormat = (typeof keyFormats)[number];
 
 /** Whose records a caller sees: those of one user, or of all users (null). */
@@ -40,9 +40,9 @@ export function isInScope(ownerId: string, scope: OwnerScope): boolean {
 }
 
 /**
- * Returns true if one of the patterns is the repository's path. In a pattern, `*` stands for any characters of a segment, and `**` as the
- * last of several segments for one or more segments: `acme/*`, `group/**`. A pattern that begins with one of the `configured` hosts holds
- * for the provider of that host only, whose hosts are `hosts` (lower case). Letters match in the case in which the git host writes them.
+ * Returns true if one of the patterns matches the repository's path. `*` matches any characters within a segment; `**`, as the last of
+ * several segments, matches one or more segments: `acme/*`, `group/**`. If a pattern begins with one of the `configured` hosts, it matches
+ * only if that host is one of the provider's `hosts` (lower case). The case of letters must be that of the git host.
  */
 export function matchesRepository(
   patterns: readonly string[], path: string, hosts: readonly string[], configured: readonly string[],
@@ -63,7 +63,7 @@ function matchesSegments(patterns: readonly string[], segments: readonly string[
   return fits && fixed.every((pattern, index) => matchesSegment(pattern, segments[index] ?? ''));
 }
 
-/** Takes each part between two `*` where it comes first, so the time is linear whatever the pattern. */
+/** Matches each part between two `*` at its first occurrence, so the time is linear for any pattern. */
 function matchesSegment(pattern: string, segment: string): boolean {
   const [head = '', ...parts] = pattern.split('*');
   const tail = parts.pop();
@@ -78,7 +78,7 @@ function matchesSegment(pattern: string, segment: string): boolean {
   return at <= segment.length - tail.length;
 }
 
-/** Returns true if the pattern can match a repository: a name in which `**` stands last if anywhere, without the ending `.git`. */
+/** Returns true if the pattern can match a repository: a valid name without the ending `.git`, with `**` only as its last segment. */
 export function isRepositoryPattern(pattern: string): boolean {
   const parsed = parseRepositoryName(pattern);
   if (!parsed.ok || pattern.endsWith('.git')) return false;
@@ -86,7 +86,7 @@ export function isRepositoryPattern(pattern: string): boolean {
   return segments.every((segment, index) => !segment.includes('**') || (segment === '**' && index > 0 && index === segments.length - 1));
 }
 
-/** The record of an API key. The key itself is shown once, when it is made. Times are in milliseconds since the epoch. */
+/** The record of an API key. The key itself is shown once, when it is created. Times are in milliseconds since the epoch. */
 export interface ApiKeyRecord {
   readonly id: string;
   readonly name: string;
@@ -100,7 +100,7 @@ export interface ApiKeyRecord {
   readonly revokedAt: number | null;
 }
 
-/** A code that is exchanged for a key of the user, once. The code itself is shown when it is made. */
+/** The record of a code that can be exchanged once for a key of the user. The code itself is shown once, when it is created. */
 export interface LoginCode {
   /** SHA-256 of the code, in hexadecimal. */
   readonly hash: string;

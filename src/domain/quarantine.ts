@@ -3,21 +3,21 @@ import { changed } from './sandbox-lifecycle.ts';
 import { newSandbox, type NewSandbox, type Sandbox } from './sandbox.ts';
 import { sandboxSpec, type SandboxSpec } from './sandbox-spec.ts';
 
-/** The owner of what is in quarantine. No caller has this id. */
+/** The owner of sandboxes in quarantine. No caller has this id. */
 export const quarantineOwner = 'skep:quarantine';
 
-/** How long it is kept from when it was stopped, if nothing else is configured. */
+/** The default of how long a sandbox in quarantine is kept after its stop. */
 export const defaultQuarantineForMs = 24 * 3_600_000;
 
 export interface QuarantineFacts {
-  /** How long it is kept from when it was stopped, in milliseconds. */
+  /** How long it is kept after its stop, in milliseconds. */
   readonly keptForMs: number;
-  /** As far as the runtime knows them. */
+  /** This and the owner are null if the runtime does not know them. */
   readonly specId: string | null;
   readonly ownerId: string | null;
 }
 
-/** The store is older than the sandbox, as a restored backup is. Its files are kept, until it is adopted or deleted. */
+/** Returns the record of a sandbox that is newer than the store, which may be a restored backup. Files stay until adoption or deletion. */
 export function quarantinedStranger(stranger: Pick<NewSandbox, 'id' | 'sessionApiKey' | 'now'>, facts: QuarantineFacts): Sandbox {
   const record = newSandbox({ ...stranger, ownerId: quarantineOwner, spec: sandboxSpec({ id: 'quarantine' }) });
   return quarantined(record, facts, stranger.now);
@@ -26,7 +26,7 @@ export function quarantinedStranger(stranger: Pick<NewSandbox, 'id' | 'sessionAp
 /** Returns the sandbox in quarantine. It loses its owner. */
 export function quarantined(sandbox: Sandbox, facts: QuarantineFacts, now: number): Sandbox {
   const reason: Reason = { code: 'quarantined', ...facts };
-  // What the runtime does not stop at once is due again, with back-off.
+  // If the runtime does not stop it at once, the stop is due again, with back-off.
   const rest = { freezeAfterMs: 0, stopAfterMs: 0, deleteAfterMs: facts.keptForMs, maxLifeMs: null };
   return changed(sandbox, now, {
     ownerId: quarantineOwner,
@@ -44,7 +44,7 @@ export function isQuarantined({ ownerId, deletedAt }: Sandbox): boolean {
   return ownerId === quarantineOwner && deletedAt === null;
 }
 
-/** Returns the sandbox as a new one of the owner's, with the rules of the spec; null if it is not in quarantine, or not stopped yet. */
+/** Returns the sandbox as a new one of the owner, with the rules of the spec; null if it is not in quarantine, or not stopped yet. */
 export function adopted(sandbox: Sandbox, as: Pick<Sandbox, 'ownerId' | 'sessionApiKey'>, spec: SandboxSpec, now: number): Sandbox | null {
   if (!isQuarantined(sandbox) || sandbox.status !== 'PAUSED') return null;
   return changed(sandbox, now, { ...as, spec, createdAt: now, statusReason: { code: 'adopted' }, statusSince: now });

@@ -1,11 +1,11 @@
 import type { ReasonOf } from './reason.ts';
 import type { ReadinessRule } from './sandbox-spec.ts';
 
-/** What an attempt of a readiness probe met if it did not find the program ready. */
+/** Why an attempt of a readiness probe failed. */
 export type ProbeMiss =
   | { readonly kind: 'answered'; readonly status: number }
   | { readonly kind: 'refused' }
-  /** The attempt was given up after so many milliseconds. */
+  /** The attempt was given up after `withinMs` milliseconds. */
   | { readonly kind: 'silent'; readonly withinMs: number }
   | { readonly kind: 'closed' }
   | { readonly kind: 'host_unknown' }
@@ -17,7 +17,7 @@ export type ProbeMiss =
   | { readonly kind: 'failed'; readonly errorCode: string | null }
   | { readonly kind: 'unexposed' };
 
-/** Returns what the probe met last as a reason; null if the rule probes nothing. The query of a path may be secret and is left out. */
+/** Returns the failed attempt as a reason; null if the rule probes nothing. The query of a path may be secret and is left out. */
 export function probeMissed({ probe }: ReadinessRule, miss: ProbeMiss): ReasonOf<'probe_missed'> | null {
   switch (probe.kind) {
     case 'none':

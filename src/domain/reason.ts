@@ -21,10 +21,10 @@ export interface Exit {
   /** The name of the signal that ended the process: `SIGKILL`; null if none did. */
   readonly signal: string | null;
 }
-/** What is known of processes that ended or were not ready. What is not known is left out. */
+/** Details of processes that ended or were not ready. Unknown details are left out. */
 export interface Ending {
   readonly phase?: 'starting' | 'running' | 'resuming';
-  /** The end of what its command wrote, at most 2 KiB, without secrets. */
+  /** The end of the command's output, at most 2 KiB, without secrets. */
   readonly output?: string;
 }
 /** `message` comes from outside: bounded, on one line, without secrets. It is shown and never parsed. */
@@ -40,7 +40,7 @@ export interface Authentication extends Said {
   readonly methods: readonly { readonly id: string; readonly name: string }[];
 }
 
-/** The list is closed: the table of sentences does not compile until it is complete. Times are in milliseconds. */
+/** The list is closed: the table of messages does not compile until it is complete. Times are in milliseconds. */
 export interface ReasonData extends ChangeReasonData, ExecutionReasonData, ParameterReasonData {
   // Any part
   explained: Said;
@@ -62,7 +62,7 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   damaged: None;
 
   // What is wrong with a file
-  /** `line` counts from 1; null if it is not one line. */
+  /** `line` counts from 1; null if the problem is not in a single line. */
   front_matter: { readonly problem: FrontMatterProblem; readonly line: number | null };
 
   // What is wrong with an argument of a request
@@ -97,7 +97,7 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   being_removed: None;
   pause_refused: None;
   freeze_refused: None;
-  /** It is not to run, and the runtime does not stop or freeze it. `before` was the reason until then. */
+  /** It must not run, but the runtime does not stop or freeze it. `before` is the previous reason. */
   still_running: Cause & { readonly before: Reason | null };
   pool_spec_changed: None;
   pool_full: None;
@@ -105,7 +105,7 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
 
   // How a sandbox's start or resumption goes
   waiting_for_start_slot: None;
-  /** Bytes are null until the registry says them. */
+  /** Bytes are null until the registry reports them. */
   pulling_image: {
     readonly image: string;
     readonly layers: number;
@@ -119,7 +119,7 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   probe_missed: { readonly probe: 'tcp' | 'http'; readonly port: number; readonly path: string | null; readonly miss: ProbeMiss };
   processes_continued: None;
   processes_restarted: None;
-  /** `last` is what was seen last. */
+  /** `last` is the last known reason why it was not ready. */
   not_ready_in_time: Ending & { readonly withinMs: number; readonly last: Reason | null };
   ended_while_starting: Ending;
   ended_while_resuming: Ending;
@@ -151,12 +151,12 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   sandbox_lost: Cause & { readonly status: 'ERROR' | 'MISSING' };
   step_failed: Cause & { readonly step: string };
   not_done_in_time: { readonly withinMs: number };
-  /** `percent` is of the phase; null while git has not said. */
+  /** `percent` is the progress of the phase; null until git reports it. */
   fetching_repository: { readonly phase: 'receiving' | 'unpacking' | null; readonly percent: number | null };
   fetching_repository_again: None;
   copying_files: None;
   running_setup_script: { readonly executionId: string };
-  /** `cause` is null if it exited by itself, and `exitCode` if it did not. */
+  /** If the script exited by itself, `cause` is null. Otherwise `exitCode` is null. */
   setup_script_failed: Cause & { readonly exitCode: number | null };
   microagents_unavailable: Cause;
   message_waiting: Cause;
@@ -208,7 +208,7 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
 
 export type ReasonCode = keyof ReasonData;
 
-/** Why something is as it is: a code with its data. */
+/** Why something has its state: a code with its data. */
 export type Reason = { [C in ReasonCode]: { readonly code: C } & ReasonData[C] }[ReasonCode];
 
 export type ReasonOf<C extends ReasonCode> = Extract<Reason, { readonly code: C }>;
@@ -217,7 +217,7 @@ export function isSameReason(a: Reason | null, b: Reason | null): boolean {
   return a === b || canonicalJson(a) === canonicalJson(b);
 }
 
-/** Returns the reason of an adapter that has no code for it. */
+/** Returns a reason for which an adapter has no code. */
 export function explained(message: string): ReasonOf<'explained'> {
   return { code: 'explained', message };
 }
@@ -227,7 +227,7 @@ const endings = [
   'out_of_memory',
 ] as const satisfies readonly ReasonCode[];
 
-/** Returns true if the reason can say more of how processes ended. */
+/** Returns true if the reason can have the details of an {@link Ending}. */
 export function isEnding(reason: Reason): reason is ReasonOf<(typeof endings)[number]> {
   return endings.some((code) => code === reason.code);
 }

@@ -2,7 +2,7 @@ import type { EventActor } from './event.ts';
 import type { Reason } from './reason.ts';
 import type { ExposedUrl, PausedBy, PauseKind, Refused, Sandbox, SandboxStatus } from './sandbox.ts';
 
-/** From each status, what may happen and which status follows. Deletion is possible from everywhere and is not listed. */
+/** For each status, the possible transitions and the status that follows. Deletion is always possible and is not listed. */
 export const lifecycle = {
   STARTING: { ready: 'RUNNING', failed: 'ERROR' },
   RUNNING: { pause: 'PAUSING', crashed: 'ERROR', vanished: 'MISSING' },
@@ -32,7 +32,7 @@ export interface TransitionChange {
 
 const pausedStatuses: ReadonlySet<SandboxStatus> = new Set(['PAUSING', 'PAUSED', 'RESUMING']);
 
-/** Returns the record after the transition that `by` caused; null if the lifecycle lacks it or the sandbox is deleted. */
+/** Returns the record after the transition that `by` caused; null if the lifecycle does not have it, or the sandbox is deleted. */
 export function move(sandbox: Sandbox, transition: SandboxTransition, by: EventActor, change: TransitionChange): Sandbox | null {
   const status = sandbox.deletedAt === null ? next(sandbox.status, transition) : null;
   if (status === null) return null;
@@ -55,12 +55,12 @@ function pausedByAfter(sandbox: Sandbox, status: SandboxStatus, by: EventActor, 
   return sandbox.status === 'ERROR' ? { actor: 'runtime', reason: reasonBefore(sandbox), version, hasFailed: true } : sandbox.pausedBy;
 }
 
-/** Returns true if the record is that with which a rule of Skep's begins a pause. Activity since the decision makes it void. */
+/** Returns true if the record begins a pause that a rule of Skep decided. Activity since the decision makes the pause void. */
 export function isPausedByRule({ status, pausedBy, version, deletedAt }: Sandbox): boolean {
   return deletedAt === null && status === 'PAUSING' && pausedBy?.actor === 'skep' && pausedBy.version === version;
 }
 
-/** A pause or a resumption that was asked for is only an attempt. */
+/** The start of a pause or a resumption is only an attempt, so the count of refusals stays. */
 function refusedAfter({ refused }: Sandbox, transition: SandboxTransition, now: number): Refused | null {
   if (transition === 'pause' || transition === 'resume') return refused;
   if (transition !== 'refused') return null;
@@ -86,7 +86,7 @@ export function stopFrozen(sandbox: Sandbox, reason: Reason, now: number): Sandb
   return changed(sandbox, now, { pauseKind: 'stop', statusReason: reason, statusSince: now });
 }
 
-/** The same at the owner's request. The owner counts as who paused it, even if somebody else froze it. */
+/** Like {@link stopFrozen}, at the owner's request. Records that the owner paused it, even if somebody else froze it. */
 export function stopFrozenByOwner(sandbox: Sandbox, now: number): Sandbox {
   const reason: Reason = { code: 'paused_by_owner' };
   return { ...stopFrozen(sandbox, reason, now), pausedBy: { actor: 'user', reason, version: sandbox.version + 1 } };
@@ -107,12 +107,12 @@ export function countsAsRunning({ status, deletedAt }: Sandbox): boolean {
   return deletedAt === null && runningStatuses.has(status);
 }
 
-/** Returns the record of a sandbox that got a start slot. Its spec limits the time from now on. */
+/** Returns the record of a sandbox that got a start slot. The time limit of its spec begins now. */
 export function takeStartSlot(sandbox: Sandbox, now: number, reason: Reason | null = null): Sandbox {
   return changed(sandbox, now, { startingSince: now, statusReason: reason });
 }
 
-/** Returns the record of a sandbox that is not to run, and that the runtime does not stop or freeze. */
+/** Returns the record of a sandbox that must not run, but that the runtime does not stop or freeze. */
 export function noteStillRunning(sandbox: Sandbox, cause: Reason, now: number): Sandbox {
   return changed(sandbox, now, { statusReason: { code: 'still_running', cause, before: reasonBefore(sandbox) } });
 }

@@ -1,17 +1,17 @@
-/** Null is no limit. Pool members and what is in quarantine don't count. */
+/** Null is no limit. Pool members and sandboxes in quarantine don't count. */
 export interface SandboxLimits {
   readonly runningPerOwner: number | null;
   readonly running: number | null;
   /** Whatever their status. */
   readonly existingPerOwner: number | null;
   readonly existing: number | null;
-  /** The percentage of the disk that may be used, while more is used: no sandbox is added then. Otherwise left out. */
+  /** How much of the disk may be used, in percent. Present only while more is used: then no sandbox is added. */
   readonly diskUsedPercent?: number | undefined;
 }
 
 export const unlimited: SandboxLimits = { runningPerOwner: null, running: null, existingPerOwner: null, existing: null };
 
-/** How many there are without the deleted ones. */
+/** The number of sandboxes, without deleted ones. */
 export interface SandboxCounts {
   readonly runningOfOwner: number;
   readonly running: number;
@@ -24,7 +24,7 @@ export interface LimitReached {
   readonly max: number;
 }
 
-/** `new`, or one that exists and is to run again. */
+/** `new`, or an existing sandbox that is to run again. */
 export type Newcomer = 'new' | 'resumed';
 
 /** Returns the limit that one more running sandbox would exceed; null if there is room. */

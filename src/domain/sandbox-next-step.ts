@@ -10,7 +10,7 @@ import type { PauseKind, Sandbox, ObservedSandbox } from './sandbox.ts';
 /** Who caused a change that no caller requested: a rule of Skep's, or what the runtime reports. */
 type Cause = Extract<EventActor, 'skep' | 'runtime'>;
 
-/** `write`: `by` caused it; null if no event is written. After each step the next one is decided again. */
+/** `write`: `by` is who caused it; null if no event is written. After each step the next one is decided again. */
 export type SandboxStep =
   | { readonly kind: 'none' }
   | { readonly kind: 'write'; readonly to: Sandbox; readonly by: Cause | null }
@@ -34,7 +34,7 @@ export interface StepCircumstances {
   readonly rerun?: boolean;
 }
 
-/** Decides the next step from the record and what the runtime reports; null if it does not answer. Pure and total. */
+/** Decides the next step from the record and the report of the runtime (null if it does not answer). Pure and total. */
 export function nextSandboxStep(
   sandbox: Sandbox,
   observed: ObservedSandbox | null,
@@ -62,9 +62,9 @@ export function nextSandboxStep(
       return whileResuming(sandbox, observed, now, rerun);
     case 'ERROR':
     case 'MISSING':
-      // Nobody asks for a stranger that is gone.
+      // A sandbox in quarantine that is gone is of no use.
       if (isQuarantined(sandbox) && observed.state === 'absent') return write(markDeleted(sandbox, vanished, now), 'runtime');
-      // Nothing of it may run any more. The files stay for whoever looks into the error.
+      // None of its processes may run any more. The files stay, so that people can look into the error.
       return observed.state === 'running' || observed.state === 'frozen' ? { kind: 'stop' } : atRest(sandbox, now);
   }
 }
@@ -149,8 +149,8 @@ function whilePausing(sandbox: Sandbox, observed: ObservedSandbox, now: number, 
 function whilePaused(sandbox: Sandbox, observed: ObservedSandbox, now: number, canFreeze: boolean): SandboxStep {
   switch (observed.state) {
     case 'running':
-      // A paused sandbox does not count against the limits, so it may not run: a resumption whose answer was lost, or one
-      // from outside, is undone.
+      // A paused sandbox does not count against the limits, so it must not run: a resumption whose response was lost, or one from outside,
+      // is undone.
       return { kind: tierOf(sandbox, canFreeze) };
     case 'absent':
       return record(sandbox, 'vanished', { now, reason: vanished }, 'runtime');
@@ -203,7 +203,7 @@ function failed(sandbox: Sandbox, reason: Reason, now: number, by: Cause): Sandb
   return record(sandbox, 'failed', { now, reason }, by);
 }
 
-/** Returns true if the ports of a running sandbox have other URLs than the record says. A report that lacks ports decides nothing. */
+/** Returns true if the ports of a running sandbox have other URLs than the record says. A report without all ports decides nothing. */
 function hasOtherUrls({ spec, exposedUrls }: Sandbox, observed: ObservedSandbox): boolean {
   if (observed.exposedUrls.length !== spec.ports.length) return false;
   return !observed.exposedUrls.every(({ port, url }) => exposedUrls.some((written) => written.port === port && written.url === url));

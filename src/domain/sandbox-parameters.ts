@@ -7,14 +7,14 @@ type ChosenResource = keyof Pick<SandboxResources, 'cpus' | 'memoryBytes' | 'pid
 
 /** The parameters of a start. They add to the spec or replace its values. */
 export interface SandboxParameters {
-  /** Added to the spec's variables, or in place of one. */
+  /** Added to the spec's variables. Replaces those with the same name. */
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** What the owner writes down with the sandbox, to find it again. Skep does not read it. */
+  /** Set by the owner, to find the sandbox again. Skep does not interpret it. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
   /** From the creation to the deletion. */
   readonly timeoutMs?: number | undefined;
   readonly resources?: { readonly [R in ChosenResource]?: number | undefined } | undefined;
-  /** Secrets that the spec allows, besides those that it has. */
+  /** Secrets that the spec allows, in addition to its own. */
   readonly secrets?: readonly string[] | undefined;
 }
 
@@ -28,7 +28,7 @@ export const parameterLimits = {
   timeoutSeconds: 365 * 86_400,
 } as const;
 
-/** Returns the spec of one sandbox: the given one with what its start asked for. It is the same object if that changes nothing in it. */
+/** Returns the spec of one sandbox: the given one with the parameters of the start. Returns the same object if they change nothing. */
 export function specWith(spec: SandboxSpec, { env, timeoutMs, resources, secrets }: SandboxParameters): SandboxSpec {
   if (env === undefined && timeoutMs === undefined && resources === undefined && secrets === undefined) return spec;
   const { cpus, memoryBytes, pids } = { ...resources };
@@ -42,7 +42,7 @@ export function specWith(spec: SandboxSpec, { env, timeoutMs, resources, secrets
   };
 }
 
-/** Returns what the spec, or a runtime that limits no resources, does not let a start have. A reason names variables and no value. */
+/** Returns the parameters that the spec, or a runtime without resource limits, does not allow. Reasons name variables, but no values. */
 export function parameterProblems(
   spec: SandboxSpec, parameters: SandboxParameters, { limitsResources }: { readonly limitsResources: boolean },
 ): readonly RequestProblem[] {

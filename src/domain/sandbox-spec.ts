@@ -22,7 +22,7 @@ export interface SandboxSpec {
   readonly ready: ReadinessRule;
   readonly resources: SandboxResources;
   readonly isolation: SandboxIsolation;
-  /** What only one runtime understands, by the runtime's name: `{ docker: {...} }`. The runtime's adapter validates its part. */
+  /** Options that only one runtime understands, by the runtime's name: `{ docker: {...} }`. The runtime's adapter validates its part. */
   readonly runtimeOptions: Readonly<Record<string, unknown>>;
   /** Labels for people who look at the runtime. They can't replace Skep's own labels. */
   readonly labels: Readonly<Record<string, string>>;
@@ -37,9 +37,9 @@ export interface SandboxPort {
   readonly port: number;
   /** True if anyone may reach it through the proxy. Otherwise a visitor needs a key or a link. */
   readonly public?: boolean | undefined;
-  /** True if the program checks the sandbox's key in `X-Session-API-Key`. The proxy sends it then, for visitors with a credential. */
+  /** True if the program checks the sandbox's key in `X-Session-API-Key`. The proxy then sends it for visitors with a credential. */
   readonly wantsSessionKey?: boolean | undefined;
-  /** True if the program knows the path at which the proxy serves it, and gets paths as they are. Otherwise it gets what follows. */
+  /** True if the program knows the path at which the proxy serves it, and gets full paths. Otherwise the proxy removes that prefix. */
   readonly keepsPrefix?: boolean | undefined;
 }
 
@@ -65,13 +65,13 @@ export interface SandboxResources {
   /** Open files of one process. */
   readonly openFiles: number | null;
   readonly logBytes: number | null;
-  /** Files that it adds or changes, outside of mounted folders. A runtime whose storage can't limit that refuses the sandbox. */
+  /** Size of files that it adds or changes, outside of mounted folders. A runtime whose storage can't limit it refuses the sandbox. */
   readonly diskBytes: number | null;
 }
 
-/** How sandboxes are isolated, as far as every runtime can offer it. */
+/** How sandboxes are isolated: the settings that are common to runtimes. */
 export interface SandboxIsolation {
-  /** Is everything but the working directory and `/tmp` read-only? */
+  /** True if everything except the working directory and `/tmp` is read-only. */
   readonly readOnlyRoot: boolean;
   /** `isolated`: no other sandbox and no metadata address can be reached; `shared`: other sandboxes can; `none`: no network. */
   readonly network: 'isolated' | 'shared' | 'none';

@@ -11,13 +11,13 @@ export const pauseKinds = ['freeze', 'stop'] as const;
 /** `freeze` keeps memory and processes; `stop` frees the memory and keeps the files. */
 export type PauseKind = (typeof pauseKinds)[number];
 
-/** Who paused a sandbox, and why; for one in ERROR that is being resumed, what it had failed with. */
+/** Who paused a sandbox, and why. For a sandbox in ERROR that is being resumed: why it had failed. */
 export interface PausedBy {
   readonly actor: EventActor;
   readonly reason: Reason | null;
   /** The version of the record that the pause was written with. */
   readonly version: number;
-  /** True if it was in ERROR. A resumption that the runtime refuses leads back there. */
+  /** True if it was in ERROR. If the runtime refuses the resumption, it returns to ERROR. */
   readonly hasFailed?: true | undefined;
 }
 
@@ -26,7 +26,7 @@ export function pauseOf({ pausedBy }: Pick<Sandbox, 'pausedBy'>): PausedBy | nul
 }
 
 export interface Refused {
-  /** How often in a row it refused to pause or to resume the sandbox. */
+  /** How often in a row the runtime refused to pause or to resume the sandbox. */
   readonly times: number;
   /** When Skep tries again by itself, in milliseconds since the epoch. */
   readonly retryAt: number;
@@ -40,7 +40,7 @@ export interface ExposedUrl {
   readonly port: number;
 }
 
-/** The owner and the desired state: what really runs only the runtime knows. Times are in milliseconds since the epoch. */
+/** The owner and the desired state. Only the runtime knows what really runs. Times are in milliseconds since the epoch. */
 export interface Sandbox {
   readonly id: string;
   /** Its id in the runtime. A sandbox from a pool keeps the id that it had there. */
@@ -49,7 +49,7 @@ export interface Sandbox {
   readonly ownerId: string;
   /** The spec as it was at the start, with the start's parameters. A later change of the configuration does not change what runs. */
   readonly spec: SandboxSpec;
-  /** What its owner wrote down with it, to find it again. */
+  /** Set by its owner, to find it again. */
   readonly metadata: Readonly<Record<string, string>>;
   readonly status: SandboxStatus;
   /** Why it has this status, or what happens right now. */
@@ -62,7 +62,7 @@ export interface Sandbox {
   readonly pauseKind: PauseKind | null;
   /** Who paused it; null unless it is PAUSING, PAUSED or RESUMING. */
   readonly pausedBy: PausedBy | null;
-  /** Null if the runtime did what it was asked last. */
+  /** Null if the runtime carried out the last request. */
   readonly refused: Refused | null;
   readonly sessionApiKey: string;
   readonly exposedUrls: readonly ExposedUrl[];
@@ -73,7 +73,7 @@ export interface Sandbox {
   readonly lastActiveAt: number;
   /** When it was deleted. No caller sees it from then on. */
   readonly deletedAt: number | null;
-  /** When the runtime had nothing of it left. */
+  /** When everything of it was removed from the runtime. */
   readonly removedAt: number | null;
 }
 
@@ -131,7 +131,7 @@ export interface ObservedSandbox {
   readonly exposedUrls: readonly ExposedUrl[];
   /** How it ended, or why it could not start. */
   readonly reason: Reason | null;
-  /** True if something outside ended it, so it may run again over its files. False for a crash. */
+  /** True if something outside ended it, so it may run again with its files. False for a crash. */
   readonly endedFromOutside: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** How long a setup script may run in a deployment that chooses no other time. */
+/** The default of how long a setup script may run. */
 export const defaultSetupTimeoutMs = 5 * 60_000;
 
 /** Returns the path of a repository's setup script, relative to its root. */
@@ -6,7 +6,7 @@ export function setupScriptPath(product: string): string {
   return `.${product}/setup.sh`;
 }
 
-/** An executable script chooses its interpreter by its first line. Another one may be written for bash, so `sh` is the last choice. */
+/** The first line of an executable script chooses its interpreter. Other scripts may be written for bash, so `sh` is the last choice. */
 const runsScript = '[ -x "$0" ] && exec "$0"; command -v bash >/dev/null && exec bash "$0"; exec sh "$0"';
 
 /** Returns the command that runs the script in the root of its repository. */

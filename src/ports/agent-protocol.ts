@@ -3,16 +3,16 @@ import type { Message } from '../domain/conversation.ts';
 import type { EventData } from '../domain/event.ts';
 import type { Reason } from '../domain/reason.ts';
 
-/** The standard streams of an agent's process. Whoever opens a session gives them to it. */
+/** The standard streams of an agent's process. Opening a session hands them over to it. */
 export interface AgentStreams {
   readonly stdin: WritableStream<Uint8Array>;
   readonly stdout: ReadableStream<Uint8Array>;
 }
 
-/** What an agent reports while it works, in order. */
+/** A report of an agent at work. Reports come in order. */
 export type AgentUpdate =
   | { readonly kind: 'message_chunk'; readonly channel: MessageChannel; readonly messageId: string | null; readonly text: string }
-  /** The complete call, including what the agent's update left out. */
+  /** The complete call, with the values that the agent's update left out. */
   | { readonly kind: 'tool_call'; readonly call: ToolCall }
   | { readonly kind: 'plan'; readonly entries: readonly PlanEntry[] }
   | ({ readonly kind: 'usage' } & EventData['usage']);
@@ -23,14 +23,14 @@ export type AgentPermission = Omit<PermissionRequest, 'permissionId'>;
 /** The other side of the agent: it takes updates and answers requests for permission. */
 export interface AgentClient {
   /**
-   * Takes an update of the turn. No more of the agent's output is read until this resolves, so a flood is held back. If it rejects,
-   * the session ends: no update is lost silently.
+   * Takes an update of the turn. No more of the agent's output is read until this resolves, so the agent can't flood us. If it rejects, the
+   * session ends, so no update is lost silently.
    */
   update(update: AgentUpdate): Promise<void>;
 
   /**
-   * Resolves to the id of the chosen option, or to null if the request is withdrawn: the signal fired, or the turn was cancelled.
-   * The tool call that it is about came as an update before.
+   * Resolves to the id of the chosen option, or to null if the request is withdrawn: the signal fired, or the turn was cancelled. The
+   * update with the tool call came before.
    */
   permission(request: AgentPermission, signal: AbortSignal): Promise<string | null>;
 }
@@ -39,16 +39,16 @@ export interface OpenAgentSession {
   readonly streams: AgentStreams;
   /** Absolute path inside the sandbox. */
   readonly workingDir: string;
-  /** The agent's own method by which it authenticates first, with values from its environment. Null: none. */
+  /** The agent's own authentication method, which it uses first, with values from its environment. Null: none. */
   readonly authMethod: string | null;
   /** The session to continue. Null: a new one. */
   readonly sessionId: string | null;
   readonly client: AgentClient;
-  /** Called with the number of bytes of the agent's output that are held and led to no update yet, such as the beginning of a line. */
+  /** Called with the number of output bytes in memory that have not become an update yet, such as an incomplete line. */
   readonly onHeld?: (bytes: number) => void;
 }
 
-/** A session whose turn an earlier process began. */
+/** A session with a turn that an earlier process began. */
 export interface ResumeAgentSession extends Pick<OpenAgentSession, 'streams' | 'client' | 'onHeld'> {
   readonly sessionId: string;
   /** What `nextRequest` returned before the turn. */
@@ -64,19 +64,22 @@ export interface AgentTurn {
 /** A session with a running agent. */
 export interface AgentSession {
   readonly id: string;
-  /** Whether the requested session was found. Its earlier updates are not reported again. */
+  /** True if the requested session was found. Its earlier updates are not reported again. */
   readonly loaded: boolean;
 
-  /** Resolves when all that the agent asked is answered: to the id of the next request, which another process needs to resume it. */
+  /**
+   * Resolves when all requests of the agent are answered, to the id of the next request. Another process needs it to resume the session.
+   */
   nextRequest(): Promise<number>;
 
   /**
-   * Sends the message, and resolves when the turn has ended and every update of it was taken. One turn at a time. Never rejects: if the
-   * agent fails, the turn ends as `failed`; if it is gone, as `interrupted`. A turn has no time limit here; the caller cancels or closes.
+   * Sends the message. Resolves when the turn has ended and the client has taken every update of it. One turn at a time. Never rejects: if
+   * the agent fails, the turn ends as `failed`; if it is gone, as `interrupted`. A turn has no time limit here; the caller cancels or
+   * closes.
    */
   prompt(message: Message): Promise<AgentTurn>;
 
-  /** Asks the agent to stop the turn. `prompt` resolves when it has. Idempotent; has no effect between turns. */
+  /** Asks the agent to stop the turn. `prompt` resolves when it has stopped. Idempotent; has no effect between turns. */
   cancel(): Promise<void>;
 
   /** Resolves with the reason when the connection has ended. Never rejects. */
@@ -110,9 +113,9 @@ export interface AgentProtocol {
   open(request: OpenAgentSession, signal: AbortSignal): Promise<AgentSession>;
 
   /**
-   * Goes on with a session in the middle of a turn: `prompt`, with the message of the turn, writes exactly what the earlier process wrote.
-   * What the agent has said since then is read again, so the same updates come in the same order. The caller hands over to the agent only
-   * what it has not got.
+   * Continues a session in the middle of a turn. `prompt`, with the message of the turn, writes exactly what the earlier process wrote. The
+   * agent's output since then is read again, so the same updates come in the same order. The caller passes on only the bytes that the agent
+   * has not got yet.
    */
   resume(request: ResumeAgentSession): AgentSession;
 }

@@ -20,6 +20,8 @@ export interface ApiKeyStore {
   /** Adds the code, and deletes those that have expired by `now`. */
   insertLoginCode(code: LoginCode, now: number): Promise<void>;
 
-  /** Deletes the code with this hash and returns it; null if there is none, or it has expired by `now`. One of many callers gets it. */
+  /**
+   * Deletes the code with this hash and returns it; null if there is none, or it has expired by `now`. Only one of many callers gets it.
+   */
   takeLoginCode(hash: string, now: number): Promise<LoginCode | null>;
 }

@@ -1,9 +1,9 @@
 import type { ApiKeyRecord, KeyAccess, KeyFormat } from '../domain/principal.ts';
 
 export interface NewApiKey {
-  /** 1 to 100 characters, none of them a control character; no other key that is not revoked has it. */
+  /** 1 to 100 characters, no control characters. Unique among the keys that are not revoked. */
   readonly name: string;
-  /** Owner of what the key creates; default: `default`, which a key with `repositories` can't have. */
+  /** The user who owns what the key creates. Default: `default`, which is not allowed with `repositories`. */
   readonly userId?: string;
   /** Default: `full`. */
   readonly access?: KeyAccess;
@@ -15,15 +15,15 @@ export interface NewApiKey {
   readonly expiresInMs?: number;
 }
 
-/** A key, which is kept nowhere, and what is kept of it. */
+/** A new key, which is stored nowhere, and its record. */
 export interface MadeApiKey {
   readonly key: string;
   readonly record: ApiKeyRecord;
 }
 
-/** Makes and revokes keys, and the codes that people log in by. Failure: `store_unavailable`. */
+/** Creates and revokes keys, and creates the codes that people log in with. Failure: `store_unavailable`. */
 export interface ApiKeys {
-  /** Throws `key_name_taken`, or `invalid_request` if a value is not of the form. */
+  /** Throws `key_name_taken`, or `invalid_request` if a value is not valid. */
   create(key: NewApiKey): Promise<MadeApiKey>;
 
   /** Returns every key, oldest first, expired and revoked ones too. */
@@ -32,9 +32,9 @@ export interface ApiKeys {
   /** Revokes the key with this id or name, at once. Returns false if there is none that is not revoked. */
   revoke(idOrName: string): Promise<boolean>;
 
-  /** Returns a code that is exchanged for a key of the user, once, within a few minutes. Throws `invalid_request`. */
+  /** Returns a code that can be exchanged once for a key of the user, within a few minutes. Throws `invalid_request`. */
   createLoginCode(login: Pick<NewApiKey, 'userId' | 'access'>): Promise<{ readonly code: string; readonly expiresAt: number }>;
 
-  /** Returns a new key for the code, which is worth nothing from then on. Throws `login_code_invalid`. */
+  /** Returns a new key for the code. The code is invalid from then on. Throws `login_code_invalid`. */
   exchangeLoginCode(code: string): Promise<MadeApiKey>;
 }

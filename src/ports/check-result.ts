@@ -1,4 +1,4 @@
-/** Whether a part answers. The detail is one line for a person that says how to fix what does not work, without a secret. */
+/** The result of a check. The detail is one line for a person: it says how to fix a problem, and contains no secret. */
 export interface CheckResult {
   readonly ok: boolean;
   readonly detail: string;

@@ -48,9 +48,9 @@ export interface ConversationStore {
   ): Promise<InsertConversationOutcome>;
 
   /**
-   * Compare-and-set: writes the record and its events if the stored record is exactly one version older; otherwise returns
-   * `stale`. Nothing is written if the claim was made before. With `activeAt` it notes the activity of the sandbox first, as
-   * `SandboxStore.touch` does, and returns `sandbox_not_running`, with nothing written, if that is not RUNNING.
+   * Compare-and-set: writes the record and its events if the stored record is exactly one version older; otherwise returns `stale`. Nothing
+   * is written if the claim was made before. With `activeAt`, first writes the activity of the sandbox, as `SandboxStore.touch` does. If
+   * the sandbox is not RUNNING, writes nothing and returns `sandbox_not_running`.
    */
   replace(
     conversation: Conversation,
@@ -88,13 +88,13 @@ export interface ConversationStore {
   /** Returns the conversations that use the sandbox and are neither archived nor deleted, in no particular order. */
   findUsing(sandboxId: string): Promise<readonly Conversation[]>;
 
-  /** Returns those whose start, work (a queue, a turn) or deletion is not finished, ordered by id, after the given id. */
+  /** Returns the conversations whose start, work (a queue, a turn) or deletion is not finished, ordered by id, after the given id. */
   scanUnsettled(afterId: string | null, limit: number): Promise<readonly Conversation[]>;
 
-  /** Keeps the changes of a conversation, in place of those that were kept before, and adds the events. */
+  /** Stores the changes of a conversation in place of earlier ones, and adds the events. */
   keepChanges(id: string, kept: KeptChanges, events?: readonly EventDraft[]): Promise<void>;
 
-  /** Returns the changes that were kept of the conversation; null if there are none. */
+  /** Returns the kept changes of the conversation; null if there are none. */
   findKeptChanges(id: string): Promise<KeptChanges | null>;
 
   /** Deletes the records that were removed before the time, with their kept changes. */

@@ -6,13 +6,13 @@ export interface EventFilter {
   readonly ownerId: OwnerScope;
   /** Only of this conversation. */
   readonly conversationId?: string;
-  /** Those of this sandbox that belong to no conversation; with `conversationId`, these too. */
+  /** Events of this sandbox that belong to no conversation. With `conversationId`, these are added. */
   readonly sandboxId?: string;
   /** Only of these kinds. */
   readonly kinds?: readonly EventKind[];
 }
 
-/** Whom written events concern. */
+/** The owners, conversations and sandboxes of written events. */
 export interface WrittenEvents {
   readonly ownerIds: ReadonlySet<string>;
   readonly conversationIds: ReadonlySet<string>;
@@ -20,9 +20,9 @@ export interface WrittenEvents {
 }
 
 /**
- * The log of what was said and done. Events of a change of a record are written in its transaction (see `SandboxStore`,
- * `ConversationStore`); those of a turn are appended here. An event becomes visible only after every event before it, so a
- * reader that continues after the last `sequence` it saw misses none and sees none twice.
+ * The log of messages and changes. The events of a record's change are written in the same transaction (see `SandboxStore`,
+ * `ConversationStore`); those of a turn are appended here. An event becomes visible only after every event before it, so a reader that
+ * continues after the last `sequence` it saw misses none and sees none twice.
  *
  * Failure: `store_unavailable`; the write may have been made or not.
  */
@@ -37,11 +37,11 @@ export interface EventStore {
   latest(): Promise<number>;
 
   /**
-   * Calls the listener after events were written through this object. It is only a hint: what another process writes is seen
-   * by reading from time to time. Returns the function that ends it.
+   * Calls the listener after events were written through this object. This is only a hint: events of another process are found by reading
+   * from time to time. Returns the function that unsubscribes.
    */
   subscribe(listener: (written: WrittenEvents) => void): () => void;
 
-  /** Deletes events that are older, at most `limit`. Returns how many. */
+  /** Deletes events before the time `before`, in milliseconds since the epoch, at most `limit`. Returns how many. */
   purge(before: number, limit: number): Promise<number>;
 }

@@ -1,17 +1,17 @@
 import type { ReasonOf } from '../domain/reason.ts';
 
-/** A Markdown file, taken apart. */
+/** The parts of a Markdown file. */
 export interface FrontMatter {
   /** The text after the front matter. The whole text if there is none, or it can't be read. */
   readonly content: string;
-  /** What the front matter says, as JSON has it. Null if there is none, or it can't be read. */
+  /** The values of the front matter, as in JSON. Null if there is none, or it can't be read. */
   readonly data: Readonly<Record<string, unknown>> | null;
-  /** Why it can't be read. */
+  /** Why the front matter can't be read. */
   readonly problem: ReasonOf<'front_matter'> | null;
 }
 
 /**
- * Takes a Markdown file apart: front matter is what stands between the first line and another one if both are `---`. The text may come
- * from anybody. Never rejects, and its work and result are bounded, whatever the text is.
+ * Splits a Markdown file. The front matter is the text between the first line and another one if both are `---`. The text is not trusted:
+ * never rejects, and its work and result are bounded for any text.
  */
 export type ParseFrontMatter = (text: string) => Promise<FrontMatter>;

@@ -1,6 +1,6 @@
 /**
- * A caller's promise that two requests with one key are the same request. It is written with the record that the first request
- * makes, in one transaction, and deleted with it.
+ * A caller's promise that two requests with one key are the same request. It is written in one transaction with the record of the first
+ * request, and deleted with that record.
  */
 export interface IdempotencyClaim {
   readonly ownerId: string;

@@ -1,7 +1,6 @@
 /**
- * Keeps what was expensive to learn from a host and can be learnt again: a cache that survives a restart. Its size is bounded, and
- * the least recently used entries are removed first. It is never the truth: callers work without it, only slower, so an entry may
- * disappear at any time.
+ * A cache of results that are expensive to get from a host. It survives a restart. Its size is bounded, and the least recently used entries
+ * are removed first. Callers also work without it, only slower, so an entry may disappear at any time.
  *
  * Entries of one scope are never visible in another. Neither a scope nor a key nor a value contains a secret. Failure of both methods:
  * `store_unavailable`. It is closed with the store that it belongs to.
@@ -10,6 +9,6 @@ export interface ListingCache {
   /** Returns the value exactly as it was put, or null if it is not known (any more). */
   get(scope: string, key: string): Promise<string | null>;
 
-  /** Keeps the value in the place of an earlier one. A value that is larger than the bound is not kept, which is no failure. */
+  /** Stores the value in place of an earlier one. A value that is larger than the bound is not stored; this is not a failure. */
   put(scope: string, key: string, value: string): Promise<void>;
 }

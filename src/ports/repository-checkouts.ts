@@ -5,7 +5,7 @@ import type { CheckResult } from './check-result.ts';
 import type { SnapshotRequest, WorkTreeSnapshot } from './work-tree-snapshot.ts';
 
 export interface CheckoutRequest {
-  /** The provider's name, and the path by which it knows the repository: two checkouts of the same share what was fetched. */
+  /** The provider's name, and its own path of the repository. Checkouts of the same repository share the fetched data. */
   readonly provider: string;
   readonly repository: string;
   readonly remote: GitRemote;
@@ -15,40 +15,40 @@ export interface CheckoutRequest {
 
 /** A work tree at the head of a branch, ready to be unpacked. */
 export interface Checkout {
-  /** Null if the repository is empty, and if its host has checked out a commit without a branch. */
+  /** Null if the repository is empty, or if its host has checked out a commit without a branch. */
   readonly branch: string | null;
   /** Null if the repository is empty. */
   readonly commit: string | null;
   /**
-   * A tar of the work tree with its own `.git`: names are relative to its root, and it holds no credential, hook or setting of the host.
-   * Can be read once, and is made as it is read. It must be read to its end or cancelled, or the request's signal must fire.
+   * A tar of the work tree with its own `.git`. Names are relative to its root. It contains no credential, hook or setting of the host. It
+   * can be read once, and is created while it is read. It must be read to its end or cancelled, or the request's signal must fire.
    */
   readonly archive: ReadableStream<Uint8Array>;
 }
 
-/** Receives what happens during a checkout. */
+/** Receives the progress of a checkout. */
 export type CheckoutProgress = (reason: Reason) => void;
 
 /**
- * Fetches repositories to this host, with the provider's credential, and makes work trees of them. What was fetched is kept, bounded in
- * size, so that the next checkout of the same repository costs only what is new.
+ * Fetches repositories to this host, with the provider's credential, and creates work trees from them. Fetched data is kept up to a size
+ * limit, so the next checkout of the same repository fetches only new data.
  *
- * Failures: those of `GitProvider`, and `branch_not_found`; `repository_empty` if a branch is asked for of a repository without a commit;
- * `repository_forbidden` if the host accepts the credential, but does not let it read the repository. No message or cause holds anything
- * of the credential.
+ * Failures: those of `GitProvider`, and `branch_not_found`; `repository_empty` if the request names a branch and the repository has no
+ * commit; `repository_forbidden` if the host accepts the credential, but does not let it read the repository. No message or cause contains
+ * any part of the credential.
  */
 export interface RepositoryCheckouts {
   readonly name: string;
 
   /**
-   * Fetches what is new and makes the work tree. If `signal` fires, the checkout, or reading its archive, ends with `signal.reason`
-   * itself: any value of the caller's, not wrapped in a failure.
+   * Fetches new data and creates the work tree. If `signal` fires, the checkout, or reading its archive, fails with `signal.reason` itself,
+   * not wrapped in a failure.
    */
   checkOut(request: CheckoutRequest, progress: CheckoutProgress, signal: AbortSignal): Promise<Checkout>;
 
   /**
-   * Asks the host for the branch, and fetches nothing. Rejects as `checkOut` would: `branch_not_found`, `repository_empty`, and what else
-   * keeps it from the host.
+   * Checks that the host has the branch. Fetches nothing. Rejects as `checkOut` would: `branch_not_found`, `repository_empty`, and other
+   * failures of the host.
    */
   checkBranch(request: CheckoutRequest, signal: AbortSignal): Promise<void>;
 
@@ -58,23 +58,23 @@ export interface RepositoryCheckouts {
   ): Promise<{ readonly commit: string | null; readonly isDefault: boolean }>;
 
   /**
-   * Takes a snapshot of a work tree that was checked out, committed or not; files that its rules ignore are left out. Changes nothing
-   * there. What comes is checked: it is whole, bounded, and its commits descend from the base. Throws {@link SnapshotRefusal} if not, what
-   * `run` throws, or `signal.reason`. The snapshot must be disposed of.
+   * Takes a snapshot of a checked-out work tree, with uncommitted changes and without ignored files. Changes nothing there. Checks that the
+   * received data is complete and bounded, and that its commits descend from the base. Throws {@link SnapshotRefusal} if not, what `run`
+   * throws, or `signal.reason`. The snapshot must be disposed of.
    */
   takeSnapshot(request: SnapshotRequest, signal: AbortSignal): Promise<WorkTreeSnapshot>;
 
   /**
-   * Returns what a snapshot would list, in less time. Git compares the files in the sandbox, so only the form and the size of what comes
-   * are checked. Failures: those of `takeSnapshot`.
+   * Returns the changes that a snapshot would list, in less time. Git compares the files in the sandbox, so only the form and the size of
+   * its output are checked. Failures: those of `takeSnapshot`.
    */
   listChanges(request: SnapshotRequest, signal: AbortSignal): Promise<ChangeList>;
 
-  /** One line for a person: whether it can work. Never rejects. */
+  /** Checks whether it can work. Never rejects. */
   check(): Promise<CheckResult>;
 
   /**
-   * Ends what is under way, archives included; later calls fail. Idempotent. Whoever made it calls it: `createSkep` does not close an
+   * Ends running work, also archives; later calls fail. Idempotent. The creator of the object calls it: `createSkep` does not close an
    * object that it was given.
    */
   close(): Promise<void>;

@@ -10,33 +10,33 @@ export interface TerminalSize {
 export interface ExecutionStart extends ExecutionRequest {
   /** A DNS label, unique in the sandbox. */
   readonly executionId: string;
-  /** Whether its standard input stays open for `write`. Otherwise it is empty. */
+  /** True if its standard input stays open for `write`. Otherwise it is empty. */
   readonly stdin: boolean;
-  /** Runs it in a terminal of this size. What it shows is its `stdout` then, and `stderr` stays empty. */
+  /** Runs it in a terminal of this size. Then all its output is `stdout`, and `stderr` stays empty. */
   readonly tty: TerminalSize | null;
 }
 
-/** A command whose streams one process at a time has in hand. */
+/** A command whose streams are held by one process at a time. */
 export type OpenExecutionStart = Omit<ExecutionStart, 'stdin' | 'tty'>;
 
-/** What of it is read or written next: how many bytes of its input and its output came before. */
+/** Positions in the streams: how many bytes of input and output come before. */
 export interface StreamOffsets {
   readonly stdin: number;
   readonly stdout: number;
 }
 
 /**
- * A command as the process has it that holds its streams. It is held back while nobody reads its output. It goes on when this process ends.
- * `kill` also removes what is kept of it.
+ * A command whose streams this process holds. It blocks while nobody reads its output. If it is durable, it continues when this process
+ * ends. `kill` also removes its kept data.
  */
 export interface OpenExecution extends Execution {
-  /** Whether it can be opened again. Otherwise it ends with this process. */
+  /** True if another process can reopen it. Otherwise it ends with this process. */
   readonly durable: boolean;
-  /** How much of its input earlier processes have handed over, and whether that ends within a line. */
+  /** How many bytes of input earlier processes have written, and whether they end in the middle of a line. */
   readonly handedOver: { readonly bytes: number; readonly isCut: boolean };
-  /** Removes what is kept of its streams before the offsets, and all that it wrote to its standard error. Only if it is durable. */
+  /** Removes the kept bytes before the offsets, and all of its standard error. Only if it is durable. */
   forgetBefore(offsets: StreamOffsets): Promise<void>;
-  /** Lets go of it: nothing more is read or waited for, and a durable one goes on. */
+  /** Stops to read and to wait. A durable command continues. */
   leave(): void;
 }
 
@@ -44,95 +44,95 @@ export type OutputStream = 'stdout' | 'stderr';
 
 export interface OutputRequest {
   readonly stream: OutputStream;
-  /** Where to begin: how many bytes the reader has. */
+  /** Where to begin: how many bytes the reader already has. */
   readonly after: number;
-  /** Go on until the command has ended. */
+  /** True: continue until the command has ended. */
   readonly follow: boolean;
 }
 
-/** The bytes of an output that are kept: from `oldest` on, up to `end`, which is how many the command has written. */
+/** The kept bytes of an output, as offsets from `oldest` to `end`. `end` is how many bytes the command has written. */
 export interface KeptOutput {
   readonly oldest: number;
   readonly end: number;
 }
 
-/** `lost`: its sandbox was stopped or went away before it ended, or nobody knows how it ended. */
+/** `lost`: its sandbox was stopped or disappeared before it ended, or its end is unknown. */
 export interface ExecutionState {
   readonly status: 'running' | 'exited' | 'lost';
-  /** 128 and the signal's number if a signal ended it. Null unless it has exited. */
+  /** 128 plus the signal number if a signal ended it. Null unless it has exited. */
   readonly exitCode: number | null;
-  /** Whether it goes on, and its output is kept, when the process that started it is gone. */
+  /** True if it continues, and its output is kept, after the process that started it has ended. */
   readonly durable: boolean;
   readonly stdout: KeptOutput;
   readonly stderr: KeptOutput;
-  /** Why it is not durable, or lost. */
+  /** Why it is not durable, or why it is lost. */
   readonly reason: Reason | null;
 }
 
 /**
- * Commands in sandboxes that outlive the process that started them. Every method takes ids, so any process that uses the same engine or
- * folder continues where another stopped. Output is kept in the sandbox, up to a bound for each stream: the oldest is dropped then, and
- * the command is never held back by it. Where the sandbox lacks what that needs, the command runs as well, `durable: false`: it ends with
- * the process that started it.
+ * Commands in sandboxes that survive the process that started them. Every method takes ids, so any process with the same engine or folder
+ * can continue the work of another. Each output stream is kept in the sandbox, up to a limit: then the oldest bytes are dropped, and the
+ * command does not block. If the sandbox does not have the tools for this, the command runs with `durable: false`: it ends with the process
+ * that started it.
  *
- * Failures of all methods: `sandbox_not_found`, `execution_not_found`, `runtime_unavailable`, `runtime_timeout`. Nothing here wakes a
- * sandbox or changes its state. Starting and freezing never overlap in one sandbox.
+ * Failures of all methods: `sandbox_not_found`, `execution_not_found`, `runtime_unavailable`, `runtime_timeout`. No method wakes a sandbox
+ * or changes its state. A start and a freeze never overlap in one sandbox.
  */
 export interface SandboxExecutions {
   /**
-   * Starts the command. Returns when it has begun. Started again under its id, nothing happens, so that a call whose response was lost can
-   * be repeated. A command that can't be run exits with 126 or 127, and its standard error says why. Further failures:
-   * `sandbox_not_running`, `invalid_request` (the working directory).
+   * Starts the command. Returns when it has begun. Does nothing if the id was started before, so a call can be repeated if its response was
+   * lost. If the command can't be run, it exits with 126 or 127, and its standard error says why. Further failures: `sandbox_not_running`,
+   * `invalid_request` (the working directory).
    */
   start(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<ExecutionState>;
 
   /** Returns its state, also while its sandbox is frozen or stopped. */
   state(sandboxId: string, executionId: string): Promise<ExecutionState>;
 
-  /** Resolves when it has ended. Rejects with the signal's reason if that fires first. A frozen command does not end. */
+  /** Resolves when it has ended. Rejects with the signal's reason if the signal fires first. A frozen command does not end. */
   ended(sandboxId: string, executionId: string, signal: AbortSignal): Promise<ExecutionState>;
 
   /**
-   * Returns the bytes of an output from the offset `after` on: what is kept, or with `follow` until the command has ended and all is read.
-   * A slow reader does not hold the command back. The stream fails with `output_dropped {oldest}` if the next byte is not kept any more,
-   * also in the middle. An offset beyond the end waits (`follow`) or is empty.
+   * Returns the output from the offset `after` on: the kept bytes, or with `follow` all until the command has ended. A slow reader does not
+   * block the command. The stream fails with `output_dropped {oldest}`, also in the middle, if the next byte is not kept any more. If the
+   * offset is beyond the end, the stream waits (`follow`) or is empty.
    */
   output(
     sandboxId: string, executionId: string, request: OutputRequest, signal: AbortSignal,
   ): Promise<ReadableStream<Uint8Array>>;
 
   /**
-   * Writes to the standard input, and closes it afterwards if asked to. Returns when all is handed over, which waits while the command
-   * does not read. Further failures: `sandbox_not_running` (also a frozen one), `input_closed` (it has ended, has no standard input, or
-   * that is closed).
+   * Writes to the standard input, and closes it afterwards if `close` is true. Returns when everything is written; this waits while the
+   * command does not read. Further failures: `sandbox_not_running` (also if frozen), `input_closed` (it has ended, or its standard input is
+   * absent or closed).
    */
   write(sandboxId: string, executionId: string, content: ReadableStream<Uint8Array>, close: boolean, signal: AbortSignal): Promise<void>;
 
   /**
-   * Sends a signal (`SIGINT`) to the command's process group. Nothing happens if the command has ended. Further failures:
+   * Sends a signal (`SIGINT`) to the command's process group. Does nothing if the command has ended. Further failures:
    * `sandbox_not_running`, `invalid_request` (no such signal).
    */
   signal(sandboxId: string, executionId: string, signalName: string): Promise<void>;
 
-  /** Changes the size of its terminal. Nothing happens if it has none, or has ended. */
+  /** Changes the size of its terminal. Does nothing if it has no terminal, or has ended. */
   resize(sandboxId: string, executionId: string, size: TerminalSize): Promise<void>;
 
   /**
-   * Ends the command and all that it started, and removes what is kept of it. Idempotent. In a frozen or stopped sandbox: as far as it
-   * can be done, the rest with the sandbox's next run.
+   * Ends the command and all processes that it started, and removes its kept data. Idempotent. In a frozen or stopped sandbox it does what
+   * is possible, and the rest when the sandbox runs again.
    */
   remove(sandboxId: string, executionId: string): Promise<void>;
 
   /**
-   * Starts a command whose streams the caller holds. What ran under its id is removed. Nothing but the command itself gets its environment.
-   * Further failures: `sandbox_not_running`, `invalid_request` (the working directory).
+   * Starts a command whose streams the caller holds. Removes an earlier command with the same id. Only the command itself gets its
+   * environment. Further failures: `sandbox_not_running`, `invalid_request` (the working directory).
    */
   open(sandboxId: string, start: OpenExecutionStart, signal: AbortSignal): Promise<OpenExecution>;
 
   /**
-   * Takes over a command whose process is gone: its output is read from the offset `after` on, which fails with `output_dropped` if that
-   * is not kept any more, and its input goes on where it ended. One that has ended takes no input, and is read to its end. Further
-   * failures: `sandbox_not_running`.
+   * Takes over a command from a process that is gone. Its output is read from the offset `after` on, and fails with `output_dropped` if
+   * that byte is not kept any more. Its input continues where it ended. A command that has ended takes no input, and is read to its end.
+   * Further failures: `sandbox_not_running`.
    */
   reopen(sandboxId: string, executionId: string, after: number, signal: AbortSignal): Promise<OpenExecution>;
 }

@@ -35,8 +35,8 @@ export interface SandboxStore {
 
   /**
    * Gives a running pool member to an owner: in one transaction the member's record is deleted and the given one, which has its
-   * `instanceId`, is added by the rules of `insert`. Returns `stale` and writes nothing if the member is not (any more) RUNNING
-   * and unowned in exactly the given version.
+   * `instanceId`, is added by the rules of `insert`. Returns `stale` and writes nothing unless the member is still RUNNING and unowned,
+   * with exactly the given version.
    */
   claimFromPool(
     sandbox: Sandbox,
@@ -46,7 +46,7 @@ export interface SandboxStore {
     events?: readonly EventDraft[],
   ): Promise<InsertSandboxOutcome | { readonly kind: 'stale' }>;
 
-  /** Adds a pool member unless there are `size` of the fingerprint. Idempotent by id. */
+  /** Adds a pool member, unless `size` members with the fingerprint exist. Idempotent by id. */
   insertPooled(sandbox: Sandbox, fingerprint: string, size: number): Promise<{ readonly kind: 'inserted' } | { readonly kind: 'full' }>;
 
   /** Returns the pool members that are not deleted, oldest first. */
@@ -88,8 +88,8 @@ export interface SandboxStore {
   countByStatus(scope: OwnerScope): Promise<readonly SandboxCount[]>;
 
   /**
-   * Returns the owner's sandboxes that are in ERROR or MISSING, and those that are STARTING or RESUMING since before the time, without
-   * deleted ones and pool members; the newest status first.
+   * Returns the owner's sandboxes that are in ERROR or MISSING, and those that have been STARTING or RESUMING since before the time,
+   * without deleted ones and pool members; the newest status first.
    */
   troubled(scope: OwnerScope, startingBefore: number, limit: number): Promise<readonly Sandbox[]>;
 

@@ -6,15 +6,15 @@ import type { Execution, ExecutionRequest } from './sandbox-runtime.ts';
 export interface SnapshotRequest {
   /** The commit that was checked out; null if the repository was empty. */
   readonly base: string | null;
-  /** Runs a command in the work tree, with the rights of whoever works there. */
+  /** Runs a command in the work tree, with the rights of the agent that works there. */
   readonly run: (command: ExecutionRequest['command'], signal: AbortSignal) => Promise<Execution>;
 }
 
-/** The commit to make of uncommitted changes. */
+/** The commit to create from uncommitted changes. */
 export interface SnapshotCommit {
   readonly author: { readonly name: string; readonly email: string };
   readonly message: string;
-  /** In milliseconds since the epoch. The commit is not older than the one before it. The same request makes the same commit. */
+  /** In milliseconds since the epoch. The commit is never older than its parent. The same request creates the same commit. */
   readonly at: number;
 }
 
@@ -27,29 +27,29 @@ export interface PushRequest {
 }
 
 /**
- * A work tree as it was at one moment, and how it differs from its base. It is on this host, so nothing of it can change any more, and
- * what the work tree holds (hooks, filters, configuration) has no effect. Failures of all methods: {@link SnapshotRefusal}.
+ * The state of a work tree at one moment, and its difference from the base. It is on this host, so it can't change any more, and hooks,
+ * filters and configuration of the work tree have no effect. Failures of all methods: {@link SnapshotRefusal}.
  */
 export interface WorkTreeSnapshot extends AsyncDisposable {
-  /** Names the content of all files: two snapshots with the same tree have the same files. */
+  /** Identifies the content of all files: two snapshots with the same tree have the same files. */
   readonly tree: string;
   /** The last commit of the work tree; null if there is none. */
   readonly head: string | null;
-  /** False if files are missing that git could not read, such as a repository without a commit inside of the work tree. */
+  /** False if git could not read some files, such as a repository without a commit inside the work tree. */
   readonly complete: boolean;
-  /** The commits that were made since the base, newest first; at most 1,000. */
+  /** Returns the commits since the base, newest first; at most 1,000. */
   commits(signal: AbortSignal): Promise<readonly AgentCommit[]>;
-  /** The files that differ from the base, sorted by path: in commits, or not committed and not ignored. */
+  /** Returns the files that differ from the base, sorted by path: committed ones, and uncommitted ones that are not ignored. */
   files(signal: AbortSignal): Promise<readonly FileChange[]>;
-  /** The difference of these files, or of all, as `git apply --binary` takes it. Must be read to its end or cancelled. */
+  /** Returns the diff of these files (null: of all) in the form that `git apply --binary` reads. Must be read to its end or cancelled. */
   patch(paths: readonly string[] | null, signal: AbortSignal): ReadableStream<Uint8Array>;
   /**
-   * Returns the last commit if all is committed, and otherwise a new one on top of it, which is on this host only. Refused with
+   * Returns the last commit if everything is committed. Otherwise creates a new one on top of it, on this host only. Refused with
    * `nothing_to_publish` if nothing differs from the base.
    */
   commit(request: SnapshotCommit, signal: AbortSignal): Promise<string>;
   /**
-   * Pushes a commit, with the credential of the request, if the branch is where it is expected. Refused with `branch_moved`,
+   * Pushes a commit with the credential of the request, if the branch is at the expected commit. Refused with `branch_moved`,
    * `branch_protected` or `push_forbidden`. Failures: those of `RepositoryCheckouts`.
    */
   push(request: PushRequest, signal: AbortSignal): Promise<void>;

@@ -162,7 +162,7 @@ export class ExecutionReconciler {
     return true;
   }
 
-  /** Ends a command whose time is over. In a sandbox that is frozen it is ended when that runs again. */
+  /** Ends a command whose time is over. In a frozen sandbox, it ends when the sandbox runs again. */
   async #end(execution: ExecutionRecord, { instanceId }: Sandbox): Promise<void> {
     if (execution.statusReason?.code !== 'execution_timed_out') {
       await this.#write(execution, (latest) => (latest.status === 'running' ? timeOutExecution(latest) : latest));
@@ -174,7 +174,7 @@ export class ExecutionReconciler {
     }
   }
 
-  /** Waits until it has ended, its time is over, or its record was written, and returns true. */
+  /** Waits until it has ended, its time is over, or its record was written. Returns false if the runtime does not have it yet. */
   async #awaitEnd(execution: ExecutionRecord, { instanceId }: Sandbox, run: Run): Promise<boolean> {
     const { executions, clock } = this.#deps;
     const { id, deadline } = execution;
@@ -232,7 +232,7 @@ function isGone(error: unknown): boolean {
   return isFailureOf(error, 'execution_not_found') || isFailureOf(error, 'sandbox_not_found');
 }
 
-/** Throws the error, unless it says that there is nothing. */
+/** Throws the error, unless it says that the runtime has nothing. */
 function unlessGone(error: unknown): void {
   if (!isGone(error)) throw error;
 }

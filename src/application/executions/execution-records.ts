@@ -30,8 +30,8 @@ export async function getInSandbox(
 }
 
 /**
- * Does the work on the runtime. What the runtime calls by its own ids and states, callers get by those of the records: a sandbox that does
- * not run although its record says so is about to be found PAUSED, and one that the runtime does not have is MISSING.
+ * Does the work on the runtime. Its failures get the id and status of the record: a sandbox that does not run, although its record says so,
+ * is reported as PAUSED, and one that the runtime does not have as MISSING.
  */
 export async function onRuntime<T>({ id, status }: Sandbox, work: () => Promise<T>): Promise<T> {
   try {

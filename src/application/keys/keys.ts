@@ -21,7 +21,7 @@ export class Keys {
     return await this.#keys().create({ ...asked, userId });
   }
 
-  /** Returns the keys of all users for an administrator, others those of the caller's user; oldest first, expired and revoked ones too. */
+  /** Returns all keys to an administrator, otherwise those of the caller's user except `admin` keys; oldest first, also invalid ones. */
   async list(caller: Principal): Promise<readonly ApiKeyRecord[]> {
     const keys = await this.#keys().list();
     return keys.filter(({ userId, access }) => isInScope(userId, scopeOf(caller)) && (access !== 'admin' || caller.access === 'admin'));

@@ -14,7 +14,7 @@ interface DiskWatchDeps extends SandboxDeps {
   readonly diskUsedPercent: number;
 }
 
-/** How many sandboxes are deleted at a time, so that no more go than are needed: only what is removed gives space. */
+/** How many sandboxes are deleted at a time. Space is free only after the removal, so more at once could be too many. */
 const atOnce = 3;
 
 /** For so long after the last pressure pools are not filled, so that they are not made and dropped in turn. */
@@ -66,7 +66,7 @@ export class DiskWatch {
     let open = atOnce - going.length;
     for (const sandbox of expendable(sandboxes, clock.now())) {
       if (open <= 0) return;
-      // A message waits for it.
+      // A conversation has unfinished work in it.
       if ((await conversations.findUsing(sandbox.id)).some(isUnsettled)) continue;
       open -= 1;
       // Somebody else was quicker: another process that makes space too, or a resumption.

@@ -8,8 +8,8 @@ import { awaitStatus } from './sandbox-reconciler.ts';
 import { getSandbox, writeMove } from './sandbox-records.ts';
 
 /**
- * Pauses the owner's running sandbox and returns it when it is PAUSED. A paused one is returned as it is, but a frozen one is stopped if a
- * stop is asked for. Without a `pauseKind` it is frozen if the runtime can, and stopped otherwise. Throws `sandbox_not_found`,
+ * Pauses the owner's running sandbox and returns it when it is PAUSED. A paused one is returned unchanged, but a frozen one is stopped if
+ * `asked` is `stop`. Without `asked`, freezes it if the runtime can, and stops it otherwise. Throws `sandbox_not_found`,
  * `sandbox_not_running`, `sandbox_busy`, `freeze_unsupported`, `runtime_unavailable` or `runtime_timeout`.
  */
 export async function pauseSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string, asked?: PauseKind): Promise<Sandbox> {
@@ -38,7 +38,7 @@ export async function pauseSandbox(deps: SandboxesDeps, scope: OwnerScope, id: s
   }
 }
 
-/** Waits until what was frozen is stopped. Its record says PAUSED before and after, so only the failure shows that it is not. */
+/** Waits until a frozen sandbox is stopped. Its record is PAUSED before and after, so only a failure shows that the stop failed. */
 async function awaitStop({ store, clock, reconciler, answerWithinMs }: SandboxesDeps, scope: OwnerScope, id: string): Promise<Sandbox> {
   const reconciled = await waitAtMost(clock, answerWithinMs, reconciler.reconcile(id));
   if (reconciled?.failure != null) throw reconciled.failure;

@@ -19,9 +19,9 @@ interface QuarantineDeps extends SandboxDeps {
 }
 
 /**
- * Deals with the sandboxes of the runtime that no record owns. What is left of a deleted sandbox is removed. What the store never heard of
- * is put in quarantine: the store may be older than the sandbox. There it has a record of its own, so the reconciler stops it, the idle
- * policy deletes it after its time, and an administrator can see, adopt and delete it.
+ * Handles the sandboxes of the runtime that have no record. The rest of a deleted sandbox is removed. A sandbox that the store never knew
+ * is put in quarantine: the store may be older than the sandbox. There it has its own record, so the reconciler stops it, the idle policy
+ * deletes it after its time, and an administrator can see, adopt and delete it.
  */
 export class Quarantine {
   readonly #deps: QuarantineDeps;

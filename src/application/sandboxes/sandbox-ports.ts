@@ -96,7 +96,7 @@ export async function notePortActivity({ store, clock }: SandboxesDeps, sandbox:
   return { ...sandbox, lastActiveAt: now };
 }
 
-/** The runtime may have given the address to another sandbox since. So who has connected asks, and uses the connection only then. */
+/** The runtime may have given the address to another sandbox. So callers check after they connect, before they use the connection. */
 export async function isPortAddress({ runtime }: SandboxesDeps, opened: OpenPort): Promise<boolean> {
   const { state, exposedUrls } = await runtime.inspect(opened.sandbox.instanceId);
   return state === 'running' && exposedUrls.some(({ url }) => url === opened.url);

@@ -27,7 +27,7 @@ export class SandboxProgress {
     return this.#moved.signal;
   }
 
-  /** If somebody else has written, it was another process that reports from now on, or a change of the status. */
+  /** Returns false if somebody else wrote: another process, which reports from now on, or a change of the status. */
   async #write(reason: Reason): Promise<boolean> {
     const { store, clock } = this.#deps;
     const { id, status, startingSince } = this.#sandbox;

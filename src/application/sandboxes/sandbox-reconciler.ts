@@ -18,7 +18,7 @@ const runtimeSteps: ReadonlySet<SandboxStep['kind']> = new Set(['launch', 'freez
 /** Statuses in which nothing of a sandbox may run. */
 const atRest: ReadonlySet<SandboxStatus> = new Set(['PAUSED', 'ERROR', 'MISSING']);
 
-/** The sandbox when nothing is left to do, and what kept it from its desired state. */
+/** The sandbox after a run, and the failure that kept it from its desired state. */
 export interface Reconciled {
   readonly sandbox: Sandbox | null;
   readonly failure: AnyFailure | null;

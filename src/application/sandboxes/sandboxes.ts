@@ -39,7 +39,7 @@ const useCases = {
   /** Returns the sandboxes, newest first. Reads the store only. */
   search: ({ store }: SandboxesDeps, scope: OwnerScope, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>> =>
     store.search(scope, filter, page),
-  /** Returns what the sandbox takes now. Throws `sandbox_not_found`, `runtime_unavailable` or `runtime_timeout`. */
+  /** Returns the resources that the sandbox uses now. Throws `sandbox_not_found`, `runtime_unavailable` or `runtime_timeout`. */
   usage: async ({ store, runtime }: SandboxesDeps, scope: OwnerScope, id: string): Promise<SandboxUsage> =>
     runtime.usage((await getSandbox(store, scope, id)).instanceId),
   logs: readLogs,
@@ -55,7 +55,7 @@ const useCases = {
   createPortLink,
 };
 
-/** The use cases of sandboxes. A start takes the owner, the others whose sandboxes the caller sees: others do not exist for it. */
+/** The use cases of sandboxes. A start takes the owner, the others the caller's scope. Sandboxes outside of it do not exist. */
 export type Sandboxes = Bound<typeof useCases>;
 
 export function createSandboxes(deps: Omit<SandboxesDeps, 'wakes'>): Sandboxes {

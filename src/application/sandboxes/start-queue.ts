@@ -19,7 +19,7 @@ interface Waiter {
   grant(): void;
 }
 
-/** Within a priority the owner goes first who got a slot longest ago, so that one with many starts does not delay others. */
+/** Within a priority, the owner whose last slot is oldest goes first, so that one with many starts does not delay others. */
 export class StartQueue {
   #free: number;
   #granted = 0;
