@@ -1,3 +1,5 @@
+import { defaultRequestsPerMinute, defaultStreamsPerKey } from '../../adapters/http/http-options.ts';
+import { defaultConnectionsPerSandbox } from '../../adapters/proxy/proxy-options.ts';
 import { inCamelCase } from '../../adapters/shared/letter-case.ts';
 import type { GitOptions } from '../skep-options.ts';
 import { ConfigError, type ConfigProblem } from './config-error.ts';
@@ -32,13 +34,18 @@ export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
   if (ofEnvironment.length + ofFile.length > 0) throw new ConfigError([...ofEnvironment, ...unknown, ...ofFile]);
   const config = configSchema.parse(values);
   const ownSettings = inCamelCase(settingsSchema.parse(values));
+  const {
+    requests_per_minute: requestsPerMinute = defaultRequestsPerMinute,
+    streams_per_key: streamsPerKey = defaultStreamsPerKey,
+    connections_per_sandbox: connectionsPerSandbox = defaultConnectionsPerSandbox,
+  } = config.limits;
   return {
     ...ownSettings,
     options: toSkepOptions(config, git),
     specs: config.specs ?? null,
-    requestsPerMinute: config.limits.requests_per_minute,
-    streamsPerKey: config.limits.streams_per_key,
-    connectionsPerSandbox: config.limits.connections_per_sandbox,
+    requestsPerMinute,
+    streamsPerKey,
+    connectionsPerSandbox,
     sources: { ...sourcesOf(Object.keys(file.keys), 'file'), ...sourcesOf(given.map(({ key }) => key), 'environment') },
     warnings: [...unknown.map(({ name, problem }) => `${name} ${problem}`), ...addressWarnings(ownSettings)],
   };
