@@ -108,11 +108,17 @@ function sandboxOf(row: Record<string, SQLOutputValue>): unknown {
     paused_by: null,
     paused_reason: null,
     session_api_key: row['session_api_key'],
-    exposed_urls: row['status'] === 'RUNNING' ? JSON.parse(String(row['exposed_urls'])) : null,
+    exposed_urls: row['status'] === 'RUNNING' ? JSON.parse(String(row['exposed_urls'])).map(inOrder) : null,
+    metadata: JSON.parse(String(row['metadata'])),
     created_at: new Date(Number(row['created_at'])),
     updated_at: new Date(Number(row['updated_at'])),
     last_active_at: new Date(Number(row['last_active_at'])),
+    expires_at: null,
   };
+}
+
+function inOrder({ name, url, port }: Readonly<Record<string, unknown>>): unknown {
+  return { name, url, port };
 }
 
 process.once('message', (query: 'begin' | SearchQuery) => {
