@@ -20,11 +20,6 @@ export type Change = (conversation: Conversation) => Changed | null;
 
 export type WriteOutcome = { readonly kind: 'written'; readonly conversation: Conversation } | { readonly kind: 'left' } | ClaimOutcome;
 
-interface WriteOptions {
-  readonly claim?: IdempotencyClaim | undefined;
-  readonly known?: Conversation | null;
-}
-
 /** Reads and writes the records of conversations: every write is a compare-and-set together with its events. */
 export class ConversationRecords {
   readonly #deps: ConversationDeps;
@@ -34,14 +29,15 @@ export class ConversationRecords {
   }
 
   /** Calls `change` again if somebody else wrote first. Returns the written record. Null if nothing was written. See {@link write}. */
-  async change(id: string, change: Change, known: Conversation | null = null): Promise<Conversation | null> {
-    const outcome = await this.write(id, change, { known });
+  async change(id: string, change: Change): Promise<Conversation | null> {
+    const outcome = await this.write(id, change);
     return outcome.kind === 'written' ? outcome.conversation : null;
   }
 
-  /** Like {@link change}, with a claim. Returns the claim's outcome if the claim exists. Tries a `known` record before it reads one. */
-  async write(id: string, change: Change, { claim, known = null }: WriteOptions = {}): Promise<WriteOutcome> {
-    for (let from = known ?? (await this.#deps.store.find(id)); ; from = await this.#deps.store.find(id)) {
+  /** Like {@link change}, with a claim. Returns the claim's outcome if the claim exists. */
+  async write(id: string, change: Change, claim?: IdempotencyClaim): Promise<WriteOutcome> {
+    for (;;) {
+      const from = await this.#deps.store.find(id);
       const changed = from === null ? null : change(from);
       if (from === null || changed === null) return { kind: 'left' };
       const at = this.#deps.clock.now();

@@ -27,9 +27,9 @@ export async function sendMessage(
   claim?: IdempotencyClaim,
 ): Promise<SentMessage> {
   const { store, sandboxStore, reconciler, random, specs } = deps;
-  const known = await getVisible(store, scope, id);
-  const sandbox = await sandboxStore.find(known.sandboxId);
-  const spec = specs.find(known.sandboxSpecId) ?? null;
+  const { sandboxId, sandboxSpecId } = await getVisible(store, scope, id);
+  const sandbox = await sandboxStore.find(sandboxId);
+  const spec = specs.find(sandboxSpecId) ?? null;
   // A repeated request gets the same message id. The id depends on the owner, because two callers may use the same key.
   const messageId = claim === undefined ? random.id('msg') : `msg-${fingerprintOf([claim.ownerId, id, claim.key])}`;
   const queued = { messageId, message, sandboxVersion: sandbox?.version ?? 0 };
@@ -41,7 +41,7 @@ export async function sendMessage(
   };
   // A repeated request is answered even if the memory is full.
   if (claim === undefined || (await store.findClaim(claim)) === null) deps.agentMemory.check();
-  const outcome = await reconciler.records.write(id, enqueue, { claim, known });
+  const outcome = await reconciler.records.write(id, enqueue, claim);
   if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
   if (outcome.kind !== 'repeated') reconciler.enqueue(id);
   return { ...(await getConversation(deps, scope, id)), messageId };

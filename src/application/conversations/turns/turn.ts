@@ -134,7 +134,7 @@ export class Turn {
 
   /** Takes the message from the queue. Returns false if it is not the next one, or the sandbox does not run. */
   async #dequeue(at: Pick<StartedMessage, 'agent'>): Promise<boolean> {
-    const { conversation, queued, context } = this.#of;
+    const { queued, context } = this.#of;
     const { messageId } = queued;
     let wasTaken = false;
     const written = await this.#change(({ deletedAt, turn, queue }) => {
@@ -151,7 +151,7 @@ export class Turn {
         reason: null,
         events: [...(context === null ? [] : [context.event]), { kind: 'turn_started', data: { messageId } }],
       };
-    }, conversation);
+    });
     return wasTaken || written !== null;
   }
 
@@ -233,8 +233,8 @@ export class Turn {
     });
   }
 
-  async #change(change: Change, known: Conversation | null = null): Promise<Conversation | null> {
+  async #change(change: Change): Promise<Conversation | null> {
     const { conversation, signal } = this.#of;
-    return await throughStoreOutage(this.#deps.clock, signal, () => this.#deps.records.change(conversation.id, change, known));
+    return await throughStoreOutage(this.#deps.clock, signal, () => this.#deps.records.change(conversation.id, change));
   }
 }
