@@ -78,6 +78,5 @@ async function takeFirstLine(
     if (left.length > 0) yield left;
     yield* stream;
   }
-  // Without left-over bytes, returns the original stream, which is faster.
-  return { line: end < 0 ? null : begun.toString('utf8', 0, end), rest: left.length === 0 ? stream : ReadableStream.from(rest()) };
+  return { line: end < 0 ? null : begun.toString('utf8', 0, end), rest: ReadableStream.from(rest()) };
 }

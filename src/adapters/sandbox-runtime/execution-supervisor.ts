@@ -10,7 +10,6 @@ const tools = ['cat', 'dd', 'mkdir', 'mkfifo', 'rm', 'setsid', 'sleep', 'tail', 
  * The shell script that runs a command in the sandbox and supervises it, so that the command no longer depends on Skep. Its folder
  * contains:
  *
- * - `claim`: the process that creates it runs the command.
  * - `kept/begun`: the script's process id and start time, and the run of the sandbox.
  * - `kept/out.<offset>`, `kept/err.<offset>`: the command's output, from the offset on. `kept/out.done`: the output is complete.
  * - `kept/out.whole`: no output was lost, except the oldest bytes. It exists from the start, since on a full disk a file can be removed,
@@ -36,7 +35,7 @@ _skep_go() {
   exec "$@"
 }
 _skep_nth() { shift 19; _skep_start=$1; }
-_skep_start=0 _skep_missing= _skep_claimed=
+_skep_start=0 _skep_missing=
 { read -r _skep_stat < "/proc/$$/stat"; } 2>/dev/null && _skep_nth \${_skep_stat##*) } || _skep_missing=' /proc'
 [ -z "$_skep_announce" ] || printf 'skep %s %s\\n' "$$" "$_skep_start"
 _skep_vars= _skep_nl='
@@ -49,20 +48,17 @@ if [ -n "$_skep_tty" ]; then
 fi
 for _skep_tool in ${tools.join(' ')}; do command -v $_skep_tool >/dev/null || _skep_missing="$_skep_missing $_skep_tool"; done
 if [ -z "$_skep_missing" ]; then
-  [ ! -d "$_skep_d" ] || { printf 'exists\\n'; exit; }
-  (umask 077; exec mkdir -p "$_skep_d/kept") 2>/dev/null
-  # Of two who start it at one moment, one makes this file.
-  set -C
-  { printf '' > "$_skep_d/claim"; } 2>/dev/null && _skep_claimed=1
-  set +C
-  if [ -n "$_skep_claimed" ]; then
+  [ -d "$_skep_base" ] || mkdir -p -m 700 "$_skep_base" 2>/dev/null
+  # Who makes the folder has the id: of two who start it at one moment, one.
+  if mkdir "$_skep_d" 2>/dev/null; then
+    mkdir "$_skep_d/kept" 2>/dev/null
     mkfifo "$_skep_d/alive" "$_skep_d/o" "$_skep_d/r" "$_skep_d/e" \${_skep_in:+"$_skep_d/in"} 2>/dev/null || _skep_missing=' fifos'
     {
       printf '%-4s\\n' - > "$_skep_d/kept/exit" && printf '' > "$_skep_d/kept/out.whole" && printf '' > "$_skep_d/kept/err.whole" &&
         printf '%s %s %s\\n' "$$" "$_skep_start" "$_skep_run" > "$_skep_d/kept/begun"
     } 2>/dev/null || _skep_missing=" $_skep_base"
     [ -z "$_skep_missing" ] || rm -rf "$_skep_d"
-  elif [ -e "$_skep_d/claim" ]; then printf 'exists\\n'; exit
+  elif [ -d "$_skep_d" ]; then printf 'exists\\n'; exit
   else _skep_missing=" $_skep_base"
   fi
 fi
