@@ -29,12 +29,12 @@ test('killed at random moments under load, again and again: nothing acknowledged
   const random = seeded(seed);
   const knowledge: Knowledge = { sandboxes: new Map(), conversations: new Map() };
 
-  for (let cycle = 0; cycle < cycles; cycle += 1) {
+  // On a slow machine a cycle may make few sandboxes. Then more cycles follow, up to a bound.
+  for (let cycle = 0; cycle < cycles || (knowledge.sandboxes.size <= cycles && cycle < 3 * cycles); cycle += 1) {
     const server = await startServer({ dataDir, config, env: { SKEP_API_KEY: key, SKEP_LOG_LEVEL: 'warn' } });
-    const moment = Math.floor(random() * 700);
-    let timer: NodeJS.Timeout | undefined;
-    // Counted from the first sandbox, so that a slow machine has as much to lose.
-    const loading = load(server.url, key, knowledge, 6, random, () => (timer ??= setTimeout(() => server.process.kill('SIGKILL'), moment)));
+    const loading = load(server.url, key, knowledge, 6, random);
+    const moment = 30 + Math.floor(random() * 700);
+    const timer = setTimeout(() => server.process.kill('SIGKILL'), moment);
     try {
       await loading;
     } finally {
@@ -70,7 +70,7 @@ test('killed at random moments under load, again and again: nothing acknowledged
       (found) => found.length === owned.size,
     );
     expect(running, about).toEqual([...owned].toSorted());
-    expect(knowledge.sandboxes.size, 'the load has made sandboxes').toBeGreaterThanOrEqual(cycles);
+    expect(knowledge.sandboxes.size, 'the load has made sandboxes').toBeGreaterThan(cycles);
 
     for (const id of conversationIds) expect((await call('DELETE', `/api/v1/app-conversations/${id}`)).status).toBe(204);
     for (const id of ids) expect((await call('DELETE', `/api/v1/sandboxes/${id}`)).status).toBe(204);

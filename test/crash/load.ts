@@ -15,15 +15,13 @@ export interface Knowledge {
 
 /**
  * Clients that create, pause, resume and delete at random until the server is gone, and write down what was
- * acknowledged. Bounded by the number of requests. Calls `onSandbox` for each sandbox that was acknowledged.
+ * acknowledged. Bounded by the number of requests.
  */
-export async function load(
-  url: string, key: string, knowledge: Knowledge, clients: number, random: () => number, onSandbox: () => void,
-): Promise<void> {
-  await Promise.all(Array.from({ length: clients }, () => oneClient(url, key, knowledge, random, onSandbox)));
+export async function load(url: string, key: string, knowledge: Knowledge, clients: number, random: () => number): Promise<void> {
+  await Promise.all(Array.from({ length: clients }, () => oneClient(url, key, knowledge, random)));
 }
 
-async function oneClient(url: string, key: string, knowledge: Knowledge, random: () => number, onSandbox: () => void): Promise<void> {
+async function oneClient(url: string, key: string, knowledge: Knowledge, random: () => number): Promise<void> {
   const call = createClient(url, key);
   const pick = (map: Map<string, Known>): string | undefined => {
     const ids = [...map].filter(([, { deleting }]) => !deleting).map(([id]) => id);
@@ -32,7 +30,7 @@ async function oneClient(url: string, key: string, knowledge: Knowledge, random:
   try {
     for (let requests = 0; requests < 500; requests += 1) {
       const dice = random();
-      if (dice < 0.3) note(knowledge.sandboxes, await call('POST', '/api/v1/sandboxes'), onSandbox);
+      if (dice < 0.3) note(knowledge.sandboxes, await call('POST', '/api/v1/sandboxes'));
       else if (dice < 0.45) note(knowledge.conversations, await call('POST', '/api/v1/app-conversations', { title: 'load' }));
       else if (dice < 0.6) await act(pick(knowledge.sandboxes), (id) => call('POST', `/api/v1/sandboxes/${id}/pause`, { pause_kind: random() < 0.5 ? 'freeze' : 'stop' }));
       else if (dice < 0.75) await act(pick(knowledge.sandboxes), (id) => call('POST', `/api/v1/sandboxes/${id}/resume`));
@@ -45,11 +43,10 @@ async function oneClient(url: string, key: string, knowledge: Knowledge, random:
   }
 }
 
-function note(known: Map<string, Known>, answer: Answer, onNoted?: () => void): void {
+function note(known: Map<string, Known>, answer: Answer): void {
   if (answer.status === 429) return;
   if (answer.status !== 201) throw new Error(`create answered ${answer.status}: ${JSON.stringify(answer.body)}`);
   known.set(String(object(answer)['id']), { deleting: false, deleted: false });
-  onNoted?.();
 }
 
 async function act(id: string | undefined, call: (id: string) => Promise<Answer>): Promise<void> {
