@@ -1,21 +1,21 @@
 export class Run<T = unknown> {
-  /** True if the work is to be done once more. */
+  /** True if the work must run once more. */
   again = false;
   promise: Promise<T> | null = null;
   #wake = new AbortController();
   #interrupt = new AbortController();
 
-  /** Fires when the run should look again instead of waiting. */
+  /** Fires when the run must check again instead of waiting. */
   get woken(): AbortSignal {
     return this.#wake.signal;
   }
 
-  /** Fires when what the run does is not wanted any more. */
+  /** Fires when the run must stop its current work. */
   get interrupted(): AbortSignal {
     return this.#interrupt.signal;
   }
 
-  /** Resets the two signals before the next look. */
+  /** Resets both signals before the next check. */
   rearm(): void {
     if (this.#wake.signal.aborted) this.#wake = new AbortController();
     if (this.#interrupt.signal.aborted) this.#interrupt = new AbortController();
@@ -32,9 +32,9 @@ export class Run<T = unknown> {
 }
 
 /**
- * Runs at most one piece of work for a key at a time in this process. Callers that come meanwhile share its result; the work is
- * done once more before it ends, so that it sees everything written before they called. This only saves work: what must happen
- * once is decided in the store.
+ * Runs the work for a key at most once at a time in this process. Calls during a run share its result. The run then repeats the work
+ * before it ends, so that it sees everything that was written before those calls. This only saves work. The store decides what must
+ * happen only once.
  */
 export class KeyedWorker<T> {
   readonly #entries = new Map<string, Run<T>>();
@@ -58,12 +58,12 @@ export class KeyedWorker<T> {
     return entry.promise;
   }
 
-  /** Makes the key's run, if there is one, look again at once. */
+  /** Makes the key's run check again at once. Does nothing if there is no run. */
   wake(key: string): void {
     this.#entries.get(key)?.wake();
   }
 
-  /** Makes the key's run, if there is one, stop what it does and look again. */
+  /** Makes the key's run stop its current work and check again. Does nothing if there is no run. */
   interrupt(key: string): void {
     this.#entries.get(key)?.interrupt();
   }

@@ -3,16 +3,16 @@ import type { Clock } from '../ports/clock.ts';
 
 export interface ProgressReporterDeps {
   readonly clock: Clock;
-  /** Returns false if nothing more is to be written. */
+  /** Returns false if the reports must end. */
   readonly write: (reason: Reason) => Promise<boolean>;
   readonly written: Reason | null;
-  /** Default: 250. What is over sooner is not written. */
+  /** The minimum delay of a write, in milliseconds, so that a short step writes nothing. Default: 250. */
   readonly quietMs?: number;
 }
 
 const everyMs = 1000;
 
-/** Writes what happens during a step into the record: only the newest, and not too often. A failed write does not fail the step. */
+/** Writes the progress of a step into the record: only the newest report, and not too often. A failed write does not fail the step. */
 export class ProgressReporter implements AsyncDisposable {
   readonly #deps: ProgressReporterDeps;
   #newest: Reason | null = null;
@@ -32,7 +32,7 @@ export class ProgressReporter implements AsyncDisposable {
     if (this.#cancel === null && this.#writing === null) this.#schedule();
   }
 
-  /** Resolves when nothing is written any more. Idempotent. */
+  /** Ends the reports. Resolves when the last write has ended. Idempotent. */
   async end(): Promise<void> {
     this.#ended = true;
     this.#cancel?.();
@@ -43,7 +43,7 @@ export class ProgressReporter implements AsyncDisposable {
     return this.end();
   }
 
-  /** Ends the reports and writes the newest, so that the next decision sees it. */
+  /** Ends the reports and writes the newest one, so that the next decision sees it. */
   async finish(): Promise<void> {
     await this.end();
     await this.#writeNewest();
@@ -73,7 +73,7 @@ export class ProgressReporter implements AsyncDisposable {
       if (await this.#deps.write(reason)) this.#written = reason;
       else this.#ended = true;
     } catch {
-      // What the step itself writes later shows whether the store answers.
+      // A later write of the step itself shows if the store is available.
       this.#ended = true;
     }
   }

@@ -38,13 +38,13 @@ export interface Skep {
   readonly events: Events;
   readonly specs: SandboxSpecs;
   readonly keys: Keys;
-  /** Returns the state of the deployment at a glance, or what of it one owner sees. */
+  /** Returns a summary of the deployment, or of the part that one owner may see. */
   readonly overview: (scope: OwnerScope) => Promise<Overview>;
   readonly auth: Auth;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** A secret of the deployment, for what an entry adapter gives to a client to keep and to send back. It never leaves the process. */
+  /** Entry adapters use this secret to seal data that a client keeps and sends back. It never leaves the process. */
   readonly secret: string;
 
   /** The store, the runtime, the git providers and the git mirror, in this order. */
@@ -52,6 +52,6 @@ export interface Skep {
 
   check(): Promise<readonly PartCheck[]>;
 
-  /** Stops the deployment and closes what it opened, not what it was given. Sandboxes keep running. Idempotent. */
+  /** Stops the deployment. Closes the adapters that it opened itself, and no others. Sandboxes keep running. Idempotent. */
   close(): Promise<void>;
 }

@@ -14,7 +14,7 @@ import type { SandboxReconciler } from './sandboxes/sandbox-reconciler.ts';
 import type { SandboxPool } from './sandboxes/sandbox-pool.ts';
 import { unlessAborted } from './timers.ts';
 
-/** The rules of the sweep, if nothing else is configured. A deleted record is kept for a day. */
+/** The defaults of the sweep. Deleted records are kept for a day. */
 export const sweeperDefaults = { sweepEveryMs: 10_000, rememberDeletedMs: 24 * 3_600_000 };
 
 export interface SweeperDeps {
@@ -30,7 +30,7 @@ export interface SweeperDeps {
   readonly events: Pick<Events, 'purge'>;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** From the end of one sweep to the start of the next. */
+  /** The time from the end of one sweep to the start of the next, in milliseconds. */
   readonly sweepEveryMs: number;
   /** How long deleted records are kept, so that a repeated deletion succeeds. */
   readonly rememberDeletedMs: number;
@@ -38,7 +38,7 @@ export interface SweeperDeps {
 
 const pageSize = 500;
 
-/** Compares everything with its desired state, from time to time and on events of the runtime. A missed event does no harm. */
+/** Compares all records with their desired state at intervals, and one on each event of the runtime. A missed event does no harm. */
 export class Sweeper {
   readonly #deps: SweeperDeps;
   #cancelTimer: () => void = () => {};
@@ -50,13 +50,13 @@ export class Sweeper {
     this.#deps = deps;
   }
 
-  /** Begins with a sweep and resolves when it is done. A runtime that does not answer does not stop it. */
+  /** Starts the sweeps. Resolves after the first one. It also ends if the runtime does not answer. */
   start(): Promise<void> {
     this.#unsubscribe = this.#deps.runtime.subscribe((id) => this.#deps.sandboxReconciler.enqueueInstance(id));
     return this.#sweepRegularly();
   }
 
-  /** A sweep that is under way ends. It does not wait for the runtime any more, so conversations can be closed. */
+  /** Stops the sweeps. A running sweep ends first, without waiting for the runtime. After that, conversations can be closed. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#cancelTimer();
@@ -64,10 +64,10 @@ export class Sweeper {
     await this.#sweeping;
   }
 
-  /** Goes through everything once and enqueues what is due. Does not wait for that work. */
+  /** Checks all records once and enqueues those that are due. Does not wait for the enqueued work. */
   async sweep(): Promise<void> {
     const { store, conversationReconciler, executionReconciler, pool, quarantine, disk, forecast, events, clock } = this.#deps;
-    // The runtime comes first: a record is written before its sandbox starts, so what has no record now is an orphan.
+    // The runtime is listed before the records. A record is written before its sandbox starts, so a sandbox without one is an orphan.
     const observed = await this.#observe();
     if (this.#closing.signal.aborted) return;
     if (observed !== null) await disk.look(this.#closing.signal);
@@ -101,7 +101,7 @@ export class Sweeper {
     this.#cancelTimer = this.#deps.clock.after(this.#deps.sweepEveryMs, () => void this.#sweepRegularly());
   }
 
-  /** Returns what the runtime has, by instance; null if it does not answer. */
+  /** Returns the sandboxes of the runtime by instance id. Null if the runtime does not answer. */
   async #observe(): Promise<ReadonlyMap<string, ObservedSandbox> | null> {
     try {
       const observed = await unlessAborted(this.#closing.signal, this.#deps.runtime.list());
@@ -134,7 +134,7 @@ export class Sweeper {
   }
 }
 
-/** Returns the sandboxes of the runtime that no record has. */
+/** Returns the sandboxes of the runtime that have no record. */
 function orphansAmong(observed: ReadonlyMap<string, ObservedSandbox>, records: readonly Sandbox[]): readonly ObservedSandbox[] {
   const recorded = new Set(records.map(({ instanceId }) => instanceId));
   return [...observed.values()].filter(({ id }) => !recorded.has(id));

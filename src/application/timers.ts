@@ -2,14 +2,14 @@ import { isFailureOf } from '../domain/failure.ts';
 import { backOffMs } from '../domain/sandbox-lifecycle.ts';
 import type { Clock } from '../ports/clock.ts';
 
-/** Returns a signal that fires after so many milliseconds, until it is disposed of. */
+/** Returns a signal that fires after `ms` milliseconds, unless it is disposed of before. */
 export function timeout(clock: Clock, ms: number): Disposable & { readonly signal: AbortSignal } {
   const controller = new AbortController();
   const cancel = clock.after(ms, () => controller.abort(new Error(`not within ${ms / 1000} s`)));
   return { signal: controller.signal, [Symbol.dispose]: cancel };
 }
 
-/** Calls back regularly, with at least so many milliseconds between, until it is disposed of. */
+/** Calls `callback` again and again, at least `ms` milliseconds apart, until the result is disposed of. */
 export function interval(clock: Clock, ms: number, callback: () => void): Disposable {
   let cancel = clock.after(ms, tick);
   function tick(): void {
@@ -19,14 +19,14 @@ export function interval(clock: Clock, ms: number, callback: () => void): Dispos
   return { [Symbol.dispose]: () => cancel() };
 }
 
-/** Calls back when the signal fires, or at once if it has, until it is disposed of. */
+/** Calls `callback` when the signal fires, or at once if it has fired. Does not call it after the result is disposed of. */
 export function onAbort(signal: AbortSignal, callback: () => void): Disposable {
   if (signal.aborted) callback();
   else signal.addEventListener('abort', callback, { once: true });
   return { [Symbol.dispose]: () => signal.removeEventListener('abort', callback) };
 }
 
-/** Waits for the promise, but not longer than so many milliseconds. Then it resolves to null while the work goes on. */
+/** Waits for the promise for at most `ms` milliseconds. Then resolves to null, while the work continues. */
 export async function waitAtMost<T>(clock: Clock, ms: number, promise: Promise<T>): Promise<T | null> {
   const late = Promise.withResolvers<null>();
   using ends = new DisposableStack();
@@ -34,21 +34,21 @@ export async function waitAtMost<T>(clock: Clock, ms: number, promise: Promise<T
   return await Promise.race([promise, late.promise]);
 }
 
-/** Waits for the promise, but rejects with the signal's reason as soon as it fires, while the work goes on. */
+/** Waits for the promise. If the signal fires first, rejects with its reason, while the work continues. */
 export async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   using _ = onAbort(signal, () => aborted.reject(signal.reason));
   return await Promise.race([promise, aborted.promise]);
 }
 
-/** How long work that must not be lost is tried while the store does not answer. */
+/** How long work that must not be lost is repeated while the store is unavailable. */
 const storeOutageMs = 120_000;
 const maxPauseMs = 5000;
-/** The same after the signal has fired. */
+/** The same two limits after the signal has fired. */
 const lastTriesMs = 5000;
 const lastPauseMs = 500;
 
-/** Repeats the work for two minutes, or five seconds after the signal. It may have been done although it failed. */
+/** Repeats the work while the store is unavailable: two minutes, or five seconds after the signal. A failed try may have had its effect. */
 export async function throughStoreOutage<T>(clock: Clock, signal: AbortSignal, work: (failures: number) => Promise<T>): Promise<T> {
   let giveUpAt = clock.now() + storeOutageMs;
   let isEnding = false;
@@ -68,10 +68,10 @@ export async function throughStoreOutage<T>(clock: Clock, signal: AbortSignal, w
   }
 }
 
-/** Timers are not set further ahead than this: a later sweep sets them. */
+/** Timers that are due later are not set. A later sweep sets them. */
 const horizonMs = 120_000;
 
-/** One timer for each key. They only save waiting for the next sweep, and end with the process. */
+/** One timer for each key. Timers only save the wait for the next sweep. They end with the process. */
 export class KeyedTimers {
   readonly #clock: Clock;
   readonly #callback: (key: string) => void;
@@ -83,14 +83,14 @@ export class KeyedTimers {
     this.#callback = callback;
   }
 
-  /** Sets the key's timer to the time, in milliseconds since the epoch, in place of an earlier one; null is never. */
+  /** Sets the key's timer to the time, in milliseconds since the epoch. Replaces an earlier one. Null only removes it. */
   set(key: string, at: number | null): void {
     const before = this.#set.get(key);
     if (before !== undefined && before.at === at) return;
     before?.cancel();
     this.#set.delete(key);
     const inMs = at === null ? Infinity : at - this.#clock.now();
-    // What is due already was tried and could not be done. Trying again at once would not help.
+    // Work that is already due was tried and could not be done. An immediate retry would not help.
     if (at === null || inMs <= 0 || inMs > horizonMs || this.#closed) return;
     const cancel = this.#clock.after(inMs, () => {
       this.#set.delete(key);
@@ -106,7 +106,7 @@ export class KeyedTimers {
   }
 }
 
-/** Delays what failed, longer after each further failure in a row. */
+/** Delays the next try after a failure. Each further failure in a row makes the delay longer. */
 export class BackOff {
   readonly #clock: Clock;
   readonly #failures = new Map<string, { readonly inARow: number; readonly at: number; readonly until: number }>();
@@ -127,7 +127,7 @@ export class BackOff {
     if (failed !== undefined && failed.at < at) this.#failures.delete(key);
   }
 
-  /** Returns how long to wait still, in milliseconds. */
+  /** Returns the remaining delay, in milliseconds. */
   waitMs(key: string): number {
     return Math.max(0, (this.#failures.get(key)?.until ?? 0) - this.#clock.now());
   }

@@ -78,7 +78,7 @@ export class AgentProcess {
     return { ...this.#offsets, stdout: this.#offsets.stdout - this.#lineBytes };
   }
 
-  /** Notes how many bytes of its output are the beginning of a line. */
+  /** Sets how many bytes at the end of the output are an incomplete line. */
   noteLine(bytes: number): void {
     this.#lineBytes = bytes;
     this.#memory.setOutput('line', bytes);

@@ -3,7 +3,7 @@ import { type ApiKeyRecord, isInScope, type Principal, scopeOf } from '../../dom
 import type { ApiKeys, MadeApiKey, NewApiKey } from '../../ports/api-keys.ts';
 import type { Auth } from '../../ports/auth.ts';
 
-/** The use cases of keys. Each throws `keys_unsupported` if the authentication of the deployment has no keys that Skep keeps. */
+/** The use cases of keys. Each throws `keys_unsupported` if Skep does not keep the keys of the deployment. */
 export class Keys {
   readonly #auth: Auth;
 
@@ -12,8 +12,8 @@ export class Keys {
   }
 
   /**
-   * Makes a key, by default of the caller's user. Only for administrators, so a stolen key can't make one that outlives it. Throws
-   * `forbidden`, also if the caller's key is limited to repositories, `key_name_taken` and `invalid_request`.
+   * Makes a key, by default for the caller's user. Only administrators may do this, so that a stolen key can't make a key that outlives it.
+   * Throws `forbidden` (also if the caller's key is limited to repositories), `key_name_taken` or `invalid_request`.
    */
   async create(caller: Principal, asked: NewApiKey): Promise<MadeApiKey> {
     const { userId = caller.userId } = asked;
@@ -21,7 +21,7 @@ export class Keys {
     return await this.#keys().create({ ...asked, userId });
   }
 
-  /** Returns all keys to an administrator, otherwise those of the caller's user except `admin` keys; oldest first, also invalid ones. */
+  /** Returns all keys to an administrator, otherwise those of the caller's user except `admin` keys; oldest first, with invalid ones. */
   async list(caller: Principal): Promise<readonly ApiKeyRecord[]> {
     const keys = await this.#keys().list();
     return keys.filter(({ userId, access }) => isInScope(userId, scopeOf(caller)) && (access !== 'admin' || caller.access === 'admin'));
@@ -35,7 +35,7 @@ export class Keys {
     await this.#keys().revoke(key.id);
   }
 
-  /** Exchanges the code of a link for a key. Throws `login_code_invalid`. */
+  /** Exchanges the code of a login link for a key. Throws `login_code_invalid`. */
   async logIn(code: string): Promise<MadeApiKey> {
     return await this.#keys().exchangeLoginCode(code);
   }

@@ -8,12 +8,12 @@ import type { LocatedRepository, Repositories, RepositoryPatterns } from '../rep
 export interface MicroagentListing {
   /** Sorted by path. */
   readonly microagents: readonly Microagent[];
-  /** When the git host last confirmed it, in ms since the epoch; null: just now. Older only if the deployment allows it. */
+  /** When the git host last confirmed the list, in ms since the epoch. Null means just now. Not null only if the deployment allows it. */
   readonly confirmedAt: number | null;
 }
 
 export interface MicroagentContent extends Microagent, ReadMicroagent {
-  /** As that of the listing. */
+  /** The same as in the listing. */
   readonly confirmedAt: MicroagentListing['confirmedAt'];
 }
 
@@ -21,15 +21,15 @@ export interface MicroagentDeps {
   readonly repositories: Repositories;
   readonly product: string;
   readonly parseFrontMatter: ParseFrontMatter;
-  /** What was read, by keys. */
+  /** A cache of the texts of files. */
   readonly texts: { get(key: string): string | null; set(key: string, text: string): void };
 }
 
-/** The file of a microagent, taken apart. */
+/** The parsed file of a microagent. */
 interface ReadMicroagent {
   readonly content: string;
   readonly triggers: readonly string[];
-  /** What the front matter says, as JSON has it. Null if there is none, or it can't be read. */
+  /** The values of the front matter, as in JSON. Null if there is none, or it can't be read. */
   readonly frontMatter: Readonly<Record<string, unknown>> | null;
   readonly frontMatterProblem: ReasonOf<'front_matter'> | null;
   readonly gitProvider: string;
@@ -44,29 +44,29 @@ export class Microagents {
     this.#deps = deps;
   }
 
-  /** A repository that no pattern matches does not exist (null: no limit). Throws `invalid_request`, and what the git provider throws. */
+  /** Throws `repository_not_found` (also if no pattern matches), `invalid_request`, and the failures of `GitProvider.listFiles`. */
   async list(repositoryName: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<readonly Microagent[]> {
     return (await this.listing(repositoryName, patterns, signal)).microagents;
   }
 
-  /** The same, with the time of its last confirmation. */
+  /** Like {@link list}, with the time of the last confirmation. */
   async listing(repositoryName: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<MicroagentListing> {
     const located = await this.#deps.repositories.locate(repositoryName, patterns, signal);
     const { directory, files, confirmedAt } = await this.#listFiles(located, signal);
     return { microagents: microagentsOf(directory, files), confirmedAt: confirmedAt ?? null };
   }
 
-  /** Lists the files of the microagents, sorted by path. Failures: those of `GitProvider.listFiles`. */
+  /** Lists the files of the microagents, sorted by path. Throws the failures of `GitProvider.listFiles`. */
   async files(located: LocatedRepository, signal: AbortSignal): Promise<readonly FileContentId[]> {
     const { directory, files } = await this.#listFiles(located, signal);
     const byPath = new Map(files.map((file) => [file.path, file] as const));
     return microagentsOf(directory, files).flatMap(({ path }) => byPath.get(path) ?? []);
   }
 
-  /** Reads a file that this caller's own listing has just named. Failures: those of `GitProvider.readFile`. */
+  /** Reads a file that the same caller has just listed. Throws the failures of `GitProvider.readFile`. */
   async readFile({ provider, path: repository }: LocatedRepository, file: FileContentId, signal?: AbortSignal): Promise<ReadMicroagent> {
     const { parseFrontMatter, texts } = this.#deps;
-    // The content of an id never changes. The key names the repository too, so nobody is served what only another one has.
+    // The content of a blob id never changes. The key contains the repository, so nobody gets a blob that only another repository has.
     const key = JSON.stringify([provider.name, repository, file.blobId]);
     let text = texts.get(key);
     if (text === null) {
@@ -79,7 +79,7 @@ export class Microagents {
     return { content, triggers: triggers ?? [], frontMatter, frontMatterProblem, gitProvider: provider.name };
   }
 
-  /** Throws what a listing throws, `file_not_found`, and `provider_failed` for a file of more than 1 MiB. */
+  /** Throws the failures of {@link list}, `file_not_found`, and `provider_failed` for a file of more than 1 MiB. */
   async read(repositoryName: string, path: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<MicroagentContent> {
     const located = await this.#deps.repositories.locate(repositoryName, patterns, signal);
     const { directory, files, confirmedAt } = await this.#listFiles(located, signal);

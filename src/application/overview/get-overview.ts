@@ -32,9 +32,9 @@ export interface Overview {
   readonly at: number;
   readonly sandboxes: readonly SandboxCount[];
   readonly conversations: readonly ConversationCount[];
-  /** Those in ERROR or MISSING, and those whose start takes long; the newest 20. */
+  /** The newest 20 sandboxes that are in ERROR or MISSING, or that start slowly. */
   readonly troubledSandboxes: readonly Sandbox[];
-  /** Those with an error, and those whose start takes long; the newest 20. */
+  /** The newest 20 conversations that have an error, or that start slowly. */
   readonly troubledConversations: readonly Conversation[];
   readonly starts: StartSummary;
   readonly limits: readonly LimitUse[];
@@ -42,19 +42,19 @@ export interface Overview {
   /** The state of the whole deployment; null unless the scope is all owners. */
   readonly deployment: {
     readonly pools: readonly PoolReport[];
-    /** As it was at the last sweep. Null if the runtime does not know. */
+    /** The disk space at the last sweep. Null if the runtime does not know it. */
     readonly disk: DiskSpace | null;
     readonly diskUsedPercent: number;
     readonly agentMemory: { readonly heldBytes: number; readonly maxBytes: number };
   } | null;
 }
 
-/** A start that takes longer is shown. Most take seconds, but an image may have to be pulled. */
+/** A start that takes longer is slow. Most starts take seconds, but an image may have to be pulled. */
 const startsForLongMs = 60_000;
 
 const listed = 20;
 
-/** Returns the state of the scope at a glance. Asks the store only, a few times however much there is, and wakes nothing. */
+/** Returns a summary of the scope. Reads only the store, with few queries for any number of records. Resumes no sandbox. */
 export async function getOverview(deps: OverviewDeps, scope: OwnerScope): Promise<Overview> {
   const { sandboxes, conversations, clock, starts, forecast, limits, conversationLimits } = deps;
   const at = clock.now();

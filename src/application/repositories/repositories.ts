@@ -14,9 +14,9 @@ export interface FoundRepository extends RepositoryInfo {
   readonly provider: GitProvider;
 }
 
-/** A repository to choose. */
+/** A repository that the caller can choose. */
 export interface RepositoryChoice extends ListedRepository {
-  /** By which {@link Repositories.locate} finds it. */
+  /** {@link Repositories.locate} finds the repository by this name. */
   readonly name: string;
   readonly gitProvider: string;
 }
@@ -25,36 +25,36 @@ export interface BranchChoice extends Branch {
   readonly isDefault: boolean;
 }
 
-/** How many pages of hosts one search asks for at most, if the caller may see nothing of them. */
+/** How many pages of the hosts one search reads at most if it finds nothing that the caller may see. */
 const maxHostPages = 5;
 
-/** The repositories that a caller may use; null is all of them. */
+/** Patterns of the repositories that a caller may use. Null means all. */
 export type RepositoryPatterns = readonly string[] | null;
 
 export class Repositories {
   readonly #providers: readonly GitProvider[];
 
-  /** The first provider serves names without a host in front. */
+  /** The first provider serves names without a host at the start. */
   constructor(providers: readonly GitProvider[]) {
     this.#providers = providers;
   }
 
   /**
-   * Returns where the repository is. Without patterns its provider is not asked. Failures: `invalid_request` (not a repository name),
-   * `repository_not_found` if there is no provider; with patterns those of {@link find}.
+   * Returns the repository's provider and path. Calls the provider only if there are patterns. Throws `invalid_request` (not a repository
+   * name), `repository_not_found` if there is no provider, and with patterns the failures of {@link find}.
    */
   async locate(name: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<LocatedRepository> {
     return patterns === null ? this.#locate(name) : await this.find(name, patterns, signal);
   }
 
-  /** Returns where a repository is that was found before. Failure: `repository_not_found` if the provider is no longer configured. */
+  /** Returns the provider of a repository that was found before. Throws `repository_not_found` if it is no longer configured. */
   located({ provider: name, path }: RepositoryLocation): LocatedRepository {
     const provider = this.#providers.find((each) => each.name === name);
     if (provider === undefined) throw new Failure('repository_not_found', { repository: path });
     return { provider, path };
   }
 
-  /** Chooses the provider by the host in front of the name. */
+  /** Chooses the provider by the host at the start of the name. */
   #locate(name: string): LocatedRepository {
     const parsed = parseRepositoryName(name);
     if (!parsed.ok) {
@@ -69,7 +69,7 @@ export class Repositories {
     return { provider, path: named === undefined ? name : rest.join('/') };
   }
 
-  /** What none of the `patterns` matches does not exist for the caller. They are compared with the path that the provider itself has. */
+  /** Throws `repository_not_found` also if none of the patterns matches the path that the provider returns. */
   async find(name: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<FoundRepository> {
     const { provider, path } = this.#locate(name);
     const found = await provider.find(path, signal);
@@ -81,8 +81,8 @@ export class Repositories {
   }
 
   /**
-   * Finds repositories by their names, in all providers that can search, one after another. A page may be short, or empty, and yet not the
-   * last one. Failures: `listing_unsupported`, and those of `GitProvider.searchRepositories`: that of one provider fails the page.
+   * Finds repositories by name, in all providers that can search, one after another. A short or empty page is not always the last one.
+   * Throws `listing_unsupported`, and the failures of `GitProvider.searchRepositories`, also if only one provider fails.
    */
   async search(
     text: string, patterns: RepositoryPatterns, { after, limit }: PageRequest, signal?: AbortSignal,
@@ -103,7 +103,7 @@ export class Repositories {
     }
   }
 
-  /** Lists the branches of a repository. Failures: `listing_unsupported`, and those of {@link find}. */
+  /** Lists the branches of a repository. Throws `listing_unsupported`, and the failures of {@link find} and `GitProvider.listBranches`. */
   async branches(
     name: string, patterns: RepositoryPatterns, { after, limit }: PageRequest, signal?: AbortSignal,
   ): Promise<Page<BranchChoice>> {
@@ -114,7 +114,7 @@ export class Repositories {
     return { items, next: found.next === null ? null : { value: 0, id: found.next } };
   }
 
-  /** What the caller may see, and name. */
+  /** Returns the repositories that the caller may see and that have a name. */
   #choices(provider: GitProvider, { items }: HostPage<ListedRepository>, patterns: RepositoryPatterns): readonly RepositoryChoice[] {
     const allHosts = this.#providers.flatMap(({ hosts }) => hosts);
     return items.flatMap(({ path }) => {
@@ -124,7 +124,7 @@ export class Repositories {
     });
   }
 
-  /** Returns a name that leads to the repository: its path, if need be behind a host. Null if there is none. */
+  /** Returns a name that identifies the repository: its path, with a host before it if necessary. Null if there is none. */
   #nameOf(provider: GitProvider, path: string): string | null {
     const names = [path, ...provider.hosts.map((host) => `${host}/${path}`)];
     return names.find((name) => {
@@ -139,7 +139,7 @@ function unsupported(providers: readonly GitProvider[], listing: 'repositories' 
   return new Failure('listing_unsupported', { provider: providers.map(({ name }) => name).join(', '), listing });
 }
 
-/** Names of providers have no space. */
+/** Names of providers contain no space. */
 function keyOf({ name }: GitProvider, cursor: string | null): PageKey {
   return { value: 0, id: `${name} ${cursor ?? ''}` };
 }
