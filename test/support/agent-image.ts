@@ -7,14 +7,14 @@ import { images } from './docker.ts';
 
 const scripted = join(import.meta.dirname, '../doubles/acp-agent');
 
-/** The command of the scripted agent in its image. */
+/** Returns the command of the scripted agent in its image. */
 export function scriptedAgentCommand(options: object): string[] {
   return ['node', '/opt/acp-agent/main.ts', JSON.stringify(options)];
 }
 
 /**
- * Builds an image with OpenCode, whose binary this is, and a user `agent` who has a home. Returns its name. Images are kept: the engine
- * would take layers away with one that the build of another goes on from.
+ * Builds an image with the OpenCode binary and a user `agent` with a home folder. Returns the image's name. Images are not deleted: the
+ * engine would also delete layers on which the build of another image continues.
  */
 export async function buildOpenCodeImage(binary: string): Promise<string> {
   return await build('opencode', 'COPY opencode /usr/local/bin/opencode', async (context) => {
@@ -22,7 +22,7 @@ export async function buildOpenCodeImage(binary: string): Promise<string> {
   });
 }
 
-/** Builds an image with the scripted agent, on the Node that the tests run on. */
+/** Builds an image with the scripted agent and the Node binary of the tests. */
 export async function buildScriptedImage(): Promise<string> {
   const node = await nodeBinary();
   const libraries = await librariesOf(node);

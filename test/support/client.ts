@@ -1,4 +1,4 @@
-/** An answer of the server, with its body as it came. */
+/** A response of the server. The body is parsed if it is JSON, otherwise it is text. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
@@ -11,7 +11,7 @@ export interface Client {
   (method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
 }
 
-/** A client that sends the key and JSON. */
+/** Returns a client that sends the key, and bodies as JSON. */
 export function createClient(url: string, key: string | null): Client {
   return async (method, path, body, headers = {}) => {
     const response = await fetch(`${url}${path}`, {
@@ -31,13 +31,13 @@ export function createClient(url: string, key: string | null): Client {
   };
 }
 
-/** The body as an object; fails where it is none. */
+/** Returns the body as an object. Throws if it is not an object. */
 export function object(answer: Answer): Json {
   if (typeof answer.body !== 'object' || answer.body === null) throw new Error(`not an object: ${String(answer.body)}`);
   return answer.body as Json;
 }
 
-/** The items of a page. */
+/** Returns the items of a page. */
 export function items(answer: Answer): Json[] {
   return object(answer)['items'] as Json[];
 }

@@ -2,7 +2,7 @@ import type { EventKind } from '../../src/domain/event.ts';
 import { items, object, type Client, type Json } from './client.ts';
 import { until } from './until.ts';
 
-/** An event as it is answered. */
+/** An event in a response. */
 export interface Told {
   readonly id: number;
   readonly kind: EventKind;
@@ -11,26 +11,26 @@ export interface Told {
   readonly data: Json;
 }
 
-/** What is told of a turn, its first and its last event included. */
+/** The events of a turn, including its first and its last event. */
 export interface ToldTurn {
   readonly events: readonly Told[];
   readonly stopReason: unknown;
 }
 
-/** A conversation over HTTP. Every wait is bounded. */
+/** A conversation over HTTP. Every wait has a time limit. */
 export interface Talk {
   readonly id: string;
   readonly path: string;
   now(): Promise<Json>;
-  /** Waits until the start is over; fails, with the reason, where it is an ERROR. */
+  /** Waits until the conversation is READY. Throws with the reason if the start fails. */
   ready(): Promise<Json>;
-  /** Everything that is told so far. */
+  /** Returns all events until now. */
   events(): Promise<readonly Told[]>;
-  /** Waits for an event of the kind, after the one of the id, that is as wanted. */
+  /** Waits for an event of the kind for which `wanted` returns true, with an id greater than `after`. */
   event(kind: EventKind, wanted?: (told: Told) => boolean, after?: number): Promise<Told>;
-  /** Sends a message, and answers with its id. */
+  /** Sends a message. Returns its id. */
   say(text: string): Promise<string>;
-  /** Waits until the message's turn is over; the turn of the first message unless it is said. */
+  /** Waits until the turn of the message has ended. Default: the first message. */
   turn(messageId?: string): Promise<ToldTurn>;
   untilStatus(executionStatus: string | null): Promise<Json>;
   post(path: string, body?: unknown): Promise<Json>;
@@ -39,12 +39,12 @@ export interface Talk {
 
 const patience = 90_000;
 
-/** The body of a message. */
+/** Returns the request body of a message. */
 export function messageOf(text: string): Json {
   return { content: [{ type: 'text', text }] };
 }
 
-/** Creates a conversation. `call` is asked for anew at each use, so that the server may be another one meanwhile. */
+/** Creates a conversation. Calls `call` for each request, so that a test can change the server in between. */
 export async function openTalk(call: () => Client, request: Json): Promise<Talk> {
   const created = await call()('POST', '/api/v1/app-conversations', request);
   if (created.status !== 201) throw new Error(`the conversation was refused: ${created.status} ${JSON.stringify(created.body)}`);
@@ -56,7 +56,7 @@ export async function openTalk(call: () => Client, request: Json): Promise<Talk>
   async function events(): Promise<readonly Told[]> {
     for (;;) {
       const page = items(await call()('GET', `${path}/events?after=${log.at(-1)?.id ?? 0}`)) as unknown as Told[];
-      // Another question may have had its answer meanwhile.
+      // A concurrent call may have added the same events.
       log.push(...page.filter((told) => told.id > (log.at(-1)?.id ?? 0)));
       if (page.length < 100) return [...log];
     }
@@ -102,12 +102,12 @@ export async function openTalk(call: () => Client, request: Json): Promise<Talk>
   };
 }
 
-/** What the agent said to its reader, message by message. */
+/** Returns the texts of the agent's answer messages. */
 export function saidIn({ events }: ToldTurn): unknown[] {
   return events.flatMap(({ kind, data }) => (kind === 'message' && data['role'] === 'agent' && data['channel'] === 'answer' ? [data['text']] : []));
 }
 
-/** How each tool call of a turn stands at last. */
+/** Returns the last state of each tool call of a turn. */
 export function callsIn({ events }: ToldTurn): Json[] {
   return [...new Map(events.flatMap(({ kind, data }) => (kind === 'tool_call' ? [[data['tool_call_id'], data] as const] : []))).values()];
 }

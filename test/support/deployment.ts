@@ -1,7 +1,7 @@
 import Docker from 'dockerode';
 import { readDeploymentFile } from '../../src/composition/config/deployment-file.ts';
 
-/** What the engine has of a deployment. */
+/** The ids of a deployment's objects in the engine. */
 export interface OnEngine {
   readonly containers: readonly string[];
   readonly networks: readonly string[];
@@ -18,12 +18,12 @@ export async function onEngine(deployment: string): Promise<OnEngine> {
   return { containers: containers.map(({ Id }) => Id), networks: networks.map(({ Id }) => Id), volumes: Volumes.map(({ Name }) => Name) };
 }
 
-/** The name that the data folder's deployment has on the engine; null where it has none. */
+/** Returns the id of the data folder's deployment, as the engine's labels have it. Null if there is none. */
 export function deploymentOf(dataDir: string): string | null {
   return readDeploymentFile(dataDir)?.id ?? null;
 }
 
-/** Removes all that the engine has of a deployment, whose server has ended. */
+/** Removes all objects of a deployment from the engine. Its server must have ended. */
 export async function clearEngine(deployment: string | null): Promise<void> {
   if (deployment === null) return;
   const { containers, networks, volumes } = await onEngine(deployment);

@@ -4,12 +4,12 @@ import { provideValue, type ServiceOf, type Token, tokens } from '../../src/comp
 type Tokens = typeof tokens;
 type Multiple = 'gitProvider' | 'agentProtocol';
 
-/** What is bound to the tokens of these names. A list stands for one binding each. */
+/** The doubles to bind, by the names of their tokens. A list has one binding for each item. */
 export type Doubles = {
   readonly [Name in keyof Tokens]?: Name extends Multiple ? readonly ServiceOf<Tokens[Name]>[] : ServiceOf<Tokens[Name]>;
 };
 
-/** Returns a module that binds doubles in the place of what the options choose. */
+/** Returns a module that binds doubles instead of the services that the options choose. */
 export function doublesModule(doubles: Doubles): ContainerModule {
   return new ContainerModule(({ bind, rebind, unbind }) => {
     for (const [name, double] of Object.entries(doubles)) {

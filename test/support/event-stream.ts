@@ -1,20 +1,20 @@
 import { EventSourceParserStream, type EventSourceMessage } from 'eventsource-parser/stream';
 
-/** A stream of server-sent events, as a client of it sees them. */
+/** A stream of server-sent events, as its client sees it. */
 export interface EventStream {
   readonly response: Response;
-  /** The next one; null where the stream has ended. Rejects where it was broken off. */
+  /** Returns the next event. Null if the stream has ended. Rejects if the connection broke. */
   next(): Promise<EventSourceMessage | null>;
-  /** The next ones, up to the first that is wanted. */
+  /** Returns the next events, up to the first one for which `wanted` returns true. */
   upTo(wanted: (event: EventSourceMessage) => boolean): Promise<EventSourceMessage[]>;
-  /** Goes away. */
+  /** Closes the connection. */
   cut(): void;
 }
 
-/** Fails where nothing comes for so long. */
+/** The longest time to wait for an event. */
 const patienceMs = 60_000;
 
-/** Opens the stream; fails where it is refused. */
+/** Opens the stream. Throws if the server refuses it. */
 export async function openEventStream(url: string, key: string, lastEventId: string | null = null): Promise<EventStream> {
   const leaving = new AbortController();
   const resume = lastEventId === null ? {} : { 'Last-Event-ID': lastEventId };

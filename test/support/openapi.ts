@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import ajvFormats from 'ajv-formats';
 
-/** What is read of the published document. */
+/** The parts of the published document that the tests read. */
 export interface OpenApiDocument {
   readonly servers: readonly { readonly url: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly operationId: string; readonly security?: unknown }>>>>;
@@ -9,21 +9,21 @@ export interface OpenApiDocument {
   readonly security?: unknown;
 }
 
-/** An answer of the server, as far as the document speaks of it. */
+/** The parts of a response that the document describes. */
 export interface Answered {
   readonly status: number;
   readonly headers: Headers;
-  /** Parsed where it is JSON, text otherwise, `''` where there is none. */
+  /** Parsed if it is JSON, otherwise text. `''` if there is no body. */
   readonly body: unknown;
 }
 
 export interface OpenApiChecker {
   /**
-   * Fails unless the document tells of this answer: its operation, its status, its headers, its media type, and every
-   * field of its body. Fields that the document does not name are a mistake too.
+   * Throws unless the document describes this response: its operation, status, headers, media type, and every field of its body.
+   * Undocumented fields are errors too.
    */
   check(method: string, path: string, answer: Answered): void;
-  /** `method path status` of everything that was checked. */
+  /** `method path status` of each documented response that was checked. */
   readonly seen: ReadonlySet<string>;
 }
 
@@ -35,10 +35,10 @@ interface Operation {
   readonly responses: Readonly<Record<string, { readonly headers?: Record<string, unknown>; readonly content?: Record<string, unknown> }>>;
 }
 
-/** Failures that belong to no operation. */
+/** The codes of failures that belong to no operation. */
 const nobodys = new Set(['not_found', 'method_not_allowed', 'unauthorized', 'shutting_down', 'rate_limited']);
 
-/** Checks answers against a published OpenAPI 3.1 document. */
+/** Returns a checker of responses against a published OpenAPI 3.1 document. */
 export function createOpenApiChecker(published: unknown): OpenApiChecker {
   const document = closed(structuredClone(published)) as Document;
   const ajv = new Ajv2020({ strict: false, allErrors: true });
@@ -93,7 +93,7 @@ function templateOf({ paths }: Document, target: string): string | null {
   return Object.keys(paths).find(matches) ?? null;
 }
 
-/** A document may leave room for more fields in a later version; this version has only those it names. The data of a reason depends on its code. */
+/** Forbids undocumented fields, which the document allows for later versions. Objects with only a `code` (reasons) may have more data. */
 function closed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closed);
   if (typeof value !== 'object' || value === null) return value;

@@ -11,8 +11,8 @@ const cache = join(import.meta.dirname, '../../node_modules/.cache/skep/opencode
 const folder = join(cache, version);
 
 /**
- * A suite over OpenCode, a real coding agent, which is installed from npm the first time; `binary` runs it. Where it can't be had,
- * the suite is skipped, and says so; where `SKEP_REQUIRE_OPENCODE=1` that is a failure.
+ * Runs a suite with OpenCode, a real coding agent, which is installed from npm the first time. `binary` is its path. If it can't be
+ * installed or run, skips the suite with a warning, or throws if `SKEP_REQUIRE_OPENCODE=1`.
  */
 export function describeWithOpenCode(name: string, suite: (binary: string) => void): void {
   if (found.binary !== null) {
@@ -26,13 +26,13 @@ export function describeWithOpenCode(name: string, suite: (binary: string) => vo
 }
 
 export interface OpenCodeRun {
-  /** Where the model answers, as the agent sees it; ends in `/v1`. */
+  /** The URL of the model for the agent. Ends in `/v1`. */
   readonly modelUrl: string;
-  /** What the agent asks leave for before it edits a file or runs a command. */
+  /** OpenCode's permission setting for editing files and running commands. */
   readonly permission?: 'allow' | 'ask' | 'deny';
 }
 
-/** The content of an `opencode.json` that knows one model, whose key is the value of `MODEL_API_KEY`. */
+/** Returns the content of an `opencode.json` with one model, whose key is the value of `MODEL_API_KEY`. */
 export function openCodeConfig({ modelUrl, permission = 'ask' }: OpenCodeRun): object {
   const stub = { name: 'Stub', tool_call: true, limit: { context: 100_000, output: 10_000 } };
   const options = { baseURL: modelUrl, apiKey: '{env:MODEL_API_KEY}' };
@@ -49,8 +49,8 @@ export function openCodeConfig({ modelUrl, permission = 'ask' }: OpenCodeRun): o
 }
 
 /**
- * The variables of its process, besides `PATH`, `HOME` (a folder that it can write to) and `MODEL_API_KEY`. It fetches nothing from
- * outside then.
+ * Returns the environment of OpenCode's process. `PATH`, `HOME` (a writable folder) and `MODEL_API_KEY` must be added. With it, OpenCode
+ * downloads nothing.
  */
 export function openCodeEnv(run: OpenCodeRun): Record<string, string> {
   return {
@@ -63,7 +63,7 @@ export function openCodeEnv(run: OpenCodeRun): Record<string, string> {
   };
 }
 
-/** The binary that runs here: the package for this platform has one for old processors too. */
+/** Returns the first binary that runs here. There is also a package for old processors. */
 async function firstThatRuns(): Promise<string> {
   const platform = `opencode-${process.platform}-${process.arch}`;
   const problems: string[] = [];
@@ -79,7 +79,7 @@ async function firstThatRuns(): Promise<string> {
   throw new Error(problems.join('; '));
 }
 
-/** Into a folder of its own first, so that nobody ever sees half of it. */
+/** Installs into a temporary folder first, so that no other process sees an incomplete installation. */
 async function install(): Promise<void> {
   await mkdir(cache, { recursive: true });
   const temporary = await mkdtemp(join(cache, 'install-'));
@@ -89,7 +89,7 @@ async function install(): Promise<void> {
     await rename(temporary, folder);
   } catch (error) {
     await rm(temporary, { recursive: true, force: true });
-    // Another worker was faster.
+    // Another worker may have installed it first.
     if (!existsSync(folder)) throw error;
   }
 }

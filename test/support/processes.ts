@@ -2,8 +2,8 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { ignoring } from '../../src/adapters/shared/system-errors.ts';
 
 /**
- * The processes of this machine that belong to sandboxes below the data folder, by the sandbox's id: each process of one
- * carries the id and its workspace in its environment.
+ * Returns the pids of the processes of all sandboxes below the data folder, by sandbox id. Each of these processes has the id and the
+ * workspace in its environment.
  */
 export function sandboxesWithProcesses(dataDir: string): Map<string, number[]> {
   const found = new Map<string, number[]>();
@@ -20,18 +20,18 @@ function environmentOf(pid: string): Record<string, string> {
     const lines = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
     return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
   } catch {
-    // It ended meanwhile, or belongs to somebody else.
+    // The process has ended, or belongs to another user.
     return {};
   }
 }
 
-/** Ends every process of the sandboxes below the folder, which outlive the server that started them. */
+/** Kills all processes of the sandboxes below the folder. They outlive the server that started them. */
 export function killSandboxes(folder: string): void {
   for (const pid of [...sandboxesWithProcesses(folder).values()].flat()) {
     try {
       process.kill(pid, 'SIGKILL');
     } catch (error) {
-      // It ended meanwhile.
+      // The process has ended.
       ignoring('ESRCH')(error);
     }
   }

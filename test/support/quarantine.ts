@@ -6,7 +6,7 @@ import { quarantined } from '../../src/domain/quarantine.ts';
 import { type Client, createClient } from './client.ts';
 import { startSandbox, type Server } from './server.ts';
 
-/** Starts a sandbox of a server that runs, and puts it in quarantine. Returns its id, and the client of an administrator. */
+/** Starts a sandbox on the running server and puts it in quarantine. Returns its id and an administrator's client. */
 export async function quarantine({ url, dataDir }: Server, call: Client): Promise<{ readonly id: string; readonly admin: Client }> {
   const { id } = await startSandbox(call);
   await call('POST', `/api/v1/sandboxes/${id}/pause`, { pause_kind: 'stop' });

@@ -1,6 +1,6 @@
 import { createConnection, type Socket } from 'node:net';
 
-/** A connection on which the test writes byte by byte, and what came back so far. */
+/** Opens a TCP connection for raw bytes. `text` returns the data received until now. */
 export function rawSocket(url: string): { readonly socket: Socket; text(): string } {
   const { hostname, port } = new URL(url);
   const socket = createConnection({ host: hostname, port: Number(port) });

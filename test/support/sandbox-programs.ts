@@ -9,12 +9,12 @@ const everyByte = Array.from({ length: 256 }, (_, byte) => `\\${byte.toString(8)
 const line = 'n=$((n+1)); if [ $((n%2)) = 1 ]; then echo line $n >&2; else echo line $n; fi; echo $n > count.new && mv count.new count';
 const saying = `printf '${everyByte}\\n'; n=0; while :; do ${line}; sleep 0.01; done`;
 
-/** A command that a shell runs. */
+/** Returns a command that runs the script in a shell. */
 export function shell(script: string): readonly string[] {
   return ['sh', '-c', script];
 }
 
-/** The programs of the contract for whatever has a shell; `serves` takes another one. */
+/** Returns the contract's programs for a sandbox with a shell. `serves` needs another program. */
 export function shellPrograms(serves: readonly string[]): Readonly<Record<SandboxProgram, readonly string[]>> {
   return {
     counts: shell(`echo run >> runs; ${counting}`),
@@ -27,7 +27,7 @@ export function shellPrograms(serves: readonly string[]): Readonly<Record<Sandbo
   };
 }
 
-/** What to start, under an id that was never given, with the variable, the key and the port that the contract asks for. */
+/** Returns a launch with a new id, and with the variable, the key and the port that the contract requires. */
 export function someLaunch(changes: Partial<SandboxSpec>): SandboxLaunch {
   return {
     id: `sb-${randomBytes(6).toString('hex')}`,

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** The bytes that give a secret away: itself, and how base64 writes it, whatever stands in front of it and behind it. */
+/** Returns the texts that reveal a secret: the secret itself, URL-encoded, in hex, and in base64 at any offset in a longer text. */
 export function tracesOf(secret: string): string[] {
   const encoded = [0, 1, 2].flatMap((before) => {
     const text = Buffer.from(`${'\0'.repeat(before)}${secret}`).toString('base64').replace(/=+$/, '');
@@ -13,7 +13,7 @@ export function tracesOf(secret: string): string[] {
   return [...new Set([secret, encodeURIComponent(secret), Buffer.from(secret).toString('hex'), ...encoded])];
 }
 
-/** Which of the texts are among the bytes, wherever these are cut. */
+/** Returns the texts that occur in the bytes, also across chunks. */
 export async function foundIn(source: AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>, texts: readonly string[]): Promise<string[]> {
   const longest = Math.max(...texts.map((text) => Buffer.byteLength(text)));
   const found = new Set<string>();
@@ -26,7 +26,7 @@ export async function foundIn(source: AsyncIterable<Uint8Array | string> | Itera
   return texts.filter((text) => found.has(text));
 }
 
-/** The names and contents of all files below a folder, as they are now. */
+/** Yields the current names and contents of all files below a folder. */
 export async function* filesBelow(folder: string): AsyncGenerator<Uint8Array | string> {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     yield `${entry.name}\n`;
@@ -34,7 +34,7 @@ export async function* filesBelow(folder: string): AsyncGenerator<Uint8Array | s
   }
 }
 
-/** Nothing for a file that has gone meanwhile. */
+/** Yields nothing if the file was deleted meanwhile. */
 async function* contentOf(path: string): AsyncGenerator<Uint8Array> {
   try {
     yield* createReadStream(path) as AsyncIterable<Uint8Array>;

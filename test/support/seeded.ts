@@ -1,4 +1,4 @@
-/** Random numbers from 0 to below 1 by a seed, so that a failure can be seen again. */
+/** Returns a generator of random numbers in [0, 1). The same seed gives the same numbers, so that a failure can be repeated. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -7,12 +7,12 @@ export function seeded(seed: number): () => number {
   };
 }
 
-/** A whole number below the bound. */
+/** Returns a random integer from 0 to below the bound. */
 export function below(random: () => number, bound: number): number {
   return Math.floor(random() * bound);
 }
 
-/** A seed for the moments of a test: new in each run, printed, and taken from `SKEP_TEST_SEED` to see a failure again. */
+/** Returns and prints a seed, new in each run. Set `SKEP_TEST_SEED` to the printed seed to repeat a failure. */
 export function printedSeed(moments: string): number {
   const seed = Number(process.env['SKEP_TEST_SEED'] ?? Date.now() % 1_000_000);
   process.stderr.write(`${moments} come from SKEP_TEST_SEED=${seed}\n`);

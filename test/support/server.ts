@@ -12,42 +12,42 @@ export const executable = join(import.meta.dirname, '../../src/composition/execu
 
 export interface ServerOptions {
   readonly env?: Readonly<Record<string, string>>;
-  /** What `SKEP_CONFIG` names, as JSON, which is YAML too. */
+  /** The content of the `SKEP_CONFIG` file. It is written as JSON, which is also YAML. */
   readonly config?: unknown;
-  /** A folder of its own where it is left out. */
+  /** Default: a new temporary folder. */
   readonly dataDir?: string;
   readonly cwd?: string;
 }
 
-/** The executable, started as a process of its own. */
+/** The executable in its own process. */
 export interface Server {
   readonly url: string;
   readonly dataDir: string;
   readonly process: ChildProcess;
-  /** Its exit code, when it has ended. */
+  /** Resolves to the exit code when the process has ended. */
   readonly exited: Promise<number | null>;
-  /** What it wrote so far. */
+  /** Returns the output until now. */
   output(): { readonly stdout: string; readonly stderr: string };
-  /** SIGTERM, and the exit code that follows. */
+  /** Sends SIGTERM. Resolves to the exit code. */
   stop(): Promise<number | null>;
-  /** SIGKILL, and the end that follows. */
+  /** Sends SIGKILL. Resolves when the process has ended. */
   kill(): Promise<void>;
-  /** Ends it with its sandboxes, and removes its data folder. */
+  /** Stops the server, kills its sandboxes and removes its data folder. */
   close(): Promise<void>;
 }
 
-/** The environment of the executable: nothing of Skep's from outside. */
+/** Returns an environment for the executable, without the `SKEP_` variables of the test's own process. */
 export function cleanEnv(env: Readonly<Record<string, string>> = {}): Record<string, string> {
   const kept = Object.entries(process.env).filter(([name, value]) => value !== undefined && !name.startsWith('SKEP_'));
   return { ...(Object.fromEntries(kept) as Record<string, string>), ...env };
 }
 
-/** A temporary folder, and how to remove it. */
+/** Makes a temporary folder. The caller removes it. */
 export async function temporaryFolder(): Promise<string> {
   return await mkdtemp(join(tmpdir(), 'skep-test-'));
 }
 
-/** Starts the executable on a free port and answers when it listens. Rejects with what it wrote where it ends before. */
+/** Starts the executable on a free port. Resolves when it listens. Rejects with its output if it ends before. */
 export async function startServer(options: ServerOptions = {}): Promise<Server> {
   const dataDir = options.dataDir ?? (await temporaryFolder());
   const env = cleanEnv({ SKEP_PORT: '0', SKEP_DATA_DIR: dataDir, SKEP_SANDBOX_RUNTIME: 'process', ...options.env });
@@ -99,7 +99,7 @@ export async function runSkep(args: readonly string[], env: Readonly<Record<stri
   return { ...ended, stdout: stdout.toString() };
 }
 
-/** Runs the executable to its end, with bytes for its standard input. */
+/** Runs the executable to its end, with this standard input. */
 export async function runSkepWithInput(
   args: readonly string[], env: Readonly<Record<string, string>>, input: string | Uint8Array,
 ): Promise<{ code: number | null; stdout: Buffer; stderr: string }> {
@@ -117,10 +117,10 @@ export async function startSandbox(call: Client, request: Json = {}): Promise<Js
   return { ...found, id };
 }
 
-/** A sandbox that runs on a server of its own. */
+/** A sandbox on its own server. */
 export interface ServedSandbox extends AsyncDisposable {
   readonly id: string;
-  /** With which the executable reaches the server. */
+  /** The environment with which the executable reaches the server. */
   readonly env: Readonly<Record<string, string>>;
   readonly call: Client;
 }

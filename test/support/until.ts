@@ -2,13 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { expect } from 'vitest';
 
-/** After so long a wait says what it waits for. */
+/** A longer wait prints a warning. */
 const quietMs = 5_000;
 
 /**
- * Asks again and again until the answer is what is wanted, and returns it. The pause between two questions keeps the machine
- * free; it decides nothing. Says what it waits for if that takes more than a few seconds; throws, with the last answer, when
- * `withinMs` have passed.
+ * Calls `ask` until `wanted` returns true for the answer, and returns that answer. The pause between two calls only saves CPU time.
+ * Prints a warning after a few seconds. Throws, with the last answer, after `withinMs` milliseconds.
  */
 export async function until<T>(ask: () => T | Promise<T>, wanted: (answer: T) => boolean, withinMs = 60_000): Promise<T> {
   const start = performance.now();

@@ -8,7 +8,7 @@ import type { LocatedRepository, Repositories, RepositoryPatterns } from '../rep
 export interface MicroagentListing {
   /** Sorted by path. */
   readonly microagents: readonly Microagent[];
-  /** When the git host last confirmed the list, in ms since the epoch. Null means just now. Not null only if the deployment allows it. */
+  /** When the git host last confirmed the list, in ms since the epoch. Null means just now. Older only if the deployment allows it. */
   readonly confirmedAt: number | null;
 }
 
