@@ -3,7 +3,7 @@ import { setImmediate as tick } from 'node:timers/promises';
 import { soon, type AgentCase, type OpenedAgent } from './agent-harness.ts';
 import { scripted } from './agent-script.ts';
 
-/** Opens a session whose agent stalls in a turn. */
+/** Opens a session and starts a turn in which the agent stalls. */
 async function stalled(open: (client: { readonly update: () => Promise<void> }) => Promise<OpenedAgent>, stall: 'heeds' | 'deaf') {
   const { promise, resolve } = Promise.withResolvers<void>();
   const opened = await open({ update: async () => resolve() });

@@ -3,50 +3,50 @@ import type { Message } from '../../src/domain/conversation.ts';
 import type { AgentClient, AgentPermission, AgentProtocol, AgentSession, AgentStreams, AgentTurn, AgentUpdate } from '../../src/ports/agent-protocol.ts';
 import type { ContractCase } from './contract.ts';
 
-/** In what agent protocols may differ. */
+/** The permitted differences between agent protocols. */
 export interface AgentTraits {
-  /** Can an agent that is started again find its sessions again? */
+  /** Can an agent find its earlier sessions after a restart? */
   readonly sessions: 'found_again' | 'forgotten';
-  /** Can a turn go on over the streams that another process held? */
+  /** Can a turn continue over the streams of another process? */
   readonly resumes: boolean;
 }
 
 /**
  * How an agent behaves from its start.
  *
- * - `speaks`: speaks the protocol, and does what messages tell it (see `AgentStep`). It finds its sessions again, where the protocol can.
- * - `forgets`: the same, but it finds none again.
- * - `refuses`: refuses every session with the words `no room`.
+ * - `speaks`: speaks the protocol, and does what messages tell it (see `AgentStep`). It finds its earlier sessions, if the protocol can.
+ * - `forgets`: like `speaks`, but it finds no earlier session.
+ * - `refuses`: refuses every session with the message `no room`.
  * - `ends`: ends at once.
  * - `silent`: never says anything.
- * - `other_version`: speaks a version of the protocol that nobody else does.
+ * - `other_version`: speaks an unknown version of the protocol.
  */
 export type AgentBehaviour = 'speaks' | 'forgets' | 'refuses' | 'ends' | 'silent' | 'other_version';
 
 export interface RunningAgent {
   readonly streams: AgentStreams;
-  /** Answers when it has ended. */
+  /** Resolves when the agent has ended. */
   readonly gone: Promise<void>;
-  /** Ends it from outside. */
+  /** Kills the agent. */
   readonly kill: () => void;
 }
 
 export interface AgentHarness {
   readonly traits: AgentTraits;
   readonly protocol: AgentProtocol;
-  /** Starts an agent. All agents of a harness share what they remember. */
+  /** Starts an agent. All agents of a harness share their stored sessions. */
   readonly start: (behaviour: AgentBehaviour) => Promise<RunningAgent>;
   /** Ends every agent. */
   readonly close: () => Promise<void>;
 }
 
-/** A client that keeps what it is told. */
+/** A client that records the updates and the permission requests. */
 export interface RecordingClient extends AgentClient {
   readonly updates: AgentUpdate[];
   readonly requests: AgentPermission[];
-  /** What the agent said, joined. */
+  /** Returns the joined text of the agent. */
   readonly said: () => string;
-  /** Answers with the next update when it comes. */
+  /** Resolves to the next update. */
   readonly next: () => Promise<AgentUpdate>;
 }
 
@@ -68,7 +68,7 @@ export const never: AbortSignal = new AbortController().signal;
 
 const patienceMs = 60_000;
 
-/** The answer, which is waited for with patience, but not for ever. */
+/** Waits for the answer. Rejects after a generous timeout. */
 export async function soon<T>(what: string, answer: Promise<T>): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new assert.AssertionError({ message: `waited in vain: ${what}` })), patienceMs);
@@ -100,7 +100,7 @@ export function recordingClient({ update, permission }: Partial<AgentClient> = {
   };
 }
 
-/** Turns cases that need a stage into contract cases, each with a harness of its own. */
+/** Turns cases that need a stage into contract cases. Each case gets its own harness. */
 export function agentStageCases(createHarness: () => Promise<AgentHarness>, cases: readonly AgentCase[]): ContractCase[] {
   return cases.map(([name, run]) => ({
     name,

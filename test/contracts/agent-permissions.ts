@@ -15,7 +15,7 @@ const ask: AgentPermission = {
 
 const tool = { toolCallId: 'call-1', title: 'Run make', toolKind: 'execute' };
 
-/** A client that answers nothing until its signal fires, and when it was asked. */
+/** Returns a client that answers null when its signal fires, and a promise that resolves at the first request. */
 function undecided(): { readonly permission: (request: AgentPermission, signal: AbortSignal) => Promise<null>; readonly asked: Promise<AbortSignal> } {
   const { promise, resolve } = Promise.withResolvers<AbortSignal>();
   return {

@@ -3,7 +3,7 @@ import type { AgentStreams } from '../../src/ports/agent-protocol.ts';
 import { type AgentCase, never, recordingClient, soon } from './agent-harness.ts';
 import { scripted } from './agent-script.ts';
 
-/** The streams of an agent, for one holder after the other: no holder closes them, and each can begin anywhere. */
+/** The streams of an agent, for several holders one after the other. No holder closes them. Each can begin at any offset. */
 function shared({ stdin, stdout }: AgentStreams) {
   const input = stdin.getWriter();
   const chunks: Uint8Array[] = [];
@@ -27,7 +27,7 @@ function shared({ stdin, stdout }: AgentStreams) {
   }
   return {
     bytes,
-    /** The first chunk that is written loses its first bytes. */
+    /** Drops the first bytes of the first written chunk. */
     held: (offset: number, dropped: number): AgentStreams => ({
       stdout: ReadableStream.from(from(offset)),
       stdin: new WritableStream<Uint8Array>({

@@ -2,7 +2,7 @@ import type { MessageChannel, PlanEntry, ToolCall, TurnStopReason } from '../../
 import type { Message } from '../../src/domain/conversation.ts';
 import type { AgentPermission } from '../../src/ports/agent-protocol.ts';
 
-/** What has changed of a tool call; the rest stays as it was. */
+/** The changed fields of a tool call. The other fields stay unchanged. */
 export type ToolCallChange = Pick<ToolCall, 'toolCallId'> & Partial<ToolCall>;
 
 export interface AgentUsage {
@@ -12,16 +12,16 @@ export interface AgentUsage {
 }
 
 /**
- * What an agent does in a turn.
+ * A step of an agent in a turn.
  *
- * - `ask`: asks leave, and then says `chosen: <option>`, or `chosen: nothing` where the request was withdrawn. A turn that is
- *   cancelled meanwhile ends there as `cancelled`.
- * - `flood`: says so many chunks, one after the other: `0`, `1`, `2`...
- * - `fail`: the turn ends with an error that says these words.
+ * - `ask`: requests permission, and then says `chosen: <option>`, or `chosen: nothing` if the request was withdrawn. If the turn is
+ *   cancelled meanwhile, it ends there as `cancelled`.
+ * - `flood`: says this many chunks, one after the other: `0`, `1`, `2`...
+ * - `fail`: the turn ends with an error that has this message.
  * - `crash`: the agent ends.
- * - `stall`: says `stalling.` and goes on only when the turn is cancelled, which ends it as `cancelled` (`heeds`); or never (`deaf`).
- *   The text ends with a character that begins no secret: what may be the beginning of one is held back until more is said.
- * - `stop`: ends the turn for the reason; without it, it ends as `end_turn` after the last step.
+ * - `stall`: says `stalling.` and waits. `heeds` ends the turn as `cancelled` when it is cancelled. `deaf` waits for ever. The text ends
+ *   with a character that begins no secret, because the beginning of a secret is held back until more text comes.
+ * - `stop`: ends the turn with this stop reason. Without this step, the turn ends as `end_turn` after the last step.
  */
 export type AgentStep =
   | { readonly say: string; readonly channel?: MessageChannel; readonly messageId?: string }
@@ -35,12 +35,12 @@ export type AgentStep =
   | { readonly stall: 'heeds' | 'deaf' }
   | { readonly stop: TurnStopReason };
 
-/** A message whose text tells a scripted agent what to do. */
+/** Returns a message with the steps for a scripted agent. */
 export function scripted(...steps: readonly AgentStep[]): Message {
   return { content: [{ type: 'text', text: JSON.stringify({ steps }) }] };
 }
 
-/** The steps that a message tells; one that tells none is answered with `heard: <its text>`. */
+/** Returns the steps in the text of a message. Without steps in the text, the agent says `heard: <text>`. */
 export function stepsOf(text: string): readonly AgentStep[] {
   if (!text.startsWith('{"steps":')) return [{ say: `heard: ${text}` }];
   return (JSON.parse(text) as { readonly steps: readonly AgentStep[] }).steps;

@@ -80,7 +80,7 @@ export const sessionCases: readonly AgentCase[] = [
   ],
 ];
 
-/** A signal that fires when what is begun now is under way. */
+/** Returns a signal that fires a short time later, when the work that begins now is running. */
 function fires(reason: Error): AbortSignal {
   const controller = new AbortController();
   setImmediate(() => controller.abort(reason));

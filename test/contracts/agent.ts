@@ -6,7 +6,7 @@ import { sessionCases } from './agent-sessions.ts';
 import { turnCases } from './agent-turns.ts';
 import type { ContractCase } from './contract.ts';
 
-/** What every agent protocol must do, with an agent that does what its messages tell it. */
+/** The contract of every agent protocol. Its agent follows the steps in its messages. */
 export function agentContract(createHarness: () => Promise<AgentHarness>): ContractCase[] {
   return agentStageCases(createHarness, [...sessionCases, ...resumptionCases, ...turnCases, ...permissionCases, ...endCases]);
 }

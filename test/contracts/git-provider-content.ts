@@ -10,7 +10,7 @@ const file = `${agents}/a.md`;
 const maxBytes = 2 ** 20;
 const absent = '0123456789abcdef0123456789abcdef01234567';
 
-/** What a provider that takes content for text, or trims it, would change. */
+/** Contents that a provider changes if it treats them as text or trims them. */
 const contents: readonly (readonly [name: string, content: string | Uint8Array])[] = [
   ['plain.md', 'one\ntwo\n'],
   ['no line feed at the end.md', 'one'],

@@ -6,20 +6,20 @@ import type { Interceptor } from './host-proxy.ts';
 import { casesWithFolder } from './stage-cases.ts';
 import { createRepository, type RepositoryDescription } from './git-repository.ts';
 
-/** In what git providers may differ. */
+/** The permitted differences between git providers. */
 export interface GitProviderTraits {
   /**
-   * The date of a path whose later change has an older committer date than the commit that introduced it, since a clock
-   * was wrong: that of the introducing commit, or the oldest date.
+   * The date of a path if a wrong clock gave a later change an older committer date than the introducing commit: the date of
+   * the introducing commit, or the oldest date.
    */
   readonly clockSkew: 'introduction' | 'oldest-date';
-  /** Whether history counts that a merge took nothing of. */
+  /** Does history count if its merge took nothing from it? */
   readonly discardedHistory: 'counts' | 'ignored';
-  /** A file whose path is not UTF-8 is listed with U+FFFD in place of the bytes, or is not listed. */
+  /** Is a path that is not UTF-8 listed with U+FFFD instead of the bytes, or not listed? */
   readonly invalidUtf8: 'replaced' | 'omitted';
-  /** Git fetches from a host, or from a folder of this machine. */
+  /** Does git fetch from a host, or from a local folder? */
   readonly remote: 'url' | 'folder';
-  /** What the former name of a renamed repository leads to: the repository under its new name, or nothing. */
+  /** Does the former name of a renamed repository find the repository under its new name, or nothing? */
   readonly formerName: 'repository' | 'nothing';
 }
 
@@ -27,32 +27,31 @@ export interface GitProviderHarness {
   readonly provider: GitProvider;
   readonly traits: GitProviderTraits;
   /**
-   * Makes a bare repository that git has in a folder available to the provider, in place of the one that had the name before.
-   * The name has two segments, and an ending that the harness may not change. Returns the name to ask for. The folder is removed
-   * afterwards.
+   * Makes the bare repository in the folder available to the provider. Replaces an earlier repository of this name. The name has
+   * two segments, and the harness must not change its end. Returns the name for the provider. The folder is removed afterwards.
    */
   publish(gitDir: string, name: string): Promise<string>;
-  /** Renames a published repository, as its owner does on the host. Both names are names to ask for; the new one is not in use. */
+  /** Renames a published repository, as its owner does on the host. Both names are names for the provider. The new one is unused. */
   rename(from: string, to: string): Promise<void>;
-  /** Whether git can fetch with this remote: whether the host accepts the value of `Authorization`. */
+  /** Returns true if git can fetch with this remote, so the host accepts the value of `Authorization`. */
   acceptsGit(remote: GitRemote): Promise<boolean>;
-  /** Control over the host that the provider asks; `'none'` if it asks nobody over a network. */
+  /** Controls the provider's host. `'none'` if the provider uses no network. */
   readonly host: ProviderHost | 'none';
-  /** The pull requests of the host; `'none'` if the provider can't open any, or has no credential for it. */
+  /** Controls the host's pull requests. `'none'` if the provider can't open any, or has no credential for it. */
   readonly pullRequests: PullRequestControl | 'none';
-  /** Releases everything, the providers included. Rejects if something went wrong that no case can see. */
+  /** Closes everything, including the providers. Rejects after an error that no case can detect. */
   close(): Promise<void>;
 }
 
-/** A host that misbehaves. `startHostProxy` makes one of any host that speaks HTTP. */
+/** A host with simulated faults. `startHostProxy` adds them to any HTTP host. */
 export interface ProviderHost {
-  /** Makes another provider of the same host that has cached nothing, with this time limit. The harness closes it. */
+  /** Returns another provider for the same host, with an empty cache and this timeout. The harness closes it. */
   createProvider(timeoutMs: number): GitProvider;
-  /** Decides what happens to each request of the harness's providers; null, as at the beginning, lets the host answer all. */
+  /** Sets the interceptor of all requests of the harness's providers. With null, the default, the host answers all requests. */
   intercept(interceptor: Interceptor | null): void;
 }
 
-/** A pull request as the host has it. */
+/** A pull request on the host. */
 export interface HostedPullRequest {
   readonly number: number;
   readonly title: string;
@@ -63,18 +62,18 @@ export interface HostedPullRequest {
 }
 
 export interface PullRequestControl {
-  /** The open ones of the repository, the oldest first. The title is without what marks a draft. */
+  /** Returns the open pull requests of the repository, oldest first. Titles have no draft prefix. */
   open(repository: string): readonly HostedPullRequest[];
   close(repository: string, number: number): void;
-  /** Opens one from a branch of this name in a fork. */
+  /** Opens a pull request from a branch of this name in a fork. */
   openFromFork(repository: string, branch: string, base: string): void;
-  /** From now on the credential may not see or open any. */
+  /** From now on, the credential can't read or open pull requests. */
   forbid(): void;
 }
 
-/** What a case has at hand. */
+/** The tools of a case. */
 export interface GitProviderStage extends Omit<GitProviderHarness, 'publish' | 'close'> {
-  /** Makes a repository of this description, and publishes it. */
+  /** Makes a repository from the description and publishes it. */
   readonly publish: (description: RepositoryDescription, name?: string) => Promise<string>;
   /** Lists all files below the directory, as pairs of path and date in seconds, sorted by path. */
   readonly list: (repository: string, directory?: string, provider?: GitProvider) => Promise<readonly Dated[]>;
@@ -85,10 +84,10 @@ export type Dated = readonly [path: string, seconds: number];
 
 export type StageCase = readonly [name: string, run: (stage: GitProviderStage) => Promise<void>];
 
-/** The directory that the cases look below, unless it matters. */
+/** The directory that the cases list by default. */
 export const agents = '.skep/microagents';
 
-/** Turns cases that need a stage into contract cases, each with a harness of its own. */
+/** Turns cases that need a stage into contract cases. Each case gets its own harness. */
 export function stageCases(createHarness: () => Promise<GitProviderHarness>, cases: readonly StageCase[]): ContractCase[] {
   return casesWithFolder(createHarness, stageOf, cases);
 }

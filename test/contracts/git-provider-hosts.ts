@@ -10,16 +10,16 @@ const file = `${agents}/a.md`;
 const everything = { directory: () => agents, accepts: () => true };
 const simple = { commits: [{ id: 'first', at: start, files: [[file, '1'] as const] }] };
 
-// What git makes of the content of the file.
+// The blob id that git computes from the content of the file.
 const content = { path: file, blobId: '56a6051ca2b02b04ef92d5150c9ef600403cb1de' };
 
-// So that a provider does not try again for long.
+// Short, so that a provider does not retry for long.
 const briefMs = 500;
-// Long enough for a busy machine, and never waited for by a provider that has a limit.
+// Long enough for a busy machine. A provider with a time limit never waits so long.
 const patienceMs = 5000;
 const longMs = 60_000;
 
-/** Cases that need control over a host; a provider that asks nobody over a network keeps them by its nature. */
+/** Cases that need control over a host. A provider without a network always satisfies them. */
 export const hostCases: readonly StageCase[] = [
   [
     'fails with provider_failed, and never with repository_not_found or an empty list, if the host answers with a 5xx status',
@@ -96,7 +96,7 @@ export const hostCases: readonly StageCase[] = [
   ],
 ];
 
-/** How many requests a provider needs that has cached nothing. */
+/** Returns the number of requests of a provider with an empty cache. */
 async function countRequests(host: ProviderHost, use: (fresh: GitProvider) => Promise<unknown>): Promise<number> {
   let requests = 0;
   host.intercept(() => {

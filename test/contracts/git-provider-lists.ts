@@ -9,7 +9,7 @@ const one: RepositoryDescription = { commits: [{ id: 'first', at: start, files: 
 
 type ReadPage<T> = (page: HostPageRequest) => Promise<HostPage<T>> | undefined;
 
-/** All items of all pages. Empty if the provider can't list. */
+/** Returns all items of all pages. Empty if the provider can't list. */
 async function readAll<T>(read: ReadPage<T>, limit = 100): Promise<T[] | null> {
   const items: T[] = [];
   for (let after: string | null | undefined; after !== null; ) {
@@ -23,7 +23,7 @@ async function readAll<T>(read: ReadPage<T>, limit = 100): Promise<T[] | null> {
   return items;
 }
 
-/** The cases do not apply to a provider that lacks the method. */
+/** Cases that do not apply to a provider without the method. */
 export const listCases: readonly StageCase[] = [
   [
     'finds repositories by their names, in any case, and takes the text as it is',

@@ -6,7 +6,7 @@ import type { RepositoryDescription } from './git-repository.ts';
 
 const start = 1_600_000_000;
 
-/** `work` is ahead of the branches `main`, which is the default one, and `next`. */
+/** The branch `work` is ahead of the branches `main` (the default) and `next`. */
 const shop: RepositoryDescription = {
   commits: [{ id: 'first', at: start, files: [['a', '1']] }, { id: 'second', at: start + 10, files: [['a', '2']] }],
   branches: { main: 'first', next: 'first', work: 'second', other: 'second' },
@@ -97,7 +97,7 @@ export const pullRequestCases: readonly StageCase[] = [
     await open();
     const last = requests;
     control.close(repository, 1);
-    // A provider may ask again by itself.
+    // A provider may retry by itself.
     intercept((request) => request === last);
     await open().catch(isFailed);
     assert.equal((await open()).number, 2);

@@ -54,7 +54,7 @@ export const remoteCases: readonly StageCase[] = [
   ],
 ];
 
-/** From each branch to how many commits it has, the checked out one's included. */
+/** Returns the number of commits by branch, including the checked out branch. */
 async function headsOf(gitDir: string): Promise<Record<string, string>> {
   const refs = await git(gitDir, ['for-each-ref', '--format=%(refname:strip=2)', 'refs/heads']);
   const names = refs.split('\n').filter((name) => name !== '');

@@ -9,12 +9,12 @@ import { pullRequestCases } from './git-provider-pull-requests.ts';
 import { remoteCases } from './git-provider-remotes.ts';
 import { repositoryCases } from './git-provider-repositories.ts';
 
-/** Those that do not depend on the files and the history of a repository. */
+/** The cases that do not depend on the files and the history of a repository. */
 export const accessCases = [...contentCases, ...repositoryCases, ...remoteCases, ...pullRequestCases, ...listCases, ...hostCases];
 
 /**
- * What every git provider must do. The repositories are made with the real git program, so that all providers can be
- * shown to return the same for the same content and history.
+ * The contract of every git provider. The repositories are made with the real git program, so that the cases can show that
+ * all providers return the same result for the same content and history.
  */
 export function gitProviderContract(createHarness: () => Promise<GitProviderHarness>): ContractCase[] {
   return stageCases(createHarness, [...fileCases, ...dateCases, ...accessCases]);

@@ -2,27 +2,27 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { promisify } from 'node:util';
 
-/** What stands at a path: text or bytes are the content of a regular file. */
+/** The entry at a path. Text or bytes are the content of a regular file. */
 export type Entry = string | Uint8Array | { readonly executable: string } | { readonly link: string } | { readonly submodule: string };
 
 export interface CommitDescription {
   readonly id: string;
-  /** Ids of earlier commits; the commit before this one if left out, none for a root. */
+  /** Ids of earlier commits. Default: the previous commit in the list. Empty for a root commit. */
   readonly parents?: readonly string[];
   /** Committer date, in seconds since the epoch. */
   readonly at: number;
-  /** Author date, in seconds since the epoch; a day before `at` if it is left out. It dates nothing. */
+  /** Author date, in seconds since the epoch. Default: a day before `at`. Providers must ignore it. */
   readonly authoredAt?: number;
-  /** Changes against the first parent: from a path (bytes, if it is not UTF-8) to what is there; null removes it. */
+  /** Changes against the first parent: paths (bytes if not UTF-8) and their new entries. Null removes the entry. */
   readonly files: readonly (readonly [path: string | Uint8Array, entry: Entry | null])[];
 }
 
 export interface RepositoryDescription {
   readonly commits: readonly CommitDescription[];
-  /** From a branch to the id of its commit; the default branch is at the last commit if it is left out. */
+  /** Commit ids by branch. By default, the default branch is at the last commit. */
   readonly branches?: Readonly<Record<string, string>>;
   readonly defaultBranch?: string;
-  /** The branch that HEAD names, if it is another one: it has no commit. */
+  /** The branch of HEAD, if it is a branch without commits. */
   readonly unborn?: string;
   readonly objectFormat?: 'sha1' | 'sha256';
 }
@@ -115,7 +115,7 @@ function data(content: string | Uint8Array): string {
   return `data ${bytes.length}\n${bytes}`;
 }
 
-/** One character a byte, so that the stream can hold what is not UTF-8. */
+/** Returns one character for each byte, so that the stream can contain bytes that are not UTF-8. */
 function byteString(content: string | Uint8Array): string {
   return Buffer.from(content).toString('latin1');
 }

@@ -4,15 +4,15 @@ import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } fro
 import { buffer } from 'node:stream/consumers';
 
 /**
- * What happens to a request: the host's own answer, this status in place of it, no answer at all, or, with `lose`, that the host does what
- * it is asked for, and the connection breaks before its answer.
+ * The result of a request: the host's own answer, only this status, or no answer (`stall`). With `lose`, the host handles the request, but
+ * the connection breaks before the answer.
  */
 export type HostBehaviour = 'answer' | 'stall' | 'lose' | number;
 
-/** Called for each request before it is answered, which waits for it. */
+/** Called for each request. The answer waits for the result. */
 export type Interceptor = () => HostBehaviour | Promise<HostBehaviour>;
 
-/** Stands between a provider and its host, or a double of it, on the loopback interface, and can misbehave. */
+/** A proxy on the loopback interface between a provider and its host, or the host's double. It can simulate faults. */
 export interface HostProxy {
   /** The host's URL, with the proxy's origin. */
   readonly url: string;
@@ -20,12 +20,12 @@ export interface HostProxy {
   readonly close: () => Promise<void>;
 }
 
-/** Forwards everything to an `http:` URL. Where the host names its own origin, in a header or a body, it is replaced by the proxy's. */
+/** Starts a proxy for an `http:` URL. Replaces the host's origin in headers and bodies with the proxy's origin. */
 export async function startHostProxy(hostUrl: string): Promise<HostProxy> {
   const host = new URL(hostUrl);
   let interceptor: Interceptor | null = null;
   const server = createServer((request, response) => {
-    // A client may leave in the middle.
+    // A client may close the connection early.
     response.on('error', () => undefined);
     answer(request, response).catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined));
   });

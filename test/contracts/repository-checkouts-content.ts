@@ -129,7 +129,7 @@ export const contentCases: readonly CheckoutCase[] = [
   ],
 ];
 
-/** Asserts that git finds nothing wrong with the work tree, and that it holds the branch's whole history and nothing else. */
+/** Asserts that the work tree is valid for git, and contains the whole history of the branch and nothing else. */
 async function isGit({ traits }: CheckoutStage, gitDir: string, { git: run, commit, folder }: WorkTree, branch: string): Promise<void> {
   if (traits.workTree === 'files') return;
   const ref = `refs/heads/${branch}`;

@@ -5,13 +5,13 @@ import { casesWithFolder } from './stage-cases.ts';
 import { createRepository, type RepositoryDescription } from './git-repository.ts';
 import { openWorkTree, type WorkTree } from './work-tree.ts';
 
-/** In what adapters may differ. */
+/** The permitted differences between adapters. */
 export interface RepositoryCheckoutsTraits {
-  /** Whether the archive is a work tree that git accepts, or holds only the files. */
+  /** Is the archive a work tree that git accepts, or only the files? */
   readonly workTree: 'git' | 'files';
-  /** Whether the work tree names its remote, as one of a host does, and one of this machine must not. */
+  /** Does the work tree name its remote? It must for a host, and must not for a local folder. */
   readonly origin: 'named' | 'none';
-  /** Whether there is a credential, and a host that may refuse it. */
+  /** Is there a credential that a host can refuse? */
   readonly access: 'guarded' | 'open';
 }
 
@@ -21,22 +21,21 @@ export interface RepositoryCheckoutsHarness {
   readonly checkouts: RepositoryCheckouts;
   readonly traits: RepositoryCheckoutsTraits;
   /**
-   * Makes a bare repository that git has in a folder available, in place of the one that had the name before. The folder is removed
-   * afterwards.
+   * Makes the bare repository in the folder available. Replaces an earlier repository of this name. The folder is removed afterwards.
    */
   publish(gitDir: string, name: string): Promise<CheckoutSource>;
-  /** A source of that name whose repository does not exist. */
+  /** Returns a source of this name without a repository. */
   missing(name: string): Promise<CheckoutSource>;
-  /** A source of that name whose host refuses the credential, or does not let it read this repository. Only if `access` is guarded. */
+  /** Returns a source whose host refuses the credential, or its access to the repository. Only called if `access` is `guarded`. */
   refused(name: string, what: 'credential' | 'repository'): Promise<CheckoutSource>;
   close(): Promise<void>;
 }
 
-/** What a case has at hand. */
+/** The tools of a case. */
 export interface CheckoutStage extends Pick<RepositoryCheckoutsHarness, 'checkouts' | 'traits' | 'missing' | 'refused'> {
-  /** Makes a repository of this description, and publishes it. */
+  /** Makes a repository from the description and publishes it. */
   readonly publish: (description: RepositoryDescription, name?: string) => Promise<CheckoutSource & { readonly gitDir: string }>;
-  /** Checks the branch out, and unpacks it. */
+  /** Checks out the branch and unpacks the archive. */
   readonly open: (source: CheckoutSource, branch?: string | null) => Promise<WorkTree>;
 }
 
@@ -45,7 +44,7 @@ export type CheckoutCase = readonly [name: string, run: (stage: CheckoutStage) =
 export const noProgress = (): void => undefined;
 export const never: AbortSignal = new AbortController().signal;
 
-/** Turns cases that need a stage into contract cases, each with a harness of its own. */
+/** Turns cases that need a stage into contract cases. Each case gets its own harness. */
 export function checkoutCases(createHarness: () => Promise<RepositoryCheckoutsHarness>, cases: readonly CheckoutCase[]): ContractCase[] {
   return casesWithFolder(createHarness, stageOf, cases);
 }

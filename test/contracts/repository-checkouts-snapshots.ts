@@ -20,7 +20,7 @@ const description = {
   }],
 };
 
-/** Takes a snapshot, and checks that the list without one is the same. */
+/** Takes a snapshot. Checks that the list is the same without a snapshot. */
 async function take({ checkouts }: CheckoutStage, { folder, commit }: WorkTree): Promise<WorkTreeSnapshot> {
   const request: SnapshotRequest = { base: commit, run: (command) => executeIn(folder, command) };
   const snapshot = await checkouts.takeSnapshot(request, never);
@@ -99,7 +99,7 @@ export const snapshotCases: readonly CheckoutCase[] = [
       assert.deepEqual(binary, { oldPath: null, oldMode: null, mode: '100644', binary: true, added: null, removed: null });
       assert.deepEqual([files[2]?.added, files[2]?.removed, files[4]?.oldPath, files[6]?.mode], [1, 0, 'moved', '100755']);
 
-      // The patch makes the same tree of a clone as git itself has here.
+      // The patch gives a clone the same tree as git has here.
       const clone = await stage.open(source);
       await writeFile(join(clone.folder, '.git/whole.patch'), await text(snapshot.patch(null, never)));
       await clone.git('status');

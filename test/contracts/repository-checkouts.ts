@@ -5,7 +5,7 @@ import { refusalCases } from './repository-checkouts-refusals.ts';
 import { snapshotCases } from './repository-checkouts-snapshots.ts';
 import { contentCases } from './repository-checkouts-content.ts';
 
-/** What everything must do that makes work trees of repositories. The repositories are made with the real git program. */
+/** The contract of every `RepositoryCheckouts`. The repositories are made with the real git program. */
 export function repositoryCheckoutsContract(createHarness: () => Promise<RepositoryCheckoutsHarness>): ContractCase[] {
   return checkoutCases(createHarness, [...contentCases, ...changeCases, ...refusalCases, ...snapshotCases]);
 }

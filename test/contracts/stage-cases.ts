@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { ContractCase } from './contract.ts';
 
 /**
- * Turns cases that need a stage into contract cases, each with a harness and a temporary folder of its own. Both are closed at the end;
- * a harness that can't be closed fails its case.
+ * Turns cases that need a stage into contract cases. Each case gets its own harness and temporary folder, which are removed at the end. If
+ * the harness can't be closed, the case fails.
  */
 export function casesWithFolder<H extends { readonly close: () => Promise<void> }, S>(
   createHarness: () => Promise<H>,
@@ -42,7 +42,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Runs assertions that depend on a trait of the harness. A failure names the trait, so that a wrong declaration is found. */
+/** Runs assertions that depend on a trait of the harness. A failure names the trait, because its value may be wrong. */
 export async function decidedBy<T extends object, K extends keyof T & string>(
   traits: T,
   trait: K,

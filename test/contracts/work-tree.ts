@@ -8,16 +8,16 @@ import { promisify } from 'node:util';
 import type { Execution, ExecutionRequest } from '../../src/ports/sandbox-runtime.ts';
 import type { Checkout } from '../../src/ports/repository-checkouts.ts';
 
-/** An archive that was unpacked. */
+/** An unpacked archive. */
 export interface WorkTree extends Pick<Checkout, 'branch' | 'commit'> {
   readonly folder: string;
-  /** From the path of each file outside of `.git` to what is there: text, or `executable: ` or `link: ` and the rest. */
+  /** Contents by path, without `.git`: the text of a file, `executable: ` and the text, or `link: ` and the target. */
   readonly files: Readonly<Record<string, string>>;
-  /** Runs git in it, without any configuration, and returns what it prints. */
+  /** Runs git in the work tree without any configuration. Returns its output. */
   readonly git: (...args: readonly string[]) => Promise<string>;
 }
 
-/** Unpacks an archive, with the tar program, into a new folder. */
+/** Unpacks an archive into a new folder, with the tar program. */
 export async function openWorkTree({ branch, commit, archive }: Checkout, folder: string): Promise<WorkTree> {
   await unpack(archive, folder);
   const names = await readdir(folder, { recursive: true, withFileTypes: true });
@@ -41,7 +41,7 @@ async function unpack(archive: ReadableStream<Uint8Array>, folder: string): Prom
   if (code !== 0) throw new Error(`tar ended with ${code}: ${stderr}`);
 }
 
-/** Null for a folder. */
+/** Returns the content of one path. Null for a folder. */
 async function contentOf(path: string): Promise<string | null> {
   const stats = await lstat(path);
   if (stats.isDirectory()) return null;
