@@ -7,12 +7,12 @@ import type { ContractCase } from './contract.ts';
 
 export interface OpenAuth {
   readonly auth: Auth;
-  /** Makes a credential of the principal; it expires after so long. */
+  /** Makes a credential of the principal. It expires after `expiresInMs`, if set. */
   readonly issue: (principal: Principal, expiresInMs?: number) => Promise<string>;
   readonly revoke: (credential: string) => Promise<void>;
-  /** Lets so much time pass. */
+  /** Lets `ms` milliseconds pass. */
   readonly pass: (ms: number) => void;
-  /** Makes everything that the auth asks fail; null where it asks nothing. */
+  /** Makes every call of the auth to its store fail. Null if it calls none. */
   readonly breakStore: (() => Promise<void>) | null;
   dispose(): Promise<void>;
 }

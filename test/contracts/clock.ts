@@ -4,7 +4,7 @@ import type { ContractCase } from './contract.ts';
 
 export interface OpenClock {
   readonly clock: Clock;
-  /** Lets at least so much time pass. */
+  /** Lets at least `ms` milliseconds pass. */
   readonly pass: (ms: number) => Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * One thing that every adapter of a port must do. Suites are lists of cases and know no test framework, so that
- * whoever writes an adapter runs them with their own: `for (const { name, run } of suite) test(name, run)`.
+ * A requirement for every adapter of a port. Suites are lists of cases and use no test framework, so that the author of an
+ * adapter can run them with any framework: `for (const { name, run } of suite) test(name, run)`.
  */
 export interface ContractCase {
   readonly name: string;
@@ -8,7 +8,7 @@ export interface ContractCase {
   readonly run: () => Promise<void>;
 }
 
-/** Runs a case and closes its harness, whose failure is a failure of the case as well. */
+/** Runs a case and closes its harness. If the harness can't be closed, the case fails. */
 export async function runAndClose(run: () => Promise<void>, close: () => Promise<void>): Promise<void> {
   const failed = await run().then(() => null, (error: unknown) => ({ error }));
   try {

@@ -19,7 +19,7 @@ export const someChanges: KeptChanges = {
   patch: Uint8Array.from([0, 255, 10, 13, 128]),
 };
 
-/** Compares bytes, and not by what class they are of. */
+/** Converts the patch to an array, so that a comparison ignores its class. */
 const plain = (kept: KeptChanges | null): unknown => (kept === null ? null : { ...kept, patch: kept.patch === null ? null : [...kept.patch] });
 
 export function conversationChangeCases(harness: StoreHarness): ContractCase[] {

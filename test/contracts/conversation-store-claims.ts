@@ -5,7 +5,7 @@ import { race, storeCase, type StoreHarness } from './store.ts';
 
 const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
 
-/** Requests that are made again: they are recognised, and have no second effect. */
+/** Repeated requests: the store recognises them, and they have no second effect. */
 export function conversationClaimCases(harness: StoreHarness): ContractCase[] {
   return [
     storeCase(harness, 'tells a repeated request from a conflicting one', async ([{ conversations }]) => {
@@ -40,7 +40,7 @@ export function conversationClaimCases(harness: StoreHarness): ContractCase[] {
     storeCase(harness, 'replaces once for many requests with one claim at once', async (connections) => {
       const conversation = someConversation('one');
       await connections[0].conversations.insert(conversation);
-      // Whoever finds another's write in between tries again with what it finds, as a caller does.
+      // After another write, tries again with the new record, as callers do.
       const outcomes = await race(connections, 20, async ({ conversations }, turn) => {
         for (;;) {
           const stored = (await conversations.find('one')) ?? conversation;

@@ -5,7 +5,7 @@ import type { ContractCase } from './contract.ts';
 import { nextVersion, someConversation, someTime } from './records.ts';
 import { allPages, idsOf, numbers, storeCase, type StoreHarness } from './store.ts';
 
-/** What is found: orders, filters and pages. */
+/** Searches: orders, filters and pages. */
 export function conversationSearchCases(harness: StoreHarness): ContractCase[] {
   return [...orderCases(harness), ...countCases(harness), ...filterCases(harness), ...pagingCases(harness)];
 }

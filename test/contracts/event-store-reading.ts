@@ -5,7 +5,7 @@ import type { ContractCase } from './contract.ts';
 import { eventOf, someEvent } from './records.ts';
 import { storeCase, type StoreHarness } from './store.ts';
 
-/** What is found: whose events, of what, of which kinds, and from where. */
+/** Reads by owner, subject, kind and position. */
 export function eventReadingCases(harness: StoreHarness): ContractCase[] {
   return [
     storeCase(harness, 'shows the events of the filter only, a part at a time', async ([{ events }]) => {
@@ -68,7 +68,7 @@ const filters: readonly EventFilter[] = [
   ),
 );
 
-/** Writes events of two owners in every place, of three kinds, mixed; each with the number that it must get. */
+/** Writes mixed events of two owners and three kinds in every place. Returns each with its expected sequence number. */
 async function numbered(
   append: (drafts: readonly EventDraft[]) => Promise<void>,
 ): Promise<readonly { readonly draft: EventDraft; readonly sequence: number }[]> {

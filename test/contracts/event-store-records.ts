@@ -8,7 +8,7 @@ import { race, storeCase, type StoreHarness, textsOf } from './store.ts';
 const noRoom = { ...unlimited, running: 0 };
 const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
 
-/** Events that go with a record: written with it, or not at all. */
+/** Events of a record's write: they are written together with the record, or not at all. */
 export function eventRecordCases(harness: StoreHarness): ContractCase[] {
   return [
     storeCase(harness, 'writes the events that go with a record, and wakes those who listen', async ([store]) => {
@@ -97,7 +97,7 @@ export function eventRecordCases(harness: StoreHarness): ContractCase[] {
   ];
 }
 
-/** One event that is told by its text, which is its conversation's id as well. */
+/** Returns one event. Its text identifies it, and is also its conversation's id. */
 function note(text: string) {
   return [someEvent(text, { conversationId: text })];
 }

@@ -200,7 +200,7 @@ function draftOf({ sequence: _sequence, ...draft }: Event): EventDraft {
   return draft;
 }
 
-/** All of ann's events, read on from the last one again and again. */
+/** Reads all of ann's events, page by page. */
 async function everything(events: EventStore, limit: number): Promise<Event[]> {
   const seen: Event[] = [];
   for (;;) {

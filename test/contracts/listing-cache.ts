@@ -5,13 +5,13 @@ import { hostileTexts } from './records.ts';
 import { closedCases, race, storeCase, type StoreHarness } from './store.ts';
 
 export interface ListingCacheHarness extends StoreHarness {
-  /** Opens a new, empty store that keeps at most so many bytes of listings. */
+  /** Opens a new, empty store that keeps at most `maxBytes` of listings. */
   openBounded(maxBytes: number): Promise<BoundedListingCache>;
 }
 
 export interface BoundedListingCache {
   readonly cache: ListingCache;
-  /** Lets so much time pass for the store. */
+  /** Lets `ms` milliseconds pass for the store. */
   readonly pass: (ms: number) => Promise<void>;
   dispose(): Promise<void>;
 }

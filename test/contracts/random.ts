@@ -26,7 +26,7 @@ export function randomContract(create: () => Random): ContractCase[] {
       name: 'makes secrets of at least 256 bits that a URL and a header take',
       run: async () => {
         const random = create();
-        // 43 characters of 64 kinds carry 258 bits.
+        // 43 characters of an alphabet of 64 have 258 bits.
         for (const secret of many.map(() => random.secret())) match(secret, /^[A-Za-z0-9_-]{43,}$/);
       },
     },

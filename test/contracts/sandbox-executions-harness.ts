@@ -8,41 +8,41 @@ import { type ContractCase, runAndClose } from './contract.ts';
 import { never } from './sandbox-runtime-harness.ts';
 import { bytesOf } from './sandbox-runtime-streams.ts';
 
-/** In what executions of sandbox runtimes may differ. */
+/** The permitted differences between the executions of sandbox runtimes. */
 export interface SandboxExecutionsTraits {
-  /** Do commands go on when the process that started them is gone? */
+  /** Do commands continue after the end of the process that started them? */
   readonly durable: boolean;
-  /** Where a terminal runs: in the sandbox, so that it goes on as well; at the engine; or nowhere that can be seen. */
+  /** Is a terminal durable, because it runs in the sandbox? Or attached by the engine, refused, or only simulated? */
   readonly terminals: 'durable' | 'attached' | 'refused' | 'pretended';
 }
 
 /**
- * What is run in a sandbox.
+ * A command to run in a sandbox.
  *
- * - `copies`: copies its standard input to its standard output, and ends with 0 when that is over.
+ * - `copies`: copies its standard input to its standard output, and ends with 0 at the end of the input.
  * - `speaks`: writes `out\n` to its standard output and `err\n` to its standard error, and ends with 7.
  * - `numbers`: writes {@link numberedBytes} bytes to its standard output, see {@link checkNumbered}, line by line.
  * - `floods`: writes {@link floodBytes} zero bytes to its standard output, and ends with 0.
  * - `sleeps`: writes `ready\n` to its standard output, and does not end by itself.
- * - `beats`: writes `ready\n` to its standard output, and a growing number to the file `beat`, by a child in a session of its own.
- * - `shows its terminal`: writes the rows and columns of its terminal as a line, at the beginning and each time that they change.
- * - `missing`: the command does not exist. `ends itself`: ends by SIGTERM, which it sends itself.
+ * - `beats`: writes `ready\n` to its standard output, and a growing number to the file `beat`, by a child in its own session.
+ * - `shows its terminal`: writes the rows and columns of its terminal as a line, at the beginning and after each change.
+ * - `missing`: the command does not exist. `ends itself`: sends SIGTERM to itself.
  */
 export type ExecutionCommand =
   | 'copies' | 'speaks' | 'numbers' | 'floods' | 'sleeps' | 'beats' | 'shows its terminal' | 'missing' | 'ends itself';
 
-/** More than any runtime keeps. */
+/** More bytes than any runtime keeps. */
 export const floodBytes = 160 << 20;
 const lines = 20_000;
 const lineBytes = 8;
 export const numberedBytes = lines * lineBytes;
 
-/** The lines with the numbers from 0 on, each with seven digits. */
+/** Returns lines with the numbers from 0, each with seven digits. */
 export function numberedLines(): readonly string[] {
   return Array.from({ length: lines }, (_, line) => `${String(line).padStart(lineBytes - 1, '0')}\n`);
 }
 
-/** Checks that the bytes are those of {@link numberedLines}, from an offset on to the end. */
+/** Checks that the bytes are the end of {@link numberedLines} from this offset. */
 export function checkNumbered(got: string, from = 0): void {
   const expected = numberedLines().join('').slice(from);
   if (got === expected) return;
@@ -53,7 +53,7 @@ export function checkNumbered(got: string, from = 0): void {
 
 const beating = 'n=0; while :; do n=$((n+1)); echo $n > beat.new && mv beat.new beat; sleep 0.01; done';
 
-/** The commands for whatever has a POSIX shell, `cat`, `dd`, `mv` and `sleep`; for terminals also `stty`. */
+/** The commands for a sandbox with a POSIX shell, `cat`, `dd`, `mv` and `sleep`, and with `stty` for terminals. */
 export const executionCommands: Readonly<Record<ExecutionCommand, readonly string[]>> = {
   copies: ['cat'],
   speaks: ['sh', '-c', 'echo out; echo err >&2; exit 7'],
@@ -68,20 +68,20 @@ export const executionCommands: Readonly<Record<ExecutionCommand, readonly strin
 
 export interface SandboxExecutionsHarness {
   readonly traits: SandboxExecutionsTraits;
-  /** A new runtime object over the harness's engine, which the harness closes in the end. */
+  /** Returns a new runtime object for the harness's engine. The harness closes it at the end. */
   readonly open: () => Promise<SandboxRuntime>;
-  /** What to start: a sandbox of an id that was never given, whose own command goes on. */
+  /** Returns the launch of a sandbox with a new id, whose own command keeps running. */
   readonly launch: () => SandboxLaunch;
   readonly commands: Readonly<Record<ExecutionCommand, readonly string[]>>;
-  /** Where executions are kept in a sandbox, as its commands see it. None if they can't see it, or nothing is kept. */
+  /** Returns the folder of executions as the sandbox's commands see it. Not set if they can't see it, or there is none. */
   readonly folder?: (id: string) => string;
-  /** A file of the sandbox's working directory; null if it is not there. */
+  /** Returns the content of a file in the sandbox's working directory. Null if there is no file. */
   readonly readFile: (id: string, name: string) => Promise<string | null>;
   /** Removes everything. */
   readonly close: () => Promise<void>;
 }
 
-/** What a case has in hand: a running sandbox, and short forms of what cases say often. */
+/** The tools of a case: a running sandbox, and short forms of frequent calls. */
 export interface ExecutionsStage extends SandboxExecutionsHarness {
   readonly runtime: SandboxRuntime;
   readonly launched: SandboxLaunch;
@@ -90,25 +90,25 @@ export interface ExecutionsStage extends SandboxExecutionsHarness {
   readonly start: (command: ExecutionCommand, more?: Partial<ExecutionStart>, runtime?: SandboxRuntime) => Promise<Execution>;
   /** Starts a command and holds its streams. */
   readonly openCommand: (command: ExecutionCommand, more?: Partial<OpenExecutionStart>) => Promise<Opened & { readonly id: string }>;
-  /** A whole number below the limit, from the case's seed. */
+  /** Returns a random integer below the limit, from the case's seed. */
   readonly random: (limit: number) => number;
 }
 
-/** An execution as a case sees it, by a runtime object. */
+/** An execution, as one runtime object sees it. */
 export interface Execution {
   readonly id: string;
   readonly begun: ExecutionState;
   readonly state: () => Promise<ExecutionState>;
   readonly ended: () => Promise<ExecutionState>;
-  /** All bytes from an offset on, until the command has ended. */
+  /** Reads all bytes from an offset until the command ends. */
   readonly rest: (after?: number, stream?: OutputStream) => Promise<string>;
-  /** At least so many bytes from an offset on; then it leaves. */
+  /** Reads at least `bytes` bytes from an offset, and then stops. */
   readonly some: (bytes: number, after?: number, stream?: OutputStream) => Promise<string>;
   readonly write: (content: string | Uint8Array, close?: boolean) => Promise<void>;
   readonly signal: (name: string) => Promise<void>;
   readonly resize: (cols: number, rows: number) => Promise<void>;
   readonly remove: () => Promise<void>;
-  /** The same execution, by another runtime object. */
+  /** Returns the same execution, as another runtime object sees it. */
   readonly by: (runtime: SandboxRuntime) => Execution;
 }
 
@@ -116,7 +116,7 @@ export interface Execution {
 export interface Opened {
   readonly execution: OpenExecution;
   readonly write: (text: string) => Promise<void>;
-  /** The next bytes of its output, which end with the output. */
+  /** Reads the next bytes of the output, or fewer if the output ends. */
   readonly read: (bytes: number) => Promise<string>;
 }
 
@@ -142,7 +142,7 @@ export function opened(execution: OpenExecution): Opened {
 
 export type ExecutionsCase = readonly [name: string, run: (stage: ExecutionsStage) => Promise<void>];
 
-/** Each case gets a harness and a running sandbox of its own. Nothing is started for cases that do not apply. */
+/** Each case gets its own harness and running sandbox. Cases that do not apply start nothing. */
 export function executionCases(
   createHarness: () => Promise<SandboxExecutionsHarness>, cases: readonly ExecutionsCase[],
   apply: (harness: SandboxExecutionsHarness) => boolean = () => true,

@@ -3,7 +3,7 @@ import { checkNumbered, type ExecutionsCase, numberedBytes, opened } from './san
 import { isFailing } from './sandbox-runtime-beats.ts';
 import { eventually, freeze, never } from './sandbox-runtime-harness.ts';
 
-/** What is over when the process that started a command is gone, and what is not. */
+/** What continues, and what ends, after the end of the process that started a command. */
 export const survivalCases: readonly ExecutionsCase[] = [
   [
     'goes on with another runtime object, without a gap and without a repeat',
@@ -67,7 +67,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
       const execution = await start('sleeps');
       await execution.some(6);
       const other = await open();
-      // What is written is kept a moment later.
+      // Output is kept a moment after it is written.
       await eventually('all is kept', async () => (await execution.by(other).state()).stdout.end === 6);
       await freeze(runtime, sandboxId);
       const [later, ended] = [execution.by(other), over.by(other)];

@@ -15,7 +15,7 @@ const broken: readonly StageCase[] = (['running', 'frozen', 'stopped'] as const)
       throw error;
     };
     for (const count of [0, 1, 20]) {
-      // What is longer than it is said to be is as broken as what ends too early.
+      // Content longer than its declared size is as broken as content that ends too early.
       const size = 30 * 256 * 1024;
       await assert.rejects(files.write('dir/file', pieces(count, fail), { size }), (thrown) => thrown === error);
       const controller = new AbortController();
@@ -35,7 +35,7 @@ const broken: readonly StageCase[] = (['running', 'frozen', 'stopped'] as const)
   },
 ]);
 
-/** Yields some pieces, and then nothing more for ever. It can't be cancelled either. */
+/** Yields some pieces, and then never continues or ends. It can't be cancelled. */
 const stalling = (count: number) => {
   const { promise: stalled, resolve } = Promise.withResolvers<void>();
   const content = async function* content(): AsyncGenerator<Uint8Array> {
@@ -78,7 +78,7 @@ export const fileBreakCases: readonly StageCase[] = [
         stage.runtime.files.write(sandbox.id, files.at(`file-${index}`), content, {}, controller.signal).then(() => 'written', () => 'ended'));
       await Promise.all(contents.map(({ stalled }) => stalled));
       await stage.runtime.remove(sandbox.id);
-      // In a runtime in memory nothing ends a write but its signal.
+      // In a runtime in memory, only the signal ends a write.
       if (stage.traits.ports !== 'served') controller.abort(new Error('nobody waits any more'));
       assert.deepEqual(await Promise.all(writes), ['ended', 'ended']);
     },

@@ -96,7 +96,7 @@ export const filePathCases: readonly StageCase[] = [
 
 const fuzzRuns = 60;
 
-/** Paths of a generator that a seed begins. */
+/** Tries paths from a seeded generator. */
 async function walkHostilePaths(stage: SandboxRuntimeStage): Promise<void> {
   const seed = Number(process.env['FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
   let state = seed;

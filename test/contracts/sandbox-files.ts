@@ -15,7 +15,7 @@ const whole = ({ size }: FileEntry): ByteRange => ({ offset: 0, length: size });
 const streamOf = (content: Content): ReadableStream<Uint8Array> =>
   ReadableStream.from(typeof content === 'string' || content instanceof Uint8Array ? [Buffer.from(content)] : content);
 
-/** Short forms for the files of one sandbox, by names below its working directory. */
+/** Returns short forms of calls for the files of one sandbox. Names are relative to its working directory. */
 export function filesOf({ runtime: { files } }: SandboxRuntimeStage, { id, spec }: SandboxLaunch) {
   const at = (name: string): string => (name.startsWith('/') ? name : posix.join(spec.workingDir, name));
   const read = async (name: string, choose = whole): Promise<Buffer> =>

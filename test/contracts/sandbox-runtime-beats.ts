@@ -4,13 +4,13 @@ import type { Execution, SandboxLaunch } from '../../src/ports/sandbox-runtime.t
 import { eventually, never, type SandboxRuntimeStage } from './sandbox-runtime-harness.ts';
 import { bytesOf } from './sandbox-runtime-streams.ts';
 
-/** Waits until the command has beaten on. */
+/** Waits until the command `beats` has written a higher number. */
 export function beatsOn({ readFile }: SandboxRuntimeStage, id: string): Promise<void> {
   const beat = async (): Promise<number> => Number((await readFile(id, 'beat')) ?? '0');
   return beat().then((before) => eventually('the command beats on', async () => (await beat()) > before));
 }
 
-/** Proves that nothing of the command runs: another sandbox's program goes on, and the command does not. */
+/** Asserts that no process of the command runs: another sandbox's program continues, and the command does not. */
 export async function assertStill({ readFile, begun, countsOn }: SandboxRuntimeStage, id: string): Promise<void> {
   const before = await readFile(id, 'beat');
   const clock = await begun('counts');
@@ -18,7 +18,7 @@ export async function assertStill({ readFile, begun, countsOn }: SandboxRuntimeS
   assert.equal(await readFile(id, 'beat'), before);
 }
 
-/** A sandbox in which a command beats. */
+/** Starts a sandbox, and the command `beats` in it. */
 export async function beating(stage: SandboxRuntimeStage): Promise<{ readonly sandbox: SandboxLaunch; readonly execution: Execution }> {
   const sandbox = await stage.begun('counts');
   const execution = await stage.runtime.execute(sandbox.id, { command: stage.commands.beats }, never);
@@ -26,13 +26,13 @@ export async function beating(stage: SandboxRuntimeStage): Promise<{ readonly sa
   return { sandbox, execution };
 }
 
-/** Waits until it is over, and has not ended by itself. */
+/** Waits until the execution has ended. Asserts that it did not end by itself. */
 export async function assertOver({ exited, stdout, stderr }: Execution): Promise<void> {
   const [code] = await Promise.all([exited, bytesOf(stdout), bytesOf(stderr)]);
   assert.ok(code === null || code > 128, String(code));
 }
 
-/** Is it the failure with this code? */
+/** Returns a check for a failure with this code. */
 export function isFailing(code: FailureCode): (error: unknown) => boolean {
   return (error) => isFailureOf(error, code);
 }

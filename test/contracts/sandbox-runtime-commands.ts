@@ -1,15 +1,15 @@
 /**
- * What is run in a sandbox beside its program, in its working directory unless a case says otherwise.
+ * The commands that cases run in a sandbox beside its program. By default they run in its working directory.
  *
- * - `copies`: copies its standard input to its standard output, and ends with 0 when that is over.
+ * - `copies`: copies its standard input to its standard output, and ends with 0 at the end of the input.
  * - `speaks`: writes `out` to its standard output and `err` to its standard error, and ends with 7.
  * - `alternates`: writes the lines `out 0` to `out 499` and `err 0` to `err 499` to its two outputs, in turn.
  * - `tells`: writes the values of the variables `GREETING` and `EXTRA` to its standard output, a line each, and the line `here` to the
  *   file `where`.
  * - `floods`: writes 64 MiB to its standard output, then the line `over` to the file `flooded`.
- * - `beats`: writes the line `begun` to its standard output; a child of it writes a growing number to the file `beat`, from 1, again
- *   and again. Neither reads anything or ends by itself.
- * - `ends itself`: ends by the signal SIGTERM, which it sends itself.
+ * - `beats`: writes the line `begun` to its standard output; its child writes a growing number, from 1, to the
+ *   file `beat`. Neither reads anything or ends by itself.
+ * - `ends itself`: sends SIGTERM to itself.
  * - `adds`: adds a line `more` to the file `given/file`, makes the directory `given/made`, and ends with 0.
  * - `locates`: writes the path of its working directory to its standard output, as a line.
  * - `counts open files`: writes how many files a process may open to its standard output, as a line.
@@ -24,14 +24,14 @@ export type SandboxCommands = Readonly<Record<SandboxCommand, readonly string[]>
 
 const beating = 'n=0; while :; do n=$((n+1)); echo $n > beat.new && mv beat.new beat; sleep 0.01; done';
 
-/** The commands for whatever has a POSIX shell, `cat`, `dd`, `mkdir`, `mv` and `sleep`. */
+/** The commands for a sandbox with a POSIX shell, `cat`, `dd`, `mkdir`, `mv` and `sleep`. */
 export const shellCommands: SandboxCommands = {
   copies: ['cat'],
   speaks: shell('echo out; echo err >&2; exit 7'),
   alternates: shell('n=0; while [ $n -lt 500 ]; do echo out $n; echo err $n >&2; n=$((n+1)); done'),
   tells: shell('printf "%s\\n" "$GREETING" "$EXTRA"; echo here > where'),
   floods: shell('dd if=/dev/zero bs=65536 count=1024 2>/dev/null; echo over > flooded'),
-  // Where there is a way to a session of its own, the child takes it.
+  // If `setsid` exists, the child runs in its own session.
   beats: shell(`if command -v setsid >/dev/null; then setsid sh -c '${beating}' & else sh -c '${beating}' & fi; echo begun; wait`),
   'ends itself': shell('kill -TERM $$; sleep 1000'),
   adds: shell('echo more >> given/file && mkdir given/made'),

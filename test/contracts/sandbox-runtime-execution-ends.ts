@@ -102,7 +102,7 @@ export const executionEndCases: readonly StageCase[] = [
   ],
 ];
 
-/** What starts sandboxes after the stage's own runtime was closed. */
+/** Opens another runtime object, to start sandboxes after the stage's own runtime was closed. */
 async function reopened({ open, launch, runs }: SandboxRuntimeStage): Promise<Pick<SandboxRuntimeStage, 'begun'>> {
   const runtime = await open();
   return {

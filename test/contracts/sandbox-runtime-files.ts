@@ -8,7 +8,7 @@ import { bytesOf, finish, readTar, tarOf, type TarItem } from './sandbox-runtime
 const mtime = new Date('2001-09-09T01:46:40Z');
 const binary = Uint8Array.from({ length: 70_000 }, (_, index) => (index * 31) % 256);
 
-/** All kinds of things that a repository holds. */
+/** All kinds of entries in a repository. */
 const tree: readonly TarItem[] = [
   [{ name: 'empty', mode: 0o644, mtime }, ''],
   [{ name: 'run.sh', mode: 0o755, mtime }, '#!/bin/sh\n'],
@@ -65,7 +65,7 @@ const states: readonly StageCase[] = (['running', 'frozen', 'stopped'] as const)
   },
 ]);
 
-/** What each hostile archive finds in its directory. */
+/** The entries in the directory before each hostile archive is unpacked. */
 const surroundings: readonly TarItem[] = [
   file('file', 'first\n'),
   [{ name: 'folder', type: 'directory' }],
@@ -121,7 +121,7 @@ export const fileCases: readonly StageCase[] = [
       const sandbox = await stage.begun('counts');
       const directory = directoryOf(sandbox);
       await runtime.putFiles(sandbox.id, `${directory}/nothing`, tarOf([]), never);
-      // As tar packs what a directory holds.
+      // tar packs the content of a directory in this form.
       await put(stage, sandbox, [[{ name: './', type: 'directory' }], file('./dotted', 'two\n')]);
       await put(stage, sandbox, [file('one', 'one\n'), [{ name: 'link', type: 'symlink', linkname: '/one' }]]);
       const get = async (path: string): Promise<[string, string, string][]> =>

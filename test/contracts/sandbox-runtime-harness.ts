@@ -5,33 +5,33 @@ import type { SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runt
 import { type ContractCase, runAndClose } from './contract.ts';
 import type { SandboxCommands } from './sandbox-runtime-commands.ts';
 
-/** In what sandbox runtimes may differ. */
+/** The permitted differences between sandbox runtimes. */
 export interface SandboxRuntimeTraits {
-  /** What is found of a sandbox whose command does not exist. */
+  /** The observed state of a sandbox whose command does not exist. */
   readonly missingCommand: 'absent' | 'created' | 'stopped';
-  /** Does the reason of an ended sandbox hold the exit code of its command? */
+  /** Does the reason of an ended sandbox contain the exit code of its command? */
   readonly exitCode: 'told' | 'unknown';
-  /** Does something answer at the exposed URLs where a program listens? */
+  /** Do the exposed URLs answer if a program listens? */
   readonly ports: 'served' | 'pretended';
-  /** Are listeners woken when a sandbox's processes are killed from outside? */
+  /** Are listeners notified when a sandbox's processes are killed from outside? */
   readonly outsideKill: 'wakes' | 'unnoticed';
-  /** The same, of sandboxes that an earlier runtime object started. */
+  /** The same for sandboxes that an earlier runtime object started. */
   readonly outsideKillAfterReopening: 'wakes' | 'unnoticed';
   /** When does the kill of a command in a frozen sandbox take effect? */
   readonly killWhileFrozen: 'at once' | 'when it goes on';
-  /** Are logs kept byte for byte, or is what is not UTF-8 replaced? */
+  /** Are logs kept byte for byte, or are bytes that are not UTF-8 replaced? */
   readonly logs: 'bytes' | 'UTF-8';
 }
 
 /**
- * What a sandbox is to run. Each program appends a line to the file `runs` in its working directory when it begins.
+ * The program of a sandbox. Each program appends a line to the file `runs` in its working directory when it begins.
  *
- * - `counts`: writes a growing number to the file `count`, from 1, again and again until it is ended.
- * - `stubborn`: the same, and it does not end when it is asked to.
+ * - `counts`: writes a growing number, from 1, to the file `count` until it is killed.
+ * - `stubborn`: like `counts`, but it ignores the signals TERM, HUP and INT.
  * - `exits`: writes the line `gone` to its standard error, and ends at once with code 3.
- * - `says`: writes all 256 bytes and a line end to its standard output, then the lines `line 1`, `line 2` and so on, those with odd numbers
- *   to its standard error; each number is in the file `count` when its line is written.
- * - `tells`: writes the values of the variables `GREETING` and `SESSION_KEY` to the file `told`, a line each, and goes on.
+ * - `says`: writes all 256 bytes and a line end to its standard output, then the lines `line 1`, `line 2` and so on. Odd lines go
+ *   to its standard error. After each line, writes its number to the file `count`.
+ * - `tells`: writes the values of the variables `GREETING` and `SESSION_KEY` to the file `told`, a line each, and keeps running.
  * - `serves`: answers every HTTP request on the sandbox's only port with 200 and its count of requests, from 1.
  * - `missing`: its command does not exist.
  */
@@ -39,36 +39,36 @@ export type SandboxProgram = 'counts' | 'stubborn' | 'exits' | 'says' | 'tells' 
 
 export interface SandboxRuntimeHarness {
   readonly traits: SandboxRuntimeTraits;
-  /** A new runtime object over the harness's engine, which the harness closes in the end. */
+  /** Returns a new runtime object for the harness's engine. The harness closes it at the end. */
   readonly open: () => Promise<SandboxRuntime>;
   /**
-   * What to start for the program: an id that was never given, the variable `GREETING` with the value `hello there`, the
-   * session key in `SESSION_KEY`, and a port 8080 that is named `WEB`.
+   * Returns a launch of the program with a new id, the variable `GREETING` with the value `hello there`, the session key in
+   * `SESSION_KEY`, and the port 8080 with the name `WEB`.
    */
   readonly launch: (program: SandboxProgram) => SandboxLaunch;
-  /** What is run in sandboxes; see `shellCommands`. */
+  /** The commands to run in sandboxes. See `shellCommands`. */
   readonly commands: SandboxCommands;
-  /** A file of the sandbox's working directory, links followed; null when it is not there. */
+  /** Returns the content of a file in the sandbox's working directory. Follows links. Null if there is no file. */
   readonly readFile: (id: string, name: string) => Promise<string | null>;
   /** Kills all processes of the sandbox, without the runtime. */
   readonly crash: (id: string) => Promise<void>;
-  /** What is left of the sandbox on the engine: its processes, its files, its reservations. */
+  /** Returns the sandbox's remaining objects on the engine: processes, files and reservations. */
   readonly leftovers: (id: string) => Promise<readonly string[]>;
   /** Removes everything. */
   readonly close: () => Promise<void>;
 }
 
-/** What a case has in hand: a harness, a runtime, and short forms of what cases say often. */
+/** The tools of a case: a harness, a runtime, and short forms of frequent calls. */
 export interface SandboxRuntimeStage extends SandboxRuntimeHarness {
   readonly runtime: SandboxRuntime;
   readonly start: (launch: SandboxLaunch) => Promise<ObservedSandbox>;
   readonly resume: (launch: SandboxLaunch) => Promise<ObservedSandbox>;
   /** Starts the program, and waits until it has begun. */
   readonly begun: (program: 'counts' | 'stubborn' | 'says' | 'tells' | 'serves') => Promise<SandboxLaunch>;
-  /** How often the sandbox's program has begun. */
+  /** Returns how often the sandbox's program has begun. */
   readonly runs: (id: string) => Promise<number>;
   readonly count: (id: string) => Promise<number>;
-  /** Waits until the program has counted on. */
+  /** Waits until the program has written a higher number. */
   readonly countsOn: (id: string) => Promise<void>;
 }
 
@@ -77,7 +77,7 @@ export type StageCase = readonly [name: string, run: (stage: SandboxRuntimeStage
 /** A signal that never fires. */
 export const never: AbortSignal = new AbortController().signal;
 
-/** Turns cases that need a stage into contract cases, each with a harness of its own. */
+/** Turns cases that need a stage into contract cases. Each case gets its own harness. */
 export function stageCases(createHarness: () => Promise<SandboxRuntimeHarness>, cases: readonly StageCase[]): ContractCase[] {
   return cases.map(([name, run]) => ({
     name,
@@ -89,7 +89,7 @@ export function stageCases(createHarness: () => Promise<SandboxRuntimeHarness>, 
 }
 
 /**
- * Runs assertions that a trait decides. A failure names the trait, since the mistake may be in it and not in the adapter.
+ * Runs assertions that depend on a trait. A failure names the trait, because its value may be wrong, and not the adapter.
  */
 export async function decidedBy<T extends keyof SandboxRuntimeTraits>(
   { traits }: SandboxRuntimeHarness, name: T, check: (value: SandboxRuntimeTraits[T]) => void | Promise<void>,
@@ -127,10 +127,10 @@ function createStage(harness: SandboxRuntimeHarness, runtime: SandboxRuntime): S
   };
 }
 
-/** A runtime that refuses more often in a row does not freeze. */
+/** The maximum number of refusals in a row. */
 const maxRefusals = 5;
 
-/** Freezes the sandbox as the port says: again if that is refused for the moment. */
+/** Freezes the sandbox. Retries after a temporary refusal, as the port requires. */
 export async function freeze(runtime: SandboxRuntime, id: string): Promise<ObservedSandbox> {
   for (let refusals = 0; ; refusals += 1) {
     try {
@@ -145,7 +145,7 @@ export async function freeze(runtime: SandboxRuntime, id: string): Promise<Obser
 const patienceMs = 60_000;
 const quietMs = 3_000;
 
-/** Asks again and again until the condition holds. After a few seconds it prints what it waits for. */
+/** Checks the condition until it holds. Prints a warning after a few seconds, and fails after a minute. */
 export async function eventually(what: string, condition: () => Promise<boolean>): Promise<void> {
   const begin = performance.now();
   let isQuiet = true;
@@ -160,7 +160,7 @@ export async function eventually(what: string, condition: () => Promise<boolean>
   }
 }
 
-/** Waits for a promise, but not longer than `eventually` does. */
+/** Waits for a promise, with the timeout of `eventually`. */
 export async function within(what: string, promise: Promise<unknown>): Promise<void> {
   let isSettled = false;
   const settled = promise.finally(() => (isSettled = true));

@@ -4,14 +4,14 @@ import type { LogRequest, SandboxRuntime } from '../../src/ports/sandbox-runtime
 import { decidedBy, eventually, freeze, never, type SandboxRuntimeStage, type StageCase, within } from './sandbox-runtime-harness.ts';
 import { bytesOf } from './sandbox-runtime-streams.ts';
 
-/** What the program `says` writes first, with a line end. */
+/** The first line of the program `says`, without the line end. */
 export const everyByte: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) => byte);
 
 async function read(runtime: SandboxRuntime, id: string, request: LogRequest = {}): Promise<Buffer> {
   return await bytesOf(await runtime.logs(id, request, never));
 }
 
-/** The lines of the program `says` in a log; the two outputs may come a little out of turn. Fails if one is missing, cut or repeated. */
+/** Returns the number of lines of `says` in a log. Fails if a line is missing, cut or repeated. The two outputs may be interleaved. */
 function linesIn(log: Buffer): number {
   const numbers = log.toString('latin1').match(/(?<=^|\n)line \d+(?=\n)/g)?.map((text) => Number(text.slice(5))) ?? [];
   assert.deepEqual(numbers.toSorted((a, b) => a - b), Array.from(numbers, (_, index) => index + 1));
@@ -22,7 +22,7 @@ function linesIn(log: Buffer): number {
   return numbers.length;
 }
 
-/** Reads until the stream ends or fails; tells how much has come. */
+/** Reads until the stream ends or fails. `bytes` returns the data read until now. */
 function following(log: ReadableStream<Uint8Array>): { readonly bytes: () => Buffer; readonly over: Promise<unknown> } {
   let bytes = Buffer.alloc(0);
   const take = async (): Promise<void> => {
@@ -57,7 +57,7 @@ export const logCases: readonly StageCase[] = [
       await counted(stage, id, 20);
       await runtime.stop(id);
       const log = await read(runtime, id);
-      // The two outputs are in order each.
+      // Only the order within each output is certain.
       const output = Buffer.from(log.toString('latin1').replaceAll(/line \d*[13579]\n/g, ''), 'latin1');
       await decidedBy(stage, 'logs', (kept) => {
         const expected = kept === 'bytes' ? everyByte : new TextEncoder().encode(new TextDecoder().decode(everyByte));

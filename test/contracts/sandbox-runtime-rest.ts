@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { eventually, freeze, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
 
-/** Proves that a sandbox's program is held: another's goes on, and it does not. */
+/** Asserts that a sandbox's program is held: another sandbox's program continues, and it does not. */
 async function assertHeld({ begun, count, countsOn }: SandboxRuntimeStage, id: string): Promise<void> {
   const before = await count(id);
   const clock = await begun('counts');

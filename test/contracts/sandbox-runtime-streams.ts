@@ -11,7 +11,7 @@ export async function textOf(stream: ReadableStream<Uint8Array>): Promise<string
   return (await bytesOf(stream)).toString();
 }
 
-/** Closes the input, and gathers what a command says until it ends. */
+/** Closes the input of a command. Returns its output and its exit code when it has ended. */
 export async function finish({
   stdin,
   stdout,
@@ -24,7 +24,7 @@ export async function finish({
 
 export type TarItem = readonly [header: Partial<Header> & Pick<Header, 'name'>, content?: string | Uint8Array];
 
-/** A tar of the items, made as it is read. */
+/** Returns a tar of the items, which is made while it is read. */
 export function tarOf(items: Iterable<TarItem>): ReadableStream<Uint8Array> {
   const tar = pack();
   const add = async (): Promise<void> => {
@@ -46,7 +46,7 @@ export function tarOf(items: Iterable<TarItem>): ReadableStream<Uint8Array> {
   );
 }
 
-/** The entries of a tar by name, in its order; directories without a slash at the end. */
+/** Returns the entries of a tar by name, in its order. Names of directories have no slash at the end. */
 export async function readTar(
   stream: ReadableStream<Uint8Array>,
 ): Promise<ReadonlyMap<string, { readonly header: Header; readonly content: Buffer }>> {

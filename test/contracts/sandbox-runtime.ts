@@ -13,7 +13,7 @@ import { restCases } from './sandbox-runtime-rest.ts';
 import { startCases } from './sandbox-runtime-start.ts';
 import { survivalCases } from './sandbox-runtime-survival.ts';
 
-/** Those that depend on how a runtime finds, holds and ends processes. */
+/** The cases that depend on how a runtime finds, holds and ends processes. */
 export const processCases = [
   ...startCases,
   ...restCases,
@@ -23,7 +23,7 @@ export const processCases = [
   ...executionEndCases,
 ];
 
-/** What every sandbox runtime must do. The programs in the sandboxes are real ones wherever the runtime runs any. */
+/** What every sandbox runtime must do. The sandboxes run real programs if the runtime runs programs. */
 export function sandboxRuntimeContract(createHarness: () => Promise<SandboxRuntimeHarness>): ContractCase[] {
   return stageCases(createHarness, [
     ...processCases,

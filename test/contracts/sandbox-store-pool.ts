@@ -8,7 +8,7 @@ import { idsOf, race, storeCase, type StoreHarness } from './store.ts';
 const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
 const handed = someSandbox('one', { instanceId: 'p', status: 'RUNNING' });
 
-/** Pools: how they are filled, and how their members become somebody's. */
+/** Pools: how they are filled, and how owners claim their members. */
 export function sandboxPoolCases(harness: StoreHarness): ContractCase[] {
   return [...fillCases(harness), ...claimFromPoolCases(harness), ...apartCases(harness)];
 }
@@ -84,7 +84,7 @@ function claimFromPoolCases(harness: StoreHarness): ContractCase[] {
       }
       deepEqual(await sandboxes.pooled(), [{ sandbox: somePooled('p'), fingerprint: 'f' }]);
       await sandboxes.claimFromPool(handed, somePooled('p'), { ...unlimited, running: 1, existing: 1 }, claim);
-      // The answer was lost, and the request is made again: with the same id, or with one chosen anew.
+      // The answer was lost, and the request is repeated, with the same id or with a new one.
       deepEqual(await sandboxes.claimFromPool(handed, somePooled('p'), unlimited, claim), { kind: 'inserted' });
       const anew = { ...handed, id: 'two' };
       deepEqual(await sandboxes.claimFromPool(anew, somePooled('p'), unlimited, claim), { kind: 'repeated', id: 'one' });
