@@ -4,7 +4,7 @@ import type { ContractCase } from './contract.ts';
 import { hostileTexts, someApiKey, someTime } from './records.ts';
 import { closedCases, idsOf, race, storeCase, type StoreHarness } from './store.ts';
 
-/** What every `ApiKeyStore` must do. */
+/** The contract of every `ApiKeyStore`. */
 export function apiKeyStoreContract(harness: StoreHarness): ContractCase[] {
   return [
     ...recordCases(harness),

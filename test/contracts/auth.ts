@@ -26,7 +26,7 @@ const bob: Principal = { userId: 'bob', keyName: 'dashboard', access: 'read', re
 
 const digestOf = (key: string): string => hash('sha256', key, 'hex');
 
-/** What every `Auth` must do. */
+/** The contract of every `Auth`. */
 export function authContract(harness: AuthHarness): ContractCase[] {
   return [
     authCase(harness, 'says in one line what it accepts', async ({ auth }) => {

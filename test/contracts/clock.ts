@@ -8,7 +8,7 @@ export interface OpenClock {
   readonly pass: (ms: number) => Promise<void>;
 }
 
-/** What every `Clock` must do. */
+/** The contract of every `Clock`. */
 export function clockContract(open: () => OpenClock): ContractCase[] {
   return [
     {

@@ -12,7 +12,7 @@ import { closedCases, idsOf, race, storeCase, type StoreHarness } from './store.
 
 const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
 
-/** What every `ConversationStore` must do. */
+/** The contract of every `ConversationStore`. */
 export function conversationStoreContract(harness: StoreHarness): ContractCase[] {
   return [
     ...recordCases(harness),

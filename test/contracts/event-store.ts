@@ -7,7 +7,7 @@ import { eventRecordCases } from './event-store-records.ts';
 import { eventOf, hostileTexts, someEvent, someTime } from './records.ts';
 import { closedCases, type Connections, race, storeCase, type StoreHarness, textsOf } from './store.ts';
 
-/** What every `EventStore` must do, and what the stores that write events with their records must do. */
+/** The contract of every `EventStore`, and of the stores that write events together with their records. */
 export function eventStoreContract(harness: StoreHarness): ContractCase[] {
   return [
     ...appendCases(harness),

@@ -20,7 +20,7 @@ function ended(record: ExecutionRecord): ExecutionRecord {
   return observeExecution(record, observed, someTime + 500);
 }
 
-/** What every `ExecutionStore` must do. */
+/** The contract of every `ExecutionStore`. */
 export function executionStoreContract(harness: StoreHarness): ContractCase[] {
   return [
     storeCase(harness, 'returns what was written, in every state', async ([{ executions }]) => {
@@ -83,7 +83,7 @@ export function executionStoreContract(harness: StoreHarness): ContractCase[] {
       deepEqual(await executions.insert(someExecution('two'), none, { ...claim, fingerprint: 'other' }), { kind: 'conflict' });
       deepEqual(await executions.findClaim(claim), { kind: 'repeated', id: 'one' });
       equal(await executions.findClaim({ ...claim, ownerId: 'bob' }), null);
-      // The same key for a record of another kind is another claim.
+      // The same key for another kind of record is another claim.
       deepEqual(await connections[0].sandboxes.insert(someSandbox('sb-1'), unlimited, claim), { kind: 'inserted' });
       await executions.withdraw('one');
       await executions.withdraw('one');

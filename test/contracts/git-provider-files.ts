@@ -217,7 +217,7 @@ export const fileCases: readonly StageCase[] = [
   ],
 ];
 
-/** A file and a directory of this name. */
+/** Returns a file and a directory with this name. */
 function filesOf(name: string) {
   return [[`${agents}/${name}.md`, '1'], [`${agents}/${name}/x.md`, '1']] as const;
 }

@@ -16,7 +16,7 @@ export interface BoundedListingCache {
   dispose(): Promise<void>;
 }
 
-/** What every `ListingCache` must do. */
+/** The contract of every `ListingCache`. */
 export function listingCacheContract(harness: ListingCacheHarness): ContractCase[] {
   return [
     storeCase(harness, 'gives back what was put, and nothing else', async ([{ listingCache: cache }]) => {

@@ -2,7 +2,7 @@ import { equal, match } from 'node:assert/strict';
 import type { Random } from '../../src/ports/random.ts';
 import type { ContractCase } from './contract.ts';
 
-/** What every `Random` must do. */
+/** The contract of every `Random`. */
 export function randomContract(create: () => Random): ContractCase[] {
   const many = Array.from({ length: 2000 });
   return [

@@ -5,16 +5,16 @@ import type { ReadinessRule } from '../../src/domain/sandbox-spec.ts';
 import type { ReadinessProbe } from '../../src/ports/readiness-probe.ts';
 import type { ContractCase } from './contract.ts';
 
-/** What a place answers: an HTTP status, `silent` where a connection is taken and nothing said, null where nobody listens. */
+/** The answer of a place: an HTTP status, `silent` if it accepts a connection and sends nothing, null if nobody listens. */
 export type PlaceAnswer = number | 'silent' | null;
 
 export interface ReadinessProbeHarness {
   readonly probe: ReadinessProbe;
   /** A place where nobody listens yet. */
   readonly url: string;
-  /** Lets the place answer so from now on. */
+  /** Sets the answer of the place from now on. */
   readonly answer: (answer: PlaceAnswer) => Promise<void>;
-  /** Answers when the place was asked once more, or at once where nobody is ever asked. */
+  /** Resolves at the next request to the place, or at once if the probe never sends one. */
   readonly asked: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -25,12 +25,12 @@ type HarnessCase = readonly [name: string, run: (harness: ReadinessProbeHarness)
 const http: Probe = { kind: 'http', port: 8000, path: '/health' };
 const tcp: Probe = { kind: 'tcp', port: 8000 };
 
-/** A probe that is under way, whether it is over, and what it has told. */
+/** A running probe, and the misses that it has reported. */
 interface Waiting {
   readonly ready: Promise<void>;
   readonly isOver: () => boolean;
   readonly told: readonly ProbeMiss[];
-  /** Answers when such a miss is told, or is the last that was told. */
+  /** Resolves when a miss of this kind is reported, or at once if it was the last one. */
   readonly tells: (kind: ProbeMiss['kind']) => Promise<ProbeMiss>;
 }
 
@@ -49,7 +49,7 @@ function ask({ probe, url }: ReadinessProbeHarness, rule: Probe, signal = new Ab
   const ready = probe.untilReady({ probe: rule, withinMs: 1 }, urls, signal, missed).finally(() => {
     over = true;
   });
-  // It is awaited later, if at all.
+  // Prevents an unhandled rejection if nobody awaits it.
   ready.catch(() => {});
   const tells = async (kind: ProbeMiss['kind']): Promise<ProbeMiss> => {
     const last = told.at(-1);
@@ -69,7 +69,7 @@ async function soon<T>(what: string, answer: Promise<T>): Promise<T> {
   return await Promise.race([answer, promise]).finally(() => clearTimeout(timer));
 }
 
-/** While the place answers so, that is what is told, until it is ready or not wanted any more. */
+/** While the place gives this answer, the probe reports this miss, until the place is ready or the signal fires. */
 function tellsOf(rule: Probe, answer: PlaceAnswer, met: Partial<ProbeMiss> & Pick<ProbeMiss, 'kind'>): HarnessCase {
   return [
     `${rule.kind}: tells that it meets ${met.kind} while the place answers ${answer ?? 'nothing'}`,
@@ -89,7 +89,7 @@ function tellsOf(rule: Probe, answer: PlaceAnswer, met: Partial<ProbeMiss> & Pic
   ];
 }
 
-/** The answer does not make it ready, and the next one does. */
+/** The first answer does not make the place ready, and the second one does. */
 function waitsThrough(rule: Probe, before: PlaceAnswer, after: PlaceAnswer): HarnessCase {
   return [
     `${rule.kind}: waits while the place answers ${before ?? 'nothing'}, until it answers ${after}`,
@@ -189,7 +189,7 @@ const cases: readonly HarnessCase[] = [
   ],
 ];
 
-/** What every readiness probe must do. */
+/** The contract of every readiness probe. */
 export function readinessProbeContract(createHarness: () => Promise<ReadinessProbeHarness>): ContractCase[] {
   return cases.map(([name, run]) => ({
     name,

@@ -4,7 +4,7 @@ import type { ApiKeyRecord } from '../../src/domain/principal.ts';
 import { newSandbox, type Sandbox, unowned } from '../../src/domain/sandbox.ts';
 import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
 
-// Records to write into a store under test. What a case does not name has some valid value.
+// Records for a store under test. Fields that a case does not set have a valid value.
 
 export const someTime = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 
@@ -86,17 +86,17 @@ export function someConversation(id: string, changes: Partial<Conversation> = {}
   };
 }
 
-/** A message that was taken in. */
+/** Returns an accepted message. */
 export function someMessage(messageId: string, text = 'Hello,\n"world"'): QueuedMessage {
   return { messageId, message: { content: [{ type: 'text', text }] }, sandboxVersion: 1 };
 }
 
-/** A member of a pool that can be handed out. */
+/** Returns a pool member that an owner can claim. */
 export function somePooled(id: string, changes: Partial<Sandbox> = {}): Sandbox {
   return someSandbox(id, { ownerId: unowned, status: 'RUNNING', ...changes });
 }
 
-/** Something that an agent said in ann's conversation. */
+/** Returns a message event of the agent in ann's conversation. */
 export function someEvent(text: string, changes: Partial<Omit<EventDraft, 'kind' | 'data'>> = {}): EventDraft {
   return eventOf('message', { messageId: 'message-1', role: 'agent', channel: 'answer', text }, changes);
 }
@@ -126,12 +126,12 @@ export function someApiKey(id: string, changes: Partial<ApiKeyRecord> = {}): Api
   };
 }
 
-/** The record after a write: changed, and with a version one higher. */
+/** Returns the record after a write, with the changes and the next version. */
 export function nextVersion<T extends { readonly version: number }>(record: T, changes: Partial<T> = {}): T {
   return { ...record, ...changes, version: record.version + 1 };
 }
 
-/** Values that would do harm in a store that takes data for something else. */
+/** Texts that do harm in a store that treats data as code or patterns. */
 export const hostileTexts: readonly string[] = [
   `'; DROP TABLE sandboxes; --`,
   `" OR "1"="1`,

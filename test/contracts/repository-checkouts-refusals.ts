@@ -5,7 +5,7 @@ import { never, noProgress, type CheckoutCase, type CheckoutSource } from './rep
 
 const simple = { commits: [{ id: 'first', at: 1_600_000_000, files: [['a', '1'] as const] }] };
 
-/** Matches this failure with this context. */
+/** Returns a check for a failure with this code and context. */
 function named<C extends FailureCode>(code: C, context: FailureContexts[C]): (error: unknown) => boolean {
   return (error) => {
     if (!isFailureOf(error, code)) return false;

@@ -4,7 +4,7 @@ import { type ExecutionsCase, type ExecutionsStage } from './sandbox-executions-
 import { isFailing } from './sandbox-runtime-beats.ts';
 import { eventually, freeze } from './sandbox-runtime-harness.ts';
 
-/** Runs a script in the sandbox, in the folder of an execution. */
+/** Runs a script in the folder of an execution in the sandbox. */
 async function tamper({ start, folder, sandboxId }: ExecutionsStage, id: string, script: string): Promise<void> {
   const { state, ended, rest } = await start('speaks', { command: ['sh', '-c', `cd ${folder?.(sandboxId)}/${id} && ${script}`] });
   assert.equal((await ended()).exitCode, 0, `${JSON.stringify(await state())} ${await rest(0, 'stderr')}`);
@@ -13,7 +13,7 @@ async function tamper({ start, folder, sandboxId }: ExecutionsStage, id: string,
 const first = '00000000000000000000';
 const files = ['kept/begun', 'kept/exit', `kept/out.${first}`, `kept/err.${first}`, 'pids', 'alive', 'in', 'leader', 'tty'];
 
-/** What a sandbox can do to what is kept in it. */
+/** Attacks of a sandbox on the execution files in it. */
 export const tamperedCases: readonly ExecutionsCase[] = [
   [
     'answers when a sandbox has put FIFOs in the place of files',
@@ -72,7 +72,7 @@ export const tamperedCases: readonly ExecutionsCase[] = [
       await other.signal('SIGKILL');
       assert.equal((await other.ended()).exitCode, 137);
       const last = await readFile(sandboxId, 'beat');
-      // Longer than many beats take.
+      // This takes longer than many beats.
       await (await start('numbers')).ended();
       assert.equal(await readFile(sandboxId, 'beat'), last);
     },

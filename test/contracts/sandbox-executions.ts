@@ -61,7 +61,7 @@ const basicCases: readonly ExecutionsCase[] = [
     'tells of the signal that ended a command',
     async ({ start, traits }) => {
       assert.equal((await (await start('ends itself')).ended()).exitCode, 128 + 15);
-      // A command that is not durable is ended by any signal.
+      // Any signal kills a command that is not durable.
       for (const [name, number] of [['SIGINT', traits.durable ? 2 : 9], ['SIGKILL', 9]] as const) {
         const execution = await start('sleeps');
         await execution.some(1);
@@ -102,7 +102,7 @@ const basicCases: readonly ExecutionsCase[] = [
         let got = '';
         while (got.length < numberedBytes) {
           const before = got.length;
-          // What is read beyond the cut is lost with the connection.
+          // Bytes beyond the cut are lost with the connection.
           const wanted = 1 + random(numberedBytes / 4);
           got += (await execution.some(wanted, before)).slice(0, wanted);
         }
@@ -154,7 +154,7 @@ const basicCases: readonly ExecutionsCase[] = [
       await eventually('the command beats', async () => (await readFile(sandboxId, 'beat')) !== null);
       await execution.remove();
       const last = await readFile(sandboxId, 'beat');
-      // Longer than many beats take.
+      // This takes longer than many beats.
       await (await start('numbers')).ended();
       assert.equal(await readFile(sandboxId, 'beat'), last);
     },
@@ -173,7 +173,7 @@ const basicCases: readonly ExecutionsCase[] = [
       await assert.rejects(start('speaks'), isFailing('sandbox_not_running'));
       assert.equal((await runtime.resume(launched, never)).state, 'running');
       checkNumbered(await reading);
-      // An engine may process its own report of the freeze after the thaw, and take the sandbox for frozen until it gets that of the thaw.
+      // An engine may handle the event of the freeze after the thaw. Then the sandbox seems frozen until the event of the thaw.
       await eventually('the input is taken', () => copying.write('more', true).then(() => true, falseIfNotRunning));
       assert.equal(await copying.rest(), 'more');
     },
@@ -211,7 +211,7 @@ const basicCases: readonly ExecutionsCase[] = [
   ],
 ];
 
-/** What the executions of every sandbox runtime must do. */
+/** The contract of the executions of every sandbox runtime. */
 export function sandboxExecutionsContract(createHarness: () => Promise<SandboxExecutionsHarness>): ContractCase[] {
   return [
     ...executionCases(createHarness, [...basicCases, ...terminalCases]),

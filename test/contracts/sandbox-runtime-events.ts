@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
 import { decidedBy, eventually, freeze, type StageCase } from './sandbox-runtime-harness.ts';
 
-/** Collects the ids that a runtime wakes for. */
+/** Collects the ids that a runtime reports to its listeners. */
 function listen(runtime: SandboxRuntime): { readonly woken: Set<string>; readonly end: () => void } {
   const woken = new Set<string>();
   return { woken, end: runtime.subscribe((id) => woken.add(id)) };
@@ -48,7 +48,7 @@ export const eventCases: readonly StageCase[] = [
       await runtime.close();
       const reopened = await open();
       const { woken } = listen(reopened);
-      // It has looked at what there is before something happens to it.
+      // These calls make the runtime see both sandboxes before they are killed.
       assert.equal((await freeze(reopened, running.id)).state, 'frozen');
       assert.equal((await freeze(reopened, frozen.id)).state, 'frozen');
       for (const { id } of [running, frozen]) {

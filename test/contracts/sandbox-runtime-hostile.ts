@@ -3,8 +3,8 @@ import type { TarItem } from './sandbox-runtime-streams.ts';
 const evil = (name: string): TarItem => [{ name, mode: 0o644 }, 'evil\n'];
 
 /**
- * Archives that are refused, for a directory beside another one, `outside`. It has a `file`, a `folder` with a file in it, and a `link`
- * to `../outside`.
+ * Archives that must be refused. The target directory has a `file`, a `folder` with a file in it, and a `link` to the directory
+ * `../outside`.
  */
 export const hostileArchives: readonly (readonly [what: string, items: readonly TarItem[]])[] = [
   ['a name that leads up', [evil('../outside/secret')]],

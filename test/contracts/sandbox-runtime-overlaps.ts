@@ -13,7 +13,7 @@ function make({ runtime, resume }: SandboxRuntimeStage, call: Call, launch: Sand
   return call === 'resume' ? resume(launch) : runtime.stop(launch.id);
 }
 
-/** Proves that what the runtime says of a sandbox is what the sandbox does. */
+/** Asserts that the sandbox's real state is the state that the runtime reports. */
 async function assertTrue(stage: SandboxRuntimeStage, launch: SandboxLaunch): Promise<void> {
   const { runtime, resume, countsOn } = stage;
   const { state } = await runtime.inspect(launch.id);

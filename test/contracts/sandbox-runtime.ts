@@ -23,7 +23,7 @@ export const processCases = [
   ...executionEndCases,
 ];
 
-/** What every sandbox runtime must do. The sandboxes run real programs if the runtime runs programs. */
+/** The contract of every sandbox runtime. The sandboxes run real programs if the runtime runs programs. */
 export function sandboxRuntimeContract(createHarness: () => Promise<SandboxRuntimeHarness>): ContractCase[] {
   return stageCases(createHarness, [
     ...processCases,

@@ -9,7 +9,7 @@ import { race, storeCase, type StoreHarness } from './store.ts';
 
 const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
 
-/** Who gets in: limits and claims. */
+/** Admission: limits and claims. */
 export function sandboxAdmissionCases(harness: StoreHarness): ContractCase[] {
   return [...limitCases(harness), ...admitCases(harness), ...claimCases(harness)];
 }

@@ -7,7 +7,7 @@ import { nextVersion, somePooled, someSandbox, someSpec, someTime } from './reco
 import { allPages, idsOf, numbers, storeCase, type StoreHarness } from './store.ts';
 
 
-/** What is found: pages, filters, the sweep and the purge. */
+/** Searches: pages, filters, the sweep and the purge. */
 export function sandboxSearchCases(harness: StoreHarness): ContractCase[] {
   return [...searchCases(harness), ...countCases(harness), ...idleCases(harness), ...pagingCases(harness), ...sweepCases(harness)];
 }

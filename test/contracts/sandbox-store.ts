@@ -12,7 +12,7 @@ import { sandboxSearchCases } from './sandbox-store-search.ts';
 import { closedCases, idsOf, race, storeCase, type StoreHarness } from './store.ts';
 
 
-/** What every `SandboxStore` must do. */
+/** The contract of every `SandboxStore`. */
 export function sandboxStoreContract(harness: StoreHarness): ContractCase[] {
   return [
     ...recordCases(harness),

@@ -3,7 +3,7 @@ import type { ContractCase } from './contract.ts';
 import { hostileTexts } from './records.ts';
 import { closedCases, race, storeCase, type StoreHarness } from './store.ts';
 
-/** What every `SpecStore` must do. */
+/** The contract of every `SpecStore`. */
 export function specStoreContract(harness: StoreHarness): ContractCase[] {
   return [
     storeCase(harness, 'remembers since when a spec is what it is', async ([{ specs }]) => {

@@ -6,20 +6,20 @@ import type { Store } from '../../src/ports/store.ts';
 import type { ContractCase } from './contract.ts';
 import { someConversation } from './records.ts';
 
-/** In what the adapters of the store may differ. */
+/** The permitted differences between the adapters of the store. */
 export interface StoreTraits {
   /** Do the records outlive the store object? */
   readonly durable: boolean;
 }
 
-/** At least one connection, all over the same records: calls that race are made through all of them in turn. */
+/** At least one connection. All see the same records. Concurrent calls use all connections in turn. */
 export type Connections = readonly [Store, ...Store[]];
 
 export interface OpenStore {
   readonly connections: Connections;
-  /** Closes the connections and opens new ones over the same place. */
+  /** Closes the connections and opens new ones to the same place. */
   reopen(): Promise<Connections>;
-  /** Closes and removes everything. Called once, also when the store is closed already. */
+  /** Closes and removes everything. Called once, also if the store is already closed. */
   dispose(): Promise<void>;
 }
 
@@ -29,7 +29,7 @@ export interface StoreHarness {
   open(): Promise<OpenStore>;
 }
 
-/** What the store as a whole must do; its parts have suites of their own. */
+/** The contract of the store as a whole. Its parts have their own suites. */
 export function storeContract(harness: StoreHarness): ContractCase[] {
   return [
     storeCase(harness, 'says in one line that it answers', async ([store]) => {
@@ -82,14 +82,14 @@ export function closedCases(harness: StoreHarness, calls: Readonly<Record<string
   );
 }
 
-/** Makes the call so many times at once, through all the connections in turn. */
+/** Makes `times` concurrent calls, through all connections in turn. */
 export function race<T>(connections: Connections, times: number, call: (store: Store, turn: number) => Promise<T>): Promise<T[]> {
   return Promise.all(
     Array.from({ length: times }, (_, turn) => call(connections[turn % connections.length] ?? connections[0], turn)),
   );
 }
 
-/** Goes through all the pages, doing something between them. */
+/** Reads all pages, and calls `between` between two pages. */
 export async function allPages<T>(
   fetch: (after: PageKey | null) => Promise<Page<T>>,
   between: () => Promise<void> = async () => {},
@@ -105,7 +105,7 @@ export async function allPages<T>(
   return seen;
 }
 
-/** What was said in the events that are messages, and the kinds of the others. */
+/** Returns the texts of message events, and the kinds of the other events. */
 export function textsOf(events: readonly Event[]): string[] {
   return events.map((event) => (event.kind === 'message' ? event.data.text : event.kind));
 }
@@ -114,7 +114,7 @@ export function idsOf(rows: readonly { readonly id: string }[]): string[] {
   return rows.map(({ id }) => id);
 }
 
-/** Whole numbers from 0 to below the bound, the same ones each time. */
+/** Returns a generator of integers from 0 to below the bound. The same seed gives the same numbers. */
 export function numbers(seed: number): (bound: number) => number {
   let state = seed;
   return (bound) => {
