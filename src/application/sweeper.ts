@@ -38,7 +38,7 @@ export interface SweeperDeps {
 
 const pageSize = 500;
 
-/** Compares all records with their desired state at intervals, and one on each event of the runtime. A missed event does no harm. */
+/** Compares all records with their desired state at intervals. Runtime events only make this faster, so a missed event does no harm. */
 export class Sweeper {
   readonly #deps: SweeperDeps;
   #cancelTimer: () => void = () => {};
@@ -50,7 +50,7 @@ export class Sweeper {
     this.#deps = deps;
   }
 
-  /** Starts the sweeps. Resolves after the first one. It also ends if the runtime does not answer. */
+  /** Starts the sweeps. Resolves after the first one, also if the runtime does not answer. */
   start(): Promise<void> {
     this.#unsubscribe = this.#deps.runtime.subscribe((id) => this.#deps.sandboxReconciler.enqueueInstance(id));
     return this.#sweepRegularly();

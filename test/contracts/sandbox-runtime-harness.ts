@@ -27,7 +27,7 @@ export interface SandboxRuntimeTraits {
  * The program of a sandbox. Each program appends a line to the file `runs` in its working directory when it begins.
  *
  * - `counts`: writes a growing number, from 1, to the file `count` until it is killed.
- * - `stubborn`: like `counts`, but it ignores the signals TERM, HUP and INT.
+ * - `stubborn`: like `counts`, but it ignores the stop signal.
  * - `exits`: writes the line `gone` to its standard error, and ends at once with code 3.
  * - `says`: writes all 256 bytes and a line end to its standard output, then the lines `line 1`, `line 2` and so on. Odd lines go
  *   to its standard error. After each line, writes its number to the file `count`.

@@ -4,7 +4,7 @@ import type { Clock } from '../../ports/clock.ts';
 /** The default limit of agent output that one server holds in memory: 256 MiB. */
 export const defaultAgentMemoryBytes = 256 * 2 ** 20;
 
-/** How long an agent may continue alone above the limit without new output, until another agent may. */
+/** How long an agent may continue alone above the limit without new output. Then another agent may. */
 const aloneForMs = 5000;
 
 /** An estimate: the time until there is room depends on the agents and the store. */

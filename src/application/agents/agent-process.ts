@@ -54,7 +54,7 @@ export class AgentProcess {
     this.#memory = memory;
     this.#errors = new OutputTail(execution.stderr);
     this.#reader = execution.stdout.getReader();
-    // Nothing is read ahead, so an agent that nobody reads is held back.
+    // Nothing is read ahead. If nobody reads the output, the agent has to wait.
     const stdout = new ReadableStream<Uint8Array>(
       { pull: (controller) => this.#read(controller), cancel: (reason) => this.#abandon(reason) },
       { highWaterMark: 0 },
@@ -125,7 +125,7 @@ export class AgentProcess {
     this.#execution.leave();
   }
 
-  /** Ends a process that is not needed. When this resolves, the standard error is known, or the timeout is over. */
+  /** Ends a process that is not needed. Resolves when the standard error is known, or after a timeout. */
   async discard(): Promise<void> {
     await this.settled();
     await waitAtMost(this.#clock, outputWithinMs, Promise.allSettled([this.kill(), this.#errors.ended]));

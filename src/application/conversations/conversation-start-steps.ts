@@ -94,7 +94,7 @@ async function prepare(
   try {
     await runtime.putFiles(sandbox.instanceId, workingDirOf(conversation, sandbox.spec), archive, signal);
   } catch (error) {
-    // A stream that nobody has begun to read must be cancelled. Otherwise this does nothing.
+    // An unread stream must be cancelled. If the runtime has begun to read it, this does nothing.
     await archive.cancel(error).catch(() => {});
     throw error;
   }

@@ -32,8 +32,8 @@ const maxAttempts = 3;
 
 /**
  * Commits uncommitted changes, on the host only, and pushes all commits to a branch with the deployment's credential. Idempotent: a repeat,
- * after more work or after a crash, moves the branch. Moves a branch only if it is where this conversation left it. Then opens or updates a
- * pull request. If that fails, the branch stays. Throws the failures of `listChanges`, `conversation_publish_refused`,
+ * after more work or after a crash, moves the branch. Moves only a branch that points to a commit of this conversation. Then opens or
+ * updates a pull request. If that fails, the branch stays. Throws the failures of `listChanges`, `conversation_publish_refused`,
  * `pull_requests_unsupported`, and the failures of `RepositoryCheckouts` and `GitProvider.openPullRequest`.
  */
 export async function publishChanges(

@@ -21,7 +21,7 @@ export class Keys {
     return await this.#keys().create({ ...asked, userId });
   }
 
-  /** Returns all keys to an administrator, otherwise those of the caller's user except `admin` keys; oldest first, with invalid ones. */
+  /** Returns all keys to an administrator, otherwise the user's keys except `admin` keys. Oldest first, including invalid keys. */
   async list(caller: Principal): Promise<readonly ApiKeyRecord[]> {
     const keys = await this.#keys().list();
     return keys.filter(({ userId, access }) => isInScope(userId, scopeOf(caller)) && (access !== 'admin' || caller.access === 'admin'));

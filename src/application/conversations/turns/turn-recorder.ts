@@ -117,7 +117,7 @@ export class TurnRecorder {
   }
 }
 
-/** The kinds of events with an agent's output. Every process writes the same events for a turn, except for the ends of chunks. */
+/** The kinds of events with an agent's output. Every process writes the same ones for a turn, but may split chunks differently. */
 export const saidKinds = ['message_chunk', 'message', 'tool_call', 'plan', 'usage'] as const satisfies readonly EventKind[];
 
 /** Parts of a message are counted in characters, because they may be joined. */
