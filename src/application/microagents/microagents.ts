@@ -44,7 +44,7 @@ export class Microagents {
     this.#deps = deps;
   }
 
-  /** Throws `repository_not_found` (also if no pattern matches), `invalid_request`, and the failures of `GitProvider.listFiles`. */
+  /** Throws `repository_not_found` (also if no pattern matches), `invalid_request`, and the failures of the git provider. */
   async list(repositoryName: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<readonly Microagent[]> {
     return (await this.listing(repositoryName, patterns, signal)).microagents;
   }

@@ -69,7 +69,7 @@ export class Repositories {
     return { provider, path: named === undefined ? name : rest.join('/') };
   }
 
-  /** Throws `repository_not_found` also if none of the patterns matches the path that the provider returns. */
+  /** Throws the failures of `GitProvider.find`, and `repository_not_found` if no pattern matches the path that the provider returns. */
   async find(name: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<FoundRepository> {
     const { provider, path } = this.#locate(name);
     const found = await provider.find(path, signal);
