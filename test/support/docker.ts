@@ -7,7 +7,7 @@ export const images = { debian: 'skep-test/debian', tiny: 'skep-test/tiny' } as 
 const absent = await whyAbsent();
 
 /**
- * Runs a suite with the real engine. Without an engine, skips it with a warning, or throws if `SKEP_REQUIRE_DOCKER=1`.
+ * Runs a suite with the real engine. If the engine or an image is missing, skips it with a warning, or throws if `SKEP_REQUIRE_DOCKER=1`.
  */
 export function describeWithDocker(name: string, suite: () => void): void {
   if (absent === null) {
