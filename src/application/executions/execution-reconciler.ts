@@ -99,8 +99,8 @@ export class ExecutionReconciler {
   }
 
   /**
-   * Returns true if an execution keeps the sandbox awake: it has a time limit and runs, it starts, or it has new output since its record was
-   * last written. That counts as activity of the sandbox. Also returns true if the runtime fails.
+   * Returns true if an execution keeps the sandbox awake: it has a time limit and runs, it starts, or it has new output since its record
+   * was last written. That counts as activity of the sandbox. Also returns true if the runtime fails.
    */
   async keepsAwake(sandbox: Sandbox): Promise<boolean> {
     const { store, sandboxes, clock } = this.#deps;
