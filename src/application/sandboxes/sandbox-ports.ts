@@ -96,7 +96,7 @@ export async function notePortActivity({ store, clock }: SandboxesDeps, sandbox:
   return { ...sandbox, lastActiveAt: now };
 }
 
-/** Returns false if the address now belongs to another sandbox. Must be called after connecting, before the connection is used. */
+/** Returns true if the sandbox still has the address. Call it after connecting: the runtime may reuse addresses for other sandboxes. */
 export async function isPortAddress({ runtime }: SandboxesDeps, opened: OpenPort): Promise<boolean> {
   const { state, exposedUrls } = await runtime.inspect(opened.sandbox.instanceId);
   return state === 'running' && exposedUrls.some(({ url }) => url === opened.url);
