@@ -156,9 +156,9 @@ export const optionsSchema = z.strictObject({
     /** Commands that can run in one sandbox at a time. Default: 100. */
     executionsPerSandbox: limitFields.executions_per_sandbox.nullable(),
   }).partial().describe('a mapping of limits, for example { runningPerOwner: 5, existing: 500 }'),
-  /** At a limit on running sandboxes: refuse the start or resumption, or freeze a long idle sandbox for it. Default: `refuse`. */
+  /** At a limit on running sandboxes: refuse the start or resumption, or pause a long idle sandbox for it. Default: `refuse`. */
   whenFull: limitFields.when_full,
-  /** Above it no sandbox starts, and stopped ones with a `delete_after` are deleted early. 100: no limit. Default: 90. */
+  /** In percent. Above it no sandbox starts, and stopped ones with a `delete_after` are deleted early. 100: no limit. Default: 90. */
   diskUsedPercent: z.int().min(1, 'is below 1').max(100, 'is above 100').describe('a percentage from 1 to 100, for example 90'),
   /** The memory for output of all agents, in bytes. Above it, agents are slowed down. Default: 256 MiB. */
   agentMemoryBytes: bytes,

@@ -13,14 +13,14 @@ export interface EventsDeps {
   readonly store: EventStore;
   readonly conversations: ConversationStore;
   readonly clock: Clock;
-  /** How long events are kept, in milliseconds; null is for ever. */
+  /** How long events are kept, in milliseconds. Null: for ever. */
   readonly keepForMs: number | null;
 }
 
 export interface EventsWanted {
-  /** Only of this conversation and its sandbox. */
+  /** Only events of this conversation and its sandbox. */
   readonly conversationId?: string;
-  /** Only of this sandbox, without those of its conversations; not with `conversationId`. */
+  /** Only events of this sandbox, without events of its conversations. Not together with `conversationId`. */
   readonly sandboxId?: string | undefined;
   readonly kinds?: readonly EventKind[] | undefined;
 }
@@ -35,7 +35,7 @@ export interface EventPage {
 const purgeBatchSize = 1000;
 const purgeBatches = 20;
 
-/** The use cases of the event log. Each takes whose events the caller sees; others do not exist for it. */
+/** The use cases of the event log. Each takes the caller's scope and ignores events outside the scope. */
 export class Events {
   readonly #deps: EventsDeps;
   readonly #closing = new AbortController();
@@ -57,8 +57,8 @@ export class Events {
 
   /**
    * Yields the events after the given one (`latest`: only new ones) in batches, in order, each once, until the signal fires, the
-   * conversation is deleted or Skep closes. The first batch comes at once and may be empty: the request is accepted then. For a
-   * slow reader nothing is kept in memory. Failures before the first batch: `conversation_not_found`, `store_unavailable`;
+   * conversation is deleted or Skep closes. The first batch comes at once and is empty: it shows that the request is accepted.
+   * Nothing is kept in memory for a slow reader. Failures before the first batch: `conversation_not_found`, `store_unavailable`;
    * later: `store_unavailable`.
    */
   async *follow(
@@ -73,7 +73,7 @@ export class Events {
     yield* follow(this.#deps, filter, from, AbortSignal.any([signal, this.#closing.signal]));
   }
 
-  /** Deletes events that are older than they are kept, a bounded number. To be called from time to time. */
+  /** Deletes a bounded number of events that are older than `keepForMs`. Must be called from time to time. */
   async purge(): Promise<void> {
     const { store, clock, keepForMs } = this.#deps;
     if (keepForMs === null) return;
@@ -108,14 +108,14 @@ export async function* follow(
 ): AsyncGenerator<readonly Event[], void> {
   const { kinds, conversationId } = filter;
   let woken = Promise.withResolvers<void>();
-  // It wakes after the present work of the event loop, once for everything that it writes.
+  // Wakes after the present work of the event loop, so several writes in it cause one read.
   const wake = (): void => void setImmediate(woken.resolve);
   using ends = new DisposableStack();
   ends.defer(store.subscribe((written) => concerns(written, filter) && wake()));
   ends.use(onAbort(signal, wake));
   let last = after;
   while (!signal.aborted) {
-    // What is written during the read is read next.
+    // Events that are written during this read wake the next one.
     woken = Promise.withResolvers();
     const events = await store.read(withEnd(filter), last, batchSize);
     if (signal.aborted) return;
@@ -128,7 +128,7 @@ export async function* follow(
   }
 }
 
-/** A reader of one conversation is not woken for the owner's others. */
+/** Returns true if the written events may match the filter. A reader of one conversation is not woken for other conversations. */
 function concerns({ ownerIds, conversationIds, sandboxIds }: WrittenEvents, { ownerId, conversationId, sandboxId }: EventFilter): boolean {
   if (conversationId === undefined) return ownerId === null || ownerIds.has(ownerId);
   return conversationIds.has(conversationId) || (sandboxId !== undefined && sandboxIds.has(sandboxId));

@@ -14,9 +14,8 @@ export interface DeleteExecutionDeps extends ExecutionRecordsDeps {
 }
 
 /**
- * Ends the execution and all that it started, and forgets its record and its output. It is gone for every caller when this returns; if the
- * runtime does not answer, it is removed there later. Idempotent. Throws `sandbox_not_found`, or `execution_not_found` if there never was
- * one.
+ * Ends the execution with all its processes, and deletes its record and output. Afterwards no caller sees it. If the runtime does not
+ * answer, it is removed there later. Idempotent. Throws `sandbox_not_found`, or `execution_not_found` if it never existed.
  */
 export async function deleteExecution(deps: DeleteExecutionDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<void> {
   const { store, sandboxes, reconciler, clock, answerWithinMs } = deps;

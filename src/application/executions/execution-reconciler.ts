@@ -15,14 +15,14 @@ export interface ExecutionReconcilerDeps extends ExecutionRecordsDeps {
   readonly logger: Logger;
 }
 
-/** How long the start of a command may take. One that the runtime does not have after that is lost. */
+/** How long the start of a command may take. If the runtime does not have it then, it is lost. */
 const startWithinMs = 120_000;
 
 const pageSize = 500;
 
 /**
- * Writes how executions end, ends those whose time is over, and removes what is left of deleted ones. Each step is decided from the record
- * again, so a server goes on where another stopped.
+ * Records the end of executions, ends them at their deadline, and removes deleted ones from the runtime. Each step is decided anew from
+ * the record, so a server continues where another stopped.
  */
 export class ExecutionReconciler {
   readonly #deps: ExecutionReconcilerDeps;
@@ -30,7 +30,7 @@ export class ExecutionReconciler {
   readonly #closing = new AbortController();
   /** The executions whose end this process waits for. */
   readonly #awaited = new Set<string>();
-  /** Called after each look at an execution. */
+  /** Listeners. Called after each run for an execution. */
   readonly #looked = new Set<(id: string) => void>();
 
   constructor(deps: ExecutionReconcilerDeps) {
@@ -43,13 +43,13 @@ export class ExecutionReconciler {
     return this.#closing.signal;
   }
 
-  /** Reconciles the execution, because its record was written. Nobody waits. */
+  /** Reconciles the execution in the background, because its record was written. */
   enqueue(id: string): void {
     this.#runs.wake(id);
     void this.#runs.run(id);
   }
 
-  /** Removes a deleted execution from its sandbox. Resolves when that is done, or was tried. Never rejects. */
+  /** Removes a deleted execution from its sandbox. Resolves after the attempt, also if it failed. Never rejects. */
   async remove(id: string): Promise<void> {
     this.#runs.interrupt(id);
     await this.#runs.run(id);
@@ -66,7 +66,7 @@ export class ExecutionReconciler {
     } while (after !== null && !this.closing.aborted);
   }
 
-  /** Asks the runtime for the state of the execution, and returns the record with it, written. Throws the failures of the runtime. */
+  /** Gets the execution's state from the runtime, writes it, and returns the record. Throws the failures of the runtime. */
   async look(execution: ExecutionRecord, { instanceId }: Sandbox): Promise<ExecutionRecord> {
     if (execution.status !== 'running') return execution;
     try {
@@ -99,8 +99,8 @@ export class ExecutionReconciler {
   }
 
   /**
-   * Returns true if an execution keeps the sandbox from being idle: one with a time limit runs, or one has written something since this was
-   * asked last. That counts as activity of the sandbox. Returns true also if the runtime does not say.
+   * Returns true if an execution keeps the sandbox awake: it has a time limit and runs, it starts, or it has new output since its record
+   * was last written. That counts as activity of the sandbox. Also returns true if the runtime fails.
    */
   async keepsAwake(sandbox: Sandbox): Promise<boolean> {
     const { store, sandboxes, clock } = this.#deps;
@@ -121,7 +121,7 @@ export class ExecutionReconciler {
     return isActive;
   }
 
-  /** Ends every wait. Executions go on. */
+  /** Ends every wait. Executions continue. */
   async close(): Promise<void> {
     this.#closing.abort(new Error('Skep ends'));
     await this.#runs.drain();
@@ -162,7 +162,7 @@ export class ExecutionReconciler {
     return true;
   }
 
-  /** Ends a command whose time is over. In a frozen sandbox, it ends when the sandbox runs again. */
+  /** Kills a command whose time is over. In a frozen sandbox it ends only after the sandbox is resumed. */
   async #end(execution: ExecutionRecord, { instanceId }: Sandbox): Promise<void> {
     if (execution.statusReason?.code !== 'execution_timed_out') {
       await this.#write(execution, (latest) => (latest.status === 'running' ? timeOutExecution(latest) : latest));
@@ -174,7 +174,7 @@ export class ExecutionReconciler {
     }
   }
 
-  /** Waits until it has ended, its time is over, or its record was written. Returns false if the runtime does not have it yet. */
+  /** Waits until the execution ends, its time is over, or the run is woken. Returns false if the runtime does not have it yet. */
   async #awaitEnd(execution: ExecutionRecord, { instanceId }: Sandbox, run: Run): Promise<boolean> {
     const { executions, clock } = this.#deps;
     const { id, deadline } = execution;
@@ -194,7 +194,7 @@ export class ExecutionReconciler {
     return true;
   }
 
-  /** Writes that the runtime does not have it, unless it may be about to start. */
+  /** Records the execution as lost, unless it may still start. */
   async #lose(execution: ExecutionRecord): Promise<ExecutionRecord> {
     const now = this.#deps.clock.now();
     if (!execution.begun && now - execution.startedAt < startWithinMs) return execution;
@@ -204,7 +204,7 @@ export class ExecutionReconciler {
     });
   }
 
-  /** Writes the change of the latest record, and returns what is stored. A record that is gone stays as it was given. */
+  /** Applies the change to the latest record, and returns the stored one. If the record is gone, returns the last known one. */
   async #write(execution: ExecutionRecord, change: (latest: ExecutionRecord) => ExecutionRecord): Promise<ExecutionRecord> {
     for (let latest = execution; ; ) {
       const changed = change(latest);
@@ -216,7 +216,7 @@ export class ExecutionReconciler {
     }
   }
 
-  /** Deletes the record. What is left in the sandbox is removed by {@link remove}, or later. */
+  /** Marks the record deleted. {@link remove} or a later sweep removes the execution from the sandbox. */
   async delete(execution: ExecutionRecord): Promise<void> {
     const now = this.#deps.clock.now();
     await this.#write(execution, (latest) => (latest.deletedAt === null ? markExecutionDeleted(latest, now) : latest));
@@ -227,17 +227,17 @@ function isDue({ deadline, begun, startedAt }: ExecutionRecord, now: number): bo
   return (deadline !== null && now >= deadline) || (!begun && now - startedAt >= startWithinMs);
 }
 
-/** Returns true if the runtime has nothing of the execution. */
+/** Returns true if the runtime does not have the execution or its sandbox. */
 function isGone(error: unknown): boolean {
   return isFailureOf(error, 'execution_not_found') || isFailureOf(error, 'sandbox_not_found');
 }
 
-/** Throws the error, unless it says that the runtime has nothing. */
+/** Rethrows the error, unless the runtime does not have the execution or its sandbox. */
 function unlessGone(error: unknown): void {
   if (!isGone(error)) throw error;
 }
 
-/** Returns true if nothing but the version differs. */
+/** Returns true if at most the version differs. */
 function isSame(a: ExecutionRecord, b: ExecutionRecord): boolean {
   return JSON.stringify({ ...a, version: 0 }) === JSON.stringify({ ...b, version: 0 });
 }

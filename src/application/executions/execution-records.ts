@@ -19,7 +19,7 @@ export interface InSandbox {
   readonly execution: ExecutionRecord;
 }
 
-/** Returns the execution. Throws `sandbox_not_found`, or `execution_not_found` if the sandbox has no such one, or it is deleted. */
+/** Returns the execution. Throws `sandbox_not_found`, or `execution_not_found` if it is not in the sandbox or is deleted. */
 export async function getInSandbox(
   { store, sandboxes }: ExecutionRecordsDeps, scope: OwnerScope, sandboxId: string, id: string,
 ): Promise<InSandbox> {
@@ -30,8 +30,8 @@ export async function getInSandbox(
 }
 
 /**
- * Does the work on the runtime. Its failures get the id and status of the record: a sandbox that does not run, although its record says so,
- * is reported as PAUSED, and one that the runtime does not have as MISSING.
+ * Does the work on the runtime. Failures get the id and status from the record. If the record says RUNNING but the sandbox does not run,
+ * the failure says PAUSED. If the runtime does not have the sandbox, it says MISSING.
  */
 export async function onRuntime<T>({ id, status }: Sandbox, work: () => Promise<T>): Promise<T> {
   try {

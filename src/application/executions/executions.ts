@@ -21,7 +21,7 @@ const useCases = {
   delete: deleteExecution,
 };
 
-/** The use cases of executions. Each takes whose sandboxes the caller sees: others, and what runs in them, do not exist for it. */
+/** The use cases of executions. Each takes the caller's scope. Sandboxes outside the scope, and their executions, are not found. */
 export type Executions = Bound<typeof useCases>;
 
 export function createExecutions(deps: ExecutionsDeps): Executions {

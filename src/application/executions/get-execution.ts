@@ -8,8 +8,8 @@ export interface GetExecutionDeps extends ExecutionRecordsDeps {
 }
 
 /**
- * Returns the execution as it is now. Wakes nothing. Throws `sandbox_not_found`, `execution_not_found`, `runtime_unavailable` or
- * `runtime_timeout`.
+ * Returns the present state of the execution. Does not wake the sandbox. Throws `sandbox_not_found`, `execution_not_found`,
+ * `runtime_unavailable` or `runtime_timeout`.
  */
 export async function getExecution(deps: GetExecutionDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<ExecutionRecord> {
   const { sandbox, execution } = await getInSandbox(deps, scope, sandboxId, id);

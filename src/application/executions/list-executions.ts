@@ -5,8 +5,8 @@ import { getSandbox } from '../sandboxes/sandbox-records.ts';
 import type { ExecutionRecordsDeps } from './execution-records.ts';
 
 /**
- * Returns the executions of the owner's sandbox, newest first. Reads the store only, so the sizes of one that runs are those that were seen
- * last. Throws `sandbox_not_found`.
+ * Returns the executions of the sandbox, newest first. Reads the store only, so the output sizes of a running execution are the last known
+ * ones. Throws `sandbox_not_found`.
  */
 export async function listExecutions(
   { store, sandboxes }: ExecutionRecordsDeps, scope: OwnerScope, sandboxId: string, page: PageRequest,

@@ -5,9 +5,9 @@ import { type ExecutionRecordsDeps, getInSandbox, onRuntime } from './execution-
 
 export interface OutputRequest {
   readonly stream: OutputStream;
-  /** The offset to begin at. Null: the oldest byte that is kept, but of a terminal only its last screenfuls. */
+  /** The offset to begin at. Null: the oldest kept byte, but for a terminal at most its last 64 KiB. */
   readonly after: number | null;
-  /** Whether to go on until the command has ended. */
+  /** If true, the stream continues until the command ends. */
   readonly follow: boolean;
 }
 
@@ -17,11 +17,11 @@ export interface Output {
   readonly bytes: ReadableStream<Uint8Array>;
 }
 
-/** How much of a terminal is shown to whoever comes later, in bytes. */
+/** How much past output of a terminal is returned if no offset is given, in bytes. */
 const screenfulBytes = 64 * 1024;
 
 /**
- * Returns the output of the execution. Wakes nothing. Throws `sandbox_not_found`, `execution_not_found`, `output_dropped`,
+ * Returns the output of the execution. Does not wake the sandbox. Throws `sandbox_not_found`, `execution_not_found`, `output_dropped`,
  * `runtime_unavailable` or `runtime_timeout`; the stream fails with `output_dropped` if its reader is too slow.
  */
 export async function readOutput(

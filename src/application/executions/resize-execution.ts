@@ -3,7 +3,7 @@ import type { TerminalSize } from '../../ports/sandbox-executions.ts';
 import { type ExecutionRecordsDeps, getInSandbox, onRuntime } from './execution-records.ts';
 
 /**
- * Changes the size of the execution's terminal. If it has none, or has ended, nothing happens. Throws `sandbox_not_found`,
+ * Changes the size of the execution's terminal. Does nothing if it has no terminal or has ended. Throws `sandbox_not_found`,
  * `execution_not_found`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
  */
 export async function resizeExecution(

@@ -19,25 +19,25 @@ export interface RunExecutionDeps extends ExecutionRecordsDeps {
 
 export interface RunExecutionRequest {
   readonly command: readonly string[];
-  /** Added to the sandbox's own variables. They are kept nowhere else. */
+  /** Added to the sandbox's own variables. Skep does not store them. */
   readonly env: Readonly<Record<string, string>>;
   /** Null: the working directory of the sandbox's spec. */
   readonly workingDir: string | null;
-  /** Null: it may run for ever. */
+  /** Null: no time limit. */
   readonly timeoutMs: number | null;
   readonly stdin: boolean;
   readonly tty: TerminalSize | null;
   readonly claim?: IdempotencyClaim;
 }
 
-/** A guess: when there is room again depends on what runs. */
+/** A guess: there is room again when executions end. */
 const limitRetryAfterSeconds = 10;
 
 /**
- * Runs a command in the owner's running sandbox, and returns its record when it has begun. The record is written first, so that nothing
- * runs that nobody knows of. That counts as activity. Throws `sandbox_not_found`, `sandbox_not_running`, `sandbox_busy`,
- * `execution_limit_reached`, `idempotency_conflict`, `execution_not_found` (it was run before by the same claim, and deleted since),
- * `runtime_unavailable` or `runtime_timeout`. After the last two it may run all the same.
+ * Runs a command in a running sandbox, and returns its record when it has begun. The record is written first, so that no command runs
+ * without a record. Counts as activity. Throws `sandbox_not_found`, `sandbox_not_running`, `sandbox_busy`, `execution_limit_reached`,
+ * `idempotency_conflict`, `execution_not_found` (the same claim ran it before, and it was deleted), `runtime_unavailable` or
+ * `runtime_timeout`. After the last two, the command may run nevertheless.
  */
 export async function runExecution(
   deps: RunExecutionDeps, scope: OwnerScope, sandboxId: string, request: RunExecutionRequest,
@@ -74,13 +74,13 @@ async function beginFirst(
   try {
     return await begin(deps, sandbox, execution, request);
   } catch (error) {
-    // The runtime has refused it, so it runs nowhere. After other failures it may.
+    // The runtime refused the command, so it does not run. After other failures it may run.
     if (isFailureOf(error, 'sandbox_not_running') || isFailureOf(error, 'invalid_request')) await deps.store.withdraw(execution.id);
     throw error;
   }
 }
 
-/** Returns the execution of the same request. If its start may have failed, starts it again, which does nothing if it has not. */
+/** Returns the execution of the same request. If its start may have failed, starts it again; the start is idempotent. */
 async function repeat(deps: RunExecutionDeps, sandbox: Sandbox, id: string, request: RunExecutionRequest): Promise<ExecutionRecord> {
   const execution = await deps.store.find(id);
   if (execution === null || execution.deletedAt !== null) throw new Failure('execution_not_found', { id });
@@ -106,7 +106,7 @@ async function begin(
   return begun;
 }
 
-/** Deletes the oldest executions that have ended, beyond those that are kept. */
+/** Deletes the oldest ended executions, beyond the number that is kept. */
 async function forgetOldest({ store, reconciler }: RunExecutionDeps, sandboxId: string): Promise<void> {
   for (const execution of await store.endedBefore(sandboxId, keptExecutions)) {
     await reconciler.delete(execution);

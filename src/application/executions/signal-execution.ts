@@ -2,7 +2,7 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import { type ExecutionRecordsDeps, getInSandbox, onRuntime } from './execution-records.ts';
 
 /**
- * Sends a signal (`SIGINT`) to the process group of the execution. To one that has ended nothing happens. Throws `sandbox_not_found`,
+ * Sends a signal (`SIGINT`) to the process group of the execution. Does nothing if it has ended. Throws `sandbox_not_found`,
  * `execution_not_found`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
  */
 export async function signalExecution(

@@ -11,8 +11,8 @@ export interface WriteInputDeps extends ExecutionRecordsDeps {
 const touchEveryMs = 30_000;
 
 /**
- * Writes to the standard input of the execution, and closes it afterwards if asked to. Returns when all is handed over, which waits while
- * the command does not read. That counts as activity. Throws `sandbox_not_found`, `execution_not_found`, `sandbox_not_running`,
+ * Writes to the standard input of the execution, and closes it afterwards if `close` is true. Returns when all input is handed over, so it
+ * waits while the command does not read. Counts as activity. Throws `sandbox_not_found`, `execution_not_found`, `sandbox_not_running`,
  * `input_closed`, `runtime_unavailable` or `runtime_timeout`.
  */
 export async function writeInput(

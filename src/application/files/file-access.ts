@@ -14,7 +14,7 @@ export interface FileDeps {
   readonly clock: Clock;
 }
 
-/** Reads something of the sandbox's files, by its id in the runtime. That wakes nothing, and is no activity. */
+/** Calls `read` with the sandbox's id in the runtime. Does not wake the sandbox or count as activity. */
 export async function readFiles<T>(
   { sandboxes }: FileDeps, scope: OwnerScope, id: string, read: (instanceId: string) => Promise<T>,
 ): Promise<T> {
@@ -22,14 +22,14 @@ export async function readFiles<T>(
   return await onRuntime(sandbox, () => read(sandbox.instanceId));
 }
 
-/** Changes something of the sandbox's files, by its id in the runtime. That wakes nothing, and is activity until it is done. */
+/** Calls `change` with the sandbox's id in the runtime. Does not wake the sandbox, but counts as activity until it is done. */
 export async function changeFiles<T>(
   { sandboxes, clock }: FileDeps, scope: OwnerScope, id: string, change: (instanceId: string) => Promise<T>,
 ): Promise<T> {
   const sandbox = await getSandbox(sandboxes, scope, id);
   const touch = async ({ id }: Sandbox): Promise<void> => await sandboxes.touch(id, clock.now());
   await touch(sandbox);
-  // A store that does not answer now is asked again the next time.
+  // If the store fails now, the next interval tries again.
   using _ = interval(clock, touchIntervalMs(sandbox), () => void touch(sandbox).catch(() => {}));
   return await onRuntime(sandbox, () => change(sandbox.instanceId));
 }

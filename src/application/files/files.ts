@@ -23,8 +23,8 @@ const useCases = {
 };
 
 /**
- * The use cases of files in sandboxes. Each takes whose sandboxes the caller sees: others do not exist for it. They wake nothing: files of
- * a paused sandbox are read and written as far as its runtime can do that; otherwise they throw `sandbox_not_running`.
+ * The use cases of files in sandboxes. Each takes the caller's scope; sandboxes outside the scope are not found. They do not wake the
+ * sandbox. If it is paused and its runtime cannot reach the files then, they throw `sandbox_not_running`.
  */
 export type Files = Bound<typeof useCases>;
 

@@ -4,16 +4,16 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import { type FileDeps, readFiles } from './file-access.ts';
 
 export interface DirectoryRequest {
-  /** 1: its entries; 2: theirs too; and so on. */
+  /** 1: only the entries of the directory; 2: also the entries of its subdirectories; and so on. */
   readonly depth: number;
-  /** The path of the last entry of the page before; null for the first page. */
+  /** The path of the last entry of the previous page. Null for the first page. */
   readonly after: string | null;
-  /** How many entries at most. */
+  /** The maximum number of entries. */
   readonly limit: number;
 }
 
 /**
- * Returns a page of what is in a directory of the sandbox, ordered by path. Each page reads the directory anew. Throws `sandbox_not_found`,
+ * Returns a page of entries of a directory in the sandbox, ordered by path. Each page reads the directory anew. Throws `sandbox_not_found`,
  * `file_not_found`, `wrong_file_type`, `invalid_request`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
  */
 export async function listDirectory(
@@ -25,7 +25,7 @@ export async function listDirectory(
     for await (const entry of deps.runtime.files.list(instanceId, path, depth, signal)) {
       if (after !== null && entry.path <= after) continue;
       first.push(entry);
-      // However much is in the directory, only a few pages are kept.
+      // Keeps only a few pages in memory, however large the directory is.
       if (first.length >= wanted * 4) first = firstOf(first, wanted);
     }
     return pageOf(firstOf(first, wanted), limit, (entry) => ({ value: 0, id: entry.path }));

@@ -4,13 +4,13 @@ import { changeFiles, type FileDeps } from './file-access.ts';
 
 export interface MadeDirectory {
   readonly directory: FileEntry;
-  /** False if it was there already. */
+  /** False if it already existed. */
   readonly isNew: boolean;
 }
 
 /**
- * Makes a directory in the sandbox, and missing ones above it. That counts as activity. Throws `sandbox_not_found`, `wrong_file_type`
- * (something else is there), `invalid_request`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
+ * Creates a directory in the sandbox, with missing parents. Counts as activity. Throws `sandbox_not_found`, `wrong_file_type`
+ * (the path is no directory), `invalid_request`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
  */
 export async function makeDirectory(
   deps: FileDeps, scope: OwnerScope, id: string, path: string, signal: AbortSignal,

@@ -3,9 +3,9 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import { changeFiles, type FileDeps } from './file-access.ts';
 
 /**
- * Gives a file, link or directory of the sandbox another path, at one moment, in place of a file or link that is there. Returns what is
- * there then. That counts as activity. Throws `sandbox_not_found`, `file_not_found`, `wrong_file_type` (a directory is there already),
- * `invalid_request`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
+ * Moves a file, link or directory of the sandbox atomically. Replaces a file or link at the new path. Returns the moved entry. Counts as
+ * activity. Throws `sandbox_not_found`, `file_not_found`, `wrong_file_type` (the new path is a directory), `invalid_request`,
+ * `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
  */
 export async function moveFile(
   deps: FileDeps, scope: OwnerScope, id: string, from: string, to: string, signal: AbortSignal,

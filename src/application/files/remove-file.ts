@@ -2,8 +2,8 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import { changeFiles, type FileDeps } from './file-access.ts';
 
 /**
- * Removes what is at a path of the sandbox: a link itself, and a directory, if asked to, with all that is in it. That counts as activity.
- * Throws `sandbox_not_found`, `file_not_found`, `wrong_file_type` (a directory, not asked to), `invalid_request`, `sandbox_not_running`,
+ * Removes a file, a link (not its target), or, if `recursive` is true, a directory with its content. Counts as activity. Throws
+ * `sandbox_not_found`, `file_not_found`, `wrong_file_type` (a directory without `recursive`), `invalid_request`, `sandbox_not_running`,
  * `runtime_unavailable` or `runtime_timeout`.
  */
 export async function removeFile(

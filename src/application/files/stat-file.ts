@@ -3,7 +3,7 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import { type FileDeps, readFiles } from './file-access.ts';
 
 /**
- * Returns what is at a path of the sandbox. A link at the path itself is followed only if asked to. Throws `sandbox_not_found`,
+ * Returns the entry at a path of the sandbox. Follows a link at the path itself only if `followLink` is true. Throws `sandbox_not_found`,
  * `file_not_found`, `wrong_file_type`, `invalid_request`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
  */
 export async function statFile(

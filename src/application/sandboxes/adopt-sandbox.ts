@@ -7,16 +7,16 @@ import type { SandboxesDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
 import { unknownSpec } from './start-sandbox.ts';
 
-/** Null is what the runtime knows. */
+/** If a field is null, the value that the runtime kept is used. */
 export interface Adoption {
   readonly ownerId: string | null;
   readonly specId: string | null;
 }
 
 /**
- * Gives a sandbox in quarantine to an owner, as one of the configured spec. It stays stopped until its owner resumes it. Throws
- * `sandbox_not_found` if it is not in the scope, `sandbox_busy` while it is being stopped, `invalid_request` if it is not in quarantine,
- * if there is no such spec, if owner or spec are not known, or if no caller can be that owner, and failures of the runtime.
+ * Gives a sandbox in quarantine to an owner and applies a configured spec to it. It stays stopped until its owner resumes it. Throws
+ * `sandbox_not_found` if it is not in the scope, `sandbox_busy` while it is being stopped, and failures of the runtime. Throws
+ * `invalid_request` if it is not in quarantine, if the spec does not exist, if owner or spec are unknown, or if the owner is no user id.
  */
 export async function adoptSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string, given: Adoption): Promise<Sandbox> {
   const { store, runtime, specs, clock } = deps;

@@ -5,7 +5,7 @@ import { waitAtMost } from '../timers.ts';
 import { isVisible, writeMove } from './sandbox-records.ts';
 import type { SandboxesDeps } from './sandboxes.ts';
 
-/** Gone for every caller when this returns; what the runtime has is removed now or later. Idempotent. Throws `sandbox_not_found`. */
+/** Deletes the sandbox. Afterwards no caller sees it; the runtime may remove its part later. Idempotent. Throws `sandbox_not_found`. */
 export async function deleteSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string): Promise<void> {
   const { store, clock, reconciler, answerWithinMs } = deps;
   for (;;) {

@@ -10,17 +10,17 @@ import type { SandboxReconciler } from './sandbox-reconciler.ts';
 
 interface DiskWatchDeps extends SandboxDeps {
   readonly reconciler: SandboxReconciler;
-  /** How much of the runtime's disk may be used. 100: all of it. */
+  /** How much of the runtime's disk may be used. 100: the whole disk. */
   readonly diskUsedPercent: number;
 }
 
-/** How many sandboxes are deleted at a time. Space is free only after the removal, so more at once could be too many. */
+/** How many sandboxes are deleted at a time. Each frees its space only after its removal, so more at once could delete too many. */
 const atOnce = 3;
 
-/** For so long after the last pressure pools are not filled, so that they are not made and dropped in turn. */
+/** Pools are not filled for this long after the last pressure. Otherwise members are created and deleted in turns. */
 const poolsAfterMs = 5 * 60_000;
 
-/** Knows whether the runtime's disk is too full, as it was at the last sweep, and deletes what rests to make space. */
+/** Checks at each sweep whether the runtime's disk is too full, and deletes expendable sandboxes to free space. */
 export class DiskWatch {
   readonly #deps: DiskWatchDeps;
   #space: DiskSpace | null = null;
@@ -30,12 +30,12 @@ export class DiskWatch {
     this.#deps = deps;
   }
 
-  /** As it was at the last sweep. Null if it is not known. */
+  /** The disk space at the last sweep. Null if it is unknown. */
   get space(): DiskSpace | null {
     return this.#space;
   }
 
-  /** Null also if the space is not known. */
+  /** Null if there is no pressure or the space is unknown. */
   get pressure(): DiskPressure | null {
     return this.#space === null ? null : diskPressure(this.#space, this.#deps.diskUsedPercent);
   }
@@ -45,7 +45,7 @@ export class DiskWatch {
     return this.#deps.clock.now() - this.#pressedAt >= poolsAfterMs;
   }
 
-  /** Asks the runtime. Returns as soon as the signal fires. */
+  /** Gets the disk space from the runtime. Returns as soon as the signal fires. */
   async look(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#deps;
     const { pressure: before } = this;
@@ -56,7 +56,7 @@ export class DiskWatch {
     if (before !== null && pressure === null) logger.info({}, 'the disk has space for sandboxes again');
   }
 
-  /** Under pressure, deletes a few of these sandboxes, which are all there are. Does not wait until they are removed. */
+  /** Under pressure, deletes a few sandboxes. Takes all that exist. Does not wait until they are removed. */
   async relieve(sandboxes: readonly Sandbox[]): Promise<void> {
     const { conversations, clock, reconciler } = this.#deps;
     const { pressure: reason } = this;
@@ -66,10 +66,10 @@ export class DiskWatch {
     let open = atOnce - going.length;
     for (const sandbox of expendable(sandboxes, clock.now())) {
       if (open <= 0) return;
-      // A conversation has unfinished work in it.
+      // A conversation has unfinished work in this sandbox.
       if ((await conversations.findUsing(sandbox.id)).some(isUnsettled)) continue;
       open -= 1;
-      // Somebody else was quicker: another process that makes space too, or a resumption.
+      // Somebody else wrote first: another process that frees space, or a resumption.
       if (!(await writeMove(this.#deps, sandbox, markDeleted(sandbox, reason, clock.now()), 'skep'))) continue;
       void reconciler.interrupt(sandbox.id).catch(() => reconciler.enqueue(sandbox.id));
     }

@@ -20,7 +20,7 @@ interface Due {
   readonly at: number;
 }
 
-/** Knows which sandboxes the idle policy pauses and deletes next: a sweep reads all records, and notes here when each is due. */
+/** Forecasts which sandboxes the idle policy pauses and deletes next. Each sweep reads all records and notes here when each is due. */
 export class IdleForecast {
   readonly #deps: IdleForecastDeps;
   #due: readonly Due[] = [];
@@ -38,9 +38,9 @@ export class IdleForecast {
     this.#due = due.toSorted((a, b) => a.at - b.at);
   }
 
-  /** Returns the next actions, the soonest first, as the records are now. A sandbox that is newer than the last sweep is missing. */
+  /** Returns the next actions, soonest first, from the present records. Sandboxes newer than the last sweep are missing. */
   async next(scope: OwnerScope, limit: number): Promise<readonly ForecastAction[]> {
-    // Some of them were active since, so more are read than are returned.
+    // Some sandboxes were active since the sweep, so more are read than returned.
     const soonest = this.#due.filter(({ ownerId }) => isInScope(ownerId, scope)).slice(0, 2 * limit);
     const records = await this.#deps.store.findMany(soonest.map(({ id }) => id));
     const actions = records.flatMap((sandbox): ForecastAction[] => {

@@ -9,11 +9,11 @@ import type { SandboxDeps } from './sandboxes.ts';
 
 /** How much of the output is kept. */
 const endBytes = 2048;
-/** So much more is read that the end does not begin within a character. */
+/** Read in addition, so that the kept end does not begin inside a character. */
 const longestCharacterBytes = 4;
 const readWithinMs = 10_000;
 
-/** Returns the changed record. If its processes have failed, the reason says in which phase, and what they wrote last. */
+/** Returns the changed record. If its processes failed, the reason gets the phase and the last output. */
 export async function withLastOutput(
   deps: SandboxDeps & { readonly secrets: Secrets }, from: Sandbox, to: Sandbox, observed: ObservedSandbox | null,
 ): Promise<Sandbox> {
@@ -24,7 +24,7 @@ export async function withLastOutput(
   try {
     if (observed !== null && observed.state !== 'absent') output = await endOfLog(deps, from.instanceId);
   } catch (error) {
-    // The failure itself is recorded all the same.
+    // The failure is recorded even without the output.
     deps.logger.warn({ sandbox: from.id, error }, 'the last output of a sandbox could not be read');
   }
   const shown = maskUrlPasswords(redactorOf(from, deps.secrets).tail(output));

@@ -17,12 +17,12 @@ const maxTries = 20;
 /** `minIdleMs`, if nothing else is configured. */
 export const defaultMinIdleMs = 5 * 60_000;
 
-/** A guess: when there is room again depends on what users pause and delete. */
+/** A guess: there is room again when users pause or delete sandboxes. */
 const limitRetryAfterSeconds = 10;
 
 /**
- * Attempts the write that makes a sandbox count as running. At a limit, which the store checks in the transaction of the write, pauses an
- * idle sandbox and tries again if the policy says so. Throws `sandbox_limit_reached`.
+ * Attempts the write that makes a sandbox count as running. The store checks the limits in the same transaction. If a limit is reached
+ * and the policy allows it, pauses an idle sandbox and tries again. Throws `sandbox_limit_reached`.
  */
 export async function admit<T extends { readonly kind: string }>(
   deps: SandboxesDeps,
@@ -40,7 +40,7 @@ export async function admit<T extends { readonly kind: string }>(
   }
 }
 
-/** Pauses the longest idle sandbox in which nothing works. Returns false if there is none, or the runtime takes its time. */
+/** Pauses the longest idle sandbox that has no work. Returns false if there is none, or if the pause takes too long. */
 async function makeRoom(
   deps: SandboxesDeps, { id, ownerId }: Pick<Sandbox, 'id' | 'ownerId'>, { limit, max }: LimitReached, tried: Set<string>,
 ): Promise<boolean> {

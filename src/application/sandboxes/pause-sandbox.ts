@@ -8,8 +8,8 @@ import { awaitStatus } from './sandbox-reconciler.ts';
 import { getSandbox, writeMove } from './sandbox-records.ts';
 
 /**
- * Pauses the owner's running sandbox and returns it when it is PAUSED. A paused one is returned unchanged, but a frozen one is stopped if
- * `asked` is `stop`. Without `asked`, freezes it if the runtime can, and stops it otherwise. Throws `sandbox_not_found`,
+ * Pauses a running sandbox and returns it when it is PAUSED. Returns a paused sandbox unchanged, but stops a frozen one if `asked` is
+ * `stop`. Without `asked`, freezes the sandbox if the runtime can, and stops it otherwise. Throws `sandbox_not_found`,
  * `sandbox_not_running`, `sandbox_busy`, `freeze_unsupported`, `runtime_unavailable` or `runtime_timeout`.
  */
 export async function pauseSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string, asked?: PauseKind): Promise<Sandbox> {

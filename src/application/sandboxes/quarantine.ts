@@ -12,15 +12,15 @@ export const defaultOrphanGraceMs = 10_000;
 
 interface QuarantineDeps extends SandboxDeps {
   readonly reconciler: SandboxReconciler;
-  /** How long a sandbox of the runtime may have no record before something is done about it. */
+  /** How long a sandbox of the runtime may have no record before it is removed or put in quarantine. */
   readonly orphanGraceMs: number;
   /** How long a sandbox that the store does not know is kept. 0: not at all. */
   readonly quarantineForMs: number;
 }
 
 /**
- * Handles the sandboxes of the runtime that have no record. The rest of a deleted sandbox is removed. A sandbox that the store never knew
- * is put in quarantine: the store may be older than the sandbox. There it has its own record, so the reconciler stops it, the idle policy
+ * Handles the sandboxes of the runtime that have no record. Removes what is left of a deleted sandbox. Puts a sandbox that the store never
+ * knew in quarantine, because the store may be older than the sandbox. It gets a record, so the reconciler stops it, the idle policy
  * deletes it after its time, and an administrator can see, adopt and delete it.
  */
 export class Quarantine {
@@ -32,7 +32,7 @@ export class Quarantine {
     this.#deps = deps;
   }
 
-  /** Call it before pool members are made. If the store is older than the runtime, a member may have got an owner since. */
+  /** Must be called before pool members are created. If the store is older than the runtime, a member may already have an owner. */
   async checkPool(orphans: readonly ObservedSandbox[]): Promise<void> {
     const { store, clock, logger, reconciler, quarantineForMs: keptForMs } = this.#deps;
     if (this.#isPoolTrusted) return;
@@ -52,7 +52,7 @@ export class Quarantine {
     return false;
   }
 
-  /** A failure of the runtime is logged, and the next sweep tries again. Rejects as soon as the signal is aborted. */
+  /** Handles the orphans. Logs failures of the runtime; the next sweep tries again. Rejects as soon as the signal fires. */
   async sweep(orphans: readonly ObservedSandbox[], closing: AbortSignal): Promise<void> {
     const { clock, logger, orphanGraceMs } = this.#deps;
     const seen = new Set(orphans.map(({ id }) => id));

@@ -5,7 +5,7 @@ import { redactorOf } from '../agents/secret-redactor.ts';
 import type { SandboxesDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
 
-/** Without the values of secrets. Wakes nothing, and is no activity. Throws `sandbox_not_found` and failures of the runtime. */
+/** Returns the logs without secrets. Does not wake the sandbox or count as activity. Throws `sandbox_not_found` and runtime failures. */
 export async function readLogs(
   { store, runtime, secrets }: SandboxesDeps, scope: OwnerScope, id: string, request: LogRequest, signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {

@@ -11,8 +11,8 @@ import { awaitStatus } from './sandbox-reconciler.ts';
 import { getSandbox, logMove } from './sandbox-records.ts';
 
 /**
- * Resumes a paused sandbox, or one in ERROR whose files are left, and returns it when it is ready. For a running one it only notes the
- * activity. Throws `sandbox_not_found`, `sandbox_not_paused`, `sandbox_busy`, `sandbox_in_quarantine`, `sandbox_limit_reached`,
+ * Resumes a paused sandbox, or one in ERROR that still has its files, and returns it when it is ready. For a running sandbox only notes
+ * the activity. Throws `sandbox_not_found`, `sandbox_not_paused`, `sandbox_busy`, `sandbox_in_quarantine`, `sandbox_limit_reached`,
  * `runtime_unavailable` or `runtime_timeout`.
  */
 export async function resumeSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string): Promise<Sandbox> {
@@ -36,14 +36,14 @@ export async function resumeSandbox(deps: SandboxesDeps, scope: OwnerScope, id: 
   }
 }
 
-/** Returns true if the runtime still has the files of the sandbox. One that never ran has none. */
+/** Returns true if the runtime still has the files of the sandbox. A sandbox that never ran has no files. */
 async function hasFiles({ runtime }: SandboxesDeps, { instanceId }: Sandbox): Promise<boolean> {
   const { state } = await runtime.inspect(instanceId);
   return state !== 'absent' && state !== 'created';
 }
 
 async function writeResumption({ store, limits, clock, logger }: SandboxesDeps, sandbox: Sandbox): Promise<ReplaceOutcome | Limited> {
-  // What failed has no processes: it is run again over its files.
+  // A failed sandbox has no processes. It is run again with its files.
   const pauseKind = sandbox.pauseKind ?? 'stop';
   const next = move(sandbox, 'resume', 'user', { now: clock.now(), reason: { code: 'resumed_by_owner' }, pauseKind });
   if (next === null) return { kind: 'stale' };

@@ -18,10 +18,10 @@ export interface PoolReport {
   readonly target: number;
   readonly running: number;
   readonly starting: number;
-  /** Starts that got a member from this process, and those that found none, since this process began. */
+  /** How many starts of this process got a member (hits) or found none (misses). */
   readonly hits: number;
   readonly misses: number;
-  /** Why a member was lost last; null if none was since one ran. */
+  /** Why a member failed last. Null after a later member has run. */
   readonly lastFailure: Reason | null;
 }
 
@@ -42,7 +42,7 @@ interface PoolCandidate {
 /** Keeps sandboxes running for later starts, and gives them to owners. The store decides which members exist and who gets one. */
 export class SandboxPool {
   readonly #deps: SandboxPoolDeps;
-  /** Members that are tried by a start of this process. It only saves other starts a try that would fail. */
+  /** Members that a start of this process tries now. Other starts skip them, because their claim would fail. */
   readonly #tried = new Set<string>();
   readonly #backOff: BackOff;
   /** By the id of the spec. */
@@ -64,7 +64,7 @@ export class SandboxPool {
     });
   }
 
-  /** Yields the running members, each with the record that its owner would get. None if a running sandbox can't be as asked. */
+  /** Yields the running members, each with the record for its new owner. Yields none if the request does not match the pool. */
   async *candidates(asked: Omit<NewSandbox, 'sessionApiKey'>): AsyncGenerator<PoolCandidate, void> {
     const pooled = this.#deps.specs.pooled.get(asked.spec.id);
     if (pooled === undefined) return;
@@ -87,7 +87,7 @@ export class SandboxPool {
     this.#misses.set(asked.spec.id, (this.#misses.get(asked.spec.id) ?? 0) + 1);
   }
 
-  /** A candidate was given to its owner. */
+  /** Must be called after a candidate was given to its owner. */
   claimed(specId: string): void {
     this.#hits.set(specId, (this.#hits.get(specId) ?? 0) + 1);
     this.enqueue();
@@ -105,7 +105,7 @@ export class SandboxPool {
     });
   }
 
-  /** Fills the pools. Nobody waits. */
+  /** Fills the pools in the background. */
   enqueue(): void {
     if (this.#closed) return;
     this.#upkeep.run('pools').catch((error: unknown) => {
@@ -145,7 +145,7 @@ export class SandboxPool {
     this.#retryIn(Math.min(...waits.map(([, ms]) => ms)));
   }
 
-  /** Notes the specs whose members start, and those whose members don't. */
+  /** Notes for each spec whether its members start or fail. */
   #judge(members: readonly PoolMember[]): void {
     const failed = members.filter(({ sandbox }) => sandbox.status === 'ERROR');
     for (const { sandbox, fingerprint } of members) {

@@ -7,24 +7,24 @@ import type { SandboxesDeps } from './sandboxes.ts';
 import { awaitStatus } from './sandbox-reconciler.ts';
 import { findSandbox, getSandbox } from './sandbox-records.ts';
 
-/** Who asks for a port of a sandbox. */
+/** The caller that opens a port of a sandbox. */
 export interface PortVisitor {
-  /** The key that it sent, of whatever kind; null if there is none. */
+  /** The key of any kind that the visitor sent. Null if there is none. */
   readonly key: string | null;
-  /** Throws `unauthorized`. A bad credential counts as an attempt only if one is needed: programs have credentials of their own. */
+  /** Throws `unauthorized`. A bad credential counts as a failed attempt only if one is needed: it may be meant for the program. */
   identify(isNeeded: boolean): Promise<Principal>;
 }
 
 export interface PortAccess {
   readonly sandbox: Sandbox;
-  /** True if nothing but the spec lets the visitor in. It wakes nothing. */
+  /** True if only the spec (a public port) lets the visitor in. Such a visitor does not wake the sandbox. */
   readonly isAnonymous: boolean;
 }
 
 /**
- * Checks whether the visitor may reach the port: by the sandbox's own key, as somebody who may change the sandbox, or because the spec
- * makes the port public. A visitor who may not reach it learns nothing about the sandbox. Throws `unauthorized`, `forbidden` (a key that
- * may only read), `sandbox_not_found`, `port_not_exposed`, and what `identify` throws.
+ * Checks whether the visitor may reach the port: with the sandbox's own key, with the right to change the sandbox, or because the spec
+ * makes the port public. Other visitors learn nothing about the sandbox. Throws `unauthorized`, `forbidden` (a read-only key),
+ * `sandbox_not_found`, `port_not_exposed`, and the errors of `identify`.
  */
 export async function authorizePort({ store }: SandboxesDeps, id: string, port: number, visitor: PortVisitor): Promise<PortAccess> {
   const sandbox = await findSandbox(store, null, id);
@@ -47,14 +47,14 @@ function exposed(sandbox: Sandbox, port: number, isAnonymous: boolean): PortAcce
   throw new Failure('port_not_exposed', { id: sandbox.id, port, exposed: sandbox.spec.ports.map((one) => one.port) });
 }
 
-/** What a link gives access to, until when, in milliseconds since the epoch. */
+/** The port that a link gives access to. `expiresAt` is in milliseconds since the epoch. */
 export interface PortGrant {
   readonly sandboxId: string;
   readonly port: number;
   readonly expiresAt: number;
 }
 
-/** Returns what a link to the port gives access to. It wakes nothing. Throws `sandbox_not_found` or `port_not_exposed`. */
+/** Returns the grant for a link to the port. Does not wake the sandbox. Throws `sandbox_not_found` or `port_not_exposed`. */
 export async function createPortLink(
   { store, clock }: SandboxesDeps, scope: OwnerScope, id: string, port: number, expiresInMs: number,
 ): Promise<PortGrant> {
@@ -71,13 +71,13 @@ export interface OpenPort extends PortAccess {
 /** How long visitors wait for a sandbox that wakes. */
 const wakeWithinMs = 60_000;
 
-/** How often a sandbox on the way is waited for. Each wait is bounded too. */
+/** How often to wait for a sandbox that is pausing or resuming. Each wait has its own limit too. */
 const maxTries = 4;
 
 /**
- * Returns where the port is reached, and notes the activity. Wakes the sandbox if its spec says so, but not for somebody whom only the
- * spec lets in. Throws what `authorizePort` throws, `sandbox_not_running` (paused, and not woken), `sandbox_busy` (on the way, for longer
- * than a minute), `port_closed` (the runtime gave the port no address), and what a resumption throws.
+ * Returns the URL of the port, and notes the activity. Wakes the sandbox if its spec says so and the visitor is not anonymous. Throws
+ * the errors of `authorizePort` and `resumeSandbox`, `sandbox_not_running` (it does not run and is not woken), `sandbox_busy` (it starts,
+ * or its resumption takes too long), and `port_closed` (the runtime gave the port no address).
  */
 export async function openPort(deps: SandboxesDeps, id: string, port: number, visitor: PortVisitor): Promise<OpenPort> {
   const { sandbox: found, isAnonymous } = await authorizePort(deps, id, port, visitor);
@@ -88,7 +88,7 @@ export async function openPort(deps: SandboxesDeps, id: string, port: number, vi
   return { sandbox: await notePortActivity(deps, sandbox), isAnonymous, url, sessionKey };
 }
 
-/** Writes that the sandbox is active, unless that was written a short time ago. Returns the sandbox with the time that was written last. */
+/** Writes that the sandbox is active, unless that was written a short time ago. Returns the sandbox with its last written time. */
 export async function notePortActivity({ store, clock }: SandboxesDeps, sandbox: Sandbox): Promise<Sandbox> {
   const now = clock.now();
   if (now - sandbox.lastActiveAt < touchIntervalMs(sandbox)) return sandbox;
@@ -96,7 +96,7 @@ export async function notePortActivity({ store, clock }: SandboxesDeps, sandbox:
   return { ...sandbox, lastActiveAt: now };
 }
 
-/** The runtime may have given the address to another sandbox. So callers check after they connect, before they use the connection. */
+/** Returns true if the sandbox still has the address. Call it after connecting: the runtime may reuse addresses for other sandboxes. */
 export async function isPortAddress({ runtime }: SandboxesDeps, opened: OpenPort): Promise<boolean> {
   const { state, exposedUrls } = await runtime.inspect(opened.sandbox.instanceId);
   return state === 'running' && exposedUrls.some(({ url }) => url === opened.url);
@@ -105,7 +105,7 @@ export async function isPortAddress({ runtime }: SandboxesDeps, opened: OpenPort
 async function untilRunning(deps: SandboxesDeps, { id, status, ...sandbox }: Sandbox, isAnonymous: boolean): Promise<Sandbox> {
   if (status === 'STARTING') throw new Failure('sandbox_busy', { id, status });
   const mayWake = !isAnonymous && isWokenByAccess(sandbox);
-  // Somebody else resumes it. If it is paused again before it is seen to run, it stays so.
+  // Somebody else resumes it. If it is paused again meanwhile, it stays paused.
   if (status === 'RESUMING' && !mayWake) return await awaitResumed(deps, id);
   if (!mayWake || status === 'ERROR' || status === 'MISSING') throw new Failure('sandbox_not_running', { id, status });
   const underWay = deps.wakes.get(id);
@@ -122,7 +122,7 @@ async function awaitResumed(deps: SandboxesDeps, id: string): Promise<Sandbox> {
   throw new Failure(status === 'RESUMING' ? 'sandbox_busy' : 'sandbox_not_running', { id, status });
 }
 
-/** Resumes the sandbox, from a pause that is under way too. */
+/** Resumes the sandbox. If a pause is in progress, waits for its end first. */
 async function resumeWithin(deps: SandboxesDeps, id: string): Promise<Sandbox> {
   const until = deps.clock.now() + wakeWithinMs;
   for (let tries = 1; ; tries += 1) {

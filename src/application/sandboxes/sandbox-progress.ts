@@ -4,7 +4,7 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import { ProgressReporter } from '../progress-reporter.ts';
 import type { SandboxDeps } from './sandboxes.ts';
 
-/** Writes what happens during a step into the record of the sandbox. */
+/** Writes the progress of a step into the record of the sandbox. */
 export class SandboxProgress {
   readonly reporter: ProgressReporter;
   readonly #deps: Pick<SandboxDeps, 'store' | 'clock'>;
@@ -17,12 +17,12 @@ export class SandboxProgress {
     this.reporter = new ProgressReporter({ clock: deps.clock, write: (reason) => this.#write(reason), written: sandbox.statusReason });
   }
 
-  /** The record as it was written last. */
+  /** The last written record. */
   get sandbox(): Sandbox {
     return this.#sandbox;
   }
 
-  /** Fires when somebody else has changed the status, so that the step may not be wanted any more. */
+  /** Fires when somebody else has changed the status. The step may be obsolete then. */
   get moved(): AbortSignal {
     return this.#moved.signal;
   }

@@ -12,23 +12,23 @@ import type { SandboxesDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
 import { type DecidedStep, type SandboxReconcilerDeps, SandboxSteps } from './sandbox-steps.ts';
 
-/** Steps that act on the runtime are taken once in a run. What is still due afterwards waits for the next run. */
+/** Steps that act on the runtime. Each is taken at most once per run; if it is still due, it waits for the next run. */
 const runtimeSteps: ReadonlySet<SandboxStep['kind']> = new Set(['launch', 'freeze', 'stop', 'resume', 'remove']);
 
-/** Statuses in which nothing of a sandbox may run. */
+/** Statuses in which no process of a sandbox may run. */
 const atRest: ReadonlySet<SandboxStatus> = new Set(['PAUSED', 'ERROR', 'MISSING']);
 
-/** The sandbox after a run, and the failure that kept it from its desired state. */
+/** The sandbox after a run. If it did not reach its desired state, `failure` is the cause. */
 export interface Reconciled {
   readonly sandbox: Sandbox | null;
   readonly failure: AnyFailure | null;
 }
 
 /**
- * Brings sandboxes to their desired state, step by step, until nothing is left to do. Only this class acts on the runtime: use
- * cases write what is wanted and let it reconcile; the sweeper lets it finish whatever an earlier process left. Each step is
- * decided again from the record and what the runtime reports, and every write is a compare-and-set, so several processes may
- * reconcile one sandbox.
+ * Brings sandboxes to their desired state, step by step, until nothing is left to do. Only this class starts, pauses, resumes and removes
+ * sandboxes with a record. Use cases write the desired state and call it; the sweeper calls it for the work that an earlier process
+ * did not finish. Each step is decided anew from the record and the runtime's report, and every write is a compare-and-set, so
+ * several processes may reconcile one sandbox.
  */
 export class SandboxReconciler {
   readonly #deps: SandboxReconcilerDeps;
@@ -50,24 +50,24 @@ export class SandboxReconciler {
     return this.#runs.run(id);
   }
 
-  /** The same, but interrupts the present step. */
+  /** Like {@link reconcile}, but interrupts the present step. */
   interrupt(id: string): Promise<Reconciled> {
     this.#runs.interrupt(id);
     return this.reconcile(id);
   }
 
-  /** Reconciles the sandbox, because something may have happened to it. Nobody waits. */
+  /** Reconciles the sandbox in the background, because it may have changed. */
   enqueue(id: string): void {
     this.#runs.wake(id);
     void this.#logged({ sandbox: id }, () => this.reconcile(id));
   }
 
-  /** The same, because this step is due. One that the runtime refuses again and again is tried with back-off. */
+  /** Like {@link enqueue}, for a step that is due. A step that fails repeatedly is tried with back-off. */
   enqueueDue(id: string, step: SandboxStep['kind']): void {
     if (this.#backOff.waitMs(`${id} ${step}`) === 0) this.enqueue(id);
   }
 
-  /** The same for an id of the runtime. */
+  /** Like {@link enqueue}, with an id of the runtime. */
   enqueueInstance(instanceId: string): void {
     void this.#logged({ instance: instanceId }, async () => {
       const sandbox = await this.#deps.store.findByInstance(instanceId);
@@ -80,7 +80,7 @@ export class SandboxReconciler {
     this.#timers.set(sandbox.id, nextDueAt(sandbox));
   }
 
-  /** Calls the listener after each run. Returns the function that ends it. */
+  /** Calls the listener after each run. Returns a function that removes the listener. */
   onReconciled(listener: (reconciled: Reconciled) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -117,7 +117,7 @@ export class SandboxReconciler {
     let known: ObservedSandbox | null = null;
     const attempted = new Set<SandboxStep['kind']>();
     for (;;) {
-      // A run is woken because something has changed since.
+      // The run was woken because something changed.
       if (run.woken.aborted) known = null;
       run.rearm();
       const sandbox = await store.find(id);
@@ -140,7 +140,7 @@ export class SandboxReconciler {
     }
   }
 
-  /** Writes why a start does not go on, or why what is at rest still runs, until that is tried again. Returns the record. */
+  /** Writes why a start is stuck, or why a sandbox at rest still runs, until the next try. Returns the record. */
   async #noteFailure(sandbox: Sandbox | null, failure: AnyFailure, step: SandboxStep['kind']): Promise<Sandbox | null> {
     const { store, clock } = this.#deps;
     if (sandbox === null || sandbox.deletedAt !== null) return sandbox;
@@ -185,7 +185,7 @@ export class SandboxReconciler {
 /** `answerWithinMs`, if nothing else is configured. */
 export const defaultAnswerWithinMs = 20_000;
 
-/** Throws what kept it from the wanted status: a failure of the runtime, or `sandbox_not_running` or `sandbox_not_paused`. */
+/** Reconciles and returns the sandbox. Throws the failure of the runtime, or `sandbox_not_running` or `sandbox_not_paused`. */
 export async function awaitStatus(deps: SandboxesDeps, scope: OwnerScope, id: string, wanted: 'PAUSED' | 'RUNNING'): Promise<Sandbox> {
   const { store, clock, answerWithinMs, reconciler } = deps;
   const reconciled = await waitAtMost(clock, answerWithinMs, reconciler.reconcile(id));
@@ -193,7 +193,7 @@ export async function awaitStatus(deps: SandboxesDeps, scope: OwnerScope, id: st
   const { status } = sandbox;
   if (status === wanted) return sandbox;
   if (reconciled?.failure != null) throw reconciled.failure;
-  // Otherwise it is still on the way, or somebody changed it after it got there.
+  // Still in transition, or changed again after it reached the status.
   if (status !== 'ERROR' && status !== 'MISSING') return sandbox;
   throw new Failure(wanted === 'PAUSED' ? 'sandbox_not_running' : 'sandbox_not_paused', { id, status });
 }

@@ -4,7 +4,7 @@ import type { Page } from '../../domain/page.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { SpecStore } from '../../ports/spec-store.ts';
 
-/** A spec, and since when it has its content, in milliseconds since the epoch. */
+/** A spec, and when its present content was first seen, in milliseconds since the epoch. */
 export interface DatedSpec {
   readonly spec: SandboxSpec;
   readonly createdAt: number;
@@ -26,7 +26,7 @@ export class SandboxSpecs {
     this.pooled = new Map(pooled.map((spec) => [spec.id, { spec, fingerprint: poolFingerprint(spec) }]));
   }
 
-  /** Records since when each spec has its content. To be called when the deployment opens. */
+  /** Records when each spec got its present content. Must be called when the deployment opens. */
   async recordDates(): Promise<void> {
     for (const spec of this.#specs) await this.#dated(spec);
   }

@@ -19,11 +19,11 @@ export interface SandboxReconcilerDeps extends SandboxDeps {
   readonly probe: ReadinessProbe;
   readonly queue: StartQueue;
   readonly secrets: Secrets;
-  /** Keeps what was changed in a sandbox, for while it does not run. Rejects only if the store fails. */
+  /** Saves the changes made in a sandbox, for the time it does not run. Rejects only if the store fails. */
   readonly keepChanges: (sandboxId: string, signal: AbortSignal) => Promise<void>;
 }
 
-/** A step, and the state that it was decided on; null if that is not known. */
+/** A step, and the observed state on which it was decided. Null if there was no inspect. */
 export type DecidedStep = SandboxStep & { readonly observed: ObservedSandbox | null };
 
 type Work = (signal: AbortSignal) => Promise<ObservedSandbox | null>;
@@ -81,7 +81,7 @@ export class SandboxSteps implements Disposable {
     }
   }
 
-  /** Gets what the host lacks and a start slot, whose time limit begins then. Meanwhile the record says what it waits for. */
+  /** Waits for the runtime's provision and a start slot; then the time limit begins. Meanwhile the record says what it waits for. */
   async #takeStartSlot(sandbox: Sandbox): Promise<void> {
     const { store, clock } = this.#deps;
     const progress = new SandboxProgress(this.#deps, sandbox);
@@ -96,14 +96,14 @@ export class SandboxSteps implements Disposable {
       await progress.reporter.end();
       if (signal.aborted) return;
       if (isFailure(error) && error.code !== 'store_unavailable') {
-        // The time limit begins, so that it does not wait for ever for a runtime that only fails.
+        // The time limit begins, so a runtime that always fails cannot block the start for ever.
         await store.replace(takeStartSlot(progress.sandbox, clock.now(), reasonOfFailure(error)));
       }
       throw error;
     }
   }
 
-  /** Gets what the sandbox needs, and a start slot. Returns null if the first is not possible; that is written then. */
+  /** Provides what the sandbox needs, and takes a start slot. If the runtime refuses, writes the reason and returns null. */
   async #prepare(progress: SandboxProgress, priority: StartPriority, signal: AbortSignal): Promise<StartSlot | null> {
     const { runtime, queue, clock } = this.#deps;
     const { spec, ownerId, status } = progress.sandbox;
@@ -129,14 +129,14 @@ export class SandboxSteps implements Disposable {
     const progress = new SandboxProgress(this.#deps, sandbox);
     const report = (reason: Reason): void => progress.reporter.report(reason);
     const observed = await this.#withStartSlot(progress, (signal) => runtime.start(this.#launchOf(sandbox), report, signal));
-    // With a reason it could not start; without one it is on its way.
+    // With a reason, the start failed. Without a reason, it is in progress.
     if (observed !== null && observed.reason !== null && (observed.state === 'absent' || observed.state === 'created')) {
       await recordMove(this.#deps, progress.sandbox, 'failed', { now: clock.now(), reason: observed.reason }, 'runtime');
     }
     return observed;
   }
 
-  /** Continues a frozen sandbox at once; runs a stopped one again with a start slot. Returns null if that was interrupted. */
+  /** Continues a frozen sandbox at once. Runs a stopped one again with a start slot. Returns null if interrupted. */
   async #resume(sandbox: Sandbox, observed: ObservedSandbox | null): Promise<ObservedSandbox | null> {
     const { runtime } = this.#deps;
     const progress = new SandboxProgress(this.#deps, sandbox);
@@ -174,7 +174,7 @@ export class SandboxSteps implements Disposable {
     else await recordMove(this.#deps, sandbox, 'refused', { now, reason: reasonOfFailure(error) }, 'runtime');
   }
 
-  /** Waits until the program is ready, something happens, or it is too late. A late start says which probe missed last. */
+  /** Waits until the program is ready, the run is woken, or the time is over. Then the record keeps the last missed probe. */
   async #awaitReady(sandbox: Sandbox, exposedUrls: readonly ExposedUrl[]): Promise<void> {
     const { probe, clock } = this.#deps;
     const { ready } = sandbox.spec;
@@ -209,7 +209,7 @@ export class SandboxSteps implements Disposable {
     }
   }
 
-  /** Does the work unless it is too late or not wanted any more. Returns null if it was interrupted. */
+  /** Does the work until it is too late or obsolete. Returns null if it was interrupted. */
   async #whileWanted(progress: SandboxProgress, work: Work): Promise<ObservedSandbox | null> {
     using late = this.#timeoutOfStart(progress.sandbox);
     const signal = this.#unwanted(progress.moved, late.signal);
@@ -221,7 +221,7 @@ export class SandboxSteps implements Disposable {
     }
   }
 
-  /** Returns a signal that fires when the step is not wanted here any more. */
+  /** Returns a signal that fires when this run must stop the step. */
   #unwanted(...others: readonly AbortSignal[]): AbortSignal {
     return AbortSignal.any([this.#run.interrupted, this.#closing, ...others]);
   }

@@ -55,7 +55,7 @@ const useCases = {
   createPortLink,
 };
 
-/** The use cases of sandboxes. A start takes the owner, the others the caller's scope. Sandboxes outside of it do not exist. */
+/** The use cases of sandboxes. A start takes the owner, the others the caller's scope. Sandboxes outside the scope are not found. */
 export type Sandboxes = Bound<typeof useCases>;
 
 export function createSandboxes(deps: Omit<SandboxesDeps, 'wakes'>): Sandboxes {
@@ -73,7 +73,7 @@ export interface SandboxDeps {
   readonly logger: Logger;
 }
 
-/** What the use cases of sandboxes work with. Times are in milliseconds. */
+/** The dependencies of the use cases of sandboxes. Times are in milliseconds. */
 export interface SandboxesDeps extends SandboxDeps {
   readonly specs: SandboxSpecs;
   readonly pool: SandboxPool;
@@ -82,10 +82,10 @@ export interface SandboxesDeps extends SandboxDeps {
   readonly secrets: Secrets;
   readonly limits: SandboxLimits;
   readonly whenFull: WhenFull;
-  /** How long a sandbox is idle at least before it makes room for another. */
+  /** The minimum idle time before a sandbox is paused to make room. */
   readonly minIdleMs: number;
-  /** How long to wait for a pause, a resumption or a deletion. Then the status on the way is returned. */
+  /** How long to wait for a pause, a resumption or a deletion. Afterwards the present status is returned. */
   readonly answerWithinMs: number;
-  /** The resumptions for visitors of ports, by the id of the sandbox: all of them wait for the same one. */
+  /** The resumptions for visitors of ports, by sandbox id. All visitors of a sandbox wait for the same one. */
   readonly wakes: Map<string, Promise<Sandbox>>;
 }

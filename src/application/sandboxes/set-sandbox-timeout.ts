@@ -5,8 +5,8 @@ import type { SandboxesDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
 
 /**
- * Sets when the sandbox is deleted, however active it is: in so many milliseconds from now, which may be sooner or later than before.
- * Throws `sandbox_not_found`, or `invalid_request` if its spec does not let it live so long.
+ * Sets the deletion of the sandbox to `timeoutMs` from now, even if it is active. That may be sooner or later than before. Throws
+ * `sandbox_not_found`, or `invalid_request` if its spec does not allow such a long life.
  */
 export async function setSandboxTimeout(deps: SandboxesDeps, scope: OwnerScope, id: string, timeoutMs: number): Promise<void> {
   const { store, specs, reconciler, clock } = deps;

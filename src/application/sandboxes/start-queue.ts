@@ -8,7 +8,7 @@ export interface StartSlot {
   release(): void;
 }
 
-/** Who gets a slot first: starts that an earlier process left, then what owners requested, then pool members. */
+/** The order of the slots: first starts that an earlier process left, then starts that owners requested, then pool members. */
 const startPriorities = ['interrupted', 'requested', 'pool'] as const;
 
 export type StartPriority = (typeof startPriorities)[number];
@@ -19,11 +19,11 @@ interface Waiter {
   grant(): void;
 }
 
-/** Within a priority, the owner whose last slot is oldest goes first, so that one with many starts does not delay others. */
+/** Within a priority, the owner with the oldest last slot goes first, so an owner with many starts does not delay others. */
 export class StartQueue {
   #free: number;
   #granted = 0;
-  /** In the order in which they came. */
+  /** In the order of arrival. */
   readonly #waiting = new Set<Waiter>();
   readonly #lastGranted = new Map<string, number>();
 

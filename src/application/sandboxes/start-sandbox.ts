@@ -12,16 +12,16 @@ import { awaitStatus } from './sandbox-reconciler.ts';
 import { getSandbox, logMove } from './sandbox-records.ts';
 
 export interface StartSandboxRequest {
-  /** Null is the deployment's default. */
+  /** Null: the deployment's default spec. */
   readonly specId: string | null;
-  /** Default: those of the spec. */
+  /** Default: the parameters of the spec. */
   readonly parameters?: SandboxParameters;
-  /** Default: a new one. */
+  /** Default: a new id. */
   readonly id?: string;
   readonly claim?: IdempotencyClaim;
 }
 
-/** Returns it STARTING, or RUNNING from a pool. Throws `invalid_request`, `sandbox_limit_reached` and `idempotency_conflict`. */
+/** Returns the sandbox: STARTING, or RUNNING from a pool. Throws `invalid_request`, `sandbox_limit_reached`, `idempotency_conflict`. */
 export async function startSandbox(deps: SandboxesDeps, ownerId: string, request: StartSandboxRequest): Promise<Sandbox> {
   const { specId, claim, parameters = {}, id = deps.random.id('sb') } = request;
   const template = deps.specs.find(specId);
@@ -40,7 +40,7 @@ export async function startSandbox(deps: SandboxesDeps, ownerId: string, request
   }
 }
 
-/** Idempotent by id. Throws what `startSandbox` throws, and `sandbox_not_found` if it was started before and deleted since. */
+/** Idempotent by id. Throws the errors of `startSandbox`, and `sandbox_not_found` if the sandbox was started and deleted before. */
 export async function startSandboxAs(
   deps: SandboxesDeps, ownerId: string, id: string, request: Omit<StartSandboxRequest, 'id' | 'claim'>,
 ): Promise<Sandbox> {
@@ -49,7 +49,7 @@ export async function startSandboxAs(
 }
 
 /**
- * Waits until the sandbox, which starts or is resumed, is RUNNING, and returns it. Its spec limits the time. Throws `sandbox_not_found`,
+ * Waits until a STARTING or RESUMING sandbox is RUNNING, and returns it. Its spec limits the time. Throws `sandbox_not_found`,
  * `sandbox_not_running`, `runtime_unavailable`, `runtime_timeout`, and the signal's reason.
  */
 export async function awaitRunning(deps: SandboxesDeps, scope: OwnerScope, id: string, signal: AbortSignal): Promise<Sandbox> {

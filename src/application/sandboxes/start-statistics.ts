@@ -2,31 +2,31 @@ import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import { isPooled, type Sandbox } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
 
-/** How far back starts count, and how many of them at most. */
+/** The maximum age and number of the starts that count. */
 const windowMs = 3_600_000;
 const maxStarts = 2000;
 
 interface Start {
   readonly ownerId: string;
   readonly at: number;
-  /** From the request until it was RUNNING; null if it failed. */
+  /** Milliseconds from the request until RUNNING. Null if the start failed. */
   readonly ms: number | null;
   readonly isFromPool: boolean;
 }
 
 export interface StartSummary {
-  /** The summary covers no starts before. */
+  /** Earlier starts are not in the summary. */
   readonly since: number;
   readonly succeeded: number;
   readonly failed: number;
   /** How many of the successful ones came from a pool. */
   readonly fromPool: number;
-  /** Of the successful ones, in milliseconds; null if there is none. */
+  /** Duration of successful starts, in milliseconds. Null if there are none. */
   readonly p50Ms: number | null;
   readonly p95Ms: number | null;
 }
 
-/** Measures how long starts take. It knows only the starts that this process has made. */
+/** Measures how long the starts of this process take. */
 export class StartStatistics {
   readonly #clock: Clock;
   readonly #openedAt: number;
@@ -37,7 +37,7 @@ export class StartStatistics {
     this.#openedAt = clock.now();
   }
 
-  /** Takes note of a write of a sandbox, if it ends a start. */
+  /** Records the start, if this write of a sandbox ends one. */
   note(from: Sandbox | null, to: Sandbox): void {
     const isStart = from === null || from.status === 'STARTING';
     if (!isStart || isPooled(to) || to.deletedAt !== null || (to.status !== 'RUNNING' && to.status !== 'ERROR')) return;
@@ -63,7 +63,7 @@ export class StartStatistics {
   }
 }
 
-/** Returns the smallest value that is at least as large as so many percent of the sorted values; null if there are none. */
+/** Returns the smallest value that is at least as large as `percent` % of the sorted values. Null if there are none. */
 function percentile(sorted: readonly number[], percent: number): number | null {
   return sorted[Math.ceil((percent / 100) * sorted.length) - 1] ?? null;
 }
