@@ -198,16 +198,23 @@ export async function addEntry(tar: Pack, header: TarHeader, content?: AsyncIter
 
 /** Returns what `fill` adds to a tar, made as it is read. It fails as `fill` does. If nobody reads on, the next entry of `fill` fails. */
 export function tarOf(tar: Pack, fill: () => Promise<void>): AsyncIterable<Uint8Array> {
+  let failure: unknown = null;
   // The reader gets the error.
   tar.on('error', () => {});
   const filling = fill().then(
     () => tar.finalize(),
-    (error: unknown) => tar.destroy(error instanceof Error ? error : new Error('the archive failed', { cause: error })),
+    (error: unknown) => {
+      // A tar that is destroyed already has a reason of its own.
+      if (!tar.destroyed) failure = error;
+      tar.destroy();
+    },
   );
   return {
     async *[Symbol.asyncIterator]() {
       try {
         for await (const chunk of tar) if (chunk instanceof Uint8Array) yield chunk;
+      } catch (error) {
+        throw failure ?? error;
       } finally {
         tar.destroy(null);
         await filling;

@@ -2,7 +2,7 @@ import type Docker from 'dockerode';
 import { isFailureOf } from '../../../domain/failure.ts';
 import type { ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
-import { removeVolumes } from './container-config.ts';
+import { removeVolumes } from './container-mounts.ts';
 import { createContainer, type CreateOptions } from './create-container.ts';
 import { engineMessage, removeContainer, statusOf } from './engine.ts';
 import { type Preparation, removeInitContainers } from './init-container.ts';

@@ -18,7 +18,6 @@ import { type Client, configFolder, createClient } from './engine-client.ts';
 import { DockerExecutionHost } from './execution-host.ts';
 import { Executions } from './executions.ts';
 import { RunHistory } from './exit-causes.ts';
-import { getFiles, putFiles, Transfers } from './file-transfer.ts';
 import { DockerFiles } from './files.ts';
 import { Firewall } from './firewall.ts';
 import { Images } from './images.ts';
@@ -63,7 +62,6 @@ class DockerRuntime implements SandboxRuntime {
   readonly #executionHost: DockerExecutionHost;
   readonly executions: DurableExecutions;
   readonly files: DockerFiles;
-  readonly #transfers = new Transfers(this.#closing.signal);
   readonly #stopping = new Set<string>();
   #canFreeze = true;
 
@@ -95,7 +93,7 @@ class DockerRuntime implements SandboxRuntime {
     this.#executions = new Executions(engine, this.#watch, this.#mutex);
     this.#executionHost = new DockerExecutionHost(engine, this.#executions, this);
     this.executions = new DurableExecutions(this.#executionHost);
-    this.files = new DockerFiles(engine, this.execute.bind(this), this.#transfers);
+    this.files = new DockerFiles(engine, this.execute.bind(this));
   }
 
   get capabilities(): RuntimeCapabilities {
@@ -161,11 +159,11 @@ class DockerRuntime implements SandboxRuntime {
   }
 
   putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
-    return withFailures(() => putFiles(this.#engine, id, directory, archive, this.#transfers.until(id, signal)));
+    return this.files.putArchive(id, directory, archive, signal);
   }
 
   getFiles(id: string, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    return withFailures(() => getFiles(this.#engine, id, path, this.#transfers.until(id, signal)));
+    return this.files.getArchive(id, path, signal);
   }
 
   logs(id: string, request: LogRequest, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
@@ -225,7 +223,7 @@ class DockerRuntime implements SandboxRuntime {
     const done = this.#mutex.inTurn(id, () =>
       withFailures(async () => {
         signal?.throwIfAborted();
-        this.#transfers.end(id);
+        this.files.endTransfers(id);
         const end = this.#watch.begin(id, target);
         let observed: ObservedSandbox | undefined;
         try {
