@@ -56,8 +56,8 @@ export function containerConfig({ deployment, launch, network, publishAddress }:
 }
 
 /** Returns the parts of a launch that a container keeps. Its environment can't be changed. */
-export function keptLaunch(found: Docker.ContainerInspectInfo | 'foreign' | null): KeptLaunch | null {
-  if (found === null || found === 'foreign') return null;
+export function keptLaunch(found: Docker.ContainerInspectInfo | null): KeptLaunch | null {
+  if (found === null) return null;
   const { Labels, Env } = found.Config;
   const variables = Env.map((line): [string, string] => [line.split('=', 1)[0] ?? '', line.slice(line.indexOf('=') + 1)]);
   return { specId: Labels[labels.spec] ?? null, ownerId: Labels[labels.owner] ?? null, fixedEnv: Object.fromEntries(variables) };

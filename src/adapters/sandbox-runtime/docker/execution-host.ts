@@ -31,8 +31,8 @@ export class DockerExecutionHost implements ExecutionHost {
 
   async observe(id: string): ReturnType<ExecutionHost['observe']> {
     const found = await this.#engine.find(id);
-    if (found === null || found === 'foreign') return { state: 'absent', run: '' };
-    return { state: stateOf(found.State.Status, found.State.Error), run: found.State.StartedAt };
+    if (found === null) return { state: 'absent', run: '' };
+    return { state: stateOf(found.State), run: found.State.StartedAt };
   }
 
   folder(): string {
