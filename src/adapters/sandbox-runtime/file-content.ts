@@ -32,7 +32,7 @@ export function demandFile({ path, type }: Pick<FileEntry, 'path' | 'type'>): vo
   if (type !== 'file') throw wrongFileType(path, type);
 }
 
-/** How much is read ahead, so that a slow reader of a small file does not block the source. */
+/** How many bytes are read ahead, so that a slow reader of a small file does not block the source. */
 const readAheadBytes = 1 << 20;
 
 /** Returns a range of the source's next `size` bytes. Calls `close` at the end, also after an error. */

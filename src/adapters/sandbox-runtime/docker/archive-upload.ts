@@ -4,9 +4,9 @@ import type Docker from 'dockerode';
 import { pack, type Pack } from 'tar-stream';
 import { partsBelow, quoted, refusedFiles } from '../sandbox-path.ts';
 import { addEntry, tarEntries, type TarEntry, tarHeader, type TarName, tarOf, throughLink } from '../tar.ts';
-import { ContainerFiles, type Owner, root, unlimitedMs, unpackFailure } from './container-files.ts';
+import { ContainerFiles, type Owner, root, unpackFailure } from './container-files.ts';
 import { demandReachable, isReadOnly } from './container-mounts.ts';
-import type { Engine } from './engine.ts';
+import { type Engine, findContainer } from './engine.ts';
 import { withInitContainer } from './init-container.ts';
 
 /** Where an archive is unpacked. */
@@ -27,9 +27,9 @@ interface Target {
 
 /** Unpacks an archive in a directory of a sandbox's container, which need not run. */
 export async function uploadArchive(
-  engine: Engine, container: Docker.ContainerInspectInfo, id: string, directory: string, archive: ReadableStream<Uint8Array>,
-  signal: AbortSignal,
+  engine: Engine, id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal,
 ): Promise<void> {
+  const container = await findContainer(engine, id, signal);
   const files = new ContainerFiles(engine, container.Id);
   const { base, missing } = await findBase(directory, files);
   demandReachable(container, base, 'directory');
@@ -76,8 +76,8 @@ function newDirectory(parts: TarName): TarEntry {
 }
 
 /**
- * Has the engine unpack the entries, at once as far as their parent directories are known. Otherwise a part ends before the entries
- * whose parents are unknown, since the engine answers nothing about a container while it unpacks in it.
+ * Sends the entries to the engine in as few parts as possible. A part ends before entries whose parent directories must be looked up first:
+ * while the engine unpacks, it answers no other request about the container.
  */
 async function unpack(target: Target, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
   const { parents, files, missing } = target;
@@ -92,7 +92,7 @@ async function unpack(target: Target, archive: ReadableStream<Uint8Array>, signa
         for (; next.done !== true && parents.knows(next.value); next = await batches.next()) await addBatch(target, tar, next.value);
       });
       // Unpacks from the root, since the engine refuses a link that leads out of the target directory.
-      await files.unpack({ path: '/', noOverwriteDirNonDir: '1' }, part, { signal, limitMs: unlimitedMs });
+      await files.unpack({ path: '/', noOverwriteDirNonDir: '1' }, part, signal);
     }
   } catch (error) {
     throw unpackFailure(error);
@@ -113,12 +113,12 @@ async function addBatch({ container, base, parents, owner, below }: Target, tar:
 }
 
 const maxBatchBytes = 1 << 20;
-/** What an entry costs besides its content. */
+/** The size of an entry without its content. */
 const entryBytes = 512;
 
 /**
- * Reads entries ahead, so that their parents can be looked up together: as many as fit a MiB, with their contents in memory. An entry
- * that does not fit is the last of its batch, and its content has to be read to its end before the next batch is asked for.
+ * Reads entries into memory, so that their parents can be looked up together, up to the limit. An entry that exceeds the limit is the last
+ * of its batch. Its content stays a stream, which must be read to its end before the next batch.
  */
 async function* inBatches(entries: AsyncIterable<TarEntry>): AsyncGenerator<readonly TarEntry[], void, void> {
   let batch: TarEntry[] = [];
@@ -143,8 +143,8 @@ async function inMemory(content: AsyncIterable<Uint8Array>): Promise<AsyncIterab
 }
 
 /**
- * What is known of the directories that an archive's entries lead through. The engine would follow a link there, but it never takes one
- * for a directory that the archive itself has an entry of.
+ * The known directories above an archive's entries. The engine would follow a link there. But if the archive itself contains an entry for
+ * the directory, the engine refuses a link in its place.
  */
 class ParentDirectories {
   readonly #base: string;
@@ -158,20 +158,17 @@ class ParentDirectories {
     for (const parts of prefixesOf(missing)) this.#known.set(parts.join('/'), 'to be made');
   }
 
-  /** Is each parent of the entries known, or will it be by the time that the engine gets there? */
+  /** Returns whether each parent of the entries is known, or an earlier entry creates it. */
   knows(entries: readonly TarEntry[]): boolean {
     return this.#unknown(entries).next().done === true;
   }
 
-  /**
-   * Looks up the unknown parents. Rejects with `invalid_request` if one is a link or a file. The engine must not be unpacking: it would
-   * not answer.
-   */
+  /** Looks up the unknown parents. Throws `invalid_request` if one is a link or a file. Must not be called while the engine unpacks. */
   async lookUp(entries: readonly TarEntry[]): Promise<void> {
     for (const { parent, parts } of this.#unknown(entries)) this.#known.set(parent.join('/'), await this.#kindOf(parent, parts));
   }
 
-  /** Returns the directories that have to be made before the entry, which is unpacked then. */
+  /** Returns the directories to create before the entry. After that, they and the entry count as unpacked. */
   enter(entry: TarEntry): readonly TarName[] {
     const made: TarName[] = [];
     for (const parent of parentsOf(entry)) {
@@ -184,7 +181,7 @@ class ParentDirectories {
     return made;
   }
 
-  /** Is nothing in the directory but what the archive itself has put there? */
+  /** Returns whether the directory contains only entries of the archive. */
   #isNew(parts: TarName): boolean {
     if (parts.length === 0) return false;
     const kind = this.#known.get(parts.join('/'));
@@ -199,7 +196,7 @@ class ParentDirectories {
     throw refusedFiles('archive', `${quoted(parent.join('/'))} is there, and is not a directory`);
   }
 
-  /** Parents that we have not looked up and that no earlier entry creates. What is found out of one decides about those that follow. */
+  /** Yields the parents that are not looked up and that no earlier entry creates. Each result decides about the following ones. */
   *#unknown(entries: readonly TarEntry[]): Generator<{ readonly parent: TarName; readonly parts: TarName }> {
     const announced = new Set<string>();
     for (const entry of entries) {
@@ -212,7 +209,7 @@ class ParentDirectories {
   }
 }
 
-/** The parents of an entry, and of what it links to, from the outermost on. */
+/** Returns the parents of an entry and of its hard link's target, from the outermost on. */
 function parentsOf(entry: TarEntry): TarName[] {
   const ends = entry.kind === 'hardlink' ? [entry.parts, entry.target] : [entry.parts];
   return ends.flatMap((parts) => prefixesOf(parts.slice(0, -1)));

@@ -10,7 +10,7 @@ import { isFailure } from '../../../domain/failure.ts';
 import { rangeOf } from '../file-content.ts';
 import { refusedFiles } from '../sandbox-path.ts';
 import { readHead, tarOfOne } from '../single-entry-tar.ts';
-import { type CallOptions, type Engine, messageOf, statusOf, streamed, unavailable, unlessMissing, withSignal } from './engine.ts';
+import { type Engine, messageOf, statusOf, streamed, unavailable, unlessMissing, withSignal } from './engine.ts';
 
 /** The entry at a path of a container. Links above the path are followed; the path itself is not. */
 export interface PathStat extends Pick<FileEntry, 'path' | 'type' | 'size' | 'mode' | 'modifiedAt'> {
@@ -18,12 +18,11 @@ export interface PathStat extends Pick<FileEntry, 'path' | 'type' | 'size' | 'mo
   readonly linkTarget: string;
 }
 
-/** An opened path. It must be closed. */
+/** An opened path. */
 export interface OpenedPath {
   readonly entry: FileEntry;
-  /** Begins with the content, if it is a file. */
+  /** Begins with the content, if it is a file. It must be destroyed. */
   readonly content: Readable;
-  readonly close: () => void;
 }
 
 /** The user that the programs of a container run as. */
@@ -46,7 +45,7 @@ const specialBits = [[2 ** 23, 0o4000], [2 ** 22, 0o2000], [2 ** 20, 0o1000]] as
 const maxBytes = 16 << 20;
 
 /** Longer than any timer of the platform: the caller's signal is the limit. */
-export const unlimitedMs = 2 ** 31 - 1;
+const unlimitedMs = 2 ** 31 - 1;
 
 /** Reads and changes the file system of a container, which need not run, by the engine's archives. */
 export class ContainerFiles {
@@ -72,20 +71,19 @@ export class ContainerFiles {
     return found?.type === 'symlink' ? (await this.stat(found.linkTarget)) ?? found : found;
   }
 
-  /** Opens the path. Links above it are followed. Until its content is read or closed, the engine answers nothing else about the container. */
+  /** Opens the path. Links above it are followed. Until the content ends, the engine answers no other request about the container. */
   async open(path: string, signal: AbortSignal): Promise<OpenedPath> {
     const archive = await this.archive(path, signal);
     const { linkTarget: _, ...stat } = statOf(path, archive);
-    const close = (): void => void archive.destroy();
     const header = await readHead(archive);
     const seconds = Math.floor(stat.modifiedAt / 1000);
     if (header !== null && stat.type === 'file' && (header.size !== stat.size || header.mtime?.getTime() !== seconds * 1000)) {
       // The file was replaced between the engine's stat and its archive.
-      close();
+      archive.destroy();
       return await this.open(path, signal);
     }
     const owner = header === null ? null : { uid: header.uid ?? 0, gid: header.gid ?? 0 };
-    return { entry: { ...stat, target: stat.type === 'symlink' ? (header?.linkname ?? '') : null, owner }, content: archive, close };
+    return { entry: { ...stat, target: stat.type === 'symlink' ? (header?.linkname ?? '') : null, owner }, content: archive };
   }
 
   /** Returns the entry with its owner, which a stat does not contain. Follows links. Null if nothing is there. */
@@ -103,24 +101,27 @@ export class ContainerFiles {
   /** Finds the owner that `name`, `uid`, `name:group` or `uid:gid` means in the image. Null if it has no such user. */
   owner(user: string): Promise<Owner | null> {
     return resolveOwner(user, async (path) => {
-      const content = await this.#read(path, async ({ entry: { type, size }, content, close }) =>
-        (type === 'file' && size <= maxBytes ? text(rangeOf(content, { offset: 0, length: size }, size, close)) : ''));
+      const content = await this.#read(path, async ({ entry: { type, size }, content }) =>
+        (type === 'file' && size <= maxBytes ? text(rangeOf(content, { offset: 0, length: size }, size, () => content.destroy())) : ''));
       return content ?? '';
     });
   }
 
   /**
-   * Unpacks a tar in a directory. With `noOverwriteDirNonDir`, the engine refuses to replace a directory by something else, and the other
-   * way round. Rejects as the engine or the tar does. A tar that fails ends early, so the engine answers when it has finished that part.
+   * Unpacks a tar in a directory. With `noOverwriteDirNonDir`, the engine does not replace a directory with another type of entry, or the
+   * other way round. Throws the error of the engine or of the tar. If the tar fails, it ends early, so that the engine still answers. The
+   * time limit of a call applies only without `signal`.
    */
   async unpack(
-    target: { readonly path: string; readonly noOverwriteDirNonDir?: '1' }, tar: AsyncIterable<Uint8Array>, options: CallOptions = {},
+    target: { readonly path: string; readonly noOverwriteDirNonDir?: '1' }, tar: AsyncIterable<Uint8Array>, signal?: AbortSignal,
   ): Promise<void> {
     const failures: unknown[] = [];
     const body = Readable.from(untilFailure(tar, failures), { objectMode: false });
     try {
-      const sending = (signal: AbortSignal): Promise<NodeJS.ReadWriteStream> => this.#container.putArchive(body, withSignal(target, signal));
-      const answer = await this.#call(sending, options);
+      const answer = await this.#call(
+        (abortSignal) => this.#container.putArchive(body, withSignal(target, abortSignal)),
+        signal && { signal, limitMs: unlimitedMs },
+      );
       if ('resume' in answer) answer.resume();
     } catch (error) {
       failures.push(error);
@@ -137,8 +138,7 @@ export class ContainerFiles {
    */
   async remove(path: string, signal: AbortSignal): Promise<void> {
     const entry = { name: posix.basename(path), type: 'link', linkname: `.skep-${randomUUID()}` } as const;
-    const unpacking = this.unpack({ path: posix.dirname(path) }, tarOfOne(entry), { signal, limitMs: unlimitedMs });
-    const error = await unpacking.then(() => null, (error: unknown) => error);
+    const error = await this.unpack({ path: posix.dirname(path) }, tarOfOne(entry), signal).then(() => null, (error: unknown) => error);
     if (error !== null && (isFailure(error) || statusOf(error) === null)) throw error;
     if ((await this.stat(path)) !== null) throw error ?? unavailable('the engine removed nothing');
   }
@@ -147,7 +147,7 @@ export class ContainerFiles {
   #read<T>(path: string, work: (opened: OpenedPath) => Promise<T>): Promise<T | null> {
     return unlessMissing(this.#call(async (signal) => {
       const opened = await this.open(path, signal);
-      return await work(opened).finally(opened.close);
+      return await work(opened).finally(() => opened.content.destroy());
     }));
   }
 }

@@ -112,9 +112,9 @@ class DockerRuntime implements SandboxRuntime {
       progressMs: options.progressMs ?? 500,
     });
     this.#executions = new Executions(engine, this.#watch, this.#mutex);
-    this.#executionHost = new DockerExecutionHost(engine, this.#executions, this);
-    this.executions = new DurableExecutions(this.#executionHost);
     this.files = new DockerFiles(engine, this.execute.bind(this));
+    this.#executionHost = new DockerExecutionHost(engine, this.#executions, this.files);
+    this.executions = new DurableExecutions(this.#executionHost);
     this.#containers = new Containers({
       engine,
       observer: this.#observer,
@@ -178,15 +178,15 @@ class DockerRuntime implements SandboxRuntime {
   }
 
   putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
-    return this.files.putArchive(id, directory, archive, signal);
+    return this.files.putFiles(id, directory, archive, signal);
   }
 
   getFiles(id: string, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    return this.files.getArchive(id, path, signal);
+    return this.files.getFiles(id, path, signal);
   }
 
   logs(id: string, request: LogRequest, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    return withFailures(() => readLog(this.#engine, id, request, signal));
+    return withFailures(() => readLog(this.#engine, id, request, signal), id);
   }
 
   usage(id: string): Promise<SandboxUsage> {
@@ -238,6 +238,6 @@ class DockerRuntime implements SandboxRuntime {
 }
 
 /** Returns the address at which this machine reaches published ports. */
-export function localHost(publishAddress: string): string {
+function localHost(publishAddress: string): string {
   return ['0.0.0.0', '::', ''].includes(publishAddress) ? '127.0.0.1' : publishAddress;
 }

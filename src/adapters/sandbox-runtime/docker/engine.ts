@@ -75,13 +75,15 @@ export function misconfigured(reason: string, cause?: unknown): Failure<'runtime
   return unavailable(reason, cause, 60);
 }
 
-/** Turns an error response of the engine into the port's failure. */
-export async function withFailures<T>(task: () => Promise<T>): Promise<T> {
+/** Turns an error response of the engine into the port's failure. With `id`, a 404 means that this sandbox's container is gone. */
+export async function withFailures<T>(task: () => Promise<T>, id?: string): Promise<T> {
   try {
     return await task();
   } catch (error) {
     const status = statusOf(error);
-    throw isFailure(error) || status === null ? error : unavailable(`its engine answered ${status}; its log tells more`, error);
+    if (isFailure(error) || status === null) throw error;
+    if (status === 404 && id !== undefined) throw new Failure('sandbox_not_found', { id }, { cause: error });
+    throw unavailable(`its engine answered ${status}; its log tells more`, error);
   }
 }
 

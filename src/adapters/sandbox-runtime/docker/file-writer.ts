@@ -9,7 +9,7 @@ import { textOf } from '../execution-answer.ts';
 import { begin, type Chunks, chunksUntil, FastPart, ofSize, wrongFileType } from '../file-content.ts';
 import { refusedFiles } from '../sandbox-path.ts';
 import { tarOfOne } from '../single-entry-tar.ts';
-import { type ContainerFiles, type PathStat, root, unlimitedMs, unpackFailure } from './container-files.ts';
+import { type ContainerFiles, type PathStat, root, unpackFailure } from './container-files.ts';
 import { type Engine, unavailable } from './engine.ts';
 
 type Execute = SandboxRuntime['execute'];
@@ -89,7 +89,7 @@ export class FileWriter {
     const seconds = ((performance.timeOrigin + performance.now()) / 1000).toFixed(6);
     const header = { name: posix.basename(temporary), mode: bits, size: length, ...owner, pax: { mtime: seconds } };
     const fast = mayBeLate ? new FastPart(all) : null;
-    const unpacking = files.unpack({ path: posix.dirname(temporary) }, tarOfOne(header, fast ?? all), { signal, limitMs: unlimitedMs });
+    const unpacking = files.unpack({ path: posix.dirname(temporary) }, tarOfOne(header, fast ?? all), signal);
     await unpacking.catch((error: unknown) => {
       if (fast?.isLate !== true || signal.aborted) throw error;
     });
@@ -118,7 +118,7 @@ export class FileWriter {
       throw found?.type === 'directory' ? wrongFileType(path, found.type) : refusedFiles('path', moved.error);
     }
     const link = { name: posix.basename(path), type: 'link', linkname: posix.basename(temporary) } as const;
-    await files.unpack({ path: posix.dirname(path) }, tarOfOne(link), { signal, limitMs: unlimitedMs });
+    await files.unpack({ path: posix.dirname(path) }, tarOfOne(link), signal);
     await files.remove(temporary, signal);
   }
 }

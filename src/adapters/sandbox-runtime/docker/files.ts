@@ -43,17 +43,17 @@ export class DockerFiles implements SandboxFiles {
   }
 
   /** Unpacks a tar. See the port `SandboxRuntime`. */
-  async putArchive(id: string, directory: string, archive: ReadableStream<Uint8Array>, given: AbortSignal): Promise<void> {
+  async putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, given: AbortSignal): Promise<void> {
     const signal = this.#untilChange(id, given);
     try {
-      await withFailures(() => this.#unpack(id, sandboxPath(directory, 'directory'), archive, signal));
+      await withFailures(() => uploadArchive(this.#engine, id, sandboxPath(directory, 'directory'), archive, signal), id);
     } finally {
       if (!archive.locked) archive.cancel().catch(() => {});
     }
   }
 
   /** Returns a tar. See the port `SandboxRuntime`. */
-  getArchive(id: string, path: string, given: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+  getFiles(id: string, path: string, given: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     return withFailures(async () => {
       const signal = this.#untilChange(id, given);
       const place = sandboxPath(path, 'path');
@@ -72,20 +72,20 @@ export class DockerFiles implements SandboxFiles {
 
   stat(id: string, path: string, followLink: boolean, signal: AbortSignal): Promise<FileEntry> {
     return withFailures(async () => {
-      const { entry, close } = await this.#open(id, path, followLink, signal);
-      close();
+      const { entry, content } = await this.#open(id, path, followLink, signal);
+      content.destroy();
       return entry;
     });
   }
 
   read(id: string, path: string, choose: (file: FileEntry) => ByteRange, signal: AbortSignal): Promise<FileReading> {
     return withFailures(async () => {
-      const { entry, content, close } = await this.#open(id, path, true, this.#untilChange(id, signal));
+      const { entry, content } = await this.#open(id, path, true, this.#untilChange(id, signal));
       try {
         demandFile(entry);
-        return { file: entry, content: rangeOf(content, choose(entry), entry.size, close) };
+        return { file: entry, content: rangeOf(content, choose(entry), entry.size, () => content.destroy()) };
       } catch (error) {
-        close();
+        content.destroy();
         throw error;
       }
     });
@@ -113,9 +113,9 @@ export class DockerFiles implements SandboxFiles {
       if (found?.type === 'directory') return false;
       if (found !== null) throw wrongFileType(path, found.type);
       const ends = AbortSignal.any([signal, this.#engine.closed]);
-      await this.#unpack(id, sandboxPath(path, 'directory'), ReadableStream.from([emptyTar]), ends);
+      await uploadArchive(this.#engine, id, sandboxPath(path, 'directory'), ReadableStream.from([emptyTar]), ends);
       return true;
-    });
+    }, id);
   }
 
   remove(id: string, path: string, recursive: boolean, signal: AbortSignal): Promise<void> {
@@ -157,15 +157,6 @@ export class DockerFiles implements SandboxFiles {
     if (found === null) throw new Failure('file_not_found', { path: given });
     const opened = await files.open(path, signal);
     return { ...opened, entry: { ...opened.entry, path: asked } };
-  }
-
-  async #unpack(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
-    const container = await findContainer(this.#engine, id, signal);
-    try {
-      await uploadArchive(this.#engine, container, id, directory, archive, signal);
-    } catch (error) {
-      throw statusOf(error) === 404 ? new Failure('sandbox_not_found', { id }, { cause: error }) : error;
-    }
   }
 
   /** Returns a signal that fires with the given one, when the runtime closes, or before the state of the sandbox changes. */
