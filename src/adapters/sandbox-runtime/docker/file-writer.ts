@@ -6,11 +6,12 @@ import type { WriteOptions } from '../../../ports/sandbox-files.ts';
 import type { Execution, SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import { textOf } from '../execution-answer.ts';
-import { begin, type Chunks, chunksUntil, FastPart, ofSize, wrongFileType } from '../file-content.ts';
+import { chunksUntil, wrongFileType } from '../file-content.ts';
 import { refusedFiles } from '../sandbox-path.ts';
-import { tarOfOne } from '../single-entry-tar.ts';
 import { type ContainerFiles, type PathStat, root, unpackFailure } from './container-files.ts';
 import { type Engine, unavailable } from './engine.ts';
+import { tarOfOne } from './single-entry-tar.ts';
+import { begin, type Chunks, FastPart, ofSize } from './upload-content.ts';
 
 type Execute = SandboxRuntime['execute'];
 

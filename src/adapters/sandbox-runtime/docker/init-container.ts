@@ -4,10 +4,10 @@ import type Docker from 'dockerode';
 import type { FileEntry } from '../../../domain/file-entry.ts';
 import { createLruMap } from '../../shared/lru-map.ts';
 import { partsBelow } from '../sandbox-path.ts';
-import { tarOfOne } from '../single-entry-tar.ts';
 import { ContainerFiles, type Owner } from './container-files.ts';
 import { type Engine, removeContainer } from './engine.ts';
 import { containerName, labels } from './labels.ts';
+import { tarOfOne } from './single-entry-tar.ts';
 
 /** The required state of a directory before the programs run. */
 type Directory = Owner & { readonly path: string; readonly mode: number };

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import type Docker from 'dockerode';
-import { tarOfOne } from '../single-entry-tar.ts';
 import { ContainerFiles, root } from './container-files.ts';
 import type { Engine } from './engine.ts';
+import { tarOfOne } from './single-entry-tar.ts';
 
 // Every user who may inspect a container sees its environment. So secrets are in a file. A shell reads and removes it before it becomes the
 // sandbox's command. If the root is read-only, /tmp is a volume.
