@@ -8,26 +8,25 @@ import { quoted, refusedFiles } from './sandbox-path.ts';
 type Entry = Extract extends AsyncIterable<infer E> ? E : never;
 
 interface Common {
-  /** Its name, part by part, none of them `..`; none at all for the directory itself. */
+  /** Empty for the target directory itself. */
   readonly parts: TarName;
   /** The permission bits, 0 to 0o777. */
   readonly mode: number;
   readonly modifiedAt: Date;
 }
 
-/** What a tar holds that is unpacked in a sandbox. Nothing that its names say leads out of the directory. */
+/** An entry to unpack in a sandbox. No name leads out of the target directory. */
 export type TarEntry =
   | (Common & { readonly kind: 'directory' })
-  /** The content is to be read to its end before the next entry is asked for. */
+  /** The content must be read to its end before the next entry. */
   | (Common & { readonly kind: 'file'; readonly size: number; readonly content: AsyncIterable<Uint8Array> })
   | (Common & { readonly kind: 'symlink'; readonly target: string })
-  /** Another name for a file that came before. */
+  /** Another name for an earlier file. */
   | (Common & { readonly kind: 'hardlink'; readonly target: TarName });
 
 /**
- * The entries of a tar in their order, as it arrives and no faster than they are used. Throws `invalid_request` for an archive that is
- * none, or whose names lead elsewhere; the signal's reason; and the archive's own failure. However it ends, the archive is
- * read to its end or cancelled.
+ * Yields the entries of a tar in their order, while it arrives. Throws `invalid_request` if the archive is no tar, or its names lead out of
+ * the directory. Throws the signal's reason, or the archive's own error. In every case the archive is read to its end or cancelled.
  */
 export async function* tarEntries(archive: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<TarEntry, void, void> {
   const { tar, failureOf } = openTar(archive, signal);
@@ -56,19 +55,19 @@ export async function* tarEntries(archive: ReadableStream<Uint8Array>, signal: A
   }
 }
 
-/** Reads the archive as a tar, until one of them ends. `failureOf` returns why it can't go on, given the error of the tar's reader. */
+/** Connects the archive to a tar extractor. `failureOf` turns an error of the extractor into the error that caused it. */
 function openTar(archive: ReadableStream<Uint8Array>, signal: AbortSignal) {
   const tar = extract();
   const source = addAbortSignal(signal, nodeStreamOf(archive));
   let damage: Error | null = null;
   tar.on('error', (error: Error) => (damage ??= error));
-  // With an error, since whoever waits for an entry would wait for ever otherwise.
+  // Without an error, a reader that waits for the next entry would wait forever.
   source.once('error', (cause) => tar.destroy(new Error('the archive broke off', { cause })));
   tar.once('close', () => source.destroy());
   source.pipe(tar);
   const failureOf = (error: unknown): unknown => {
     tar.destroy();
-    // What happened outside of the tar is why the tar breaks off.
+    // If the source ended early, the extractor's error is only a consequence.
     if (signal.aborted) return signal.reason;
     if (source.errored !== null) return source.errored;
     return isFailure(error) ? error : refusedFiles('archive', `it is not a whole tar archive (${String(damage ?? error)})`);
@@ -107,13 +106,13 @@ function demandName(parts: TarName, name: string): void {
   if (parts.length === 0) throw refusedFiles('archive', `${quoted(name)} names the directory itself, and is none`);
 }
 
-/** What can be said of an entry in the package's form. */
+/** The header of an entry, as the package takes it. */
 export type TarHeader = Partial<Omit<Header, 'pax'>> & Pick<Header, 'name'> & { readonly pax?: Readonly<Record<string, string>> };
 
-/** The last second that the package writes, in 2038. */
+/** The last time that the package can write, in 2038. */
 const lastSecond = 2 ** 31 - 1;
 
-/** The header of an entry whose name begins with the given parts. */
+/** Returns the header of an entry. The parts in `below` are the start of its name. */
 export function tarHeader(entry: TarEntry, below: TarName): TarHeader {
   const name = [...below, ...entry.parts].join('/');
   const seconds = Math.floor(entry.modifiedAt.getTime() / 1000);
@@ -131,7 +130,7 @@ export function tarHeader(entry: TarEntry, below: TarName): TarHeader {
   }
 }
 
-/** A name in a tar, part by part, from the directory where it is unpacked. */
+/** The parts of a name in a tar, relative to the target directory. No part is `..`. */
 export type TarName = readonly string[];
 
 /** Throws `invalid_request` if the name leads out of the directory, or no file can have it. */
@@ -147,7 +146,7 @@ function checkedName(name: string, what: 'name' | 'target'): TarName {
   return parts;
 }
 
-/** Returns a check, to be called for each entry in order. It throws `invalid_request` if an entry leads through a link of the archive. */
+/** Returns a check to call for each entry in order. It throws `invalid_request` if an entry leads through a link of the archive. */
 function createLinkCheck(): (entry: TarEntry) => void {
   const links = new Set<string>();
   const demandNoLink = (parts: TarName): void => {
@@ -167,15 +166,15 @@ function createLinkCheck(): (entry: TarEntry) => void {
   };
 }
 
-/** The refusal of an entry below what is a link, which its first `depth` parts name. */
+/** Returns the failure for an entry below a link. The first `depth` parts of its name are the link. */
 export function throughLink(parts: TarName, depth: number): Error {
   return refusedFiles('archive', `${quoted(parts.join('/'))} leads through the link ${quoted(parts.slice(0, depth).join('/'))}`);
 }
 
-/** The largest number that fits the field of an owner. */
+/** The largest number that fits into the header's field for an owner. */
 const largestOwner = 0o777777;
 
-/** Adds what a field of the header can't hold. */
+/** Adds PAX records for numbers that do not fit into the header's fields. */
 export function withPax({ pax, ...header }: TarHeader): TarHeader {
   const { uid = 0, gid = 0 } = header;
   const owners = uid > largestOwner || gid > largestOwner ? { uid: String(uid), gid: String(gid) } : {};
@@ -183,7 +182,7 @@ export function withPax({ pax, ...header }: TarHeader): TarHeader {
   return Object.keys(records).length === 0 ? header : { ...header, pax: records };
 }
 
-/** Adds an entry to a tar as fast as that is read. Rejects when the tar is not wanted any more. */
+/** Adds an entry to a tar, as fast as the tar is read. Rejects if the tar is destroyed. */
 export async function addEntry(tar: Pack, header: TarHeader, content?: AsyncIterable<Uint8Array>): Promise<void> {
   const done = Promise.withResolvers<void>();
   const sink = tar.entry(withPax(header), (error) => {
@@ -196,18 +195,25 @@ export async function addEntry(tar: Pack, header: TarHeader, content?: AsyncIter
   await done.promise;
 }
 
-/** Returns what `fill` adds to a tar, made as it is read. It fails as `fill` does. If nobody reads on, the next entry of `fill` fails. */
+/** Returns the bytes of a tar while `fill` adds its entries. Throws the error of `fill`. If the reader leaves, the next entry fails. */
 export function tarOf(tar: Pack, fill: () => Promise<void>): AsyncIterable<Uint8Array> {
+  let failure: unknown = null;
   // The reader gets the error.
   tar.on('error', () => {});
   const filling = fill().then(
     () => tar.finalize(),
-    (error: unknown) => tar.destroy(error instanceof Error ? error : new Error('the archive failed', { cause: error })),
+    (error: unknown) => {
+      // A tar that is destroyed already has a reason of its own.
+      if (!tar.destroyed) failure = error;
+      tar.destroy();
+    },
   );
   return {
     async *[Symbol.asyncIterator]() {
       try {
         for await (const chunk of tar) if (chunk instanceof Uint8Array) yield chunk;
+      } catch (error) {
+        throw failure ?? error;
       } finally {
         tar.destroy(null);
         await filling;

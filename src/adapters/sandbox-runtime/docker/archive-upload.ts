@@ -1,146 +1,124 @@
 import { posix } from 'node:path';
 import { Readable } from 'node:stream';
+import type Docker from 'dockerode';
 import { pack, type Pack } from 'tar-stream';
-import { isFailure } from '../../../domain/failure.ts';
-import { quoted, refusedFiles } from '../sandbox-path.ts';
+import { partsBelow, quoted, refusedFiles } from '../sandbox-path.ts';
 import { addEntry, tarEntries, type TarEntry, tarHeader, type TarName, tarOf, throughLink } from '../tar.ts';
-import type { ContainerFiles, Owner } from './container-files.ts';
-import { type Engine, messageOf, statusOf, unavailable, withSignal } from './engine.ts';
+import { ContainerFiles, type Owner, root, unpackFailure } from './container-files.ts';
+import { demandReachable, isReadOnly } from './container-mounts.ts';
+import { type Engine, findContainer } from './engine.ts';
+import { withInitContainer } from './init-container.ts';
 
-export interface Upload {
-  readonly engine: Engine;
-  readonly container: string;
-  readonly archive: ReadableStream<Uint8Array>;
-  /** Throws if an entry may not go where its name says. */
-  readonly demandEntry: (entry: TarEntry) => void;
+/** Where an archive is unpacked. */
+interface Target {
+  readonly container: Docker.ContainerInspectInfo;
+  /** The innermost directory of the path that exists. */
+  readonly base: string;
+  /** The directories below it that do not exist, from the outermost on. */
+  readonly missing: TarName;
   readonly parents: ParentDirectories;
-  /** The beginning of every name, from the root of the container. */
-  readonly below: TarName;
-  /** How many of these directories, from the innermost outwards, have to be made. */
-  readonly missing: number;
-  /** The owner that all entries get. */
+  /** The owner of all entries. */
   readonly owner: Owner;
-  readonly signal: AbortSignal;
+  /** The files of the container in which the engine unpacks. */
+  readonly files: ContainerFiles;
+  /** The name of the base in that container. */
+  readonly below: TarName;
+}
+
+/** Unpacks an archive in a directory of a sandbox's container, which need not run. */
+export async function uploadArchive(
+  engine: Engine, id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal,
+): Promise<void> {
+  const container = await findContainer(engine, id, signal);
+  const files = new ContainerFiles(engine, container.Id);
+  const { base, missing } = await findBase(directory, files);
+  demandReachable(container, base, 'directory');
+  if (isReadOnly(container, base)) {
+    const hint = `choose a directory below ${quoted(container.Config.WorkingDir)}`;
+    throw refusedFiles('directory', `${quoted(directory)} is read-only in this sandbox; ${hint}`);
+  }
+  const owner = (await files.owner(container.Config.User)) ?? root;
+  const parents = new ParentDirectories(base, missing, files);
+  const target = { container, base, missing, parents, owner, files, below: partsOf(base) };
+  if (container.HostConfig.ReadonlyRootfs !== true) return await unpack(target, archive, signal);
+  // If the root is read-only, the engine unpacks nothing. But an init container has the same volumes and a writable root.
+  await withInitContainer(engine, container, id, (init, placeOf) =>
+    unpack({ ...target, files: init, below: partsOf(placeOf(base)) }, archive, signal));
+}
+
+function partsOf(path: string): TarName {
+  return partsBelow('/', path) ?? [];
+}
+
+/** Finds the innermost existing directory, and the names below it. Throws `invalid_request` if the path contains something else. */
+async function findBase(directory: string, files: ContainerFiles): Promise<{ readonly base: string; readonly missing: TarName }> {
+  const missing: string[] = [];
+  for (let at = directory; at !== '/'; at = posix.dirname(at)) {
+    const found = await files.statTarget(at);
+    if (found === null) missing.unshift(posix.basename(at));
+    else if (found.type === 'directory') return { base: found.path, missing };
+    else throw refusedFiles('directory', `${quoted(at)} is there, and is not a directory`);
+  }
+  return { base: '/', missing };
+}
+
+/** Yields the archive's entries below the missing directories. The innermost of these comes first. */
+async function* entriesOf(archive: ReadableStream<Uint8Array>, missing: TarName, signal: AbortSignal): AsyncGenerator<TarEntry, void> {
+  if (missing.length > 0) yield newDirectory(missing);
+  for await (const entry of tarEntries(archive, signal)) {
+    const parts = [...missing, ...entry.parts];
+    yield entry.kind === 'hardlink' ? { ...entry, parts, target: [...missing, ...entry.target] } : { ...entry, parts };
+  }
+}
+
+function newDirectory(parts: TarName): TarEntry {
+  return { parts, kind: 'directory', mode: 0o755, modifiedAt: new Date() };
 }
 
 /**
- * Has the engine unpack the entries, at once as far as their parent directories are known. Otherwise a part ends before the entries
- * whose parents are unknown, since the engine answers nothing about a container while it unpacks in it.
+ * Sends the entries to the engine in as few parts as possible. A part ends before entries whose parent directories must be looked up first:
+ * while the engine unpacks, it answers no other request about the container.
  */
-export async function uploadArchive(upload: Upload): Promise<void> {
-  const { archive, parents, below, missing, signal } = upload;
+async function unpack(target: Target, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
+  const { parents, files, missing } = target;
   const over = new AbortController();
-  const batches = inBatches(tarEntries(archive, AbortSignal.any([signal, over.signal])));
+  const batches = inBatches(entriesOf(archive, missing, AbortSignal.any([signal, over.signal])));
   try {
     let next = await batches.next();
-    let toMake = below.map((_, index) => below.slice(0, index + 1)).slice(below.length - missing);
-    while (toMake.length > 0 || next.done !== true) {
-      if (next.done !== true) await parents.lookUp(next.value);
-      await sendPart(upload, async (tar) => {
-        for (const parts of toMake) await addDirectory(upload, tar, parts);
-        toMake = [];
-        for (; next.done !== true && parents.knows(next.value); next = await batches.next()) await addBatch(upload, tar, next.value);
+    while (next.done !== true) {
+      await parents.lookUp(next.value);
+      const tar = pack();
+      const part = tarOf(tar, async () => {
+        for (; next.done !== true && parents.knows(next.value); next = await batches.next()) await addBatch(target, tar, next.value);
       });
+      // Unpacks from the root, since the engine refuses a link that leads out of the target directory.
+      await files.unpack({ path: '/', noOverwriteDirNonDir: '1' }, part, signal);
     }
+  } catch (error) {
+    throw unpackFailure(error);
   } finally {
     over.abort(new Error('the archive is not wanted any more'));
     await batches.return().catch(() => {});
   }
 }
 
-async function addBatch(upload: Upload, tar: Pack, batch: readonly TarEntry[]): Promise<void> {
-  const { below, owner, parents, demandEntry } = upload;
+async function addBatch({ container, base, parents, owner, below }: Target, tar: Pack, batch: readonly TarEntry[]): Promise<void> {
   for (const entry of batch) {
-    demandEntry(entry);
-    for (const parts of parents.enter(entry)) await addDirectory(upload, tar, [...below, ...parts]);
+    demandReachable(container, posix.join(base, ...entry.parts), 'directory');
+    for (const parts of parents.enter(entry)) await addEntry(tar, { ...tarHeader(newDirectory(parts), below), ...owner });
     // An archive may not change the root of a container.
     if (below.length + entry.parts.length === 0) continue;
     await addEntry(tar, { ...tarHeader(entry, below), ...owner }, entry.kind === 'file' ? entry.content : undefined);
   }
 }
 
-function addDirectory({ owner }: Upload, tar: Pack, parts: TarName): Promise<void> {
-  return addEntry(tar, { ...tarHeader({ parts, kind: 'directory', mode: 0o755, modifiedAt: new Date() }, []), ...owner });
-}
-
-export interface UploadTarget {
-  readonly directory: string;
-  /** Whether a directory that is there stays, and the engine refuses to put something else in its place. */
-  readonly keepDirectories: boolean;
-}
-
-/** Longer than any timer of the platform: the caller's signal is the limit. */
-const unlimitedMs = 2 ** 31 - 1;
-
-/**
- * Has the engine unpack a tar in a directory of the container. Rejects as the engine or the tar does. A tar that fails ends early, so that
- * the engine answers when it is done with what it got.
- */
-export async function sendTar(
-  { docker, call }: Engine, container: string, target: UploadTarget, tar: AsyncIterable<Uint8Array>, signal: AbortSignal,
-): Promise<void> {
-  const failures: unknown[] = [];
-  const body = Readable.from(untilFailure(tar, failures), { objectMode: false });
-  const options = { path: target.directory, ...(target.keepDirectories && { noOverwriteDirNonDir: '1' as const }) };
-  try {
-    const sending = (abortSignal: AbortSignal): Promise<NodeJS.ReadWriteStream> =>
-      docker.getContainer(container).putArchive(body, withSignal(options, abortSignal));
-    const answer = await call(sending, { signal, limitMs: unlimitedMs });
-    if ('resume' in answer) answer.resume();
-  } catch (error) {
-    failures.push(error);
-  } finally {
-    body.destroy();
-  }
-  // If the tar itself failed, that is why the engine did not get the whole of it.
-  if (failures.length > 0) throw failures[0];
-}
-
-async function* untilFailure(tar: AsyncIterable<Uint8Array>, failures: unknown[]): AsyncGenerator<Uint8Array, void> {
-  try {
-    yield* tar;
-  } catch (error) {
-    failures.push(error);
-  }
-}
-
-async function sendPart({ engine, container, signal }: Upload, fill: (tar: Pack) => Promise<void>): Promise<void> {
-  const tar = pack();
-  const failures: unknown[] = [];
-  // The reader of a tar learns only that it is not made to its end.
-  const content = tarOf(tar, () => fill(tar).catch((error: unknown) => {
-    failures.push(error);
-    throw error;
-  }));
-  try {
-    await sendTar(engine, container, { directory: '/', keepDirectories: true }, content, signal);
-  } catch (error) {
-    throw portFailure(failures[0] ?? error);
-  }
-}
-
-/** Turns the engine's message about an archive that it does not unpack into the port's failure. */
-export function portFailure(error: unknown): unknown {
-  const status = statusOf(error);
-  if (isFailure(error) || status === null || status === 404) return error;
-  const message = messageOf(error);
-  if (/cannot overwrite/i.test(message)) {
-    return refusedFiles('archive', 'one of its directories is there already as something else, or the other way round; remove that first');
-  }
-  if (/no space left|quota exceeded/i.test(message)) return unavailable({ code: 'disk_full' }, error);
-  if (/name too long|no such file|not a directory|invalid/i.test(message)) {
-    return refusedFiles('archive', 'one of its names is too long, leads through a file, or links to a file that is not there');
-  }
-  return error;
-}
-
 const maxBatchBytes = 1 << 20;
-/** What an entry costs besides its content. */
+/** The size of an entry without its content. */
 const entryBytes = 512;
 
 /**
- * Reads entries ahead, so that their parents can be looked up together: as many as fit a MiB, with their contents in memory. An entry
- * that does not fit is the last of its batch, and its content has to be read to its end before the next batch is asked for.
+ * Reads entries into memory, so that their parents can be looked up together, up to the limit. An entry that exceeds the limit is the last
+ * of its batch. Its content stays a stream, which must be read to its end before the next batch.
  */
 async function* inBatches(entries: AsyncIterable<TarEntry>): AsyncGenerator<readonly TarEntry[], void, void> {
   let batch: TarEntry[] = [];
@@ -165,36 +143,32 @@ async function inMemory(content: AsyncIterable<Uint8Array>): Promise<AsyncIterab
 }
 
 /**
- * What is known of the directories that an archive's entries lead through. The engine would follow a link there, but it never takes one
- * for a directory that the archive itself has an entry of.
+ * The known directories above an archive's entries. The engine would follow a link there. But if the archive itself contains an entry for
+ * the directory, the engine refuses a link in its place.
  */
-export class ParentDirectories {
-  readonly #directory: string;
-  /** Is the directory made for this archive, so that nothing is in it? */
-  readonly #isNew: boolean;
+class ParentDirectories {
+  readonly #base: string;
   readonly #files: ContainerFiles;
   readonly #known = new Map<string, 'directory' | 'to be made' | 'made'>();
 
-  constructor(directory: string, isNew: boolean, files: ContainerFiles) {
-    this.#directory = directory;
-    this.#isNew = isNew;
+  /** Names are relative to the base, which exists. The missing directory below it does not. */
+  constructor(base: string, missing: TarName, files: ContainerFiles) {
+    this.#base = base;
     this.#files = files;
+    for (const parts of prefixesOf(missing)) this.#known.set(parts.join('/'), 'to be made');
   }
 
-  /** Is each parent of the entries known, or will it be by the time that the engine gets there? */
+  /** Returns whether each parent of the entries is known, or an earlier entry creates it. */
   knows(entries: readonly TarEntry[]): boolean {
     return this.#unknown(entries).next().done === true;
   }
 
-  /**
-   * Looks up the unknown parents. Rejects with `invalid_request` if one is a link or a file. The engine must not be unpacking: it would
-   * not answer.
-   */
+  /** Looks up the unknown parents. Throws `invalid_request` if one is a link or a file. Must not be called while the engine unpacks. */
   async lookUp(entries: readonly TarEntry[]): Promise<void> {
     for (const { parent, parts } of this.#unknown(entries)) this.#known.set(parent.join('/'), await this.#kindOf(parent, parts));
   }
 
-  /** Returns the directories that have to be made before the entry, which is unpacked then. */
+  /** Returns the directories to create before the entry. After that, they and the entry count as unpacked. */
   enter(entry: TarEntry): readonly TarName[] {
     const made: TarName[] = [];
     for (const parent of parentsOf(entry)) {
@@ -203,40 +177,44 @@ export class ParentDirectories {
       if (kind === 'to be made') made.push(parent);
       this.#known.set(name, kind === 'directory' ? kind : 'made');
     }
-    if (entry.kind === 'directory') this.#known.set(entry.parts.join('/'), this.#isBelowNew(entry.parts) ? 'made' : 'directory');
+    if (entry.kind === 'directory') this.#known.set(entry.parts.join('/'), this.#isNew(entry.parts) ? 'made' : 'directory');
     return made;
   }
 
-  #isBelowNew(parts: TarName): boolean {
-    if (parts.length <= 1) return this.#isNew;
-    const above = parts.slice(0, -1);
-    const kind = this.#known.get(above.join('/'));
-    return kind === undefined ? this.#isBelowNew(above) : kind !== 'directory';
+  /** Returns whether the directory contains only entries of the archive. */
+  #isNew(parts: TarName): boolean {
+    if (parts.length === 0) return false;
+    const kind = this.#known.get(parts.join('/'));
+    return kind === undefined ? this.#isNew(parts.slice(0, -1)) : kind !== 'directory';
   }
 
   async #kindOf(parent: TarName, parts: TarName): Promise<'directory' | 'to be made'> {
-    const found = await this.#files.stat(posix.join(this.#directory, ...parent));
+    const found = await this.#files.stat(posix.join(this.#base, ...parent));
     if (found === null) return 'to be made';
     if (found.type === 'directory') return 'directory';
     if (found.type === 'symlink') throw throughLink(parts, parent.length);
     throw refusedFiles('archive', `${quoted(parent.join('/'))} is there, and is not a directory`);
   }
 
-  /** Parents that we have not looked up and that no earlier entry creates. What is found out of one decides about those that follow. */
+  /** Yields the parents that are not looked up and that no earlier entry creates. Each result decides about the following ones. */
   *#unknown(entries: readonly TarEntry[]): Generator<{ readonly parent: TarName; readonly parts: TarName }> {
     const announced = new Set<string>();
     for (const entry of entries) {
       for (const parent of parentsOf(entry)) {
         const name = parent.join('/');
-        if (!this.#known.has(name) && !announced.has(name) && !this.#isBelowNew(parent)) yield { parent, parts: entry.parts };
+        if (!this.#known.has(name) && !announced.has(name) && !this.#isNew(parent)) yield { parent, parts: entry.parts };
       }
       if (entry.kind === 'directory') announced.add(entry.parts.join('/'));
     }
   }
 }
 
-/** The parents of an entry, and of what it links to, from the outermost on. */
+/** Returns the parents of an entry and of its hard link's target, from the outermost on. */
 function parentsOf(entry: TarEntry): TarName[] {
   const ends = entry.kind === 'hardlink' ? [entry.parts, entry.target] : [entry.parts];
-  return ends.flatMap((parts) => parts.slice(0, -1).map((_, index) => parts.slice(0, index + 1)));
+  return ends.flatMap((parts) => prefixesOf(parts.slice(0, -1)));
+}
+
+function prefixesOf(parts: TarName): TarName[] {
+  return parts.map((_, index) => parts.slice(0, index + 1));
 }

@@ -3,7 +3,8 @@ import { explained } from '../../../domain/reason.ts';
 import type { SandboxResources, SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { KeptLaunch, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
 import { portVariables } from '../port-variables.ts';
-import { type Engine, Refusal, unlessMissing } from './engine.ts';
+import { volumeMounts } from './container-mounts.ts';
+import { Refusal } from './engine.ts';
 import { containerName, labels, reservedPrefix } from './labels.ts';
 import { endpointConfig } from './networks.ts';
 import { dockerSpecOptions, invalidDockerOptions } from './spec-options.ts';
@@ -55,8 +56,8 @@ export function containerConfig({ deployment, launch, network, publishAddress }:
 }
 
 /** Returns the parts of a launch that a container keeps. Its environment can't be changed. */
-export function keptLaunch(found: Docker.ContainerInspectInfo | 'foreign' | null): KeptLaunch | null {
-  if (found === null || found === 'foreign') return null;
+export function keptLaunch(found: Docker.ContainerInspectInfo | null): KeptLaunch | null {
+  if (found === null) return null;
   const { Labels, Env } = found.Config;
   const variables = Env.map((line): [string, string] => [line.split('=', 1)[0] ?? '', line.slice(line.indexOf('=') + 1)]);
   return { specId: Labels[labels.spec] ?? null, ownerId: Labels[labels.owner] ?? null, fixedEnv: Object.fromEntries(variables) };
@@ -108,30 +109,4 @@ function limits({ cpus, memoryBytes, pids, openFiles, logBytes, diskBytes }: San
     LogConfig: { Type: 'json-file', Config: logFiles },
     ...(diskBytes !== null && { StorageOpt: { size: String(diskBytes) } }),
   };
-}
-
-/**
- * Returns volumes for the writable directories of a sandbox whose root is read-only. A tmpfs is no alternative: when the sandbox stops, it
- * loses its files, and also the files that the engine unpacked into it.
- */
-function volumeMounts(deployment: string, { id, spec }: SandboxLaunch): Docker.MountSettings[] {
-  if (!spec.isolation.readOnlyRoot) return [];
-  const owned = { [labels.deployment]: deployment, [labels.partOf]: id };
-  const { diskBytes } = spec.resources;
-  // Each volume gets the whole limit, since a program may need all of it in either one.
-  const volumeOptions: Record<string, string> = diskBytes === null ? {} : { size: String(diskBytes) };
-  const targets = { work: spec.workingDir, ...(spec.workingDir !== '/tmp' && { tmp: '/tmp' }) };
-  return Object.entries(targets).map(([purpose, Target]) => ({
-    Type: 'volume',
-    Source: `${containerName(deployment, id)}_${purpose}`,
-    Target,
-    VolumeOptions: { NoCopy: false, Labels: owned, DriverConfig: { Name: 'local', Options: volumeOptions } },
-  }));
-}
-
-/** Removes the volumes of a sandbox whose container is gone. */
-export async function removeVolumes({ call, docker, deployment }: Engine, id: string): Promise<void> {
-  const filters = { label: [`${labels.deployment}=${deployment}`, `${labels.partOf}=${id}`] };
-  const { Volumes } = await call((abortSignal) => docker.listVolumes({ filters, abortSignal }));
-  for (const { Name } of Volumes) await unlessMissing(call((abortSignal) => docker.getVolume(Name).remove({ abortSignal })));
 }

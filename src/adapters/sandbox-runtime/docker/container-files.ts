@@ -1,26 +1,28 @@
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import type { Readable } from 'node:stream';
-import { buffer, text } from 'node:stream/consumers';
+import { posix } from 'node:path';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import type Docker from 'dockerode';
-import { type Header, pack } from 'tar-stream';
 import { z } from 'zod';
 import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
+import { isFailure } from '../../../domain/failure.ts';
 import { rangeOf } from '../file-content.ts';
-import { readHead } from '../single-entry-tar.ts';
-import { type Engine, streamed, unlessMissing, withSignal } from './engine.ts';
+import { refusedFiles } from '../sandbox-path.ts';
+import { type Engine, messageOf, statusOf, streamed, unavailable, unlessMissing, withSignal } from './engine.ts';
+import { readHead, tarOfOne } from './single-entry-tar.ts';
 
-/** What is at a path of a container. Links above the path are followed; the path itself is not. */
-export interface PathStat extends Pick<FileEntry, 'type' | 'size' | 'mode' | 'modifiedAt'> {
+/** The entry at a path of a container. Links above the path are followed; the path itself is not. */
+export interface PathStat extends Pick<FileEntry, 'path' | 'type' | 'size' | 'mode' | 'modifiedAt'> {
   /** Where a link leads to in the end, as an absolute path; empty for anything else. */
   readonly linkTarget: string;
 }
 
-/** What was opened at a path, to be closed. */
+/** An opened path. */
 export interface OpenedPath {
   readonly entry: FileEntry;
-  /** Begins with the content, if it is a file. */
+  /** Begins with the content, if it is a file. It must be destroyed. */
   readonly content: Readable;
-  readonly close: () => void;
 }
 
 /** The user that the programs of a container run as. */
@@ -29,25 +31,23 @@ export interface Owner {
   readonly gid: number;
 }
 
-/** What is unpacked gets it if the image does not have the user. */
+/** The owner of unpacked entries if the image does not have the user. */
 export const root: Owner = { uid: 0, gid: 0 };
 
 const StatHeader = z.object({ mode: z.number(), size: z.number(), mtime: z.string(), linkTarget: z.string() });
 
-/** Bits of a mode, as Go has them. */
+/** Bits of a mode in Go. */
 const directoryBit = 2 ** 31;
 const linkBit = 2 ** 27;
-/** Devices, pipes, sockets and what else is no file. */
+/** Devices, pipes, sockets and other entries that are no files. */
 const otherBits = [2 ** 26, 2 ** 25, 2 ** 24, 2 ** 21, 2 ** 19];
 const specialBits = [[2 ** 23, 0o4000], [2 ** 22, 0o2000], [2 ** 20, 0o1000]] as const;
 const maxBytes = 16 << 20;
 
-/** Something that the engine makes in a container. */
-interface SmallEntry extends Pick<Header, 'name' | 'type' | 'mode' | 'uid' | 'gid'> {
-  readonly content?: string;
-}
+/** Longer than any timer of the platform: the caller's signal is the limit. */
+const unlimitedMs = 2 ** 31 - 1;
 
-/** Reads the file system of a container, which need not run, and makes small files and directories in it. */
+/** Reads and changes the file system of a container, which need not run, by the engine's archives. */
 export class ContainerFiles {
   readonly #call: Engine['call'];
   readonly #container: Docker.Container;
@@ -62,46 +62,38 @@ export class ContainerFiles {
     const answer = await unlessMissing(this.#call((abortSignal) => this.#container.infoArchive(withSignal({ path }, abortSignal))));
     if (answer === null) return null;
     answer.resume();
-    return statOf(answer);
+    return statOf(path, answer);
   }
 
-  /**
-   * Opens what is at the path, links above it followed. The engine answers nothing else about the container until all is read or it is
-   * closed. Null if it was replaced meanwhile, so that what the engine says first is not of what it sends.
-   */
-  async open(path: string, signal: AbortSignal): Promise<OpenedPath | null> {
+  /** Returns the same as `stat`, but of a link's target, if that exists. */
+  async statTarget(path: string): Promise<PathStat | null> {
+    const found = await this.stat(path);
+    return found?.type === 'symlink' ? (await this.stat(found.linkTarget)) ?? found : found;
+  }
+
+  /** Opens the path. Links above it are followed. Until the content ends, the engine answers no other request about the container. */
+  async open(path: string, signal: AbortSignal): Promise<OpenedPath> {
     const archive = await this.archive(path, signal);
-    const { linkTarget: _, ...stat } = statOf(archive);
-    const close = (): void => void archive.destroy();
+    const { linkTarget: _, ...stat } = statOf(path, archive);
     const header = await readHead(archive);
     const seconds = Math.floor(stat.modifiedAt / 1000);
     if (header !== null && stat.type === 'file' && (header.size !== stat.size || header.mtime?.getTime() !== seconds * 1000)) {
-      close();
-      return null;
+      // The file was replaced between the engine's stat and its archive.
+      archive.destroy();
+      return await this.open(path, signal);
     }
     const owner = header === null ? null : { uid: header.uid ?? 0, gid: header.gid ?? 0 };
-    return {
-      entry: { path, ...stat, target: stat.type === 'symlink' ? (header?.linkname ?? '') : null, owner },
-      content: archive,
-      close,
-    };
+    return { entry: { ...stat, target: stat.type === 'symlink' ? (header?.linkname ?? '') : null, owner }, content: archive };
   }
 
-  /** Returns the permission bits of a file, links followed. Null if there is none. */
-  async permissions(path: string): Promise<number | null> {
-    const found = await this.stat(path);
-    const target = found?.type === 'symlink' ? await this.stat(found.linkTarget) : found;
-    return target?.type === 'file' ? target.mode : null;
-  }
-
-  /** Returns what is at the path, links followed, with its owner, which a stat does not tell. Null if nothing is there. */
+  /** Returns the entry with its owner, which a stat does not contain. Follows links. Null if nothing is there. */
   async entry(path: string): Promise<FileEntry | null> {
-    const found = await this.stat(path);
-    if (found === null) return null;
-    return this.#read(found.type === 'symlink' ? found.linkTarget : path, async ({ entry }) => entry);
+    const found = await this.statTarget(path);
+    // A link here has no target.
+    return found === null || found.type === 'symlink' ? null : await this.#read(found.path, async ({ entry }) => entry);
   }
 
-  /** Returns the engine's tar of a path, which fails when the signal fires. */
+  /** Returns the engine's tar of a path. It fails when the signal fires. */
   async archive(path: string, signal: AbortSignal): Promise<IncomingMessage> {
     return streamed(await this.#call((abortSignal) => this.#container.getArchive({ path, abortSignal }), { signal }), signal);
   }
@@ -109,34 +101,82 @@ export class ContainerFiles {
   /** Finds the owner that `name`, `uid`, `name:group` or `uid:gid` means in the image. Null if it has no such user. */
   owner(user: string): Promise<Owner | null> {
     return resolveOwner(user, async (path) => {
-      const content = await this.#read(path, async ({ entry: { type, size }, content, close }) =>
-        (type === 'file' && size <= maxBytes ? text(rangeOf(content, { offset: 0, length: size }, size, close)) : ''));
+      const content = await this.#read(path, async ({ entry: { type, size }, content }) =>
+        (type === 'file' && size <= maxBytes ? text(rangeOf(content, { offset: 0, length: size }, size, () => content.destroy())) : ''));
       return content ?? '';
     });
   }
 
-  /** Makes the entries, below a directory that is there. */
-  async put(path: string, entries: readonly SmallEntry[]): Promise<void> {
-    const archive = pack();
-    for (const { content = '', ...header } of entries) archive.entry(header, content);
-    archive.finalize();
-    const bytes = await buffer(archive);
-    await this.#call((abortSignal) => this.#container.putArchive(bytes, { path, abortSignal }));
+  /**
+   * Unpacks a tar in a directory. With `noOverwriteDirNonDir`, the engine does not replace a directory with another type of entry, or the
+   * other way round. Throws the error of the engine or of the tar. If the tar fails, it ends early, so that the engine still answers. The
+   * time limit of a call applies only without `signal`.
+   */
+  async unpack(
+    target: { readonly path: string; readonly noOverwriteDirNonDir?: '1' }, tar: AsyncIterable<Uint8Array>, signal?: AbortSignal,
+  ): Promise<void> {
+    const failures: unknown[] = [];
+    const body = Readable.from(untilFailure(tar, failures), { objectMode: false });
+    try {
+      const answer = await this.#call(
+        (abortSignal) => this.#container.putArchive(body, withSignal(target, abortSignal)),
+        signal && { signal, limitMs: unlimitedMs },
+      );
+      if ('resume' in answer) answer.resume();
+    } catch (error) {
+      failures.push(error);
+    } finally {
+      body.destroy();
+    }
+    // If the tar itself failed, that is why the engine did not get the whole of it.
+    if (failures.length > 0) throw failures[0];
   }
 
-  /** Opens a path, again if it was replaced at that moment, and closes it when the work is done. Null if nothing is there. */
+  /**
+   * Removes the path. The engine has no request for that. But before it unpacks an entry, it removes the old file of that name. So this
+   * sends an entry that can't be unpacked: a hard link to a missing file.
+   */
+  async remove(path: string, signal: AbortSignal): Promise<void> {
+    const entry = { name: posix.basename(path), type: 'link', linkname: `.skep-${randomUUID()}` } as const;
+    const error = await this.unpack({ path: posix.dirname(path) }, tarOfOne(entry), signal).then(() => null, (error: unknown) => error);
+    if (error !== null && (isFailure(error) || statusOf(error) === null)) throw error;
+    if ((await this.stat(path)) !== null) throw error ?? unavailable('the engine removed nothing');
+  }
+
+  /** Opens a path, and closes it when the work is done. Null if nothing is there. */
   #read<T>(path: string, work: (opened: OpenedPath) => Promise<T>): Promise<T | null> {
     return unlessMissing(this.#call(async (signal) => {
-      for (;;) {
-        const opened = await this.open(path, signal);
-        if (opened !== null) return await work(opened).finally(opened.close);
-      }
+      const opened = await this.open(path, signal);
+      return await work(opened).finally(() => opened.content.destroy());
     }));
   }
 }
 
-/** Reads what the engine says of a path in the headers of its answer. */
-function statOf({ headers }: Pick<IncomingMessage, 'headers'>): PathStat {
+async function* untilFailure(tar: AsyncIterable<Uint8Array>, failures: unknown[]): AsyncGenerator<Uint8Array, void> {
+  try {
+    yield* tar;
+  } catch (error) {
+    failures.push(error);
+  }
+}
+
+/** Turns the engine's message about an archive that it does not unpack into the port's failure. */
+export function unpackFailure(error: unknown): unknown {
+  const status = statusOf(error);
+  if (isFailure(error) || status === null || status === 404) return error;
+  const message = messageOf(error);
+  if (/cannot overwrite/i.test(message)) {
+    return refusedFiles('archive', 'one of its directories is there already as something else, or the other way round; remove that first');
+  }
+  if (/no space left|quota exceeded/i.test(message)) return unavailable({ code: 'disk_full' }, error);
+  if (/name too long|no such file|not a directory|invalid/i.test(message)) {
+    return refusedFiles('archive', 'one of its names is too long, leads through a file, or links to a file that is not there');
+  }
+  return error;
+}
+
+/** Reads the engine's stat of a path from the headers of its response. */
+function statOf(path: string, { headers }: Pick<IncomingMessage, 'headers'>): PathStat {
   const header = String(headers['x-docker-container-path-stat']);
   const { mode, size, mtime, linkTarget } = StatHeader.parse(JSON.parse(Buffer.from(header, 'base64').toString()));
   const has = (bit: number): boolean => Math.floor(mode / bit) % 2 === 1;
@@ -144,10 +184,10 @@ function statOf({ headers }: Pick<IncomingMessage, 'headers'>): PathStat {
   const special = specialBits.reduce((bits, [bit, value]) => bits + (has(bit) ? value : 0), 0);
   // The platform's dates have no more than milliseconds.
   const micros = Number(/\.\d{3}(\d{1,3})/.exec(mtime)?.[1]?.padEnd(3, '0') ?? '0');
-  return { type, size, mode: (mode & 0o777) + special, modifiedAt: Date.parse(mtime) + micros / 1000, linkTarget };
+  return { path, type, size, mode: (mode & 0o777) + special, modifiedAt: Date.parse(mtime) + micros / 1000, linkTarget };
 }
 
-/** Does so by `/etc/passwd` and `/etc/group`. Of a user that is not there, the engine reports that when it starts the container. */
+/** Looks the user up in `/etc/passwd` and `/etc/group`. If it does not exist, the engine reports that at the container's start. */
 export async function resolveOwner(user: string, read: (path: string) => Promise<string>): Promise<Owner | null> {
   const [name = '', group] = user.split(':');
   if ((name === '' || name === '0' || name === 'root') && group === undefined) return { uid: 0, gid: 0 };

@@ -1,14 +1,18 @@
 import type Docker from 'dockerode';
+import { dnsLabel } from '../../../domain/dns-label.ts';
 import { isFailureOf } from '../../../domain/failure.ts';
-import type { ObservedSandbox } from '../../../domain/sandbox.ts';
+import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
-import { removeVolumes } from './container-config.ts';
-import { createContainer, type CreateOptions } from './create-container.ts';
-import { engineMessage, removeContainer, statusOf } from './engine.ts';
-import { type Preparation, removeInitContainers } from './init-container.ts';
-import { isFull, isGone, maxNetworks } from './networks.ts';
+import type { KeyedMutex } from '../../shared/keyed-mutex.ts';
+import { raceSignal } from '../../shared/timeout.ts';
+import { removeVolumes } from './container-mounts.ts';
+import { engineMessage, Refusal, removeContainer, statusOf, unavailable, withFailures } from './engine.ts';
+import { hasFreezer } from './engine-info.ts';
+import type { DockerFiles } from './files.ts';
+import { Preparation, removeInitContainers } from './init-container.ts';
 import { type Observer, stateOf } from './observed-sandbox.ts';
-import { putSecrets } from './secret-file.ts';
+import { createContainer, startContainer, type StartOptions } from './start-container.ts';
+import type { Watch } from './watch.ts';
 
 type Found = Docker.ContainerInspectInfo;
 type State = ObservedSandbox['state'];
@@ -16,9 +20,12 @@ type State = ObservedSandbox['state'];
 /** A request to the engine about one container. */
 type Request = (container: Docker.Container, options: { readonly abortSignal: AbortSignal }) => Promise<unknown>;
 
-export interface ContainersOptions extends CreateOptions {
+export interface ContainersOptions extends StartOptions {
   readonly observer: Observer;
-  readonly preparation: Preparation;
+  readonly watch: Watch;
+  readonly files: DockerFiles;
+  /** The steps of one sandbox are done one after another. */
+  readonly mutex: KeyedMutex;
   readonly stopGraceMs: number;
 }
 
@@ -29,112 +36,139 @@ export interface ContainersOptions extends CreateOptions {
  */
 export class Containers {
   readonly #options: ContainersOptions;
+  readonly #preparation: Preparation;
+  readonly #stopping = new Set<string>();
+  #canFreeze = true;
 
   constructor(options: ContainersOptions) {
     this.#options = options;
+    this.#preparation = new Preparation(options.engine);
   }
 
-  async start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<void> {
-    const { engine, preparation } = this.#options;
-    const found = (await engine.find(launch.id)) ?? (await createContainer(this.#options, launch, progress, signal));
-    if (found === 'foreign' || stateNow(found) !== 'created') return;
-    signal.throwIfAborted();
-    const isRunnable = await preparation.prepare(found, launch.id);
-    signal.throwIfAborted();
-    progress({ code: 'starting_command' });
-    await this.#run(found, launch);
-    if (!isRunnable) await this.#ended(found.Id);
+  /** False if the engine turned out to be unable to freeze. */
+  get canFreeze(): boolean {
+    return this.#canFreeze;
   }
 
-  /** Returns the new state if it is certain without another inspect. Otherwise undefined. */
-  async freeze(id: string): Promise<ObservedSandbox | undefined> {
-    const found = await this.#find(id);
-    if (found === null || stateNow(found) !== 'running') return undefined;
-    const isDone = await this.#ask(id, found, (container, options) => container.pause(options));
-    return isDone ? { ...(await this.#options.observer.observe(id, found)), state: 'frozen' } : undefined;
+  start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<ObservedSandbox> {
+    return this.#step(launch.id, 'running', async () => {
+      const found = (await this.#find(launch.id)) ?? (await createContainer(this.#options, launch, progress, signal));
+      if (found === null || stateOf(found.State) !== 'created') return null;
+      signal.throwIfAborted();
+      const isRunnable = await this.#preparation.prepare(found, launch.id);
+      signal.throwIfAborted();
+      progress({ code: 'starting_command' });
+      await startContainer(this.#options, found, launch);
+      if (!isRunnable) await this.#ended(found.Id);
+      return null;
+    }, signal);
   }
 
-  /** Returns the same as `freeze`. */
-  async resume(launch: SandboxLaunch, signal: AbortSignal): Promise<ObservedSandbox | undefined> {
+  freeze(id: string): Promise<ObservedSandbox> {
+    return this.#step(id, 'frozen', async () => {
+      const found = await this.#find(id);
+      if (found === null || stateOf(found.State) !== 'running') return null;
+      try {
+        return await this.#ask(id, found, 'frozen', (container, options) => container.pause(options));
+      } catch (error) {
+        if (isFreezeRefused(error)) throw unavailable({ code: 'freeze_refused' }, error);
+        if (statusOf(error) !== null) this.#canFreeze = await hasFreezer(this.#options.engine);
+        throw error;
+      }
+    });
+  }
+
+  resume(launch: SandboxLaunch, signal: AbortSignal): Promise<ObservedSandbox> {
     const { id } = launch;
-    const found = await this.#find(id);
-    signal.throwIfAborted();
-    if (found !== null && stateNow(found) === 'stopped') await this.#run(found, launch);
-    if (found === null || stateNow(found) !== 'frozen') return undefined;
-    const isDone = await this.#ask(id, found, (container, options) => container.unpause(options));
-    return isDone ? { ...(await this.#options.observer.observe(id, found)), state: 'running' } : undefined;
+    return this.#step(id, 'running', async () => {
+      const found = await this.#find(id);
+      signal.throwIfAborted();
+      if (found !== null && stateOf(found.State) === 'stopped') await startContainer(this.#options, found, launch);
+      if (found === null || stateOf(found.State) !== 'frozen') return null;
+      return await this.#ask(id, found, 'running', (container, options) => container.unpause(options));
+    }, signal);
   }
 
-  async stop(id: string): Promise<void> {
+  stop(id: string): Promise<ObservedSandbox> {
     const { stopGraceMs, callTimeoutMs } = this.#options;
-    const found = await this.#find(id);
-    if (found === null || (stateNow(found) !== 'running' && stateNow(found) !== 'frozen')) return;
-    const t = Math.ceil(stopGraceMs / 1000);
-    await this.#ask(id, found, (container, options) => container.stop({ t, ...options }), callTimeoutMs + t * 1000);
-  }
-
-  /** Kills a sandbox while its stop is running. */
-  async cutStopShort(id: string): Promise<void> {
-    const found = await this.#find(id);
-    if (found !== null) await this.#ask(id, found, (container, options) => container.kill({ signal: 'SIGKILL', ...options }));
+    return this.#step(id, 'stopped', async () => {
+      this.#stopping.add(id);
+      try {
+        const found = await this.#find(id);
+        if (found === null || (stateOf(found.State) !== 'running' && stateOf(found.State) !== 'frozen')) return null;
+        const t = Math.ceil(stopGraceMs / 1000);
+        return await this.#ask(id, found, null, (container, options) => container.stop({ t, ...options }), callTimeoutMs + t * 1000);
+      } finally {
+        this.#stopping.delete(id);
+      }
+    });
   }
 
   async remove(id: string): Promise<void> {
     const { engine } = this.#options;
-    const found = await engine.find(id);
-    if (found === 'foreign') return;
-    if (found !== null) {
-      await removeContainer(engine, found.Id);
-      if (found.HostConfig.ReadonlyRootfs !== true) return;
-    }
-    await removeInitContainers(engine, id);
-    await removeVolumes(engine, id);
+    const removed = this.#step(id, 'absent', async () => {
+      const found = await this.#find(id);
+      if (found !== null) await removeContainer(engine, found.Id);
+      if (found !== null && found.HostConfig.ReadonlyRootfs !== true) return null;
+      await removeInitContainers(engine, id);
+      await removeVolumes(engine, id);
+      return null;
+    });
+    // A removal does not wait for the grace period of a running stop. If the kill comes too late, the removal itself notices that.
+    if (this.#stopping.has(id)) await this.#kill(id).catch(() => {});
+    await removed;
   }
 
-  /** Sends a request. Returns false if the engine refuses it. That is an error only if the state is unchanged. */
-  async #ask(id: string, before: Found, request: Request, limitMs?: number): Promise<boolean> {
+  async #kill(id: string): Promise<void> {
+    const found = await this.#find(id);
+    if (found !== null) await this.#send(found.Id, (container, options) => container.kill({ signal: 'SIGKILL', ...options }));
+  }
+
+  /**
+   * Runs a step after earlier ones of the sandbox. The step leads to the target state. It returns the new state if that is certain without
+   * another inspect, otherwise null. Returns the state afterwards, also if the spec or the engine refused the step.
+   */
+  #step(id: string, target: State, step: () => Promise<ObservedSandbox | null>, signal?: AbortSignal): Promise<ObservedSandbox> {
+    const { files, mutex, observer, watch } = this.#options;
+    if (!dnsLabel.test(id)) return Promise.resolve(absentSandbox(id, { code: 'invalid_id' }));
+    const done = mutex.inTurn(id, () =>
+      withFailures(async () => {
+        signal?.throwIfAborted();
+        files.endTransfers(id);
+        const end = watch.begin(id, target);
+        let observed: ObservedSandbox | undefined;
+        try {
+          observed = (await step().catch((error: unknown) => this.#refused(id, error))) ?? (await observer.inspect(id));
+          return observed;
+        } finally {
+          end(observed);
+        }
+      }),
+    );
+    return signal === undefined ? done : raceSignal(done, signal);
+  }
+
+  /** Returns the state of a sandbox that the spec or the engine refused. Throws any other error. */
+  async #refused(id: string, error: unknown): Promise<ObservedSandbox> {
+    if (!(error instanceof Refusal)) throw error;
+    const observed = await this.#options.observer.inspect(id);
+    return { ...observed, reason: observed.reason ?? error.reason };
+  }
+
+  /**
+   * Sends a request that leads to the state. Returns the sandbox in that state if it is certain. Returns null if the engine refuses the
+   * request. That is an error only if the state is unchanged.
+   */
+  async #ask(id: string, before: Found, state: State | null, request: Request, limitMs?: number): Promise<ObservedSandbox | null> {
     try {
       await this.#send(before.Id, request, limitMs);
-      return true;
     } catch (error) {
       if (statusOf(error) === null) throw error;
       const now = await this.#find(id);
-      if (now !== null && now.Id === before.Id && stateNow(now) === stateNow(before)) throw error;
-      return false;
-    }
-  }
-
-  /** Starts a container, in another network if its own is full or gone. If it can't start, the engine keeps the reason. */
-  async #run(found: Found, { id, spec, secrets = {} }: SandboxLaunch): Promise<void> {
-    const { Id, HostConfig, NetworkSettings } = found;
-    const { engine, networks, firewall } = this.#options;
-    if (spec.isolation.network !== 'none') await firewall?.ensure();
-    await putSecrets(engine, found, secrets);
-    const full: string[] = [];
-    let network = Object.keys(NetworkSettings.Networks)[0] ?? HostConfig.NetworkMode ?? 'none';
-    let error = await this.#tryRun(Id);
-    for (let moves = 0; moves <= maxNetworks && (isFull(error) || isGone(error)); moves += 1) {
-      if (isFull(error)) full.push(network);
-      const next = await networks.next(spec.isolation.network, full);
-      if (next === null) break;
-      await networks.move(Id, network, next);
-      network = next;
-      error = await this.#tryRun(Id);
-    }
-    if (error === null) return;
-    const now = await this.#find(id);
-    if (now?.Id === Id && stateNow(now) === 'created') throw error;
-  }
-
-  /** Returns the error if the engine refused. */
-  async #tryRun(containerId: string): Promise<unknown> {
-    try {
-      await this.#send(containerId, (container, options) => container.start(options));
+      if (now !== null && now.Id === before.Id && stateOf(now.State) === stateOf(before.State)) throw error;
       return null;
-    } catch (error) {
-      if (statusOf(error) === null) throw error;
-      return statusOf(error) === 304 ? null : error;
     }
+    return state === null ? null : { ...(await this.#options.observer.observe(id, before)), state };
   }
 
   /** Waits for a program that is known to end at once. Gives up after 5 seconds. */
@@ -151,15 +185,9 @@ export class Containers {
     return call((abortSignal) => request(docker.getContainer(containerId), { abortSignal }), { limitMs });
   }
 
-  /** A container that is not the deployment's own is treated as absent. */
-  async #find(id: string): Promise<Found | null> {
-    const found = await this.#options.engine.find(id);
-    return found === 'foreign' ? null : found;
+  #find(id: string): Promise<Found | null> {
+    return this.#options.engine.find(id);
   }
-}
-
-function stateNow({ State }: Found): State {
-  return stateOf(State.Status, State.Error);
 }
 
 /**
@@ -167,6 +195,6 @@ function stateNow({ State }: Found): State {
  * processes appear. runc tries many times, thaws the container, and then reports this error (opencontainers/runc, pull requests 2774 and
  * 2791: "still a game of chances"). So this adapter does not try again at once.
  */
-export function isFreezeRefused(error: unknown): boolean {
+function isFreezeRefused(error: unknown): boolean {
   return /\bunable to freeze\b/.test(engineMessage(error) ?? '');
 }

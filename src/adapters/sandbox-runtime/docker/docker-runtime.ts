@@ -1,7 +1,8 @@
+import type Docker from 'dockerode';
 import type { DiskSpace } from '../../../domain/disk-pressure.ts';
 import { dnsLabel } from '../../../domain/dns-label.ts';
 import { Failure } from '../../../domain/failure.ts';
-import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
+import type { ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type {
@@ -10,25 +11,56 @@ import type {
 } from '../../../ports/sandbox-runtime.ts';
 import { DurableExecutions } from '../durable-executions.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
-import { raceSignal } from '../../shared/timeout.ts';
 import { keptLaunch } from './container-config.ts';
-import { Containers, isFreezeRefused } from './containers.ts';
-import { checkEngine, createEngine, type Engine, hasFreezer, Refusal, statusOf, unavailable, withFailures } from './engine.ts';
-import { type Client, configFolder, createClient } from './engine-client.ts';
+import { Containers } from './containers.ts';
+import { createEngine, type Engine, withFailures } from './engine.ts';
+import { type Client, configFolder, createClient, type Environment } from './engine-client.ts';
+import { checkEngine, diskSpace } from './engine-info.ts';
 import { DockerExecutionHost } from './execution-host.ts';
 import { Executions } from './executions.ts';
 import { RunHistory } from './exit-causes.ts';
-import { getFiles, putFiles, Transfers } from './file-transfer.ts';
 import { DockerFiles } from './files.ts';
 import { Firewall } from './firewall.ts';
 import { Images } from './images.ts';
-import { Preparation } from './init-container.ts';
 import { readLog } from './logs.ts';
 import { Networks } from './networks.ts';
-import { diskSpace, Observer } from './observed-sandbox.ts';
-import { type DockerRuntimeOptions, localHost } from './options.ts';
+import { Observer } from './observed-sandbox.ts';
 import { shorten } from './launch-refusals.ts';
 import { Watch } from './watch.ts';
+
+export interface DockerRuntimeOptions {
+  /**
+   * A lower-case DNS label. It is in the names and labels of this deployment's objects on the engine. Objects without it are never touched.
+   */
+  readonly deployment: string;
+  /** The engine: `unix:///path`, `tcp://host:port`, `ssh://user@host`. Default: from Docker's variables and configuration. */
+  readonly host?: string;
+  /** A ready client instead of `host`. The runtime does not close it. */
+  readonly docker?: Docker;
+  /** The address of the engine's host that exposed ports are bound to. Default: `127.0.0.1`. */
+  readonly publishAddress?: string;
+  /** The host in exposed URLs. Default: a remote engine's host, otherwise the publish address. */
+  readonly urlHost?: string;
+  /**
+   * Whether Skep adds rules to the firewall of the engine's machine, so that isolated sandboxes reach neither the machine's own services
+   * nor metadata services. Default: true.
+   */
+  readonly firewall?: boolean;
+  /** The folder of Docker's `config.json` with the registry logins. Default: `DOCKER_CONFIG`, or `~/.docker`. */
+  readonly configDir?: string;
+  /** The time limit of a call to the engine, in milliseconds. Default: 60,000. */
+  readonly callTimeoutMs?: number;
+  /** The time limit for pulling an image, in milliseconds. Default: half an hour. */
+  readonly pullTimeoutMs?: number;
+  /** How long a sandbox's processes may take to end after the stop signal, in milliseconds, rounded up to seconds. Default: 10,000. */
+  readonly stopGraceMs?: number;
+  /** How often the known states are compared with a list, in addition to the engine's events, in milliseconds. Default: 60,000. */
+  readonly compareMs?: number;
+  /** The minimum time between two progress reports of a pull, in milliseconds. Default: 500. */
+  readonly progressMs?: number;
+  /** The environment with Docker's variables. Default: this process's own. */
+  readonly env?: Environment;
+}
 
 /**
  * Runs sandboxes as containers of a Docker engine. The spec sets how each one is isolated from the host and from the others. The engine
@@ -58,14 +90,11 @@ class DockerRuntime implements SandboxRuntime {
   readonly #firewall: Firewall | null;
   readonly #containers: Containers;
   readonly #executions: Executions;
-  /** The steps of one sandbox are done one after another. */
+  /** Delays a step of a sandbox while a command begins in it. */
   readonly #mutex = new KeyedMutex();
   readonly #executionHost: DockerExecutionHost;
   readonly executions: DurableExecutions;
   readonly files: DockerFiles;
-  readonly #transfers = new Transfers(this.#closing.signal);
-  readonly #stopping = new Set<string>();
-  #canFreeze = true;
 
   constructor(options: DockerRuntimeOptions, client: Client) {
     const { deployment, publishAddress = '127.0.0.1', callTimeoutMs = 60_000, stopGraceMs = 10_000, env = process.env } = options;
@@ -76,16 +105,6 @@ class DockerRuntime implements SandboxRuntime {
     this.#observer = new Observer(engine, runs, options.urlHost ?? client.remoteHost ?? localHost(publishAddress));
     this.#networks = new Networks(engine);
     this.#firewall = options.firewall === false ? null : new Firewall(engine);
-    this.#containers = new Containers({
-      engine,
-      observer: this.#observer,
-      networks: this.#networks,
-      firewall: this.#firewall,
-      preparation: new Preparation(engine),
-      publishAddress,
-      stopGraceMs,
-      callTimeoutMs,
-    });
     this.#watch = new Watch(engine, runs, options.compareMs ?? 60_000, () => this.#connected());
     this.#images = new Images(engine, {
       configFolder: configFolder(env, options.configDir),
@@ -93,13 +112,25 @@ class DockerRuntime implements SandboxRuntime {
       progressMs: options.progressMs ?? 500,
     });
     this.#executions = new Executions(engine, this.#watch, this.#mutex);
-    this.#executionHost = new DockerExecutionHost(engine, this.#executions, this);
+    this.files = new DockerFiles(engine, this.execute.bind(this));
+    this.#executionHost = new DockerExecutionHost(engine, this.#executions, this.files);
     this.executions = new DurableExecutions(this.#executionHost);
-    this.files = new DockerFiles(engine, this.execute.bind(this), this.#transfers);
+    this.#containers = new Containers({
+      engine,
+      observer: this.#observer,
+      networks: this.#networks,
+      firewall: this.#firewall,
+      watch: this.#watch,
+      files: this.files,
+      mutex: this.#mutex,
+      publishAddress,
+      stopGraceMs,
+      callTimeoutMs,
+    });
   }
 
   get capabilities(): RuntimeCapabilities {
-    return { freeze: this.#canFreeze };
+    return { freeze: this.#containers.canFreeze };
   }
 
   provide(spec: SandboxSpec, progress: Progress, signal: AbortSignal): Promise<Provision> {
@@ -107,40 +138,26 @@ class DockerRuntime implements SandboxRuntime {
   }
 
   start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<ObservedSandbox> {
-    return this.#change(launch.id, 'running', () => this.#containers.start(launch, progress, signal), signal);
+    return this.#containers.start(launch, progress, signal);
   }
 
   freeze(id: string): Promise<ObservedSandbox> {
-    return this.#change(id, 'frozen', async () => {
-      try {
-        return await this.#containers.freeze(id);
-      } catch (error) {
-        if (isFreezeRefused(error)) throw unavailable({ code: 'freeze_refused' }, error);
-        if (statusOf(error) !== null) this.#canFreeze = await hasFreezer(this.#engine);
-        throw error;
-      }
-    });
+    return this.#containers.freeze(id);
   }
 
   stop(id: string): Promise<ObservedSandbox> {
-    return this.#change(id, 'stopped', () => {
-      this.#stopping.add(id);
-      return this.#containers.stop(id).finally(() => this.#stopping.delete(id));
-    });
+    return this.#containers.stop(id);
   }
 
   resume(launch: SandboxLaunch, signal: AbortSignal): Promise<ObservedSandbox> {
-    const resumed = this.#change(launch.id, 'running', () => this.#containers.resume(launch, signal), signal);
+    const resumed = this.#containers.resume(launch, signal);
     // Finishes work that waited while the sandbox was frozen. If this fails, the next execution tries again.
     resumed.then(() => this.#finishPending(launch.id)).catch(() => {});
     return resumed;
   }
 
   async remove(id: string): Promise<void> {
-    const removed = this.#change(id, 'absent', () => this.#containers.remove(id));
-    // A removal does not wait for the grace period of a running stop. If the kill comes too late, the removal itself notices that.
-    if (this.#stopping.has(id)) await this.#containers.cutStopShort(id).catch(() => {});
-    await removed;
+    await this.#containers.remove(id);
     this.executions.forget(id);
   }
 
@@ -161,15 +178,15 @@ class DockerRuntime implements SandboxRuntime {
   }
 
   putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
-    return withFailures(() => putFiles(this.#engine, id, directory, archive, this.#transfers.until(id, signal)));
+    return this.files.putFiles(id, directory, archive, signal);
   }
 
   getFiles(id: string, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    return withFailures(() => getFiles(this.#engine, id, path, this.#transfers.until(id, signal)));
+    return this.files.getFiles(id, path, signal);
   }
 
   logs(id: string, request: LogRequest, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    return withFailures(() => readLog(this.#engine, id, request, signal));
+    return withFailures(() => readLog(this.#engine, id, request, signal), id);
   }
 
   usage(id: string): Promise<SandboxUsage> {
@@ -218,31 +235,9 @@ class DockerRuntime implements SandboxRuntime {
   async #finishPending(id: string): Promise<void> {
     await this.#executionHost.finishRemovals(id, await this.#executions.endLeftoversOf(id));
   }
+}
 
-  /** Runs the step after earlier ones of the sandbox. The step leads to the target state. Returns the state afterwards. */
-  #change(id: string, target: ObservedSandbox['state'], step: () => Promise<ObservedSandbox | void>, signal?: AbortSignal) {
-    if (!dnsLabel.test(id)) return Promise.resolve(absentSandbox(id, { code: 'invalid_id' }));
-    const done = this.#mutex.inTurn(id, () =>
-      withFailures(async () => {
-        signal?.throwIfAborted();
-        this.#transfers.end(id);
-        const end = this.#watch.begin(id, target);
-        let observed: ObservedSandbox | undefined;
-        try {
-          observed = (await step().catch((error: unknown) => this.#refused(id, error))) ?? (await this.#observer.inspect(id));
-          return observed;
-        } finally {
-          end(observed);
-        }
-      }),
-    );
-    return signal === undefined ? done : raceSignal(done, signal);
-  }
-
-  /** Returns the state of a sandbox that the spec or the engine refused. Throws any other error. */
-  async #refused(id: string, error: unknown): Promise<ObservedSandbox> {
-    if (!(error instanceof Refusal)) throw error;
-    const observed = await this.#observer.inspect(id);
-    return { ...observed, reason: observed.reason ?? error.reason };
-  }
+/** Returns the address at which this machine reaches published ports. */
+function localHost(publishAddress: string): string {
+  return ['0.0.0.0', '::', ''].includes(publishAddress) ? '127.0.0.1' : publishAddress;
 }

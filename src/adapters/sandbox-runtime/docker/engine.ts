@@ -2,11 +2,9 @@ import { IncomingMessage } from 'node:http';
 import { addAbortSignal } from 'node:stream';
 import type Docker from 'dockerode';
 import { z } from 'zod';
-import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
 import { dnsLabel } from '../../../domain/dns-label.ts';
 import { explained, type Reason } from '../../../domain/reason.ts';
 import { Failure, isFailure } from '../../../domain/failure.ts';
-import type { CheckResult } from '../../../ports/check-result.ts';
 import { errorCode } from '../../shared/system-errors.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import { containerName, isOwn } from './labels.ts';
@@ -30,11 +28,13 @@ export interface Engine {
    * `runtime_timeout`.
    */
   readonly call: <T>(work: (signal: AbortSignal) => Promise<T>, options?: CallOptions) => Promise<T>;
-  /** Returns the sandbox's container. Null if there is none, `foreign` if a container of somebody else has its name. */
-  readonly find: (id: string, signal?: AbortSignal) => Promise<Docker.ContainerInspectInfo | 'foreign' | null>;
+  /** Returns the sandbox's container. Null if there is none. */
+  readonly find: (id: string, signal?: AbortSignal) => Promise<Docker.ContainerInspectInfo | null>;
+  /** Returns the container with the sandbox's name, which may be somebody else's. Null if there is none. */
+  readonly findByName: (id: string, signal?: AbortSignal) => Promise<Docker.ContainerInspectInfo | null>;
 }
 
-export function createEngine(options: Omit<Engine, 'call' | 'find'> & { readonly callTimeoutMs: number }): Engine {
+export function createEngine(options: Omit<Engine, 'call' | 'find' | 'findByName'> & { readonly callTimeoutMs: number }): Engine {
   const { docker, deployment, callTimeoutMs, closed } = options;
   const call: Engine['call'] = async (work, { signal, limitMs = callTimeoutMs } = {}) => {
     const controller = new AbortController();
@@ -53,13 +53,16 @@ export function createEngine(options: Omit<Engine, 'call' | 'find'> & { readonly
       signal?.removeEventListener('abort', leave);
     }
   };
-  const find: Engine['find'] = async (id, signal) => {
+  const findByName: Engine['findByName'] = async (id, signal) => {
     if (!dnsLabel.test(id)) return null;
     const container = docker.getContainer(containerName(deployment, id));
-    const found = await unlessMissing(call((abortSignal) => container.inspect({ abortSignal }), { signal }));
-    return found === null || isOwn(found.Config.Labels, deployment, id) ? found : 'foreign';
+    return unlessMissing(call((abortSignal) => container.inspect({ abortSignal }), { signal }));
   };
-  return { docker, deployment, closed, call, find };
+  const find: Engine['find'] = async (id, signal) => {
+    const found = await findByName(id, signal);
+    return isOwn(found, deployment, id) ? found : null;
+  };
+  return { docker, deployment, closed, call, find, findByName };
 }
 
 export function unavailable(reason: Reason | string, cause?: unknown, retryAfterSeconds = 5): Failure<'runtime_unavailable'> {
@@ -72,13 +75,15 @@ export function misconfigured(reason: string, cause?: unknown): Failure<'runtime
   return unavailable(reason, cause, 60);
 }
 
-/** Turns an error response of the engine into the port's failure. */
-export async function withFailures<T>(task: () => Promise<T>): Promise<T> {
+/** Turns an error response of the engine into the port's failure. With `id`, a 404 means that this sandbox's container is gone. */
+export async function withFailures<T>(task: () => Promise<T>, id?: string): Promise<T> {
   try {
     return await task();
   } catch (error) {
     const status = statusOf(error);
-    throw isFailure(error) || status === null ? error : unavailable(`its engine answered ${status}; its log tells more`, error);
+    if (isFailure(error) || status === null) throw error;
+    if (status === 404 && id !== undefined) throw new Failure('sandbox_not_found', { id }, { cause: error });
+    throw unavailable(`its engine answered ${status}; its log tells more`, error);
   }
 }
 
@@ -86,7 +91,7 @@ export async function withFailures<T>(task: () => Promise<T>): Promise<T> {
 export async function findContainer({ find }: Engine, id: string, signal: AbortSignal): Promise<Docker.ContainerInspectInfo> {
   signal.throwIfAborted();
   const found = await find(id, signal);
-  if (found === null || found === 'foreign') throw new Failure('sandbox_not_found', { id });
+  if (found === null) throw new Failure('sandbox_not_found', { id });
   return found;
 }
 
@@ -179,61 +184,6 @@ export function parseJson<T>(schema: z.ZodType<T>, text: string): T | undefined 
 /** Adds the signal that ends a call. dockerode accepts it, but its types do not declare it. */
 export function withSignal<T>(options: T, abortSignal: AbortSignal): T & { readonly abortSignal: AbortSignal } {
   return { ...options, abortSignal };
-}
-
-/** The oldest API with all features that this adapter uses: Docker 19.03. */
-const oldestApi = [1, 40] as const;
-
-const Info = z.object({
-  MemoryLimit: z.boolean().optional(),
-  PidsLimit: z.boolean().optional(),
-  CpuCfsQuota: z.boolean().optional(),
-  SecurityOptions: z.array(z.string()).nullish(),
-  CgroupDriver: z.string().optional(),
-});
-
-/** Returns whether the engine answers and can run sandboxes, as one line for a person. */
-export async function checkEngine({ docker, call }: Engine): Promise<CheckResult> {
-  try {
-    const { Version, ApiVersion } = await call(() => docker.version());
-    const [major = 0, minor = 0] = ApiVersion.split('.').map(Number);
-    if (major < oldestApi[0] || (major === oldestApi[0] && minor < oldestApi[1])) {
-      const needed = `Skep needs ${oldestApi.join('.')}, which came with Docker 19.03`;
-      return { ok: false, detail: `Docker's engine ${Version} is too old (API ${ApiVersion}); ${needed}` };
-    }
-    const lacks = missingLimits(Info.parse(await call(() => docker.info())));
-    const but = lacks.length === 0 ? '' : `, which can't ${lacks.join(', nor ')}`;
-    return { ok: true, detail: `sandboxes are containers of Docker's engine ${Version}${but}` };
-  } catch (error) {
-    if (isFailure(error)) return { ok: false, detail: sentenceOfFailure(error) };
-    const status = statusOf(error);
-    if (status === null) return { ok: false, detail: "Docker's engine can't be spoken to" };
-    return { ok: false, detail: `what listens at the engine's address answered ${status}; is it Docker?` };
-  }
-}
-
-/** Returns the time since which the engine runs, by its own clock. Null if unknown. */
-export async function engineStartedAt({ docker, call }: Engine): Promise<string | null> {
-  // The engine creates its default network again on each start.
-  const bridge = await unlessMissing(call(() => docker.getNetwork('bridge').inspect()));
-  return z.object({ Created: z.string() }).safeParse(bridge).data?.Created ?? null;
-}
-
-/** Returns false if the engine has no control groups, for example without root on an older machine. Then it can't freeze. */
-export async function hasFreezer({ docker, call }: Engine): Promise<boolean> {
-  return Info.parse(await call(() => docker.info())).CgroupDriver !== 'none';
-}
-
-/** Returns the limits of a sandbox that the engine can't enforce. */
-function missingLimits({ MemoryLimit, PidsLimit, CpuCfsQuota, SecurityOptions, CgroupDriver }: z.infer<typeof Info>): string[] {
-  const seccomp = SecurityOptions?.some((option) => option.includes('seccomp')) ?? false;
-  return [
-    ...(MemoryLimit === false ? ['limit memory'] : []),
-    ...(CpuCfsQuota === false ? ['limit CPUs'] : []),
-    ...(PidsLimit === false ? ['limit processes'] : []),
-    ...(CgroupDriver === 'none' ? ['freeze sandboxes'] : []),
-    ...(seccomp ? [] : ['filter system calls (seccomp)']),
-  ];
 }
 
 /** Removes a container in any state. Returns when it is gone. Idempotent. */

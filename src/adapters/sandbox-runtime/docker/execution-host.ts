@@ -4,13 +4,13 @@ import type { ExecutionStart } from '../../../ports/sandbox-executions.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import type { ExecutionHost, HostExecution, KeptFile, Supervise, TerminalExecution } from '../execution-host.ts';
 import { answerOf, limited } from '../execution-answer.ts';
-import { tarOfOne } from '../single-entry-tar.ts';
 import { tarEntries } from '../tar.ts';
 import type { Engine } from './engine.ts';
 import { OwnExecution } from './execution.ts';
 import { type Executions, keptFolder } from './executions.ts';
 import { stateOf } from './observed-sandbox.ts';
 import { keptMark, listRemovedCommand, markVariable } from './shell-scripts.ts';
+import { tarOfOne } from './single-entry-tar.ts';
 
 /** A limit above the kept output of any execution. */
 const maxKeptBytes = 256 << 20;
@@ -31,8 +31,8 @@ export class DockerExecutionHost implements ExecutionHost {
 
   async observe(id: string): ReturnType<ExecutionHost['observe']> {
     const found = await this.#engine.find(id);
-    if (found === null || found === 'foreign') return { state: 'absent', run: '' };
-    return { state: stateOf(found.State.Status, found.State.Error), run: found.State.StartedAt };
+    if (found === null) return { state: 'absent', run: '' };
+    return { state: stateOf(found.State), run: found.State.StartedAt };
   }
 
   folder(): string {

@@ -148,7 +148,7 @@ export class Executions {
   /** Kills them in one sandbox, if it runs. Returns true if the sandbox has any executions. */
   async endLeftoversOf(id: string): Promise<boolean> {
     const found = await this.#engine.find(id);
-    if (found === null || found === 'foreign' || !found.State.Running || found.State.Paused) return false;
+    if (found === null || !found.State.Running || found.State.Paused) return false;
     const hasExecutions = found.ExecIDs !== undefined && found.ExecIDs !== null && found.ExecIDs.length > 0;
     if (hasExecutions) await this.#clear(found);
     return hasExecutions;

@@ -1,7 +1,8 @@
 import type Docker from 'dockerode';
 import { killedStatus } from '../../../domain/execution.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import { type Engine, engineStartedAt } from './engine.ts';
+import type { Engine } from './engine.ts';
+import { engineStartedAt } from './engine-info.ts';
 
 const sigterm = 128 + 15;
 

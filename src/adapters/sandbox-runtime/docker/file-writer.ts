@@ -1,22 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
 import type Docker from 'dockerode';
-import { isFailure, isFailureOf } from '../../../domain/failure.ts';
+import { Failure, isFailureOf } from '../../../domain/failure.ts';
 import type { WriteOptions } from '../../../ports/sandbox-files.ts';
-import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
-import { begin, type Chunks, chunksUntil, FastPart, ofSize, wrongFileType } from '../file-content.ts';
+import type { Execution, SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
+import { raceSignal } from '../../shared/timeout.ts';
+import { textOf } from '../execution-answer.ts';
+import { chunksUntil, wrongFileType } from '../file-content.ts';
 import { refusedFiles } from '../sandbox-path.ts';
-import { tarOfOne } from '../single-entry-tar.ts';
-import { portFailure, sendTar } from './archive-upload.ts';
-import { ContainerFiles, type PathStat, root } from './container-files.ts';
-import { type Engine, statusOf, unavailable } from './engine.ts';
-import { runProgram, writeCommand } from './file-programs.ts';
+import { type ContainerFiles, type PathStat, root, unpackFailure } from './container-files.ts';
+import { type Engine, unavailable } from './engine.ts';
+import { tarOfOne } from './single-entry-tar.ts';
+import { begin, type Chunks, FastPart, ofSize } from './upload-content.ts';
 
-type Container = Docker.ContainerInspectInfo;
+type Execute = SandboxRuntime['execute'];
 
-/** A path in a container to write or remove. */
+/** A path in a container. */
 export interface Place {
-  readonly container: Container;
+  readonly container: Docker.ContainerInspectInfo;
   readonly files: ContainerFiles;
   readonly path: string;
   /** The stat of the path. Null if nothing is there. */
@@ -37,12 +38,12 @@ const defaultMode = 0o644;
 /** A shell's exit code if the image does not have the program. */
 const missingProgram = 127;
 
-/** Writes and removes files of containers. */
+/** Writes files of containers. */
 export class FileWriter {
   readonly #engine: Engine;
-  readonly #execute: SandboxRuntime['execute'];
+  readonly #execute: Execute;
 
-  constructor(engine: Engine, execute: SandboxRuntime['execute']) {
+  constructor(engine: Engine, execute: Execute) {
     this.#engine = engine;
     this.#execute = execute;
   }
@@ -51,7 +52,7 @@ export class FileWriter {
   async write(
     id: string, place: Place, content: ReadableStream<Uint8Array>, { mode, size }: WriteOptions, signal: AbortSignal,
   ): Promise<void> {
-    const { container, path, found } = place;
+    const { files, path, found } = place;
     if (found?.type === 'directory') throw wrongFileType(path, found.type);
     const [unpacked, written] = [temporaryBeside(path), temporaryBeside(path)];
     const begun = await begin(chunksUntil(content, signal));
@@ -65,12 +66,12 @@ export class FileWriter {
         const command = writeCommand(written, bits, rest === all ? null : unpacked);
         const { exitCode, error } = await runProgram(this.#execute, id, command, signal, rest);
         if (exitCode !== 0) throw refusedFiles('path', error);
-        if (rest !== all) await this.remove(container, unpacked, signal);
+        if (rest !== all) await files.remove(unpacked, signal);
       }
       await this.#replace(id, place, rest === null ? unpacked : written, signal);
     } catch (error) {
-      for (const temporary of [unpacked, written]) await this.remove(container, temporary, this.#engine.closed).catch(() => {});
-      throw portFailure(error);
+      for (const temporary of [unpacked, written]) await files.remove(temporary, this.#engine.closed).catch(() => {});
+      throw unpackFailure(error);
     }
   }
 
@@ -89,7 +90,8 @@ export class FileWriter {
     const seconds = ((performance.timeOrigin + performance.now()) / 1000).toFixed(6);
     const header = { name: posix.basename(temporary), mode: bits, size: length, ...owner, pax: { mtime: seconds } };
     const fast = mayBeLate ? new FastPart(all) : null;
-    await this.#send(container, temporary, tarOfOne(header, fast ?? all), signal).catch((error: unknown) => {
+    const unpacking = files.unpack({ path: posix.dirname(temporary) }, tarOfOne(header, fast ?? all), signal);
+    await unpacking.catch((error: unknown) => {
       if (fast?.isLate !== true || signal.aborted) throw error;
     });
     if (fast?.isLate !== true) return null;
@@ -97,7 +99,7 @@ export class FileWriter {
     return fast.rest();
   }
 
-  async #hasCat(id: string, { State }: Container, signal: AbortSignal): Promise<boolean> {
+  async #hasCat(id: string, { State }: Docker.ContainerInspectInfo, signal: AbortSignal): Promise<boolean> {
     if (!State.Running || State.Paused) return false;
     return (await runProgram(this.#execute, id, ['cat', '/dev/null'], signal)).exitCode === 0;
   }
@@ -106,8 +108,7 @@ export class FileWriter {
    * Gives the temporary file the name of the path. In a running container, a program does that in one step. Otherwise the engine creates a
    * hard link: no program runs that could see the state between, and the engine answers no other request.
    */
-  async #replace(id: string, place: Place, temporary: string, signal: AbortSignal): Promise<void> {
-    const { container, files, path } = place;
+  async #replace(id: string, { files, path }: Place, temporary: string, signal: AbortSignal): Promise<void> {
     const moved = await runProgram(this.#execute, id, ['mv', '-fT', temporary, path], signal).catch((error: unknown) => {
       if (isFailureOf(error, 'sandbox_not_running')) return { exitCode: missingProgram, error: '' };
       throw error;
@@ -117,30 +118,60 @@ export class FileWriter {
       const found = await files.stat(path);
       throw found?.type === 'directory' ? wrongFileType(path, found.type) : refusedFiles('path', moved.error);
     }
-    const linkname = posix.basename(temporary);
-    const entry = { name: posix.basename(path), type: 'link', linkname } as const;
-    await this.#send(container, path, tarOfOne(entry), signal);
-    await this.remove(container, temporary, signal);
-  }
-
-  /**
-   * Removes the path. The engine has no request for that. But before it unpacks an entry, it removes the old file of that name. So this
-   * sends an entry that can't be unpacked: a hard link to a missing file.
-   */
-  async remove(container: Container, path: string, signal: AbortSignal): Promise<void> {
-    const entry = { name: posix.basename(path), type: 'link', linkname: `.skep-${randomUUID()}` } as const;
-    const error = await this.#send(container, path, tarOfOne(entry), signal).then(() => null, (error: unknown) => error);
-    if (error !== null && (isFailure(error) || statusOf(error) === null)) throw error;
-    const left = await new ContainerFiles(this.#engine, container.Id).stat(path);
-    if (left !== null) throw error ?? unavailable('the engine removed nothing');
-  }
-
-  #send(container: Container, path: string, tar: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
-    const target = { directory: posix.dirname(path), keepDirectories: false };
-    return sendTar(this.#engine, container.Id, target, tar, signal);
+    const link = { name: posix.basename(path), type: 'link', linkname: posix.basename(temporary) } as const;
+    await files.unpack({ path: posix.dirname(path) }, tarOfOne(link), signal);
+    await files.remove(temporary, signal);
   }
 }
 
 function temporaryBeside(path: string): string {
   return posix.join(posix.dirname(path), `.skep-${randomUUID()}`);
+}
+
+/** How long to wait for the end of a program. In a frozen container, it does not end. */
+const killMs = 10_000;
+
+/**
+ * Runs a program of the image in a running container, with the content as its input. If the signal fires, the program is killed, and the
+ * call rejects with the signal's reason.
+ */
+export async function runProgram(
+  execute: Execute, id: string, command: readonly string[], signal: AbortSignal, content: AsyncIterable<Uint8Array> | null = null,
+): Promise<{ readonly exitCode: number; readonly error: string }> {
+  const execution = await execute(id, { command, workingDir: '/' }, signal);
+  const work = async () => {
+    const output = Promise.all([execution.stdout.cancel(), textOf(execution.stderr, endless)]);
+    await Promise.all([output, feed(execution, content)]);
+    const [, error] = await output;
+    const exitCode = await execution.exited;
+    if (exitCode === null) throw new Failure('sandbox_not_running', { id, status: 'changing' });
+    return { exitCode, error: error.trim() };
+  };
+  try {
+    return await raceSignal(work(), signal);
+  } catch (error) {
+    await raceSignal(execution.kill(), AbortSignal.timeout(killMs)).catch(() => {});
+    throw error;
+  }
+}
+
+// The sandbox may have replaced the program.
+const endless = (): Failure => refusedFiles('path', 'a program of the sandbox that is needed for it reports errors without end');
+
+/** Writes the content to the program. If the program stops reading, its exit code shows why. */
+async function feed({ stdin }: Execution, content: AsyncIterable<Uint8Array> | null): Promise<void> {
+  const writer = stdin.getWriter();
+  writer.closed.catch(() => {});
+  let isRead = true;
+  for await (const chunk of content ?? []) {
+    await writer.write(chunk).catch(() => (isRead = false));
+    if (!isRead) break;
+  }
+  await writer.close().catch(() => {});
+}
+
+/** Returns a command that copies the file `begunAs`, if given, and then its input into the file `$1`, with the mode `$2`. */
+function writeCommand(path: string, mode: number, begunAs: string | null): string[] {
+  const script = 'umask 077; cat "$3" - > "$1" && chmod "$2" "$1"';
+  return ['/bin/sh', '-c', script, 'skep-write', path, mode.toString(8), begunAs ?? '/dev/null'];
 }

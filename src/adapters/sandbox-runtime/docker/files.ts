@@ -3,14 +3,15 @@ import { Failure } from '../../../domain/failure.ts';
 import type { FileEntry } from '../../../domain/file-entry.ts';
 import type { ByteRange, FileReading, SandboxFiles, WriteOptions } from '../../../ports/sandbox-files.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
+import { webStreamOf } from '../../shared/node-streams.ts';
 import { demandFile, rangeOf, wrongFileType } from '../file-content.ts';
 import { sandboxPath, quoted, refusedFiles } from '../sandbox-path.ts';
+import { uploadArchive } from './archive-upload.ts';
 import { ContainerFiles, type OpenedPath, type PathStat } from './container-files.ts';
+import { demandReachable, isReadOnly } from './container-mounts.ts';
 import { entriesByProgram, entriesOfArchive } from './directory-listing.ts';
 import { type Engine, findContainer, statusOf, withFailures } from './engine.ts';
-import { demandReachable, isReadOnly, putFiles, type Transfers } from './file-transfer.ts';
-import { runProgram } from './file-programs.ts';
-import { FileWriter, type Place } from './file-writer.ts';
+import { FileWriter, type Place, runProgram } from './file-writer.ts';
 
 /** Two zero blocks: an empty tar. */
 const emptyTar = new Uint8Array(1024);
@@ -22,32 +23,69 @@ const emptyTar = new Uint8Array(1024);
 export class DockerFiles implements SandboxFiles {
   readonly #engine: Engine;
   readonly #execute: SandboxRuntime['execute'];
-  readonly #transfers: Transfers;
   readonly #writer: FileWriter;
+  /** Ends the transfers of a sandbox, by its id. */
+  readonly #transfers = new Map<string, AbortController>();
 
-  constructor(engine: Engine, execute: SandboxRuntime['execute'], transfers: Transfers) {
+  constructor(engine: Engine, execute: SandboxRuntime['execute']) {
     this.#engine = engine;
     this.#execute = execute;
-    this.#transfers = transfers;
     this.#writer = new FileWriter(engine, execute);
+  }
+
+  /**
+   * Must be called before the state of a sandbox changes. While the engine packs or unpacks files of a container, it answers no other
+   * request about it, and a slow client can make that long.
+   */
+  endTransfers(id: string): void {
+    this.#transfers.get(id)?.abort(new Failure('sandbox_not_running', { id, status: 'changing' }));
+    this.#transfers.delete(id);
+  }
+
+  /** Unpacks a tar. See the port `SandboxRuntime`. */
+  async putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, given: AbortSignal): Promise<void> {
+    const signal = this.#untilChange(id, given);
+    try {
+      await withFailures(() => uploadArchive(this.#engine, id, sandboxPath(directory, 'directory'), archive, signal), id);
+    } finally {
+      if (!archive.locked) archive.cancel().catch(() => {});
+    }
+  }
+
+  /** Returns a tar. See the port `SandboxRuntime`. */
+  getFiles(id: string, path: string, given: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    return withFailures(async () => {
+      const signal = this.#untilChange(id, given);
+      const place = sandboxPath(path, 'path');
+      const container = await findContainer(this.#engine, id, signal);
+      demandReachable(container, place, 'path');
+      try {
+        return webStreamOf(await new ContainerFiles(this.#engine, container.Id).archive(place, signal));
+      } catch (error) {
+        if (statusOf(error) !== 404) throw error;
+        // Throws if the container is gone. Otherwise only the path is missing.
+        await findContainer(this.#engine, id, signal);
+        throw new Failure('file_not_found', { path }, { cause: error });
+      }
+    });
   }
 
   stat(id: string, path: string, followLink: boolean, signal: AbortSignal): Promise<FileEntry> {
     return withFailures(async () => {
-      const { entry, close } = await this.#open(id, path, followLink, signal);
-      close();
+      const { entry, content } = await this.#open(id, path, followLink, signal);
+      content.destroy();
       return entry;
     });
   }
 
   read(id: string, path: string, choose: (file: FileEntry) => ByteRange, signal: AbortSignal): Promise<FileReading> {
     return withFailures(async () => {
-      const { entry, content, close } = await this.#open(id, path, true, this.#transfers.until(id, signal), demandFile);
+      const { entry, content } = await this.#open(id, path, true, this.#untilChange(id, signal));
       try {
         demandFile(entry);
-        return { file: entry, content: rangeOf(content, choose(entry), entry.size, close) };
+        return { file: entry, content: rangeOf(content, choose(entry), entry.size, () => content.destroy()) };
       } catch (error) {
-        close();
+        content.destroy();
         throw error;
       }
     });
@@ -56,7 +94,7 @@ export class DockerFiles implements SandboxFiles {
   async write(
     id: string, path: string, content: ReadableStream<Uint8Array>, options: WriteOptions, given: AbortSignal,
   ): Promise<FileEntry> {
-    const signal = this.#transfers.until(id, given);
+    const signal = this.#untilChange(id, given);
     try {
       return await withFailures(async () => {
         const place = await this.#place(id, sandboxPath(path, 'path'), true, signal);
@@ -74,17 +112,18 @@ export class DockerFiles implements SandboxFiles {
       const { found } = await this.#place(id, sandboxPath(path, 'directory'), true, signal);
       if (found?.type === 'directory') return false;
       if (found !== null) throw wrongFileType(path, found.type);
-      await putFiles(this.#engine, id, path, ReadableStream.from([emptyTar]), signal);
+      const ends = AbortSignal.any([signal, this.#engine.closed]);
+      await uploadArchive(this.#engine, id, sandboxPath(path, 'directory'), ReadableStream.from([emptyTar]), ends);
       return true;
-    });
+    }, id);
   }
 
   remove(id: string, path: string, recursive: boolean, signal: AbortSignal): Promise<void> {
     return withFailures(async () => {
-      const { container, found, path: at } = await this.#place(id, sandboxPath(path, 'path'), false, signal);
+      const { files, found, path: at } = await this.#place(id, sandboxPath(path, 'path'), false, signal);
       if (found === null) throw new Failure('file_not_found', { path });
       if (found.type === 'directory' && !recursive) throw wrongFileType(path, found.type);
-      await this.#writer.remove(container, at, signal);
+      await files.remove(at, signal);
     });
   }
 
@@ -111,18 +150,20 @@ export class DockerFiles implements SandboxFiles {
     for await (const entry of entries) yield { ...entry, path: posix.join(place, entry.path) };
   }
 
-  /** Opens the path, unless `demand` throws. Throws `sandbox_not_found`, `file_not_found`. */
-  async #open(
-    id: string, given: string, followLink: boolean, signal: AbortSignal, demand: typeof demandFile = () => {},
-  ): Promise<OpenedPath> {
+  /** Throws `sandbox_not_found`, `file_not_found`. */
+  async #open(id: string, given: string, followLink: boolean, signal: AbortSignal): Promise<OpenedPath> {
     const asked = sandboxPath(given, 'directory');
     const { files, path, found } = await this.#place(id, asked, followLink, signal);
     if (found === null) throw new Failure('file_not_found', { path: given });
-    demand({ path: asked, type: found.type });
-    for (;;) {
-      const opened = await files.open(path, signal);
-      if (opened !== null) return { ...opened, entry: { ...opened.entry, path: asked } };
-    }
+    const opened = await files.open(path, signal);
+    return { ...opened, entry: { ...opened.entry, path: asked } };
+  }
+
+  /** Returns a signal that fires with the given one, when the runtime closes, or before the state of the sandbox changes. */
+  #untilChange(id: string, signal: AbortSignal): AbortSignal {
+    const end = this.#transfers.get(id) ?? new AbortController();
+    this.#transfers.set(id, end);
+    return AbortSignal.any([signal, end.signal, this.#engine.closed]);
   }
 
   /** Finds a path. With `followLink`, a link with an existing target is followed. */

@@ -4,7 +4,8 @@ import { buffer } from 'node:stream/consumers';
 import type Docker from 'dockerode';
 import { pack } from 'tar-stream';
 import { endOfText } from '../../../domain/end-of-text.ts';
-import { type Engine, engineStartedAt, messageOf, removeContainer, statusOf, unlessMissing } from './engine.ts';
+import { type Engine, messageOf, removeContainer, statusOf, unlessMissing } from './engine.ts';
+import { engineStartedAt } from './engine-info.ts';
 import { createFrameReader } from './execution-output.ts';
 import { labels } from './labels.ts';
 

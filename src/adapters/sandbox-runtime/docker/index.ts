@@ -1,2 +1,1 @@
-export { createDockerRuntime } from './docker-runtime.ts';
-export type { DockerRuntimeOptions } from './options.ts';
+export { createDockerRuntime, type DockerRuntimeOptions } from './docker-runtime.ts';

@@ -3,9 +3,11 @@ import { posix } from 'node:path';
 import type Docker from 'dockerode';
 import type { FileEntry } from '../../../domain/file-entry.ts';
 import { createLruMap } from '../../shared/lru-map.ts';
+import { partsBelow } from '../sandbox-path.ts';
 import { ContainerFiles, type Owner } from './container-files.ts';
 import { type Engine, removeContainer } from './engine.ts';
 import { containerName, labels } from './labels.ts';
+import { tarOfOne } from './single-entry-tar.ts';
 
 /** The required state of a directory before the programs run. */
 type Directory = Owner & { readonly path: string; readonly mode: number };
@@ -29,11 +31,9 @@ export class Preparation {
   async prepare(container: Docker.ContainerInspectInfo, id: string): Promise<boolean> {
     const { directories, isRunnable } = await this.#needsOf(container);
     if (directories.length === 0) return isRunnable;
-    if (container.HostConfig.ReadonlyRootfs === true) {
-      await withInitContainer(this.#engine, container, id, (init, targetOf) =>
-        new ContainerFiles(this.#engine, init).put('/', directories.map((one) => entryOf(one, targetOf(one.path)))),
-      );
-    } else await new ContainerFiles(this.#engine, container.Id).put('/', directories.map((one) => entryOf(one, one.path)));
+    if (container.HostConfig.ReadonlyRootfs !== true) {
+      await makeDirectories(directories, new ContainerFiles(this.#engine, container.Id), (path) => path);
+    } else await withInitContainer(this.#engine, container, id, (init, placeOf) => makeDirectories(directories, init, placeOf));
     return isRunnable;
   }
 
@@ -49,8 +49,10 @@ export class Preparation {
   }
 }
 
-function entryOf({ uid, gid, mode }: Directory, path: string) {
-  return { name: `${path.replace(/^\/+/, '')}/`, type: 'directory' as const, uid, gid, mode };
+async function makeDirectories(directories: readonly Directory[], files: ContainerFiles, placeOf: (path: string) => string): Promise<void> {
+  for (const { path, ...header } of directories) {
+    await files.unpack({ path: '/' }, tarOfOne({ ...header, name: `${placeOf(path).replace(/^\/+/, '')}/`, type: 'directory' }));
+  }
 }
 
 async function findNeeds(container: Docker.ContainerInspectInfo, files: ContainerFiles): Promise<Needs> {
@@ -82,31 +84,35 @@ async function canRun({ Path: program, Config }: Docker.ContainerInspectInfo, fi
   const path = Config.Env.find((entry) => entry.startsWith('PATH='))?.slice('PATH='.length) ?? enginePath;
   const folders = program.includes('/') ? ['.'] : path.split(':');
   for (const folder of folders) {
-    const mode = await files.permissions(posix.resolve(workingDir, folder, program));
-    if (mode !== null && (mode & 0o111) !== 0) return true;
+    const found = await files.statTarget(posix.resolve(workingDir, folder, program));
+    if (found?.type === 'file' && (found.mode & 0o111) !== 0) return true;
   }
   return false;
 }
 
 /**
- * Calls `use` with a container that never runs and has the volumes of the given one. In a container whose root is read-only, the engine
- * unpacks nothing above the volumes, so it can't set the owner of a volume's top directory. `targetOf` returns where a volume is mounted.
+ * Calls `use` with the files of a container that never runs and has the volumes of the given one. In a container whose root is read-only,
+ * the engine unpacks nothing above the volumes, so it can't set the owner of a volume's top directory. `placeOf` returns where a path of a
+ * volume is in the new container.
  */
 export async function withInitContainer(
   engine: Engine,
   container: Docker.ContainerInspectInfo,
   id: string,
-  use: (initId: string, targetOf: (path: string) => string) => Promise<void>,
+  use: (files: ContainerFiles, placeOf: (path: string) => string) => Promise<void>,
 ): Promise<void> {
   const { docker, deployment, call } = engine;
-  const targets = new Map((container.HostConfig.Mounts ?? []).map(({ Target }, index) => [Target, `/skep-${index}`]));
-  const targetOf = (path: string): string => targets.get(path) ?? path;
-  const Mounts = (container.HostConfig.Mounts ?? []).map(({ Type, Source, Target }) => ({
+  const volumes = container.HostConfig.Mounts ?? [];
+  const Mounts = volumes.map(({ Type, Source }, index) => ({
     Type,
     Source,
-    Target: targetOf(Target),
+    Target: `/skep-${index}`,
     VolumeOptions: { NoCopy: true, Labels: {}, DriverConfig: { Name: 'local', Options: {} } },
   }));
+  const placeOf = (path: string): string => {
+    const index = volumes.findIndex(({ Target }) => partsBelow(Target, path) !== null);
+    return index < 0 ? path : posix.join(`/skep-${index}`, posix.relative(volumes[index]?.Target ?? '', path));
+  };
   const config: Docker.ContainerCreateOptions = {
     name: `${containerName(deployment, id)}_init-${randomUUID()}`,
     Image: container.Image,
@@ -116,7 +122,7 @@ export async function withInitContainer(
   };
   const created = await call((abortSignal) => docker.createContainer({ ...config, abortSignal }));
   try {
-    await use(created.id, targetOf);
+    await use(new ContainerFiles(engine, created.id), placeOf);
   } finally {
     await removeContainer(engine, created.id);
   }

@@ -1,3 +1,5 @@
+import type Docker from 'dockerode';
+
 /** The prefix of Skep's own labels. A spec can't set them. */
 export const reservedPrefix = 'skep.';
 
@@ -23,7 +25,7 @@ export function containerName(deployment: string, id: string): string {
   return `skep_${deployment}_${id}`;
 }
 
-/** Returns whether the labels are those of this deployment's sandbox. */
-export function isOwn(found: Readonly<Record<string, string>> | undefined, deployment: string, id: string): boolean {
-  return found?.[labels.deployment] === deployment && found[labels.sandbox] === id;
+/** Returns whether the container is that of this deployment's sandbox. */
+export function isOwn(found: Docker.ContainerInspectInfo | null, deployment: string, id: string): boolean {
+  return found?.Config.Labels[labels.deployment] === deployment && found.Config.Labels[labels.sandbox] === id;
 }

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { addAbortSignal, pipeline, Readable, Transform } from 'node:stream';
-import { Failure, isFailure } from '../../../domain/failure.ts';
+import { isFailure } from '../../../domain/failure.ts';
 import type { LogRequest } from '../../../ports/sandbox-runtime.ts';
-import { type Engine, findContainer, statusOf, streamed, unavailable, whyUnreachable } from './engine.ts';
+import { type Engine, findContainer, streamed, unavailable, whyUnreachable } from './engine.ts';
 import { createFrameReader } from './execution-output.ts';
 
 /** Reads the log of a sandbox's container. The engine keeps it in entries: each is a line, or a part of a long line. */
@@ -11,12 +11,8 @@ export async function readLog(
 ): Promise<ReadableStream<Uint8Array>> {
   const { Id } = await findContainer(engine, id, signal);
   const ends = AbortSignal.any([signal, engine.closed]);
-  try {
-    const { entries, before } = tailBytes === undefined ? wholeLog : await findTail(engine, Id, tailBytes, ends);
-    return contentOf(await openLog(engine, Id, entries, follow, ends), before, ends);
-  } catch (error) {
-    throw statusOf(error) === 404 ? new Failure('sandbox_not_found', { id }, { cause: error }) : error;
-  }
+  const { entries, before } = tailBytes === undefined ? wholeLog : await findTail(engine, Id, tailBytes, ends);
+  return contentOf(await openLog(engine, Id, entries, follow, ends), before, ends);
 }
 
 interface Tail {

@@ -1,14 +1,12 @@
 import type Docker from 'dockerode';
 import pLimit from 'p-limit';
 import { z } from 'zod';
-import type { DiskSpace } from '../../../domain/disk-pressure.ts';
 import { explained, type Reason } from '../../../domain/reason.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import { type SandboxUsage, unknownUsage } from '../../../ports/sandbox-runtime.ts';
-import { diskSpaceOf } from '../../shared/disk-space.ts';
 import { type Engine, parseJson, withSignal } from './engine.ts';
 import { endedFromOutside, type RunHistory } from './exit-causes.ts';
-import { containerName, labels } from './labels.ts';
+import { containerName, isOwn, labels } from './labels.ts';
 import { signalName } from '../signal-numbers.ts';
 import { launchRefusal } from './launch-refusals.ts';
 
@@ -54,13 +52,14 @@ export class Observer {
   }
 
   async inspect(id: string): Promise<ObservedSandbox> {
-    return this.observe(id, await this.#engine.find(id));
+    const found = await this.#engine.findByName(id);
+    if (found !== null && !isOwn(found, this.#engine.deployment, id)) return absentSandbox(id, foreignContainer);
+    return this.observe(id, found);
   }
 
-  async observe(id: string, found: Docker.ContainerInspectInfo | 'foreign' | null): Promise<ObservedSandbox> {
+  async observe(id: string, found: Docker.ContainerInspectInfo | null): Promise<ObservedSandbox> {
     if (found === null) return absentSandbox(id);
-    if (found === 'foreign') return absentSandbox(id, foreignContainer);
-    const state = stateOf(found.State.Status, found.State.Error);
+    const state = stateOf(found.State);
     if (state === 'stopped') return await this.#stopped(id, found);
     const bound = state === 'created' ? {} : (found.NetworkSettings.Ports ?? {});
     const ports = parseJson(Ports, found.Config.Labels[labels.ports] ?? '[]') ?? [];
@@ -82,7 +81,7 @@ export class Observer {
   async usage(id: string): Promise<SandboxUsage> {
     const { docker, call, find, closed } = this.#engine;
     const found = await find(id);
-    if (found === null || found === 'foreign') return unknownUsage;
+    if (found === null) return unknownUsage;
     const container = docker.getContainer(found.Id);
     const stats = found.State.Running ? await call(() => container.stats({ stream: false })) : null;
     const sized = withSignal({ size: true }, closed);
@@ -123,8 +122,8 @@ export class Observer {
 }
 
 /** If a container could not start, its status is `created`, with an error. */
-export function stateOf(status: string, error: string): State {
-  switch (status) {
+export function stateOf({ Status, Error: error = '' }: { readonly Status: string; readonly Error?: string }): State {
+  switch (Status) {
     case 'created':
       return error === '' ? 'created' : 'stopped';
     case 'running':
@@ -150,12 +149,4 @@ export async function listContainers({ docker, deployment, call }: Engine): Prom
   const filters = { label: [`${labels.deployment}=${deployment}`] };
   const found = await call((abortSignal) => docker.listContainers({ all: true, filters, abortSignal }));
   return found.filter(({ Names, Labels }) => Names.includes(`/${containerName(deployment, Labels[labels.sandbox] ?? '')}`));
-}
-
-const Info = z.object({ DockerRootDir: z.string() });
-
-/** Returns the space of the disk of an engine on this machine. Null if its folder is not visible, for example from a container. */
-export async function diskSpace({ docker, call }: Engine): Promise<DiskSpace | null> {
-  const { data } = Info.safeParse(await call(() => docker.info()));
-  return data === undefined ? null : await diskSpaceOf(data.DockerRootDir).catch(() => null);
 }

@@ -1,6 +1,8 @@
+import { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import { ContainerFiles, root } from './container-files.ts';
 import type { Engine } from './engine.ts';
+import { tarOfOne } from './single-entry-tar.ts';
 
 // Every user who may inspect a container sees its environment. So secrets are in a file. A shell reads and removes it before it becomes the
 // sandbox's command. If the root is read-only, /tmp is a volume.
@@ -30,9 +32,10 @@ export async function putSecrets(
   const files = new ContainerFiles(engine, Id);
   const owner = (await files.owner(Config.User)) ?? root;
   const lines = Object.entries(secrets).map(([variable, value]) => `export ${variable}=${quoted(value)}\n`);
+  const content = Buffer.from(lines.join(''));
   const inVolume = HostConfig.ReadonlyRootfs === true;
-  const file = { name: inVolume ? name : path.slice(1), type: 'file' as const, mode: 0o600, ...owner, content: lines.join('') };
-  await files.put(inVolume ? folder : '/', [file]);
+  const file = { name: inVolume ? name : path.slice(1), mode: 0o600, ...owner, size: content.length };
+  await files.unpack({ path: inVolume ? folder : '/' }, tarOfOne(file, Readable.from([content])));
 }
 
 /** Quotes the text as one word for a shell. */

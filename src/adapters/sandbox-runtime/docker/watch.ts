@@ -173,7 +173,7 @@ export class Watch {
     const before = new Map(this.#known);
     const containers = await listContainers(this.#engine);
     this.#runs.follow(containers, openedAt);
-    const states = new Map(containers.map(({ State, Labels }) => [Labels[labels.sandbox] ?? '', stateOf(State, '')]));
+    const states = new Map(containers.map(({ State, Labels }) => [Labels[labels.sandbox] ?? '', stateOf({ Status: State })]));
     for (const id of new Set([...before.keys(), ...states.keys()])) {
       const earlier = before.get(id);
       const state = states.get(id) ?? 'absent';

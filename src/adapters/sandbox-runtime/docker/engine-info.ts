@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import type { DiskSpace } from '../../../domain/disk-pressure.ts';
+import { isFailure } from '../../../domain/failure.ts';
+import type { CheckResult } from '../../../ports/check-result.ts';
+import { diskSpaceOf } from '../../shared/disk-space.ts';
+import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
+import { type Engine, statusOf, unlessMissing } from './engine.ts';
+
+/** The oldest API with all features that this adapter uses: Docker 19.03. */
+const oldestApi = [1, 40] as const;
+
+const Info = z.object({
+  MemoryLimit: z.boolean().optional(),
+  PidsLimit: z.boolean().optional(),
+  CpuCfsQuota: z.boolean().optional(),
+  SecurityOptions: z.array(z.string()).nullish(),
+  CgroupDriver: z.string().optional(),
+  DockerRootDir: z.string().optional(),
+});
+
+/** Returns whether the engine answers and can run sandboxes, as one line for a person. */
+export async function checkEngine({ docker, call }: Engine): Promise<CheckResult> {
+  try {
+    const { Version, ApiVersion } = await call(() => docker.version());
+    const [major = 0, minor = 0] = ApiVersion.split('.').map(Number);
+    if (major < oldestApi[0] || (major === oldestApi[0] && minor < oldestApi[1])) {
+      const needed = `Skep needs ${oldestApi.join('.')}, which came with Docker 19.03`;
+      return { ok: false, detail: `Docker's engine ${Version} is too old (API ${ApiVersion}); ${needed}` };
+    }
+    const lacks = missingLimits(Info.parse(await call(() => docker.info())));
+    const but = lacks.length === 0 ? '' : `, which can't ${lacks.join(', nor ')}`;
+    return { ok: true, detail: `sandboxes are containers of Docker's engine ${Version}${but}` };
+  } catch (error) {
+    if (isFailure(error)) return { ok: false, detail: sentenceOfFailure(error) };
+    const status = statusOf(error);
+    if (status === null) return { ok: false, detail: "Docker's engine can't be spoken to" };
+    return { ok: false, detail: `what listens at the engine's address answered ${status}; is it Docker?` };
+  }
+}
+
+/** Returns the time since which the engine runs, by its own clock. Null if unknown. */
+export async function engineStartedAt({ docker, call }: Engine): Promise<string | null> {
+  // The engine creates its default network again on each start.
+  const bridge = await unlessMissing(call(() => docker.getNetwork('bridge').inspect()));
+  return z.object({ Created: z.string() }).safeParse(bridge).data?.Created ?? null;
+}
+
+/** Returns false if the engine has no control groups, for example without root on an older machine. Then it can't freeze. */
+export async function hasFreezer({ docker, call }: Engine): Promise<boolean> {
+  return Info.parse(await call(() => docker.info())).CgroupDriver !== 'none';
+}
+
+/** Returns the limits of a sandbox that the engine can't enforce. */
+function missingLimits({ MemoryLimit, PidsLimit, CpuCfsQuota, SecurityOptions, CgroupDriver }: z.infer<typeof Info>): string[] {
+  const seccomp = SecurityOptions?.some((option) => option.includes('seccomp')) ?? false;
+  return [
+    ...(MemoryLimit === false ? ['limit memory'] : []),
+    ...(CpuCfsQuota === false ? ['limit CPUs'] : []),
+    ...(PidsLimit === false ? ['limit processes'] : []),
+    ...(CgroupDriver === 'none' ? ['freeze sandboxes'] : []),
+    ...(seccomp ? [] : ['filter system calls (seccomp)']),
+  ];
+}
+
+/** Returns the space of the disk of an engine on this machine. Null if its folder is not visible, for example from a container. */
+export async function diskSpace({ docker, call }: Engine): Promise<DiskSpace | null> {
+  const folder = Info.safeParse(await call(() => docker.info())).data?.DockerRootDir;
+  return folder === undefined ? null : await diskSpaceOf(folder).catch(() => null);
+}
