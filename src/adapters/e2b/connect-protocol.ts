@@ -102,7 +102,7 @@ function wrap(message: object, flags = 0): Buffer {
 }
 
 /** Waits until the client has read the data or has disconnected. */
-async function drained(response: ServerResponse): Promise<void> {
+async function waitForDrain(response: ServerResponse): Promise<void> {
   const done = new AbortController();
   const waits = ['drain', 'close'].map((event) => once(response, event, { signal: done.signal }));
   await Promise.race(waits).finally(() => done.abort());
@@ -116,7 +116,7 @@ export interface Keepalive {
 
 /** Sends the messages as fast as the client reads. The last message says how the stream ended. */
 export async function sendMessages(
-  response: ServerResponse, messages: AsyncIterable<object>, keepalive: Keepalive, unforeseen: (error: unknown) => ConnectError,
+  response: ServerResponse, messages: AsyncIterable<object>, keepalive: Keepalive, unexpected: (error: unknown) => ConnectError,
 ): Promise<void> {
   response.writeHead(200, { 'Content-Type': 'application/connect+json', 'X-Accel-Buffering': 'no' });
   response.flushHeaders();
@@ -125,10 +125,10 @@ export async function sendMessages(
   try {
     for await (const message of messages) {
       if (response.destroyed) return;
-      if (!response.write(wrap(message))) await drained(response);
+      if (!response.write(wrap(message))) await waitForDrain(response);
     }
   } catch (error) {
-    ended = { error: errorAnswer(connectErrorOf(error) ?? unforeseen(error)).body };
+    ended = { error: errorAnswer(connectErrorOf(error) ?? unexpected(error)).body };
   } finally {
     clearInterval(timer);
   }

@@ -183,7 +183,7 @@ function send({ http, response }: RequestContext, body: string | null): void {
 
 const answerError: HttpErrorHandler = (error: unknown, _request, response, _next) => {
   const { context } = response.locals;
-  const problem = problemOf(error) ?? context.unforeseen(error);
+  const problem = problemOf(error) ?? context.logUnexpected(error);
   context.problem = problem;
   if (problem === error && /^(?:internal$|provider_|runtime_|store_)/.test(problem.code)) {
     context.skep.logger.warn({ request_id: context.requestId, code: problem.code, error }, 'request failed');

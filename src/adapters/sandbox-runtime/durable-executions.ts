@@ -7,7 +7,7 @@ import type { Execution } from '../../ports/sandbox-runtime.ts';
 import { createSingleFlight } from '../shared/single-flight.ts';
 import { pause, raceSignal, realTimers } from '../shared/timeout.ts';
 import { AttachedExecution } from './attached-execution.ts';
-import { firstLineOf, untilFailure } from './execution-answer.ts';
+import { readFirstLine, killOnFailure } from './script-result.ts';
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
 import { ExecutionReader } from './execution-reader.ts';
 import { scripts } from './execution-scripts.ts';
@@ -23,10 +23,10 @@ interface OwnExecution {
   /** Resizes the host's terminal. Null if the execution has none, or has one of `script`. */
   readonly resize: ((size: TerminalSize) => Promise<void>) | null;
   /** The end as the sandbox has it. Read only if the connection alone leaves it unclear. */
-  verdict: ExecutionState | null;
+  confirmedEnd: ExecutionState | null;
 }
 
-const never = new AbortController().signal;
+const neverAborts = new AbortController().signal;
 /** How long an ended execution stays in memory with its output. */
 const keptAfterEndMs = 10_000;
 const firstWaitMs = 50;
@@ -55,17 +55,17 @@ export class DurableExecutions implements SandboxExecutions {
   }
 
   async state(sandboxId: string, executionId: string): Promise<ExecutionState> {
-    return this.#state(sandboxId, executionId, never);
+    return this.#state(sandboxId, executionId, neverAborts);
   }
 
   async #state(sandboxId: string, executionId: string, signal: AbortSignal): Promise<ExecutionState> {
     const own = this.#find(sandboxId, executionId);
-    if (own === undefined) return this.#reader.look(sandboxId, executionId, false, signal);
-    if (!isDoubtful(own)) return own.attached.state;
-    own.verdict ??= await this.#reader.look(sandboxId, executionId, false, signal);
+    if (own === undefined) return this.#reader.readState(sandboxId, executionId, false, signal);
+    if (!isEndUncertain(own)) return own.attached.state;
+    own.confirmedEnd ??= await this.#reader.readState(sandboxId, executionId, false, signal);
     // The connection was lost, and the command still runs.
-    if (own.verdict.status === 'running') this.#own.delete(keyOf(sandboxId, executionId));
-    return own.verdict;
+    if (own.confirmedEnd.status === 'running') this.#own.delete(keyOf(sandboxId, executionId));
+    return own.confirmedEnd;
   }
 
   async ended(sandboxId: string, executionId: string, signal: AbortSignal): Promise<ExecutionState> {
@@ -76,7 +76,7 @@ export class DurableExecutions implements SandboxExecutions {
       if (state.status !== 'running') return state;
     }
     for (let waitMs = firstWaitMs; ; waitMs = Math.min(2 * waitMs, longestWaitMs)) {
-      const state = await this.#reader.look(sandboxId, executionId, true, signal);
+      const state = await this.#reader.readState(sandboxId, executionId, true, signal);
       if (state.status !== 'running') return state;
       // The sandbox may have removed the file that the script waits for. Then each wait returns at once.
       await pause(realTimers, waitMs, signal);
@@ -90,7 +90,7 @@ export class DurableExecutions implements SandboxExecutions {
     const own = this.#find(sandboxId, executionId);
     if (own !== undefined) return streamOf(signal, (cancelled) => this.#readOwn(own, sandboxId, executionId, request, cancelled));
     // Throws if the execution does not exist.
-    await this.#reader.look(sandboxId, executionId, false, signal);
+    await this.#reader.readState(sandboxId, executionId, false, signal);
     return streamOf(signal, (cancelled) => this.#reader.read(sandboxId, executionId, request, cancelled));
   }
 
@@ -99,14 +99,14 @@ export class DurableExecutions implements SandboxExecutions {
   ): Promise<void> {
     const own = this.#find(sandboxId, executionId);
     if (own !== undefined) {
-      await this.#reader.demandRunning(sandboxId);
+      await this.#reader.requireRunning(sandboxId);
       await own.attached.write(content, close, signal);
-      if (own.durable && close) await this.#reader.ask(sandboxId, executionId, scripts.input('none', 'starter'), signal);
+      if (own.durable && close) await this.#reader.runToEnd(sandboxId, executionId, scripts.input('none', 'starter'), signal);
       return;
     }
     const execution = await this.#reader.start(sandboxId, executionId, scripts.input('any', close ? 'all' : ''), signal);
     const handedOver = content.pipeTo(execution.stdin, { signal }).then(() => true, () => false);
-    const code = await untilFailure(execution, () => raceSignal(execution.exited, signal));
+    const code = await killOnFailure(execution, () => raceSignal(execution.exited, signal));
     if (code === 4) throw executionNotFound(executionId);
     if (code === null) throw new Failure('sandbox_not_running', { id: sandboxId, status: 'stopped' });
     if (code !== 0 || !(await handedOver)) throw new Failure('input_closed', { id: executionId });
@@ -116,15 +116,15 @@ export class DurableExecutions implements SandboxExecutions {
     const number = signalNumber(signalName);
     const own = this.#find(sandboxId, executionId);
     if (own?.durable === false) return own.attached.execution.kill();
-    if (own !== undefined && own.attached.state.status !== 'running') return void (await this.#reader.demandRunning(sandboxId));
-    await this.#reader.ask(sandboxId, executionId, scripts.signal(number, this.#host.mark(sandboxId, executionId)));
+    if (own !== undefined && own.attached.state.status !== 'running') return void (await this.#reader.requireRunning(sandboxId));
+    await this.#reader.runToEnd(sandboxId, executionId, scripts.signal(number, this.#host.mark(sandboxId, executionId)));
   }
 
   async resize(sandboxId: string, executionId: string, size: TerminalSize): Promise<void> {
     const own = this.#find(sandboxId, executionId);
     if (own !== undefined && own.attached.state.status !== 'running') return;
     if (own?.durable === false) return own.resize?.(size);
-    await this.#reader.ask(sandboxId, executionId, scripts.resize(size));
+    await this.#reader.runToEnd(sandboxId, executionId, scripts.resize(size));
   }
 
   async remove(sandboxId: string, executionId: string): Promise<void> {
@@ -145,7 +145,7 @@ export class DurableExecutions implements SandboxExecutions {
 
   async #start(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<ExecutionState> {
     const execution = await this.#host.launch(sandboxId, start, (place) => supervisorCommand(start, place), signal);
-    const { line, rest } = await firstLineOf(execution, signal);
+    const { line, rest } = await readFirstLine(execution, signal);
     const [how, ...tools] = line === null ? ['refused'] : line.split(' ');
     if (how === 'exists') return this.state(sandboxId, start.executionId);
     if (how === 'no-terminal') return this.#startTerminal(sandboxId, start, signal);
@@ -171,7 +171,7 @@ export class DurableExecutions implements SandboxExecutions {
   ): ExecutionState {
     const attached = new AttachedExecution(start, execution, reason, reason === null ? keptBytes : 0);
     const key = keyOf(sandboxId, start.executionId);
-    const own = { attached, durable: reason === null, resize, verdict: null };
+    const own = { attached, durable: reason === null, resize, confirmedEnd: null };
     this.#own.set(key, own);
     // The sandbox keeps a durable execution. Callers that wait for its end still read it from memory.
     if (own.durable) {
@@ -190,14 +190,14 @@ export class DurableExecutions implements SandboxExecutions {
     own: OwnExecution, sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
   ): AsyncGenerator<Uint8Array, void> {
     let at = after;
-    const older = (from: number, cancelled: AbortSignal): AsyncIterable<Uint8Array> =>
+    const readOlder = (from: number, cancelled: AbortSignal): AsyncIterable<Uint8Array> =>
       this.#reader.read(sandboxId, executionId, { stream, after: from, follow: false }, cancelled);
-    for await (const chunk of own.attached.read(stream, after, follow, signal, own.durable ? older : undefined)) {
+    for await (const chunk of own.attached.read(stream, after, follow, signal, own.durable ? readOlder : undefined)) {
       at += chunk.length;
       yield chunk;
     }
     // The connection may have been lost before the command ended.
-    if (isDoubtful(own)) yield* this.#reader.read(sandboxId, executionId, { stream, after: at, follow }, signal);
+    if (isEndUncertain(own)) yield* this.#reader.read(sandboxId, executionId, { stream, after: at, follow }, signal);
   }
 
   #find(sandboxId: string, executionId: string): OwnExecution | undefined {
@@ -210,7 +210,7 @@ function keyOf(sandboxId: string, executionId: string): string {
 }
 
 /** Returns true if the connection ended without a certain exit code, or maybe before the command. */
-function isDoubtful({ attached, durable }: OwnExecution): boolean {
+function isEndUncertain({ attached, durable }: OwnExecution): boolean {
   const { status, exitCode } = attached.state;
   return durable && status !== 'running' && (exitCode === null || exitCode > maxCertainCode);
 }

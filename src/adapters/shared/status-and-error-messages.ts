@@ -3,7 +3,7 @@ import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import {
   argumentReasons, asSentence, authenticationAdvice, changeReasons, duration, ended, executionReasons, exited, frontMatterProblems,
   hints, idleActions, keyFailures, missed, movedBecause, nameOf, nameProblems, ofBytes, quoted, subjects,
-} from './status-and-error-message-parts.ts';
+} from './status-and-error-phrases.ts';
 
 export function sentenceOf(reason: Reason): string {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the table is typed by its codes; a later version may know more

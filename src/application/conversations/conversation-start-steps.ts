@@ -1,6 +1,6 @@
 import type { StartPoint } from '../../domain/change.ts';
 import { nextStartStep, type StartStep, startSteps, statusAfter } from '../../domain/conversation-next-step.ts';
-import { toldOf } from '../../domain/conversation-microagents.ts';
+import { microagentsEventData } from '../../domain/microagent-triggers.ts';
 import { type Conversation, type ConversationStartStatus, isEnded, workingDirOf } from '../../domain/conversation.ts';
 import { isFailure, isFailureOf, reasonOfFailure } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
@@ -118,12 +118,12 @@ async function list(
   try {
     const find = (signal: AbortSignal) => findMicroagents(deps, deps.repositories.located(repository), signal);
     const { microagents, omitted } = await within(deps, listWithinMs, sandbox, signal, find);
-    const events = omitted.length === 0 ? [] : [{ kind: 'microagents', data: toldOf([], omitted) } as const];
+    const events = omitted.length === 0 ? [] : [{ kind: 'microagents', data: microagentsEventData([], omitted) } as const];
     await advance(deps, conversation, next, null, { to: { microagents }, events });
   } catch (error) {
     const cause = signal.aborted || isStoreFailure(error) ? null : reasonOf(error);
     if (cause === null) throw error;
-    const event = { kind: 'microagents', data: toldOf([], []) } as const;
+    const event = { kind: 'microagents', data: microagentsEventData([], []) } as const;
     await advance(deps, conversation, next, { code: 'microagents_unavailable', cause }, { to: { microagents: [] }, events: [event] });
   }
 }

@@ -1,4 +1,4 @@
-import { type ChangeList, countsOf, type FileChange, type KeptChanges, maxKeptBytes, type StartPoint } from '../../domain/change.ts';
+import { type ChangeList, countChanges, type FileChange, type KeptChanges, maxKeptBytes, type StartPoint } from '../../domain/change.ts';
 import type { Conversation } from '../../domain/conversation.ts';
 import { type EventActor, eventOf } from '../../domain/event.ts';
 import { Failure, isFailure, isFailureOf, reasonOfFailure } from '../../domain/failure.ts';
@@ -87,7 +87,7 @@ async function keepChanges(deps: KeepDeps, conversation: Conversation, keeping: 
     const hasRoom = JSON.stringify(list).length <= maxKeptBytes;
     const patch = hasRoom ? await boundedPatch(snapshot, signal) : null;
     const isNew = before === null ? files.length > 0 : before.tree !== snapshot.tree;
-    const body = { kind: 'work_tree_changed', data: countsOf(files) } as const;
+    const body = { kind: 'work_tree_changed', data: countChanges(files) } as const;
     const events = isNew ? [eventOf(conversation, body, { at: keptAt, actor, reason: null })] : [];
     await store.keepChanges(conversation.id, { keptAt, tree: snapshot.tree, list: hasRoom ? list : null, patch }, events);
   } catch (error) {

@@ -1,4 +1,4 @@
-import { type ExecutionLimits, type ExecutionRecord, keptExecutions, newExecution } from '../../domain/execution.ts';
+import { type ExecutionLimits, type ExecutionRecord, maxEndedExecutions, newExecution } from '../../domain/execution.ts';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
@@ -108,7 +108,7 @@ async function begin(
 
 /** Deletes the oldest executions that have ended, beyond those that are kept. */
 async function forgetOldest({ store, reconciler }: RunExecutionDeps, sandboxId: string): Promise<void> {
-  for (const execution of await store.endedBefore(sandboxId, keptExecutions)) {
+  for (const execution of await store.endedBefore(sandboxId, maxEndedExecutions)) {
     await reconciler.delete(execution);
     reconciler.enqueue(execution.id);
   }

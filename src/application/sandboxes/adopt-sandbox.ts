@@ -1,4 +1,4 @@
-import { movedEvents } from '../../domain/event.ts';
+import { sandboxMovedEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { adopted, isQuarantined } from '../../domain/quarantine.ts';
 import { isUserId, type OwnerScope } from '../../domain/principal.ts';
@@ -34,7 +34,7 @@ export async function adoptSandbox(deps: SandboxesDeps, scope: OwnerScope, id: s
     const sessionApiKey = kept?.fixedEnv[spec.sessionKeyEnv] ?? sandbox.sessionApiKey;
     const to = adopted(sandbox, { ownerId, sessionApiKey }, spec, clock.now());
     if (to === null) throw new Failure('sandbox_busy', { id, status: sandbox.status });
-    if ((await store.replace(to, movedEvents(null, to, 'user'))).kind === 'replaced') return to;
+    if ((await store.replace(to, sandboxMovedEvents(null, to, 'user'))).kind === 'replaced') return to;
   }
 }
 

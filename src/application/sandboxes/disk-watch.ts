@@ -1,5 +1,5 @@
 import { isUnsettled } from '../../domain/conversation-next-step.ts';
-import { type DiskPressure, diskPressure, type DiskSpace, expendable } from '../../domain/disk-pressure.ts';
+import { type DiskPressure, diskPressure, type DiskSpace, deletionCandidates } from '../../domain/disk-pressure.ts';
 import { isFailure } from '../../domain/failure.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
@@ -64,7 +64,7 @@ export class DiskWatch {
     const going = sandboxes.filter(({ deletedAt, removedAt, statusReason }) =>
       deletedAt !== null && removedAt === null && statusReason?.code === 'disk_pressure');
     let open = atOnce - going.length;
-    for (const sandbox of expendable(sandboxes, clock.now())) {
+    for (const sandbox of deletionCandidates(sandboxes, clock.now())) {
       if (open <= 0) return;
       // A conversation has unfinished work in it.
       if ((await conversations.findUsing(sandbox.id)).some(isUnsettled)) continue;

@@ -1,6 +1,6 @@
 import type { OwnerScope } from '../../domain/principal.ts';
 import { Failure } from '../../domain/failure.ts';
-import { move, stopFrozenByOwner } from '../../domain/sandbox-lifecycle.ts';
+import { applyTransition, stopFrozenByOwner } from '../../domain/sandbox-lifecycle.ts';
 import type { PauseKind, Sandbox } from '../../domain/sandbox.ts';
 import { waitAtMost } from '../timers.ts';
 import type { SandboxesDeps } from './sandboxes.ts';
@@ -28,7 +28,7 @@ export async function pauseSandbox(deps: SandboxesDeps, scope: OwnerScope, id: s
     if (status === 'STARTING' || status === 'RESUMING') throw new Failure('sandbox_busy', { id, status });
     if (status !== 'PAUSING') {
       if (pauseKind === 'freeze' && !canFreeze) throw new Failure('freeze_unsupported', { runtime });
-      const next = move(sandbox, 'pause', 'user', { now, reason: { code: 'paused_by_owner' }, pauseKind });
+      const next = applyTransition(sandbox, 'pause', 'user', { now, reason: { code: 'paused_by_owner' }, pauseKind });
       if (next === null) throw new Failure('sandbox_not_running', { id, status });
       if (!(await writeMove(deps, sandbox, next, 'user'))) continue;
     }

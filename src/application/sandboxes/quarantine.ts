@@ -1,6 +1,6 @@
-import { movedEvents } from '../../domain/event.ts';
+import { sandboxMovedEvents } from '../../domain/event.ts';
 import { isFailure } from '../../domain/failure.ts';
-import { quarantined, quarantinedStranger } from '../../domain/quarantine.ts';
+import { quarantined, newQuarantinedSandbox } from '../../domain/quarantine.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';
 import type { ObservedSandbox } from '../../domain/sandbox.ts';
 import { unlessAborted } from '../timers.ts';
@@ -86,8 +86,8 @@ export class Quarantine {
   async #add(id: string, closing: AbortSignal): Promise<void> {
     const { store, runtime, reconciler, clock, random, logger, quarantineForMs: keptForMs } = this.#deps;
     const { specId = null, ownerId = null } = (await unlessAborted(closing, runtime.keptLaunch(id))) ?? {};
-    const record = quarantinedStranger({ id, sessionApiKey: random.secret(), now: clock.now() }, { keptForMs, specId, ownerId });
-    await store.insert(record, unlimited, undefined, movedEvents(null, record, 'skep'));
+    const record = newQuarantinedSandbox({ id, sessionApiKey: random.secret(), now: clock.now() }, { keptForMs, specId, ownerId });
+    await store.insert(record, unlimited, undefined, sandboxMovedEvents(null, record, 'skep'));
     logger.warn({ sandbox: id, reason: record.statusReason }, 'put a sandbox that the store does not know in quarantine');
     reconciler.enqueue(id);
   }

@@ -1,8 +1,8 @@
 import type { OwnerScope } from '../../domain/principal.ts';
-import { movedEvents } from '../../domain/event.ts';
+import { sandboxMovedEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { isQuarantined } from '../../domain/quarantine.ts';
-import { move } from '../../domain/sandbox-lifecycle.ts';
+import { applyTransition } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { ReplaceOutcome } from '../../ports/sandbox-store.ts';
 import { admit, type Limited } from './make-room.ts';
@@ -45,9 +45,9 @@ async function hasFiles({ runtime }: SandboxesDeps, { instanceId }: Sandbox): Pr
 async function writeResumption({ store, limits, clock, logger }: SandboxesDeps, sandbox: Sandbox): Promise<ReplaceOutcome | Limited> {
   // What failed has no processes: it is run again over its files.
   const pauseKind = sandbox.pauseKind ?? 'stop';
-  const next = move(sandbox, 'resume', 'user', { now: clock.now(), reason: { code: 'resumed_by_owner' }, pauseKind });
+  const next = applyTransition(sandbox, 'resume', 'user', { now: clock.now(), reason: { code: 'resumed_by_owner' }, pauseKind });
   if (next === null) return { kind: 'stale' };
-  const outcome = await store.admit(next, limits, movedEvents(sandbox, next, 'user'));
+  const outcome = await store.admit(next, limits, sandboxMovedEvents(sandbox, next, 'user'));
   if (outcome.kind === 'replaced') logMove(logger, sandbox, next, 'user');
   return outcome;
 }

@@ -1,5 +1,5 @@
 import type { Reason } from '../../domain/reason.ts';
-import { changed } from '../../domain/sandbox-lifecycle.ts';
+import { nextVersion } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { ProgressReporter } from '../progress-reporter.ts';
 import type { SandboxDeps } from './sandboxes.ts';
@@ -31,7 +31,7 @@ export class SandboxProgress {
   async #write(reason: Reason): Promise<boolean> {
     const { store, clock } = this.#deps;
     const { id, status, startingSince } = this.#sandbox;
-    const next = changed(this.#sandbox, clock.now(), { statusReason: reason });
+    const next = nextVersion(this.#sandbox, clock.now(), { statusReason: reason });
     const { kind } = await store.replace(next);
     const latest = kind === 'replaced' ? next : await store.find(id);
     const isSame = latest?.deletedAt === null && latest.status === status && latest.startingSince === startingSince;

@@ -3,7 +3,7 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import { type AnyFailure, Failure, isFailure, reasonOfFailure } from '../../domain/failure.ts';
 import { dueIdleAction, nextDueAt } from '../../domain/idle-policy.ts';
 import { isSameReason } from '../../domain/reason.ts';
-import { changed, noteStillRunning } from '../../domain/sandbox-lifecycle.ts';
+import { nextVersion, noteStillRunning } from '../../domain/sandbox-lifecycle.ts';
 import { nextSandboxStep, stepWithoutInspect, type SandboxStep } from '../../domain/sandbox-next-step.ts';
 import type { Sandbox, ObservedSandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
@@ -147,7 +147,7 @@ export class SandboxReconciler {
     const reason = reasonOfFailure(failure);
     const isToRest = (step === 'stop' || step === 'freeze') && atRest.has(sandbox.status);
     if (sandbox.status !== 'STARTING' && !isToRest) return sandbox;
-    const noted = isToRest ? noteStillRunning(sandbox, reason, clock.now()) : changed(sandbox, clock.now(), { statusReason: reason });
+    const noted = isToRest ? noteStillRunning(sandbox, reason, clock.now()) : nextVersion(sandbox, clock.now(), { statusReason: reason });
     if (isSameReason(sandbox.statusReason, noted.statusReason)) return sandbox;
     return (await store.replace(noted)).kind === 'replaced' ? noted : await store.find(sandbox.id);
   }

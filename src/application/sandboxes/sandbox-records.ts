@@ -1,6 +1,6 @@
-import { type EventActor, movedEvents } from '../../domain/event.ts';
+import { type EventActor, sandboxMovedEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
-import { move, type SandboxTransition, type TransitionChange } from '../../domain/sandbox-lifecycle.ts';
+import { applyTransition, type SandboxTransition, type TransitionChange } from '../../domain/sandbox-lifecycle.ts';
 import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import { isPooled, type Sandbox } from '../../domain/sandbox.ts';
 import type { Logger } from '../../ports/logger.ts';
@@ -27,7 +27,7 @@ export async function getSandbox(store: SandboxStore, scope: OwnerScope, id: str
 
 /** Writes the changed sandbox with its event. Returns false if somebody else wrote first. */
 export async function writeMove({ store, logger, starts }: SandboxDeps, from: Sandbox, to: Sandbox, actor: EventActor): Promise<boolean> {
-  const { kind } = await store.replace(to, movedEvents(from, to, actor));
+  const { kind } = await store.replace(to, sandboxMovedEvents(from, to, actor));
   if (kind === 'stale') return false;
   logMove(logger, from, to, actor);
   starts.note(from, to);
@@ -42,7 +42,7 @@ export async function recordMove(
   change: TransitionChange,
   actor: EventActor,
 ): Promise<void> {
-  const next = move(sandbox, transition, actor, change);
+  const next = applyTransition(sandbox, transition, actor, change);
   if (next !== null) await writeMove(deps, sandbox, next, actor);
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { inCamelCase } from '../../adapters/shared/letter-case.ts';
-import { isReadableOnTheWay } from '../../adapters/shared/plain-http.ts';
+import { isUnencryptedRemote } from '../../adapters/shared/plain-http.ts';
 import type { CheckedOptions, GitHubApp, GitOptions } from '../skep-options.ts';
 import type { Mistake } from './config-mistakes.ts';
 import { defined } from './field-schemas.ts';
@@ -51,7 +51,7 @@ export function toGitOptions(
 
 function requirePrivateWay(key: 'github_url' | 'gitlab_url', config: GivenSettings, mistakes: Mistake[]): void {
   const url = config[key];
-  if (url === undefined || !isReadableOnTheWay(url, config.git_http_hosts ?? [])) return;
+  if (url === undefined || !isUnencryptedRemote(url, config.git_http_hosts ?? [])) return;
   const problem = 'is plain http, so the token could be read on the way; use https, or name the host in SKEP_GIT_HTTP_HOSTS';
   mistakes.push({ path: [key], problem });
 }

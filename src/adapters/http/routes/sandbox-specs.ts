@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Skep } from '../../../application/skep.ts';
 import type { DatedSpec } from '../../../application/sandboxes/sandbox-specs.ts';
 import type { KeyAccess } from '../../../domain/principal.ts';
-import { shownEnv } from '../../../domain/credentials.ts';
+import { maskEnv } from '../../../domain/credentials.ts';
 import { wakesOnAccess } from '../../../domain/sandbox-spec.ts';
 import { timestamp } from '../common-schemas.ts';
 import { alias, operation } from '../operation.ts';
@@ -61,7 +61,7 @@ function presentSandboxSpec({ spec, createdAt }: DatedSpec, access: KeyAccess): 
   return toSandboxSpec({
     ...spec,
     command: access === 'read' ? null : command,
-    initialEnv: shownEnv(initialEnv),
+    initialEnv: maskEnv(initialEnv),
     ports: ports.map((port) => ({ ...port, public: port.public ?? false })),
     rest: {
       freezeAfterSeconds: inSeconds(rest.freezeAfterMs),

@@ -222,7 +222,7 @@ class DockerRuntime implements SandboxRuntime {
   /** Runs the step after earlier ones of the sandbox. The step leads to the target state. Returns the state afterwards. */
   #change(id: string, target: ObservedSandbox['state'], step: () => Promise<ObservedSandbox | void>, signal?: AbortSignal) {
     if (!dnsLabel.test(id)) return Promise.resolve(absentSandbox(id, { code: 'invalid_id' }));
-    const done = this.#mutex.inTurn(id, () =>
+    const done = this.#mutex.runExclusive(id, () =>
       withFailures(async () => {
         signal?.throwIfAborted();
         this.#transfers.end(id);

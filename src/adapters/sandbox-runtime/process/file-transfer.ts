@@ -103,7 +103,7 @@ export class FileTransfer {
 }
 
 /** The working directory of programs if the launch has none. */
-const usualWorkingDir = '/workspace';
+const defaultWorkingDir = '/workspace';
 
 /** The host's folder of a sandbox's files, and the working directory that its programs use for it. */
 export interface Workspace {
@@ -118,7 +118,7 @@ export interface Workspace {
 export function workspaceParts(path: string, workspace: Workspace, member: 'path' | 'directory'): readonly string[] {
   const parts = partsIn(workspace, path);
   if (parts !== null) return parts;
-  const hint = `choose a place below ${quoted(workspace.workingDir ?? usualWorkingDir)}`;
+  const hint = `choose a place below ${quoted(workspace.workingDir ?? defaultWorkingDir)}`;
   throw refusedFiles(member, `${quoted(path)} is not the sandbox's own, which shares this host; ${hint}`);
 }
 
@@ -128,7 +128,7 @@ export function hostPath(path: string, workspace: Workspace): string {
   return parts === null ? path : join(workspace.folder, ...parts);
 }
 
-function partsIn({ folder, workingDir = usualWorkingDir }: Workspace, path: string): readonly string[] | null {
+function partsIn({ folder, workingDir = defaultWorkingDir }: Workspace, path: string): readonly string[] | null {
   return partsBelow(folder, path) ?? partsBelow(workingDir, path);
 }
 

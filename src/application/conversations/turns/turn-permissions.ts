@@ -1,4 +1,4 @@
-import { optionOf, type PermissionRequest } from '../../../domain/agent.ts';
+import { chooseOption, type PermissionRequest } from '../../../domain/agent.ts';
 import type { Conversation } from '../../../domain/conversation.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { AgentPermission } from '../../../ports/agent-protocol.ts';
@@ -64,7 +64,7 @@ export class TurnPermissions {
 
   #byPolicy(policy: 'allow' | 'deny', request: PermissionRequest): string | null {
     const { permissionId } = request;
-    const optionId = optionOf(policy, request.options)?.optionId ?? null;
+    const optionId = chooseOption(policy, request.options)?.optionId ?? null;
     const reason: Reason = { code: optionId === null ? 'permission_not_offered' : 'permission_by_policy', policy };
     const isTold = this.#earlier?.permissions.has(permissionId) === true;
     if (!isTold) this.#recorder.note({ kind: 'permission_requested', data: request }, 'agent');

@@ -1,4 +1,4 @@
-import { isHeld } from '../../../domain/conversation-next-step.ts';
+import { isPausedAfterLastMessage } from '../../../domain/conversation-next-step.ts';
 import { isFailure } from '../../../domain/failure.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
 import { KeyedWorker } from '../../keyed-worker.ts';
@@ -87,7 +87,7 @@ export class TurnWatch {
   async #isToGoOn(sandbox: Sandbox): Promise<boolean> {
     if (sandbox.pausedBy?.actor === 'skep') return true;
     const { queue = [] } = (await this.#deps.store.find(this.#options.conversation.id)) ?? {};
-    return sandbox.pauseKind === 'freeze' && queue.length > 0 && !isHeld(sandbox, queue);
+    return sandbox.pauseKind === 'freeze' && queue.length > 0 && !isPausedAfterLastMessage(sandbox, queue);
   }
 
   async #show(isFrozen: boolean): Promise<void> {
