@@ -49,7 +49,7 @@ const lastTriesMs = 5000;
 const lastPauseMs = 500;
 
 /** Repeats the work for two minutes, or five seconds after the signal. It may have been done although it failed. */
-export async function throughStoreOutage<T>(clock: Clock, signal: AbortSignal, work: (failures: number) => Promise<T>): Promise<T> {
+export async function retryThroughStoreOutage<T>(clock: Clock, signal: AbortSignal, work: (failures: number) => Promise<T>): Promise<T> {
   let giveUpAt = clock.now() + storeOutageMs;
   let isEnding = false;
   for (let failures = 0; ; ) {
@@ -69,7 +69,7 @@ export async function throughStoreOutage<T>(clock: Clock, signal: AbortSignal, w
 }
 
 /** Timers are not set further ahead than this: a later sweep sets them. */
-const horizonMs = 120_000;
+const maxTimerMs = 120_000;
 
 /** One timer for each key. They only save waiting for the next sweep, and end with the process. */
 export class KeyedTimers {
@@ -91,7 +91,7 @@ export class KeyedTimers {
     this.#set.delete(key);
     const inMs = at === null ? Infinity : at - this.#clock.now();
     // What is due already was tried and could not be done. Trying again at once would not help.
-    if (at === null || inMs <= 0 || inMs > horizonMs || this.#closed) return;
+    if (at === null || inMs <= 0 || inMs > maxTimerMs || this.#closed) return;
     const cancel = this.#clock.after(inMs, () => {
       this.#set.delete(key);
       this.#callback(key);

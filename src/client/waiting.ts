@@ -42,7 +42,7 @@ export class Backoff {
 }
 
 /** A signal that fires when another signal fires, or after too long a silence. */
-export class Watch {
+export class Watchdog {
   readonly #controller = new AbortController();
   readonly #outer: AbortSignal | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -61,7 +61,7 @@ export class Watch {
   readonly #abort = (): void => this.#controller.abort(this.#outer?.reason);
 
   /** Starts the time limit anew. */
-  expect(limit: 'connect' | 'silence', ms: number): void {
+  restart(limit: 'connect' | 'silence', ms: number): void {
     clearTimeout(this.#timer);
     if (ms === Infinity) return;
     this.#timer = setTimeout(() => {
@@ -72,12 +72,12 @@ export class Watch {
   }
 
   /** Pauses the time limit. */
-  rest(): void {
+  pause(): void {
     clearTimeout(this.#timer);
   }
 
   stop(): void {
-    this.rest();
+    this.pause();
     this.#outer?.removeEventListener('abort', this.#abort);
   }
 

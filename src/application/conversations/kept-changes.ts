@@ -29,7 +29,7 @@ export async function keepBeforePause(deps: KeepDeps, sandboxId: string, signal:
   await Promise.all(conversations.map((conversation) => tryToKeep(deps, conversation, keeping)));
 }
 
-async function tryToKeep(deps: KeepDeps, conversation: Conversation, keeping: Keeping): Promise<void> {
+async function tryToKeep(deps: KeepDeps, conversation: Conversation, keeping: KeepOptions): Promise<void> {
   if (conversation.startPoint === null || keeping.signal.aborted) return;
   try {
     await keepChanges(deps, conversation, keeping);
@@ -61,7 +61,7 @@ function causeOf(error: unknown): Reason {
   return isFailure(error) ? reasonOfFailure(error) : { code: 'internal_error' };
 }
 
-interface Keeping {
+interface KeepOptions {
   readonly withinMs: number;
   /** The actor of the event. */
   readonly actor: EventActor;
@@ -69,7 +69,7 @@ interface Keeping {
 }
 
 /** Keeps the current changes. Writes an event if the files differ from the files that were kept before. */
-async function keepChanges(deps: KeepDeps, conversation: Conversation, keeping: Keeping): Promise<void> {
+async function keepChanges(deps: KeepDeps, conversation: Conversation, keeping: KeepOptions): Promise<void> {
   const { withinMs, actor } = keeping;
   const { store, clock } = deps;
   using limit = timeout(clock, withinMs);

@@ -5,7 +5,7 @@ import type { PauseKind, Sandbox } from '../../domain/sandbox.ts';
 import { waitAtMost } from '../timers.ts';
 import type { SandboxesDeps } from './sandboxes.ts';
 import { awaitStatus } from './sandbox-reconciler.ts';
-import { getSandbox, writeMove } from './sandbox-records.ts';
+import { getSandbox, writeSandbox } from './sandbox-records.ts';
 
 /**
  * Pauses the owner's running sandbox and returns it when it is PAUSED. A paused one is returned unchanged, but a frozen one is stopped if
@@ -21,7 +21,7 @@ export async function pauseSandbox(deps: SandboxesDeps, scope: OwnerScope, id: s
     const { status } = sandbox;
     const now = deps.clock.now();
     if (isToStop(sandbox)) {
-      if (await writeMove(deps, sandbox, stopFrozenByOwner(sandbox, now), 'user')) return await awaitStop(deps, scope, id);
+      if (await writeSandbox(deps, sandbox, stopFrozenByOwner(sandbox, now), 'user')) return await awaitStop(deps, scope, id);
       continue;
     }
     if (status === 'PAUSED') return sandbox;
@@ -30,7 +30,7 @@ export async function pauseSandbox(deps: SandboxesDeps, scope: OwnerScope, id: s
       if (pauseKind === 'freeze' && !canFreeze) throw new Failure('freeze_unsupported', { runtime });
       const next = applyTransition(sandbox, 'pause', 'user', { now, reason: { code: 'paused_by_owner' }, pauseKind });
       if (next === null) throw new Failure('sandbox_not_running', { id, status });
-      if (!(await writeMove(deps, sandbox, next, 'user'))) continue;
+      if (!(await writeSandbox(deps, sandbox, next, 'user'))) continue;
     }
     const paused = await awaitStatus(deps, scope, id, 'PAUSED');
     // Somebody else may have frozen it first.

@@ -26,7 +26,7 @@ interface QuarantineDeps extends SandboxDeps {
 export class Quarantine {
   readonly #deps: QuarantineDeps;
   readonly #orphansSince = new Map<string, number>();
-  #isPoolTrusted = false;
+  #isPoolChecked = false;
 
   constructor(deps: QuarantineDeps) {
     this.#deps = deps;
@@ -35,8 +35,8 @@ export class Quarantine {
   /** Call it before pool members are made. If the store is older than the runtime, a member may have got an owner since. */
   async checkPool(orphans: readonly ObservedSandbox[]): Promise<void> {
     const { store, clock, logger, reconciler, quarantineForMs: keptForMs } = this.#deps;
-    if (this.#isPoolTrusted) return;
-    if (keptForMs > 0 && (await this.#hasStranger(orphans))) {
+    if (this.#isPoolChecked) return;
+    if (keptForMs > 0 && (await this.#hasUnknownSandbox(orphans))) {
       for (const { sandbox } of await store.pooled()) {
         const to = quarantined(sandbox, { keptForMs, specId: sandbox.spec.id, ownerId: null }, clock.now());
         if ((await store.replace(to)).kind === 'stale') continue;
@@ -44,10 +44,10 @@ export class Quarantine {
         reconciler.enqueue(sandbox.id);
       }
     }
-    this.#isPoolTrusted = true;
+    this.#isPoolChecked = true;
   }
 
-  async #hasStranger(orphans: readonly ObservedSandbox[]): Promise<boolean> {
+  async #hasUnknownSandbox(orphans: readonly ObservedSandbox[]): Promise<boolean> {
     for (const { id } of orphans) if ((await this.#deps.store.findByInstance(id)) === null) return true;
     return false;
   }

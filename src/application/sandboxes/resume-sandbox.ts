@@ -8,7 +8,7 @@ import type { ReplaceOutcome } from '../../ports/sandbox-store.ts';
 import { admit, type Limited } from './make-room.ts';
 import type { SandboxesDeps } from './sandboxes.ts';
 import { awaitStatus } from './sandbox-reconciler.ts';
-import { getSandbox, logMove } from './sandbox-records.ts';
+import { getSandbox, logStatusChange } from './sandbox-records.ts';
 
 /**
  * Resumes a paused sandbox, or one in ERROR whose files are left, and returns it when it is ready. For a running one it only notes the
@@ -48,6 +48,6 @@ async function writeResumption({ store, limits, clock, logger }: SandboxesDeps, 
   const next = applyTransition(sandbox, 'resume', 'user', { now: clock.now(), reason: { code: 'resumed_by_owner' }, pauseKind });
   if (next === null) return { kind: 'stale' };
   const outcome = await store.admit(next, limits, sandboxMovedEvents(sandbox, next, 'user'));
-  if (outcome.kind === 'replaced') logMove(logger, sandbox, next, 'user');
+  if (outcome.kind === 'replaced') logStatusChange(logger, sandbox, next, 'user');
   return outcome;
 }

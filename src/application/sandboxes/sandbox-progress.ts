@@ -8,7 +8,7 @@ import type { SandboxDeps } from './sandboxes.ts';
 export class SandboxProgress {
   readonly reporter: ProgressReporter;
   readonly #deps: Pick<SandboxDeps, 'store' | 'clock'>;
-  readonly #moved = new AbortController();
+  readonly #superseded = new AbortController();
   #sandbox: Sandbox;
 
   constructor(deps: Pick<SandboxDeps, 'store' | 'clock'>, sandbox: Sandbox) {
@@ -23,8 +23,8 @@ export class SandboxProgress {
   }
 
   /** Fires when somebody else has changed the status, so that the step may not be wanted any more. */
-  get moved(): AbortSignal {
-    return this.#moved.signal;
+  get superseded(): AbortSignal {
+    return this.#superseded.signal;
   }
 
   /** Returns false if somebody else wrote: another process, which reports from now on, or a change of the status. */
@@ -36,7 +36,7 @@ export class SandboxProgress {
     const latest = kind === 'replaced' ? next : await store.find(id);
     const isSame = latest?.deletedAt === null && latest.status === status && latest.startingSince === startingSince;
     if (isSame) this.#sandbox = latest;
-    else this.#moved.abort();
+    else this.#superseded.abort();
     return kind === 'replaced';
   }
 }

@@ -16,7 +16,7 @@ import { type DecidedStep, type SandboxReconcilerDeps, SandboxSteps } from './sa
 const runtimeSteps: ReadonlySet<SandboxStep['kind']> = new Set(['launch', 'freeze', 'stop', 'resume', 'remove']);
 
 /** Statuses in which nothing of a sandbox may run. */
-const atRest: ReadonlySet<SandboxStatus> = new Set(['PAUSED', 'ERROR', 'MISSING']);
+const restingStatuses: ReadonlySet<SandboxStatus> = new Set(['PAUSED', 'ERROR', 'MISSING']);
 
 /** The sandbox after a run, and the failure that kept it from its desired state. */
 export interface Reconciled {
@@ -59,7 +59,7 @@ export class SandboxReconciler {
   /** Reconciles the sandbox, because something may have happened to it. Nobody waits. */
   enqueue(id: string): void {
     this.#runs.wake(id);
-    void this.#logged({ sandbox: id }, () => this.reconcile(id));
+    void this.#runLogged({ sandbox: id }, () => this.reconcile(id));
   }
 
   /** The same, because this step is due. One that the runtime refuses again and again is tried with back-off. */
@@ -69,7 +69,7 @@ export class SandboxReconciler {
 
   /** The same for an id of the runtime. */
   enqueueInstance(instanceId: string): void {
-    void this.#logged({ instance: instanceId }, async () => {
+    void this.#runLogged({ instance: instanceId }, async () => {
       const sandbox = await this.#deps.store.findByInstance(instanceId);
       if (sandbox !== null) this.enqueue(sandbox.id);
     });
@@ -93,7 +93,7 @@ export class SandboxReconciler {
     await this.#runs.drain();
   }
 
-  async #logged(fields: Readonly<Record<string, string>>, work: () => Promise<Reconciled | void>): Promise<void> {
+  async #runLogged(fields: Readonly<Record<string, string>>, work: () => Promise<Reconciled | void>): Promise<void> {
     const { logger } = this.#deps;
     try {
       const failure = (await work())?.failure ?? null;
@@ -119,7 +119,7 @@ export class SandboxReconciler {
     for (;;) {
       // A run is woken because something has changed since.
       if (run.woken.aborted) known = null;
-      run.rearm();
+      run.resetSignals();
       const sandbox = await store.find(id);
       if (sandbox === null || this.#closing.signal.aborted) return { sandbox, failure: earlier };
       const step = await this.#next(sandbox, known, attempted);
@@ -145,7 +145,7 @@ export class SandboxReconciler {
     const { store, clock } = this.#deps;
     if (sandbox === null || sandbox.deletedAt !== null) return sandbox;
     const reason = reasonOfFailure(failure);
-    const isToRest = (step === 'stop' || step === 'freeze') && atRest.has(sandbox.status);
+    const isToRest = (step === 'stop' || step === 'freeze') && restingStatuses.has(sandbox.status);
     if (sandbox.status !== 'STARTING' && !isToRest) return sandbox;
     const noted = isToRest ? noteStillRunning(sandbox, reason, clock.now()) : nextVersion(sandbox, clock.now(), { statusReason: reason });
     if (isSameReason(sandbox.statusReason, noted.statusReason)) return sandbox;

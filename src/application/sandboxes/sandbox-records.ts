@@ -26,16 +26,18 @@ export async function getSandbox(store: SandboxStore, scope: OwnerScope, id: str
 }
 
 /** Writes the changed sandbox with its event. Returns false if somebody else wrote first. */
-export async function writeMove({ store, logger, starts }: SandboxDeps, from: Sandbox, to: Sandbox, actor: EventActor): Promise<boolean> {
+export async function writeSandbox(
+  { store, logger, starts }: SandboxDeps, from: Sandbox, to: Sandbox, actor: EventActor,
+): Promise<boolean> {
   const { kind } = await store.replace(to, sandboxMovedEvents(from, to, actor));
   if (kind === 'stale') return false;
-  logMove(logger, from, to, actor);
+  logStatusChange(logger, from, to, actor);
   starts.note(from, to);
   return true;
 }
 
 /** Writes the transition if the lifecycle has it. */
-export async function recordMove(
+export async function recordTransition(
   deps: SandboxDeps,
   sandbox: Sandbox,
   transition: SandboxTransition,
@@ -43,10 +45,10 @@ export async function recordMove(
   actor: EventActor,
 ): Promise<void> {
   const next = applyTransition(sandbox, transition, actor, change);
-  if (next !== null) await writeMove(deps, sandbox, next, actor);
+  if (next !== null) await writeSandbox(deps, sandbox, next, actor);
 }
 
-export function logMove(logger: Logger, from: Sandbox | null, to: Sandbox, actor: EventActor): void {
+export function logStatusChange(logger: Logger, from: Sandbox | null, to: Sandbox, actor: EventActor): void {
   const status = to.deletedAt === null ? to.status : 'deleted';
   const fields = { sandbox: to.id, from: from?.status ?? null, to: status, pause_kind: to.pauseKind, actor, reason: to.statusReason };
   const isLost = status === 'ERROR' || status === 'MISSING';

@@ -9,7 +9,7 @@ import type { InsertSandboxOutcome } from '../../ports/sandbox-store.ts';
 import { admit, type Limited } from './make-room.ts';
 import type { SandboxesDeps } from './sandboxes.ts';
 import { awaitStatus } from './sandbox-reconciler.ts';
-import { getSandbox, logMove } from './sandbox-records.ts';
+import { getSandbox, logStatusChange } from './sandbox-records.ts';
 
 export interface StartSandboxRequest {
   /** Null is the deployment's default. */
@@ -90,7 +90,7 @@ async function startOnce(deps: SandboxesDeps, asked: Omit<NewSandbox, 'sessionAp
 
 function started({ reconciler, logger, starts }: SandboxesDeps, sandbox: Sandbox, outcome: InsertSandboxOutcome): Started {
   if (outcome.kind !== 'inserted') return outcome;
-  logMove(logger, null, sandbox, 'user');
+  logStatusChange(logger, null, sandbox, 'user');
   starts.note(null, sandbox);
   reconciler.enqueue(sandbox.id);
   return { kind: 'started', sandbox };

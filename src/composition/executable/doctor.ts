@@ -46,18 +46,18 @@ async function findAll(env: NodeJS.ProcessEnv, say: (text: string) => void): Pro
 async function checkParts(config: SkepConfig, env: NodeJS.ProcessEnv): Promise<readonly Finding[]> {
   await using open = new AsyncDisposableStack();
   const found = config.warnings.map((detail) => finding('configuration_warning', { detail }));
-  const check = async (part: string, look: () => Promise<readonly Finding[]>): Promise<void> => {
+  const check = async (part: string, contents: () => Promise<readonly Finding[]>): Promise<void> => {
     try {
-      found.push(...(await look()));
+      found.push(...(await contents()));
     } catch (error) {
       found.push(finding('check_failed', { part, reason: reasonOfError(error), detail: explain(error) }));
     }
   };
   await check('store', async () => {
     const { lookIntoSqlite } = await import('../../adapters/store/sqlite/index.ts');
-    const look = await lookIntoSqlite(config.dataDir, ({ dataDir }) => found.push(finding('store_log_lost', { dataDir })));
-    if (look.kind === 'current') open.adopt(look.store, (opened) => opened.close());
-    return await checkStore(config, look);
+    const contents = await lookIntoSqlite(config.dataDir, ({ dataDir }) => found.push(finding('store_log_lost', { dataDir })));
+    if (contents.kind === 'current') open.adopt(contents.store, (opened) => opened.close());
+    return await checkStore(config, contents);
   });
   await check('git', async () => await checkGit(config));
   await check('runtime', async () => await checkRuntime(config));
@@ -77,20 +77,20 @@ async function checkGit(config: SkepConfig): Promise<readonly Finding[]> {
   );
 }
 
-async function checkStore({ dataDir, apiKey }: SkepConfig, look: SqliteLook): Promise<readonly Finding[]> {
-  if (look.kind === 'none') return [finding('store_absent', { dataDir })];
-  if (look.kind === 'older') return [finding('store_older', { dataDir, schema: look.schema, currentSchema: look.current })];
-  const { ok: answers, detail } = await look.store.check();
+async function checkStore({ dataDir, apiKey }: SkepConfig, contents: SqliteLook): Promise<readonly Finding[]> {
+  if (contents.kind === 'none') return [finding('store_absent', { dataDir })];
+  if (contents.kind === 'older') return [finding('store_older', { dataDir, schema: contents.schema, currentSchema: contents.current })];
+  const { ok: answers, detail } = await contents.store.check();
   if (!answers) return [finding('store_failed', { dataDir, detail })];
-  const { length: keys } = await look.store.apiKeys.list();
-  const { items: quarantine } = await look.store.sandboxes.search(quarantineOwner, {}, { after: null, limit: 100 });
+  const { length: keys } = await contents.store.apiKeys.list();
+  const { items: quarantine } = await contents.store.sandboxes.search(quarantineOwner, {}, { after: null, limit: 100 });
   const found = [
     finding('store_ok', { dataDir, detail, keys }),
     ...quarantine.map(({ id, statusReason }) => finding('sandbox_in_quarantine', { sandboxId: id, statusReason })),
   ];
   if (apiKey === undefined) return found;
   await using closers = new AsyncDisposableStack();
-  const container = createContainer({ store: look.store, auth: { kind: 'api-keys', staticKey: apiKey } }, closers);
+  const container = createContainer({ store: contents.store, auth: { kind: 'api-keys', staticKey: apiKey } }, closers);
   return [...found, await checkKey(apiKey, await resolve(container, tokens.auth))];
 }
 
