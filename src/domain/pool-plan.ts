@@ -90,10 +90,10 @@ function removalReason({ status, statusReason }: Sandbox, missing: number | unde
 }
 
 /** Returns one of each spec in turn, until nothing is missing or `most` is reached. */
-function roundRobin(specs: readonly PooledSpec[], missing: ReadonlyMap<string, number>, most: number): PooledSpec[] {
+function roundRobin(specs: readonly PooledSpec[], missing: ReadonlyMap<string, number>, max: number): PooledSpec[] {
   const rounds = Math.max(0, ...specs.map(({ fingerprint }) => missing.get(fingerprint) ?? 0));
-  const turns = Array.from({ length: Math.min(rounds, most) }, (_, round) =>
+  const turns = Array.from({ length: Math.min(rounds, max) }, (_, round) =>
     specs.filter(({ fingerprint }) => (missing.get(fingerprint) ?? 0) > round),
   );
-  return turns.flat().slice(0, most);
+  return turns.flat().slice(0, max);
 }

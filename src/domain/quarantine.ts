@@ -18,9 +18,9 @@ export interface QuarantineDetails {
 }
 
 /** Returns the record of a sandbox that is newer than the store, which may be a restored backup. Files stay until adoption or deletion. */
-export function newQuarantinedSandbox(stranger: Pick<NewSandbox, 'id' | 'sessionApiKey' | 'now'>, facts: QuarantineDetails): Sandbox {
-  const record = newSandbox({ ...stranger, ownerId: quarantineOwner, spec: sandboxSpec({ id: 'quarantine' }) });
-  return quarantined(record, facts, stranger.now);
+export function newQuarantinedSandbox(orphan: Pick<NewSandbox, 'id' | 'sessionApiKey' | 'now'>, facts: QuarantineDetails): Sandbox {
+  const record = newSandbox({ ...orphan, ownerId: quarantineOwner, spec: sandboxSpec({ id: 'quarantine' }) });
+  return quarantined(record, facts, orphan.now);
 }
 
 /** Returns the sandbox in quarantine. It loses its owner. */

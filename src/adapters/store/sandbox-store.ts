@@ -83,7 +83,7 @@ async function countSandboxes(db: Db, scope: OwnerScope): Promise<readonly Sandb
 }
 
 async function findTroubled(db: Db, scope: OwnerScope, startingBefore: number, limit: number): Promise<readonly Sandbox[]> {
-  // Literals, because they must match the partial index. `notByIndex` keeps SQLite from using an index on the owner.
+  // Literals, because they must match the partial index. `withoutIndex` keeps SQLite from using an index on the owner.
   const found = db.selectFrom('sandboxes').selectAll()
     .where(withoutIndex<string>('owner_id'), scope === null ? '<>' : '=', scope ?? unowned).where('deleted_at', 'is', null)
     .where(sql<boolean>`status IN ('ERROR', 'MISSING', 'STARTING', 'RESUMING')`)

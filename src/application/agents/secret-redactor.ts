@@ -75,7 +75,7 @@ export class SecretRedactor {
     return this.text(this.#withoutEndOfSecret(text));
   }
 
-  /** `said` can be passed on. `held` may be the beginning of a secret and waits for more text. */
+  /** `safe` can be passed on. `held` may be the beginning of a secret and waits for more text. */
   partial(text: string): { readonly safe: string; readonly held: string } {
     const from = this.#startOfPossibleSecret(text);
     return { safe: this.text(text.slice(0, from)), held: text.slice(from) };

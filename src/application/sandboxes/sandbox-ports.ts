@@ -110,8 +110,8 @@ async function untilRunning(deps: SandboxesDeps, { id, status, ...sandbox }: San
   // Somebody else resumes it. If it is paused again before it is seen to run, it stays so.
   if (status === 'RESUMING' && !mayWake) return await awaitResumed(deps, id);
   if (!mayWake || status === 'ERROR' || status === 'MISSING') throw new Failure('sandbox_not_running', { id, status });
-  const underWay = deps.pendingResumes.get(id);
-  if (underWay !== undefined) return await underWay;
+  const pending = deps.pendingResumes.get(id);
+  if (pending !== undefined) return await pending;
   const wake = resumeWithin(deps, id).finally(() => deps.pendingResumes.delete(id));
   deps.pendingResumes.set(id, wake);
   return await wake;

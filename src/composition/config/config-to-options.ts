@@ -40,16 +40,16 @@ export function toGitOptions(
       if (app !== undefined && token !== undefined) {
         mistakes.push({ path: ['github_token'], problem: 'is set together with a GitHub App; keep one of them' });
       }
-      if (token !== undefined || app !== undefined) requirePrivateWay('github_url', config, mistakes);
+      if (token !== undefined || app !== undefined) requireEncryption('github_url', config, mistakes);
       return { provider, timeoutMs, ...defined({ serveStaleForMs, httpHosts, url: config.github_url, token, app }) };
     }
     case 'gitlab':
-      if (config.gitlab_token !== undefined) requirePrivateWay('gitlab_url', config, mistakes);
+      if (config.gitlab_token !== undefined) requireEncryption('gitlab_url', config, mistakes);
       return { provider, timeoutMs, ...defined({ serveStaleForMs, httpHosts, url: config.gitlab_url, token: config.gitlab_token }) };
   }
 }
 
-function requirePrivateWay(key: 'github_url' | 'gitlab_url', config: GivenSettings, mistakes: Mistake[]): void {
+function requireEncryption(key: 'github_url' | 'gitlab_url', config: GivenSettings, mistakes: Mistake[]): void {
   const url = config[key];
   if (url === undefined || !isUnencryptedRemote(url, config.git_http_hosts ?? [])) return;
   const problem = 'is plain http, so the token could be read on the way; use https, or name the host in SKEP_GIT_HTTP_HOSTS';

@@ -102,7 +102,7 @@ export async function thawAll(table: ProcessTable, lineage: Lineage): Promise<vo
 }
 
 /**
- * Sends SIGTERM to all processes. After the grace period, or as soon as `isHurried` returns true, kills the rest. Returns whether processes
+ * Sends SIGTERM to all processes. After the grace period, or as soon as `mustEndNow` returns true, kills the rest. Returns whether processes
  * were killed.
  */
 export async function endAll(table: ProcessTable, lineage: Lineage, graceMs: number, mustEndNow: () => boolean): Promise<boolean> {

@@ -42,7 +42,7 @@ export interface ProcessTable {
    */
   hasVariable(process: ProcessEntry, variable: string, value: string): Promise<boolean | null>;
 
-  /** Returns the environment that the process started with, including `carried`. Null if it can't be read any more. */
+  /** Returns the environment that the process started with, including `extraVariables`. Null if it can't be read any more. */
   environment(process: ProcessEntry): Promise<Readonly<Record<string, string>> | null>;
 
   /** Returns additional variables that a process needs so that its environment can be read. */

@@ -17,7 +17,7 @@ export class Watch {
   #isComplete = false;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `clearUp` kills the processes that an ended command left behind. */
+  /** `killLeftovers` kills the processes that an ended command left behind. */
   constructor(observer: Observer, pollMs: number, killLeftovers: (id: string) => Promise<void>) {
     this.#observer = observer;
     this.#pollMs = pollMs;

@@ -6,7 +6,7 @@ import { agentOutputKinds, outputAmount } from './turn-recorder.ts';
 /** The part of a turn that an earlier process ran. */
 export interface RecordedTurn {
   readonly agent: TurnAgent;
-  /** How much of the agent's output is in the log, see `writtenOf`. */
+  /** How much of the agent's output is in the log, see `outputAmount`. */
   readonly written: number;
   /** The permission requests by id. Null if there is no answer yet. */
   readonly permissions: ReadonlyMap<string, { readonly optionId: string | null } | null>;
