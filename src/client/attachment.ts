@@ -79,7 +79,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
       let error: unknown = connectionLost();
       try {
         const { socket, opened, parts } = await this.#connect();
-        if (!(await opened)) await this.#explain();
+        if (!(await opened)) await this.#throwRefusal();
         else {
           reconnection.succeeded();
           this.#socket = socket;
@@ -190,7 +190,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
   }
 
   /** Throws the reason for the refusal. A WebSocket client does not get it, but a request for the output is refused for the same reason. */
-  async #explain(): Promise<void> {
+  async #throwRefusal(): Promise<void> {
     const { id, sandbox_id } = this.#execution;
     const query = { after: String(this.#offsets.stdout ?? 0) };
     const input = { path: { id: sandbox_id, execution_id: id }, query, signal: this.#options.signal };

@@ -21,14 +21,14 @@ const longestWaitMs = 5000;
 
 /** Waits between attempts. The time grows and is partly random. */
 export class Backoff {
-  readonly #forMs: number;
+  readonly #limitMs: number;
   readonly #since = performance.now();
   /** The number of failed attempts. */
   attempts = 0;
 
   /** After `forMs` there is no other attempt. */
   constructor(forMs: number) {
-    this.#forMs = forMs;
+    this.#limitMs = forMs;
   }
 
   /** Waits, at least as long as the server's `Retry-After`. Throws the error if the next attempt would be too late. */
@@ -36,7 +36,7 @@ export class Backoff {
     const asked = error instanceof SkepError ? (error.retryAfterMs ?? 0) : 0;
     const ms = Math.max(asked, (0.5 + Math.random() / 2) * Math.min(longestWaitMs, firstWaitMs * 2 ** this.attempts));
     this.attempts += 1;
-    if (performance.now() - this.#since + ms > this.#forMs) throw error;
+    if (performance.now() - this.#since + ms > this.#limitMs) throw error;
     await sleep(ms, signal);
   }
 }

@@ -73,10 +73,10 @@ export function nextSandboxStep(
 /** The step that is safe in every state and returns the new state, so no inspect is needed first. Null if there is none. */
 export function stepWithoutInspect(sandbox: Sandbox, canFreeze = true): SandboxStep | null {
   if (sandbox.deletedAt !== null || sandbox.status !== 'PAUSING') return null;
-  return { kind: tierOf(sandbox, canFreeze) };
+  return { kind: pauseKindFor(sandbox, canFreeze) };
 }
 
-function tierOf({ pauseKind }: Sandbox, canFreeze: boolean): PauseKind {
+function pauseKindFor({ pauseKind }: Sandbox, canFreeze: boolean): PauseKind {
   return canFreeze ? (pauseKind ?? 'freeze') : 'stop';
 }
 
@@ -110,7 +110,10 @@ function whileRunning(sandbox: Sandbox, observed: ObservedSandbox, now: number, 
   switch (observed.state) {
     case 'running': {
       const due = isInUse ? null : dueIdleAction(sandbox, now, canFreeze);
-      if (due !== null) return transitionStep(sandbox, 'pause', { now, reason: due.reason, pauseKind: tierOf(sandbox, canFreeze) }, 'skep');
+      if (due !== null) {
+        const pauseKind = pauseKindFor(sandbox, canFreeze);
+        return transitionStep(sandbox, 'pause', { now, reason: due.reason, pauseKind }, 'skep');
+      }
       return hasOtherUrls(sandbox, observed) ? writeStep(nextVersion(sandbox, now, { exposedUrls: observed.exposedUrls }), null) : none;
     }
     case 'frozen':
@@ -129,7 +132,7 @@ function endedWhileRunning(sandbox: Sandbox, { reason, endedFromOutside }: Obser
 }
 
 function whilePausing(sandbox: Sandbox, observed: ObservedSandbox, now: number, canFreeze: boolean): SandboxStep {
-  const tier = tierOf(sandbox, canFreeze);
+  const tier = pauseKindFor(sandbox, canFreeze);
   const paused = (reason: Reason | null, pauseKind: PauseKind, by: Cause): SandboxStep =>
     transitionStep(sandbox, 'paused', { now, reason, pauseKind }, by);
   switch (observed.state) {
@@ -152,7 +155,7 @@ function whilePaused(sandbox: Sandbox, observed: ObservedSandbox, now: number, c
     case 'running':
       // A paused sandbox does not count against the limits, so it must not run: a resumption whose response was lost, or one from outside,
       // is undone.
-      return { kind: tierOf(sandbox, canFreeze) };
+      return { kind: pauseKindFor(sandbox, canFreeze) };
     case 'absent':
       return transitionStep(sandbox, 'vanished', { now, reason: vanished }, 'runtime');
     case 'created':

@@ -118,8 +118,8 @@ export function stopSignal(): AbortSignal {
 }
 
 /** Returns options that follow a stream until the signal fires, and report when the server can't be reached. */
-export function followOptions(signal: AbortSignal, say: (text: string) => void = notice) {
-  return { signal, reconnectForMs: Infinity, onLost: (failure: Error) => say(textOfError(failure)) };
+export function followOptions(signal: AbortSignal, report: (text: string) => void = notice) {
+  return { signal, reconnectForMs: Infinity, onLost: (failure: Error) => report(textOfError(failure)) };
 }
 
 /** Yields the items until the signal fires, and then ends without an error. */

@@ -94,7 +94,7 @@ export class ExecutionAttachment {
   async serve(): Promise<void> {
     const { writers, executionId, mayWrite, takeover, ends, heartbeatMs } = this.#deps;
     const socket = this.#socket;
-    if (mayWrite) this.#releaseWriter = writers.claim(executionId, takeover, () => this.#loseInput());
+    if (mayWrite) this.#releaseWriter = writers.claim(executionId, takeover, () => this.#loseWriter());
     this.#send({ writer: this.#releaseWriter !== null });
     socket.on('message', (data: Buffer, isBinary) => this.#handleMessage(data, isBinary));
     socket.on('pong', () => (this.#isAlive = true));
@@ -165,7 +165,7 @@ export class ExecutionAttachment {
     }
   }
 
-  #loseInput(): void {
+  #loseWriter(): void {
     this.#releaseWriter = null;
     this.#input.end();
     this.#send({ writer: false });

@@ -17,7 +17,7 @@ import { openExecution, reopenExecution } from './open-executions.ts';
 import { signalNumber } from './signal-numbers.ts';
 
 /** An execution that this process started and still has in memory. */
-interface OwnExecution {
+interface LocalExecution {
   readonly attached: AttachedExecution;
   readonly durable: boolean;
   /** Resizes the host's terminal. Null if the execution has none, or has one of `script`. */
@@ -41,7 +41,7 @@ const maxCertainCode = 128;
 export class DurableExecutions implements SandboxExecutions {
   readonly #host: ExecutionHost;
   readonly #reader: ExecutionReader;
-  readonly #own = new Map<string, OwnExecution>();
+  readonly #local = new Map<string, LocalExecution>();
   readonly #starts = createSingleFlight<ExecutionState>();
 
   constructor(host: ExecutionHost) {
@@ -59,19 +59,19 @@ export class DurableExecutions implements SandboxExecutions {
   }
 
   async #state(sandboxId: string, executionId: string, signal: AbortSignal): Promise<ExecutionState> {
-    const own = this.#find(sandboxId, executionId);
-    if (own === undefined) return this.#reader.readState(sandboxId, executionId, false, signal);
-    if (!isEndUncertain(own)) return own.attached.state;
-    own.confirmedEnd ??= await this.#reader.readState(sandboxId, executionId, false, signal);
+    const local = this.#find(sandboxId, executionId);
+    if (local === undefined) return this.#reader.readState(sandboxId, executionId, false, signal);
+    if (!isEndUncertain(local)) return local.attached.state;
+    local.confirmedEnd ??= await this.#reader.readState(sandboxId, executionId, false, signal);
     // The connection was lost, and the command still runs.
-    if (own.confirmedEnd.status === 'running') this.#own.delete(keyOf(sandboxId, executionId));
-    return own.confirmedEnd;
+    if (local.confirmedEnd.status === 'running') this.#local.delete(keyOf(sandboxId, executionId));
+    return local.confirmedEnd;
   }
 
   async ended(sandboxId: string, executionId: string, signal: AbortSignal): Promise<ExecutionState> {
-    const own = this.#find(sandboxId, executionId);
-    if (own !== undefined) {
-      await raceSignal(own.attached.ended, signal);
+    const local = this.#find(sandboxId, executionId);
+    if (local !== undefined) {
+      await raceSignal(local.attached.ended, signal);
       const state = await this.#state(sandboxId, executionId, signal);
       if (state.status !== 'running') return state;
     }
@@ -87,8 +87,8 @@ export class DurableExecutions implements SandboxExecutions {
     sandboxId: string, executionId: string, request: OutputRequest, signal: AbortSignal,
   ): Promise<ReadableStream<Uint8Array>> {
     signal.throwIfAborted();
-    const own = this.#find(sandboxId, executionId);
-    if (own !== undefined) return streamOf(signal, (cancelled) => this.#readOwn(own, sandboxId, executionId, request, cancelled));
+    const local = this.#find(sandboxId, executionId);
+    if (local !== undefined) return streamOf(signal, (cancelled) => this.#readLocal(local, sandboxId, executionId, request, cancelled));
     // Throws if the execution does not exist.
     await this.#reader.readState(sandboxId, executionId, false, signal);
     return streamOf(signal, (cancelled) => this.#reader.read(sandboxId, executionId, request, cancelled));
@@ -97,11 +97,11 @@ export class DurableExecutions implements SandboxExecutions {
   async write(
     sandboxId: string, executionId: string, content: ReadableStream<Uint8Array>, close: boolean, signal: AbortSignal,
   ): Promise<void> {
-    const own = this.#find(sandboxId, executionId);
-    if (own !== undefined) {
+    const local = this.#find(sandboxId, executionId);
+    if (local !== undefined) {
       await this.#reader.requireRunning(sandboxId);
-      await own.attached.write(content, close, signal);
-      if (own.durable && close) await this.#reader.runToEnd(sandboxId, executionId, scripts.input('none', 'starter'), signal);
+      await local.attached.write(content, close, signal);
+      if (local.durable && close) await this.#reader.runToEnd(sandboxId, executionId, scripts.input('none', 'starter'), signal);
       return;
     }
     const execution = await this.#reader.start(sandboxId, executionId, scripts.input('any', close ? 'all' : ''), signal);
@@ -114,24 +114,24 @@ export class DurableExecutions implements SandboxExecutions {
 
   async signal(sandboxId: string, executionId: string, signalName: string): Promise<void> {
     const number = signalNumber(signalName);
-    const own = this.#find(sandboxId, executionId);
-    if (own?.durable === false) return own.attached.execution.kill();
-    if (own !== undefined && own.attached.state.status !== 'running') return void (await this.#reader.requireRunning(sandboxId));
+    const local = this.#find(sandboxId, executionId);
+    if (local?.durable === false) return local.attached.execution.kill();
+    if (local !== undefined && local.attached.state.status !== 'running') return void (await this.#reader.requireRunning(sandboxId));
     await this.#reader.runToEnd(sandboxId, executionId, scripts.signal(number, this.#host.mark(sandboxId, executionId)));
   }
 
   async resize(sandboxId: string, executionId: string, size: TerminalSize): Promise<void> {
-    const own = this.#find(sandboxId, executionId);
-    if (own !== undefined && own.attached.state.status !== 'running') return;
-    if (own?.durable === false) return own.resize?.(size);
+    const local = this.#find(sandboxId, executionId);
+    if (local !== undefined && local.attached.state.status !== 'running') return;
+    if (local?.durable === false) return local.resize?.(size);
     await this.#reader.runToEnd(sandboxId, executionId, scripts.resize(size));
   }
 
   async remove(sandboxId: string, executionId: string): Promise<void> {
-    const own = this.#find(sandboxId, executionId);
-    if (own?.durable === false) await own.attached.execution.kill();
+    const local = this.#find(sandboxId, executionId);
+    if (local?.durable === false) await local.attached.execution.kill();
     else await this.#host.remove(sandboxId, executionId);
-    this.#own.delete(keyOf(sandboxId, executionId));
+    this.#local.delete(keyOf(sandboxId, executionId));
   }
 
   open(sandboxId: string, start: OpenExecutionStart, signal: AbortSignal): Promise<OpenExecution> {
@@ -167,15 +167,15 @@ export class DurableExecutions implements SandboxExecutions {
   }
 
   #keep(
-    sandboxId: string, start: ExecutionStart, execution: Execution, reason: Reason | null, resize: OwnExecution['resize'],
+    sandboxId: string, start: ExecutionStart, execution: Execution, reason: Reason | null, resize: LocalExecution['resize'],
   ): ExecutionState {
     const attached = new AttachedExecution(start, execution, reason, reason === null ? keptBytes : 0);
     const key = keyOf(sandboxId, start.executionId);
-    const own = { attached, durable: reason === null, resize, confirmedEnd: null };
-    this.#own.set(key, own);
+    const local = { attached, durable: reason === null, resize, confirmedEnd: null };
+    this.#local.set(key, local);
     // The sandbox keeps a durable execution. Callers that wait for its end still read it from memory.
-    if (own.durable) {
-      const forget = (): unknown => this.#own.get(key) === own && this.#own.delete(key);
+    if (local.durable) {
+      const forget = (): unknown => this.#local.get(key) === local && this.#local.delete(key);
       void attached.ended.then(() => setTimeout(forget, keptAfterEndMs).unref());
     }
     return attached.state;
@@ -183,25 +183,25 @@ export class DurableExecutions implements SandboxExecutions {
 
   /** Forgets the executions of a sandbox that is removed. */
   forget(sandboxId: string): void {
-    for (const key of this.#own.keys()) if (key.startsWith(keyOf(sandboxId, ''))) this.#own.delete(key);
+    for (const key of this.#local.keys()) if (key.startsWith(keyOf(sandboxId, ''))) this.#local.delete(key);
   }
 
-  async *#readOwn(
-    own: OwnExecution, sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
+  async *#readLocal(
+    local: LocalExecution, sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
   ): AsyncGenerator<Uint8Array, void> {
     let at = after;
     const readOlder = (from: number, cancelled: AbortSignal): AsyncIterable<Uint8Array> =>
       this.#reader.read(sandboxId, executionId, { stream, after: from, follow: false }, cancelled);
-    for await (const chunk of own.attached.read(stream, after, follow, signal, own.durable ? readOlder : undefined)) {
+    for await (const chunk of local.attached.read(stream, after, follow, signal, local.durable ? readOlder : undefined)) {
       at += chunk.length;
       yield chunk;
     }
     // The connection may have been lost before the command ended.
-    if (isEndUncertain(own)) yield* this.#reader.read(sandboxId, executionId, { stream, after: at, follow }, signal);
+    if (isEndUncertain(local)) yield* this.#reader.read(sandboxId, executionId, { stream, after: at, follow }, signal);
   }
 
-  #find(sandboxId: string, executionId: string): OwnExecution | undefined {
-    return this.#own.get(keyOf(sandboxId, executionId));
+  #find(sandboxId: string, executionId: string): LocalExecution | undefined {
+    return this.#local.get(keyOf(sandboxId, executionId));
   }
 }
 
@@ -210,7 +210,7 @@ function keyOf(sandboxId: string, executionId: string): string {
 }
 
 /** Returns true if the connection ended without a certain exit code, or maybe before the command. */
-function isEndUncertain({ attached, durable }: OwnExecution): boolean {
+function isEndUncertain({ attached, durable }: LocalExecution): boolean {
   const { status, exitCode } = attached.state;
   return durable && status !== 'running' && (exitCode === null || exitCode > maxCertainCode);
 }

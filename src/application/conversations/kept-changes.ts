@@ -25,14 +25,14 @@ export async function keepAfterTurn(deps: KeepDeps, conversation: Conversation, 
 /** Like {@link keepAfterTurn}, for all conversations of a sandbox before a pause, because not only turns change work trees. */
 export async function keepBeforePause(deps: KeepDeps, sandboxId: string, signal: AbortSignal): Promise<void> {
   const conversations = await deps.store.findUsing(sandboxId);
-  const keeping = { withinMs: beforePauseMs, actor: 'skep', signal } as const;
-  await Promise.all(conversations.map((conversation) => tryToKeep(deps, conversation, keeping)));
+  const options = { withinMs: beforePauseMs, actor: 'skep', signal } as const;
+  await Promise.all(conversations.map((conversation) => tryToKeep(deps, conversation, options)));
 }
 
-async function tryToKeep(deps: KeepDeps, conversation: Conversation, keeping: KeepOptions): Promise<void> {
-  if (conversation.startPoint === null || keeping.signal.aborted) return;
+async function tryToKeep(deps: KeepDeps, conversation: Conversation, options: KeepOptions): Promise<void> {
+  if (conversation.startPoint === null || options.signal.aborted) return;
   try {
-    await keepChanges(deps, conversation, keeping);
+    await keepChanges(deps, conversation, options);
   } catch (error) {
     deps.logger.info({ conversation: conversation.id, error }, 'the changes of a conversation were not kept');
   }
@@ -69,11 +69,11 @@ interface KeepOptions {
 }
 
 /** Keeps the current changes. Writes an event if the files differ from the files that were kept before. */
-async function keepChanges(deps: KeepDeps, conversation: Conversation, keeping: KeepOptions): Promise<void> {
-  const { withinMs, actor } = keeping;
+async function keepChanges(deps: KeepDeps, conversation: Conversation, options: KeepOptions): Promise<void> {
+  const { withinMs, actor } = options;
   const { store, clock } = deps;
   using limit = timeout(clock, withinMs);
-  const signal = AbortSignal.any([keeping.signal, limit.signal]);
+  const signal = AbortSignal.any([options.signal, limit.signal]);
   try {
     await using snapshot = await takeSnapshot(deps, await findWorkTree(deps, conversation), signal);
     const before = await store.findKeptChanges(conversation.id);

@@ -54,7 +54,7 @@ export function inWorkTree<T>(
 }
 
 /** Returns a refusal as a failure, and any other error unchanged. */
-export function refused({ logger }: Pick<ChangeDeps, 'logger'>, id: string, error: unknown): unknown {
+export function snapshotFailure({ logger }: Pick<ChangeDeps, 'logger'>, id: string, error: unknown): unknown {
   if (!(error instanceof SnapshotRefusal)) return error;
   logger.warn({ conversation: id, error }, 'no snapshot of a work tree could be taken');
   return new Failure('conversation_changes_unavailable', { id, reason: error.reason }, { cause: error });

@@ -79,8 +79,8 @@ export class ExecutionReconciler {
 
   /** Resolves with the record once the execution has ended or is deleted; null if there is none. Rejects with the signal's reason. */
   async ended(id: string, signal: AbortSignal): Promise<ExecutionRecord | null> {
-    let looked = Promise.withResolvers<void>();
-    const note = (lookedAt: string): void => void (lookedAt === id && looked.resolve());
+    let onRefresh = Promise.withResolvers<void>();
+    const note = (refreshedId: string): void => void (refreshedId === id && onRefresh.resolve());
     using ends = new DisposableStack();
     ends.defer(() => this.#refreshListeners.delete(note));
     this.#refreshListeners.add(note);
@@ -88,8 +88,8 @@ export class ExecutionReconciler {
     for (;;) {
       const execution = await this.#deps.store.find(id);
       if (execution === null || execution.status !== 'running' || execution.deletedAt !== null) return execution;
-      await unlessAborted(signal, looked.promise);
-      looked = Promise.withResolvers();
+      await unlessAborted(signal, onRefresh.promise);
+      onRefresh = Promise.withResolvers();
     }
   }
 

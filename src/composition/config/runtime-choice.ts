@@ -6,7 +6,7 @@ import type { DockerRuntimeOptions, ProcessRuntimeOptions } from '../skep-option
 import { defaultImage } from '../wiring/default-specs.ts';
 import { ConfigError, type ConfigProblem } from './config-error.ts';
 import { newDeploymentId, readDeploymentFile } from './deployment-file.ts';
-import { defined } from './field-schemas.ts';
+import { omitUndefined } from './field-schemas.ts';
 import type { SkepConfig } from './config-schema.ts';
 import { formAt } from './config-mistakes.ts';
 import { settingsSchema } from './settings.ts';
@@ -57,7 +57,7 @@ export async function chooseRuntime(config: SkepConfig, facts: RuntimeFacts = ru
 
 export function dockerOptions({ dockerHost, dockerPublishAddress, dockerUrlHost, dockerFirewall }: SkepConfig): DockerRuntimeOptions {
   const firewall = dockerFirewall === 'off' ? false : undefined;
-  return { kind: 'docker', ...defined({ host: dockerHost, publishAddress: dockerPublishAddress, urlHost: dockerUrlHost, firewall }) };
+  return { kind: 'docker', ...omitUndefined({ host: dockerHost, publishAddress: dockerPublishAddress, urlHost: dockerUrlHost, firewall }) };
 }
 
 /** Returns the reason why Docker is not chosen; null if it is. A spec that asks for isolation never runs without it. */
@@ -100,7 +100,7 @@ function runtimeFacts(config: SkepConfig): RuntimeFacts {
       try {
         await using closers = new AsyncDisposableStack();
         const runtime = createDockerRuntime({
-          ...defined(dockerOptions(config)), deployment: newDeploymentId(), callTimeoutMs: engineTimeoutMs,
+          ...omitUndefined(dockerOptions(config)), deployment: newDeploymentId(), callTimeoutMs: engineTimeoutMs,
         });
         closers.defer(() => runtime.close());
         return await runtime.check();

@@ -19,26 +19,26 @@ import { checkRuntime } from './doctor-runtime.ts';
 /** Prints the configuration and the state of each part. Returns 1 if a part does not answer. Changes nothing. */
 export async function doctor(env: NodeJS.ProcessEnv, options: JsonOption): Promise<number> {
   const program = { version: packageVersion(), node: process.versions.node, platform: process.platform };
-  const say = (text: string): void => void (options.json !== true && process.stdout.write(text));
-  say(`Skep ${program.version} on Node ${program.node}, ${program.platform}\n\n`);
-  const found = await findAll(env, say);
+  const report = (text: string): void => void (options.json !== true && process.stdout.write(text));
+  report(`Skep ${program.version} on Node ${program.node}, ${program.platform}\n\n`);
+  const found = await findAll(env, report);
   const isOk = !hasFailed(found);
   if (options.json === true) print(options, { ...program, ok: isOk, findings: findingsJson(found) }, '');
   return isOk ? 0 : 1;
 }
 
-async function findAll(env: NodeJS.ProcessEnv, say: (text: string) => void): Promise<readonly Finding[]> {
+async function findAll(env: NodeJS.ProcessEnv, report: (text: string) => void): Promise<readonly Finding[]> {
   let config: SkepConfig;
   try {
     config = readConfig(env);
   } catch (error) {
     const detail = explain(error);
-    say(`${detail}\n`);
+    report(`${detail}\n`);
     return [finding('configuration_invalid', { detail, problems: error instanceof ConfigError ? error.problems : [] })];
   }
-  say(`Configuration\n${configText(config)}\n`);
+  report(`Configuration\n${configText(config)}\n`);
   const found = await checkParts(config, env);
-  say(`Checks\n${findingsText(found)}`);
+  report(`Checks\n${findingsText(found)}`);
   return found;
 }
 

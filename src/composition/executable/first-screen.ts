@@ -26,13 +26,13 @@ export function firstScreen(config: SkepConfig, url: string, parts: readonly Par
     '',
     'Try:',
     '',
-    ...curls(config, url).map((line) => `  ${line}`),
+    ...curlExamples(config, url).map((line) => `  ${line}`),
     '',
   ];
   return `${lines.join('\n')}\n`;
 }
 
-function curls(config: SkepConfig, url: string): string[] {
+function curlExamples(config: SkepConfig, url: string): string[] {
   const curl = 'curl -H "X-Session-API-Key: $SKEP_API_KEY"';
   return [
     `${curl} ${url}/api/user/repository/${exampleRepository(config)}/microagents`,

@@ -7,7 +7,7 @@ import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Store } from '../../ports/store.ts';
 import { ensureDeploymentFile, newDeploymentId } from '../config/deployment-file.ts';
-import { defined } from '../config/field-schemas.ts';
+import { omitUndefined } from '../config/field-schemas.ts';
 import type {
   AdapterDeps, CheckedOptions, DockerRuntimeOptions, GitOptions, ProcessRuntimeOptions, StoreOptions, SystemDeps,
 } from '../skep-options.ts';
@@ -43,7 +43,7 @@ export function adaptersModule(options: CheckedOptions): ContainerModule {
     else {
       provide(bind, tokens.auth, [clock, random, store], async (clock, random, { apiKeys }) => {
         const { createApiKeyAuth } = await import('../../adapters/auth/api-keys/index.ts');
-        return createApiKeyAuth({ ...defined(auth), keys: apiKeys, clock, random });
+        return createApiKeyAuth({ ...omitUndefined(auth), keys: apiKeys, clock, random });
       });
     }
   });
@@ -98,15 +98,15 @@ async function createGitProvider(options: GitOptions, { clock, listingCache }: A
   switch (options.provider) {
     case 'local': {
       const { createLocalGitProvider } = await import('../../adapters/git-provider/local/index.ts');
-      return createLocalGitProvider({ ...defined(options), root: options.root ?? process.cwd() });
+      return createLocalGitProvider({ ...omitUndefined(options), root: options.root ?? process.cwd() });
     }
     case 'github': {
       const { createGitHubProvider } = await import('../../adapters/git-provider/github/index.ts');
-      return createGitHubProvider({ ...defined(options), clock, listingCache });
+      return createGitHubProvider({ ...omitUndefined(options), clock, listingCache });
     }
     case 'gitlab': {
       const { createGitLabProvider } = await import('../../adapters/git-provider/gitlab/index.ts');
-      return createGitLabProvider({ ...defined(options), clock, listingCache });
+      return createGitLabProvider({ ...omitUndefined(options), clock, listingCache });
     }
   }
 }
@@ -128,7 +128,7 @@ async function openProcessRuntime(
   const { createProcessRuntime } = await import('../../adapters/sandbox-runtime/process/index.ts');
   const persistent = options.root ?? (dataDir === undefined ? undefined : join(dataDir, 'sandboxes'));
   const root = persistent ?? (await temporaryFolder('sandboxes', closers));
-  const opened = closers.adopt(createProcessRuntime({ ...defined(options), root }), (runtime) => runtime.close());
+  const opened = closers.adopt(createProcessRuntime({ ...omitUndefined(options), root }), (runtime) => runtime.close());
   if (persistent === undefined) closers.defer(() => removeSandboxes(opened));
   return opened;
 }
@@ -140,7 +140,7 @@ async function openDockerRuntime(
   const persistent = options.deployment ?? persistentName(lifetime);
   const deployment = persistent ?? newDeploymentId();
   // `close` removes the runtime's networks if no container is left.
-  const opened = closers.adopt(createDockerRuntime({ ...defined(options), deployment }), (runtime) => runtime.close());
+  const opened = closers.adopt(createDockerRuntime({ ...omitUndefined(options), deployment }), (runtime) => runtime.close());
   if (persistent === undefined) closers.defer(() => removeSandboxes(opened));
   return opened;
 }

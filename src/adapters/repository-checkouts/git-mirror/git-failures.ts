@@ -36,7 +36,7 @@ export function requireSuccess(exit: GitExit, provider: string): void {
 export function failureOfStatus({ provider, repository, remote }: CheckoutRequest, status: number, retryAfter: string | null): Failure {
   const { failed, unexpected, notFound, forbidden, unauthorized, rateLimited } = providerFailures(provider);
   const cause = new Error(`status ${status}`);
-  if (status === 429 || (status === 403 && retryAfter !== null)) return rateLimited(waitOf(retryAfter));
+  if (status === 429 || (status === 403 && retryAfter !== null)) return rateLimited(retryAfterMs(retryAfter));
   if ((status === 401 || status === 403) && remote.authorization === null) return notFound(repository);
   if (status === 401) return unauthorized(cause);
   if (status === 403) return forbidden(repository, cause);
@@ -48,7 +48,7 @@ export function failureOfStatus({ provider, repository, remote }: CheckoutReques
 const defaultWaitMs = 60_000;
 const longestWaitMs = 24 * 3_600_000;
 
-function waitOf(retryAfter: string | null): number {
+function retryAfterMs(retryAfter: string | null): number {
   return retryAfter !== null && /^\d{1,9}$/u.test(retryAfter) ? Math.min(Number(retryAfter) * 1000, longestWaitMs) : defaultWaitMs;
 }
 

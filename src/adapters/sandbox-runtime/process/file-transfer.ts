@@ -59,7 +59,7 @@ export class FileTransfer {
       const { workspace, root, stack, ended } = await this.enter(id, signal);
       await using opened = stack;
       const place = sandboxPath(path, 'path');
-      const { folder, name } = await findPlace(root, workspaceParts(place, workspace, 'path'), path, opened);
+      const { folder, name } = await resolveParent(root, workspaceParts(place, workspace, 'path'), path, opened);
       const tar = pack();
       const parts = [posix.basename(place)];
       const stop = (): void => tar.destroy(ended.reason instanceof Error ? ended.reason : unavailable('it was ended'));
@@ -133,7 +133,7 @@ function partsIn({ folder, workingDir = defaultWorkingDir }: Workspace, path: st
 }
 
 /** Finds a path: a name in a folder, or the root itself, with the name null. The stack closes the opened folders. */
-async function findPlace(
+async function resolveParent(
   root: Folder, parts: TarName, path: string, stack: AsyncDisposableStack,
 ): Promise<{ readonly folder: Folder; readonly name: string | null }> {
   const name = parts.at(-1) ?? null;

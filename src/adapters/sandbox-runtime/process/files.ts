@@ -14,7 +14,7 @@ import { type Folder, openFolder, Walk } from './open-folders.ts';
 import { withFailures } from './runtime-failures.ts';
 
 /** A name in an open folder. The name of the workspace itself is `.`. */
-interface Place extends Pick<EnteredWorkspace, 'stack' | 'ended'> {
+interface ResolvedPath extends Pick<EnteredWorkspace, 'stack' | 'ended'> {
   readonly folder: Folder;
   readonly name: string;
   /** The requested path. */
@@ -134,11 +134,11 @@ export class ProcessFiles implements SandboxFiles {
   }
 
   /** Runs the work at a path. Turns system errors into `file_not_found`, `wrong_file_type` or `invalid_request`. */
-  #at<T>(id: string, path: string, resolving: ResolveOptions, signal: AbortSignal, work: (place: Place) => Promise<T>): Promise<T> {
+  #at<T>(id: string, path: string, resolving: ResolveOptions, signal: AbortSignal, work: (place: ResolvedPath) => Promise<T>): Promise<T> {
     return withFailures(async () => {
       const asked = sandboxPath(path, resolving.isNamed === true ? 'path' : 'directory');
       try {
-        const place = await this.#place(id, asked, resolving, signal);
+        const place = await this.#resolve(id, asked, resolving, signal);
         await using _ = place.stack;
         return await work(place);
       } catch (error) {
@@ -147,7 +147,9 @@ export class ProcessFiles implements SandboxFiles {
     });
   }
 
-  async #place(id: string, path: string, { followLink, makeParents, isNamed }: ResolveOptions, signal: AbortSignal): Promise<Place> {
+  async #resolve(
+    id: string, path: string, { followLink, makeParents, isNamed }: ResolveOptions, signal: AbortSignal,
+  ): Promise<ResolvedPath> {
     const { workspace, root, ended, stack } = await this.#enter(id, signal);
     await using opened = stack;
     const parts = workspaceParts(path, workspace, 'path');
@@ -188,7 +190,7 @@ function failureOf(error: unknown, path: string): unknown {
   return pathErrors.has(code) ? refusedFiles('path', `${quoted(path)} can't be used so (${code})`) : error;
 }
 
-function requireFound({ found, path }: Pick<Place, 'found' | 'path'>): Stats {
+function requireFound({ found, path }: Pick<ResolvedPath, 'found' | 'path'>): Stats {
   if (found === null) throw new Failure('file_not_found', { path });
   return found;
 }

@@ -72,7 +72,7 @@ export async function freezeAll(table: ProcessTable, lineage: Lineage): Promise<
   // was stopped between fork and exec. The leader never does, and its state decides whether the sandbox is frozen.
   const isAboutToStop = (process: ProcessEntry): boolean =>
     process.uninterruptible && asked.has(identityOf(process)) && process.pid !== lineage.leader?.pid;
-  await untilNone(async () => {
+  await repeatUntilZero(async () => {
     await signalLeadersGroup(table, lineage, 'SIGSTOP');
     const members = await lookUp();
     const loose = members.filter((process) => !process.isStopped && !isAboutToStop(process));
@@ -86,7 +86,7 @@ export async function freezeAll(table: ProcessTable, lineage: Lineage): Promise<
 export async function thawAll(table: ProcessTable, lineage: Lineage): Promise<void> {
   const lookUp = createMemberLookup(table, lineage);
   const released = new Set<string>();
-  await untilNone(async () => {
+  await repeatUntilZero(async () => {
     // A process in the kernel may have a pending stop. SIGCONT cancels it.
     const stopped = (await lookUp()).filter(
       (process) => (process.isStopped || process.uninterruptible) && !released.has(identityOf(process)),
@@ -102,8 +102,8 @@ export async function thawAll(table: ProcessTable, lineage: Lineage): Promise<vo
 }
 
 /**
- * Sends SIGTERM to all processes. After the grace period, or as soon as `mustEndNow` returns true, kills the rest. Returns whether processes
- * were killed.
+ * Sends SIGTERM to all processes. After the grace period, or as soon as `mustEndNow` returns true, kills the rest. Returns whether
+ * processes were killed.
  */
 export async function endAll(table: ProcessTable, lineage: Lineage, graceMs: number, mustEndNow: () => boolean): Promise<boolean> {
   const lookUp = createMemberLookup(table, lineage);
@@ -128,7 +128,7 @@ export async function killAll(
   table: ProcessTable, lineage: Lineage, lookUp: MemberLookup = createMemberLookup(table, lineage),
 ): Promise<void> {
   let quiet = 0;
-  await untilNone(async () => {
+  await repeatUntilZero(async () => {
     // Looks up the members first, because a process whose parent has ended may not be found any more.
     const members = await lookUp();
     await signalLeadersGroup(table, lineage, 'SIGKILL');
@@ -170,7 +170,7 @@ function signalWithGroups(
   for (const process of targets) if (!led.has(process.group)) table.signal(process, signal);
 }
 
-async function untilNone(round: () => Promise<number>): Promise<void> {
+async function repeatUntilZero(round: () => Promise<number>): Promise<void> {
   const deadline = performance.now() + limitMs;
   for (let waitMs = 1; (await round()) > 0; waitMs = Math.min(waitMs * 2, 20)) {
     if (performance.now() > deadline) throw new Failure('runtime_timeout', { runtime: 'process', limitMs });

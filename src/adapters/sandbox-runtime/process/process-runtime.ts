@@ -208,7 +208,7 @@ export class ProcessRuntime implements SandboxRuntime {
     const { record } = await this.#observer.observe(launch.id);
     const host = { ...this.#options, layout: this.#layout, table: this.#table, ports: this.#ports, logs: this.#logs };
     const leader = record && (await runLaunch(host, launch, record, progress));
-    if (leader) this.#watch.addOwn(launch.id, leader);
+    if (leader) this.#watch.addChild(launch.id, leader);
   }
 
   /** Runs the step after earlier ones of the sandbox. Returns the state afterwards. */

@@ -91,10 +91,10 @@ export function createProcTable(): ProcessTable {
     },
     extraVariables: () => ({}),
     signal(process, signal) {
-      if (isStill(process)) send(process.pid, signal);
+      if (isSameProcess(process)) send(process.pid, signal);
     },
     signalGroup(leader, signal) {
-      if (isStill(leader)) send(-leader.pid, signal);
+      if (isSameProcess(leader)) send(-leader.pid, signal);
     },
   };
 }
@@ -105,7 +105,7 @@ async function find(pid: number): Promise<ProcessEntry | null> {
 }
 
 // Synchronous, so that the id can't change its owner between the check and the signal.
-function isStill({ pid, start }: ProcessEntry): boolean {
+function isSameProcess({ pid, start }: ProcessEntry): boolean {
   try {
     return parseStat(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.start === start;
   } catch {

@@ -10,7 +10,7 @@ export class Watch {
   readonly #killLeftovers: (id: string) => Promise<void>;
   readonly #listeners = new Listeners<string>();
   /** The leaders that are children of this process. The system reports their end. */
-  readonly #own = new Map<string, ChildProcess>();
+  readonly #children = new Map<string, ChildProcess>();
   /** The live sandboxes that other processes started. They are polled. */
   readonly #polled = new Map<string, Observation>();
   #isPolling = false;
@@ -25,11 +25,11 @@ export class Watch {
   }
 
   /** Watches a leader that is a child of this process. */
-  addOwn(id: string, leader: ChildProcess): void {
+  addChild(id: string, leader: ChildProcess): void {
     this.#polled.delete(id);
-    this.#own.set(id, leader);
+    this.#children.set(id, leader);
     const onEnd = (): void => {
-      if (this.#own.get(id) === leader) this.#own.delete(id);
+      if (this.#children.get(id) === leader) this.#children.delete(id);
       void this.#changed(id);
     };
     if (leader.exitCode === null && leader.signalCode === null) leader.once('exit', onEnd);
@@ -39,7 +39,7 @@ export class Watch {
   /** Records a sandbox's state. A live one without a leader of this process is polled from now on. */
   note(observation: Observation): void {
     const { id, state } = observation.observed;
-    if (this.#own.has(id) || (state !== 'running' && state !== 'frozen')) this.#polled.delete(id);
+    if (this.#children.has(id) || (state !== 'running' && state !== 'frozen')) this.#polled.delete(id);
     else this.#polled.set(id, observation);
   }
 

@@ -71,10 +71,10 @@ export function checkContent(copy: DatabaseSync, file: string): void {
     );
   }
   const [row] = copy.prepare('PRAGMA integrity_check(1)').all();
-  if (row?.['integrity_check'] !== 'ok') throw damaged(file);
+  if (row?.['integrity_check'] !== 'ok') throw damagedBackup(file);
 }
 
-function damaged(file: string, cause?: unknown): StoreRefused {
+function damagedBackup(file: string, cause?: unknown): StoreRefused {
   return new StoreRefused('damaged', `${file} is damaged, or no store of Skep. Use another backup. Nothing was changed.`, { cause });
 }
 
@@ -82,7 +82,7 @@ function damaged(file: string, cause?: unknown): StoreRefused {
 export function refusalOf(file: string, error: unknown): unknown {
   const reason = reasonOf(error);
   if (reason === null) return error;
-  if (reason.code === 'damaged') return damaged(file, error);
+  if (reason.code === 'damaged') return damagedBackup(file, error);
   return new StoreRefused('unusable', `${file} can't be used: ${sentenceOf(reason)}`, { cause: error });
 }
 
