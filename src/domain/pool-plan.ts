@@ -65,14 +65,14 @@ export function planPool(
   let starting = 0;
   // Running members come first, so that starting ones are the surplus.
   for (const { sandbox, fingerprint } of members.toSorted((a, b) => rank(a.sandbox) - rank(b.sandbox))) {
-    const lacking = missing.get(fingerprint);
-    const reason = removalReason(sandbox, lacking, now - sandbox.createdAt < minMemberAgeMs);
+    const missingCount = missing.get(fingerprint);
+    const reason = removalReason(sandbox, missingCount, now - sandbox.createdAt < minMemberAgeMs);
     if (reason !== null) {
       remove.push({ sandbox, reason });
       continue;
     }
     if (sandbox.status === 'STARTING') starting += 1;
-    if (lacking !== undefined) missing.set(fingerprint, lacking - 1);
+    if (missingCount !== undefined) missing.set(fingerprint, missingCount - 1);
   }
   const startable = wanted.filter(({ fingerprint }) => !held.has(fingerprint));
   return { remove, add: roundRobin(startable, missing, Math.max(0, atOnce - starting)) };
