@@ -88,7 +88,7 @@ async function withProvider<T>({ url }: GitHubDouble, use: (provider: GitProvide
 
 async function list(provider: GitProvider, size: number): Promise<void> {
   const { files } = await provider.listFiles(`acme/with-${size}`, query);
-  demandAll(new Map(files.map(({ path, createdAt }) => [path, createdAt])), size);
+  requireAll(new Map(files.map(({ path, createdAt }) => [path, createdAt])), size);
 }
 
 /** The contents endpoint, then for each file, in a row, its commits, the last of which is the first. */
@@ -101,7 +101,7 @@ async function listObviously({ url }: GitHubDouble, size: number): Promise<void>
     const commits = await getList(`${repository}/commits?path=${encodeURIComponent(path)}`);
     dates.set(path, Date.parse(commits.at(-1)?.commit?.committer.date ?? ''));
   }
-  demandAll(dates, size);
+  requireAll(dates, size);
 }
 
 interface Listed {
@@ -117,7 +117,7 @@ async function getList(url: string): Promise<readonly Listed[]> {
 }
 
 /** Both have to come to the same, and the right, answer. */
-function demandAll(dates: ReadonlyMap<string, number>, size: number): void {
+function requireAll(dates: ReadonlyMap<string, number>, size: number): void {
   const isRight = [...dates].every(([path, date]) => date === dateOf(path));
   if (dates.size !== size || !isRight) throw new Error(`${dates.size} files are listed, not ${size}, or their dates are wrong`);
 }

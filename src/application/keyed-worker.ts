@@ -16,7 +16,7 @@ export class Run<T = unknown> {
   }
 
   /** Resets both signals before the next check. */
-  rearm(): void {
+  resetSignals(): void {
     if (this.#wake.signal.aborted) this.#wake = new AbortController();
     if (this.#interrupt.signal.aborted) this.#interrupt = new AbortController();
   }

@@ -70,12 +70,12 @@ export class Sweeper {
     // The runtime is listed before the records. A record is written before its sandbox starts, so a sandbox without one is an orphan.
     const observed = await this.#observe();
     if (this.#closing.signal.aborted) return;
-    if (observed !== null) await disk.look(this.#closing.signal);
+    if (observed !== null) await disk.update(this.#closing.signal);
     const records: Sandbox[] = [];
     for await (const record of this.#all((after) => store.sandboxes.scan(after, pageSize))) records.push(record);
     if (this.#closing.signal.aborted) return;
     forecast.note(records);
-    await disk.relieve(records);
+    await disk.deleteUnderPressure(records);
     this.#enqueueDue(records, observed);
     const orphans = observed === null ? null : orphansAmong(observed, records);
     if (orphans !== null) await quarantine.checkPool(orphans);

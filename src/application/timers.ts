@@ -49,7 +49,7 @@ const lastTriesMs = 5000;
 const lastPauseMs = 500;
 
 /** Repeats the work while the store is unavailable: two minutes, or five seconds after the signal. A failed try may have had its effect. */
-export async function throughStoreOutage<T>(clock: Clock, signal: AbortSignal, work: (failures: number) => Promise<T>): Promise<T> {
+export async function retryThroughStoreOutage<T>(clock: Clock, signal: AbortSignal, work: (failures: number) => Promise<T>): Promise<T> {
   let giveUpAt = clock.now() + storeOutageMs;
   let isEnding = false;
   for (let failures = 0; ; ) {
@@ -69,7 +69,7 @@ export async function throughStoreOutage<T>(clock: Clock, signal: AbortSignal, w
 }
 
 /** Timers that are due later are not set. A later sweep sets them. */
-const horizonMs = 120_000;
+const maxTimerMs = 120_000;
 
 /** One timer for each key. Timers only save the wait for the next sweep. They end with the process. */
 export class KeyedTimers {
@@ -91,7 +91,7 @@ export class KeyedTimers {
     this.#set.delete(key);
     const inMs = at === null ? Infinity : at - this.#clock.now();
     // Work that is already due was tried and could not be done. An immediate retry would not help.
-    if (at === null || inMs <= 0 || inMs > horizonMs || this.#closed) return;
+    if (at === null || inMs <= 0 || inMs > maxTimerMs || this.#closed) return;
     const cancel = this.#clock.after(inMs, () => {
       this.#set.delete(key);
       this.#callback(key);

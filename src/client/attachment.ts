@@ -1,8 +1,8 @@
 import { addressOf, type ClientSocket, type Connection } from './connection.ts';
-import { lost, SkepError } from './failures.ts';
+import { connectionLost, SkepError } from './failures.ts';
 import type { Execution, ExecutionSignal, TerminalSize } from './openapi.ts';
 import { type FollowOptions, Reconnection } from './reconnection.ts';
-import { sleep, Watch } from './waiting.ts';
+import { sleep, Watchdog } from './waiting.ts';
 
 type OutputStream = 'stdout' | 'stderr';
 
@@ -76,10 +76,10 @@ export class Attachment implements AsyncIterable<OutputPart> {
   async *[Symbol.asyncIterator](): AsyncGenerator<OutputPart, void> {
     const reconnection = new Reconnection(this.#connection, this.#options);
     for (;;) {
-      let error: unknown = lost();
+      let error: unknown = connectionLost();
       try {
         const { socket, opened, parts } = await this.#connect();
-        if (!(await opened)) await this.#explain();
+        if (!(await opened)) await this.#throwRefusal();
         else {
           reconnection.succeeded();
           this.#socket = socket;
@@ -146,7 +146,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
     const { stdout: after, stderr: after_stderr } = this.#offsets;
     const query = { after, after_stderr, ticket, takeover: takeover === true ? 'true' : undefined };
     const address = url.replace(/^http/i, 'ws') + addressOf(`${one}/attach`, { id: sandbox_id, execution_id: id }, query);
-    const watch = new Watch(signal);
+    const watch = new Watchdog(signal);
     const socket: ClientSocket = options.openSocket === undefined ? new WebSocket(address) : options.openSocket(address);
     socket.binaryType = 'arraybuffer';
     const opened = deferred<boolean>();
@@ -165,24 +165,24 @@ export class Attachment implements AsyncIterable<OutputPart> {
           opened.resolve(false);
           controller.close();
         };
-        const breakOff = (): void => {
+        const onDisconnect = (): void => {
           if (isLeft) return;
-          if (this.end === null && !this.#mayLeave()) this.#failure ??= inputLost(id);
+          if (this.end === null && !this.#canReconnect()) this.#failure ??= inputLost(id);
           leave();
         };
-        watch.expect('connect', connectMs);
-        watch.signal.addEventListener('abort', breakOff);
+        watch.restart('connect', connectMs);
+        watch.signal.addEventListener('abort', onDisconnect);
         socket.addEventListener('open', () => opened.resolve(true));
         socket.addEventListener('message', ({ data }: { readonly data: unknown }) => {
           if (isLeft) return;
-          watch.expect('silence', silenceMs);
+          watch.restart('silence', silenceMs);
           if (data instanceof ArrayBuffer) controller.enqueue(this.#partOf(data));
           else this.#take(JSON.parse(String(data)) as Control);
-          if (this.#failure !== null || (this.#unreadBytes > maxUnreadBytes && this.#mayLeave())) leave();
+          if (this.#failure !== null || (this.#unreadBytes > maxUnreadBytes && this.#canReconnect())) leave();
         });
         // A close event follows.
         socket.addEventListener('error', () => {});
-        socket.addEventListener('close', breakOff);
+        socket.addEventListener('close', onDisconnect);
       },
       cancel: detach,
     });
@@ -190,7 +190,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
   }
 
   /** Throws the reason for the refusal. A WebSocket client does not get it, but a request for the output is refused for the same reason. */
-  async #explain(): Promise<void> {
+  async #throwRefusal(): Promise<void> {
     const { id, sandbox_id } = this.#execution;
     const query = { after: String(this.#offsets.stdout ?? 0) };
     const input = { path: { id: sandbox_id, execution_id: id }, query, signal: this.#options.signal };
@@ -223,7 +223,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
   }
 
   /** Returns true if a lost connection loses no input. In a terminal, a person sees what arrived. */
-  #mayLeave(): boolean {
+  #canReconnect(): boolean {
     return this.#execution.tty || this.#input === 'none' || this.#input === 'closed';
   }
 }

@@ -1,23 +1,23 @@
-import { lost } from './failures.ts';
-import type { Watch } from './waiting.ts';
+import { connectionLost } from './failures.ts';
+import type { Watchdog } from './waiting.ts';
 
 /** Returns the same bytes. Each part must arrive in time after it is requested. */
-export function watched(body: ReadableStream<Uint8Array>, watch: Watch, silenceMs: number): ReadableStream<Uint8Array> {
+export function withSilenceLimit(body: ReadableStream<Uint8Array>, watch: Watchdog, silenceMs: number): ReadableStream<Uint8Array> {
   const reader = body.getReader();
-  watch.rest();
+  watch.pause();
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
-        watch.expect('silence', silenceMs);
+        watch.restart('silence', silenceMs);
         const { done, value } = await reader.read();
-        watch.rest();
+        watch.pause();
         if (!done) return controller.enqueue(value);
         watch.stop();
         controller.close();
       } catch (error) {
         watch.stop();
         const reason = watch.reasonOf(error);
-        controller.error(reason === error ? lost(error) : reason);
+        controller.error(reason === error ? connectionLost(error) : reason);
       }
     },
     async cancel(reason) {

@@ -1,7 +1,7 @@
-import { watched } from './byte-stream.ts';
-import { failureOf, isFailure, isTemporary, lost, SkepError } from './failures.ts';
+import { withSilenceLimit } from './byte-stream.ts';
+import { failureOf, isFailure, isTemporary, connectionLost, SkepError } from './failures.ts';
 import { keyedRoutes, type Operations, type Page } from './openapi.ts';
-import { Backoff, Watch } from './waiting.ts';
+import { Backoff, Watchdog } from './waiting.ts';
 
 export interface ClientOptions {
   /** The address of the server: `http://127.0.0.1:3000`. */
@@ -141,22 +141,22 @@ export class Connection {
   }
 
   async #attempt({ address, init }: PreparedRequest, input: AnyInput, isStream: boolean, connectMs?: number): Promise<unknown> {
-    const watch = new Watch(input.signal);
+    const watch = new Watchdog(input.signal);
     const silenceMs = input.silenceMs ?? this.silenceMs;
     let response: Response | null = null;
     let isOpen = false;
     try {
-      if (connectMs !== undefined) watch.expect('connect', connectMs);
+      if (connectMs !== undefined) watch.restart('connect', connectMs);
       // No time limit while bytes are uploaded.
-      else if (typeof (init.body ?? '') === 'string') watch.expect('silence', silenceMs);
+      else if (typeof (init.body ?? '') === 'string') watch.restart('silence', silenceMs);
       response = await (this.options.fetch ?? fetch)(address, { ...init, signal: watch.signal });
-      watch.expect('silence', silenceMs);
+      watch.restart('silence', silenceMs);
       if (!response.ok && response.status !== 304) throw await failureOf(response);
       if (!isStream && /json/.test(response.headers.get('Content-Type') ?? '')) return await response.json();
       // Chromium adds a body to responses that have none.
       if (response.body === null || response.status === 204 || response.status === 304) return isStream ? response : undefined;
       isOpen = true;
-      return new Response(watched(response.body, watch, silenceMs), response);
+      return new Response(withSilenceLimit(response.body, watch, silenceMs), response);
     } catch (error) {
       throw this.#failure(watch.reasonOf(error), response !== null);
     } finally {
@@ -166,7 +166,7 @@ export class Connection {
 
   #failure(error: unknown, isAnswered: boolean): unknown {
     if (isFailure(error) || (error instanceof DOMException && error.name === 'AbortError')) return error;
-    if (isAnswered) return lost(error);
+    if (isAnswered) return connectionLost(error);
     const cause = error instanceof Error && error.cause instanceof Error && 'code' in error.cause ? ` (${String(error.cause.code)})` : '';
     return new SkepError('unreachable', `No Skep answers at ${this.url}${cause}.`, { context: { url: this.url }, cause: error });
   }

@@ -1,7 +1,7 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { partsOf } from './byte-stream.ts';
 import type { Connection } from './connection.ts';
-import { isFailure, lost, SkepError } from './failures.ts';
+import { isFailure, connectionLost, SkepError } from './failures.ts';
 import type { Event } from './openapi.ts';
 import { type FollowOptions, Reconnection } from './reconnection.ts';
 
@@ -22,7 +22,7 @@ export async function* followEvents(connection: Connection, options: EventOption
   const reconnection = new Reconnection(connection, options);
   let last: number | null = null;
   for (;;) {
-    let error: unknown = lost();
+    let error: unknown = connectionLost();
     try {
       const stream: OpenEvents = await openEvents(connection, options, last);
       reconnection.succeeded();

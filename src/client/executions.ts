@@ -1,7 +1,7 @@
 import { Attachment, type AttachOptions } from './attachment.ts';
 import { partsOf } from './byte-stream.ts';
 import type { CallOptions, Connection, RequestInput } from './connection.ts';
-import { isFailure, lost } from './failures.ts';
+import { isFailure, connectionLost } from './failures.ts';
 import type { Execution as ExecutionState, ExecutionRequest, ExecutionSignal, TerminalSize } from './openapi.ts';
 import { type FollowOptions, Reconnection } from './reconnection.ts';
 
@@ -90,7 +90,7 @@ export class Execution {
     const reconnection = new Reconnection(this.#connection, options);
     let after = options.after ?? 0;
     for (let isOpen = false; ;) {
-      let error: unknown = lost();
+      let error: unknown = connectionLost();
       try {
         const query = { stream, after: String(after), follow: 'true' } as const;
         const response = await this.#connection.open(`GET ${one}/output`, { ...this.#input({ signal }), query });

@@ -50,7 +50,7 @@ export function isFailure<C extends FailureCode>(error: unknown, ...codes: reado
   return error instanceof SkepError && (codes.length === 0 || codes.includes(error.code as C));
 }
 
-export function lost(cause?: unknown): SkepError {
+export function connectionLost(cause?: unknown): SkepError {
   return new SkepError('connection_lost', 'The connection was lost before the end.', { context: {}, cause });
 }
 

@@ -13,20 +13,20 @@ export interface FollowOptions {
 /** Decides when to reconnect and when to give up. For the first connection, the time limit is that of a request. */
 export class Reconnection {
   readonly #options: FollowOptions;
-  readonly #forMs: number;
+  readonly #limitMs: number;
   #backoff: Backoff;
   #wasOpen = false;
 
   constructor(connection: Connection, options: FollowOptions) {
     this.#options = options;
-    this.#forMs = options.reconnectForMs ?? connection.reconnectForMs;
+    this.#limitMs = options.reconnectForMs ?? connection.reconnectForMs;
     this.#backoff = new Backoff(connection.retryForMs);
   }
 
   /** To be called after each successful connection. */
   succeeded(): void {
     this.#wasOpen = true;
-    this.#backoff = new Backoff(this.#forMs);
+    this.#backoff = new Backoff(this.#limitMs);
   }
 
   /** Resolves when the next attempt is due. Throws the error if there is no next attempt, or the signal's reason. */

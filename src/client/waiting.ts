@@ -21,14 +21,14 @@ const longestWaitMs = 5000;
 
 /** Waits between attempts. The time grows and is partly random. */
 export class Backoff {
-  readonly #forMs: number;
+  readonly #limitMs: number;
   readonly #since = performance.now();
   /** The number of failed attempts. */
   attempts = 0;
 
   /** After `forMs` there is no other attempt. */
   constructor(forMs: number) {
-    this.#forMs = forMs;
+    this.#limitMs = forMs;
   }
 
   /** Waits, at least as long as the server's `Retry-After`. Throws the error if the next attempt would be too late. */
@@ -36,13 +36,13 @@ export class Backoff {
     const asked = error instanceof SkepError ? (error.retryAfterMs ?? 0) : 0;
     const ms = Math.max(asked, (0.5 + Math.random() / 2) * Math.min(longestWaitMs, firstWaitMs * 2 ** this.attempts));
     this.attempts += 1;
-    if (performance.now() - this.#since + ms > this.#forMs) throw error;
+    if (performance.now() - this.#since + ms > this.#limitMs) throw error;
     await sleep(ms, signal);
   }
 }
 
 /** A signal that fires when another signal fires, or after too long a silence. */
-export class Watch {
+export class Watchdog {
   readonly #controller = new AbortController();
   readonly #outer: AbortSignal | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -61,7 +61,7 @@ export class Watch {
   readonly #abort = (): void => this.#controller.abort(this.#outer?.reason);
 
   /** Starts the time limit anew. */
-  expect(limit: 'connect' | 'silence', ms: number): void {
+  restart(limit: 'connect' | 'silence', ms: number): void {
     clearTimeout(this.#timer);
     if (ms === Infinity) return;
     this.#timer = setTimeout(() => {
@@ -72,12 +72,12 @@ export class Watch {
   }
 
   /** Pauses the time limit. */
-  rest(): void {
+  pause(): void {
     clearTimeout(this.#timer);
   }
 
   stop(): void {
-    this.rest();
+    this.pause();
     this.#outer?.removeEventListener('abort', this.#abort);
   }
 

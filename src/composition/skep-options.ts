@@ -16,7 +16,7 @@ import { limitFields, specSchema } from './config/config-schema.ts';
 import { mistakesIn, toProblem } from './config/config-mistakes.ts';
 import { settingsSchema } from './config/settings.ts';
 import { asksForContainer, conflictsIn } from './config/spec-conflicts.ts';
-import { isOwn, type OwnAdapters, ownForm, type OwnOption } from './wiring/custom-adapters.ts';
+import { isCustomAdapter, type OwnAdapters, customForm, type OwnOption } from './wiring/custom-adapters.ts';
 
 const { github_token: token, github_url: url, gitlab_url: gitLabUrl, ...setting } = settingsSchema.shape;
 const milliseconds = positiveInteger('30000', 'milliseconds');
@@ -24,8 +24,8 @@ const bytes = positiveInteger('16777216', 'bytes');
 const count = positiveInteger('10');
 const path = z.string().min(1, 'is empty').describe('a path, for example /var/lib/skep');
 
-const own = <O extends OwnOption, Deps = AdapterDeps>(option: O) =>
-  z.custom<Own<OwnAdapters[O], Deps>>((given) => isOwn<O, Deps>(given, option)).describe(ownForm(option));
+const customAdapter = <O extends OwnOption, Deps = AdapterDeps>(option: O) =>
+  z.custom<Own<OwnAdapters[O], Deps>>((given) => isCustomAdapter<O, Deps>(given, option)).describe(customForm(option));
 
 const localGit = z.strictObject({
   /** The folder that contains the repositories. Default: the working directory. */
@@ -117,26 +117,26 @@ const auth = z.strictObject({ kind: z.literal('api-keys'), staticKey: setting.ap
 export const optionsSchema = z.strictObject({
   /** The providers in order. The first serves repository names without a host. */
   git: z.array(
-    z.union([own('git'), gitProvider])
+    z.union([customAdapter('git'), gitProvider])
       .describe("the provider github, gitlab or local, for example { provider: 'github', token }, or an adapter of your own"),
   ).min(1).readonly().describe("a list of git providers, for example [{ provider: 'github', token }]"),
-  runtime: z.union([own('runtime'), runtime])
+  runtime: z.union([customAdapter('runtime'), runtime])
     .describe("the kind docker or process, for example { kind: 'docker' }, or an adapter of your own"),
-  store: z.union([own<'store', SystemDeps>('store'), store])
+  store: z.union([customAdapter<'store', SystemDeps>('store'), store])
     .describe("the kind sqlite or memory, for example { kind: 'sqlite', dataDir }, or an adapter of your own"),
-  auth: z.union([own('auth'), auth])
+  auth: z.union([customAdapter('auth'), auth])
     .describe("the kind api-keys, for example { kind: 'api-keys', staticKey }, or an adapter of your own"),
-  probe: own('probe'),
+  probe: customAdapter('probe'),
   /** Fetches repositories to this machine. Default: mirrors in the data folder, made by the git program. */
-  checkouts: own('checkouts'),
+  checkouts: customAdapter('checkouts'),
   /** The protocols of the specs' agents. Default: `acp`. */
-  protocols: z.array(own('protocols')).readonly().describe('a list of protocols of your own'),
+  protocols: z.array(customAdapter('protocols')).readonly().describe('a list of protocols of your own'),
   /** Returns the values of secrets that the specs' agents name. Default: the environment of this process. */
-  secrets: own('secrets'),
-  clock: own<'clock', Deployment>('clock'),
-  random: own<'random', Deployment>('random'),
+  secrets: customAdapter('secrets'),
+  clock: customAdapter<'clock', Deployment>('clock'),
+  random: customAdapter<'random', Deployment>('random'),
   /** Default: warnings and errors, as JSON lines on standard error. */
-  logger: own<'logger', Deployment>('logger'),
+  logger: customAdapter<'logger', Deployment>('logger'),
   /** Modules, loaded in order after Skep's own. A module's services are closed only if their factory adds them to `tokens.closers`. */
   modules: z.array(z.custom<ContainerModule>((given) => typeof given === 'object' && given !== null)).readonly()
     .describe('a list of container modules of inversify'),

@@ -55,7 +55,7 @@ export function compactNumber(count: number): string {
 }
 
 /** Returns a name of the API as text: `waiting_for_permission` as "Waiting for permission". */
-export function words(name: string): string {
+export function readableName(name: string): string {
   const text = name.toLowerCase().replaceAll('_', ' ');
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -13,7 +13,7 @@ export interface Resource<T> {
 type Load<T> = (signal: AbortSignal) => Promise<T>;
 
 /** Loads a resource. Reloads it when `deps` change, when an event concerns it, and when the server is reachable again. */
-export function useResource<T>(load: Load<T>, deps: readonly unknown[], isConcerned?: (event: api.Event) => boolean): Resource<T> {
+export function useResource<T>(load: Load<T>, deps: readonly unknown[], isRelevant?: (event: api.Event) => boolean): Resource<T> {
   const [state, setState] = useState<{ readonly data: T | null; readonly error: Error | null }>({ data: null, error: null });
   const [round, setRound] = useState(0);
   const reload = useCallback(() => setRound((last) => last + 1), []);
@@ -25,7 +25,7 @@ export function useResource<T>(load: Load<T>, deps: readonly unknown[], isConcer
     );
     return () => abort.abort();
   }, [...deps, round]);
-  useChanges((event) => isConcerned?.(event) === true && reload());
+  useChanges((event) => isRelevant?.(event) === true && reload());
   const wasOnline = useRef(true);
   useEffect(() => {
     if (isOnline.value && !wasOnline.current) reload();
@@ -42,13 +42,13 @@ export function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }
 
-const latest = signal<readonly api.Event[]>([]);
+const latestEvents = signal<readonly api.Event[]>([]);
 
 /** Calls `onEvent` for changes in everything that the key can see. Events arrive in batches, at most four a second. */
 export function useChanges(onEvent: (event: api.Event) => void): void {
   const callback = useRef(onEvent);
   callback.current = onEvent;
-  useEffect(() => latest.subscribe((events) => {
+  useEffect(() => latestEvents.subscribe((events) => {
     // Several events cause only one reload, because updates are batched.
     for (const event of events) callback.current(event);
   }), []);
@@ -63,28 +63,28 @@ export function followChanges(): () => void {
       last.id = event.id;
       waiting.push(event);
       timer ??= setTimeout(() => {
-        [latest.value, waiting, timer] = [waiting, [], null];
+        [latestEvents.value, waiting, timer] = [waiting, [], null];
       }, 250);
     }
   });
   return () => {
     stop();
     if (timer !== null) clearTimeout(timer);
-    latest.value = [];
+    latestEvents.value = [];
   };
 }
 
-interface Position {
+interface LastEvent {
   /** The id of the last received event. */
   id: number | undefined;
 }
 
 /** Follows a stream only while the page is visible, because browsers have few connections to one server for all tabs. */
 export function whileVisible(
-  follow: (signal: AbortSignal, last: Position) => Promise<void>, onFailure?: (error: Error) => void,
+  follow: (signal: AbortSignal, last: LastEvent) => Promise<void>, onFailure?: (error: Error) => void,
 ): () => void {
   let abort: AbortController | null = null;
-  const last: Position = { id: undefined };
+  const last: LastEvent = { id: undefined };
   const update = () => {
     if (document.hidden) {
       abort?.abort();

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { useDebounced, useResource } from './live.ts';
-import { go, places } from './route.ts';
+import { navigate, places } from './route.ts';
 import { canChange, currentSession, logOut } from './session.ts';
 import { texts } from './texts.ts';
 import { switchTheme } from './theme.ts';
@@ -16,11 +16,11 @@ const close = () => (shownOverlay.value = null);
 const shortcuts: Readonly<Record<string, () => void>> = {
   '?': () => (shownOverlay.value = 'help'),
   '/': () => document.querySelector<HTMLInputElement>('main input')?.focus(),
-  c: () => canChange() && go(['conversations'], { new: 'yes' }),
-  s: () => canChange() && go(['sandboxes'], { new: 'yes' }),
+  c: () => canChange() && navigate(['conversations'], { new: 'yes' }),
+  s: () => canChange() && navigate(['sandboxes'], { new: 'yes' }),
   j: () => moveFocus(1),
   k: () => moveFocus(-1),
-  ...Object.fromEntries(places.map((place, index) => [String(index + 1), () => go([place])])),
+  ...Object.fromEntries(places.map((place, index) => [String(index + 1), () => navigate([place])])),
 };
 
 /** Moves the focus along the rows of a list. */
@@ -69,12 +69,12 @@ interface Command {
 
 function commands(): Command[] {
   const changes: Command[] = [
-    { icon: 'plus', label: texts.conversations.add, act: () => go(['conversations'], { new: 'yes' }) },
-    { icon: 'plus', label: texts.sandboxes.start, act: () => go(['sandboxes'], { new: 'yes' }) },
+    { icon: 'plus', label: texts.conversations.add, act: () => navigate(['conversations'], { new: 'yes' }) },
+    { icon: 'plus', label: texts.sandboxes.start, act: () => navigate(['sandboxes'], { new: 'yes' }) },
   ];
   return [
     ...(canChange() ? changes : []),
-    ...places.map((place) => ({ icon: place, label: texts.nav[place], hint: texts.palette.page, act: () => go([place]) })),
+    ...places.map((place) => ({ icon: place, label: texts.nav[place], hint: texts.palette.page, act: () => navigate([place]) })),
     { icon: 'theme', label: texts.switchTheme, act: switchTheme },
     { icon: 'help', label: texts.help.title, act: () => setTimeout(() => (shownOverlay.value = 'help')) },
     { icon: 'leave', label: texts.logOut, act: () => logOut() },
@@ -91,10 +91,10 @@ function useFound(query: string): readonly Command[] {
     const sandboxes = await client.request('GET /api/v1/sandboxes/search', { query: { limit: 100 }, signal });
     return [
       ...conversations.items.map(({ id, title }) => (
-        { icon: 'conversations' as const, label: title ?? id, hint: texts.palette.conversation, act: () => go(['conversations', id]) }
+        { icon: 'conversations' as const, label: title ?? id, hint: texts.palette.conversation, act: () => navigate(['conversations', id]) }
       )),
       ...sandboxes.items.filter(({ id }) => query !== '' && id.includes(query)).slice(0, 8)
-        .map(({ id }) => ({ icon: 'sandboxes' as const, label: id, hint: texts.palette.sandbox, act: () => go(['sandboxes', id]) })),
+        .map(({ id }) => ({ icon: 'sandboxes' as const, label: id, hint: texts.palette.sandbox, act: () => navigate(['sandboxes', id]) })),
     ];
   }, [query]);
   return found.data ?? [];

@@ -38,7 +38,7 @@ export function href(path: readonly string[], query: Query = {}): string {
   return `#/${path.map(encodeURIComponent).join('/')}${search}`;
 }
 
-export function go(path: readonly string[], query?: Query): void {
+export function navigate(path: readonly string[], query?: Query): void {
   location.hash = href(path, query);
 }
 

@@ -10,7 +10,7 @@ export function useSpecs(): Resource<readonly api.SandboxSpec[]> {
 }
 
 /** Describes what happens to an idle sandbox. */
-export function restText(rule: api.RestRule): string {
+export function idlePolicyText(rule: api.RestRule): string {
   const steps = [
     [rule.freeze_after_seconds, texts.rest.freeze], [rule.stop_after_seconds, texts.rest.stop],
     [rule.delete_after_seconds, texts.rest.delete], [rule.max_life_seconds, texts.rest.life],

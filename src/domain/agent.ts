@@ -77,7 +77,7 @@ export type TurnStopReason =
   | 'failed'
   | 'interrupted';
 
-export function optionOf(policy: Exclude<PermissionPolicy, 'ask'>, options: readonly PermissionOption[]): PermissionOption | null {
+export function chooseOption(policy: Exclude<PermissionPolicy, 'ask'>, options: readonly PermissionOption[]): PermissionOption | null {
   const [once, always] = policy === 'allow' ? ['allow_once', 'allow_always'] : ['reject_once', 'reject_always'];
   return options.find(({ kind }) => kind === once) ?? options.find(({ kind }) => kind === always) ?? null;
 }

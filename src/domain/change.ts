@@ -94,7 +94,7 @@ export interface ChangeCounts {
   readonly linesRemoved: number;
 }
 
-export function countsOf(files: readonly FileChange[]): ChangeCounts {
+export function countChanges(files: readonly FileChange[]): ChangeCounts {
   return {
     files: files.length,
     linesAdded: files.reduce((sum, { added }) => sum + (added ?? 0), 0),

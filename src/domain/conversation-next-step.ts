@@ -50,7 +50,7 @@ export function nextStartStep(conversation: Conversation, sandbox: Sandbox | nul
   const { startStatus, startsSandbox } = conversation;
   if (startStatus === 'READY' || startStatus === 'ERROR') return { kind: 'none' };
   if (sandbox === null && startStatus === 'WORKING' && startsSandbox) return { kind: 'start-sandbox' };
-  if (sandbox === null) return failed(startStatus, sandboxLoss(null));
+  if (sandbox === null) return failedStep(startStatus, sandboxLossReason(null));
   if (startStatus === 'WORKING') return { kind: 'record', status: 'WAITING_FOR_SANDBOX', reason: null };
   return stepInSandbox(conversation, sandbox);
 }
@@ -80,7 +80,7 @@ function stepInSandbox(conversation: Conversation, sandbox: Sandbox): StartStep 
       return { kind: 'await-sandbox' };
     case 'ERROR':
     case 'MISSING':
-      return failed(conversation.startStatus, sandboxLoss(sandbox));
+      return failedStep(conversation.startStatus, sandboxLossReason(sandbox));
   }
 }
 
@@ -94,7 +94,7 @@ function stepInRunningSandbox(conversation: Conversation, sandbox: Sandbox): Sta
   return { kind: 'record', status: statusAfter(conversation, sandbox), reason: null };
 }
 
-function failed(step: ConversationStartStatus, cause: Reason | null): StartStep {
+function failedStep(step: ConversationStartStatus, cause: Reason | null): StartStep {
   return { kind: 'record', status: 'ERROR', reason: { code: 'step_failed', step, cause } };
 }
 
@@ -116,14 +116,16 @@ export function nextWorkStep(conversation: Conversation, sandbox: Sandbox | null
   if (turn !== null) return agentRuns ? { kind: 'interrupt' } : stepOfTurn(conversation, turn, sandbox, now);
   const [message] = queue;
   if (executionStatus === null) return { kind: 'none' };
-  const loss = sandboxLoss(sandbox);
+  const loss = sandboxLossReason(sandbox);
   if (loss !== null) return message === undefined && executionStatus === 'error' ? { kind: 'none' } : { kind: 'fail', reason: loss };
   if (message === undefined || sandbox === null) return { kind: 'none' };
   switch (sandbox.status) {
     case 'RUNNING':
       return agentRuns ? { kind: 'run-turn', sandbox, message } : { kind: 'start-agent', sandbox };
     case 'PAUSED':
-      return isHeld(sandbox, queue) || now < (sandbox.refused?.retryAt ?? 0) ? { kind: 'none' } : { kind: 'resume-sandbox' };
+      return isPausedAfterLastMessage(sandbox, queue) || now < (sandbox.refused?.retryAt ?? 0)
+        ? { kind: 'none' }
+        : { kind: 'resume-sandbox' };
     case 'STARTING':
     case 'PAUSING':
     case 'RESUMING':
@@ -136,21 +138,21 @@ export function nextWorkStep(conversation: Conversation, sandbox: Sandbox | null
 /** A turn of an earlier process continues if its agent is still there. */
 function stepOfTurn({ permission, queue }: Conversation, turn: StartedMessage, sandbox: Sandbox | null, now: number): WorkStep {
   const { agent } = turn;
-  if (agent === undefined || sandbox === null || sandboxLoss(sandbox) !== null) return { kind: 'interrupt' };
+  if (agent === undefined || sandbox === null || sandboxLossReason(sandbox) !== null) return { kind: 'interrupt' };
   if (sandbox.status === 'RUNNING') return { kind: 'resume-turn', sandbox, turn, agent };
   if (sandbox.status !== 'PAUSED') return { kind: 'await-sandbox' };
   if (sandbox.pauseKind === 'stop') return { kind: 'interrupt' };
-  const mayRest = permission !== null || isHeld(sandbox, [turn, ...queue]);
+  const mayRest = permission !== null || isPausedAfterLastMessage(sandbox, [turn, ...queue]);
   return mayRest || now < (sandbox.refused?.retryAt ?? 0) ? { kind: 'none' } : { kind: 'resume-sandbox' };
 }
 
 /** Returns true if the owner paused the sandbox after the queue's last message. Then only the next message resumes it. */
-export function isHeld({ pausedBy }: Sandbox, queue: readonly QueuedMessage[]): boolean {
+export function isPausedAfterLastMessage({ pausedBy }: Sandbox, queue: readonly QueuedMessage[]): boolean {
   return pausedBy?.actor === 'user' && pausedBy.version > (queue.at(-1)?.sandboxVersion ?? 0);
 }
 
 /** Returns why the sandbox will never run again; null if it may. */
-export function sandboxLoss(sandbox: Sandbox | null): Reason | null {
+export function sandboxLossReason(sandbox: Sandbox | null): Reason | null {
   if (sandbox === null) return { code: 'sandbox_deleted' };
   const { status, statusReason } = sandbox;
   return status === 'ERROR' || status === 'MISSING' ? { code: 'sandbox_lost', status, cause: statusReason } : null;
@@ -169,7 +171,7 @@ export function messageRefusal(
   const starting = startStatus !== 'READY';
   // During the start its sandbox may have no record yet.
   const present = sandbox?.deletedAt === null ? sandbox : null;
-  const loss = present === null && starting ? null : sandboxLoss(present);
+  const loss = present === null && starting ? null : sandboxLossReason(present);
   if (loss !== null) return loss;
   const agent = starting ? ((present?.spec ?? spec)?.agent ?? null) : executionStatus;
   return agent === null ? { code: 'agent_not_named' } : queueRefusal(conversation, message);
@@ -180,7 +182,9 @@ export function statusAfterTurn(stopReason: TurnStopReason): ExecutionStatus {
 }
 
 /** `status` is the status of the sandbox, also if it has no record. A turn in a frozen one is `frozen`, unless it waits for its user. */
-export function shownExecution({ executionStatus }: Conversation, status: SandboxStatus, sandbox: Sandbox | null): ExecutionStatus | null {
+export function shownExecutionStatus(
+  { executionStatus }: Conversation, status: SandboxStatus, sandbox: Sandbox | null,
+): ExecutionStatus | null {
   if (executionStatus === null) return null;
   if (status === 'ERROR' || status === 'MISSING') return 'error';
   if (status !== 'PAUSED' && status !== 'RESUMING') return executionStatus === 'frozen' ? 'running' : executionStatus;

@@ -2,7 +2,7 @@ const secretName = /(secret|token|password|passwd|credential|private|api_?key|ac
 
 const mask = '**********';
 
-export function shownEnv(env: Readonly<Record<string, string>>): Record<string, string> {
+export function maskEnv(env: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, isSecret(name, value) ? mask : value]));
 }
 

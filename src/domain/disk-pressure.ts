@@ -30,14 +30,14 @@ export function diskPressure(space: DiskSpace, limitPercent: number): DiskPressu
 }
 
 /** Returns the pool members. If there are none, returns the sandboxes at rest that their spec deletes anyway, the longest idle first. */
-export function expendable(sandboxes: readonly Sandbox[], now: number): readonly Sandbox[] {
+export function deletionCandidates(sandboxes: readonly Sandbox[], now: number): readonly Sandbox[] {
   const members = sandboxes.filter((sandbox) => isPooled(sandbox) && sandbox.deletedAt === null);
   if (members.length > 0) return members;
-  return sandboxes.filter((sandbox) => isExpendable(sandbox, now)).toSorted((a, b) => idleSince(a) - idleSince(b));
+  return sandboxes.filter((sandbox) => isDeletionCandidate(sandbox, now)).toSorted((a, b) => idleSince(a) - idleSince(b));
 }
 
 /** Returns false for a sandbox in quarantine, and for a frozen one, which has to be stopped first. */
-function isExpendable(sandbox: Sandbox, now: number): boolean {
+function isDeletionCandidate(sandbox: Sandbox, now: number): boolean {
   const { status, pauseKind, spec } = sandbox;
   const isAtRest = status === 'ERROR' || (status === 'PAUSED' && pauseKind === 'stop');
   if (!isAtRest || isQuarantined(sandbox) || spec.rest.deleteAfterMs === null) return false;

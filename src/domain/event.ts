@@ -3,7 +3,7 @@ import type { ChangeCounts } from './change.ts';
 import {
   type Conversation, type ConversationStartStatus, type ExecutionStatus, type QueuedMessage, textOf,
 } from './conversation.ts';
-import type { MicroagentsTold } from './conversation-microagents.ts';
+import type { MicroagentsEventData } from './microagent-triggers.ts';
 import type { Reason } from './reason.ts';
 import { isPooled, type PauseKind, type Sandbox, type SandboxStatus } from './sandbox.ts';
 
@@ -32,7 +32,7 @@ export interface EventData {
   /** The setup script of the repository began, or ended. `executionId` is null if it could not be started. */
   setup_script: { readonly executionId: string | null; readonly status: 'running' | 'succeeded' | 'failed' };
   /** The microagents that the agent gets, and those that it does not get, with the message of the next turn. */
-  microagents: MicroagentsTold;
+  microagents: MicroagentsEventData;
   execution_changed: { readonly from: ExecutionStatus | null; readonly to: ExecutionStatus | null };
   /** The agent was started. `loaded`: it continues its earlier session. */
   agent_started: { readonly sessionId: string; readonly loaded: boolean };
@@ -98,7 +98,7 @@ export function messageBody({ messageId, message }: QueuedMessage): EventBody {
 }
 
 /** Returns the events of a write of a sandbox. Pool members have no owner, so no event is written for them. */
-export function movedEvents(from: Sandbox | null, to: Sandbox, actor: EventActor): readonly EventDraft[] {
+export function sandboxMovedEvents(from: Sandbox | null, to: Sandbox, actor: EventActor): readonly EventDraft[] {
   if (isPooled(to)) return [];
   return [
     {

@@ -1,9 +1,9 @@
 import type { None, Reason } from './reason.ts';
 
-export const executionStatuses = ['running', 'exited', 'lost'] as const;
+export const executionRecordStatuses = ['running', 'exited', 'lost'] as const;
 
 /** `lost`: its sandbox was stopped or disappeared before it ended, or its end is unknown. */
-type ExecutionStatus = (typeof executionStatuses)[number];
+type ExecutionRecordStatus = (typeof executionRecordStatuses)[number];
 
 /** An execution belongs to its sandbox's owner. The sandbox holds its output and input. Times are in milliseconds since the epoch. */
 export interface ExecutionRecord {
@@ -12,7 +12,7 @@ export interface ExecutionRecord {
   readonly command: readonly string[];
   readonly stdin: boolean;
   readonly tty: boolean;
-  readonly status: ExecutionStatus;
+  readonly status: ExecutionRecordStatus;
   /** The record is written before the command is started. True once the runtime has reported that it began. */
   readonly begun: boolean;
   /** 128 plus the signal number if a signal ended it. Null unless it has exited. */
@@ -48,7 +48,7 @@ export function newExecution({ timeoutMs, now, ...given }: NewExecution): Execut
 }
 
 interface ObservedExecution {
-  readonly status: ExecutionStatus;
+  readonly status: ExecutionRecordStatus;
   readonly exitCode: number | null;
   readonly durable: boolean;
   readonly stdout: { readonly end: number };
@@ -57,14 +57,14 @@ interface ObservedExecution {
 }
 
 /** The exit code of a command that SIGKILL ended. */
-export const killedStatus = 128 + 9;
+export const sigkillExitCode = 128 + 9;
 
 /** Returns the record with the state that the runtime reports. The record of an ended execution does not change. */
 export function observeExecution(record: ExecutionRecord, observed: ObservedExecution, now: number): ExecutionRecord {
   if (record.status !== 'running') return record;
   const { status, exitCode, durable, stdout, stderr, reason } = observed;
   // The time limit explains more than the kill. If the command ended by itself at the last moment, the time limit is not the reason.
-  const wasEnded = record.statusReason?.code === 'execution_timed_out' && (status === 'running' || exitCode === killedStatus);
+  const wasEnded = record.statusReason?.code === 'execution_timed_out' && (status === 'running' || exitCode === sigkillExitCode);
   return {
     ...record, status, begun: true, exitCode, durable, stdoutBytes: stdout.end, stderrBytes: stderr.end,
     statusReason: wasEnded ? record.statusReason : reason, endedAt: status === 'running' ? null : now, version: record.version + 1,
@@ -112,7 +112,7 @@ export function executionLimitReached({ executionsPerSandbox: max }: ExecutionLi
 }
 
 /** How many ended executions a sandbox keeps. Older ones are deleted. */
-export const keptExecutions = 100;
+export const maxEndedExecutions = 100;
 
 /** The reasons of executions, with their data. Times are in milliseconds. */
 export interface ExecutionReasonData {

@@ -44,13 +44,13 @@ export function nextDueAt(sandbox: Sandbox): number | null {
 
 function actionOfStatus(sandbox: Sandbox, canFreeze: boolean): DatedAction | null {
   const { status, pauseKind, lastActiveAt, statusSince, spec: { rest } } = sandbox;
-  if (status === 'RUNNING') return idle(sandbox, canFreeze ? 'freeze' : 'stop', rest.freezeAfterMs, lastActiveAt);
+  if (status === 'RUNNING') return idleAction(sandbox, canFreeze ? 'freeze' : 'stop', rest.freezeAfterMs, lastActiveAt);
   if (status !== 'PAUSED') return null;
-  if (pauseKind === 'freeze') return idle(sandbox, 'stop', rest.stopAfterMs, statusSince);
-  return idle(sandbox, 'delete', rest.deleteAfterMs, statusSince);
+  if (pauseKind === 'freeze') return idleAction(sandbox, 'stop', rest.stopAfterMs, statusSince);
+  return idleAction(sandbox, 'delete', rest.deleteAfterMs, statusSince);
 }
 
-function idle({ refused }: Sandbox, tier: IdleAction['tier'], afterMs: number | null, since: number): DatedAction | null {
+function idleAction({ refused }: Sandbox, tier: IdleAction['tier'], afterMs: number | null, since: number): DatedAction | null {
   if (afterMs === null) return null;
   return { tier, at: Math.max(since + afterMs, refused?.retryAt ?? 0), reason: { code: 'idle', tier, afterMs } };
 }

@@ -25,7 +25,7 @@ export interface LimitUse {
 }
 
 /** Returns the use of the limits that apply to the scope. Only the scope of all owners includes the limits on all owners together. */
-export function limitUses(
+export function listLimitUse(
   limits: SandboxLimits & ConversationLimits,
   counts: { readonly sandboxes: readonly SandboxCount[]; readonly conversations: readonly OwnerCount[] },
   scope: OwnerScope,

@@ -48,7 +48,7 @@ export interface PoolPlan {
 }
 
 /** A younger member may belong to another process with another configuration. */
-const youngMs = 60_000;
+const minMemberAgeMs = 60_000;
 
 /**
  * Returns which members to add and which to remove. At most `atOnce` members start at a time, for the specs in turn; specs in `held` start
@@ -65,17 +65,17 @@ export function planPool(
   let starting = 0;
   // Running members come first, so that starting ones are the surplus.
   for (const { sandbox, fingerprint } of members.toSorted((a, b) => rank(a.sandbox) - rank(b.sandbox))) {
-    const lacking = missing.get(fingerprint);
-    const reason = uselessness(sandbox, lacking, now - sandbox.createdAt < youngMs);
+    const missingCount = missing.get(fingerprint);
+    const reason = removalReason(sandbox, missingCount, now - sandbox.createdAt < minMemberAgeMs);
     if (reason !== null) {
       remove.push({ sandbox, reason });
       continue;
     }
     if (sandbox.status === 'STARTING') starting += 1;
-    if (lacking !== undefined) missing.set(fingerprint, lacking - 1);
+    if (missingCount !== undefined) missing.set(fingerprint, missingCount - 1);
   }
   const startable = wanted.filter(({ fingerprint }) => !held.has(fingerprint));
-  return { remove, add: inTurn(startable, missing, Math.max(0, atOnce - starting)) };
+  return { remove, add: roundRobin(startable, missing, Math.max(0, atOnce - starting)) };
 }
 
 function rank({ status }: Sandbox): number {
@@ -83,17 +83,17 @@ function rank({ status }: Sandbox): number {
 }
 
 /** Returns why the member is of no use; null if it is useful, or may be. `missing`: how many members its pool still needs. */
-function uselessness({ status, statusReason }: Sandbox, missing: number | undefined, isYoung: boolean): Reason | null {
+function removalReason({ status, statusReason }: Sandbox, missing: number | undefined, isYoung: boolean): Reason | null {
   if (missing === undefined) return isYoung ? null : { code: 'pool_spec_changed' };
   if (status !== 'RUNNING' && status !== 'STARTING') return { code: 'pool_member_lost', status, cause: statusReason };
   return missing > 0 || isYoung ? null : { code: 'pool_full' };
 }
 
 /** Returns one of each spec in turn, until nothing is missing or `most` is reached. */
-function inTurn(specs: readonly PooledSpec[], missing: ReadonlyMap<string, number>, most: number): PooledSpec[] {
+function roundRobin(specs: readonly PooledSpec[], missing: ReadonlyMap<string, number>, max: number): PooledSpec[] {
   const rounds = Math.max(0, ...specs.map(({ fingerprint }) => missing.get(fingerprint) ?? 0));
-  const turns = Array.from({ length: Math.min(rounds, most) }, (_, round) =>
+  const turns = Array.from({ length: Math.min(rounds, max) }, (_, round) =>
     specs.filter(({ fingerprint }) => (missing.get(fingerprint) ?? 0) > round),
   );
-  return turns.flat().slice(0, most);
+  return turns.flat().slice(0, max);
 }

@@ -1,5 +1,5 @@
 import type { Reason } from './reason.ts';
-import { changed } from './sandbox-lifecycle.ts';
+import { nextVersion } from './sandbox-lifecycle.ts';
 import { newSandbox, type NewSandbox, type Sandbox } from './sandbox.ts';
 import { sandboxSpec, type SandboxSpec } from './sandbox-spec.ts';
 
@@ -9,7 +9,7 @@ export const quarantineOwner = 'skep:quarantine';
 /** The default of how long a sandbox in quarantine is kept after its stop. */
 export const defaultQuarantineForMs = 24 * 3_600_000;
 
-export interface QuarantineFacts {
+export interface QuarantineDetails {
   /** How long it is kept after its stop, in milliseconds. */
   readonly keptForMs: number;
   /** This and the owner are null if the runtime does not know them. */
@@ -18,17 +18,17 @@ export interface QuarantineFacts {
 }
 
 /** Returns the record of a sandbox that is newer than the store, which may be a restored backup. Files stay until adoption or deletion. */
-export function quarantinedStranger(stranger: Pick<NewSandbox, 'id' | 'sessionApiKey' | 'now'>, facts: QuarantineFacts): Sandbox {
-  const record = newSandbox({ ...stranger, ownerId: quarantineOwner, spec: sandboxSpec({ id: 'quarantine' }) });
-  return quarantined(record, facts, stranger.now);
+export function newQuarantinedSandbox(orphan: Pick<NewSandbox, 'id' | 'sessionApiKey' | 'now'>, facts: QuarantineDetails): Sandbox {
+  const record = newSandbox({ ...orphan, ownerId: quarantineOwner, spec: sandboxSpec({ id: 'quarantine' }) });
+  return quarantined(record, facts, orphan.now);
 }
 
 /** Returns the sandbox in quarantine. It loses its owner. */
-export function quarantined(sandbox: Sandbox, facts: QuarantineFacts, now: number): Sandbox {
+export function quarantined(sandbox: Sandbox, facts: QuarantineDetails, now: number): Sandbox {
   const reason: Reason = { code: 'quarantined', ...facts };
   // If the runtime does not stop it at once, the stop is due again, with back-off.
   const rest = { freezeAfterMs: 0, stopAfterMs: 0, deleteAfterMs: facts.keptForMs, maxLifeMs: null };
-  return changed(sandbox, now, {
+  return nextVersion(sandbox, now, {
     ownerId: quarantineOwner,
     spec: { ...sandbox.spec, rest },
     status: 'PAUSING',
@@ -47,5 +47,5 @@ export function isQuarantined({ ownerId, deletedAt }: Sandbox): boolean {
 /** Returns the sandbox as a new one of the owner, with the rules of the spec; null if it is not in quarantine, or not stopped yet. */
 export function adopted(sandbox: Sandbox, as: Pick<Sandbox, 'ownerId' | 'sessionApiKey'>, spec: SandboxSpec, now: number): Sandbox | null {
   if (!isQuarantined(sandbox) || sandbox.status !== 'PAUSED') return null;
-  return changed(sandbox, now, { ...as, spec, createdAt: now, statusReason: { code: 'adopted' }, statusSince: now });
+  return nextVersion(sandbox, now, { ...as, spec, createdAt: now, statusReason: { code: 'adopted' }, statusSince: now });
 }

@@ -22,20 +22,20 @@ export interface Exit {
   readonly signal: string | null;
 }
 /** Details of processes that ended or were not ready. Unknown details are left out. */
-export interface Ending {
+export interface EndDetails {
   readonly phase?: 'starting' | 'running' | 'resuming';
   /** The end of the command's output, at most 2 KiB, without secrets. */
   readonly output?: string;
 }
 /** `message` comes from outside: bounded, on one line, without secrets. It is shown and never parsed. */
-export interface Said {
+export interface ExternalMessage {
   readonly message: string;
 }
 export interface ImageName {
   readonly image: string;
   readonly registry: string;
 }
-export interface Authentication extends Said {
+export interface Authentication extends ExternalMessage {
   readonly variables: readonly string[];
   readonly methods: readonly { readonly id: string; readonly name: string }[];
 }
@@ -43,7 +43,7 @@ export interface Authentication extends Said {
 /** The list is closed: the table of messages does not compile until it is complete. Times are in milliseconds. */
 export interface ReasonData extends ChangeReasonData, ExecutionReasonData, ParameterReasonData {
   // Any part
-  explained: Said;
+  explained: ExternalMessage;
   noted: { readonly text: string };
   failure: FailureData;
   internal_error: None;
@@ -70,10 +70,10 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   user_id: None;
   unknown_option: { readonly options: readonly string[] };
   repository_name: { readonly problem: RepositoryNameProblem };
-  sandbox_path: Said;
-  sandbox_directory: Said;
-  sandbox_working_dir: Said;
-  sandbox_archive: Said;
+  sandbox_path: ExternalMessage;
+  sandbox_directory: ExternalMessage;
+  sandbox_working_dir: ExternalMessage;
+  sandbox_archive: ExternalMessage;
   not_known_to_runtime: None;
   not_in_quarantine: None;
 
@@ -120,30 +120,30 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   processes_continued: None;
   processes_restarted: None;
   /** `last` is the last known reason why it was not ready. */
-  not_ready_in_time: Ending & { readonly withinMs: number; readonly last: Reason | null };
-  ended_while_starting: Ending;
-  ended_while_resuming: Ending;
+  not_ready_in_time: EndDetails & { readonly withinMs: number; readonly last: Reason | null };
+  ended_while_starting: EndDetails;
+  ended_while_resuming: EndDetails;
   image_not_named: None;
   image_name_invalid: { readonly image: string };
   image_not_found: ImageName;
   image_login_required: ImageName;
   image_login_refused: ImageName;
   image_pull_timeout: ImageName & { readonly limitMs: number };
-  image_pull_failed: ImageName & Said;
+  image_pull_failed: ImageName & ExternalMessage;
   disk_limit_unavailable: None;
   isolation_unavailable: { readonly name: string; readonly available: readonly string[] };
   command_not_named: None;
   command_not_found: { readonly command: string };
   command_not_executable: { readonly command: string };
   user_not_found: { readonly kind: 'user' | 'group'; readonly name: string };
-  launch_refused: Said;
+  launch_refused: ExternalMessage;
   invalid_id: None;
 
   // How a sandbox ended
-  processes_ended: Ending;
-  processes_killed: Ending;
-  process_exited: Ending & Exit & { readonly program: string | null };
-  out_of_memory: Ending & Exit;
+  processes_ended: EndDetails;
+  processes_killed: EndDetails;
+  process_exited: EndDetails & Exit & { readonly program: string | null };
+  out_of_memory: EndDetails & Exit;
   main_process_ended: Cause;
 
   // Conversations
@@ -191,8 +191,8 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   /** `output` is the end of its standard error. */
   agent_ended: Cause & { readonly exitCode: number | null; readonly output: string };
   agent_exited: None;
-  agent_error: Said;
-  agent_session_refused: Said;
+  agent_error: ExternalMessage;
+  agent_session_refused: ExternalMessage;
   agent_session_not_found: None;
   agent_session_closed: None;
   agent_connection_lost: None;
@@ -222,12 +222,12 @@ export function explained(message: string): ReasonOf<'explained'> {
   return { code: 'explained', message };
 }
 
-const endings = [
+const reasonsWithEndDetails = [
   'not_ready_in_time', 'ended_while_starting', 'ended_while_resuming', 'processes_ended', 'processes_killed', 'process_exited',
   'out_of_memory',
 ] as const satisfies readonly ReasonCode[];
 
-/** Returns true if the reason can have the details of an {@link Ending}. */
-export function isEnding(reason: Reason): reason is ReasonOf<(typeof endings)[number]> {
-  return endings.some((code) => code === reason.code);
+/** Returns true if the reason can have the details of an {@link EndDetails}. */
+export function hasEndDetails(reason: Reason): reason is ReasonOf<(typeof reasonsWithEndDetails)[number]> {
+  return reasonsWithEndDetails.some((code) => code === reason.code);
 }

@@ -17,7 +17,7 @@ type Lifecycle = typeof lifecycle;
 
 export type SandboxTransition = { [S in SandboxStatus]: keyof Lifecycle[S] }[SandboxStatus];
 
-export function next(status: SandboxStatus, transition: SandboxTransition): SandboxStatus | null {
+export function nextStatus(status: SandboxStatus, transition: SandboxTransition): SandboxStatus | null {
   const transitions: Partial<Record<SandboxTransition, SandboxStatus>> = lifecycle[status];
   return transitions[transition] ?? null;
 }
@@ -33,10 +33,10 @@ export interface TransitionChange {
 const pausedStatuses: ReadonlySet<SandboxStatus> = new Set(['PAUSING', 'PAUSED', 'RESUMING']);
 
 /** Returns the record after the transition that `by` caused; null if the lifecycle does not have it, or the sandbox is deleted. */
-export function move(sandbox: Sandbox, transition: SandboxTransition, by: EventActor, change: TransitionChange): Sandbox | null {
-  const status = sandbox.deletedAt === null ? next(sandbox.status, transition) : null;
+export function applyTransition(sandbox: Sandbox, transition: SandboxTransition, by: EventActor, change: TransitionChange): Sandbox | null {
+  const status = sandbox.deletedAt === null ? nextStatus(sandbox.status, transition) : null;
   if (status === null) return null;
-  return changed(sandbox, change.now, {
+  return nextVersion(sandbox, change.now, {
     status,
     statusReason: change.reason,
     statusSince: change.now,
@@ -83,7 +83,7 @@ function resumingSince({ pauseKind }: Sandbox, now: number): number | null {
 
 /** Returns the record of a frozen sandbox that is stopped from now on. It stays PAUSED. */
 export function stopFrozen(sandbox: Sandbox, reason: Reason, now: number): Sandbox {
-  return changed(sandbox, now, { pauseKind: 'stop', statusReason: reason, statusSince: now });
+  return nextVersion(sandbox, now, { pauseKind: 'stop', statusReason: reason, statusSince: now });
 }
 
 /** Like {@link stopFrozen}, at the owner's request. Records that the owner paused it, even if somebody else froze it. */
@@ -93,10 +93,10 @@ export function stopFrozenByOwner(sandbox: Sandbox, now: number): Sandbox {
 }
 
 export function markDeleted(sandbox: Sandbox, reason: Reason, now: number): Sandbox {
-  return changed(sandbox, now, { deletedAt: now, statusReason: reason });
+  return nextVersion(sandbox, now, { deletedAt: now, statusReason: reason });
 }
 
-export function changed(sandbox: Sandbox, now: number, fields: Partial<Sandbox>): Sandbox {
+export function nextVersion(sandbox: Sandbox, now: number, fields: Partial<Sandbox>): Sandbox {
   return { ...sandbox, ...fields, version: sandbox.version + 1, updatedAt: now };
 }
 
@@ -109,16 +109,16 @@ export function countsAsRunning({ status, deletedAt }: Sandbox): boolean {
 
 /** Returns the record of a sandbox that got a start slot. The time limit of its spec begins now. */
 export function takeStartSlot(sandbox: Sandbox, now: number, reason: Reason | null = null): Sandbox {
-  return changed(sandbox, now, { startingSince: now, statusReason: reason });
+  return nextVersion(sandbox, now, { startingSince: now, statusReason: reason });
 }
 
 /** Returns the record of a sandbox that must not run, but that the runtime does not stop or freeze. */
 export function noteStillRunning(sandbox: Sandbox, cause: Reason, now: number): Sandbox {
-  return changed(sandbox, now, { statusReason: { code: 'still_running', cause, before: reasonBefore(sandbox) } });
+  return nextVersion(sandbox, now, { statusReason: { code: 'still_running', cause, before: reasonBefore(sandbox) } });
 }
 
-export function noteAtRest(sandbox: Sandbox, now: number): Sandbox {
-  return changed(sandbox, now, { statusReason: reasonBefore(sandbox) });
+export function clearStillRunning(sandbox: Sandbox, now: number): Sandbox {
+  return nextVersion(sandbox, now, { statusReason: reasonBefore(sandbox) });
 }
 
 function reasonBefore({ statusReason }: Sandbox): Reason | null {

@@ -3,7 +3,8 @@ import { dueEndOfLife, dueIdleAction } from './idle-policy.ts';
 import { isQuarantined } from './quarantine.ts';
 import type { Reason } from './reason.ts';
 import {
-  changed, isTooLate, markDeleted, move, noteAtRest, type SandboxTransition, stopFrozen, takeStartSlot, type TransitionChange,
+  applyTransition, clearStillRunning, isTooLate, markDeleted, nextVersion, type SandboxTransition, stopFrozen, takeStartSlot,
+  type TransitionChange,
 } from './sandbox-lifecycle.ts';
 import type { PauseKind, Sandbox, ObservedSandbox } from './sandbox.ts';
 
@@ -44,10 +45,10 @@ export function nextSandboxStep(
   if (sandbox.deletedAt !== null) {
     if (observed === null) return none;
     if (observed.state !== 'absent') return { kind: 'remove' };
-    return sandbox.removedAt === null ? write(changed(sandbox, now, { removedAt: now }), null) : none;
+    return sandbox.removedAt === null ? writeStep(nextVersion(sandbox, now, { removedAt: now }), null) : none;
   }
   const end = dueEndOfLife(sandbox, now);
-  if (end !== null) return write(markDeleted(sandbox, end.reason, now), 'skep');
+  if (end !== null) return writeStep(markDeleted(sandbox, end.reason, now), 'skep');
   if (observed === null) return whileRuntimeIsSilent(sandbox, now);
   switch (sandbox.status) {
     case 'STARTING':
@@ -63,35 +64,35 @@ export function nextSandboxStep(
     case 'ERROR':
     case 'MISSING':
       // A sandbox in quarantine that is gone is of no use.
-      if (isQuarantined(sandbox) && observed.state === 'absent') return write(markDeleted(sandbox, vanished, now), 'runtime');
+      if (isQuarantined(sandbox) && observed.state === 'absent') return writeStep(markDeleted(sandbox, vanished, now), 'runtime');
       // None of its processes may run any more. The files stay, so that people can look into the error.
-      return observed.state === 'running' || observed.state === 'frozen' ? { kind: 'stop' } : atRest(sandbox, now);
+      return observed.state === 'running' || observed.state === 'frozen' ? { kind: 'stop' } : clearStillRunningStep(sandbox, now);
   }
 }
 
 /** The step that is safe in every state and returns the new state, so no inspect is needed first. Null if there is none. */
 export function stepWithoutInspect(sandbox: Sandbox, canFreeze = true): SandboxStep | null {
   if (sandbox.deletedAt !== null || sandbox.status !== 'PAUSING') return null;
-  return { kind: tierOf(sandbox, canFreeze) };
+  return { kind: pauseKindFor(sandbox, canFreeze) };
 }
 
-function tierOf({ pauseKind }: Sandbox, canFreeze: boolean): PauseKind {
+function pauseKindFor({ pauseKind }: Sandbox, canFreeze: boolean): PauseKind {
   return canFreeze ? (pauseKind ?? 'freeze') : 'stop';
 }
 
 function whileRuntimeIsSilent(sandbox: Sandbox, now: number): SandboxStep {
   if (sandbox.status !== 'STARTING' && sandbox.status !== 'RESUMING') return none;
   // The time limit of the start begins, although there is no start slot yet.
-  if (sandbox.startingSince === null) return write(takeStartSlot(sandbox, now, { code: 'runtime_silent' }), null);
+  if (sandbox.startingSince === null) return writeStep(takeStartSlot(sandbox, now, { code: 'runtime_silent' }), null);
   if (!isTooLate(sandbox, now)) return none;
-  return failed(sandbox, notReadyInTime(sandbox, { code: 'runtime_silent' }), now, 'skep');
+  return failedStep(sandbox, notReadyInTime(sandbox, { code: 'runtime_silent' }), now, 'skep');
 }
 
 function whileStarting(sandbox: Sandbox, observed: ObservedSandbox, now: number): SandboxStep {
   if (observed.state === 'stopped' && !observed.endedFromOutside) {
-    return failed(sandbox, observed.reason ?? { code: 'ended_while_starting' }, now, 'runtime');
+    return failedStep(sandbox, observed.reason ?? { code: 'ended_while_starting' }, now, 'runtime');
   }
-  if (isTooLate(sandbox, now)) return failed(sandbox, notReadyInTime(sandbox, sandbox.statusReason), now, 'skep');
+  if (isTooLate(sandbox, now)) return failedStep(sandbox, notReadyInTime(sandbox, sandbox.statusReason), now, 'skep');
   if (sandbox.startingSince === null) return { kind: 'take-start-slot' };
   switch (observed.state) {
     case 'absent':
@@ -109,28 +110,31 @@ function whileRunning(sandbox: Sandbox, observed: ObservedSandbox, now: number, 
   switch (observed.state) {
     case 'running': {
       const due = isInUse ? null : dueIdleAction(sandbox, now, canFreeze);
-      if (due !== null) return record(sandbox, 'pause', { now, reason: due.reason, pauseKind: tierOf(sandbox, canFreeze) }, 'skep');
-      return hasOtherUrls(sandbox, observed) ? write(changed(sandbox, now, { exposedUrls: observed.exposedUrls }), null) : none;
+      if (due !== null) {
+        const pauseKind = pauseKindFor(sandbox, canFreeze);
+        return transitionStep(sandbox, 'pause', { now, reason: due.reason, pauseKind }, 'skep');
+      }
+      return hasOtherUrls(sandbox, observed) ? writeStep(nextVersion(sandbox, now, { exposedUrls: observed.exposedUrls }), null) : none;
     }
     case 'frozen':
-      return record(sandbox, 'pause', { now, reason: { code: 'frozen_outside' }, pauseKind: 'freeze' }, 'runtime');
+      return transitionStep(sandbox, 'pause', { now, reason: { code: 'frozen_outside' }, pauseKind: 'freeze' }, 'runtime');
     case 'created':
     case 'stopped':
       return endedWhileRunning(sandbox, observed, now);
     case 'absent':
-      return record(sandbox, 'vanished', { now, reason: vanished }, 'runtime');
+      return transitionStep(sandbox, 'vanished', { now, reason: vanished }, 'runtime');
   }
 }
 
 function endedWhileRunning(sandbox: Sandbox, { reason, endedFromOutside }: ObservedSandbox, now: number): SandboxStep {
-  if (!endedFromOutside) return record(sandbox, 'crashed', { now, reason: reason ?? { code: 'processes_ended' } }, 'runtime');
-  return record(sandbox, 'pause', { now, reason: { code: 'ended_outside', cause: reason }, pauseKind: 'stop' }, 'runtime');
+  if (!endedFromOutside) return transitionStep(sandbox, 'crashed', { now, reason: reason ?? { code: 'processes_ended' } }, 'runtime');
+  return transitionStep(sandbox, 'pause', { now, reason: { code: 'ended_outside', cause: reason }, pauseKind: 'stop' }, 'runtime');
 }
 
 function whilePausing(sandbox: Sandbox, observed: ObservedSandbox, now: number, canFreeze: boolean): SandboxStep {
-  const tier = tierOf(sandbox, canFreeze);
+  const tier = pauseKindFor(sandbox, canFreeze);
   const paused = (reason: Reason | null, pauseKind: PauseKind, by: Cause): SandboxStep =>
-    record(sandbox, 'paused', { now, reason, pauseKind }, by);
+    transitionStep(sandbox, 'paused', { now, reason, pauseKind }, by);
   switch (observed.state) {
     case 'running':
       return { kind: tier };
@@ -142,7 +146,7 @@ function whilePausing(sandbox: Sandbox, observed: ObservedSandbox, now: number, 
         ? paused(sandbox.statusReason ?? observed.reason, 'stop', 'skep')
         : paused(endedWhileFrozen(observed), 'stop', 'runtime');
     case 'absent':
-      return record(sandbox, 'vanished', { now, reason: vanished }, 'runtime');
+      return transitionStep(sandbox, 'vanished', { now, reason: vanished }, 'runtime');
   }
 }
 
@@ -151,56 +155,56 @@ function whilePaused(sandbox: Sandbox, observed: ObservedSandbox, now: number, c
     case 'running':
       // A paused sandbox does not count against the limits, so it must not run: a resumption whose response was lost, or one from outside,
       // is undone.
-      return { kind: tierOf(sandbox, canFreeze) };
+      return { kind: pauseKindFor(sandbox, canFreeze) };
     case 'absent':
-      return record(sandbox, 'vanished', { now, reason: vanished }, 'runtime');
+      return transitionStep(sandbox, 'vanished', { now, reason: vanished }, 'runtime');
     case 'created':
     case 'stopped':
-      if (sandbox.pauseKind === 'freeze') return write(stopFrozen(sandbox, endedWhileFrozen(observed), now), 'runtime');
+      if (sandbox.pauseKind === 'freeze') return writeStep(stopFrozen(sandbox, endedWhileFrozen(observed), now), 'runtime');
       break;
     case 'frozen':
       if (sandbox.pauseKind === 'stop') return { kind: 'stop' };
   }
   const due = dueIdleAction(sandbox, now, canFreeze);
-  if (due === null) return atRest(sandbox, now);
-  return write((due.tier === 'delete' ? markDeleted : stopFrozen)(sandbox, due.reason, now), 'skep');
+  if (due === null) return clearStillRunningStep(sandbox, now);
+  return writeStep((due.tier === 'delete' ? markDeleted : stopFrozen)(sandbox, due.reason, now), 'skep');
 }
 
 /** Removes the note that the sandbox still runs. */
-function atRest(sandbox: Sandbox, now: number): SandboxStep {
-  return sandbox.statusReason?.code === 'still_running' ? write(noteAtRest(sandbox, now), null) : none;
+function clearStillRunningStep(sandbox: Sandbox, now: number): SandboxStep {
+  return sandbox.statusReason?.code === 'still_running' ? writeStep(clearStillRunning(sandbox, now), null) : none;
 }
 
 function whileResuming(sandbox: Sandbox, observed: ObservedSandbox, now: number, rerun: boolean): SandboxStep {
-  if (observed.state === 'absent') return failed(sandbox, vanished, now, 'runtime');
+  if (observed.state === 'absent') return failedStep(sandbox, vanished, now, 'runtime');
   // A frozen sandbox reports no progress while it is resumed.
   const last = sandbox.pauseKind === 'freeze' ? null : sandbox.statusReason;
-  if (isTooLate(sandbox, now)) return failed(sandbox, notReadyInTime(sandbox, last), now, 'skep');
+  if (isTooLate(sandbox, now)) return failedStep(sandbox, notReadyInTime(sandbox, last), now, 'skep');
   if (sandbox.startingSince === null) return { kind: 'take-start-slot' };
   if (observed.state === 'running') {
     // A sandbox that continues after a freeze was ready before, so no probe is needed.
     const continued = { now, reason: { code: 'processes_continued' } } as const;
-    return sandbox.pauseKind === 'freeze' ? record(sandbox, 'ready', continued, 'runtime') : { kind: 'await-ready' };
+    return sandbox.pauseKind === 'freeze' ? transitionStep(sandbox, 'ready', continued, 'runtime') : { kind: 'await-ready' };
   }
   if (observed.state === 'frozen') return { kind: 'resume' };
-  if (rerun && !observed.endedFromOutside) return failed(sandbox, observed.reason ?? { code: 'ended_while_resuming' }, now, 'runtime');
+  if (rerun && !observed.endedFromOutside) return failedStep(sandbox, observed.reason ?? { code: 'ended_while_resuming' }, now, 'runtime');
   if (sandbox.pauseKind !== 'freeze') return { kind: 'resume' };
   // Its processes ended before it was resumed. It waits for a start slot to run again.
-  return write(changed(sandbox, now, { startingSince: null, pauseKind: 'stop', statusReason: endedWhileFrozen(observed) }), null);
+  return writeStep(nextVersion(sandbox, now, { startingSince: null, pauseKind: 'stop', statusReason: endedWhileFrozen(observed) }), null);
 }
 
-function write(to: Sandbox, by: Cause | null): SandboxStep {
+function writeStep(to: Sandbox, by: Cause | null): SandboxStep {
   return { kind: 'write', to, by };
 }
 
 /** The lifecycle has every transition that is decided here. */
-function record(sandbox: Sandbox, transition: SandboxTransition, change: TransitionChange, by: Cause): SandboxStep {
-  const to = move(sandbox, transition, by, change);
-  return to === null ? none : write(to, by);
+function transitionStep(sandbox: Sandbox, transition: SandboxTransition, change: TransitionChange, by: Cause): SandboxStep {
+  const to = applyTransition(sandbox, transition, by, change);
+  return to === null ? none : writeStep(to, by);
 }
 
-function failed(sandbox: Sandbox, reason: Reason, now: number, by: Cause): SandboxStep {
-  return record(sandbox, 'failed', { now, reason }, by);
+function failedStep(sandbox: Sandbox, reason: Reason, now: number, by: Cause): SandboxStep {
+  return transitionStep(sandbox, 'failed', { now, reason }, by);
 }
 
 /** Returns true if the ports of a running sandbox have other URLs than the record says. A report without all ports decides nothing. */

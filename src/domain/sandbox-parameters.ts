@@ -29,7 +29,7 @@ export const parameterLimits = {
 } as const;
 
 /** Returns the spec of one sandbox: the given one with the parameters of the start. Returns the same object if they change nothing. */
-export function specWith(spec: SandboxSpec, { env, timeoutMs, resources, secrets }: SandboxParameters): SandboxSpec {
+export function applyParameters(spec: SandboxSpec, { env, timeoutMs, resources, secrets }: SandboxParameters): SandboxSpec {
   if (env === undefined && timeoutMs === undefined && resources === undefined && secrets === undefined) return spec;
   const { cpus, memoryBytes, pids } = { ...resources };
   const own = spec.resources;

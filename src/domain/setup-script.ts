@@ -7,9 +7,9 @@ export function setupScriptPath(product: string): string {
 }
 
 /** The first line of an executable script chooses its interpreter. Other scripts may be written for bash, so `sh` is the last choice. */
-const runsScript = '[ -x "$0" ] && exec "$0"; command -v bash >/dev/null && exec bash "$0"; exec sh "$0"';
+const runnerScript = '[ -x "$0" ] && exec "$0"; command -v bash >/dev/null && exec bash "$0"; exec sh "$0"';
 
 /** Returns the command that runs the script in the root of its repository. */
 export function setupCommand(path: string): readonly string[] {
-  return ['sh', '-c', runsScript, `./${path}`];
+  return ['sh', '-c', runnerScript, `./${path}`];
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { diskPressure, expendable } from '../../src/domain/disk-pressure.ts';
+import { diskPressure, deletionCandidates } from '../../src/domain/disk-pressure.ts';
 import { quarantined } from '../../src/domain/quarantine.ts';
 import { limitReached, unlimited } from '../../src/domain/sandbox-limits.ts';
 import { newSandbox, unowned, type Sandbox } from '../../src/domain/sandbox.ts';
@@ -14,7 +14,7 @@ const of = (id: string, fields: Partial<Sandbox>, rules: Partial<RestRule> = {})
   return { ...newSandbox({ id, ownerId: 'me', spec, sessionApiKey: 'k', now: 0 }), ...fields };
 };
 const stopped = { status: 'PAUSED', pauseKind: 'stop' } as const;
-const idsOf = (sandboxes: readonly Sandbox[]): string[] => expendable(sandboxes, now).map(({ id }) => id);
+const idsOf = (sandboxes: readonly Sandbox[]): string[] => deletionCandidates(sandboxes, now).map(({ id }) => id);
 
 describe('the pressure of a disk', () => {
   test('begins beyond the limit, and not at it; it is rounded up as df rounds', () => {

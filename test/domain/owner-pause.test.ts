@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { newConversation, type QueuedMessage } from '../../src/domain/conversation.ts';
 import { nextWorkStep } from '../../src/domain/conversation-next-step.ts';
 import type { EventActor } from '../../src/domain/event.ts';
-import { move, stopFrozen, type SandboxTransition } from '../../src/domain/sandbox-lifecycle.ts';
+import { applyTransition, stopFrozen, type SandboxTransition } from '../../src/domain/sandbox-lifecycle.ts';
 import { newSandbox, type Sandbox } from '../../src/domain/sandbox.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 
@@ -24,7 +24,7 @@ function stepAfter(happenings: readonly Happening[]): string {
   for (const one of happenings) {
     if (one === 'message') queue.push({ messageId: 'm', message: { content: [] }, sandboxVersion: sandbox.version });
     else if (one === 'stop frozen') sandbox = stopFrozen(sandbox, { code: 'idle', tier: 'stop', afterMs: 1 }, 0);
-    else sandbox = move(sandbox, one[0], one[1], { now: 0, reason: null, ...(one[0] === 'pause' && { pauseKind: 'freeze' as const }) }) ?? sandbox;
+    else sandbox = applyTransition(sandbox, one[0], one[1], { now: 0, reason: null, ...(one[0] === 'pause' && { pauseKind: 'freeze' as const }) }) ?? sandbox;
   }
   expect(sandbox.status).toBe('PAUSED');
   return nextWorkStep({ ...fresh, startStatus: 'READY', executionStatus: 'idle', queue }, sandbox, false, 0).kind;
@@ -46,9 +46,9 @@ test.each<readonly [string, boolean, readonly Happening[]]>([
 
 test('who paused a sandbox, and why, is on its record until it runs', () => {
   const reason = { code: 'paused_by_owner' } as const;
-  const pausing = move(running, 'pause', 'user', { now: 1, reason, pauseKind: 'stop' }) ?? running;
-  const resting = move(pausing, 'paused', 'skep', { now: 2, reason: null }) ?? running;
-  const again = move(move(resting, 'resume', 'user', { now: 3, reason: null }) ?? running, 'refused', 'runtime', { now: 4, reason: { code: 'vanished' } });
+  const pausing = applyTransition(running, 'pause', 'user', { now: 1, reason, pauseKind: 'stop' }) ?? running;
+  const resting = applyTransition(pausing, 'paused', 'skep', { now: 2, reason: null }) ?? running;
+  const again = applyTransition(applyTransition(resting, 'resume', 'user', { now: 3, reason: null }) ?? running, 'refused', 'runtime', { now: 4, reason: { code: 'vanished' } });
   for (const one of [pausing, resting, again]) expect(one?.pausedBy).toEqual({ actor: 'user', reason, version: 2 });
-  expect(move(pausing, 'refused', 'runtime', { now: 2, reason: null })?.pausedBy).toBeNull();
+  expect(applyTransition(pausing, 'refused', 'runtime', { now: 2, reason: null })?.pausedBy).toBeNull();
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { lifecycle, move, next, type SandboxTransition, takeStartSlot } from '../../src/domain/sandbox-lifecycle.ts';
+import { lifecycle, applyTransition, nextStatus, type SandboxTransition, takeStartSlot } from '../../src/domain/sandbox-lifecycle.ts';
 import { nextSandboxStep, stepWithoutInspect } from '../../src/domain/sandbox-next-step.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import {
@@ -33,7 +33,7 @@ const of = (fields: Partial<Sandbox>): Sandbox => ({ ...fresh, startingSince: 0,
 const found = (fields: Partial<ObservedSandbox>): ObservedSandbox => ({ id: 'sb-1', state: 'stopped', exposedUrls: [], reason: null, endedFromOutside: false, ...fields });
 const exited3 = { code: 'process_exited', exitCode: 3, signal: null, program: null } as const;
 const fromOutside = found({ endedFromOutside: true, reason: { code: 'host_restarted' } });
-const resume = (pauseKind: 'freeze' | 'stop') => move(of({ status: 'PAUSED', pauseKind }), 'resume', 'user', { now: 5, reason: null }) ?? fresh;
+const resume = (pauseKind: 'freeze' | 'stop') => applyTransition(of({ status: 'PAUSED', pauseKind }), 'resume', 'user', { now: 5, reason: null }) ?? fresh;
 
 describe('the lifecycle', () => {
   test('is the table of the design', () => {
@@ -51,8 +51,8 @@ describe('the lifecycle', () => {
   test('a move that the table lacks is none, and a deleted sandbox makes no move', () => {
     fc.assert(
       fc.property(sandboxes, fc.constantFrom(...events), (sandbox, event) => {
-        const moved = move(sandbox, event, 'skep', { now: 10, reason: null });
-        const to = next(sandbox.status, event);
+        const moved = applyTransition(sandbox, event, 'skep', { now: 10, reason: null });
+        const to = nextStatus(sandbox.status, event);
         if (sandbox.deletedAt !== null || to === null) {
           expect(moved).toBeNull();
           return;
@@ -70,7 +70,7 @@ describe('reconciliation', () => {
       fc.property(sandboxes, facts, fc.nat(20_000), (sandbox, observed, now) => {
         for (const step of [nextSandboxStep(sandbox, observed, now), nextSandboxStep(sandbox, null, now)]) {
           if (step.kind !== 'write' || step.to.status === sandbox.status) continue;
-          const reachable = events.map((event) => next(sandbox.status, event));
+          const reachable = events.map((event) => nextStatus(sandbox.status, event));
           expect(reachable).toContain(step.to.status);
         }
       }),
@@ -209,7 +209,7 @@ function apply(sandbox: Sandbox, observed: ObservedSandbox, step: Step, now: num
     case 'take-start-slot':
       return [takeStartSlot(sandbox, now), observed];
     case 'await-ready':
-      return [move(sandbox, 'ready', 'runtime', { now, reason: null }) ?? sandbox, observed];
+      return [applyTransition(sandbox, 'ready', 'runtime', { now, reason: null }) ?? sandbox, observed];
     case 'launch':
     case 'resume':
       return to('running');

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { poolFingerprint } from '../../src/domain/pool-plan.ts';
-import { parameterProblems, type SandboxParameters, specWith } from '../../src/domain/sandbox-parameters.ts';
+import { parameterProblems, type SandboxParameters, applyParameters } from '../../src/domain/sandbox-parameters.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 
 const spec = sandboxSpec({
@@ -10,7 +10,7 @@ const spec = sandboxSpec({
 
 describe('the spec of one sandbox', () => {
   test('is the given one with what the start asks for', () => {
-    const own = specWith(spec, { env: { LEVEL: '2', NEW: '' }, timeoutMs: 1000, resources: { cpus: 0.5 }, secrets: ['NPM_TOKEN', 'DATABASE_URL'] });
+    const own = applyParameters(spec, { env: { LEVEL: '2', NEW: '' }, timeoutMs: 1000, resources: { cpus: 0.5 }, secrets: ['NPM_TOKEN', 'DATABASE_URL'] });
     expect(own).toEqual({
       ...spec,
       initialEnv: { CI: '1', LEVEL: '2', NEW: '' },
@@ -21,7 +21,7 @@ describe('the spec of one sandbox', () => {
   });
 
   test.each<[string, SandboxParameters]>([['nothing', {}], ['metadata', { metadata: { task: '7' } }]])('is the given one itself if the start asks for %s', (_, parameters) => {
-    expect(specWith(spec, parameters)).toBe(spec);
+    expect(applyParameters(spec, parameters)).toBe(spec);
   });
 
   test.each<[string, boolean, SandboxParameters]>([
@@ -31,7 +31,7 @@ describe('the spec of one sandbox', () => {
     ['less memory', false, { resources: { memoryBytes: 2 ** 20 } }],
     ['a secret', false, { secrets: ['NPM_TOKEN'] }],
   ])('asked for with %s: a member of the pool is the same is %s', (_, isSame, parameters) => {
-    expect(poolFingerprint(specWith(spec, parameters)) === poolFingerprint(spec)).toBe(isSame);
+    expect(poolFingerprint(applyParameters(spec, parameters)) === poolFingerprint(spec)).toBe(isSame);
   });
 });
 

@@ -4,15 +4,15 @@ import { durationUnits, parseQuantity, sizeUnits } from '../../client/quantities
 // Parsers of option values. Each throws an error that says what it expects.
 
 export function toDuration(text: string): number {
-  return known(parseQuantity(text, durationUnits), 'a duration, for example 12h or 30d');
+  return requireValid(parseQuantity(text, durationUnits), 'a duration, for example 12h or 30d');
 }
 
 function toSize(text: string): number {
-  return known(parseQuantity(text, sizeUnits), 'a size, for example 512MiB or 2GiB');
+  return requireValid(parseQuantity(text, sizeUnits), 'a size, for example 512MiB or 2GiB');
 }
 
 function toPositiveNumber(text: string): number {
-  return known(/^\d+(\.\d+)?$/.test(text) && Number(text) > 0 ? Number(text) : null, 'a number above 0, for example 2 or 0.5');
+  return requireValid(/^\d+(\.\d+)?$/.test(text) && Number(text) > 0 ? Number(text) : null, 'a number above 0, for example 2 or 0.5');
 }
 
 export function addPair(text: string, earlier: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
@@ -25,7 +25,7 @@ function addText(text: string, earlier: readonly string[] = []): readonly string
   return [...earlier, text];
 }
 
-function known<T>(value: T | null, form: string): T {
+function requireValid<T>(value: T | null, form: string): T {
   if (value === null) throw new InvalidArgumentError(`It takes ${form}.`);
   return value;
 }

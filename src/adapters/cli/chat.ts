@@ -26,10 +26,10 @@ export class Chat {
   /** Messages whose turn has ended. The event may come before the response that accepts the message. */
   readonly #ended = new Set<string>();
   /** Messages that a person typed. They are on the screen already. */
-  readonly #typed: string[] = [];
+  readonly #typedMessages: string[] = [];
   #permission: api.PermissionRequestedEventData | null = null;
   #input: Promise<void> = Promise.resolve();
-  #underWay = 0;
+  #pendingCount = 0;
   #inputEnded = false;
   /** True after the events from before this chat were read. A failure in those events does not count. */
   #live = false;
@@ -40,7 +40,7 @@ export class Chat {
     this.#client = client;
     this.#conversation = conversation;
     this.#terminal = new Terminal(options, {
-      line: (line) => this.#take(line.trim()),
+      line: (line) => this.#handleLine(line.trim()),
       end: () => this.#endInput(),
       interrupt: () => this.#interrupt(),
     });
@@ -55,13 +55,13 @@ export class Chat {
       let last = 0;
       for await (const event of this.#client.items('GET /api/v1/app-conversations/{id}/events', { path: { id: this.#conversation.id } })) {
         last = event.id;
-        await this.#on(event);
+        await this.#handleEvent(event);
       }
       this.#live = true;
       await this.#readState();
       this.#leaveWhenDone();
       const events = this.#conversation.events({ after: last, ...followOptions(signal, (text) => this.#transcript.line(text)) });
-      for await (const event of untilStopped(events, signal)) await this.#on(event);
+      for await (const event of untilStopped(events, signal)) await this.#handleEvent(event);
     } finally {
       this.#leaving.abort();
       this.#terminal.close();
@@ -69,9 +69,9 @@ export class Chat {
     return this.#code;
   }
 
-  async #on(event: api.Event): Promise<void> {
-    const own = event.kind === 'message' && event.data.role === 'user' && this.#typed[0] === event.data.text;
-    if (own) this.#typed.shift();
+  async #handleEvent(event: api.Event): Promise<void> {
+    const own = event.kind === 'message' && event.data.role === 'user' && this.#typedMessages[0] === event.data.text;
+    if (own) this.#typedMessages.shift();
     else this.#transcript.show(event);
     switch (event.kind) {
       case 'start_step':
@@ -82,7 +82,7 @@ export class Chat {
         break;
       case 'permission_requested':
         this.#permission = event.data;
-        await this.#leaveIfNobodyAnswers();
+        await this.#leaveIfNobodyCanAnswer();
         break;
       case 'permission_answered':
         this.#permission = null;
@@ -126,7 +126,7 @@ export class Chat {
     } else this.#terminal.showPrompt();
   }
 
-  #take(line: string): void {
+  #handleLine(line: string): void {
     if (line === '') return;
     if (line === '/quit') this.#leave(this.#code);
     else if (line === '/cancel') this.#enqueue(() => this.#cancel());
@@ -134,12 +134,12 @@ export class Chat {
     else if (line === '/diff') this.#enqueue(() => this.#diff());
     else if (line === '/publish' || line.startsWith('/publish ')) this.#enqueue(() => this.#publish(line.slice('/publish'.length).trim()));
     else if (line === '/help') this.#transcript.line(help);
-    else this.#enqueue(() => this.#say(line));
+    else this.#enqueue(() => this.#sendOrAnswer(line));
   }
 
   /** Runs the work after all earlier work, so input takes effect in the order in which it was typed. */
   #enqueue(work: () => Promise<void>): void {
-    this.#underWay += 1;
+    this.#pendingCount += 1;
     this.#input = this.#input.then(() => this.#run(work));
   }
 
@@ -150,13 +150,13 @@ export class Chat {
       this.#transcript.line(textOfError(error));
       this.#code = 1;
     }
-    this.#underWay -= 1;
+    this.#pendingCount -= 1;
     this.#leaveWhenDone();
   }
 
-  async #say(line: string): Promise<void> {
+  async #sendOrAnswer(line: string): Promise<void> {
     if (this.#permission !== null) return await this.#answer(this.#permission, line);
-    if (this.#terminal.interactive) this.#typed.push(line);
+    if (this.#terminal.interactive) this.#typedMessages.push(line);
     await this.#send(line);
   }
 
@@ -215,7 +215,7 @@ export class Chat {
   #endInput(): void {
     if (this.#leaving.signal.aborted) return;
     this.#inputEnded = true;
-    this.#enqueue(() => this.#leaveIfNobodyAnswers());
+    this.#enqueue(() => this.#leaveIfNobodyCanAnswer());
   }
 
   /** The first Control-C stops the turn, if there is one. The next leaves. */
@@ -227,7 +227,7 @@ export class Chat {
   }
 
   /** Leaves if nobody can type the answer that the agent waits for, unless the conversation's policy answers. */
-  async #leaveIfNobodyAnswers(): Promise<void> {
+  async #leaveIfNobodyCanAnswer(): Promise<void> {
     if (this.#permission === null || !this.#inputEnded) return;
     const { execution_status } = await this.#conversation.refresh();
     if (execution_status !== 'waiting_for_permission') return;
@@ -237,7 +237,7 @@ export class Chat {
   }
 
   #leaveWhenDone(): void {
-    if (this.#inputEnded && this.#live && this.#ready && this.#underWay === 0 && this.#waiting.size === 0) this.#leave(this.#code);
+    if (this.#inputEnded && this.#live && this.#ready && this.#pendingCount === 0 && this.#waiting.size === 0) this.#leave(this.#code);
   }
 
   #leave(code: number): void {

@@ -100,7 +100,7 @@ async function execute(sandboxId: string, command: readonly string[], options: E
 }
 
 function addConversations(parent: Command): void {
-  addReads(parent, {
+  addReadCommands(parent, {
     list: (client) => client.request('GET /api/v1/app-conversations'),
     get: (client, id) => client.request('GET /api/v1/app-conversations/{id}', { path: { id } }),
     table: conversationTable,
@@ -121,7 +121,7 @@ function addConversations(parent: Command): void {
 }
 
 function addSandboxes(parent: Command): void {
-  addReads(parent, {
+  addReadCommands(parent, {
     list: (client, metadata) => client.request('GET /api/v1/sandboxes/search', { query: { metadata__eq: metadata } }),
     get: (client, id) => client.request('GET /api/v1/sandboxes/{id}', { path: { id } }),
     table: sandboxTable,
@@ -164,14 +164,14 @@ interface Page<T> {
 }
 
 /** How the resources of a collection are read and printed. */
-interface Reads<T> {
+interface ReadCommands<T> {
   readonly list: (client: SkepClient, metadata: readonly string[]) => Promise<Page<T>>;
   readonly get: (client: SkepClient, id: string) => Promise<T>;
   readonly table: (items: readonly T[]) => string;
 }
 
 /** Adds the commands that print the newest resources of a collection, and one resource. Returns the first command. */
-function addReads<T>(parent: Command, { list, get, table }: Reads<T>): Command {
+function addReadCommands<T>(parent: Command, { list, get, table }: ReadCommands<T>): Command {
   const listing = subcommand(parent, 'list', 'list the newest', { isDefault: true }).action(async (options: ListOptions) => {
     const page = await list(clientOf(options), Object.entries(options.metadata ?? {}).map((pair) => pair.join('=')));
     print(options, page, table(page.items));
@@ -205,7 +205,7 @@ async function chat(repository: string | undefined, options: ChatOptions): Promi
     throw new CommandError('A conversation keeps its repository: leave out the repository, or --conversation.');
   }
   const { branch, spec, title, permissions, once = false, json = false, message = null } = options;
-  if (options.conversation === undefined) await demandAgent(client, spec);
+  if (options.conversation === undefined) await requireAgent(client, spec);
   const body = { selected_repository: repository, selected_branch: branch, sandbox_spec_id: spec, title, permission_policy: permissions };
   const { conversations } = client;
   const conversation = options.conversation === undefined ? await conversations.start(body) : await conversations.get(options.conversation);
@@ -221,7 +221,7 @@ async function chat(repository: string | undefined, options: ChatOptions): Promi
 }
 
 /** Throws before anything is started if the spec has no agent to answer in a conversation. */
-async function demandAgent(client: SkepClient, id: string | undefined): Promise<void> {
+async function requireAgent(client: SkepClient, id: string | undefined): Promise<void> {
   const { items } = await client.request('GET /api/v1/sandbox-specs/search');
   const spec = id === undefined ? items[0] : items.find((one) => one.id === id);
   if (spec?.agent !== null) return;

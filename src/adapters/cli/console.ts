@@ -102,7 +102,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
 }
 
 /** If npm started the process, one Ctrl-C sends two signals: one from the terminal and one from npm. */
-const sameStopMs = 1000;
+const duplicateSignalMs = 1000;
 
 /** Fires on the first `SIGTERM` or `SIGINT`, with its name as the reason. A second one, a second later, ends the process at once. */
 export function stopSignal(): AbortSignal {
@@ -110,7 +110,7 @@ export function stopSignal(): AbortSignal {
   const names = ['SIGTERM', 'SIGINT'];
   const stop = (name: string): void => {
     if (controller.signal.aborted) return;
-    setTimeout(() => names.forEach((each) => process.off(each, stop)), sameStopMs).unref();
+    setTimeout(() => names.forEach((each) => process.off(each, stop)), duplicateSignalMs).unref();
     controller.abort(name);
   };
   for (const name of names) process.on(name, stop);
@@ -118,8 +118,8 @@ export function stopSignal(): AbortSignal {
 }
 
 /** Returns options that follow a stream until the signal fires, and report when the server can't be reached. */
-export function followOptions(signal: AbortSignal, say: (text: string) => void = notice) {
-  return { signal, reconnectForMs: Infinity, onLost: (failure: Error) => say(textOfError(failure)) };
+export function followOptions(signal: AbortSignal, report: (text: string) => void = notice) {
+  return { signal, reconnectForMs: Infinity, onLost: (failure: Error) => report(textOfError(failure)) };
 }
 
 /** Yields the items until the signal fires, and then ends without an error. */

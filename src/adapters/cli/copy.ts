@@ -9,9 +9,9 @@ import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { isFailure, type SkepClient } from '../../client/index.ts';
 import { clientOf, CommandError } from './console.ts';
-import { readFirstEntry, writeFirstEntry } from './first-entry.ts';
+import { readFirstEntry, writeFirstEntry } from './first-tar-entry.ts';
 import { safeLine } from './safe-text.ts';
-import { finished, transfer } from './transfer.ts';
+import { discardBody, transfer } from './transfer.ts';
 
 export function addCopy(program: Command, urlHelp: string): void {
   program.command('cp').description('copy files into a sandbox or out of it, as docker cp does; also one that is paused')
@@ -60,13 +60,13 @@ async function copyOut(client: SkepClient, from: Remote, to: Local): Promise<voi
   const archive = await transfer(client, { method: 'GET', path: filesPath(from, 'archive', { path: from.path }) });
   try {
     if (to === '-') await pipeline(archive, process.stdout, { end: false });
-    else await put(archive, from, to);
+    else await writeLocal(archive, from, to);
   } finally {
     archive.destroy();
   }
 }
 
-async function put(archive: Readable, { path }: Remote, to: Local): Promise<void> {
+async function writeLocal(archive: Readable, { path }: Remote, to: Local): Promise<void> {
   const first = await readFirstEntry(archive);
   const onlyContent = path.endsWith('/.');
   if (onlyContent && first?.type !== 'directory') throw new CommandError(`${path.slice(0, -2)} is not a directory in the sandbox.`);
@@ -95,7 +95,7 @@ async function put(archive: Readable, { path }: Remote, to: Local): Promise<void
 
 async function copyIn(client: SkepClient, from: Local, to: Remote): Promise<void> {
   const upload = (archive: Readable, path: string): Promise<void> =>
-    finished(transfer(client, { method: 'PUT', path: filesPath(to, 'archive', { path }), body: archive }));
+    discardBody(transfer(client, { method: 'PUT', path: filesPath(to, 'archive', { path }), body: archive }));
   if (from === '-') {
     await upload(process.stdin, to.path);
     return;
@@ -105,7 +105,7 @@ async function copyIn(client: SkepClient, from: Local, to: Remote): Promise<void
   const name = basename(resolve(from));
   if (found.isDirectory()) {
     const asContent = !isThere || /[\\/]\.$/.test(from);
-    await packed(asContent ? from : dirname(resolve(from)), asContent ? '.' : `./${name}`, (archive) => upload(archive, to.path));
+    await sendPacked(asContent ? from : dirname(resolve(from)), asContent ? '.' : `./${name}`, (archive) => upload(archive, to.path));
     return;
   }
   if (!found.isFile()) throw new CommandError(`${from} is neither a file nor a directory.`);
@@ -113,7 +113,7 @@ async function copyIn(client: SkepClient, from: Local, to: Remote): Promise<void
   const mode = (found.mode & 0o777).toString(8).padStart(4, '0');
   const body = createReadStream(from, { highWaterMark: 1 << 20, end: Math.max(0, found.size - 1) });
   const content = found.size === 0 ? Readable.from([]) : body;
-  await finished(transfer(client, { method: 'PUT', path: filesPath(to, 'files', { path, mode }), body: content, length: found.size }));
+  await discardBody(transfer(client, { method: 'PUT', path: filesPath(to, 'files', { path, mode }), body: content, length: found.size }));
 }
 
 async function isDirectory(path: string): Promise<boolean> {
@@ -138,10 +138,10 @@ async function unpack(archive: Readable, folder: string, onlyContent: boolean): 
   await withTar(['-x', '-f', '-', '-C', folder, ...options], async (tar) => pipeline(archive, tar.stdin));
 }
 
-async function packed(folder: string, name: string, send: (archive: Readable) => Promise<void>): Promise<void> {
+async function sendPacked(folder: string, name: string, send: (archive: Readable) => Promise<void>): Promise<void> {
   await withTar(['-c', '-f', '-', '-C', folder, name], async (tar) => {
     tar.stdin.end();
-    await send(Readable.from(packedBy(tar), { objectMode: false }));
+    await send(Readable.from(tarOutput(tar), { objectMode: false }));
   });
 }
 
@@ -154,7 +154,7 @@ function startTar(args: readonly string[]) {
 /** Runs `tar` while `use` runs. If tar fails, throws its error output. */
 async function withTar(args: readonly string[], use: (tar: Tar) => Promise<void>): Promise<void> {
   const tar = startTar(args);
-  const said = text(tar.stderr);
+  const errorOutput = text(tar.stderr);
   tar.stdin.on('error', () => {});
   const used = use(tar).catch((error: unknown) => {
     tar.kill();
@@ -163,16 +163,16 @@ async function withTar(args: readonly string[], use: (tar: Tar) => Promise<void>
   const [work, end] = await Promise.allSettled([used, once(tar, 'close')]);
   if (end.status === 'rejected') throw new CommandError('Copying needs the program tar on this machine.', { cause: end.reason });
   if (work.status === 'rejected' && (isFailure(work.reason) || work.reason instanceof CommandError)) throw work.reason;
-  if (tar.exitCode !== null && tar.exitCode !== 0) throw failedTar(await said);
+  if (tar.exitCode !== null && tar.exitCode !== 0) throw tarError(await errorOutput);
   if (work.status === 'rejected') throw work.reason;
 }
 
-function failedTar(said: string): CommandError {
-  return new CommandError(safeLine(said) || 'tar failed.');
+function tarError(errorOutput: string): CommandError {
+  return new CommandError(safeLine(errorOutput) || 'tar failed.');
 }
 
 /** Yields the output of tar. Throws if tar fails, so an incomplete archive is not taken for a complete one. */
-async function* packedBy(tar: Tar): AsyncGenerator<Uint8Array, void> {
+async function* tarOutput(tar: Tar): AsyncGenerator<Uint8Array, void> {
   const closed = once(tar, 'close');
   yield* tar.stdout;
   await closed;

@@ -20,10 +20,10 @@ export interface Streams {
 }
 
 /** Signals of this process that are sent to a command without a terminal. In a terminal, the command gets them as keys. */
-const handedOn = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+const forwardedSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** The exit code if the command's own exit code is unknown. */
-const lostCode = 125;
+const unknownExitCode = 125;
 
 /**
  * Runs a command in a sandbox, as `docker exec` does. Forwards input, output, signals and terminal sizes. Returns the command's exit code.
@@ -45,7 +45,7 @@ export async function executeInSandbox(
     const execution = await executions.start(command, { env, stdin: interactive, tty: terminal, working_dir: workingDir });
     const refused = (message: string): void => void stderr.write(`skep: ${safeLine(message)}${isRaw ? '\r' : ''}\n`);
     const attachment = execution.attach({ takeover: true, onRefused: refused });
-    stop = handOn(attachment, options, streams);
+    stop = forwardInput(attachment, options, streams);
     for await (const { stream, bytes } of attachment) {
       const target = stream === 'stdout' ? stdout : stderr;
       if (!target.write(bytes)) await once(target, 'drain');
@@ -53,7 +53,7 @@ export async function executeInSandbox(
     const { exit_code: exitCode = null, status_detail: detail = null } = attachment.end ?? {};
     if (exitCode === null) refused(detail ?? 'Nobody knows how the command ended.');
     await execution.delete().catch(ignore);
-    return exitCode ?? lostCode;
+    return exitCode ?? unknownExitCode;
   } finally {
     if (isRaw) stdin.setRawMode(false);
     stop();
@@ -64,15 +64,15 @@ export async function executeInSandbox(
 const ignore = (): void => {};
 
 /** Forwards input, signals and sizes. Returns a function that stops this. */
-function handOn(attachment: Attachment, { interactive, tty }: ExecuteOptions, { stdin, stdout }: Streams): () => void {
+function forwardInput(attachment: Attachment, { interactive, tty }: ExecuteOptions, { stdin, stdout }: Streams): () => void {
   const resize = (): void => void attachment.resize(sizeOf(stdout)).catch(ignore);
-  const signal = (name: (typeof handedOn)[number]): void => void attachment.signal(name).catch(ignore);
+  const signal = (name: (typeof forwardedSignals)[number]): void => void attachment.signal(name).catch(ignore);
   if (tty) stdout.on('resize', resize);
-  if (!(interactive && tty)) for (const name of handedOn) process.on(name, signal);
+  if (!(interactive && tty)) for (const name of forwardedSignals) process.on(name, signal);
   if (interactive) void pump(stdin, attachment).catch(ignore);
   return () => {
     stdout.off('resize', resize);
-    for (const name of handedOn) process.off(name, signal);
+    for (const name of forwardedSignals) process.off(name, signal);
     stdin.destroy();
   };
 }

@@ -45,7 +45,7 @@ export class Transcript {
     if (this.#openLine !== key) this.#closeLine();
     this.#openLine = key;
     this.#chunked.add(message_id);
-    this.#screen.write(this.#said(channel, text));
+    this.#screen.write(this.#messageText(channel, text));
   }
 
   #closeLine(): void {
@@ -59,39 +59,39 @@ export class Transcript {
       case 'message': {
         const { role, channel, text, message_id } = event.data;
         if (role === 'user') return [this.#style('bold', `> ${safeText(text)}`)];
-        if (!this.#chunked.delete(message_id)) return [this.#said(channel, text)];
+        if (!this.#chunked.delete(message_id)) return [this.#messageText(channel, text)];
         this.#closeLine();
         return [];
       }
       case 'tool_call': {
         const { title, status, paths } = event.data;
-        return [this.#faint(`[${status}] ${title}${paths.length === 0 ? '' : ` (${paths.join(', ')})`}`)];
+        return [this.#dimLine(`[${status}] ${title}${paths.length === 0 ? '' : ` (${paths.join(', ')})`}`)];
       }
       case 'plan':
-        return event.data.entries.map(({ content, status }) => this.#faint(`${status === 'completed' ? 'x' : '-'} ${content}`));
+        return event.data.entries.map(({ content, status }) => this.#dimLine(`${status === 'completed' ? 'x' : '-'} ${content}`));
       case 'permission_requested':
         return [
           this.#style('bold', `The agent asks for permission: ${safeLine(event.data.title)}`),
           ...event.data.options.map(({ name }, index) => `  ${index + 1}  ${safeLine(name)}`),
         ];
       case 'permission_answered':
-        return [this.#faint(`answer: ${event.data.option_id ?? 'none, the request was withdrawn'}${because}`)];
+        return [this.#dimLine(`answer: ${event.data.option_id ?? 'none, the request was withdrawn'}${because}`)];
       case 'turn_ended':
-        return event.data.stop_reason === 'end_turn' ? [] : [this.#faint(`the turn ended: ${event.data.stop_reason}${because}`)];
+        return event.data.stop_reason === 'end_turn' ? [] : [this.#dimLine(`the turn ended: ${event.data.stop_reason}${because}`)];
       case 'start_step':
-        return [this.#faint(`${event.data.to}${because}`)];
+        return [this.#dimLine(`${event.data.to}${because}`)];
       case 'setup_script': {
         const { status, execution_id: execution } = event.data;
-        return [this.#faint(`setup script: ${status}${execution === null ? '' : `, as ${execution}`}`)];
+        return [this.#dimLine(`setup script: ${status}${execution === null ? '' : `, as ${execution}`}`)];
       }
       case 'agent_started':
-        return [this.#faint(`the agent has started${because}`)];
+        return [this.#dimLine(`the agent has started${because}`)];
       case 'sandbox_moved':
-        return [this.#faint(`its sandbox is ${event.data.to ?? 'gone'}${because}`)];
+        return [this.#dimLine(`its sandbox is ${event.data.to ?? 'gone'}${because}`)];
       case 'conversation_archived':
-        return [this.#faint('the conversation was archived')];
+        return [this.#dimLine('the conversation was archived')];
       case 'conversation_deleted':
-        return [this.#faint('the conversation was ended')];
+        return [this.#dimLine('the conversation was ended')];
       case 'usage':
       case 'turn_started':
       case 'work_tree_changed':
@@ -102,11 +102,11 @@ export class Transcript {
     }
   }
 
-  #said(channel: string, text: string): string {
+  #messageText(channel: string, text: string): string {
     return channel === 'thought' ? this.#style('dim', safeText(text)) : safeText(text);
   }
 
-  #faint(text: string): string {
+  #dimLine(text: string): string {
     return this.#style('dim', `  ${safeLine(text)}`);
   }
 

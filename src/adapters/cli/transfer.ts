@@ -43,6 +43,6 @@ export async function transfer({ url, headers }: SkepClient, { method, path, bod
 }
 
 /** Reads a response to its end and ignores its body. */
-export async function finished(answer: Promise<IncomingMessage>): Promise<void> {
+export async function discardBody(answer: Promise<IncomingMessage>): Promise<void> {
   for await (const _ of await answer);
 }

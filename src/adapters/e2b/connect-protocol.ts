@@ -69,7 +69,7 @@ export function callOf<C, S extends z.ZodType>(schema: S, handle: (call: C, mess
 
 /** Declares a method that returns a stream of messages. */
 export function streamOf<C, S extends z.ZodType>(schema: S, handle: (call: C, message: z.output<S>) => AsyncIterable<object>): Method<C> {
-  return { kind: 'stream', handle: (call, body) => handle(call, readMessage(schema, unwrap(body))) };
+  return { kind: 'stream', handle: (call, body) => handle(call, readMessage(schema, decodeFrame(body))) };
 }
 
 /** Throws `invalid_argument` if the body does not match the schema. */
@@ -79,7 +79,7 @@ function readMessage<S extends z.ZodType>(schema: S, body: Buffer): z.output<S> 
   throw new ConnectError('invalid_argument', z.prettifyError(result.error));
 }
 
-function unwrap(body: Buffer): Buffer {
+function decodeFrame(body: Buffer): Buffer {
   const length = body.length < headerBytes ? -1 : body.readUInt32BE(1);
   if (body[0] === 0 && body.length === headerBytes + length) return body.subarray(headerBytes);
   throw new ConnectError('invalid_argument', 'The body must be one message, not compressed.');
@@ -93,7 +93,7 @@ export function parseJson(bytes: Buffer): unknown {
   }
 }
 
-function wrap(message: object, flags = 0): Buffer {
+function encodeFrame(message: object, flags = 0): Buffer {
   const content = Buffer.from(JSON.stringify(message));
   const header = Buffer.alloc(headerBytes);
   header.writeUInt8(flags);
@@ -102,7 +102,7 @@ function wrap(message: object, flags = 0): Buffer {
 }
 
 /** Waits until the client has read the data or has disconnected. */
-async function drained(response: ServerResponse): Promise<void> {
+async function waitForDrain(response: ServerResponse): Promise<void> {
   const done = new AbortController();
   const waits = ['drain', 'close'].map((event) => once(response, event, { signal: done.signal }));
   await Promise.race(waits).finally(() => done.abort());
@@ -116,21 +116,23 @@ export interface Keepalive {
 
 /** Sends the messages as fast as the client reads. The last message says how the stream ended. */
 export async function sendMessages(
-  response: ServerResponse, messages: AsyncIterable<object>, keepalive: Keepalive, unforeseen: (error: unknown) => ConnectError,
+  response: ServerResponse, messages: AsyncIterable<object>, keepalive: Keepalive, unexpected: (error: unknown) => ConnectError,
 ): Promise<void> {
   response.writeHead(200, { 'Content-Type': 'application/connect+json', 'X-Accel-Buffering': 'no' });
   response.flushHeaders();
-  const timer = setInterval(() => void (response.writableLength === 0 && response.write(wrap(keepalive.message))), keepalive.everyMs);
+  const timer = setInterval(() => {
+    if (response.writableLength === 0) response.write(encodeFrame(keepalive.message));
+  }, keepalive.everyMs);
   let ended = {};
   try {
     for await (const message of messages) {
       if (response.destroyed) return;
-      if (!response.write(wrap(message))) await drained(response);
+      if (!response.write(encodeFrame(message))) await waitForDrain(response);
     }
   } catch (error) {
-    ended = { error: errorAnswer(connectErrorOf(error) ?? unforeseen(error)).body };
+    ended = { error: errorAnswer(connectErrorOf(error) ?? unexpected(error)).body };
   } finally {
     clearInterval(timer);
   }
-  if (!response.destroyed) response.end(wrap(ended, endOfStream));
+  if (!response.destroyed) response.end(encodeFrame(ended, endOfStream));
 }

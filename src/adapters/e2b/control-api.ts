@@ -8,8 +8,9 @@ import { pageQuery, readPage } from '../http/page-token.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { parsed, readQuery } from '../http/request-input.ts';
 import { sandboxParameterFields } from '../http/sandbox-parameters.ts';
+import { keyDigest } from '../shared/key-digest.ts';
 import { ConnectError } from './connect-protocol.ts';
-import { digestOf, sandboxToken } from './sandbox-token.ts';
+import { sandboxToken } from './sandbox-token.ts';
 
 /** The version of E2B's own daemon. E2B's clients infer from it which features a sandbox has. */
 const envdVersion = '0.5.7';
@@ -21,7 +22,7 @@ const defaultTemplate = 'base';
 const defaultTimeoutSeconds = 300;
 
 /** The end time of a sandbox that never ends by itself. E2B's clients require an end time. */
-const never = Date.UTC(9999, 11, 31);
+const noEndTime = Date.UTC(9999, 11, 31);
 
 /** A request for a feature that Skep does not have. */
 export class Unsupported extends Error {
@@ -36,11 +37,12 @@ const seconds = z.int().min(1);
 const { env, metadata } = sandboxParameterFields;
 
 /** A member of which only the neutral value is allowed. */
-const absent = z.unknown().optional();
+const neutralOnly = z.unknown().optional();
 
 const createBody = z.object({
   templateID: z.string().min(1), timeout: seconds.optional(), metadata, envVars: env,
-  allow_internet_access: absent, network: absent, iam: absent, mcp: absent, volumeMounts: absent, autoPause: absent, autoResume: absent,
+  allow_internet_access: neutralOnly, network: neutralOnly, iam: neutralOnly, mcp: neutralOnly, volumeMounts: neutralOnly,
+  autoPause: neutralOnly, autoResume: neutralOnly,
 });
 
 /** Options of a start that Skep does not support, with their names for the error. */
@@ -54,7 +56,7 @@ function isDefault(name: string, value: unknown): boolean {
   return value === undefined || value === null || value === (name === 'allow_internet_access');
 }
 
-function demandSupported(body: z.output<typeof createBody>): void {
+function requireSupported(body: z.output<typeof createBody>): void {
   const given = Object.entries(body).find(([name, value]) => name in unsupportedOptions && !isDefault(name, value));
   if (given === undefined) return;
   throw new Unsupported(unsupportedOptions[given[0]] ?? given[0], 'Set it in the sandbox spec, or leave it out.');
@@ -73,7 +75,7 @@ type Handler = (request: ControlRequest) => Promise<unknown>;
 const create: Handler = async ({ context, body }) => {
   const { skep, principal } = context;
   const asked = parsed(createBody, 'body', body);
-  demandSupported(asked);
+  requireSupported(asked);
   const { templateID, timeout, envVars, metadata } = asked;
   const specId = templateID === defaultTemplate && skep.specs.find(templateID) === undefined ? null : templateID;
   const maxLifeMs = skep.specs.find(specId)?.rest.maxLifeMs ?? Infinity;
@@ -170,7 +172,7 @@ const metrics: Handler = async ({ context, id }) => {
   }];
 };
 
-const notThere = (what: string): Handler => async () => {
+const unsupported = (what: string): Handler => async () => {
   throw new Unsupported(what, 'It is not there.');
 };
 
@@ -190,15 +192,15 @@ export const controlRoutes: readonly ControlRoute[] = [
   { method: 'post', paths: ['/sandboxes/:id/timeout'], handle: setTimeout },
   { method: 'post', paths: ['/sandboxes/:id/pause'], handle: pause },
   { method: 'get', paths: ['/sandboxes/:id/metrics'], handle: metrics },
-  { method: 'post', paths: ['/sandboxes/:id/snapshots'], handle: notThere('snapshots') },
-  { method: 'get', paths: ['/snapshots'], handle: notThere('snapshots') },
-  { method: 'post', paths: ['/sandboxes/:id/fork'], handle: notThere('forks') },
-  { method: 'put', paths: ['/sandboxes/:id/network'], handle: notThere('change of the network') },
+  { method: 'post', paths: ['/sandboxes/:id/snapshots'], handle: unsupported('snapshots') },
+  { method: 'get', paths: ['/snapshots'], handle: unsupported('snapshots') },
+  { method: 'post', paths: ['/sandboxes/:id/fork'], handle: unsupported('forks') },
+  { method: 'put', paths: ['/sandboxes/:id/network'], handle: unsupported('change of the network') },
 ];
 
 /** Returns the tokens and the domain for reaching the sandbox. A read-only key gets no token. */
 function presentConnection({ skep, http, principal, credential }: RequestContext, { id, spec, sessionApiKey }: Sandbox) {
-  const tokens = { envdAccessToken: sandboxToken(skep, id, digestOf(credential ?? '')), trafficAccessToken: sessionApiKey };
+  const tokens = { envdAccessToken: sandboxToken(skep, id, keyDigest(credential ?? '')), trafficAccessToken: sessionApiKey };
   const domain = domainOf(http.options.proxy);
   return { sandboxID: id, templateID: spec.id, clientID: 'skep', envdVersion, domain, ...(principal.access !== 'read' && tokens) };
 }
@@ -213,7 +215,7 @@ function domainOf(proxy: { readonly url: string; readonly domain?: string | unde
 function presentListed(sandbox: Sandbox) {
   const { id, spec: { id: templateID, resources }, metadata, createdAt } = sandbox;
   return {
-    sandboxID: id, templateID, clientID: 'skep', startedAt: toTimestamp(createdAt), endAt: toTimestamp(expiresAt(sandbox) ?? never),
+    sandboxID: id, templateID, clientID: 'skep', startedAt: toTimestamp(createdAt), endAt: toTimestamp(expiresAt(sandbox) ?? noEndTime),
     state: stateOf(sandbox) ?? 'paused', cpuCount: resources.cpus ?? 0, memoryMB: Math.floor((resources.memoryBytes ?? 0) / 2 ** 20),
     diskSizeMB: Math.floor((resources.diskBytes ?? 0) / 2 ** 20), metadata, envdVersion, volumeMounts: [],
   };

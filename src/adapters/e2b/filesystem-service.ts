@@ -66,15 +66,15 @@ function* changesBetween(before: Entries, after: Entries): Generator<[string, Ev
 /** Reports changes in a directory by reading it repeatedly, because no runtime reports file changes. */
 async function* watchDir(call: ServiceCall, { path, recursive }: z.output<typeof watched>): AsyncGenerator<object, void> {
   const directory = resolvePath(call, path);
-  const look = async (): Promise<Entries> =>
+  const readEntries = async (): Promise<Entries> =>
     new Map((await listEntries(call, directory, recursive ? maxDepth : 1)).map((entry) => [entry.path, entry]));
-  let known = await look();
+  let known = await readEntries();
   yield { start: {} };
   for (;;) {
     await pause(watchEveryMs, undefined, { signal: call.ends });
     // A sandbox that is not running changes no files, and reading one would read an archive.
     if ((await call.skep.sandboxes.get(call.scope, call.sandboxId)).status !== 'RUNNING') continue;
-    const seen = await look();
+    const seen = await readEntries();
     for (const [changed, type] of changesBetween(known, seen)) yield { filesystem: { name: posix.relative(directory, changed), type } };
     known = seen;
   }

@@ -11,7 +11,7 @@ import { controlRoutes, type ControlRoute, Unsupported } from './control-api.ts'
 import { download, upload } from './file-transfer.ts';
 import { filesystemService } from './filesystem-service.ts';
 import { processService, type ServiceCall } from './process-service.ts';
-import { digestIn, findSigner, type SignedFile } from './sandbox-token.ts';
+import { digestFromToken, findSigner, type SignedFile } from './sandbox-token.ts';
 
 /** The largest body of a request that is not a file, in bytes. Input for a process comes in such a body. */
 const maxBodyBytes = 4 * 2 ** 20;
@@ -26,31 +26,33 @@ const mountPath = '/e2b';
  * clients expect them there.
  */
 export function e2b(router: Router): void {
-  const door = Router({ caseSensitive: true });
-  for (const route of controlRoutes) door[route.method]([...route.paths], readBytes, control(route));
-  door.get('/health', answering(async (context) => void context.response.status((await accessOf(context)).isRunning ? 204 : 502).end()));
-  door.post('/process.Process/:method', readBytes, serve(processService));
-  door.post('/filesystem.Filesystem/:method', readBytes, serve(filesystemService));
+  const e2bRouter = Router({ caseSensitive: true });
+  for (const route of controlRoutes) e2bRouter[route.method]([...route.paths], readBytes, controlHandler(route));
+  e2bRouter.get('/health', restHandler(async (context) => {
+    context.response.status((await accessOf(context)).isRunning ? 204 : 502).end();
+  }));
+  e2bRouter.post('/process.Process/:method', readBytes, serviceHandler(processService));
+  e2bRouter.post('/filesystem.Filesystem/:method', readBytes, serviceHandler(filesystemService));
   const files = {
-    get: answering(async (context) => {
+    get: restHandler(async (context) => {
       const { call, path } = await fileAccess(context, 'read');
       await download(call, context, path);
     }),
-    post: answering(async (context) => {
+    post: restHandler(async (context) => {
       const { call, path } = await fileAccess(context, 'write');
       context.response.json(await upload(call, context, path));
     }),
   };
-  door.route('/files').get(files.get).post(files.post);
-  door.use(answering(async () => {
+  e2bRouter.route('/files').get(files.get).post(files.post);
+  e2bRouter.use(restHandler(async () => {
     throw new Unsupported('such route', 'It is not there.');
   }));
-  router.use(mountPath, door);
+  router.use(mountPath, e2bRouter);
   router.route('/files').get(files.get).post(files.post);
 }
 
-function control({ method, handle }: ControlRoute): HttpHandler {
-  return answering(async (context) => {
+function controlHandler({ method, handle }: ControlRoute): HttpHandler {
+  return restHandler(async (context) => {
     const { http, request, response } = context;
     context.credential = headerOf(request, 'x-api-key');
     context.caller = await http.authenticator.authenticate(request, context.credential);
@@ -64,13 +66,13 @@ function control({ method, handle }: ControlRoute): HttpHandler {
 }
 
 /** Runs the handler. Sends an error in the form of E2B's API if it fails. */
-function answering(handle: (context: RequestContext) => Promise<void>): HttpHandler {
+function restHandler(handle: (context: RequestContext) => Promise<void>): HttpHandler {
   return async (_request, response) => {
     const { context } = response.locals;
     try {
       await handle(context);
     } catch (error) {
-      const { status, message } = restErrorOf(error) ?? restErrorOf(context.unforeseen(error)) ?? internalError;
+      const { status, message } = restErrorOf(error) ?? restErrorOf(context.logUnexpected(error)) ?? internalError;
       // If a handler has started to read the body, nobody reads the rest, so the connection closes. Node itself reads a body that no
       // handler has taken, so the client gets the response.
       const leavesBody = isBodyTaken(context.request) && !context.request.readableEnded;
@@ -105,7 +107,7 @@ interface Access extends ServiceCall {
 async function accessOf(context: RequestContext): Promise<Access> {
   const { request, skep } = context;
   const id = headerOf(request, 'e2b-sandbox-id') ?? '';
-  const digest = digestIn(skep, id, headerOf(request, 'x-access-token') ?? '');
+  const digest = digestFromToken(skep, id, headerOf(request, 'x-access-token') ?? '');
   if (digest === null) throw new Failure('unauthorized', {});
   const authorization = headerOf(request, 'authorization');
   const user = authorization === null ? '' : Buffer.from(authorization.replace(/^Basic /i, ''), 'base64').toString().replace(/:.*$/s, '');
@@ -147,27 +149,27 @@ function keepaliveMs(request: IncomingMessage): number {
   return 1000 * (/^[1-9]\d{0,3}$/.test(asked) ? Number(asked) : defaultKeepaliveSeconds);
 }
 
-function serve(service: Service<ServiceCall>): HttpHandler {
+function serviceHandler(service: Service<ServiceCall>): HttpHandler {
   return async (request, response) => {
     const { context } = response.locals;
     const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
     const name = String(request.params['method']);
     const method = Object.hasOwn(service, name) ? service[name] : undefined;
-    const unforeseen = (error: unknown): ConnectError => connectErrorOf(context.unforeseen(error)) ?? new ConnectError('internal', '');
+    const unexpected = (error: unknown): ConnectError => connectErrorOf(context.logUnexpected(error)) ?? new ConnectError('internal', '');
     if (method?.kind === 'stream') {
       const message = service === processService ? { event: { keepalive: {} } } : { keepalive: {} };
       const keepalive = { message, everyMs: keepaliveMs(request) };
       const messages = async function* messages(): AsyncGenerator<object, void> {
         yield* method.handle(await accessOf(context), body);
       };
-      await sendMessages(response, messages(), keepalive, unforeseen);
+      await sendMessages(response, messages(), keepalive, unexpected);
       return;
     }
     try {
       if (method === undefined) throw new ConnectError('unimplemented', `Skep has no method ${name} for E2B's clients.`);
       response.json(await method.handle(await accessOf(context), body));
     } catch (error) {
-      const { status, body: answer } = errorAnswer(connectErrorOf(error) ?? unforeseen(error));
+      const { status, body: answer } = errorAnswer(connectErrorOf(error) ?? unexpected(error));
       response.status(status).json(answer);
     }
   };

@@ -20,11 +20,6 @@ export interface SignedFile {
 
 const digestLength = 64;
 
-/** Returns the SHA-256 of a key. `Auth` identifies keys by it. */
-export function digestOf(key: string): string {
-  return hash('sha256', key, 'hex');
-}
-
 /**
  * Returns the token with which E2B's clients access a sandbox. It contains the digest of the key that asked for it. It ends with the key or
  * with the sandbox. Every server computes the same token.
@@ -34,7 +29,7 @@ export function sandboxToken({ secret }: Pick<Skep, 'secret'>, sandboxId: string
 }
 
 /** Returns the digest of the key in the token. Returns null if the token is not valid for the sandbox. */
-export function digestIn(skep: Pick<Skep, 'secret'>, sandboxId: string, token: string): string | null {
+export function digestFromToken(skep: Pick<Skep, 'secret'>, sandboxId: string, token: string): string | null {
   const digest = token.slice(0, digestLength);
   return isSameSecret(token, sandboxToken(skep, sandboxId, digest)) ? digest : null;
 }

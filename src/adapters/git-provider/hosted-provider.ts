@@ -12,7 +12,7 @@ import type {
 import type { ListingCache } from '../../ports/listing-cache.ts';
 import { oidForm } from '../shared/git-process.ts';
 import { KeyedMutex } from '../shared/keyed-mutex.ts';
-import { isReadableOnTheWay } from '../shared/plain-http.ts';
+import { isUnencryptedRemote } from '../shared/plain-http.ts';
 import { isOutage, type ProviderFailures } from '../shared/provider-failures.ts';
 import { createSingleFlight, type SingleFlight } from '../shared/single-flight.ts';
 import { withBudget } from './retrying-http-client.ts';
@@ -56,8 +56,8 @@ export const hostDefaults = () => ({
 });
 
 /** Throws a `TypeError` if the credential would be sent unencrypted and the host is not in `httpHosts`. */
-export function requirePrivateWay(url: string, httpHosts: readonly string[] = []): void {
-  if (!isReadableOnTheWay(url, httpHosts)) return;
+export function requireEncryption(url: string, httpHosts: readonly string[] = []): void {
+  if (!isUnencryptedRemote(url, httpHosts)) return;
   throw new TypeError(`The credential could be read on the way to ${new URL(url).host}: use https, or name the host in httpHosts`);
 }
 
@@ -100,7 +100,7 @@ export interface GitHost {
 }
 
 // An error response may be longer than the file.
-const leastAnswerBytes = 64 * 1024;
+const minAnswerBytes = 64 * 1024;
 
 /** Serves the repositories of a host. Equal requests at the same time share one run, which ends when no caller is left. */
 export function createHostedProvider(host: GitHost, limit: TimeLimit, options: Required<GitHostOptions>): GitProvider {
@@ -123,7 +123,7 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
   }
 
   async function read(repository: string, { path, blobId }: FileContentId, maxBytes: number, signal?: AbortSignal): Promise<Buffer> {
-    const most = Math.max(maxBytes, leastAnswerBytes);
+    const most = Math.max(maxBytes, minAnswerBytes);
     const readBlob = (within: AbortSignal): Promise<Buffer | null> => host.readBlob(repository, blobId, most, within);
     const content = oidForm.test(blobId) ? await share(reads, repository, `${blobId} ${most}`, signal, readBlob) : null;
     if (content === null) throw new Failure('file_not_found', { path });
@@ -152,7 +152,7 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
     listBranches: (repository, page, signal) => ask(repository, signal, (within) => host.listBranches(repository, page, within)),
     openPullRequest: (repository, request, signal) =>
       ask(repository, signal, (within) =>
-        pullRequests.inTurn(`${repository}\0${request.branch}`, () => host.openPullRequest(repository, request, within), within)),
+        pullRequests.runExclusive(`${repository}\0${request.branch}`, () => host.openPullRequest(repository, request, within), within)),
     check: () => check(host, limit),
     async close() {
       limit.close();

@@ -38,16 +38,16 @@ interface HttpClientOptions extends Pick<FetchBounds, 'failures' | 'fetch'> {
   readonly rateLimitOf: (response: HttpResponse) => RateLimit | null;
 }
 
-interface Spending {
+interface Spent {
   requests: number;
   bytes: number;
 }
 
-const spending = new AsyncLocalStorage<Spending>();
+const budget = new AsyncLocalStorage<Spent>();
 
 /** Runs work, and counts its requests, retries and redirects together. Beyond the client's limits each fails with `provider_failed`. */
 export function withBudget<T>(work: () => Promise<T>): Promise<T> {
-  return spending.run({ requests: 0, bytes: 0 }, work);
+  return budget.run({ requests: 0, bytes: 0 }, work);
 }
 
 const maxRetries = 2;
@@ -60,7 +60,7 @@ const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 export class HttpClient {
   readonly #options: HttpClientOptions;
   readonly #semaphore: Semaphore;
-  #closedUntil = 0;
+  #pausedUntil = 0;
 
   constructor(options: HttpClientOptions) {
     this.#options = options;
@@ -79,17 +79,17 @@ export class HttpClient {
   }
 
   /** Refuses all requests for the next `ms` milliseconds. */
-  closeFor(ms: number): void {
+  pauseFor(ms: number): void {
     // Zero is ignored, because it would become a wait if the clock is set back.
-    if (ms > 0) this.#closedUntil = Math.max(this.#closedUntil, this.#options.clock.now() + ms);
+    if (ms > 0) this.#pausedUntil = Math.max(this.#pausedUntil, this.#options.clock.now() + ms);
   }
 
   async #sendWithRetries(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
     const { clock } = this.#options;
     // Read here, because inside the semaphore it would be the budget of another caller.
-    const spent = spending.getStore() ?? { requests: 0, bytes: 0 };
+    const spent = budget.getStore() ?? { requests: 0, bytes: 0 };
     for (let retries = 0; ; retries += 1) {
-      const result = await this.#semaphore.use(signal, () => this.#sendOnce(request, signal, spent)).catch(unlessConnectionLost);
+      const result = await this.#semaphore.use(signal, () => this.#sendOnce(request, signal, spent)).catch(rethrowUnlessConnectionLost);
       const waitMs = retries < maxRetries ? retryWait(result, request, retries, clock) : null;
       if (waitMs !== null) await pause(clock, waitMs, signal);
       else if (result instanceof Error) throw result;
@@ -97,10 +97,10 @@ export class HttpClient {
     }
   }
 
-  async #sendOnce(request: HttpRequest, signal: AbortSignal, spent: Spending): Promise<HttpResponse> {
+  async #sendOnce(request: HttpRequest, signal: AbortSignal, spent: Spent): Promise<HttpResponse> {
     const { url, method = 'GET', headers, body, maxAnswerBytes: maxOwnBytes = Number.POSITIVE_INFINITY } = request;
     const { clock, failures, rateLimitOf, maxAnswerBytes, maxRequests, maxBytes, ...options } = this.#options;
-    const closedMs = this.#closedUntil - clock.now();
+    const closedMs = this.#pausedUntil - clock.now();
     if (closedMs > 0) throw failures.rateLimited(closedMs);
     if (spent.requests === maxRequests) throw failures.tooLarge(`${maxRequests} requests`);
     spent.requests += 1;
@@ -110,14 +110,14 @@ export class HttpClient {
     if (spent.bytes > maxBytes) throw failures.tooLarge(`${maxBytes} bytes`);
     const response = { ...fetched, text: fetched.body.toString('utf8') };
     const limit = rateLimitOf(response);
-    if (limit !== null) this.closeFor(limit.waitMs);
+    if (limit !== null) this.pauseFor(limit.waitMs);
     if (limit?.refused === true) throw failures.rateLimited(limit.waitMs);
     return response;
   }
 }
 
 /** Returns the error if the connection was lost, because a retry on another connection may succeed. */
-function unlessConnectionLost(error: unknown): Error {
+function rethrowUnlessConnectionLost(error: unknown): Error {
   if (isFailureOf(error, 'provider_failed') && error.context.reason.code === 'connection_lost') return error;
   throw error;
 }

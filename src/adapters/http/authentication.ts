@@ -55,7 +55,7 @@ export class Authenticator {
     if (credential === null) return await this.#auth.authenticate(null);
     const digest = hash('sha256', credential);
     const isKnown = this.#knownKeys.get(digest) !== null;
-    const principal = await this.#guess(request, 'unauthorized', isKnown, () => this.#auth.authenticate(credential));
+    const principal = await this.#checkWithFailureLimit(request, 'unauthorized', isKnown, () => this.#auth.authenticate(credential));
     this.#knownKeys.set(digest, true);
     if (!isUserId(principal.userId)) throw new Error(`the key ${JSON.stringify(principal.keyName)} is of a user that no caller may be`);
     if (this.#requests !== null) await consume(this.#requests, keyOf(principal), 'requests_per_minute');
@@ -94,11 +94,13 @@ export class Authenticator {
 
   /** Logs in with a code. A wrong code counts as a wrong key. Throws the errors of `exchange`, and `rate_limited`. */
   async logIn<T>(request: Pick<ClientRequest, 'ip'>, exchange: () => Promise<T>): Promise<T> {
-    return await this.#guess(request, 'login_code_invalid', false, exchange);
+    return await this.#checkWithFailureLimit(request, 'login_code_invalid', false, exchange);
   }
 
-  async #guess<T>(request: Pick<ClientRequest, 'ip'>, wrong: FailureCode, isKnown: boolean, check: () => Promise<T>): Promise<T> {
-    if (!isKnown && (await this.#hasFailedOften(request))) await wait(guessDelayMs);
+  async #checkWithFailureLimit<T>(
+    request: Pick<ClientRequest, 'ip'>, wrong: FailureCode, isKnown: boolean, check: () => Promise<T>,
+  ): Promise<T> {
+    if (!isKnown && (await this.#hasTooManyFailures(request))) await wait(guessDelayMs);
     try {
       return await check();
     } catch (error) {
@@ -107,7 +109,7 @@ export class Authenticator {
     }
   }
 
-  async #hasFailedOften(request: Pick<ClientRequest, 'ip'>): Promise<boolean> {
+  async #hasTooManyFailures(request: Pick<ClientRequest, 'ip'>): Promise<boolean> {
     const failures = await this.#failures.get(clientAddress(request));
     return failures !== null && failures.remainingPoints <= 0;
   }

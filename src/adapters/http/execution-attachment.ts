@@ -75,7 +75,7 @@ export class ExecutionAttachment {
   readonly #input: InputQueue;
   /** The stream to which the last sent bytes belong. */
   #stream: OutputStream | null = null;
-  #giveUp: (() => void) | null = null;
+  #releaseWriter: (() => void) | null = null;
   #isAlive = true;
   /** Control messages run one after the other. */
   #controls: Promise<void> = Promise.resolve();
@@ -94,19 +94,19 @@ export class ExecutionAttachment {
   async serve(): Promise<void> {
     const { writers, executionId, mayWrite, takeover, ends, heartbeatMs } = this.#deps;
     const socket = this.#socket;
-    if (mayWrite) this.#giveUp = writers.claim(executionId, takeover, () => this.#loseInput());
-    this.#send({ writer: this.#giveUp !== null });
-    socket.on('message', (data: Buffer, isBinary) => this.#take(data, isBinary));
+    if (mayWrite) this.#releaseWriter = writers.claim(executionId, takeover, () => this.#loseWriter());
+    this.#send({ writer: this.#releaseWriter !== null });
+    socket.on('message', (data: Buffer, isBinary) => this.#handleMessage(data, isBinary));
     socket.on('pong', () => (this.#isAlive = true));
     socket.on('error', () => socket.terminate());
-    const heartbeat = setInterval(() => this.#beat(), heartbeatMs);
+    const heartbeat = setInterval(() => this.#checkAlive(), heartbeatMs);
     const end = (): void => this.#close(this.#deps.closeCode());
     ends.addEventListener('abort', end);
     if (ends.aborted) end();
     socket.once('close', () => {
       clearInterval(heartbeat);
       ends.removeEventListener('abort', end);
-      this.#giveUp?.();
+      this.#releaseWriter?.();
       this.#input.end();
       for (const { bytes } of Object.values(this.#deps.outputs)) if (!bytes.locked) bytes.cancel().catch(() => {});
     });
@@ -145,8 +145,10 @@ export class ExecutionAttachment {
     this.#send({ status, exit_code: exitCode, ...presentStatus(statusReason) });
   }
 
-  #take(data: Buffer, isBinary: boolean): void {
-    if (this.#giveUp === null) return this.#sendError('not_writer', 'Another one is attached as the writer, or the key may only read.');
+  #handleMessage(data: Buffer, isBinary: boolean): void {
+    if (this.#releaseWriter === null) {
+      return this.#sendError('not_writer', 'Another one is attached as the writer, or the key may only read.');
+    }
     if (isBinary) return this.#input.push(data);
     const message = control.safeParse(parseJson(data));
     if (!message.success) return this.#sendError('invalid_request', 'A text message is one of resize, signal and close_input, as JSON.');
@@ -163,8 +165,8 @@ export class ExecutionAttachment {
     }
   }
 
-  #loseInput(): void {
-    this.#giveUp = null;
+  #loseWriter(): void {
+    this.#releaseWriter = null;
     this.#input.end();
     this.#send({ writer: false });
   }
@@ -173,14 +175,14 @@ export class ExecutionAttachment {
    * Disconnects a client that answers no ping. While the socket is paused to hold back input, pongs do not arrive either. Browsers hide
    * pings from the page, so a message is sent too.
    */
-  #beat(): void {
+  #checkAlive(): void {
     if (!this.#isAlive && !this.#socket.isPaused) {
       this.#socket.terminate();
       return;
     }
     this.#isAlive = false;
     this.#socket.ping();
-    this.#send({ writer: this.#giveUp !== null });
+    this.#send({ writer: this.#releaseWriter !== null });
   }
 
   #report(error: unknown): void {

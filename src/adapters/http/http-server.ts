@@ -56,7 +56,7 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
     app(request, response);
   });
 
-  const drain = drainer(server, upgraded);
+  const drain = createDrain(server, upgraded);
   let closing: Promise<void> | null = null;
   const close = async (): Promise<void> => {
     ending.abort();
@@ -66,7 +66,7 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
 }
 
 /** Waits for active requests, then cuts off the rest. Node alone would wait for connections that never sent a request. */
-export function drainer(server: Server, upgraded: ReadonlySet<Duplex> = new Set()): (limitMs: number) => Promise<void> {
+export function createDrain(server: Server, upgraded: ReadonlySet<Duplex> = new Set()): (limitMs: number) => Promise<void> {
   const unanswered = new Map<Socket, number>();
   let draining = false;
   const closeIfIdle = (): void => {

@@ -59,9 +59,11 @@ export class Upgrade {
 export const gitProviderFailures = ['provider_unauthorized', 'provider_failed', 'provider_rate_limited', 'provider_timeout'] as const;
 
 /** The schema of a request part for which an operation declares nothing. */
-const nothing = z.object({});
+const emptySchema = z.object({});
 
-interface Described<P extends z.ZodObject, Q extends z.ZodObject, H extends z.ZodObject, B extends z.ZodType, R extends z.ZodType> {
+interface OperationDescription<
+  P extends z.ZodObject, Q extends z.ZodObject, H extends z.ZodObject, B extends z.ZodType, R extends z.ZodType,
+> {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** The path template, with `{name}` for a parameter. The value of `{repository_name}` can contain slashes. */
   readonly path: string;
@@ -99,7 +101,7 @@ interface Input<P extends z.ZodType, Q extends z.ZodType, H extends z.ZodType, B
 
 export const byteStream = z.string().meta({ format: 'binary' });
 
-export interface Operation extends Described<z.ZodObject, z.ZodObject, z.ZodObject, z.ZodType, z.ZodType> {
+export interface Operation extends OperationDescription<z.ZodObject, z.ZodObject, z.ZodObject, z.ZodType, z.ZodType> {
   /** Parses the request, the body last, performs the operation and returns the result. Throws `invalid_request` before it does anything. */
   readonly perform: (context: RequestContext) => Promise<unknown>;
 }
@@ -115,20 +117,20 @@ interface Declaration<
   H extends z.ZodObject = z.ZodObject,
   B extends z.ZodType = z.ZodType,
   R extends z.ZodType = z.ZodType,
-> extends Described<P, Q, H, B, R> {
+> extends OperationDescription<P, Q, H, B, R> {
   readonly handle: (context: RequestContext, input: Input<P, Q, H, B>) => MaybePromise<z.output<R> | StreamedBody | Upgrade>;
 }
 
 /** Declares an operation. The schemas type the handler's input and result. The handler can set a status other than the success status. */
 export function operation<
-  P extends z.ZodObject = typeof nothing,
-  Q extends z.ZodObject = typeof nothing,
-  H extends z.ZodObject = typeof nothing,
+  P extends z.ZodObject = typeof emptySchema,
+  Q extends z.ZodObject = typeof emptySchema,
+  H extends z.ZodObject = typeof emptySchema,
   B extends z.ZodType = z.ZodVoid,
   R extends z.ZodType = z.ZodVoid,
 >(declaration: Declaration<P, Q, H, B, R>): Operation;
 export function operation({ handle, ...described }: Declaration): Operation {
-  const { params: path = nothing, query = nothing, headers = nothing, body } = described;
+  const { params: path = emptySchema, query = emptySchema, headers = emptySchema, body } = described;
   return {
     ...described,
     perform: async (context) => {

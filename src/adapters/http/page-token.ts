@@ -44,7 +44,7 @@ export async function readPage<T, R>(
   { http: { sealer } }: RequestContext, listing: string, { page_id: token, limit }: PageQuery,
   read: (request: PageRequest) => Promise<Page<T>>, present: (item: T) => R,
 ) {
-  const after = token === undefined ? null : keyIn(sealer.open(token), listing);
+  const after = token === undefined ? null : parseToken(sealer.open(token), listing);
   const { items, next } = await read({ after, limit });
   return {
     items: items.map((item) => present(item)),
@@ -54,7 +54,7 @@ export async function readPage<T, R>(
 
 const tokenContent = z.tuple([z.string(), z.int(), z.string()]);
 
-function keyIn(opened: string | null, listing: string): PageKey {
+function parseToken(opened: string | null, listing: string): PageKey {
   if (opened === null) throw unknownPage();
   const [madeFor, value, id] = tokenContent.parse(JSON.parse(opened));
   if (madeFor !== listing) throw unknownPage();

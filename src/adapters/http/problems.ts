@@ -180,11 +180,11 @@ const shownElsewhere: ReadonlySet<string> = new Set(['action', 'reason', 'retryA
  */
 function membersOf({ code, context }: AnyProblem): Readonly<Record<string, unknown>> {
   const members = Object.entries(context).filter(([name]) => !shownElsewhere.has(name));
-  const nameOf = (name: string): string => (name === 'id' || name === 'status' ? `${ownerOf(code)}_${name}` : snakeCase(name));
+  const nameOf = (name: string): string => (name === 'id' || name === 'status' ? `${resourceOf(code)}_${name}` : snakeCase(name));
   return Object.fromEntries(members.map(([name, value]) => [nameOf(name), value]));
 }
 
-function ownerOf(code: ProblemCode): string {
+function resourceOf(code: ProblemCode): string {
   if (code === 'input_closed') return 'execution';
   return code.startsWith('port_') ? 'sandbox' : (code.split('_')[0] ?? code);
 }

@@ -104,7 +104,7 @@ export class RequestContext {
   }
 
   /** Logs an unexpected error. Returns the failure for the client, which contains only the number of the log entry. */
-  unforeseen(error: unknown): Failure<'internal'> {
+  logUnexpected(error: unknown): Failure<'internal'> {
     const { request, response, requestId, skep } = this;
     const incident = skep.random.id('inc');
     // An error caused by a client's disconnect is not logged.

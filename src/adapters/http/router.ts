@@ -92,7 +92,7 @@ export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal
   router.use(dashboardRouter(options.dashboard === false ? null : (options.dashboard ?? dashboardFolder())));
   for (const mountOther of options.mounts ?? []) mountOther(router, http);
   for (const [path, atPath] of Map.groupBy(operations, ({ path }) => path)) mount(router, path, atPath);
-  router.use(refuse(new HttpProblem('not_found', {}), true), answerError);
+  router.use(refusalHandler(new HttpProblem('not_found', {}), true), answerError);
   return router;
 }
 
@@ -125,21 +125,21 @@ function mount(router: Router, path: string, atPath: readonly Operation[]): void
   const route = router.route(path.replaceAll('{repository_name}', '{*repository_name}').replaceAll(/\{(\w+)\}/g, ':$1'));
   const allow: string[] = [];
   for (const operation of atPath) {
-    route[operation.method](answer(operation));
+    route[operation.method](operationHandler(operation));
     allow.push(operation.method.toUpperCase(), ...(operation.method === 'get' ? ['HEAD'] : []));
   }
-  route.all(refuse(new HttpProblem('method_not_allowed', { allow }), !atPath.every(({ isPublic }) => isPublic)));
+  route.all(refusalHandler(new HttpProblem('method_not_allowed', { allow }), !atPath.every(({ isPublic }) => isPublic)));
 }
 
 /** Throws the problem. If the path needs a key, checks the key first, so a caller without a key gets only `unauthorized`. */
-function refuse(problem: HttpProblem, needsKey: boolean): HttpHandler {
+function refusalHandler(problem: HttpProblem, needsKey: boolean): HttpHandler {
   return async (_request, response) => {
     if (needsKey) await authenticate(response.locals.context);
     throw problem;
   };
 }
 
-function answer(operation: Operation): HttpHandler {
+function operationHandler(operation: Operation): HttpHandler {
   return async (_request, response) => {
     const { context } = response.locals;
     context.operation = operation;
@@ -183,7 +183,7 @@ function send({ http, response }: RequestContext, body: string | null): void {
 
 const answerError: HttpErrorHandler = (error: unknown, _request, response, _next) => {
   const { context } = response.locals;
-  const problem = problemOf(error) ?? context.unforeseen(error);
+  const problem = problemOf(error) ?? context.logUnexpected(error);
   context.problem = problem;
   if (problem === error && /^(?:internal$|provider_|runtime_|store_)/.test(problem.code)) {
     context.skep.logger.warn({ request_id: context.requestId, code: problem.code, error }, 'request failed');

@@ -9,13 +9,13 @@ const variableName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be a name of letters, digits and _ that begins with no digit');
 
-const few = <K extends z.core.$ZodRecordKey, V extends z.ZodType>(max: number, key: K, value: V) =>
+const boundedRecord = <K extends z.core.$ZodRecordKey, V extends z.ZodType>(max: number, key: K, value: V) =>
   z
     .record(key, value)
     .refine((entries) => Object.keys(entries).length <= max, `must have at most ${max} members`)
     .meta({ maxProperties: max });
 
-const env = few(limits.variables, variableName, text(limits.envCharacters)).refine(
+const env = boundedRecord(limits.variables, variableName, text(limits.envCharacters)).refine(
   (variables) => Object.entries(variables).flat().join('').length <= limits.envCharacters,
   `must have at most ${limits.envCharacters} characters in all`,
 );
@@ -30,7 +30,7 @@ const optional = <S extends z.ZodType>(schema: S, description: string) => schema
 export const sandboxParameterFields = {
   env: optional(env, "Variables of the sandbox's command, besides those of the spec or in place of them. No answer shows them."),
   metadata: optional(
-    few(limits.metadata, metadataKey, text(limits.metadataValue)),
+    boundedRecord(limits.metadata, metadataKey, text(limits.metadataValue)),
     'Texts by which to find the sandbox again. Whoever may read it sees them.',
   ),
   timeout_seconds: optional(

@@ -12,7 +12,7 @@ const maxMessageBytes = 1024 * 1024;
 const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, clientTracking: false, maxPayload: maxMessageBytes });
 
 /** The bytes that the client sent after the head of its upgrade request. */
-const heads = new WeakMap<IncomingMessage, Buffer>();
+const upgradeHeads = new WeakMap<IncomingMessage, Buffer>();
 
 /** Returns true for a WebSocket upgrade. Other upgrades, such as to HTTP/2, are ignored: the request gets a normal response. */
 export function isWebSocketRequest(request: IncomingMessage): boolean {
@@ -28,7 +28,7 @@ export function handleUpgrades(
     open.add(socket);
     socket.once('close', () => open.delete(socket)).on('error', () => socket.destroy());
     const response = new ServerResponse(request);
-    heads.set(request, head);
+    upgradeHeads.set(request, head);
     response.shouldKeepAlive = false;
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Node types it for servers that are given another kind of stream
     response.assignSocket(socket as Socket);
@@ -39,8 +39,8 @@ export function handleUpgrades(
 }
 
 /** Throws unless the request asks for a WebSocket, and its page, if any, has an allowed origin. */
-export function demandWebSocket({ request, http }: RequestContext): void {
-  if (!heads.has(request)) throw new HttpProblem('upgrade_required', {});
+export function requireWebSocket({ request, http }: RequestContext): void {
+  if (!upgradeHeads.has(request)) throw new HttpProblem('upgrade_required', {});
   const { origin, host } = request.headers;
   if (origin === undefined) return;
   const { corsOrigins = [], publicUrl } = http.options;
@@ -50,7 +50,7 @@ export function demandWebSocket({ request, http }: RequestContext): void {
 
 /** Turns the connection into a WebSocket and passes it to `accept`. */
 export function acceptUpgrade({ request, response }: RequestContext, { accept }: Upgrade): void {
-  const head = heads.get(request);
+  const head = upgradeHeads.get(request);
   if (head === undefined) throw new HttpProblem('upgrade_required', {});
   response.status(101);
   sockets.handleUpgrade(request, request.socket, head, accept);

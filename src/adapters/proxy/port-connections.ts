@@ -87,13 +87,13 @@ export class Connections {
     this.#isTicking = true;
     for (const [key, agent] of this.#agents) if (agent.isUnused) this.#agents.delete(key);
     try {
-      for (const [id, connections] of this.#sandboxes) await this.#look(id, connections);
+      for (const [id, connections] of this.#sandboxes) await this.#checkVisits(id, connections);
     } finally {
       this.#isTicking = false;
     }
   }
 
-  async #look(id: string, connections: SandboxConnections): Promise<void> {
+  async #checkVisits(id: string, connections: SandboxConnections): Promise<void> {
     const { sandboxes, logger } = this.#skep;
     try {
       connections.sandbox = await sandboxes.notePortActivity(connections.sandbox);
@@ -131,12 +131,12 @@ const idleMs = 4000;
 /** Keeps connections for later requests. Each is checked once after it is made, because another sandbox may have the address by then. */
 export class PortAgent extends Agent {
   readonly url: URL;
-  readonly #isRight: () => Promise<boolean>;
+  readonly #isCurrentAddress: () => Promise<boolean>;
 
-  constructor(url: URL, isRight: () => Promise<boolean>) {
+  constructor(url: URL, isCurrentAddress: () => Promise<boolean>) {
     super({ keepAlive: true, timeout: idleMs, scheduling: 'lifo' });
     this.url = url;
-    this.#isRight = isRight;
+    this.#isCurrentAddress = isCurrentAddress;
   }
 
   /** True if no connection is open, kept or requested. */
@@ -157,7 +157,7 @@ export class PortAgent extends Agent {
 
   async #check(socket: Socket, failed: (error: Error) => void, callback: Callback | undefined): Promise<void> {
     try {
-      if (!(await this.#isRight())) throw new PortMoved();
+      if (!(await this.#isCurrentAddress())) throw new PortMoved();
       // Docker accepts connections to a closed port and then ends them. An end before this line has no other listener.
       if (socket.destroyed || socket.readableEnded) throw new Error('the connection ended at once');
     } catch (error) {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Skep } from '../../application/skep.ts';
 import { headerOf } from '../http/request-input.ts';
 import type { ProxyOptions } from './proxy-options.ts';
-import type { Target } from './port-target.ts';
+import type { PortTarget } from './port-target.ts';
 
 /** The prefix of Skep's own cookies. Sandboxes neither get nor set them. */
 const ownCookiePrefix = 'skep_';
@@ -12,7 +12,7 @@ const portCookie = 'skep_port';
 
 /** Returns the header that sets the cookie for the port's path or host, until the link expires. */
 export function setPortCookie(
-  { clock }: Pick<Skep, 'clock'>, { url }: Pick<ProxyOptions, 'url'>, { prefix }: Target,
+  { clock }: Pick<Skep, 'clock'>, { url }: Pick<ProxyOptions, 'url'>, { prefix }: PortTarget,
   { expiresAt, text }: { readonly expiresAt: number; readonly text: string },
 ): string {
   const seconds = Math.max(1, Math.floor((expiresAt - clock.now()) / 1000));
@@ -40,7 +40,7 @@ export function isOwnCookie(pair: string): boolean {
 }
 
 /** True for navigation and the same origin. Pages on other ports of a host are the same site, so browsers send them the cookie too. */
-export function mayUseCookie(request: IncomingMessage, by: Target['by'], publicUrl: string): boolean {
+export function mayUseCookie(request: IncomingMessage, by: PortTarget['by'], publicUrl: string): boolean {
   const { origin, host } = request.headers;
   const site = headerOf(request, 'sec-fetch-site');
   const isNavigation = headerOf(request, 'sec-fetch-mode') === 'navigate' && (request.method === 'GET' || request.method === 'HEAD');

@@ -4,7 +4,7 @@ import { linkParameter } from '../http/port-links.ts';
 import { headerOf, originForm } from '../http/request-input.ts';
 import type { ProxyOptions } from './proxy-options.ts';
 
-export interface Target {
+export interface PortTarget {
   readonly sandboxId: string;
   readonly port: number;
   /** How the port was addressed. Browsers use `host` and `path`. */
@@ -24,7 +24,7 @@ const portNumber = /^[1-9]\d{0,4}$/;
 export const addressHeaders = [['x-skep-sandbox-id', 'x-skep-port'], ['e2b-sandbox-id', 'e2b-sandbox-port']] as const;
 
 /** Returns the port that the request addresses, by headers, else by host, else by path. Returns null if it addresses none. */
-export function targetOf(request: IncomingMessage, { domain }: Pick<ProxyOptions, 'domain'>): Target | null {
+export function targetOf(request: IncomingMessage, { domain }: Pick<ProxyOptions, 'domain'>): PortTarget | null {
   const url = originForm(request);
   for (const [idHeader, portHeader] of addressHeaders) {
     const [sandboxId, port] = [headerOf(request, idHeader), headerOf(request, portHeader)];
@@ -43,7 +43,7 @@ function hostTarget(host: string, domain: string): { readonly sandboxId: string;
   return { sandboxId, port };
 }
 
-function target(by: Target['by'], sandboxId: string, port: string, prefix: string, url: string): Target | null {
+function target(by: PortTarget['by'], sandboxId: string, port: string, prefix: string, url: string): PortTarget | null {
   if (!dnsLabel.test(sandboxId) || !portNumber.test(port) || Number(port) > 65_535) return null;
   const { path, token } = withoutToken(url);
   const lacksSlash = !path.startsWith('/');

@@ -8,7 +8,7 @@ import type { Authenticator } from '../http/authentication.ts';
 import type { PortToken, PortTokens } from '../http/port-links.ts';
 import { bearerOf, headerOf } from '../http/request-input.ts';
 import { cookieTokens, mayUseCookie } from './port-cookie.ts';
-import type { Target } from './port-target.ts';
+import type { PortTarget } from './port-target.ts';
 
 export interface VisitorDeps {
   readonly skep: Skep;
@@ -33,12 +33,12 @@ export interface Visitor extends PortVisitor {
 }
 
 /** Reads the visitor's credential. A key in `X-Session-API-Key` comes first, then a link or its cookie, then `Authorization: Bearer`. */
-export function visitorOf(deps: VisitorDeps, request: IncomingMessage, client: string, target: Target): Visitor {
+export function visitorOf(deps: VisitorDeps, request: IncomingMessage, client: string, target: PortTarget): Visitor {
   const grant = headerOf(request, 'x-session-api-key') === null ? grantOf(deps, request, target) : null;
   const key = grant === null ? keyOf(request) : null;
   const { auth } = deps.skep;
   const identifyLater = async (): ReturnType<PortVisitor['identify']> =>
-    (grant === null ? await auth.authenticate(key) : await byGrant(deps.skep, grant));
+    (grant === null ? await auth.authenticate(key) : await identifyByGrant(deps.skep, grant));
   const id = grant === null ? `key ${key ?? ''}` : `link ${grant.digest} ${grant.expiresAt}`;
   return {
     client,
@@ -52,7 +52,7 @@ export function visitorOf(deps: VisitorDeps, request: IncomingMessage, client: s
 }
 
 /** Returns the first valid token for this port. Uses the cookie only if a browser may send it here. */
-function grantOf({ skep, tokens, url }: VisitorDeps, request: IncomingMessage, target: Target): Grant | null {
+function grantOf({ skep, tokens, url }: VisitorDeps, request: IncomingMessage, target: PortTarget): Grant | null {
   if (target.by === 'headers') return null;
   const isRead = request.method === 'GET' || request.method === 'HEAD';
   const linked = target.token !== null && isRead ? [target.token] : [];
@@ -65,7 +65,7 @@ function grantOf({ skep, tokens, url }: VisitorDeps, request: IncomingMessage, t
   return null;
 }
 
-async function byGrant({ auth, clock }: Skep, { expiresAt, digest }: PortToken): ReturnType<PortVisitor['identify']> {
+async function identifyByGrant({ auth, clock }: Skep, { expiresAt, digest }: PortToken): ReturnType<PortVisitor['identify']> {
   if (expiresAt <= clock.now() || auth.authenticateDigest === undefined) throw new Failure('unauthorized', {});
   return await auth.authenticateDigest(digest);
 }

@@ -2,10 +2,10 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { linkParameter } from '../http/port-links.ts';
 import { isOwnCookie, passedCookies } from './port-cookie.ts';
 import { e2bKeyHeader } from './port-visitor.ts';
-import { addressHeaders, type Target } from './port-target.ts';
+import { addressHeaders, type PortTarget } from './port-target.ts';
 
 /** Headers of one connection, which are not forwarded. The body framing headers are kept, since the library makes its own from them. */
-const ofConnection = [
+const hopByHopHeaders = [
   'connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer', 'upgrade', 'expect',
 ];
 
@@ -13,15 +13,15 @@ const ofConnection = [
  * The body framing headers. They are removed from a WebSocket request: if the sandbox declined it, it would read the next request on the
  * connection as the body.
  */
-const framing: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding']);
+const framingHeaders: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding']);
 
 /** Also headers that Skep reads, and headers that only a trusted proxy may set. */
-const neverSent: ReadonlySet<string> = new Set([
-  ...ofConnection, 'x-session-api-key', e2bKeyHeader, 'cookie', 'forwarded', 'x-real-ip', ...addressHeaders.flat(),
+const droppedRequestHeaders: ReadonlySet<string> = new Set([
+  ...hopByHopHeaders, 'x-session-api-key', e2bKeyHeader, 'cookie', 'forwarded', 'x-real-ip', ...addressHeaders.flat(),
 ]);
 
 export interface ForwardedRequest {
-  readonly target: Target;
+  readonly target: PortTarget;
   /** The client's address. */
   readonly client: string;
   /** `http` or `https`, as the client uses it. */
@@ -39,8 +39,8 @@ export interface ForwardedRequest {
 export function requestHeaders({ headers }: IncomingMessage, forwarded: ForwardedRequest): IncomingHttpHeaders {
   const { target, client, protocol, isWebSocket, keepsAuthorization, keepsPrefix, sessionKey } = forwarded;
   const kept = headersWithout(headers, (name) =>
-    neverSent.has(name) || name.startsWith('x-forwarded-') || (name === 'authorization' && !keepsAuthorization) ||
-    (name === 'referer' && headers.referer?.includes(linkParameter) === true) || (isWebSocket && framing.has(name)));
+    droppedRequestHeaders.has(name) || name.startsWith('x-forwarded-') || (name === 'authorization' && !keepsAuthorization) ||
+    (name === 'referer' && headers.referer?.includes(linkParameter) === true) || (isWebSocket && framingHeaders.has(name)));
   const cookie = passedCookies(headers.cookie);
   if (cookie !== undefined) kept.cookie = cookie;
   if (isWebSocket) Object.assign(kept, { connection: 'Upgrade', upgrade: 'websocket' });
@@ -57,14 +57,14 @@ function headersWithout(headers: IncomingHttpHeaders, isDropped: (name: string) 
   const named = headers.connection?.toLowerCase().split(',').map((name) => name.trim()) ?? [];
   const kept: IncomingHttpHeaders = {};
   for (const name of Object.keys(headers)) {
-    const isNamed = named.includes(name) && !framing.has(name);
+    const isNamed = named.includes(name) && !framingHeaders.has(name);
     if (!isNamed && !isDropped(name)) kept[name] = headers[name];
   }
   return kept;
 }
 
 interface ReturnedResponse {
-  readonly target: Target;
+  readonly target: PortTarget;
   readonly host: string | undefined;
   /** The host and port at which the server reached the sandbox. */
   readonly upstream: string;
@@ -76,17 +76,17 @@ const forBrowsers = ['service-worker-allowed', 'alt-svc'];
 /** The server frames the body itself. With the others, a reverse proxy would send one of its own files, or read one response as two. */
 const forServers = ['transfer-encoding', 'x-accel-redirect', 'x-sendfile'];
 
-const neverReturned: ReadonlySet<string> = new Set([...ofConnection, ...forBrowsers, ...forServers]);
+const droppedResponseHeaders: ReadonlySet<string> = new Set([...hopByHopHeaders, ...forBrowsers, ...forServers]);
 
 /** Also dropped if several sandboxes share an origin. */
-const notByPath: ReadonlySet<string> = new Set([
+const droppedIfByPath: ReadonlySet<string> = new Set([
   'clear-site-data', 'strict-transport-security', 'nel', 'report-to', 'reporting-endpoints',
 ]);
 
 /** Returns the headers for the client. Cookies and redirects of a sandbox stay within its own addresses. */
 export function responseHeaders(headers: IncomingHttpHeaders, returned: ReturnedResponse): IncomingHttpHeaders {
   const isByHost = returned.target.by === 'host';
-  const kept = headersWithout(headers, (name) => neverReturned.has(name) || (!isByHost && notByPath.has(name)));
+  const kept = headersWithout(headers, (name) => droppedResponseHeaders.has(name) || (!isByHost && droppedIfByPath.has(name)));
   const { location, 'set-cookie': cookies } = headers;
   if (location !== undefined) kept.location = rewriteLocation(location, returned);
   if (cookies !== undefined) kept['set-cookie'] = cookies.flatMap((cookie) => rewriteCookie(cookie, returned.target));
@@ -97,14 +97,14 @@ export function responseHeaders(headers: IncomingHttpHeaders, returned: Returned
 function rewriteLocation(location: string, { target, host, upstream }: ReturnedResponse): string {
   const { prefix, port } = target;
   const [, scheme = '', authority = '', rest = ''] = /^([a-z][a-z0-9+.-]*:)?\/\/([^/?#]*)(.*)$/is.exec(location) ?? [];
-  if (authority === '') return location.startsWith('/') ? inside(prefix, location) : location;
+  if (authority === '') return location.startsWith('/') ? addPrefix(prefix, location) : location;
   const name = authority.toLowerCase();
   const isInside = [upstream, `localhost:${port}`, `127.0.0.1:${port}`, `0.0.0.0:${port}`].includes(name);
-  if (isInside) return inside(prefix, rest);
-  return name === host?.toLowerCase() ? `${scheme}//${authority}${inside(prefix, rest)}` : location;
+  if (isInside) return addPrefix(prefix, rest);
+  return name === host?.toLowerCase() ? `${scheme}//${authority}${addPrefix(prefix, rest)}` : location;
 }
 
-function inside(prefix: string, path: string): string {
+function addPrefix(prefix: string, path: string): string {
   const rooted = path.startsWith('/') ? path : `/${path}`;
   const isPrefixed = prefix !== '' && new RegExp(`^${prefix}(?:[/?#]|$)`).test(rooted);
   // Browsers read a path that begins with two slashes as a host.
@@ -112,7 +112,7 @@ function inside(prefix: string, path: string): string {
 }
 
 /** Returns the cookie without a domain and, by path, with a path below the prefix; nothing if it has one of Skep's names. */
-function rewriteCookie(cookie: string, { by, prefix }: Target): string[] {
+function rewriteCookie(cookie: string, { by, prefix }: PortTarget): string[] {
   const [pair = '', ...attributes] = cookie.split(';').map((part) => part.trim());
   if (isOwnCookie(pair) || pair.indexOf('=') < 1) return [];
   const named = attributes.filter((attribute) => attribute !== '').map((attribute) => {
@@ -122,5 +122,5 @@ function rewriteCookie(cookie: string, { by, prefix }: Target): string[] {
   const kept = named.filter(({ name }) => name !== 'domain' && (name !== 'path' || by !== 'path')).map(({ attribute }) => attribute);
   if (by !== 'path') return [[pair, ...kept].join('; ')];
   const path = named.findLast(({ name }) => name === 'path')?.value ?? '/';
-  return [[pair, ...kept, `Path=${path.startsWith('/') ? inside(prefix, path) : `${prefix}/`}`].join('; ')];
+  return [[pair, ...kept, `Path=${path.startsWith('/') ? addPrefix(prefix, path) : `${prefix}/`}`].join('; ')];
 }

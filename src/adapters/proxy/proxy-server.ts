@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { Skep } from '../../application/skep.ts';
-import { drainer, listen } from '../http/http-server.ts';
+import { createDrain, listen } from '../http/http-server.ts';
 import { isWebSocketRequest } from '../http/web-socket.ts';
 import type { ProxyServerOptions } from './proxy-options.ts';
 import { createProxy } from './proxy.ts';
@@ -24,7 +24,7 @@ export async function createProxyServer(skep: Skep, options: ProxyServerOptions 
   const proxy = createProxy(skep, { ...options, url });
   server.on('request', proxy.handleRequest);
   server.on('upgrade', proxy.handleUpgrade);
-  const drain = drainer(server);
+  const drain = createDrain(server);
   let closing: Promise<void> | null = null;
   const close = async (): Promise<void> => {
     proxy.drain();

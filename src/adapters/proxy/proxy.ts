@@ -15,7 +15,7 @@ import { forward, forwardSocket } from './forwarder.ts';
 import { defaultConnectionsPerSandbox, type ProxyOptions } from './proxy-options.ts';
 import { type Answer, answerOf, isNavigation } from './problem-page.ts';
 import { setPortCookie } from './port-cookie.ts';
-import { type Target, targetOf } from './port-target.ts';
+import { type PortTarget, targetOf } from './port-target.ts';
 
 export interface Proxy {
   /** Listener of the event `request`. */
@@ -28,7 +28,7 @@ export interface Proxy {
 }
 
 interface Admitted {
-  readonly target: Target;
+  readonly target: PortTarget;
   readonly visitor: Visitor;
   readonly opened: OpenPort;
 }
@@ -114,19 +114,19 @@ class PortRequests {
     this.#connections.close();
   }
 
-  #targetOf(request: IncomingMessage): Target {
+  #targetOf(request: IncomingMessage): PortTarget {
     if (this.#isDraining) throw shuttingDown;
     const target = targetOf(request, this.#options);
     if (target === null) throw new HttpProblem('not_found', {});
     return target;
   }
 
-  #visitorOf(request: IncomingMessage, target: Target): Visitor {
+  #visitorOf(request: IncomingMessage, target: PortTarget): Visitor {
     return visitorOf(this.#visitorDeps, request, proxyAddress(request, this.#isTrusted), target);
   }
 
   /** Redirects a link to the address without the token, and sets a cookie if the token is valid. Adds a page's missing slash. */
-  async #redirectOf(request: IncomingMessage, target: Target): Promise<Answer | null> {
+  async #redirectOf(request: IncomingMessage, target: PortTarget): Promise<Answer | null> {
     if (request.method !== 'GET' && request.method !== 'HEAD') return null;
     const { token, lacksSlash, prefix, path, by } = target;
     const isLink = token !== null && by !== 'headers';
@@ -143,7 +143,7 @@ class PortRequests {
     return { status: 302, headers: { ...headers, ...cookie }, body: '' };
   }
 
-  async #admit(target: Target, visitor: Visitor): Promise<Admitted> {
+  async #admit(target: PortTarget, visitor: Visitor): Promise<Admitted> {
     return { target, visitor, opened: await this.#skep.sandboxes.openPort(target.sandboxId, target.port, visitor) };
   }
 
@@ -156,7 +156,7 @@ class PortRequests {
     };
   }
 
-  async #forward(request: IncomingMessage, response: ServerResponse, target: Target): Promise<void> {
+  async #forward(request: IncomingMessage, response: ServerResponse, target: PortTarget): Promise<void> {
     // Read first, because forwarding removes the credentials from the request.
     const visitor = this.#visitorOf(request, target);
     for (let attempt = 1; ; attempt += 1) {
@@ -178,10 +178,10 @@ class PortRequests {
   }
 
   #answerTo(request: IncomingMessage, error: unknown): Answer {
-    return answerOf(request, problemOf(error) ?? this.#unforeseen(error));
+    return answerOf(request, problemOf(error) ?? this.#logUnexpected(error));
   }
 
-  #unforeseen(error: unknown): AnyProblem {
+  #logUnexpected(error: unknown): AnyProblem {
     const incident = this.#skep.random.id('inc');
     this.#skep.logger.error({ incident, error }, 'a request for a port failed unforeseen');
     const failure = new Failure('internal', { incident }, { cause: error });

@@ -56,7 +56,7 @@ function askHttp(path: string): Attempt {
 }
 
 /** How long a connection must stay open, in milliseconds. Docker's proxy accepts every one, and closes it if no program listens. */
-const heldMs = 100;
+const keptOpenMs = 100;
 
 /** Succeeds if the program accepts a connection and then keeps it open or sends data. */
 async function askTcp(...[url, withinMs, unwanted]: Parameters<Attempt>): ReturnType<Attempt> {
@@ -65,7 +65,7 @@ async function askTcp(...[url, withinMs, unwanted]: Parameters<Attempt>): Return
   let held: NodeJS.Timeout | undefined;
   const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
   const socket = connect({ host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port, signal })
-    .on('connect', () => (held = setTimeout(resolve, Math.min(heldMs, withinMs / 2), null)))
+    .on('connect', () => (held = setTimeout(resolve, Math.min(keptOpenMs, withinMs / 2), null)))
     .on('data', () => resolve(null))
     .on('end', () => resolve(closedUnanswered))
     .on('error', (error) => resolve(missOf(error, withinMs)));

@@ -9,7 +9,7 @@ import { KeptBytes, type OlderBytes } from './kept-bytes.ts';
 /** How much of each output is kept in this process. */
 const keptBytes = 4 << 20;
 /** How long to wait for the end of the outputs after the command ended. A process that it left behind may hold them open. */
-const leftBehindMs = 1_000;
+const openOutputMs = 1_000;
 
 /** A command whose output is kept in this process. The command never has to wait for a reader. */
 export class AttachedExecution {
@@ -74,7 +74,7 @@ export class AttachedExecution {
     const { stdout, stderr } = this.execution;
     const drained = Promise.all([drain(stdout, this.stdout), drain(stderr, this.#isTerminal ? this.stdout : this.stderr)]);
     const code = await this.execution.exited;
-    await Promise.race([drained, pause(leftBehindMs, undefined, { ref: false })]);
+    await Promise.race([drained, pause(openOutputMs, undefined, { ref: false })]);
     this.#exit = { code };
     for (const output of [this.stdout, this.stderr]) output.finish();
     return this.state;

@@ -7,7 +7,7 @@ import type { Execution } from '../../ports/sandbox-runtime.ts';
 import { createSingleFlight } from '../shared/single-flight.ts';
 import { pause, raceSignal, realTimers } from '../shared/timeout.ts';
 import { AttachedExecution } from './attached-execution.ts';
-import { firstLineOf, untilFailure } from './execution-answer.ts';
+import { readFirstLine, killOnFailure } from './script-result.ts';
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
 import { ExecutionReader } from './execution-reader.ts';
 import { scripts } from './execution-scripts.ts';
@@ -17,16 +17,16 @@ import { openExecution, reopenExecution } from './open-executions.ts';
 import { signalNumber } from './signal-numbers.ts';
 
 /** An execution that this process started and still has in memory. */
-interface OwnExecution {
+interface LocalExecution {
   readonly attached: AttachedExecution;
   readonly durable: boolean;
   /** Resizes the host's terminal. Null if the execution has none, or has one of `script`. */
   readonly resize: ((size: TerminalSize) => Promise<void>) | null;
   /** The end as the sandbox has it. Read only if the connection alone leaves it unclear. */
-  verdict: ExecutionState | null;
+  confirmedEnd: ExecutionState | null;
 }
 
-const never = new AbortController().signal;
+const neverAborts = new AbortController().signal;
 /** How long an ended execution stays in memory with its output. */
 const keptAfterEndMs = 10_000;
 const firstWaitMs = 50;
@@ -41,7 +41,7 @@ const maxCertainCode = 128;
 export class DurableExecutions implements SandboxExecutions {
   readonly #host: ExecutionHost;
   readonly #reader: ExecutionReader;
-  readonly #own = new Map<string, OwnExecution>();
+  readonly #local = new Map<string, LocalExecution>();
   readonly #starts = createSingleFlight<ExecutionState>();
 
   constructor(host: ExecutionHost) {
@@ -55,28 +55,28 @@ export class DurableExecutions implements SandboxExecutions {
   }
 
   async state(sandboxId: string, executionId: string): Promise<ExecutionState> {
-    return this.#state(sandboxId, executionId, never);
+    return this.#state(sandboxId, executionId, neverAborts);
   }
 
   async #state(sandboxId: string, executionId: string, signal: AbortSignal): Promise<ExecutionState> {
-    const own = this.#find(sandboxId, executionId);
-    if (own === undefined) return this.#reader.look(sandboxId, executionId, false, signal);
-    if (!isDoubtful(own)) return own.attached.state;
-    own.verdict ??= await this.#reader.look(sandboxId, executionId, false, signal);
+    const local = this.#find(sandboxId, executionId);
+    if (local === undefined) return this.#reader.readState(sandboxId, executionId, false, signal);
+    if (!isEndUncertain(local)) return local.attached.state;
+    local.confirmedEnd ??= await this.#reader.readState(sandboxId, executionId, false, signal);
     // The connection was lost, and the command still runs.
-    if (own.verdict.status === 'running') this.#own.delete(keyOf(sandboxId, executionId));
-    return own.verdict;
+    if (local.confirmedEnd.status === 'running') this.#local.delete(keyOf(sandboxId, executionId));
+    return local.confirmedEnd;
   }
 
   async ended(sandboxId: string, executionId: string, signal: AbortSignal): Promise<ExecutionState> {
-    const own = this.#find(sandboxId, executionId);
-    if (own !== undefined) {
-      await raceSignal(own.attached.ended, signal);
+    const local = this.#find(sandboxId, executionId);
+    if (local !== undefined) {
+      await raceSignal(local.attached.ended, signal);
       const state = await this.#state(sandboxId, executionId, signal);
       if (state.status !== 'running') return state;
     }
     for (let waitMs = firstWaitMs; ; waitMs = Math.min(2 * waitMs, longestWaitMs)) {
-      const state = await this.#reader.look(sandboxId, executionId, true, signal);
+      const state = await this.#reader.readState(sandboxId, executionId, true, signal);
       if (state.status !== 'running') return state;
       // The sandbox may have removed the file that the script waits for. Then each wait returns at once.
       await pause(realTimers, waitMs, signal);
@@ -87,26 +87,26 @@ export class DurableExecutions implements SandboxExecutions {
     sandboxId: string, executionId: string, request: OutputRequest, signal: AbortSignal,
   ): Promise<ReadableStream<Uint8Array>> {
     signal.throwIfAborted();
-    const own = this.#find(sandboxId, executionId);
-    if (own !== undefined) return streamOf(signal, (cancelled) => this.#readOwn(own, sandboxId, executionId, request, cancelled));
+    const local = this.#find(sandboxId, executionId);
+    if (local !== undefined) return streamOf(signal, (cancelled) => this.#readLocal(local, sandboxId, executionId, request, cancelled));
     // Throws if the execution does not exist.
-    await this.#reader.look(sandboxId, executionId, false, signal);
+    await this.#reader.readState(sandboxId, executionId, false, signal);
     return streamOf(signal, (cancelled) => this.#reader.read(sandboxId, executionId, request, cancelled));
   }
 
   async write(
     sandboxId: string, executionId: string, content: ReadableStream<Uint8Array>, close: boolean, signal: AbortSignal,
   ): Promise<void> {
-    const own = this.#find(sandboxId, executionId);
-    if (own !== undefined) {
-      await this.#reader.demandRunning(sandboxId);
-      await own.attached.write(content, close, signal);
-      if (own.durable && close) await this.#reader.ask(sandboxId, executionId, scripts.input('none', 'starter'), signal);
+    const local = this.#find(sandboxId, executionId);
+    if (local !== undefined) {
+      await this.#reader.requireRunning(sandboxId);
+      await local.attached.write(content, close, signal);
+      if (local.durable && close) await this.#reader.runToEnd(sandboxId, executionId, scripts.input('none', 'starter'), signal);
       return;
     }
     const execution = await this.#reader.start(sandboxId, executionId, scripts.input('any', close ? 'all' : ''), signal);
     const handedOver = content.pipeTo(execution.stdin, { signal }).then(() => true, () => false);
-    const code = await untilFailure(execution, () => raceSignal(execution.exited, signal));
+    const code = await killOnFailure(execution, () => raceSignal(execution.exited, signal));
     if (code === 4) throw executionNotFound(executionId);
     if (code === null) throw new Failure('sandbox_not_running', { id: sandboxId, status: 'stopped' });
     if (code !== 0 || !(await handedOver)) throw new Failure('input_closed', { id: executionId });
@@ -114,24 +114,24 @@ export class DurableExecutions implements SandboxExecutions {
 
   async signal(sandboxId: string, executionId: string, signalName: string): Promise<void> {
     const number = signalNumber(signalName);
-    const own = this.#find(sandboxId, executionId);
-    if (own?.durable === false) return own.attached.execution.kill();
-    if (own !== undefined && own.attached.state.status !== 'running') return void (await this.#reader.demandRunning(sandboxId));
-    await this.#reader.ask(sandboxId, executionId, scripts.signal(number, this.#host.mark(sandboxId, executionId)));
+    const local = this.#find(sandboxId, executionId);
+    if (local?.durable === false) return local.attached.execution.kill();
+    if (local !== undefined && local.attached.state.status !== 'running') return void (await this.#reader.requireRunning(sandboxId));
+    await this.#reader.runToEnd(sandboxId, executionId, scripts.signal(number, this.#host.mark(sandboxId, executionId)));
   }
 
   async resize(sandboxId: string, executionId: string, size: TerminalSize): Promise<void> {
-    const own = this.#find(sandboxId, executionId);
-    if (own !== undefined && own.attached.state.status !== 'running') return;
-    if (own?.durable === false) return own.resize?.(size);
-    await this.#reader.ask(sandboxId, executionId, scripts.resize(size));
+    const local = this.#find(sandboxId, executionId);
+    if (local !== undefined && local.attached.state.status !== 'running') return;
+    if (local?.durable === false) return local.resize?.(size);
+    await this.#reader.runToEnd(sandboxId, executionId, scripts.resize(size));
   }
 
   async remove(sandboxId: string, executionId: string): Promise<void> {
-    const own = this.#find(sandboxId, executionId);
-    if (own?.durable === false) await own.attached.execution.kill();
+    const local = this.#find(sandboxId, executionId);
+    if (local?.durable === false) await local.attached.execution.kill();
     else await this.#host.remove(sandboxId, executionId);
-    this.#own.delete(keyOf(sandboxId, executionId));
+    this.#local.delete(keyOf(sandboxId, executionId));
   }
 
   open(sandboxId: string, start: OpenExecutionStart, signal: AbortSignal): Promise<OpenExecution> {
@@ -145,7 +145,7 @@ export class DurableExecutions implements SandboxExecutions {
 
   async #start(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<ExecutionState> {
     const execution = await this.#host.launch(sandboxId, start, (place) => supervisorCommand(start, place), signal);
-    const { line, rest } = await firstLineOf(execution, signal);
+    const { line, rest } = await readFirstLine(execution, signal);
     const [how, ...tools] = line === null ? ['refused'] : line.split(' ');
     if (how === 'exists') return this.state(sandboxId, start.executionId);
     if (how === 'no-terminal') return this.#startTerminal(sandboxId, start, signal);
@@ -167,15 +167,15 @@ export class DurableExecutions implements SandboxExecutions {
   }
 
   #keep(
-    sandboxId: string, start: ExecutionStart, execution: Execution, reason: Reason | null, resize: OwnExecution['resize'],
+    sandboxId: string, start: ExecutionStart, execution: Execution, reason: Reason | null, resize: LocalExecution['resize'],
   ): ExecutionState {
     const attached = new AttachedExecution(start, execution, reason, reason === null ? keptBytes : 0);
     const key = keyOf(sandboxId, start.executionId);
-    const own = { attached, durable: reason === null, resize, verdict: null };
-    this.#own.set(key, own);
+    const local = { attached, durable: reason === null, resize, confirmedEnd: null };
+    this.#local.set(key, local);
     // The sandbox keeps a durable execution. Callers that wait for its end still read it from memory.
-    if (own.durable) {
-      const forget = (): unknown => this.#own.get(key) === own && this.#own.delete(key);
+    if (local.durable) {
+      const forget = (): unknown => this.#local.get(key) === local && this.#local.delete(key);
       void attached.ended.then(() => setTimeout(forget, keptAfterEndMs).unref());
     }
     return attached.state;
@@ -183,25 +183,25 @@ export class DurableExecutions implements SandboxExecutions {
 
   /** Forgets the executions of a sandbox that is removed. */
   forget(sandboxId: string): void {
-    for (const key of this.#own.keys()) if (key.startsWith(keyOf(sandboxId, ''))) this.#own.delete(key);
+    for (const key of this.#local.keys()) if (key.startsWith(keyOf(sandboxId, ''))) this.#local.delete(key);
   }
 
-  async *#readOwn(
-    own: OwnExecution, sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
+  async *#readLocal(
+    local: LocalExecution, sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
   ): AsyncGenerator<Uint8Array, void> {
     let at = after;
-    const older = (from: number, cancelled: AbortSignal): AsyncIterable<Uint8Array> =>
+    const readOlder = (from: number, cancelled: AbortSignal): AsyncIterable<Uint8Array> =>
       this.#reader.read(sandboxId, executionId, { stream, after: from, follow: false }, cancelled);
-    for await (const chunk of own.attached.read(stream, after, follow, signal, own.durable ? older : undefined)) {
+    for await (const chunk of local.attached.read(stream, after, follow, signal, local.durable ? readOlder : undefined)) {
       at += chunk.length;
       yield chunk;
     }
     // The connection may have been lost before the command ended.
-    if (isDoubtful(own)) yield* this.#reader.read(sandboxId, executionId, { stream, after: at, follow }, signal);
+    if (isEndUncertain(local)) yield* this.#reader.read(sandboxId, executionId, { stream, after: at, follow }, signal);
   }
 
-  #find(sandboxId: string, executionId: string): OwnExecution | undefined {
-    return this.#own.get(keyOf(sandboxId, executionId));
+  #find(sandboxId: string, executionId: string): LocalExecution | undefined {
+    return this.#local.get(keyOf(sandboxId, executionId));
   }
 }
 
@@ -210,7 +210,7 @@ function keyOf(sandboxId: string, executionId: string): string {
 }
 
 /** Returns true if the connection ended without a certain exit code, or maybe before the command. */
-function isDoubtful({ attached, durable }: OwnExecution): boolean {
+function isEndUncertain({ attached, durable }: LocalExecution): boolean {
   const { status, exitCode } = attached.state;
   return durable && status !== 'running' && (exitCode === null || exitCode > maxCertainCode);
 }

@@ -2,10 +2,10 @@ import { Failure } from '../../domain/failure.ts';
 import type { ObservedSandbox } from '../../domain/sandbox.ts';
 import type { ExecutionStart, TerminalSize } from '../../ports/sandbox-executions.ts';
 import type { Execution } from '../../ports/sandbox-runtime.ts';
-import type { ExecutionPlace } from './execution-supervisor.ts';
+import type { SupervisorContext } from './execution-supervisor.ts';
 
 /** Returns the command of the supervisor, see `supervisorCommand`. */
-export type Supervise = (place: ExecutionPlace) => readonly string[];
+export type Supervise = (place: SupervisorContext) => readonly string[];
 
 /** A command that a host runs for this process. */
 export interface HostExecution extends Execution {

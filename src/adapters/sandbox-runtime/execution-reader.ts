@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import type { ExecutionState, OutputRequest, OutputStream } from '../../ports/sandbox-executions.ts';
-import { type Answer, answerOf, limited, unanswered } from './execution-answer.ts';
+import { type ScriptResult, runScript, withScriptTimeLimit, noScriptResult } from './script-result.ts';
 import { pause, realTimers } from '../shared/timeout.ts';
 import { type ExecutionHost, executionNotFound, type HostExecution } from './execution-host.ts';
 import { type ExecutionScript, scripts } from './execution-scripts.ts';
 
-const never = new AbortController().signal;
+const neverAborts = new AbortController().signal;
 /** How often to check a sandbox that can't run a script because it is frozen. */
 const frozenPollMs = 500;
 
@@ -15,7 +15,7 @@ const Line = z.tuple([
   z.enum(['running', 'exited', 'ended', 'unknown']), z.coerce.number().nullable().catch(null),
   z.coerce.number(), z.coerce.number(), z.coerce.number(), z.coerce.number(),
 ]);
-type How = z.infer<typeof Line>[0];
+type LineStatus = z.infer<typeof Line>[0];
 
 /** Reads kept executions in their sandboxes, no matter which process started them. Uses scripts, or the files if no script can run. */
 export class ExecutionReader {
@@ -38,41 +38,41 @@ export class ExecutionReader {
   }
 
   /** Runs a script about an execution to its end. The sandbox must be running. */
-  async ask(sandboxId: string, executionId: string, script: ExecutionScript, signal: AbortSignal = never): Promise<void> {
+  async runToEnd(sandboxId: string, executionId: string, script: ExecutionScript, signal: AbortSignal = neverAborts): Promise<void> {
     const command = await this.#command(sandboxId, executionId, script);
-    const { code } = await limited(signal, (until) => answerOf(this.#host, sandboxId, command, until));
+    const { code } = await withScriptTimeLimit(signal, (until) => runScript(this.#host, sandboxId, command, until));
     if (code === 4) throw executionNotFound(executionId);
   }
 
   async #command(sandboxId: string, executionId: string, script: ExecutionScript): Promise<readonly string[]> {
-    return script(this.#folder(sandboxId, executionId), await this.demandRunning(sandboxId));
+    return script(this.#folder(sandboxId, executionId), await this.requireRunning(sandboxId));
   }
 
   /** Returns the present run of the sandbox. Throws `sandbox_not_found` or `sandbox_not_running`. */
-  async demandRunning(sandboxId: string): Promise<string> {
+  async requireRunning(sandboxId: string): Promise<string> {
     const { state, run } = await this.#observe(sandboxId);
     if (state !== 'running') throw new Failure('sandbox_not_running', { id: sandboxId, status: state });
     return run;
   }
 
   /** Returns the state of an execution. With `wait`, waits until it may have ended. */
-  async look(sandboxId: string, executionId: string, wait: boolean, signal: AbortSignal): Promise<ExecutionState> {
+  async readState(sandboxId: string, executionId: string, wait: boolean, signal: AbortSignal): Promise<ExecutionState> {
     for (;;) {
       signal.throwIfAborted();
       const { state, run } = await this.#observe(sandboxId);
       const command = scripts.state(wait)(this.#folder(sandboxId, executionId), run);
-      const ask = (until: AbortSignal): Promise<Answer> => answerOf(this.#host, sandboxId, command, until);
-      const answer = await (wait ? ask(signal) : limited(signal, ask)).catch(unlessNotRunning);
+      const runToEnd = (until: AbortSignal): Promise<ScriptResult> => runScript(this.#host, sandboxId, command, until);
+      const answer = await (wait ? runToEnd(signal) : withScriptTimeLimit(signal, runToEnd)).catch(nullIfNotRunning);
       if (answer === null) {
-        const found = await this.#lookAtFiles(sandboxId, executionId, state, run, signal);
-        if (wait && found.status === 'running') await this.#changed(sandboxId, state, run, signal);
+        const found = await this.#readStateFromFiles(sandboxId, executionId, state, run, signal);
+        if (wait && found.status === 'running') await this.#waitForChange(sandboxId, state, run, signal);
         return found;
       }
       if (answer.code === 4) throw executionNotFound(executionId);
-      const parsed = Line.safeParse(answer.said.trim().split(' '));
+      const parsed = Line.safeParse(answer.output.trim().split(' '));
       // If the line is invalid without an exit code, the sandbox was stopped meanwhile.
       if (parsed.success) return stateOf(...parsed.data);
-      if (answer.code !== null) throw unanswered;
+      if (answer.code !== null) throw noScriptResult;
     }
   }
 
@@ -98,11 +98,11 @@ export class ExecutionReader {
   ): AsyncGenerator<Uint8Array, boolean> {
     const { state, run } = await this.#observe(sandboxId);
     const command = scripts.read(stream, after, follow)(this.#folder(sandboxId, executionId), run);
-    const execution = await this.#host.run(sandboxId, command, signal).catch(unlessNotRunning);
+    const execution = await this.#host.run(sandboxId, command, signal).catch(nullIfNotRunning);
     if (execution === null) {
       const isOver = yield* this.#readFiles(sandboxId, executionId, stream, after, signal);
       if (isOver || !follow || state === 'stopped') return true;
-      await this.#changed(sandboxId, state, run, signal);
+      await this.#waitForChange(sandboxId, state, run, signal);
       return false;
     }
     const stop = (): void => void execution.kill().catch(() => {});
@@ -113,7 +113,7 @@ export class ExecutionReader {
       const code = await execution.exited;
       if (code === 4) throw executionNotFound(executionId);
       if (code === 3) {
-        const { oldest, end } = (await this.look(sandboxId, executionId, false, signal))[stream];
+        const { oldest, end } = (await this.readState(sandboxId, executionId, false, signal))[stream];
         // If the oldest kept byte does not come after the offset, the lost bytes come after the kept ones.
         throw dropped(oldest > after ? oldest : end);
       }
@@ -149,7 +149,9 @@ export class ExecutionReader {
   }
 
   /** Reads the state from the files, in a frozen or stopped sandbox. */
-  async #lookAtFiles(sandboxId: string, executionId: string, state: string, run: string, signal: AbortSignal): Promise<ExecutionState> {
+  async #readStateFromFiles(
+    sandboxId: string, executionId: string, state: string, run: string, signal: AbortSignal,
+  ): Promise<ExecutionState> {
     const outputs = { stdout: { oldest: 0, end: 0 }, stderr: { oldest: 0, end: 0 } };
     const notes = new Map<string, string>();
     for await (const { name, size, content } of this.#host.keptFiles(sandboxId, executionId, signal)) {
@@ -172,7 +174,7 @@ export class ExecutionReader {
   }
 
   /** Waits until the sandbox has another state or run. Until then, nothing changes its files. */
-  async #changed(sandboxId: string, state: string, run: string, signal: AbortSignal): Promise<void> {
+  async #waitForChange(sandboxId: string, state: string, run: string, signal: AbortSignal): Promise<void> {
     for (;;) {
       await pause(realTimers, frozenPollMs, signal);
       const now = await this.#observe(sandboxId);
@@ -185,7 +187,7 @@ export class ExecutionReader {
   }
 }
 
-function stateOf(how: How, code: number | null, oldest: number, end: number, errOldest: number, errEnd: number): ExecutionState {
+function stateOf(how: LineStatus, code: number | null, oldest: number, end: number, errOldest: number, errEnd: number): ExecutionState {
   const kept = { stdout: { oldest, end }, stderr: { oldest: errOldest, end: errEnd } };
   if (how === 'running') return { status: 'running', exitCode: null, durable: true, ...kept, reason: null };
   if (how === 'exited') return { status: 'exited', exitCode: code, durable: true, ...kept, reason: null };
@@ -206,7 +208,7 @@ function dropped(oldest: number): Failure {
 }
 
 /** Returns null if the sandbox can't run anything now. */
-export function unlessNotRunning(error: unknown): null {
+export function nullIfNotRunning(error: unknown): null {
   if (isFailureOf(error, 'sandbox_not_running')) return null;
   throw error;
 }

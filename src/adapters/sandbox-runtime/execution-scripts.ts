@@ -4,7 +4,7 @@ import type { OutputStream, TerminalSize } from '../../ports/sandbox-executions.
  * The shared start of the scripts about an execution. They exit with 4 if it does not exist. The sandbox can replace the files, for example
  * with a FIFO without a writer. So they check the type of a file before they open it.
  */
-const looking = `
+const prelude = `
 d=$1 run=$2
 is_file() { [ -f "$1" ] && [ ! -L "$1" ]; }
 is_fifo() { [ -p "$1" ] && [ ! -L "$1" ]; }
@@ -58,7 +58,7 @@ is_whole() { [ -e "$d/kept/out.done" ] && [ -e "$d/kept/err.done" ]; }
 `;
 
 /** Prints the status, the exit code or `-`, and the oldest offset and the end of each output. With `wait`, waits for the end first. */
-const stateScript = `${looking}
+const stateScript = `${prelude}
 [ "$3" != wait ] || end_with_reader
 if [ "$3" = wait ] && is_fifo "$d/alive"; then exec 8<>"$d/alive" 9<"$d/alive" 8>&-; read -r rest <&9; fi
 status
@@ -78,7 +78,7 @@ echo
  * Prints the bytes of an output from an offset on. With `follow`, continues until the command has ended. Exits with 3 if the next byte is
  * no longer kept, or never was.
  */
-const readScript = `${looking}
+const readScript = `${prelude}
 stream=$3 after=$4 follow=$5 tries=0 seg= from=0 seen=0 nap=0.05
 [ -z "$follow" ] || end_with_reader
 # Sets "over" if the command had ended, and all was written.
@@ -124,7 +124,7 @@ done
 `;
 
 /** Passes its input to the command, unless `$3` is `none`. Closes the command's input if `$4` is set. Exits with 5 if it accepts none. */
-const inputScript = `${looking}
+const inputScript = `${prelude}
 is_fifo "$d/in" && ! has_exited && [ ! -e "$d/closed" ] || exit 5
 if [ "$3" != none ]; then
   ( exec 8<>"$d/in" 9>"$d/in" 8>&-; trap '' PIPE; exec cat >&9 2>/dev/null 9>&- ) || exit 5
@@ -141,7 +141,7 @@ exit 0
  * Waits until no other feeder is active, and then passes its input to a command whose input is kept. First prints a line: how many bytes
  * the command got before, and `cut` if they end within a line. Exits with 5 if the command accepts no input.
  */
-const feedScript = `${looking}
+const feedScript = `${prelude}
 is_fifo "$d/in" || exit 5
 if line_of "$d/feeder" pid start && is_number "$pid" && is_number "$start"; then
   while ! has_exited && alive; do sleep 0.05; done
@@ -162,7 +162,7 @@ exec tee -a "$d/kept/in" >&9 9>&- 2>/dev/null
  * Erases the kept input and output before two offsets, and the kept standard error. The files still grow, so the bytes are overwritten with
  * zeros.
  */
-const forgetScript = `${looking}
+const forgetScript = `${prelude}
 input=$3 output=$4
 blank() { [ $2 -le 0 ] || dd if=/dev/zero bs=$2 count=1 of="$1" conv=notrunc 2>/dev/null; }
 # Of a file that begins at an offset.
@@ -178,7 +178,7 @@ exit 0
 `;
 
 /** Sends a signal to the command. SIGKILL kills all processes with the mark, except the supervisor, which records the end. */
-const signalScript = `${looking}
+const signalScript = `${prelude}
 number=$3 mark=$4
 is_marked() {
   { while read -r line || [ -n "$line" ]; do
@@ -211,7 +211,7 @@ while [ $number = 9 ] && [ $rounds -lt 100 ] && kill_marked; do rounds=$((rounds
 exit 0
 `;
 
-const resizeScript = `${looking}
+const resizeScript = `${prelude}
 status
 tries=0
 # It may be about to begin.

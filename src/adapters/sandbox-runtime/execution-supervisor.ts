@@ -155,7 +155,7 @@ function quoted(word: string): string {
 }
 
 /** The place of an execution in its sandbox. */
-export interface ExecutionPlace {
+export interface SupervisorContext {
   /** The folder of all executions of the sandbox. */
   readonly folder: string;
   /** Differs for each run of the sandbox. No spaces. */
@@ -172,7 +172,7 @@ export interface ExecutionPlace {
  * before), `no-terminal`, or `attached` with the tools that are missing. If `attached`, it runs the command and keeps nothing.
  */
 export function supervisorCommand(
-  { command, executionId, stdin, tty }: ExecutionStart, place: ExecutionPlace, keepsInput = false,
+  { command, executionId, stdin, tty }: ExecutionStart, place: SupervisorContext, keepsInput = false,
 ): readonly string[] {
   const { folder, run, workingDir, announce, fallbackMark } = place;
   const input = keepsInput ? 'kept' : stdin ? 'in' : '';

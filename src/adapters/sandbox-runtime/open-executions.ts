@@ -1,5 +1,5 @@
 import type { ExecutionState, OpenExecution, OpenExecutionStart, OutputStream } from '../../ports/sandbox-executions.ts';
-import { firstLineOf, unanswered } from './execution-answer.ts';
+import { readFirstLine, noScriptResult } from './script-result.ts';
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
 import type { ExecutionReader } from './execution-reader.ts';
 import { scripts } from './execution-scripts.ts';
@@ -7,7 +7,7 @@ import { environmentLines, supervisorCommand } from './execution-supervisor.ts';
 import { streamOf } from './kept-bytes.ts';
 
 /** The exit code of the script `feed` if the command accepts no more input. */
-const takesNoInput = 5;
+const inputClosedCode = 5;
 
 /** Starts a command under a supervisor and connects to its streams. Removes an earlier execution with the same id. */
 export async function openExecution(
@@ -21,7 +21,7 @@ export async function openExecution(
   // If the command can't run, the write fails. That is no error here.
   void input.write(Buffer.from(lines)).catch(() => {});
   input.releaseLock();
-  const { line, rest: stdout } = await firstLineOf(execution, signal);
+  const { line, rest: stdout } = await readFirstLine(execution, signal);
   if (line === 'exists') {
     await host.remove(sandboxId, executionId);
     return openExecution(host, reader, sandboxId, { env, ...given }, signal);
@@ -34,7 +34,7 @@ export async function openExecution(
     ...(workingDir !== undefined && { workingDir }),
     kill: () => (durable ? host.remove(sandboxId, executionId) : execution.kill()),
     handedOver: { bytes: 0, isCut: false },
-    forgetBefore: ({ stdin: input, stdout: output }) => reader.ask(sandboxId, executionId, scripts.forget(input, output)),
+    forgetBefore: ({ stdin: input, stdout: output }) => reader.runToEnd(sandboxId, executionId, scripts.forget(input, output)),
     // Does nothing: closing the runtime leaves the execution.
     leave: () => {},
   };
@@ -45,13 +45,13 @@ export async function reopenExecution(
   host: ExecutionHost, reader: ExecutionReader, ended: (signal: AbortSignal) => Promise<ExecutionState>,
   sandboxId: string, executionId: string, after: number, signal: AbortSignal,
 ): Promise<OpenExecution> {
-  const { status, stderr: errors } = await reader.look(sandboxId, executionId, false, signal);
+  const { status, stderr: errors } = await reader.readState(sandboxId, executionId, false, signal);
   if (status === 'lost') throw executionNotFound(executionId);
   const feeder = await reader.start(sandboxId, executionId, scripts.feed(), signal);
   // The feeder ends when its input ends. If it were killed, its count of passed bytes would be wrong.
   feeder.outlive();
-  const { line } = await firstLineOf(feeder, signal);
-  if (line === null && (await feeder.exited) !== takesNoInput) throw unanswered;
+  const { line } = await readFirstLine(feeder, signal);
+  if (line === null && (await feeder.exited) !== inputClosedCode) throw noScriptResult;
   const [bytes, isCut] = line?.split(' ') ?? [];
   const over = new AbortController();
   const output = (stream: OutputStream, from: number): ReadableStream<Uint8Array> =>
@@ -68,7 +68,7 @@ export async function reopenExecution(
     },
     // An ended command accepts no more input.
     handedOver: { bytes: bytes === undefined ? Infinity : Number(bytes), isCut: isCut === 'cut' },
-    forgetBefore: ({ stdin, stdout }) => reader.ask(sandboxId, executionId, scripts.forget(stdin, stdout)),
+    forgetBefore: ({ stdin, stdout }) => reader.runToEnd(sandboxId, executionId, scripts.forget(stdin, stdout)),
     leave: () => over.abort(new Error('the command is left to another process')),
   };
 }

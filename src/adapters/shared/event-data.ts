@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type PermissionRequest, toolCallStatuses } from '../../domain/agent.ts';
-import { omissions } from '../../domain/conversation-microagents.ts';
+import { omissionReasons } from '../../domain/microagent-triggers.ts';
 import { conversationStartStatuses, executionStatuses } from '../../domain/conversation.ts';
 import type { EventActor, EventData, EventKind } from '../../domain/event.ts';
 import { pauseKinds, sandboxStatuses } from '../../domain/sandbox.ts';
@@ -70,7 +70,7 @@ export const eventDataSchemas: { readonly [K in EventKind]: z.ZodType<EventData[
   setup_script: z.object({ executionId: z.string().nullable(), status: z.enum(['running', 'succeeded', 'failed']) }),
   microagents: z.object({
     given: z.array(z.object({ path: z.string(), trigger: z.string().nullable() })),
-    leftOut: z.array(z.object({ path: z.string(), why: z.enum(omissions) })),
+    leftOut: z.array(z.object({ path: z.string(), why: z.enum(omissionReasons) })),
     leftOutCount: z.number(),
   }),
   execution_changed: z.object({ from: executionStatus, to: executionStatus }),

@@ -1,6 +1,6 @@
 import { raceSignal } from './timeout.ts';
 
-const never = new AbortController().signal;
+const neverAborts = new AbortController().signal;
 
 /** Runs the tasks of one key one after another, and tasks of different keys at the same time. A failed task does not stop the next. */
 export class KeyedMutex {
@@ -8,7 +8,7 @@ export class KeyedMutex {
   readonly #last = new Map<string, Promise<unknown>>();
 
   /** Runs the task after all earlier ones of the same key. Rejects with the signal's reason if it fires before the task starts. */
-  async inTurn<T>(key: string, task: () => Promise<T>, signal: AbortSignal = never): Promise<T> {
+  async runExclusive<T>(key: string, task: () => Promise<T>, signal: AbortSignal = neverAborts): Promise<T> {
     const earlier = this.#last.get(key) ?? Promise.resolve();
     const result = raceSignal(earlier, signal).then(task);
     const over = Promise.allSettled([earlier, result]);

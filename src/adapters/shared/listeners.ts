@@ -1,4 +1,4 @@
-type Listener<T> = (news: T) => void;
+type Listener<T> = (event: T) => void;
 
 /** The listeners of one kind of event. A function that is added twice is called twice. Each subscription ends separately. */
 export class Listeners<T> {
@@ -20,10 +20,10 @@ export class Listeners<T> {
   }
 
   /** Calls each listener, unless an earlier one has removed it. An error of a listener becomes a warning of the process. */
-  tell(news: T): void {
+  notify(event: T): void {
     for (const entry of Array.from(this.#all)) {
       try {
-        if (this.#all.has(entry)) entry.listener(news);
+        if (this.#all.has(entry)) entry.listener(event);
       } catch (error) {
         process.emitWarning(error instanceof Error ? error : new Error(String(error)));
       }

@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net';
 
 /** Returns whether the URL is plain HTTP to another machine. Hosts in `httpHosts`, with or without a port, are allowed. */
-export function isReadableOnTheWay(url: string, httpHosts: readonly string[]): boolean {
+export function isUnencryptedRemote(url: string, httpHosts: readonly string[]): boolean {
   const { protocol, host, hostname } = new URL(url);
   return protocol === 'http:' && !isLoopback(hostname) && !httpHosts.includes(host) && !httpHosts.includes(hostname);
 }

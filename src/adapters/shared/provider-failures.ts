@@ -2,11 +2,11 @@ import type { z } from 'zod';
 import { explained, type Reason } from '../../domain/reason.ts';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 
-const outages: ReadonlySet<Reason['code']> = new Set(['connection_lost', 'host_unknown', 'server_error', 'unreachable']);
+const outageReasons: ReadonlySet<Reason['code']> = new Set(['connection_lost', 'host_unknown', 'server_error', 'unreachable']);
 
 /** Returns whether the error means that the host can't be reached, is too slow, or reports an error of its own. */
 export function isOutage(error: unknown): boolean {
-  return isFailureOf(error, 'provider_timeout') || (isFailureOf(error, 'provider_failed') && outages.has(error.context.reason.code));
+  return isFailureOf(error, 'provider_timeout') || (isFailureOf(error, 'provider_failed') && outageReasons.has(error.context.reason.code));
 }
 
 export type ProviderFailures = ReturnType<typeof providerFailures>;

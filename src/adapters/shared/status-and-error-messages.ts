@@ -1,20 +1,20 @@
 import type { AnyFailure, FailureCode, FailureContexts } from '../../domain/failure.ts';
 import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import {
-  argumentReasons, asSentence, authenticationAdvice, changeReasons, duration, ended, executionReasons, exited, frontMatterProblems,
-  hints, idleActions, keyFailures, missed, movedBecause, nameOf, nameProblems, ofBytes, quoted, subjects,
-} from './status-and-error-message-parts.ts';
+  argumentReasons, asSentence, authenticationAdvice, bytesProgress, changeReasons, duration, endText, executionReasons, exitText,
+  frontMatterProblems, hints, idleActions, keyFailures, movedBecause, nameProblems, probeMissText, quoted, subjects, textOfCode,
+} from './status-and-error-phrases.ts';
 
 export function sentenceOf(reason: Reason): string {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the table is typed by its codes; a later version may know more
   const sentence = reasons[reason.code] as ((reason: Reason) => string) | undefined;
-  return sentence === undefined ? nameOf(reason.code) : sentence(reason);
+  return sentence === undefined ? textOfCode(reason.code) : sentence(reason);
 }
 
 export function sentenceOfFailure({ code, context }: Pick<AnyFailure, 'code' | 'context'>): string {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- code and context of one failure belong together
   const sentence = failures[code] as ((context: AnyFailure['context']) => string) | undefined;
-  return sentence === undefined ? nameOf(code) : sentence(context);
+  return sentence === undefined ? textOfCode(code) : sentence(context);
 }
 
 const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } = {
@@ -55,26 +55,26 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
     `Deleted early to make space: ${usedPercent}% of the disk was used, and at most ${limitPercent}% may be.`,
   made_room: ({ forSandbox, limit, max }) =>
     `Frozen to make room for ${forSandbox}: the limit ${limit} (${max}) was reached, and this sandbox was idle for the longest time.`,
-  ended_outside: ({ cause }) => join('Something outside of Skep ended it. Its files are kept; resume it to continue.', cause),
-  ended_while_frozen: ({ cause }) => join('Its processes ended while it was frozen. Its files are kept.', cause),
+  ended_outside: ({ cause }) => withCause('Something outside of Skep ended it. Its files are kept; resume it to continue.', cause),
+  ended_while_frozen: ({ cause }) => withCause('Its processes ended while it was frozen. Its files are kept.', cause),
   still_running: ({ cause, before }) =>
-    join(join('The runtime did not end or freeze its processes, so they still run. Skep tries again.', cause), before),
-  pool_member_lost: ({ status, cause }) => join(`It is ${status}.`, cause),
+    withCause(withCause('The runtime did not end or freeze its processes, so they still run. Skep tries again.', cause), before),
+  pool_member_lost: ({ status, cause }) => withCause(`It is ${status}.`, cause),
 
   waiting_for_start_slot: () => 'Waiting until other sandboxes have started.',
   pulling_image: ({ image, layers, doneLayers, bytes, doneBytes }) =>
-    `Pulling the image ${image}${layers === 0 ? '' : `: ${doneLayers} of ${layers} layers${ofBytes(doneBytes, bytes)}`}.`,
+    `Pulling the image ${image}${layers === 0 ? '' : `: ${doneLayers} of ${layers} layers${bytesProgress(doneBytes, bytes)}`}.`,
   creating_sandbox: () => 'Creating the sandbox.',
   starting_command: () => 'Starting its command.',
   runtime_silent: () => 'The runtime does not answer.',
   probe_missed: ({ probe, port, path, miss }) =>
-    `The last probe of ${probe} port ${port}${path === null ? '' : ` ${path}`}: ${missed(miss)}.`,
+    `The last probe of ${probe} port ${port}${path === null ? '' : ` ${path}`}: ${probeMissText(miss)}.`,
   processes_continued: () => 'Resumed. Its processes continue where they were.',
   processes_restarted: () => 'Resumed. Its processes were started again over the files that were kept.',
   not_ready_in_time: ({ withinMs, last, output }) =>
-    ended([lastSeen(`It was not ready within ${duration(withinMs)}.`, last), last?.code === 'probe_missed' ? hints.probe : null], output),
-  ended_while_starting: ({ output }) => ended(['It ended while it started.'], output),
-  ended_while_resuming: ({ output }) => ended(['It ended while it was resumed.'], output),
+    endText([withLast(`It was not ready within ${duration(withinMs)}.`, last), last?.code === 'probe_missed' ? hints.probe : null], output),
+  ended_while_starting: ({ output }) => endText(['It ended while it started.'], output),
+  ended_while_resuming: ({ output }) => endText(['It ended while it was resumed.'], output),
   image_not_named: () => 'Its spec names no image.',
   image_name_invalid: ({ image }) => `${quoted(image)} is not the name of an image. Correct the image of the spec.`,
   image_not_found: ({ image, registry }) =>
@@ -101,17 +101,17 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   launch_refused: ({ message }) => `It could not be started. ${asSentence(message)}`,
   invalid_id: () => 'Its id is not a DNS label.',
 
-  processes_ended: ({ output }) => ended(['Its processes ended.'], output),
-  processes_killed: ({ output }) => ended(['Its processes were killed.'], output),
+  processes_ended: ({ output }) => endText(['Its processes ended.'], output),
+  processes_killed: ({ output }) => endText(['Its processes were killed.'], output),
   process_exited: ({ exitCode, signal, program, phase, output }) =>
-    ended([exited(subjects[phase ?? 'running'], exitCode, signal, program), exitCode === 0 ? hints.lasting : null], output),
+    endText([exitText(subjects[phase ?? 'running'], exitCode, signal, program), exitCode === 0 ? hints.lasting : null], output),
   out_of_memory: ({ exitCode, signal, phase, output }) =>
-    ended(['It ran out of memory.', exited(subjects[phase ?? 'running'], exitCode, signal, null), hints.memory], output),
-  main_process_ended: ({ cause }) => join('Its first process ended, but other processes still run.', cause),
+    endText(['It ran out of memory.', exitText(subjects[phase ?? 'running'], exitCode, signal, null), hints.memory], output),
+  main_process_ended: ({ cause }) => withCause('Its first process ended, but other processes still run.', cause),
 
   sandbox_deleted: () => 'The sandbox was deleted.',
-  sandbox_lost: ({ status, cause }) => join(`The sandbox is ${status}.`, cause),
-  step_failed: ({ step, cause }) => join(`The start failed at ${step}.`, cause),
+  sandbox_lost: ({ status, cause }) => withCause(`The sandbox is ${status}.`, cause),
+  step_failed: ({ step, cause }) => withCause(`The start failed at ${step}.`, cause),
   not_done_in_time: ({ withinMs }) => `It was not done within ${duration(withinMs)}.`,
   fetching_repository: ({ phase, percent }) =>
     `Fetching the repository${phase === null ? '' : `: ${percent ?? 0}% ${phase === 'receiving' ? 'received' : 'unpacked'}`}.`,
@@ -119,21 +119,21 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   copying_files: () => 'Copying the files into the sandbox.',
   running_setup_script: ({ executionId }) => `The setup script of the repository is running as the execution ${executionId}.`,
   setup_script_failed: ({ exitCode, cause }) =>
-    join(`The setup script of the repository failed${exitCode === null ? '' : ` with exit code ${exitCode}`}.`, cause),
-  microagents_unavailable: ({ cause }) => join('The microagents of the repository could not be listed.', cause),
-  message_waiting: ({ cause }) => join('A message is waiting.', cause),
+    withCause(`The setup script of the repository failed${exitCode === null ? '' : ` with exit code ${exitCode}`}.`, cause),
+  microagents_unavailable: ({ cause }) => withCause('The microagents of the repository could not be listed.', cause),
+  message_waiting: ({ cause }) => withCause('A message is waiting.', cause),
   messages_dropped: ({ count, cause }) =>
-    join(`The agent did not get ${count === 1 ? 'one message that was' : `${count} messages that were`} waiting.`, cause),
-  changes_not_kept: ({ cause }) => join('Its changes were not kept when it was archived.', cause),
+    withCause(`The agent did not get ${count === 1 ? 'one message that was' : `${count} messages that were`} waiting.`, cause),
+  changes_not_kept: ({ cause }) => withCause('Its changes were not kept when it was archived.', cause),
   conversation_archived: () => 'It is archived. Start a new conversation.',
-  start_failed: ({ cause }) => join('The start of the conversation failed.', cause),
+  start_failed: ({ cause }) => withCause('The start of the conversation failed.', cause),
   queue_full: ({ limit, max }) => `The limit of ${max} ${limit} that wait is reached. Wait until the agent has handled some.`,
 
   turn_failed: ({ stopReason }) => `The turn ended: ${stopReason}.`,
   interrupted_by_shutdown: () => 'Skep was shut down during the turn.',
   message_requeued: () => 'Skep was shut down before the agent got the message. It is sent after the restart.',
   interrupted_by_restart: () => 'Skep ended during the turn. The message is not sent again.',
-  sandbox_stopped: ({ cause }) => join('The sandbox was stopped during the turn.', cause),
+  sandbox_stopped: ({ cause }) => withCause('The sandbox was stopped during the turn.', cause),
   turn_silent: ({ withinMs }) => `The agent said nothing for ${duration(withinMs)}, so the turn was ended.`,
   permission_unanswered: ({ withinMs }) => `Nobody answered within ${duration(withinMs)}.`,
   permission_by_policy: ({ policy }) => `Decided by the policy of the conversation: ${policy}.`,
@@ -147,8 +147,8 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   agent_protocol_unknown: ({ protocol }) => `The deployment does not support the agent protocol ${protocol}.`,
   agent_secrets_missing: ({ names }) =>
     `The agent needs these variables, which are not set in the environment of the deployment: ${names.join(', ')}.`,
-  agent_start_failed: ({ cause }) => join('The agent could not be started.', cause),
-  agent_not_ready_in_time: ({ withinMs, last }) => lastSeen(`The agent had no session within ${duration(withinMs)}.`, last),
+  agent_start_failed: ({ cause }) => withCause('The agent could not be started.', cause),
+  agent_not_ready_in_time: ({ withinMs, last }) => withLast(`The agent had no session within ${duration(withinMs)}.`, last),
   agent_ended: ({ cause, exitCode, output }) =>
     [
       cause === null ? 'The agent ended.' : sentenceOf(cause),
@@ -209,16 +209,16 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   sandbox_busy: ({ id, status }) => `The sandbox ${id} is ${status}. Wait until that is done, then try again.`,
   sandbox_in_quarantine: ({ id }) => `The sandbox ${id} is in quarantine. An administrator has to adopt it first.`,
   freeze_unsupported: ({ runtime }) => `The sandbox runtime ${runtime} can't freeze here. Pause with stop: it keeps the files.`,
-  conversation_not_ready: ({ id, reason }) => join(`The conversation ${id} accepts no message.`, reason),
+  conversation_not_ready: ({ id, reason }) => withCause(`The conversation ${id} accepts no message.`, reason),
   output_dropped: ({ oldest }) => `The output before byte ${oldest} is not kept any more. Read on from there.`,
   input_closed: ({ id }) => `The execution ${quoted(id)} takes no input: it has ended, or its standard input is closed.`,
-  conversation_changes_unavailable: ({ id, reason }) => join(`The changes of the conversation ${id} can't be told.`, reason),
-  conversation_publish_refused: ({ branch, reason }) => join(`Nothing was pushed to the branch ${quoted(branch)}.`, reason),
+  conversation_changes_unavailable: ({ id, reason }) => withCause(`The changes of the conversation ${id} can't be told.`, reason),
+  conversation_publish_refused: ({ branch, reason }) => withCause(`Nothing was pushed to the branch ${quoted(branch)}.`, reason),
   listing_unsupported: ({ provider, listing }) => `The git provider ${provider} can't list ${listing}. Give the name yourself.`,
   pull_requests_unsupported: ({ provider }) =>
     `The git provider ${provider} has no pull requests. Publish without one: that pushes a branch.`,
   pull_request_refused: ({ branch, repository, reason }) =>
-    join(`The branch ${quoted(branch)} is pushed, but ${quoted(repository)} has no new or updated pull request for it.`, reason),
+    withCause(`The branch ${quoted(branch)} is pushed, but ${quoted(repository)} has no new or updated pull request for it.`, reason),
   idempotency_conflict: ({ key }) => `The idempotency key ${quoted(key)} was used for another request. Use a new key for a new request.`,
   invalid_request: ({ problems }) => problems.map(({ argument, reason }) => `${argument}: ${sentenceOf(reason)}`).join('; '),
   sandbox_limit_reached: ({ limit, max }) => limit === 'disk'
@@ -230,21 +230,21 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   internal: ({ incident }) => `An internal error occurred. The log of the server says more under ${incident}.`,
   provider_unauthorized: ({ provider }) =>
     `The git provider ${provider} refused the deployment's credential. Its administrator has to renew it.`,
-  provider_failed: ({ provider, reason }) => join(`The git provider ${provider} failed.`, reason),
+  provider_failed: ({ provider, reason }) => withCause(`The git provider ${provider} failed.`, reason),
   provider_rate_limited: ({ provider }) => `The git provider ${provider} limits the rate of requests. Try again later.`,
   provider_timeout: ({ provider, limitMs }) => `The git provider ${provider} did not answer within ${limitMs} ms.`,
-  runtime_unavailable: ({ runtime, reason }) => join(`The sandbox runtime ${runtime} is not available.`, reason),
+  runtime_unavailable: ({ runtime, reason }) => withCause(`The sandbox runtime ${runtime} is not available.`, reason),
   runtime_timeout: ({ runtime, limitMs }) => `The sandbox runtime ${runtime} did not answer within ${limitMs} ms.`,
-  store_unavailable: ({ reason }) => join('The store is not available.', reason),
+  store_unavailable: ({ reason }) => withCause('The store is not available.', reason),
   shutting_down: () => 'The server is shutting down and accepts no new work. Try again later.',
 };
 
 const fileTypeNames = { file: 'a file', directory: 'a directory', symlink: 'a link', other: 'neither a file nor a directory' } as const;
 
-function lastSeen(sentence: string, last: Reason | null): string {
-  return last === null ? sentence : join(`${sentence} Last seen:`, last);
+function withLast(sentence: string, last: Reason | null): string {
+  return last === null ? sentence : withCause(`${sentence} Last seen:`, last);
 }
 
-function join(sentence: string, cause: Reason | null): string {
+function withCause(sentence: string, cause: Reason | null): string {
   return cause === null ? sentence : `${sentence} ${sentenceOf(cause)}`;
 }

@@ -30,7 +30,7 @@ export interface Timeout {
   end(): void;
 }
 
-const over = new Error('the work is over');
+const workOver = new Error('the work is over');
 
 /** `failure` creates the signal's reason after `ms`. Unlike `AbortSignal.timeout`, this also works with a test's clock. */
 export function startTimeout(timers: Timers, ms: number, failure: () => Error, signals: readonly (AbortSignal | undefined)[]): Timeout {
@@ -40,7 +40,7 @@ export function startTimeout(timers: Timers, ms: number, failure: () => Error, s
     signal: AbortSignal.any([controller.signal, ...signals.filter((signal) => signal !== undefined)]),
     end() {
       cancel();
-      controller.abort(over);
+      controller.abort(workOver);
     },
   };
 }
@@ -57,7 +57,7 @@ export async function withTimeout<T>(limit: Timeout, work: (signal: AbortSignal)
 
 /** Waits for `ms`. Rejects with the signal's reason if it fires first. */
 export function pause(timers: Timers, ms: number, signal: AbortSignal): Promise<void> {
-  const over = Promise.withResolvers<void>();
-  const cancel = timers.after(ms, over.resolve);
-  return raceSignal(over.promise, signal).finally(cancel);
+  const workOver = Promise.withResolvers<void>();
+  const cancel = timers.after(ms, workOver.resolve);
+  return raceSignal(workOver.promise, signal).finally(cancel);
 }

@@ -2,14 +2,14 @@ import { type ApiKeyRecord, keyAccesses, type LoginCode } from '../../domain/pri
 import type { ApiKeyStore } from '../../ports/api-key-store.ts';
 import type { Db } from './database.ts';
 import { jsonReader, TextsColumn } from './json-columns.ts';
-import { compiledOnce, orNull, rowOf, type RowOf, rowReader, word } from './record-rows.ts';
+import { compiledOnce, orNull, rowOf, type RowOf, rowReader, enumReader } from './record-rows.ts';
 
 const recordOf = rowReader<ApiKeyRecord, RowOf<ApiKeyRecord>>({
-  access: word(keyAccesses),
+  access: enumReader(keyAccesses),
   repositories: orNull(jsonReader(TextsColumn)),
 });
 
-const loginCodeOf = rowReader<LoginCode, RowOf<LoginCode>>({ access: word(keyAccesses) });
+const loginCodeOf = rowReader<LoginCode, RowOf<LoginCode>>({ access: enumReader(keyAccesses) });
 
 export function createApiKeyStore(db: Db): ApiKeyStore {
   const byHash = compiledOnce(db, (hash) => db.selectFrom('api_keys').selectAll().where('hash', '=', hash));

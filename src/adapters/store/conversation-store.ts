@@ -21,7 +21,7 @@ import {
   ChangeListColumn, columnReader, jsonReader, MicroagentsColumn, PublishedColumn, PullRequestsColumn, QueueColumn, StartedMessageColumn,
   reasonOrNull, SandboxParametersColumn, StartPointColumn, TextMapColumn,
 } from './json-columns.ts';
-import { countUpTo, notByIndex, orNull, rowOf, rowReader, word } from './record-rows.ts';
+import { countUpTo, withoutIndex, orNull, rowOf, rowReader, enumReader } from './record-rows.ts';
 import { touchIfRunning } from './sandbox-store.ts';
 
 export function createConversationStore(db: Db, log: EventLog): ConversationStore {
@@ -34,7 +34,7 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
       log.transaction(async (trx, writeEvents) => {
         const earlier = await findEarlier(trx, 'conversation', conversation.id, claim);
         if (earlier !== null) return earlier;
-        const reached = conversationLimitReached(limits, await countsBeside(trx, conversation, limits));
+        const reached = conversationLimitReached(limits, await countForLimits(trx, conversation, limits));
         if (reached !== null) return { kind: 'limit', reached };
         await trx.insertInto('conversations').values(rowOfConversation(conversation)).executeTakeFirst();
         await keepClaim(trx, 'conversation', claim, conversation.id);
@@ -89,7 +89,7 @@ async function findTroubled(db: Db, scope: OwnerScope, createdBefore: number, li
     .where((eb) => eb.or([
       eb('start_status', '=', 'ERROR'), eb('execution_status', '=', 'error'), eb('created_at', '<', createdBefore),
     ]));
-  if (scope !== null) found = found.where(notByIndex<string>('owner_id'), '=', scope);
+  if (scope !== null) found = found.where(withoutIndex<string>('owner_id'), '=', scope);
   return (await found.orderBy('updated_at', 'desc').limit(limit).execute()).map(conversationOf);
 }
 
@@ -105,7 +105,7 @@ async function countConversations(db: Db, scope: OwnerScope): Promise<readonly C
 }
 
 /** Counts the conversations for each limit, at most up to the limit. Counts nothing if there is no limit. */
-async function countsBeside(trx: Db, { ownerId, sandboxId }: Conversation, limits: ConversationLimits): Promise<ConversationCounts> {
+async function countForLimits(trx: Db, { ownerId, sandboxId }: Conversation, limits: ConversationLimits): Promise<ConversationCounts> {
   const existing = trx.selectFrom('conversations').where('deleted_at', 'is', null).where('archived_at', 'is', null);
   return {
     ofOwner: await countUpTo(trx, existing.where('owner_id', '=', ownerId), limits.conversationsPerOwner),
@@ -166,15 +166,15 @@ async function searchConversations(
   const [column, direction] = sortings[order];
   const byOwner = ids === undefined && sandboxId === undefined;
   let found = db.selectFrom('conversations').selectAll().where('deleted_at', 'is', null);
-  if (scope !== null) found = found.where(byOwner ? 'owner_id' : notByIndex<string>('owner_id'), '=', scope);
+  if (scope !== null) found = found.where(byOwner ? 'owner_id' : withoutIndex<string>('owner_id'), '=', scope);
   if (ids !== undefined) found = found.where('id', 'in', ids);
-  if (sandboxId !== undefined) found = found.where(ids === undefined ? 'sandbox_id' : notByIndex<string>('sandbox_id'), '=', sandboxId);
+  if (sandboxId !== undefined) found = found.where(ids === undefined ? 'sandbox_id' : withoutIndex<string>('sandbox_id'), '=', sandboxId);
   if (titleContains !== undefined) found = found.where(sql<number>`instr(title_folded, ${foldTitle(titleContains)})`, '>', sql.lit(0));
   for (const [time, operator, bound] of boundsOf(filter)) {
     if (bound === undefined) continue;
     // SQLite uses one lower and one upper bound of the index, and the start of the page is the narrower one.
     const isNarrowest = time === column && (after === null || (operator === '>=') !== (direction === 'asc'));
-    found = found.where(isNarrowest ? time : notByIndex<number>(time), operator, bound);
+    found = found.where(isNarrowest ? time : withoutIndex<number>(time), operator, bound);
   }
   if (after !== null) {
     found = found.where((eb) => eb(eb.refTuple(column, 'id'), direction === 'asc' ? '>' : '<', eb.tuple(after.value, after.id)));
@@ -215,10 +215,10 @@ const conversationOf = rowReader<Conversation, ConversationRow>(
     queue: (text) => (text === '[]' ? [] : readQueue(text)),
     turn: orNull(jsonReader(StartedMessageColumn)),
     permission: orNull(jsonReader(permissionSchema)),
-    permissionPolicy: word(permissionPolicies),
+    permissionPolicy: enumReader(permissionPolicies),
     microagents: orNull(jsonReader(MicroagentsColumn)),
-    startStatus: word(conversationStartStatuses),
-    executionStatus: orNull(word(executionStatuses)),
+    startStatus: enumReader(conversationStartStatuses),
+    executionStatus: orNull(enumReader(executionStatuses)),
     statusReason: reasonOrNull,
   },
   ['title_folded', 'unsettled'],

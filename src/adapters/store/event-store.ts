@@ -5,13 +5,13 @@ import { eventActors, eventDataSchemas } from '../shared/event-data.ts';
 import { Listeners } from '../shared/listeners.ts';
 import type { Database, Db } from './database.ts';
 import { parseColumn, reasonOrNull } from './json-columns.ts';
-import { rowOf, rowReader, word } from './record-rows.ts';
+import { rowOf, rowReader, enumReader } from './record-rows.ts';
 
-const readKind = word(eventKinds);
+const readKind = enumReader(eventKinds);
 
 const eventOf = rowReader<Event, Selectable<Database['events']>>({
   kind: readKind,
-  actor: word(eventActors),
+  actor: enumReader(eventActors),
   reason: reasonOrNull,
   data: (text, { kind }) => parseColumn<Event['data']>(eventDataSchemas[readKind(kind)], text),
 });
@@ -90,7 +90,7 @@ export function createEventLog(db: Db): EventLog {
           return Number(last);
         }),
       );
-      if (written.length > 0) listeners.tell(summaryOf(written));
+      if (written.length > 0) listeners.notify(summaryOf(written));
       return result;
     },
     subscribe: (listener) => listeners.add(listener),

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import {
-  executionLimitReached, type ExecutionLimits, type ExecutionRecord, executionStatuses, isExecutionUnsettled,
+  executionLimitReached, type ExecutionLimits, type ExecutionRecord, executionRecordStatuses, isExecutionUnsettled,
 } from '../../domain/execution.ts';
 import { pageOf } from '../../domain/page.ts';
 import type { ExecutionStore, InsertExecutionOutcome } from '../../ports/execution-store.ts';
@@ -8,7 +8,7 @@ import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { Db, ExecutionRow } from './database.ts';
 import { deleteRecords, findClaim, findEarlier, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import { jsonReader, reasonOrNull, TextsColumn } from './json-columns.ts';
-import { countUpTo, rowOf, rowReader, word } from './record-rows.ts';
+import { countUpTo, rowOf, rowReader, enumReader } from './record-rows.ts';
 
 /** The maximum number of ended executions to return for deletion. */
 const maxEnded = 100;
@@ -91,7 +91,7 @@ const isSet = (flag: number): boolean => flag === 1;
 const executionOf = rowReader<ExecutionRecord, ExecutionRow>(
   {
     command: jsonReader(TextsColumn),
-    status: word(executionStatuses),
+    status: enumReader(executionRecordStatuses),
     statusReason: reasonOrNull,
     stdin: isSet,
     tty: isSet,

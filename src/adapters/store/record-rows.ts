@@ -59,7 +59,7 @@ export function compiledOnce<R>(db: Db, build: (parameter: string) => Compilable
 }
 
 /** Returns a reader of a column with one of these words. The reader throws `store_unavailable` for any other text. */
-export function word<T extends string>(words: readonly T[]): (text: string) => T {
+export function enumReader<T extends string>(words: readonly T[]): (text: string) => T {
   const known = new Map<string, T>(words.map((one) => [one, one]));
   return (text) => {
     const found = known.get(text);
@@ -84,6 +84,6 @@ export async function countUpTo<T extends keyof Database>(
 }
 
 /** The column as an expression, so that SQLite uses no index on it. SQLite has no statistics to choose the better index. */
-export function notByIndex<T extends string | number>(column: string): RawBuilder<T> {
+export function withoutIndex<T extends string | number>(column: string): RawBuilder<T> {
   return sql<T>`(+${sql.ref(column)})`;
 }

@@ -14,7 +14,7 @@ import { findEarlier, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import {
   columnReader, ExposedUrlsColumn, jsonReader, TextMapColumn, PausedByColumn, reasonOrNull, RefusedColumn, SpecColumn,
 } from './json-columns.ts';
-import { compiledOnce, countUpTo, notByIndex, orNull, rowOf, rowReader, word } from './record-rows.ts';
+import { compiledOnce, countUpTo, withoutIndex, orNull, rowOf, rowReader, enumReader } from './record-rows.ts';
 
 export function createSandboxStore(db: Db, log: EventLog): SandboxStore {
   const all = db.selectFrom('sandboxes').selectAll();
@@ -83,9 +83,9 @@ async function countSandboxes(db: Db, scope: OwnerScope): Promise<readonly Sandb
 }
 
 async function findTroubled(db: Db, scope: OwnerScope, startingBefore: number, limit: number): Promise<readonly Sandbox[]> {
-  // Literals, because they must match the partial index. `notByIndex` keeps SQLite from using an index on the owner.
+  // Literals, because they must match the partial index. `withoutIndex` keeps SQLite from using an index on the owner.
   const found = db.selectFrom('sandboxes').selectAll()
-    .where(notByIndex<string>('owner_id'), scope === null ? '<>' : '=', scope ?? unowned).where('deleted_at', 'is', null)
+    .where(withoutIndex<string>('owner_id'), scope === null ? '<>' : '=', scope ?? unowned).where('deleted_at', 'is', null)
     .where(sql<boolean>`status IN ('ERROR', 'MISSING', 'STARTING', 'RESUMING')`)
     .where((eb) => eb.or([eb('status', 'in', ['ERROR', 'MISSING']), eb('status_since', '<', startingBefore)]));
   return (await found.orderBy('status_since', 'desc').limit(limit).execute()).map(sandboxOf);
@@ -119,7 +119,7 @@ function createSandboxWrites(log: EventLog): SandboxWrites {
         const reached = await checkLimits(trx, sandbox, limits, 'new');
         if (reached !== null) return { kind: 'limit', reached };
         await writeEvents(events);
-        return await add(trx, sandbox, claim);
+        return await insertRow(trx, sandbox, claim);
       }),
 
     claimFromPool: (sandbox, member, limits, claim, events = []) =>
@@ -133,19 +133,19 @@ function createSandboxWrites(log: EventLog): SandboxWrites {
         if (reached !== null) return { kind: 'limit', reached };
         await trx.deleteFrom('sandboxes').where('id', '=', member.id).executeTakeFirst();
         await writeEvents(events);
-        return await add(trx, sandbox, claim);
+        return await insertRow(trx, sandbox, claim);
       }),
 
     insertPooled: (sandbox, fingerprint, size) =>
       log.transaction(async (trx) => {
         if ((await stateOf(trx, sandbox.id)) !== undefined) return { kind: 'inserted' };
         if ((await countUpTo(trx, pooled(trx).where('pool_fingerprint', '=', fingerprint), size)) >= size) return { kind: 'full' };
-        return await add(trx, sandbox, undefined, fingerprint);
+        return await insertRow(trx, sandbox, undefined, fingerprint);
       }),
 
     replace: (sandbox, events = []) =>
       log.transaction(async (trx, writeEvents) => {
-        if (!(await swap(trx, sandbox))) return { kind: 'stale' };
+        if (!(await replaceRow(trx, sandbox))) return { kind: 'stale' };
         await writeEvents(events);
         return { kind: 'replaced' };
       }),
@@ -157,7 +157,7 @@ function createSandboxWrites(log: EventLog): SandboxWrites {
         // A sandbox that already counts as running needs no check.
         const reached = stored.running === 1 ? null : await checkLimits(trx, sandbox, limits, 'resumed');
         if (reached !== null) return { kind: 'limit', reached };
-        await swap(trx, sandbox);
+        await replaceRow(trx, sandbox);
         await writeEvents(events);
         return { kind: 'replaced' };
       }),
@@ -187,14 +187,14 @@ async function checkLimits(trx: Db, sandbox: Sandbox, limits: SandboxLimits, new
   return limitReached(limits, counts, newcomer);
 }
 
-async function add(trx: Db, sandbox: Sandbox, claim?: IdempotencyClaim, fingerprint = ''): Promise<{ readonly kind: 'inserted' }> {
+async function insertRow(trx: Db, sandbox: Sandbox, claim?: IdempotencyClaim, fingerprint = ''): Promise<{ readonly kind: 'inserted' }> {
   await trx.insertInto('sandboxes').values({ ...rowOfSandbox(sandbox), pool_fingerprint: fingerprint }).executeTakeFirst();
   await keepClaim(trx, 'sandbox', claim, sandbox.id);
   return { kind: 'inserted' };
 }
 
 /** Replaces the row if it is exactly one version older. Keeps activity that was recorded after the caller read the record. */
-async function swap(trx: Db, sandbox: Sandbox): Promise<boolean> {
+async function replaceRow(trx: Db, sandbox: Sandbox): Promise<boolean> {
   const { id, last_active_at: active, ...others } = rowOfSandbox(sandbox);
   let older = trx
     .updateTable('sandboxes')
@@ -215,8 +215,8 @@ const sandboxOf = rowReader<Sandbox, Selectable<Database['sandboxes']>>(
   {
     spec: columnReader(SpecColumn),
     metadata: columnReader(TextMapColumn),
-    status: word(sandboxStatuses),
-    pauseKind: orNull(word(pauseKinds)),
+    status: enumReader(sandboxStatuses),
+    pauseKind: orNull(enumReader(pauseKinds)),
     pausedBy: orNull(jsonReader(PausedByColumn)),
     refused: orNull(jsonReader(RefusedColumn)),
     exposedUrls: columnReader(ExposedUrlsColumn),

@@ -5,9 +5,9 @@ export function createSpecStore(db: Db): SpecStore {
   return {
     firstSeen: async (id, fingerprint, now) =>
       // In most calls the spec is unchanged. They take no write lock.
-      (await seen(db, id, fingerprint)) ??
+      (await findFirstSeen(db, id, fingerprint)) ??
       db.transaction().execute(async (trx) => {
-        const known = await seen(trx, id, fingerprint);
+        const known = await findFirstSeen(trx, id, fingerprint);
         if (known !== null) return known;
         await trx
           .insertInto('specs')
@@ -19,7 +19,7 @@ export function createSpecStore(db: Db): SpecStore {
   };
 }
 
-async function seen(db: Db, id: string, fingerprint: string): Promise<number | null> {
+async function findFirstSeen(db: Db, id: string, fingerprint: string): Promise<number | null> {
   const row = await db.selectFrom('specs').select(['fingerprint', 'first_seen']).where('id', '=', id).executeTakeFirst();
   return row?.fingerprint === fingerprint ? row.first_seen : null;
 }

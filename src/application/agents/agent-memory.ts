@@ -13,7 +13,7 @@ const retryAfterSeconds = 10;
 interface Waiter {
   readonly share: MemoryShare;
   readonly bytes: number;
-  readonly goOn: () => void;
+  readonly grant: () => void;
 }
 
 /**
@@ -54,25 +54,25 @@ export class AgentMemory {
 
   add(bytes: number): void {
     this.#held += bytes;
-    if (bytes < 0) this.#goOn();
+    if (bytes < 0) this.#grantWaiting();
   }
 
   /** Resolves when there is room for the bytes, or the share is closed. */
-  async room(share: MemoryShare, bytes: number): Promise<void> {
+  async waitForRoom(share: MemoryShare, bytes: number): Promise<void> {
     if (share.isClosed || this.#hasRoom(bytes)) return;
-    if (this.#alone === share) return this.#goAlone(share);
+    if (this.#alone === share) return this.#startAlone(share);
     const { promise, resolve } = Promise.withResolvers<void>();
-    const waiter = { share, bytes, goOn: resolve };
+    const waiter = { share, bytes, grant: resolve };
     this.#waiting.add(waiter);
-    this.#goOn();
+    this.#grantWaiting();
     await promise;
     this.#waiting.delete(waiter);
   }
 
   /** Ends the right of the share to continue alone. */
-  leave(share: MemoryShare): void {
+  stopAlone(share: MemoryShare): void {
     if (this.#alone === share) this.#endAlone();
-    this.#goOn();
+    this.#grantWaiting();
   }
 
   isWaiting(share: MemoryShare): boolean {
@@ -83,23 +83,23 @@ export class AgentMemory {
     return this.#held === 0 || this.#held + bytes <= this.maxBytes;
   }
 
-  #goOn(): void {
+  #grantWaiting(): void {
     if (this.#alone !== null && !this.isFull) this.#endAlone();
     let granted = 0;
     for (const waiter of this.#waiting) {
       const hasRoom = this.#hasRoom(granted + waiter.bytes);
       if (!hasRoom && !waiter.share.isClosed && this.#alone !== null) continue;
-      if (!hasRoom && !waiter.share.isClosed) this.#goAlone(waiter.share);
+      if (!hasRoom && !waiter.share.isClosed) this.#startAlone(waiter.share);
       this.#waiting.delete(waiter);
       granted += waiter.bytes;
-      waiter.goOn();
+      waiter.grant();
     }
   }
 
-  #goAlone(share: MemoryShare): void {
+  #startAlone(share: MemoryShare): void {
     this.#cancelTimer();
     this.#alone = share;
-    this.#cancelTimer = this.#clock.after(aloneForMs, () => this.leave(share));
+    this.#cancelTimer = this.#clock.after(aloneForMs, () => this.stopAlone(share));
   }
 
   #endAlone(): void {
@@ -127,7 +127,7 @@ export class MemoryShare {
   hold(bytes: number): void {
     this.#held += bytes;
     this.#memory.add(bytes);
-    if (bytes < 0 && this.#held === 0) this.#memory.leave(this);
+    if (bytes < 0 && this.#held === 0) this.#memory.stopAlone(this);
   }
 
   get isFull(): boolean {
@@ -142,8 +142,8 @@ export class MemoryShare {
   }
 
   /** Resolves when there is room for more output of the agent. */
-  async room(bytes: number): Promise<void> {
-    await this.#memory.room(this, bytes);
+  async waitForRoom(bytes: number): Promise<void> {
+    await this.#memory.waitForRoom(this, bytes);
   }
 
   /** Called when the agent's output is not read any more. Events that wait to be written still count. */
@@ -151,6 +151,6 @@ export class MemoryShare {
     this.isClosed = true;
     this.setOutput('chunk', 0);
     this.setOutput('line', 0);
-    this.#memory.leave(this);
+    this.#memory.stopAlone(this);
   }
 }

@@ -29,9 +29,9 @@ export class AgentProcess {
   readonly #input: WritableStreamDefaultWriter<Uint8Array>;
   /** Set while the output is held back. */
   #gate: PromiseWithResolvers<void> | null = null;
-  #opensAfterInput = false;
+  #releasesAfterInput = false;
   /** Resolves when all output that was read is handled. */
-  #wanted = Promise.withResolvers<void>();
+  #outputHandled = Promise.withResolvers<void>();
   #offsets: StreamOffsets;
   #lineBytes = 0;
   /** How many bytes of the next input the agent already has. */
@@ -85,19 +85,19 @@ export class AgentProcess {
   }
 
   /** Holds back all further output. Resolves when the earlier output is handled. */
-  async hold(): Promise<void> {
+  async holdOutput(): Promise<void> {
     this.#gate ??= Promise.withResolvers();
-    await Promise.race([this.#wanted.promise, this.#outputOver.promise]);
+    await Promise.race([this.#outputHandled.promise, this.#outputOver.promise]);
   }
 
-  letSpeak(): void {
-    this.#opensAfterInput = false;
+  releaseOutput(): void {
+    this.#releasesAfterInput = false;
     this.#gate?.resolve();
     this.#gate = null;
   }
 
-  letSpeakAfterInput(): void {
-    this.#opensAfterInput = true;
+  releaseOutputAfterInput(): void {
+    this.#releasesAfterInput = true;
   }
 
   forgetBefore(): void {
@@ -114,14 +114,14 @@ export class AgentProcess {
   async kill(): Promise<void> {
     this.#isAbandoned = true;
     this.#memory.close();
-    this.letSpeak();
+    this.releaseOutput();
     await this.#execution.kill();
   }
 
   /** Detaches from an agent that continues without this process. */
-  leave(): void {
+  detach(): void {
     this.#isAbandoned = true;
-    this.letSpeak();
+    this.releaseOutput();
     this.#execution.leave();
   }
 
@@ -149,14 +149,14 @@ export class AgentProcess {
   async #read(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     // A new read means that the previous chunk is handled.
     this.#memory.setOutput('chunk', 0);
-    this.#wanted.resolve();
+    this.#outputHandled.resolve();
     try {
       const { value } = await this.#reader.read();
       while (this.#gate !== null) await this.#gate.promise;
       if (value !== undefined) {
-        await this.#memory.room(value.length);
+        await this.#memory.waitForRoom(value.length);
         this.#memory.setOutput('chunk', value.length);
-        this.#wanted = Promise.withResolvers();
+        this.#outputHandled = Promise.withResolvers();
         this.#offsets = { ...this.#offsets, stdout: this.#offsets.stdout + value.length };
         return controller.enqueue(value);
       }
@@ -174,7 +174,7 @@ export class AgentProcess {
     // An incomplete line of the earlier process gets its newline.
     const isCut = this.#skip > chunk.length && this.#execution.handedOver.isCut;
     this.#skip = 0;
-    if (this.#opensAfterInput) this.letSpeak();
+    if (this.#releasesAfterInput) this.releaseOutput();
     const bytes = isCut ? Uint8Array.of(newline) : rest;
     this.#offsets = { ...this.#offsets, stdin: this.#offsets.stdin + bytes.length };
     if (bytes.length > 0) await this.#input.write(bytes);

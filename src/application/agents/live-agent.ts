@@ -19,7 +19,7 @@ interface LiveAgentDeps {
 const endWithinMs = 5000;
 
 /** The time from the end of a turn until the agent's output is forgotten. Earlier, that would delay the next message. */
-const restMs = 1000;
+const forgetAfterMs = 1000;
 
 /** An agent in a sandbox, with its session. The deployment's secrets are redacted in its output. */
 export class LiveAgent {
@@ -27,8 +27,8 @@ export class LiveAgent {
   readonly ended: Promise<Reason | null>;
   readonly #deps: LiveAgentDeps;
   #alive = true;
-  #isLeft = false;
-  #stopResting = (): void => {};
+  #isDetached = false;
+  #cancelForget = (): void => {};
 
   constructor(deps: LiveAgentDeps) {
     this.#deps = deps;
@@ -59,27 +59,27 @@ export class LiveAgent {
   }
 
   /**
-   * Holds back the agent's output until it gets the next message or {@link letSpeak} is called. Returns the state from which another
+   * Holds back the agent's output until it gets the next message or {@link releaseOutput} is called. Returns the state from which another
    * process can continue the turn. Null if the agent is not durable.
    */
-  async hold(): Promise<Omit<TurnAgent, 'from' | 'context'> | null> {
+  async holdOutput(): Promise<Omit<TurnAgent, 'from' | 'context'> | null> {
     const { process, session } = this.#deps;
     if (!process.durable) return null;
-    this.#stopResting();
-    await process.hold();
+    this.#cancelForget();
+    await process.holdOutput();
     const requestId = await session.nextRequest();
     return { sessionId: session.id, requestId, ...process.offsets };
   }
 
-  letSpeak(): void {
-    this.#deps.process.letSpeak();
+  releaseOutput(): void {
+    this.#deps.process.releaseOutput();
   }
 
   /** Sends the message and resolves when the turn has ended. Rejects only if the client does. */
   async prompt(message: Message, client: AgentClient): Promise<AgentTurn> {
     const { session, redactor, process } = this.#deps;
-    process.letSpeakAfterInput();
-    const turn = await this.#deps.client.during(client, () => session.prompt(message));
+    process.releaseOutputAfterInput();
+    const turn = await this.#deps.client.withListener(client, () => session.prompt(message));
     const { stopReason, reason } = turn;
     if (stopReason !== 'interrupted') return { ...turn, reason: redactor.data(reason) };
     return { ...turn, reason: await this.#reasonOf(reason ?? { code: 'agent_exited' }) };
@@ -90,28 +90,28 @@ export class LiveAgent {
   }
 
   /** Detaches from a durable agent, which continues to work. Here its turn ends as interrupted. */
-  async leave(): Promise<void> {
-    this.#isLeft = true;
+  async detach(): Promise<void> {
+    this.#isDetached = true;
     this.#alive = false;
-    this.#stopResting();
+    this.#cancelForget();
     await this.#deps.session.close();
-    this.#deps.process.leave();
+    this.#deps.process.detach();
   }
 
   /** Forgets the agent's output after a short time, unless the agent gets another message before. */
-  rest(): void {
+  forgetOutputSoon(): void {
     const { process, clock } = this.#deps;
-    if (process.durable && this.#alive) this.#stopResting = clock.after(restMs, () => process.forgetBefore());
+    if (process.durable && this.#alive) this.#cancelForget = clock.after(forgetAfterMs, () => process.forgetBefore());
   }
 
   /**
-   * Ends the connection and the process, unless {@link leave} was called. Resolves when both have ended, or after a timeout. Idempotent.
+   * Ends the connection and the process, unless {@link detach} was called. Resolves when both have ended, or after a timeout. Idempotent.
    */
   async kill(): Promise<void> {
     const { session, process, clock } = this.#deps;
-    if (this.#isLeft) return;
+    if (this.#isDetached) return;
     this.#alive = false;
-    this.#stopResting();
+    this.#cancelForget();
     await waitAtMost(clock, endWithinMs, Promise.allSettled([session.close(), process.kill()]));
   }
 

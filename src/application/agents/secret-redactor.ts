@@ -9,7 +9,7 @@ const mask = '**********';
 const minSecretLength = 4;
 
 /** Properties with Skep's own constants, which are not redacted. */
-const ownWords: ReadonlySet<string> = new Set(['code', 'kind']);
+const constantProperties: ReadonlySet<string> = new Set(['code', 'kind']);
 
 /** Redacts the secrets of all programs of the sandbox. They may run as one user, so each can read the secrets of the others. */
 export function redactorOf({ sessionApiKey, spec: { secrets: names, initialEnv, agent } }: Sandbox, secrets: Secrets): SecretRedactor {
@@ -48,13 +48,13 @@ export class SecretRedactor {
         if (isBeginning && redactor.#isWithinSecret(held)) return;
         if (isBeginning) held = redactor.#withoutEndOfSecret(held);
         isBeginning = false;
-        const { said, held: rest } = redactor.partial(held);
+        const { safe, held: rest } = redactor.partial(held);
         held = rest;
-        if (said !== '') controller.enqueue(toBytes(said));
+        if (safe !== '') controller.enqueue(toBytes(safe));
       },
       flush(controller) {
-        const said = redactor.text(isBeginning ? redactor.#withoutEndOfSecret(held) : held);
-        if (said !== '') controller.enqueue(toBytes(said));
+        const safe = redactor.text(isBeginning ? redactor.#withoutEndOfSecret(held) : held);
+        if (safe !== '') controller.enqueue(toBytes(safe));
       },
     });
   }
@@ -65,7 +65,7 @@ export class SecretRedactor {
 
   data<T>(value: T): T {
     if (this.#pattern === null) return value;
-    const redact = (key: string, one: unknown) => (typeof one === 'string' && !ownWords.has(key) ? this.text(one) : one);
+    const redact = (key: string, one: unknown) => (typeof one === 'string' && !constantProperties.has(key) ? this.text(one) : one);
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the shape stays; only texts are replaced
     return JSON.parse(JSON.stringify(value), redact) as T;
   }
@@ -75,10 +75,10 @@ export class SecretRedactor {
     return this.text(this.#withoutEndOfSecret(text));
   }
 
-  /** `said` can be passed on. `held` may be the beginning of a secret and waits for more text. */
-  partial(text: string): { readonly said: string; readonly held: string } {
-    const from = this.#heldFrom(text);
-    return { said: this.text(text.slice(0, from)), held: text.slice(from) };
+  /** `safe` can be passed on. `held` may be the beginning of a secret and waits for more text. */
+  partial(text: string): { readonly safe: string; readonly held: string } {
+    const from = this.#startOfPossibleSecret(text);
+    return { safe: this.text(text.slice(0, from)), held: text.slice(from) };
   }
 
   #isWithinSecret(text: string): boolean {
@@ -92,7 +92,7 @@ export class SecretRedactor {
     return longest < minSecretLength ? text : text.slice(longest);
   }
 
-  #heldFrom(text: string): number {
+  #startOfPossibleSecret(text: string): number {
     const free = [...text.matchAll(this.#pattern ?? /(?!)/g)].reduce((end, match) => Math.max(end, match.index + match[0].length), 0);
     const longest = (this.#secrets[0]?.length ?? 1) - 1;
     for (let at = Math.max(free, text.length - longest); at < text.length; at += 1) {
@@ -124,11 +124,11 @@ export class RedactingAgentClient implements AgentClient {
   }
 
   /** Passes everything to the listener until the work has ended. */
-  async during<T>(listener: AgentClient, work: () => Promise<T>): Promise<T> {
+  async withListener<T>(listener: AgentClient, work: () => Promise<T>): Promise<T> {
     this.#listener = listener;
     try {
       const result = await work();
-      await this.#release();
+      await this.#flush();
       return result;
     } finally {
       this.#listener = null;
@@ -138,25 +138,25 @@ export class RedactingAgentClient implements AgentClient {
 
   async update(update: AgentUpdate): Promise<void> {
     if (update.kind !== 'message_chunk') {
-      await this.#release();
+      await this.#flush();
       await this.#listener?.update(this.#redactor.data(update));
       return;
     }
-    if (this.#held !== null && (this.#held.channel !== update.channel || this.#held.messageId !== update.messageId)) await this.#release();
-    const { said, held } = this.#redactor.partial((this.#held?.text ?? '') + update.text);
+    if (this.#held !== null && (this.#held.channel !== update.channel || this.#held.messageId !== update.messageId)) await this.#flush();
+    const { safe, held } = this.#redactor.partial((this.#held?.text ?? '') + update.text);
     this.#held = held === '' ? null : { ...update, text: held };
-    if (said !== '') await this.#listener?.update({ ...update, text: said });
+    if (safe !== '') await this.#listener?.update({ ...update, text: safe });
   }
 
   async permission(request: AgentPermission, signal: AbortSignal): Promise<string | null> {
-    await this.#release();
+    await this.#flush();
     const { options, ...shown } = request;
     // The agent gets the id of an option back, so ids stay as they are.
     const redacted = options.map((option) => ({ ...option, name: this.#redactor.text(option.name) }));
     return (await this.#listener?.permission({ ...this.#redactor.data(shown), options: redacted }, signal)) ?? null;
   }
 
-  async #release(): Promise<void> {
+  async #flush(): Promise<void> {
     const held = this.#held;
     this.#held = null;
     if (held !== null) await this.#listener?.update({ ...held, text: this.#redactor.text(held.text) });

@@ -15,7 +15,7 @@ import { takeStartStep } from './conversation-start-steps.ts';
 import { takeWorkStep } from './conversation-work-steps.ts';
 import { keepBeforeEnd } from './kept-changes.ts';
 import { SandboxAccess } from './conversation-sandbox.ts';
-import { withdrawal } from './turns/turn-end.ts';
+import { permissionWithdrawal } from './turns/turn-end.ts';
 import { Turns } from './turns/turns.ts';
 
 export interface ConversationReconcilerDeps extends ConversationDeps {
@@ -59,7 +59,7 @@ export class ConversationReconciler {
     this.#turns = new Turns(this.#deps);
     this.#runs = new KeyedWorker((id, run) => this.#takeSteps(id, run));
     this.#unsubscribe = deps.events.subscribe(({ sandboxIds }) => {
-      for (const sandboxId of sandboxIds) for (const id of access.released(sandboxId)) this.enqueue(id);
+      for (const sandboxId of sandboxIds) for (const id of access.takeWaiting(sandboxId)) this.enqueue(id);
     });
   }
 
@@ -77,7 +77,7 @@ export class ConversationReconciler {
   /** Like {@link reconcile}, but returns at once. A running turn checks its sandbox. */
   enqueue(id: string): void {
     if (this.#closed) return;
-    this.#turns.get(id)?.look();
+    this.#turns.get(id)?.check();
     this.reconcile(id).catch((error: unknown) => {
       this.#deps.logger.error({ conversation: id, error }, 'a conversation could not be reconciled');
     });
@@ -91,7 +91,7 @@ export class ConversationReconciler {
     const runsHere = this.#turns.cancel(id, messageId);
     await this.records.change(id, ({ turn, permission }) => {
       if (turn?.messageId !== messageId || turn.cancelled === true) return null;
-      const withdrawn = runsHere ? null : withdrawal(permission);
+      const withdrawn = runsHere ? null : permissionWithdrawal(permission);
       return { actor: 'user', reason: null, ...withdrawn, to: { ...withdrawn?.to, turn: { ...turn, cancelled: true } } };
     });
     this.enqueue(id);
@@ -104,14 +104,14 @@ export class ConversationReconciler {
   async close(): Promise<void> {
     this.#closed = true;
     this.#unsubscribe();
-    await this.#turns.leave(this.#deps.drainTimeoutMs);
+    await this.#turns.detach(this.#deps.drainTimeoutMs);
     await this.#runs.drain();
     await this.#deps.agents.close();
   }
 
   async #takeSteps(id: string, run: Run): Promise<Conversation | null> {
     for (;;) {
-      run.rearm();
+      run.resetSignals();
       const conversation = await this.#deps.store.find(id);
       if (conversation === null || conversation.removedAt !== null || this.#closed) return conversation;
       const continues = await this.#step(conversation, run.interrupted);

@@ -5,7 +5,7 @@ import type { IdempotencyClaim, ClaimOutcome } from '../../ports/idempotency-cla
 import type { ConversationDeps } from './conversations.ts';
 
 /** A change of a record, with its events. The events of the two statuses are added. */
-export interface Changed {
+export interface ConversationChange {
   readonly to: Partial<Omit<Conversation, 'id' | 'ownerId' | 'version' | 'updatedAt'>>;
   readonly actor: EventActor;
   readonly reason: Reason | null;
@@ -16,7 +16,7 @@ export interface Changed {
 }
 
 /** Returns the change of the current record. Null changes nothing. */
-export type Change = (conversation: Conversation) => Changed | null;
+export type Change = (conversation: Conversation) => ConversationChange | null;
 
 export type WriteOutcome = { readonly kind: 'written'; readonly conversation: Conversation } | { readonly kind: 'left' } | ClaimOutcome;
 

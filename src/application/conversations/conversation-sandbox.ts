@@ -31,8 +31,8 @@ export class SandboxAccess {
   }
 
   /** Waits until the sandbox is reconciled. Returns true if its status has changed; if not, the conversation waits for a change. */
-  async moved(conversation: Conversation, from: Sandbox | null, signal: AbortSignal): Promise<boolean> {
-    this.await(conversation);
+  async waitForChange(conversation: Conversation, from: Sandbox | null, signal: AbortSignal): Promise<boolean> {
+    this.addWaiting(conversation);
     try {
       const { sandbox } = await unlessAborted(signal, this.#deps.sandboxReconciler.reconcile(conversation.sandboxId));
       return sandbox?.status !== from?.status || sandbox?.deletedAt !== null;
@@ -43,13 +43,13 @@ export class SandboxAccess {
   }
 
   /** Lets the conversation continue when its sandbox changes. */
-  await({ id, sandboxId }: Conversation): void {
+  addWaiting({ id, sandboxId }: Conversation): void {
     const waiting = this.#waiting.get(sandboxId) ?? new Set();
     this.#waiting.set(sandboxId, waiting.add(id));
   }
 
   /** Returns the conversations that waited for this sandbox. They don't wait any more. */
-  released(sandboxId: string): readonly string[] {
+  takeWaiting(sandboxId: string): readonly string[] {
     const waiting = this.#waiting.get(sandboxId);
     this.#waiting.delete(sandboxId);
     return [...(waiting ?? [])];
@@ -58,11 +58,11 @@ export class SandboxAccess {
   /** Keeps the sandbox awake until the result is disposed: it is not frozen as idle. */
   keepAwake(sandbox: Sandbox): Disposable {
     this.touch(sandbox);
-    return this.stayAwake(sandbox, () => true);
+    return this.keepAwakeWhile(sandbox, () => true);
   }
 
   /** Like {@link keepAwake}, but only while `isNeeded` returns true, and without a write at the beginning. */
-  stayAwake(sandbox: Sandbox, isNeeded: () => boolean): Disposable {
+  keepAwakeWhile(sandbox: Sandbox, isNeeded: () => boolean): Disposable {
     const everyMs = Math.max(100, Math.min(touchEveryMs, (sandbox.spec.rest.freezeAfterMs ?? Infinity) / 2));
     return interval(this.#deps.clock, everyMs, () => {
       if (isNeeded()) this.touch(sandbox);

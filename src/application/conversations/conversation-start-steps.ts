@@ -1,6 +1,6 @@
 import type { StartPoint } from '../../domain/change.ts';
 import { nextStartStep, type StartStep, startSteps, statusAfter } from '../../domain/conversation-next-step.ts';
-import { toldOf } from '../../domain/conversation-microagents.ts';
+import { microagentsEventData } from '../../domain/microagent-triggers.ts';
 import { type Conversation, type ConversationStartStatus, isEnded, workingDirOf } from '../../domain/conversation.ts';
 import { isFailure, isFailureOf, reasonOfFailure } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
@@ -9,7 +9,7 @@ import { AgentRefusal } from '../../ports/agent-protocol.ts';
 import { ProgressReporter } from '../progress-reporter.ts';
 import { timeout } from '../timers.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
-import type { Changed } from './conversation-records.ts';
+import type { ConversationChange } from './conversation-records.ts';
 import { findMicroagents } from './find-microagents.ts';
 import { hasSetupScript, runSetupScript } from './run-setup-script.ts';
 
@@ -26,7 +26,7 @@ export async function takeStartStep(deps: StepDeps, conversation: Conversation, 
   const sandbox = await access.find(conversation);
   const step = nextStartStep(conversation, sandbox);
   try {
-    return await take(deps, step, conversation, sandbox, signal);
+    return await takeStep(deps, step, conversation, sandbox, signal);
   } catch (error) {
     if (signal.aborted) return true;
     if (isStoreFailure(error)) throw error;
@@ -38,7 +38,7 @@ export async function takeStartStep(deps: StepDeps, conversation: Conversation, 
   }
 }
 
-async function take(
+async function takeStep(
   deps: StepDeps, step: StartStep, conversation: Conversation, sandbox: Sandbox | null, signal: AbortSignal,
 ): Promise<boolean> {
   const { access } = deps;
@@ -57,19 +57,19 @@ async function take(
       await access.resume(conversation);
       return true;
     case 'await-sandbox':
-      return await access.moved(conversation, sandbox, signal);
+      return await access.waitForChange(conversation, sandbox, signal);
     case 'prepare-repository':
-      await within(deps, prepareWithinMs, step.sandbox, signal, async (signal) => {
-        const startPoint = await prepare(deps, step, conversation, signal);
+      await withStepTimeout(deps, prepareWithinMs, step.sandbox, signal, async (signal) => {
+        const startPoint = await prepareRepository(deps, step, conversation, signal);
         const next = statusAfter(conversation, step.sandbox, await hasSetupScript(deps, conversation, step.sandbox, signal));
         await advance(deps, conversation, next, null, { to: { startPoint } });
       });
       return true;
     case 'run-setup-script':
-      await setUp(deps, step, conversation, signal);
+      await runSetup(deps, step, conversation, signal);
       return true;
     case 'list-microagents':
-      await list(deps, step, conversation, signal);
+      await listMicroagents(deps, step, conversation, signal);
       return true;
     case 'start-agent':
       await openAgent(deps, conversation, step.sandbox, signal, ({ startStatus }) =>
@@ -80,7 +80,7 @@ async function take(
 }
 
 /** Copies a work tree into the sandbox, and returns its start point. The credential stays on this host. Repeatable. */
-async function prepare(
+async function prepareRepository(
   deps: StepDeps, { repository, sandbox }: StepOf<'prepare-repository'>, conversation: Conversation, signal: AbortSignal,
 ): Promise<StartPoint> {
   const { repositories, checkouts, runtime, clock } = deps;
@@ -102,7 +102,7 @@ async function prepare(
 }
 
 /** The start continues even if the script fails. */
-async function setUp(
+async function runSetup(
   deps: StepDeps, { sandbox }: StepOf<'run-setup-script'>, conversation: Conversation, signal: AbortSignal,
 ): Promise<void> {
   const { executionId, failed } = await runSetupScript(deps, conversation, sandbox, signal);
@@ -111,25 +111,25 @@ async function setUp(
 }
 
 /** A failure of the git host does not end the start. */
-async function list(
+async function listMicroagents(
   deps: StepDeps, { repository, sandbox }: StepOf<'list-microagents'>, conversation: Conversation, signal: AbortSignal,
 ): Promise<void> {
   const next = statusAfter(conversation, sandbox);
   try {
     const find = (signal: AbortSignal) => findMicroagents(deps, deps.repositories.located(repository), signal);
-    const { microagents, omitted } = await within(deps, listWithinMs, sandbox, signal, find);
-    const events = omitted.length === 0 ? [] : [{ kind: 'microagents', data: toldOf([], omitted) } as const];
+    const { microagents, omitted } = await withStepTimeout(deps, listWithinMs, sandbox, signal, find);
+    const events = omitted.length === 0 ? [] : [{ kind: 'microagents', data: microagentsEventData([], omitted) } as const];
     await advance(deps, conversation, next, null, { to: { microagents }, events });
   } catch (error) {
     const cause = signal.aborted || isStoreFailure(error) ? null : reasonOf(error);
     if (cause === null) throw error;
-    const event = { kind: 'microagents', data: toldOf([], []) } as const;
+    const event = { kind: 'microagents', data: microagentsEventData([], []) } as const;
     await advance(deps, conversation, next, { code: 'microagents_unavailable', cause }, { to: { microagents: [] }, events: [event] });
   }
 }
 
 /** Runs the step with a time limit, and keeps the sandbox awake meanwhile. */
-async function within<T>(
+async function withStepTimeout<T>(
   deps: StepDeps, ms: number, sandbox: Sandbox, signal: AbortSignal, step: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   using limit = timeout(deps.clock, ms);
@@ -147,7 +147,7 @@ async function advance(
   { id, startStatus: from }: Conversation,
   startStatus: ConversationStartStatus,
   reason: Reason | null,
-  { to = {}, events = [] }: Partial<Pick<Changed, 'to' | 'events'>> = {},
+  { to = {}, events = [] }: Partial<Pick<ConversationChange, 'to' | 'events'>> = {},
 ): Promise<void> {
   await deps.records.change(id, (conversation) =>
     !isEnded(conversation) && conversation.startStatus === from && startSteps[from].includes(startStatus)
@@ -193,7 +193,7 @@ export async function openAgent(
   conversation: Conversation,
   sandbox: Sandbox,
   signal: AbortSignal,
-  change: (conversation: Conversation) => Changed['to'] | null,
+  change: (conversation: Conversation) => ConversationChange['to'] | null,
 ): Promise<void> {
   const { id, agentSessionId: before } = conversation;
   const workingDir = workingDirOf(conversation, sandbox.spec);
@@ -205,7 +205,7 @@ export async function openAgent(
       const to = isEnded(conversation) ? null : change(conversation);
       return to === null ? null : {
         // A new session has not received any microagent.
-        to: { ...to, agentSessionId: sessionId, ...(!loaded && { microagents: unsettled(conversation) }) },
+        to: { ...to, agentSessionId: sessionId, ...(!loaded && { microagents: withoutSettled(conversation) }) },
         actor: 'skep',
         reason: before !== null && !loaded ? { code: 'agent_session_not_found' } : null,
         events: [{ kind: 'agent_started', data: { sessionId, loaded } }],
@@ -216,6 +216,6 @@ export async function openAgent(
   }
 }
 
-function unsettled({ microagents }: Conversation): Conversation['microagents'] {
+function withoutSettled({ microagents }: Conversation): Conversation['microagents'] {
   return microagents?.map((microagent) => ({ ...microagent, isSettled: false })) ?? null;
 }

@@ -7,7 +7,7 @@ import { AgentRefusal } from '../../ports/agent-protocol.ts';
 import type { LiveAgent } from '../agents/live-agent.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
 import { isStoreFailure, openAgent, reasonOf } from './conversation-start-steps.ts';
-import { endOfTurn, turnEnded } from './turns/turn-end.ts';
+import { endTurnChange, turnEndEvents } from './turns/turn-end.ts';
 import type { Turns } from './turns/turns.ts';
 
 /** Resumes the sandbox, starts the agent, or runs a turn. Returns false if there is nothing to do now. */
@@ -18,20 +18,20 @@ export async function takeWorkStep(deps: StepDeps, turns: Turns, conversation: C
   const step = nextWorkStep(conversation, sandbox, agent !== null, deps.clock.now());
   switch (step.kind) {
     case 'none':
-      if (conversation.queue.length > 0 || conversation.turn !== null) access.await(conversation);
+      if (conversation.queue.length > 0 || conversation.turn !== null) access.addWaiting(conversation);
       return false;
     case 'interrupt':
       await interrupt(deps, conversation);
       return true;
     case 'fail':
-      await fail(deps, conversation, step.reason);
+      await failConversation(deps, conversation, step.reason);
       return true;
     case 'resume-turn':
       return await resumeTurn(deps, turns, conversation, step, signal);
     case 'resume-sandbox':
       return await resume(deps, conversation);
     case 'await-sandbox':
-      return await access.moved(conversation, sandbox, signal);
+      return await access.waitForChange(conversation, sandbox, signal);
     case 'start-agent':
       return await startAgent(deps, conversation, step.sandbox, signal);
     case 'run-turn':
@@ -57,7 +57,7 @@ async function resumeTurn(
     if (!isFailure(error)) throw error;
     const { code, context } = error;
     deps.logger.warn({ conversation: conversation.id, code, context }, 'a turn could not go on; the next sweep tries again');
-    deps.access.await(conversation);
+    deps.access.addWaiting(conversation);
     return false;
   }
   await turns.resume(conversation, sandbox, turn, agent, live, signal);
@@ -67,17 +67,17 @@ async function resumeTurn(
 /** Ends a turn of an earlier process that can't continue. Its message is not sent again. */
 async function interrupt(deps: StepDeps, { id }: Conversation): Promise<void> {
   await deps.records.change(id, ({ turn, permission }) =>
-    turn === null ? null : endOfTurn({ turn, permission }, 'interrupted', { code: 'interrupted_by_restart' }, 'skep'),
+    turn === null ? null : endTurnChange({ turn, permission }, 'interrupted', { code: 'interrupted_by_restart' }, 'skep'),
   );
 }
 
-async function fail(deps: StepDeps, { id }: Conversation, loss: Reason): Promise<void> {
+async function failConversation(deps: StepDeps, { id }: Conversation, loss: Reason): Promise<void> {
   await deps.agents.end(id);
   await deps.records.change(id, (conversation) => {
     if (isEnded(conversation)) return null;
     const { turn, permission, queue } = conversation;
     const reason: Reason = queue.length === 0 ? loss : { code: 'messages_dropped', count: queue.length, cause: loss };
-    const events = turn === null ? [] : turnEnded({ turn, permission }, 'interrupted');
+    const events = turn === null ? [] : turnEndEvents({ turn, permission }, 'interrupted');
     const to = { turn: null, permission: null, queue: [], executionStatus: 'error', statusReason: reason } as const;
     return { to, actor: 'skep', reason, events };
   });
@@ -90,7 +90,7 @@ async function resume(deps: StepDeps, conversation: Conversation): Promise<boole
     return true;
   } catch (error) {
     if (!isFailure(error) || isStoreFailure(error)) throw error;
-    deps.access.await(conversation);
+    deps.access.addWaiting(conversation);
     await noteWaiting(deps, conversation, error);
     return false;
   }
@@ -119,7 +119,7 @@ async function failTurn(deps: StepDeps, { id }: Conversation, reason: Reason): P
   await deps.records.change(id, (conversation) => {
     const { turn, queue: [head, ...queue] } = conversation;
     if (isEnded(conversation) || turn !== null || head === undefined) return null;
-    const ended = endOfTurn({ turn: head, permission: null }, 'failed', reason, 'skep');
+    const ended = endTurnChange({ turn: head, permission: null }, 'failed', reason, 'skep');
     const started = { kind: 'turn_started', data: { messageId: head.messageId } } as const;
     return { ...ended, to: { ...ended.to, queue }, events: [started, ...(ended.events ?? [])] };
   });

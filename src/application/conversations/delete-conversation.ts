@@ -2,7 +2,7 @@ import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import { waitAtMost } from '../timers.ts';
 import type { ConversationsDeps } from './conversations.ts';
 import { conversationNotFound } from './get-conversation.ts';
-import { endedWork } from './turns/turn-end.ts';
+import { endWorkChange } from './turns/turn-end.ts';
 
 /** Deletes the conversation for every caller, and its sandbox if no other conversation uses it. Throws `conversation_not_found`. */
 export async function deleteConversation(deps: ConversationsDeps, scope: OwnerScope, id: string): Promise<void> {
@@ -10,7 +10,7 @@ export async function deleteConversation(deps: ConversationsDeps, scope: OwnerSc
   const conversation = await store.find(id);
   if (conversation === null || !isInScope(conversation.ownerId, scope)) throw conversationNotFound(id);
   await reconciler.records.change(id, (conversation) =>
-    conversation.deletedAt === null ? endedWork(conversation, { deletedAt: clock.now() }, 'conversation_deleted') : null,
+    conversation.deletedAt === null ? endWorkChange(conversation, { deletedAt: clock.now() }, 'conversation_deleted') : null,
   );
   await waitAtMost(clock, answerWithinMs, reconciler.interrupt(id));
 }

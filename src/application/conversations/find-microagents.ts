@@ -1,6 +1,6 @@
 import {
   type ConversationMicroagent, maxMicroagents, maxTriggerCharacters, type OmittedMicroagent,
-} from '../../domain/conversation-microagents.ts';
+} from '../../domain/microagent-triggers.ts';
 import { isFailure, isFailureOf } from '../../domain/failure.ts';
 import type { FileContentId } from '../../ports/git-provider.ts';
 import type { LocatedRepository } from '../repositories/repositories.ts';

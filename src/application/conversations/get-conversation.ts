@@ -1,5 +1,5 @@
 import type { Conversation, ConversationSortOrder } from '../../domain/conversation.ts';
-import { sandboxLoss, shownExecution } from '../../domain/conversation-next-step.ts';
+import { sandboxLossReason, shownExecutionStatus } from '../../domain/conversation-next-step.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import { isInScope, type OwnerScope } from '../../domain/principal.ts';
@@ -58,9 +58,9 @@ async function viewsOf(store: SandboxStore, conversations: readonly Conversation
 
 function viewOf(conversation: Conversation, sandbox: Sandbox | null): ConversationView {
   const sandboxStatus = sandbox?.status ?? statusWithoutRecord(conversation);
-  const executionStatus = shownExecution(conversation, sandboxStatus, sandbox);
+  const executionStatus = shownExecutionStatus(conversation, sandboxStatus, sandbox);
   const lost = executionStatus === 'error' && conversation.executionStatus !== 'error';
-  const statusReason = lost ? sandboxLoss(sandbox) : conversation.statusReason;
+  const statusReason = lost ? sandboxLossReason(sandbox) : conversation.statusReason;
   return { conversation: { ...conversation, executionStatus, statusReason }, sandboxStatus };
 }
 

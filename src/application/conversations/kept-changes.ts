@@ -1,4 +1,4 @@
-import { type ChangeList, countsOf, type FileChange, type KeptChanges, maxKeptBytes, type StartPoint } from '../../domain/change.ts';
+import { type ChangeList, countChanges, type FileChange, type KeptChanges, maxKeptBytes, type StartPoint } from '../../domain/change.ts';
 import type { Conversation } from '../../domain/conversation.ts';
 import { type EventActor, eventOf } from '../../domain/event.ts';
 import { Failure, isFailure, isFailureOf, reasonOfFailure } from '../../domain/failure.ts';
@@ -25,14 +25,14 @@ export async function keepAfterTurn(deps: KeepDeps, conversation: Conversation, 
 /** Like {@link keepAfterTurn}, for all conversations of a sandbox before a pause, because not only turns change work trees. */
 export async function keepBeforePause(deps: KeepDeps, sandboxId: string, signal: AbortSignal): Promise<void> {
   const conversations = await deps.store.findUsing(sandboxId);
-  const keeping = { withinMs: beforePauseMs, actor: 'skep', signal } as const;
-  await Promise.all(conversations.map((conversation) => tryToKeep(deps, conversation, keeping)));
+  const options = { withinMs: beforePauseMs, actor: 'skep', signal } as const;
+  await Promise.all(conversations.map((conversation) => tryToKeep(deps, conversation, options)));
 }
 
-async function tryToKeep(deps: KeepDeps, conversation: Conversation, keeping: Keeping): Promise<void> {
-  if (conversation.startPoint === null || keeping.signal.aborted) return;
+async function tryToKeep(deps: KeepDeps, conversation: Conversation, options: KeepOptions): Promise<void> {
+  if (conversation.startPoint === null || options.signal.aborted) return;
   try {
-    await keepChanges(deps, conversation, keeping);
+    await keepChanges(deps, conversation, options);
   } catch (error) {
     deps.logger.info({ conversation: conversation.id, error }, 'the changes of a conversation were not kept');
   }
@@ -61,7 +61,7 @@ function causeOf(error: unknown): Reason {
   return isFailure(error) ? reasonOfFailure(error) : { code: 'internal_error' };
 }
 
-interface Keeping {
+interface KeepOptions {
   readonly withinMs: number;
   /** The actor of the event. */
   readonly actor: EventActor;
@@ -69,11 +69,11 @@ interface Keeping {
 }
 
 /** Keeps the current changes. Writes an event if the files differ from the files that were kept before. */
-async function keepChanges(deps: KeepDeps, conversation: Conversation, keeping: Keeping): Promise<void> {
-  const { withinMs, actor } = keeping;
+async function keepChanges(deps: KeepDeps, conversation: Conversation, options: KeepOptions): Promise<void> {
+  const { withinMs, actor } = options;
   const { store, clock } = deps;
   using limit = timeout(clock, withinMs);
-  const signal = AbortSignal.any([keeping.signal, limit.signal]);
+  const signal = AbortSignal.any([options.signal, limit.signal]);
   try {
     await using snapshot = await takeSnapshot(deps, await findWorkTree(deps, conversation), signal);
     const before = await store.findKeptChanges(conversation.id);
@@ -87,7 +87,7 @@ async function keepChanges(deps: KeepDeps, conversation: Conversation, keeping: 
     const hasRoom = JSON.stringify(list).length <= maxKeptBytes;
     const patch = hasRoom ? await boundedPatch(snapshot, signal) : null;
     const isNew = before === null ? files.length > 0 : before.tree !== snapshot.tree;
-    const body = { kind: 'work_tree_changed', data: countsOf(files) } as const;
+    const body = { kind: 'work_tree_changed', data: countChanges(files) } as const;
     const events = isNew ? [eventOf(conversation, body, { at: keptAt, actor, reason: null })] : [];
     await store.keepChanges(conversation.id, { keptAt, tree: snapshot.tree, list: hasRoom ? list : null, patch }, events);
   } catch (error) {

@@ -3,7 +3,7 @@ import type { Conversation } from '../../domain/conversation.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { keptList, readOrKept } from './kept-changes.ts';
 import type { Publication } from './publish-changes.ts';
-import { type ChangeDeps, inWorkTree, refused } from './take-snapshot.ts';
+import { type ChangeDeps, inWorkTree, snapshotFailure } from './take-snapshot.ts';
 
 /** The differences between a conversation's work tree and its start point. */
 export interface Changes extends ChangeList {
@@ -26,7 +26,7 @@ export async function listChanges(deps: ChangeDeps, scope: OwnerScope, id: strin
         const list = await inWorkTree(deps, workTree, (request) => deps.checkouts.listChanges(request, signal));
         return { ...list, startPoint, keptAt: null, publications: publicationsOf(conversation) };
       } catch (error) {
-        throw refused(deps, id, error);
+        throw snapshotFailure(deps, id, error);
       }
     },
     kept: (kept, startPoint, conversation) => (

@@ -69,7 +69,7 @@ async function pushCommit(
     const subject = request.commitMessage ?? title ?? `Changes of ${id}`;
     const message = `${subject}\n\nCo-authored-by: Agent of ${deps.product} <agent@users.noreply.invalid>\n`;
     const commit = await snapshot.commit({ author, message, at: createdAt }, signal);
-    await pushAgain(deps, workTree, snapshot, { target, commit }, signal);
+    await pushWithRetries(deps, workTree, snapshot, { target, commit }, signal);
     return commit;
   } catch (error) {
     if (!(error instanceof SnapshotRefusal)) throw error;
@@ -87,7 +87,7 @@ interface Push {
 }
 
 /** Pushes the commit, and tries again if another publication of this conversation moved the branch meanwhile. */
-async function pushAgain(
+async function pushWithRetries(
   deps: ConversationsDeps, { conversation: { id } }: ConversationWorkTree, snapshot: WorkTreeSnapshot, { target, commit }: Push,
   signal: AbortSignal,
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import type { OwnerScope } from '../../domain/principal.ts';
-import { onRuntime } from '../executions/execution-records.ts';
+import { withRecordFailures } from '../executions/execution-records.ts';
 import { getVisible } from './get-conversation.ts';
 import { type ChangeDeps, findWorkTree } from './take-snapshot.ts';
 
@@ -11,5 +11,5 @@ export async function readWorkTree(
   deps: ChangeDeps, scope: OwnerScope, id: string, signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
   const { sandbox, directory } = await findWorkTree(deps, await getVisible(deps.store, scope, id));
-  return await onRuntime(sandbox, () => deps.runtime.getFiles(sandbox.instanceId, directory, signal));
+  return await withRecordFailures(sandbox, () => deps.runtime.getFiles(sandbox.instanceId, directory, signal));
 }

@@ -5,7 +5,7 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { type SnapshotRequest, SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
-import { onRuntime } from '../executions/execution-records.ts';
+import { withRecordFailures } from '../executions/execution-records.ts';
 import { getSandbox } from '../sandboxes/sandbox-records.ts';
 import type { ConversationDeps } from './conversations.ts';
 
@@ -50,11 +50,11 @@ export function inWorkTree<T>(
 ): Promise<T> {
   const run: SnapshotRequest['run'] = (command, signal) =>
     runtime.execute(sandbox.instanceId, { command, workingDir: directory }, signal);
-  return onRuntime(sandbox, () => work({ base: startPoint.commit, run }));
+  return withRecordFailures(sandbox, () => work({ base: startPoint.commit, run }));
 }
 
 /** Returns a refusal as a failure, and any other error unchanged. */
-export function refused({ logger }: Pick<ChangeDeps, 'logger'>, id: string, error: unknown): unknown {
+export function snapshotFailure({ logger }: Pick<ChangeDeps, 'logger'>, id: string, error: unknown): unknown {
   if (!(error instanceof SnapshotRefusal)) return error;
   logger.warn({ conversation: id, error }, 'no snapshot of a work tree could be taken');
   return new Failure('conversation_changes_unavailable', { id, reason: error.reason }, { cause: error });

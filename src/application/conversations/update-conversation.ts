@@ -3,7 +3,7 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import { waitAtMost } from '../timers.ts';
 import type { ConversationsDeps } from './conversations.ts';
 import { checkVisible, type ConversationView, getConversation, getVisible } from './get-conversation.ts';
-import { endedWork } from './turns/turn-end.ts';
+import { endWorkChange } from './turns/turn-end.ts';
 
 export interface ConversationUpdate {
   /** Null removes it. */
@@ -32,7 +32,7 @@ export async function updateConversation(
     const renamed = title === undefined || title === conversation.title ? {} : { title };
     if (archived === true && conversation.archivedAt === null) {
       const to = { ...renamed, archivedAt: clock.now(), executionStatus: null, statusReason: null };
-      return endedWork(conversation, to, 'conversation_archived');
+      return endWorkChange(conversation, to, 'conversation_archived');
     }
     return 'title' in renamed ? { to: renamed, actor: 'user', reason: null } : null;
   });

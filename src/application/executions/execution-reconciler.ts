@@ -31,7 +31,7 @@ export class ExecutionReconciler {
   /** The executions whose end this process waits for. */
   readonly #awaited = new Set<string>();
   /** Listeners. Called after each run for an execution. */
-  readonly #looked = new Set<(id: string) => void>();
+  readonly #refreshListeners = new Set<(id: string) => void>();
 
   constructor(deps: ExecutionReconcilerDeps) {
     this.#deps = deps;
@@ -67,34 +67,34 @@ export class ExecutionReconciler {
   }
 
   /** Gets the execution's state from the runtime, writes it, and returns the record. Throws the failures of the runtime. */
-  async look(execution: ExecutionRecord, { instanceId }: Sandbox): Promise<ExecutionRecord> {
+  async refresh(execution: ExecutionRecord, { instanceId }: Sandbox): Promise<ExecutionRecord> {
     if (execution.status !== 'running') return execution;
     try {
-      return await this.settle(execution, await this.#deps.executions.state(instanceId, execution.id));
+      return await this.recordState(execution, await this.#deps.executions.state(instanceId, execution.id));
     } catch (error) {
       if (!isGone(error)) throw error;
-      return await this.#lose(execution);
+      return await this.#markLost(execution);
     }
   }
 
   /** Resolves with the record once the execution has ended or is deleted; null if there is none. Rejects with the signal's reason. */
   async ended(id: string, signal: AbortSignal): Promise<ExecutionRecord | null> {
-    let looked = Promise.withResolvers<void>();
-    const note = (lookedAt: string): void => void (lookedAt === id && looked.resolve());
+    let onRefresh = Promise.withResolvers<void>();
+    const note = (refreshedId: string): void => void (refreshedId === id && onRefresh.resolve());
     using ends = new DisposableStack();
-    ends.defer(() => this.#looked.delete(note));
-    this.#looked.add(note);
+    ends.defer(() => this.#refreshListeners.delete(note));
+    this.#refreshListeners.add(note);
     this.enqueue(id);
     for (;;) {
       const execution = await this.#deps.store.find(id);
       if (execution === null || execution.status !== 'running' || execution.deletedAt !== null) return execution;
-      await unlessAborted(signal, looked.promise);
-      looked = Promise.withResolvers();
+      await unlessAborted(signal, onRefresh.promise);
+      onRefresh = Promise.withResolvers();
     }
   }
 
   /** Writes what the runtime reports of the execution, and returns the record. */
-  async settle(execution: ExecutionRecord, state: ExecutionState): Promise<ExecutionRecord> {
+  async recordState(execution: ExecutionRecord, state: ExecutionState): Promise<ExecutionRecord> {
     return await this.#write(execution, (latest) => observeExecution(latest, state, this.#deps.clock.now()));
   }
 
@@ -109,7 +109,7 @@ export class ExecutionReconciler {
       for (const execution of await store.running(sandbox.id)) {
         if (execution.deadline !== null || !execution.begun) isActive ||= !isDue(execution, clock.now());
         else {
-          const seen = await this.look(execution, sandbox);
+          const seen = await this.refresh(execution, sandbox);
           isActive ||= seen.stdoutBytes > execution.stdoutBytes || seen.stderrBytes > execution.stderrBytes;
         }
       }
@@ -130,7 +130,7 @@ export class ExecutionReconciler {
   async #run(id: string, run: Run): Promise<void> {
     try {
       while (!this.closing.aborted) {
-        run.rearm();
+        run.resetSignals();
         const execution = await this.#deps.store.find(id);
         if (execution === null || !isExecutionUnsettled(execution) || !(await this.#step(execution, run))) return;
       }
@@ -138,7 +138,7 @@ export class ExecutionReconciler {
       const fields = isFailure(error) ? { code: error.code, context: error.context } : { error };
       this.#deps.logger.warn({ execution: id, ...fields }, 'an execution could not be reconciled; the next sweep tries again');
     } finally {
-      for (const note of this.#looked) note(id);
+      for (const note of this.#refreshListeners) note(id);
     }
   }
 
@@ -153,7 +153,7 @@ export class ExecutionReconciler {
         return latest.deletedAt === null ? loseExecution(latest, { code: 'sandbox_deleted' }, now) : markExecutionRemoved(latest, now);
       });
     } else if (execution.deletedAt !== null) {
-      await executions.remove(sandbox.instanceId, id).catch(unlessGone);
+      await executions.remove(sandbox.instanceId, id).catch(ignoreGone);
       await this.#write(execution, (latest) => markExecutionRemoved(latest, clock.now()));
     } else {
       if (isDue(execution, clock.now())) await this.#end(execution, sandbox);
@@ -183,11 +183,11 @@ export class ExecutionReconciler {
     const signal = AbortSignal.any([run.woken, run.interrupted, this.closing, timeUp.signal]);
     this.#awaited.add(id);
     try {
-      await this.settle(execution, await executions.ended(instanceId, id, signal));
+      await this.recordState(execution, await executions.ended(instanceId, id, signal));
     } catch (error) {
       if (signal.aborted) return true;
       if (!isGone(error)) throw error;
-      return (await this.#lose(execution)).status !== 'running';
+      return (await this.#markLost(execution)).status !== 'running';
     } finally {
       this.#awaited.delete(id);
     }
@@ -195,7 +195,7 @@ export class ExecutionReconciler {
   }
 
   /** Records the execution as lost, unless it may still start. */
-  async #lose(execution: ExecutionRecord): Promise<ExecutionRecord> {
+  async #markLost(execution: ExecutionRecord): Promise<ExecutionRecord> {
     const now = this.#deps.clock.now();
     if (!execution.begun && now - execution.startedAt < startWithinMs) return execution;
     return await this.#write(execution, (latest) => {
@@ -233,7 +233,7 @@ function isGone(error: unknown): boolean {
 }
 
 /** Rethrows the error, unless the runtime does not have the execution or its sandbox. */
-function unlessGone(error: unknown): void {
+function ignoreGone(error: unknown): void {
   if (!isGone(error)) throw error;
 }
 

@@ -14,15 +14,15 @@ export interface ExecutionRecordsDeps {
 }
 
 /** An execution and the sandbox that it runs in. */
-export interface InSandbox {
+export interface SandboxExecution {
   readonly sandbox: Sandbox;
   readonly execution: ExecutionRecord;
 }
 
 /** Returns the execution. Throws `sandbox_not_found`, or `execution_not_found` if it is not in the sandbox or is deleted. */
-export async function getInSandbox(
+export async function getSandboxExecution(
   { store, sandboxes }: ExecutionRecordsDeps, scope: OwnerScope, sandboxId: string, id: string,
-): Promise<InSandbox> {
+): Promise<SandboxExecution> {
   const sandbox = await getSandbox(sandboxes, scope, sandboxId);
   const execution = await store.find(id);
   if (execution?.sandboxId !== sandbox.id || execution.deletedAt !== null) throw new Failure('execution_not_found', { id });
@@ -33,7 +33,7 @@ export async function getInSandbox(
  * Does the work on the runtime. Failures get the id and status from the record. If the record says RUNNING but the sandbox does not run,
  * the failure says PAUSED. If the runtime does not have the sandbox, it says MISSING.
  */
-export async function onRuntime<T>({ id, status }: Sandbox, work: () => Promise<T>): Promise<T> {
+export async function withRecordFailures<T>({ id, status }: Sandbox, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

@@ -1,10 +1,10 @@
 import type { ExecutionRecord } from '../../domain/execution.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { ExecutionReconciler } from './execution-reconciler.ts';
-import { type ExecutionRecordsDeps, getInSandbox } from './execution-records.ts';
+import { type ExecutionRecordsDeps, getSandboxExecution } from './execution-records.ts';
 
 export interface GetExecutionDeps extends ExecutionRecordsDeps {
-  readonly reconciler: Pick<ExecutionReconciler, 'look'>;
+  readonly reconciler: Pick<ExecutionReconciler, 'refresh'>;
 }
 
 /**
@@ -12,6 +12,6 @@ export interface GetExecutionDeps extends ExecutionRecordsDeps {
  * `runtime_unavailable` or `runtime_timeout`.
  */
 export async function getExecution(deps: GetExecutionDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<ExecutionRecord> {
-  const { sandbox, execution } = await getInSandbox(deps, scope, sandboxId, id);
-  return await deps.reconciler.look(execution, sandbox);
+  const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
+  return await deps.reconciler.refresh(execution, sandbox);
 }

@@ -1,9 +1,9 @@
 import { Failure } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { OutputStream } from '../../ports/sandbox-executions.ts';
-import { type ExecutionRecordsDeps, getInSandbox, onRuntime } from './execution-records.ts';
+import { type ExecutionRecordsDeps, getSandboxExecution, withRecordFailures } from './execution-records.ts';
 
-export interface OutputRequest {
+export interface ReadOutputRequest {
   readonly stream: OutputStream;
   /** The offset to begin at. Null: the oldest kept byte, but for a terminal at most its last 64 KiB. */
   readonly after: number | null;
@@ -25,13 +25,13 @@ const screenfulBytes = 64 * 1024;
  * `runtime_unavailable` or `runtime_timeout`; the stream fails with `output_dropped` if its reader is too slow.
  */
 export async function readOutput(
-  deps: ExecutionRecordsDeps, scope: OwnerScope, sandboxId: string, id: string, { stream, after, follow }: OutputRequest,
+  deps: ExecutionRecordsDeps, scope: OwnerScope, sandboxId: string, id: string, { stream, after, follow }: ReadOutputRequest,
   signal: AbortSignal,
 ): Promise<Output> {
   const { executions } = deps;
-  const { sandbox, execution } = await getInSandbox(deps, scope, sandboxId, id);
+  const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   const { instanceId } = sandbox;
-  return await onRuntime(sandbox, async () => {
+  return await withRecordFailures(sandbox, async () => {
     const { oldest, end } = (await executions.state(instanceId, id))[stream];
     const from = after ?? Math.max(oldest, execution.tty ? end - screenfulBytes : 0);
     if (from < oldest) throw new Failure('output_dropped', { oldest });

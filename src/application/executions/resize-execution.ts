@@ -1,6 +1,6 @@
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { TerminalSize } from '../../ports/sandbox-executions.ts';
-import { type ExecutionRecordsDeps, getInSandbox, onRuntime } from './execution-records.ts';
+import { type ExecutionRecordsDeps, getSandboxExecution, withRecordFailures } from './execution-records.ts';
 
 /**
  * Changes the size of the execution's terminal. Does nothing if it has no terminal or has ended. Throws `sandbox_not_found`,
@@ -9,7 +9,7 @@ import { type ExecutionRecordsDeps, getInSandbox, onRuntime } from './execution-
 export async function resizeExecution(
   deps: ExecutionRecordsDeps, scope: OwnerScope, sandboxId: string, id: string, size: TerminalSize,
 ): Promise<void> {
-  const { sandbox, execution } = await getInSandbox(deps, scope, sandboxId, id);
+  const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   if (execution.status !== 'running' || !execution.tty) return;
-  await onRuntime(sandbox, () => deps.executions.resize(sandbox.instanceId, id, size));
+  await withRecordFailures(sandbox, () => deps.executions.resize(sandbox.instanceId, id, size));
 }

@@ -1,4 +1,4 @@
-import { type ExecutionLimits, type ExecutionRecord, keptExecutions, newExecution } from '../../domain/execution.ts';
+import { type ExecutionLimits, type ExecutionRecord, maxEndedExecutions, newExecution } from '../../domain/execution.ts';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
@@ -8,7 +8,7 @@ import type { Random } from '../../ports/random.ts';
 import type { TerminalSize } from '../../ports/sandbox-executions.ts';
 import { getSandbox } from '../sandboxes/sandbox-records.ts';
 import type { ExecutionReconciler } from './execution-reconciler.ts';
-import { type ExecutionRecordsDeps, onRuntime } from './execution-records.ts';
+import { type ExecutionRecordsDeps, withRecordFailures } from './execution-records.ts';
 
 export interface RunExecutionDeps extends ExecutionRecordsDeps {
   readonly reconciler: ExecutionReconciler;
@@ -46,14 +46,14 @@ export async function runExecution(
   const { command, stdin, tty, timeoutMs, claim } = request;
   const sandbox = await getSandbox(sandboxes, scope, sandboxId);
   const earlier = claim === undefined ? null : await store.findClaim(claim);
-  if (earlier === null) demandRunning(sandbox);
+  if (earlier === null) requireRunning(sandbox);
   const execution = newExecution({
     id: random.id('exec'), sandboxId: sandbox.id, command, stdin, tty: tty !== null, timeoutMs, now: clock.now(),
   });
   const outcome = earlier ?? (await store.insert(execution, limits, claim));
   switch (outcome.kind) {
     case 'inserted':
-      return await beginFirst(deps, sandbox, execution, request);
+      return await startNew(deps, sandbox, execution, request);
     case 'repeated':
       return await repeat(deps, sandbox, outcome.id, request);
     case 'conflict':
@@ -63,16 +63,16 @@ export async function runExecution(
   }
 }
 
-function demandRunning({ id, status }: Sandbox): void {
+function requireRunning({ id, status }: Sandbox): void {
   if (status === 'STARTING' || status === 'PAUSING' || status === 'RESUMING') throw new Failure('sandbox_busy', { id, status });
   if (status !== 'RUNNING') throw new Failure('sandbox_not_running', { id, status });
 }
 
-async function beginFirst(
+async function startNew(
   deps: RunExecutionDeps, sandbox: Sandbox, execution: ExecutionRecord, request: RunExecutionRequest,
 ): Promise<ExecutionRecord> {
   try {
-    return await begin(deps, sandbox, execution, request);
+    return await startOnRuntime(deps, sandbox, execution, request);
   } catch (error) {
     // The runtime refused the command, so it does not run. After other failures it may run.
     if (isFailureOf(error, 'sandbox_not_running') || isFailureOf(error, 'invalid_request')) await deps.store.withdraw(execution.id);
@@ -84,31 +84,31 @@ async function beginFirst(
 async function repeat(deps: RunExecutionDeps, sandbox: Sandbox, id: string, request: RunExecutionRequest): Promise<ExecutionRecord> {
   const execution = await deps.store.find(id);
   if (execution === null || execution.deletedAt !== null) throw new Failure('execution_not_found', { id });
-  return execution.begun || execution.status !== 'running' ? execution : await begin(deps, sandbox, execution, request);
+  return execution.begun || execution.status !== 'running' ? execution : await startOnRuntime(deps, sandbox, execution, request);
 }
 
-async function begin(
+async function startOnRuntime(
   deps: RunExecutionDeps, sandbox: Sandbox, execution: ExecutionRecord, { command, env, workingDir, stdin, tty }: RunExecutionRequest,
 ): Promise<ExecutionRecord> {
   const { sandboxes, executions, reconciler, clock } = deps;
   const { id } = execution;
   await sandboxes.touch(sandbox.id, clock.now());
   const start = { executionId: id, command, env, stdin, tty, ...(workingDir !== null && { workingDir }) };
-  const state = await onRuntime(sandbox, () => executions.start(sandbox.instanceId, start, reconciler.closing));
-  const begun = await reconciler.settle(execution, state);
+  const state = await withRecordFailures(sandbox, () => executions.start(sandbox.instanceId, start, reconciler.closing));
+  const begun = await reconciler.recordState(execution, state);
   if (begun.deletedAt !== null) {
     // The removal may have come before the start.
     await executions.remove(sandbox.instanceId, id);
     throw new Failure('execution_not_found', { id });
   }
   reconciler.enqueue(id);
-  await forgetOldest(deps, sandbox.id);
+  await deleteOldest(deps, sandbox.id);
   return begun;
 }
 
 /** Deletes the oldest ended executions, beyond the number that is kept. */
-async function forgetOldest({ store, reconciler }: RunExecutionDeps, sandboxId: string): Promise<void> {
-  for (const execution of await store.endedBefore(sandboxId, keptExecutions)) {
+async function deleteOldest({ store, reconciler }: RunExecutionDeps, sandboxId: string): Promise<void> {
+  for (const execution of await store.endedBefore(sandboxId, maxEndedExecutions)) {
     await reconciler.delete(execution);
     reconciler.enqueue(execution.id);
   }

@@ -1,5 +1,5 @@
 import type { OwnerScope } from '../../domain/principal.ts';
-import { type ExecutionRecordsDeps, getInSandbox, onRuntime } from './execution-records.ts';
+import { type ExecutionRecordsDeps, getSandboxExecution, withRecordFailures } from './execution-records.ts';
 
 /**
  * Sends a signal (`SIGINT`) to the process group of the execution. Does nothing if it has ended. Throws `sandbox_not_found`,
@@ -8,7 +8,7 @@ import { type ExecutionRecordsDeps, getInSandbox, onRuntime } from './execution-
 export async function signalExecution(
   deps: ExecutionRecordsDeps, scope: OwnerScope, sandboxId: string, id: string, signalName: string,
 ): Promise<void> {
-  const { sandbox, execution } = await getInSandbox(deps, scope, sandboxId, id);
+  const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   if (execution.status !== 'running') return;
-  await onRuntime(sandbox, () => deps.executions.signal(sandbox.instanceId, id, signalName));
+  await withRecordFailures(sandbox, () => deps.executions.signal(sandbox.instanceId, id, signalName));
 }

@@ -1,7 +1,7 @@
 import { Failure } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { type ExecutionRecordsDeps, getInSandbox, onRuntime } from './execution-records.ts';
+import { type ExecutionRecordsDeps, getSandboxExecution, withRecordFailures } from './execution-records.ts';
 
 export interface WriteInputDeps extends ExecutionRecordsDeps {
   readonly clock: Clock;
@@ -20,7 +20,7 @@ export async function writeInput(
   signal: AbortSignal,
 ): Promise<void> {
   const { sandboxes, executions, clock } = deps;
-  const { sandbox, execution } = await getInSandbox(deps, scope, sandboxId, id);
+  const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   if (execution.status !== 'running' || !execution.stdin) throw new Failure('input_closed', { id });
   let touchedAt = -Infinity;
   const touching = new TransformStream<Uint8Array, Uint8Array>({
@@ -33,5 +33,5 @@ export async function writeInput(
       controller.enqueue(bytes);
     },
   });
-  await onRuntime(sandbox, () => executions.write(sandbox.instanceId, id, content.pipeThrough(touching), close, signal));
+  await withRecordFailures(sandbox, () => executions.write(sandbox.instanceId, id, content.pipeThrough(touching), close, signal));
 }

@@ -4,7 +4,7 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
-import { onRuntime } from '../executions/execution-records.ts';
+import { withRecordFailures } from '../executions/execution-records.ts';
 import { getSandbox } from '../sandboxes/sandbox-records.ts';
 import { interval } from '../timers.ts';
 
@@ -19,7 +19,7 @@ export async function readFiles<T>(
   { sandboxes }: FileDeps, scope: OwnerScope, id: string, read: (instanceId: string) => Promise<T>,
 ): Promise<T> {
   const sandbox = await getSandbox(sandboxes, scope, id);
-  return await onRuntime(sandbox, () => read(sandbox.instanceId));
+  return await withRecordFailures(sandbox, () => read(sandbox.instanceId));
 }
 
 /** Calls `change` with the sandbox's id in the runtime. Does not wake the sandbox, but counts as activity until it is done. */
@@ -31,5 +31,5 @@ export async function changeFiles<T>(
   await touch(sandbox);
   // If the store fails now, the next interval tries again.
   using _ = interval(clock, touchIntervalMs(sandbox), () => void touch(sandbox).catch(() => {}));
-  return await onRuntime(sandbox, () => change(sandbox.instanceId));
+  return await withRecordFailures(sandbox, () => change(sandbox.instanceId));
 }

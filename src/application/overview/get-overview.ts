@@ -1,7 +1,7 @@
 import type { Conversation } from '../../domain/conversation.ts';
 import type { ConversationLimits } from '../../domain/conversation-limits.ts';
 import type { DiskSpace } from '../../domain/disk-pressure.ts';
-import { type LimitUse, limitUses, type SandboxCount } from '../../domain/limit-use.ts';
+import { type LimitUse, listLimitUse, type SandboxCount } from '../../domain/limit-use.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { SandboxLimits } from '../../domain/sandbox-limits.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
@@ -70,7 +70,7 @@ export async function getOverview(deps: OverviewDeps, scope: OwnerScope): Promis
   return {
     at, ...counts, troubledSandboxes, troubledConversations, upcoming, deployment,
     starts: starts.summary(scope),
-    limits: limitUses({ ...limits, ...conversationLimits }, counts, scope),
+    limits: listLimitUse({ ...limits, ...conversationLimits }, counts, scope),
   };
 }
 

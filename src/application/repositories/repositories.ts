@@ -89,12 +89,12 @@ export class Repositories {
   ): Promise<Page<RepositoryChoice>> {
     const providers = this.#providers.filter((provider) => provider.searchRepositories !== undefined);
     if (providers.length === 0) throw unsupported(this.#providers, 'repositories');
-    let [index, cursor] = after === null ? [0, null] : placeOf(providers, after);
+    let [index, cursor] = after === null ? [0, null] : parseCursor(providers, after);
     for (let pages = 1; ; pages += 1) {
       const provider = providers[index];
       const found = await provider?.searchRepositories?.(text, { after: cursor, limit }, signal);
       if (provider === undefined || found === undefined) return { items: [], next: null };
-      const items = this.#choices(provider, found, patterns);
+      const items = this.#toChoices(provider, found, patterns);
       cursor = found.next;
       if (cursor === null) index += 1;
       const next = providers[index];
@@ -115,7 +115,7 @@ export class Repositories {
   }
 
   /** Returns the repositories that the caller may see and that have a name. */
-  #choices(provider: GitProvider, { items }: HostPage<ListedRepository>, patterns: RepositoryPatterns): readonly RepositoryChoice[] {
+  #toChoices(provider: GitProvider, { items }: HostPage<ListedRepository>, patterns: RepositoryPatterns): readonly RepositoryChoice[] {
     const allHosts = this.#providers.flatMap(({ hosts }) => hosts);
     return items.flatMap(({ path }) => {
       const name = this.#nameOf(provider, path);
@@ -144,7 +144,7 @@ function keyOf({ name }: GitProvider, cursor: string | null): PageKey {
   return { value: 0, id: `${name} ${cursor ?? ''}` };
 }
 
-function placeOf(providers: readonly GitProvider[], { id }: PageKey): [index: number, cursor: string | null] {
+function parseCursor(providers: readonly GitProvider[], { id }: PageKey): [index: number, cursor: string | null] {
   const at = id.indexOf(' ');
   const index = providers.findIndex(({ name }) => name === id.slice(0, at));
   return [index, id.slice(at + 1) || null];

@@ -1,4 +1,4 @@
-import { movedEvents } from '../../domain/event.ts';
+import { sandboxMovedEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { adopted, isQuarantined } from '../../domain/quarantine.ts';
 import { isUserId, type OwnerScope } from '../../domain/principal.ts';
@@ -22,22 +22,22 @@ export async function adoptSandbox(deps: SandboxesDeps, scope: OwnerScope, id: s
   const { store, runtime, specs, clock } = deps;
   for (;;) {
     const sandbox = await getSandbox(store, scope, id);
-    if (!isQuarantined(sandbox)) throw wrong('id', 'not_in_quarantine');
+    if (!isQuarantined(sandbox)) throw invalidArgument('id', 'not_in_quarantine');
     const kept = await runtime.keptLaunch(sandbox.instanceId);
     const ownerId = given.ownerId ?? kept?.ownerId ?? null;
     const specId = given.specId ?? kept?.specId ?? null;
-    if (ownerId === null) throw wrong('ownerId', 'not_known_to_runtime');
-    if (specId === null) throw wrong('sandboxSpecId', 'not_known_to_runtime');
-    if (!isUserId(ownerId)) throw wrong('ownerId', 'user_id');
+    if (ownerId === null) throw invalidArgument('ownerId', 'not_known_to_runtime');
+    if (specId === null) throw invalidArgument('sandboxSpecId', 'not_known_to_runtime');
+    if (!isUserId(ownerId)) throw invalidArgument('ownerId', 'user_id');
     const spec = specs.find(specId);
     if (spec === undefined) throw unknownSpec(specId);
     const sessionApiKey = kept?.fixedEnv[spec.sessionKeyEnv] ?? sandbox.sessionApiKey;
     const to = adopted(sandbox, { ownerId, sessionApiKey }, spec, clock.now());
     if (to === null) throw new Failure('sandbox_busy', { id, status: sandbox.status });
-    if ((await store.replace(to, movedEvents(null, to, 'user'))).kind === 'replaced') return to;
+    if ((await store.replace(to, sandboxMovedEvents(null, to, 'user'))).kind === 'replaced') return to;
   }
 }
 
-function wrong(argument: string, code: 'not_in_quarantine' | 'not_known_to_runtime' | 'user_id'): Failure {
+function invalidArgument(argument: string, code: 'not_in_quarantine' | 'not_known_to_runtime' | 'user_id'): Failure {
   return new Failure('invalid_request', { problems: [{ argument, reason: { code } }] });
 }

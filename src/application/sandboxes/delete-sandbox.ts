@@ -2,7 +2,7 @@ import { Failure } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import { waitAtMost } from '../timers.ts';
-import { isVisible, writeMove } from './sandbox-records.ts';
+import { isVisible, writeSandbox } from './sandbox-records.ts';
 import type { SandboxesDeps } from './sandboxes.ts';
 
 /** Deletes the sandbox. Afterwards no caller sees it; the runtime may remove its part later. Idempotent. Throws `sandbox_not_found`. */
@@ -12,7 +12,7 @@ export async function deleteSandbox(deps: SandboxesDeps, scope: OwnerScope, id: 
     const sandbox = await store.find(id);
     if (sandbox === null || !isVisible(sandbox, scope)) throw new Failure('sandbox_not_found', { id });
     if (sandbox.deletedAt !== null) break;
-    if (await writeMove(deps, sandbox, markDeleted(sandbox, { code: 'deleted_by_owner' }, clock.now()), 'user')) break;
+    if (await writeSandbox(deps, sandbox, markDeleted(sandbox, { code: 'deleted_by_owner' }, clock.now()), 'user')) break;
   }
   await waitAtMost(clock, answerWithinMs, reconciler.interrupt(id));
 }

@@ -1,11 +1,11 @@
 import { isUnsettled } from '../../domain/conversation-next-step.ts';
-import { type DiskPressure, diskPressure, type DiskSpace, expendable } from '../../domain/disk-pressure.ts';
+import { type DiskPressure, diskPressure, type DiskSpace, deletionCandidates } from '../../domain/disk-pressure.ts';
 import { isFailure } from '../../domain/failure.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { unlessAborted } from '../timers.ts';
 import type { SandboxDeps } from './sandboxes.ts';
-import { writeMove } from './sandbox-records.ts';
+import { writeSandbox } from './sandbox-records.ts';
 import type { SandboxReconciler } from './sandbox-reconciler.ts';
 
 interface DiskWatchDeps extends SandboxDeps {
@@ -15,7 +15,7 @@ interface DiskWatchDeps extends SandboxDeps {
 }
 
 /** How many sandboxes are deleted at a time. Each frees its space only after its removal, so more at once could delete too many. */
-const atOnce = 3;
+const deletionsAtOnce = 3;
 
 /** Pools are not filled for this long after the last pressure. Otherwise members are created and deleted in turns. */
 const poolsAfterMs = 5 * 60_000;
@@ -24,7 +24,7 @@ const poolsAfterMs = 5 * 60_000;
 export class DiskWatch {
   readonly #deps: DiskWatchDeps;
   #space: DiskSpace | null = null;
-  #pressedAt = -Infinity;
+  #lastPressureAt = -Infinity;
 
   constructor(deps: DiskWatchDeps) {
     this.#deps = deps;
@@ -42,35 +42,35 @@ export class DiskWatch {
 
   /** Returns false under pressure, and for some time after it. */
   get allowsPools(): boolean {
-    return this.#deps.clock.now() - this.#pressedAt >= poolsAfterMs;
+    return this.#deps.clock.now() - this.#lastPressureAt >= poolsAfterMs;
   }
 
   /** Gets the disk space from the runtime. Returns as soon as the signal fires. */
-  async look(signal: AbortSignal): Promise<void> {
+  async update(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#deps;
     const { pressure: before } = this;
     this.#space = await this.#ask(signal);
     const { pressure } = this;
-    if (pressure !== null) this.#pressedAt = clock.now();
+    if (pressure !== null) this.#lastPressureAt = clock.now();
     if (before === null && pressure !== null) logger.warn({ reason: pressure }, 'the disk is too full to start sandboxes');
     if (before !== null && pressure === null) logger.info({}, 'the disk has space for sandboxes again');
   }
 
   /** Under pressure, deletes a few sandboxes. Takes all that exist. Does not wait until they are removed. */
-  async relieve(sandboxes: readonly Sandbox[]): Promise<void> {
+  async deleteUnderPressure(sandboxes: readonly Sandbox[]): Promise<void> {
     const { conversations, clock, reconciler } = this.#deps;
     const { pressure: reason } = this;
     if (reason === null) return;
-    const going = sandboxes.filter(({ deletedAt, removedAt, statusReason }) =>
+    const beingRemoved = sandboxes.filter(({ deletedAt, removedAt, statusReason }) =>
       deletedAt !== null && removedAt === null && statusReason?.code === 'disk_pressure');
-    let open = atOnce - going.length;
-    for (const sandbox of expendable(sandboxes, clock.now())) {
+    let open = deletionsAtOnce - beingRemoved.length;
+    for (const sandbox of deletionCandidates(sandboxes, clock.now())) {
       if (open <= 0) return;
       // A conversation has unfinished work in this sandbox.
       if ((await conversations.findUsing(sandbox.id)).some(isUnsettled)) continue;
       open -= 1;
       // Somebody else wrote first: another process that frees space, or a resumption.
-      if (!(await writeMove(this.#deps, sandbox, markDeleted(sandbox, reason, clock.now()), 'skep'))) continue;
+      if (!(await writeSandbox(this.#deps, sandbox, markDeleted(sandbox, reason, clock.now()), 'skep'))) continue;
       void reconciler.interrupt(sandbox.id).catch(() => reconciler.enqueue(sandbox.id));
     }
   }

@@ -1,6 +1,6 @@
 import { maskUrlPasswords } from '../../domain/credentials.ts';
-import { endOfText } from '../../domain/end-of-text.ts';
-import { isEnding } from '../../domain/reason.ts';
+import { outputTail } from '../../domain/output-tail.ts';
+import { hasEndDetails } from '../../domain/reason.ts';
 import type { ObservedSandbox, Sandbox } from '../../domain/sandbox.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import { redactorOf } from '../agents/secret-redactor.ts';
@@ -18,7 +18,7 @@ export async function withLastOutput(
   deps: SandboxDeps & { readonly secrets: Secrets }, from: Sandbox, to: Sandbox, observed: ObservedSandbox | null,
 ): Promise<Sandbox> {
   const { statusReason: reason } = to;
-  if (to.status !== 'ERROR' || from.status === 'ERROR' || reason === null || !isEnding(reason)) return to;
+  if (to.status !== 'ERROR' || from.status === 'ERROR' || reason === null || !hasEndDetails(reason)) return to;
   const phase = from.status === 'STARTING' ? 'starting' : from.status === 'RESUMING' ? 'resuming' : 'running';
   let output = '';
   try {
@@ -36,5 +36,5 @@ async function endOfLog({ runtime, clock }: SandboxDeps, instanceId: string): Pr
   const chunks: Uint8Array[] = [];
   const log = await runtime.logs(instanceId, { tailBytes: endBytes + longestCharacterBytes }, late.signal);
   for await (const chunk of log) chunks.push(chunk);
-  return endOfText(Buffer.concat(chunks), endBytes);
+  return outputTail(Buffer.concat(chunks), endBytes);
 }

@@ -1,11 +1,11 @@
 import { isWorking } from '../../domain/conversation-next-step.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import { move } from '../../domain/sandbox-lifecycle.ts';
+import { applyTransition } from '../../domain/sandbox-lifecycle.ts';
 import type { LimitReached } from '../../domain/sandbox-limits.ts';
 import { waitAtMost } from '../timers.ts';
 import type { SandboxesDeps } from './sandboxes.ts';
-import { writeMove } from './sandbox-records.ts';
+import { writeSandbox } from './sandbox-records.ts';
 
 /** What happens if a limit on running sandboxes is reached: the newcomer is refused, or the longest idle one is paused for it. */
 export type WhenFull = 'refuse' | 'pause_idle';
@@ -48,8 +48,9 @@ async function makeRoom(
   const idle = await longestIdle(deps, limit === 'running_per_owner' ? ownerId : null, tried);
   if (idle === null) return false;
   const reason = { code: 'made_room', forSandbox: id, limit, max } as const;
-  const paused = move(idle, 'pause', 'skep', { now: clock.now(), reason, pauseKind: runtime.capabilities.freeze ? 'freeze' : 'stop' });
-  if (paused !== null && (await writeMove(deps, idle, paused, 'skep'))) {
+  const pauseKind = runtime.capabilities.freeze ? 'freeze' : 'stop';
+  const paused = applyTransition(idle, 'pause', 'skep', { now: clock.now(), reason, pauseKind });
+  if (paused !== null && (await writeSandbox(deps, idle, paused, 'skep'))) {
     return (await waitAtMost(clock, answerWithinMs, reconciler.reconcile(idle.id))) !== null;
   }
   return true;

@@ -1,11 +1,11 @@
 import type { OwnerScope } from '../../domain/principal.ts';
 import { Failure } from '../../domain/failure.ts';
-import { move, stopFrozenByOwner } from '../../domain/sandbox-lifecycle.ts';
+import { applyTransition, stopFrozenByOwner } from '../../domain/sandbox-lifecycle.ts';
 import type { PauseKind, Sandbox } from '../../domain/sandbox.ts';
 import { waitAtMost } from '../timers.ts';
 import type { SandboxesDeps } from './sandboxes.ts';
 import { awaitStatus } from './sandbox-reconciler.ts';
-import { getSandbox, writeMove } from './sandbox-records.ts';
+import { getSandbox, writeSandbox } from './sandbox-records.ts';
 
 /**
  * Pauses a running sandbox and returns it when it is PAUSED. Returns a paused sandbox unchanged, but stops a frozen one if `asked` is
@@ -21,16 +21,16 @@ export async function pauseSandbox(deps: SandboxesDeps, scope: OwnerScope, id: s
     const { status } = sandbox;
     const now = deps.clock.now();
     if (isToStop(sandbox)) {
-      if (await writeMove(deps, sandbox, stopFrozenByOwner(sandbox, now), 'user')) return await awaitStop(deps, scope, id);
+      if (await writeSandbox(deps, sandbox, stopFrozenByOwner(sandbox, now), 'user')) return await awaitStop(deps, scope, id);
       continue;
     }
     if (status === 'PAUSED') return sandbox;
     if (status === 'STARTING' || status === 'RESUMING') throw new Failure('sandbox_busy', { id, status });
     if (status !== 'PAUSING') {
       if (pauseKind === 'freeze' && !canFreeze) throw new Failure('freeze_unsupported', { runtime });
-      const next = move(sandbox, 'pause', 'user', { now, reason: { code: 'paused_by_owner' }, pauseKind });
+      const next = applyTransition(sandbox, 'pause', 'user', { now, reason: { code: 'paused_by_owner' }, pauseKind });
       if (next === null) throw new Failure('sandbox_not_running', { id, status });
-      if (!(await writeMove(deps, sandbox, next, 'user'))) continue;
+      if (!(await writeSandbox(deps, sandbox, next, 'user'))) continue;
     }
     const paused = await awaitStatus(deps, scope, id, 'PAUSED');
     // Somebody else may have frozen it first.

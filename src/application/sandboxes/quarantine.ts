@@ -1,6 +1,6 @@
-import { movedEvents } from '../../domain/event.ts';
+import { sandboxMovedEvents } from '../../domain/event.ts';
 import { isFailure } from '../../domain/failure.ts';
-import { quarantined, quarantinedStranger } from '../../domain/quarantine.ts';
+import { quarantined, newQuarantinedSandbox } from '../../domain/quarantine.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';
 import type { ObservedSandbox } from '../../domain/sandbox.ts';
 import { unlessAborted } from '../timers.ts';
@@ -26,7 +26,7 @@ interface QuarantineDeps extends SandboxDeps {
 export class Quarantine {
   readonly #deps: QuarantineDeps;
   readonly #orphansSince = new Map<string, number>();
-  #isPoolTrusted = false;
+  #isPoolChecked = false;
 
   constructor(deps: QuarantineDeps) {
     this.#deps = deps;
@@ -35,8 +35,8 @@ export class Quarantine {
   /** Must be called before pool members are created. If the store is older than the runtime, a member may already have an owner. */
   async checkPool(orphans: readonly ObservedSandbox[]): Promise<void> {
     const { store, clock, logger, reconciler, quarantineForMs: keptForMs } = this.#deps;
-    if (this.#isPoolTrusted) return;
-    if (keptForMs > 0 && (await this.#hasStranger(orphans))) {
+    if (this.#isPoolChecked) return;
+    if (keptForMs > 0 && (await this.#hasUnknownSandbox(orphans))) {
       for (const { sandbox } of await store.pooled()) {
         const to = quarantined(sandbox, { keptForMs, specId: sandbox.spec.id, ownerId: null }, clock.now());
         if ((await store.replace(to)).kind === 'stale') continue;
@@ -44,10 +44,10 @@ export class Quarantine {
         reconciler.enqueue(sandbox.id);
       }
     }
-    this.#isPoolTrusted = true;
+    this.#isPoolChecked = true;
   }
 
-  async #hasStranger(orphans: readonly ObservedSandbox[]): Promise<boolean> {
+  async #hasUnknownSandbox(orphans: readonly ObservedSandbox[]): Promise<boolean> {
     for (const { id } of orphans) if ((await this.#deps.store.findByInstance(id)) === null) return true;
     return false;
   }
@@ -86,8 +86,8 @@ export class Quarantine {
   async #add(id: string, closing: AbortSignal): Promise<void> {
     const { store, runtime, reconciler, clock, random, logger, quarantineForMs: keptForMs } = this.#deps;
     const { specId = null, ownerId = null } = (await unlessAborted(closing, runtime.keptLaunch(id))) ?? {};
-    const record = quarantinedStranger({ id, sessionApiKey: random.secret(), now: clock.now() }, { keptForMs, specId, ownerId });
-    await store.insert(record, unlimited, undefined, movedEvents(null, record, 'skep'));
+    const record = newQuarantinedSandbox({ id, sessionApiKey: random.secret(), now: clock.now() }, { keptForMs, specId, ownerId });
+    await store.insert(record, unlimited, undefined, sandboxMovedEvents(null, record, 'skep'));
     logger.warn({ sandbox: id, reason: record.statusReason }, 'put a sandbox that the store does not know in quarantine');
     reconciler.enqueue(id);
   }

@@ -1,14 +1,14 @@
 import type { OwnerScope } from '../../domain/principal.ts';
-import { movedEvents } from '../../domain/event.ts';
+import { sandboxMovedEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { isQuarantined } from '../../domain/quarantine.ts';
-import { move } from '../../domain/sandbox-lifecycle.ts';
+import { applyTransition } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { ReplaceOutcome } from '../../ports/sandbox-store.ts';
 import { admit, type Limited } from './make-room.ts';
 import type { SandboxesDeps } from './sandboxes.ts';
 import { awaitStatus } from './sandbox-reconciler.ts';
-import { getSandbox, logMove } from './sandbox-records.ts';
+import { getSandbox, logStatusChange } from './sandbox-records.ts';
 
 /**
  * Resumes a paused sandbox, or one in ERROR that still has its files, and returns it when it is ready. For a running sandbox only notes
@@ -45,9 +45,9 @@ async function hasFiles({ runtime }: SandboxesDeps, { instanceId }: Sandbox): Pr
 async function writeResumption({ store, limits, clock, logger }: SandboxesDeps, sandbox: Sandbox): Promise<ReplaceOutcome | Limited> {
   // A failed sandbox has no processes. It is run again with its files.
   const pauseKind = sandbox.pauseKind ?? 'stop';
-  const next = move(sandbox, 'resume', 'user', { now: clock.now(), reason: { code: 'resumed_by_owner' }, pauseKind });
+  const next = applyTransition(sandbox, 'resume', 'user', { now: clock.now(), reason: { code: 'resumed_by_owner' }, pauseKind });
   if (next === null) return { kind: 'stale' };
-  const outcome = await store.admit(next, limits, movedEvents(sandbox, next, 'user'));
-  if (outcome.kind === 'replaced') logMove(logger, sandbox, next, 'user');
+  const outcome = await store.admit(next, limits, sandboxMovedEvents(sandbox, next, 'user'));
+  if (outcome.kind === 'replaced') logStatusChange(logger, sandbox, next, 'user');
   return outcome;
 }

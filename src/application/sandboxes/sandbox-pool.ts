@@ -58,7 +58,7 @@ export class SandboxPool {
   constructor(deps: SandboxPoolDeps) {
     this.#deps = deps;
     this.#backOff = new BackOff(deps.clock);
-    this.#upkeep = new KeyedWorker(() => this.#keep());
+    this.#upkeep = new KeyedWorker(() => this.#reconcile());
     this.#unsubscribe = deps.reconciler.onReconciled(({ sandbox }) => {
       if (sandbox !== null && isPooled(sandbox)) this.enqueue();
     });
@@ -131,22 +131,22 @@ export class SandboxPool {
     }
   }
 
-  async #keep(): Promise<void> {
+  async #reconcile(): Promise<void> {
     const { store, specs, clock, disk, startsAtOnce } = this.#deps;
     const members = await store.pooled();
-    this.#judge(members);
+    this.#noteOutcomes(members);
     const wanted = [...specs.pooled.values()];
     if (members.length === 0 && wanted.length === 0) return;
     const backOffs = wanted.map(({ fingerprint }) => [fingerprint, this.#backOff.waitMs(fingerprint)] as const);
     const waits = backOffs.filter(([, ms]) => ms > 0);
     const held = new Set(waits.map(([fingerprint]) => fingerprint));
     const plan = planPool(members, wanted, { atOnce: disk.allowsPools ? startsAtOnce : 0, held, now: clock.now() });
-    await this.#carryOut(plan);
+    await this.#apply(plan);
     this.#retryIn(Math.min(...waits.map(([, ms]) => ms)));
   }
 
   /** Notes for each spec whether its members start or fail. */
-  #judge(members: readonly PoolMember[]): void {
+  #noteOutcomes(members: readonly PoolMember[]): void {
     const failed = members.filter(({ sandbox }) => sandbox.status === 'ERROR');
     for (const { sandbox, fingerprint } of members) {
       if (sandbox.status !== 'RUNNING') continue;
@@ -157,7 +157,7 @@ export class SandboxPool {
     for (const fingerprint of new Set(failed.map(({ fingerprint }) => fingerprint))) this.#backOff.failed(fingerprint);
   }
 
-  async #carryOut({ remove, add }: PoolPlan): Promise<void> {
+  async #apply({ remove, add }: PoolPlan): Promise<void> {
     for (const { sandbox, reason } of remove) {
       if (this.#closed) return;
       await this.#remove(sandbox, reason);

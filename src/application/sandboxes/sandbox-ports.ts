@@ -28,21 +28,23 @@ export interface PortAccess {
  */
 export async function authorizePort({ store }: SandboxesDeps, id: string, port: number, visitor: PortVisitor): Promise<PortAccess> {
   const sandbox = await findSandbox(store, null, id);
-  if (sandbox !== null && visitor.key !== null && isSameSecret(visitor.key, sandbox.sessionApiKey)) return exposed(sandbox, port, false);
+  if (sandbox !== null && visitor.key !== null && isSameSecret(visitor.key, sandbox.sessionApiKey)) {
+    return requireExposed(sandbox, port, false);
+  }
   const isPublic = sandbox !== null && exposedPort(sandbox, port)?.public === true;
   try {
     const principal = await visitor.identify(!isPublic);
     if (sandbox === null || !isInScope(sandbox.ownerId, scopeOf(principal))) throw new Failure('sandbox_not_found', { id });
     if (principal.access === 'read') throw new Failure('forbidden', { action: 'reach the ports of a sandbox' });
-    return exposed(sandbox, port, false);
+    return requireExposed(sandbox, port, false);
   } catch (error) {
     const isRefused = (['unauthorized', 'forbidden', 'sandbox_not_found'] as const).some((code) => isFailureOf(error, code));
-    if (sandbox !== null && isPublic && isRefused) return exposed(sandbox, port, true);
+    if (sandbox !== null && isPublic && isRefused) return requireExposed(sandbox, port, true);
     throw error;
   }
 }
 
-function exposed(sandbox: Sandbox, port: number, isAnonymous: boolean): PortAccess {
+function requireExposed(sandbox: Sandbox, port: number, isAnonymous: boolean): PortAccess {
   if (exposedPort(sandbox, port) !== null) return { sandbox, isAnonymous };
   throw new Failure('port_not_exposed', { id: sandbox.id, port, exposed: sandbox.spec.ports.map((one) => one.port) });
 }
@@ -58,7 +60,7 @@ export interface PortGrant {
 export async function createPortLink(
   { store, clock }: SandboxesDeps, scope: OwnerScope, id: string, port: number, expiresInMs: number,
 ): Promise<PortGrant> {
-  exposed(await getSandbox(store, scope, id), port, false);
+  requireExposed(await getSandbox(store, scope, id), port, false);
   return { sandboxId: id, port, expiresAt: clock.now() + expiresInMs };
 }
 
@@ -108,10 +110,10 @@ async function untilRunning(deps: SandboxesDeps, { id, status, ...sandbox }: San
   // Somebody else resumes it. If it is paused again meanwhile, it stays paused.
   if (status === 'RESUMING' && !mayWake) return await awaitResumed(deps, id);
   if (!mayWake || status === 'ERROR' || status === 'MISSING') throw new Failure('sandbox_not_running', { id, status });
-  const underWay = deps.wakes.get(id);
-  if (underWay !== undefined) return await underWay;
-  const wake = resumeWithin(deps, id).finally(() => deps.wakes.delete(id));
-  deps.wakes.set(id, wake);
+  const pending = deps.pendingResumes.get(id);
+  if (pending !== undefined) return await pending;
+  const wake = resumeWithin(deps, id).finally(() => deps.pendingResumes.delete(id));
+  deps.pendingResumes.set(id, wake);
   return await wake;
 }
 

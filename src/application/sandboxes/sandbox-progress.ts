@@ -1,5 +1,5 @@
 import type { Reason } from '../../domain/reason.ts';
-import { changed } from '../../domain/sandbox-lifecycle.ts';
+import { nextVersion } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { ProgressReporter } from '../progress-reporter.ts';
 import type { SandboxDeps } from './sandboxes.ts';
@@ -8,7 +8,7 @@ import type { SandboxDeps } from './sandboxes.ts';
 export class SandboxProgress {
   readonly reporter: ProgressReporter;
   readonly #deps: Pick<SandboxDeps, 'store' | 'clock'>;
-  readonly #moved = new AbortController();
+  readonly #superseded = new AbortController();
   #sandbox: Sandbox;
 
   constructor(deps: Pick<SandboxDeps, 'store' | 'clock'>, sandbox: Sandbox) {
@@ -23,20 +23,20 @@ export class SandboxProgress {
   }
 
   /** Fires when somebody else has changed the status. The step may be obsolete then. */
-  get moved(): AbortSignal {
-    return this.#moved.signal;
+  get superseded(): AbortSignal {
+    return this.#superseded.signal;
   }
 
   /** Returns false if somebody else wrote: another process, which reports from now on, or a change of the status. */
   async #write(reason: Reason): Promise<boolean> {
     const { store, clock } = this.#deps;
     const { id, status, startingSince } = this.#sandbox;
-    const next = changed(this.#sandbox, clock.now(), { statusReason: reason });
+    const next = nextVersion(this.#sandbox, clock.now(), { statusReason: reason });
     const { kind } = await store.replace(next);
     const latest = kind === 'replaced' ? next : await store.find(id);
     const isSame = latest?.deletedAt === null && latest.status === status && latest.startingSince === startingSince;
     if (isSame) this.#sandbox = latest;
-    else this.#moved.abort();
+    else this.#superseded.abort();
     return kind === 'replaced';
   }
 }

@@ -3,7 +3,7 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import { type AnyFailure, Failure, isFailure, reasonOfFailure } from '../../domain/failure.ts';
 import { dueIdleAction, nextDueAt } from '../../domain/idle-policy.ts';
 import { isSameReason } from '../../domain/reason.ts';
-import { changed, noteStillRunning } from '../../domain/sandbox-lifecycle.ts';
+import { nextVersion, noteStillRunning } from '../../domain/sandbox-lifecycle.ts';
 import { nextSandboxStep, stepWithoutInspect, type SandboxStep } from '../../domain/sandbox-next-step.ts';
 import type { Sandbox, ObservedSandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
@@ -16,7 +16,7 @@ import { type DecidedStep, type SandboxReconcilerDeps, SandboxSteps } from './sa
 const runtimeSteps: ReadonlySet<SandboxStep['kind']> = new Set(['launch', 'freeze', 'stop', 'resume', 'remove']);
 
 /** Statuses in which no process of a sandbox may run. */
-const atRest: ReadonlySet<SandboxStatus> = new Set(['PAUSED', 'ERROR', 'MISSING']);
+const restingStatuses: ReadonlySet<SandboxStatus> = new Set(['PAUSED', 'ERROR', 'MISSING']);
 
 /** The sandbox after a run. If it did not reach its desired state, `failure` is the cause. */
 export interface Reconciled {
@@ -59,7 +59,7 @@ export class SandboxReconciler {
   /** Reconciles the sandbox in the background, because it may have changed. */
   enqueue(id: string): void {
     this.#runs.wake(id);
-    void this.#logged({ sandbox: id }, () => this.reconcile(id));
+    void this.#runLogged({ sandbox: id }, () => this.reconcile(id));
   }
 
   /** Like {@link enqueue}, for a step that is due. A step that fails repeatedly is tried with back-off. */
@@ -69,7 +69,7 @@ export class SandboxReconciler {
 
   /** Like {@link enqueue}, with an id of the runtime. */
   enqueueInstance(instanceId: string): void {
-    void this.#logged({ instance: instanceId }, async () => {
+    void this.#runLogged({ instance: instanceId }, async () => {
       const sandbox = await this.#deps.store.findByInstance(instanceId);
       if (sandbox !== null) this.enqueue(sandbox.id);
     });
@@ -93,7 +93,7 @@ export class SandboxReconciler {
     await this.#runs.drain();
   }
 
-  async #logged(fields: Readonly<Record<string, string>>, work: () => Promise<Reconciled | void>): Promise<void> {
+  async #runLogged(fields: Readonly<Record<string, string>>, work: () => Promise<Reconciled | void>): Promise<void> {
     const { logger } = this.#deps;
     try {
       const failure = (await work())?.failure ?? null;
@@ -119,7 +119,7 @@ export class SandboxReconciler {
     for (;;) {
       // The run was woken because something changed.
       if (run.woken.aborted) known = null;
-      run.rearm();
+      run.resetSignals();
       const sandbox = await store.find(id);
       if (sandbox === null || this.#closing.signal.aborted) return { sandbox, failure: earlier };
       const step = await this.#next(sandbox, known, attempted);
@@ -145,9 +145,9 @@ export class SandboxReconciler {
     const { store, clock } = this.#deps;
     if (sandbox === null || sandbox.deletedAt !== null) return sandbox;
     const reason = reasonOfFailure(failure);
-    const isToRest = (step === 'stop' || step === 'freeze') && atRest.has(sandbox.status);
+    const isToRest = (step === 'stop' || step === 'freeze') && restingStatuses.has(sandbox.status);
     if (sandbox.status !== 'STARTING' && !isToRest) return sandbox;
-    const noted = isToRest ? noteStillRunning(sandbox, reason, clock.now()) : changed(sandbox, clock.now(), { statusReason: reason });
+    const noted = isToRest ? noteStillRunning(sandbox, reason, clock.now()) : nextVersion(sandbox, clock.now(), { statusReason: reason });
     if (isSameReason(sandbox.statusReason, noted.statusReason)) return sandbox;
     return (await store.replace(noted)).kind === 'replaced' ? noted : await store.find(sandbox.id);
   }

@@ -1,6 +1,6 @@
-import { type EventActor, movedEvents } from '../../domain/event.ts';
+import { type EventActor, sandboxMovedEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
-import { move, type SandboxTransition, type TransitionChange } from '../../domain/sandbox-lifecycle.ts';
+import { applyTransition, type SandboxTransition, type TransitionChange } from '../../domain/sandbox-lifecycle.ts';
 import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import { isPooled, type Sandbox } from '../../domain/sandbox.ts';
 import type { Logger } from '../../ports/logger.ts';
@@ -26,27 +26,29 @@ export async function getSandbox(store: SandboxStore, scope: OwnerScope, id: str
 }
 
 /** Writes the changed sandbox with its event. Returns false if somebody else wrote first. */
-export async function writeMove({ store, logger, starts }: SandboxDeps, from: Sandbox, to: Sandbox, actor: EventActor): Promise<boolean> {
-  const { kind } = await store.replace(to, movedEvents(from, to, actor));
+export async function writeSandbox(
+  { store, logger, starts }: SandboxDeps, from: Sandbox, to: Sandbox, actor: EventActor,
+): Promise<boolean> {
+  const { kind } = await store.replace(to, sandboxMovedEvents(from, to, actor));
   if (kind === 'stale') return false;
-  logMove(logger, from, to, actor);
+  logStatusChange(logger, from, to, actor);
   starts.note(from, to);
   return true;
 }
 
 /** Writes the transition if the lifecycle has it. */
-export async function recordMove(
+export async function recordTransition(
   deps: SandboxDeps,
   sandbox: Sandbox,
   transition: SandboxTransition,
   change: TransitionChange,
   actor: EventActor,
 ): Promise<void> {
-  const next = move(sandbox, transition, actor, change);
-  if (next !== null) await writeMove(deps, sandbox, next, actor);
+  const next = applyTransition(sandbox, transition, actor, change);
+  if (next !== null) await writeSandbox(deps, sandbox, next, actor);
 }
 
-export function logMove(logger: Logger, from: Sandbox | null, to: Sandbox, actor: EventActor): void {
+export function logStatusChange(logger: Logger, from: Sandbox | null, to: Sandbox, actor: EventActor): void {
   const status = to.deletedAt === null ? to.status : 'deleted';
   const fields = { sandbox: to.id, from: from?.status ?? null, to: status, pause_kind: to.pauseKind, actor, reason: to.statusReason };
   const isLost = status === 'ERROR' || status === 'MISSING';

@@ -11,7 +11,7 @@ import type { Run } from '../keyed-worker.ts';
 import { timeout } from '../timers.ts';
 import { withLastOutput } from './last-output.ts';
 import { SandboxProgress } from './sandbox-progress.ts';
-import { recordMove, writeMove } from './sandbox-records.ts';
+import { recordTransition, writeSandbox } from './sandbox-records.ts';
 import type { SandboxDeps } from './sandboxes.ts';
 import type { StartPriority, StartQueue, StartSlot } from './start-queue.ts';
 
@@ -60,7 +60,7 @@ export class SandboxSteps implements Disposable {
         return observed;
       case 'write':
         if (step.by === null) await store.replace(step.to);
-        else await writeMove(this.#deps, sandbox, await withLastOutput(this.#deps, sandbox, step.to, observed), step.by);
+        else await writeSandbox(this.#deps, sandbox, await withLastOutput(this.#deps, sandbox, step.to, observed), step.by);
         return observed;
       case 'take-start-slot':
         await this.#takeStartSlot(sandbox);
@@ -85,7 +85,7 @@ export class SandboxSteps implements Disposable {
   async #takeStartSlot(sandbox: Sandbox): Promise<void> {
     const { store, clock } = this.#deps;
     const progress = new SandboxProgress(this.#deps, sandbox);
-    const signal = this.#unwanted(progress.moved);
+    const signal = this.#interruptSignal(progress.superseded);
     try {
       const slot = await this.#prepare(progress, 'requested', signal);
       await progress.reporter.end();
@@ -115,7 +115,7 @@ export class SandboxSteps implements Disposable {
         : { kind: 'refused' as const, reason: missing };
       if (provision.kind === 'refused') {
         await reporter.end();
-        await recordMove(this.#deps, progress.sandbox, 'failed', { now: clock.now(), reason: provision.reason }, 'runtime');
+        await recordTransition(this.#deps, progress.sandbox, 'failed', { now: clock.now(), reason: provision.reason }, 'runtime');
         return null;
       }
     }
@@ -131,7 +131,7 @@ export class SandboxSteps implements Disposable {
     const observed = await this.#withStartSlot(progress, (signal) => runtime.start(this.#launchOf(sandbox), report, signal));
     // With a reason, the start failed. Without a reason, it is in progress.
     if (observed !== null && observed.reason !== null && (observed.state === 'absent' || observed.state === 'created')) {
-      await recordMove(this.#deps, progress.sandbox, 'failed', { now: clock.now(), reason: observed.reason }, 'runtime');
+      await recordTransition(this.#deps, progress.sandbox, 'failed', { now: clock.now(), reason: observed.reason }, 'runtime');
     }
     return observed;
   }
@@ -142,9 +142,9 @@ export class SandboxSteps implements Disposable {
     const progress = new SandboxProgress(this.#deps, sandbox);
     const resume: Work = (signal) => runtime.resume(this.#launchOf(sandbox), signal);
     try {
-      return await (observed?.state === 'frozen' ? this.#whileWanted(progress, resume) : this.#withStartSlot(progress, resume));
+      return await (observed?.state === 'frozen' ? this.#whileCurrent(progress, resume) : this.#withStartSlot(progress, resume));
     } catch (error) {
-      await this.#takeBack(progress.sandbox, error);
+      await this.#revertIfRefused(progress.sandbox, error);
       throw error;
     }
   }
@@ -153,25 +153,25 @@ export class SandboxSteps implements Disposable {
   async #pause(sandbox: Sandbox, kind: PauseKind): Promise<ObservedSandbox> {
     const { runtime, keepChanges } = this.#deps;
     // A frozen sandbox that has to be stopped is PAUSED already, and nothing can run in it.
-    if (sandbox.status === 'PAUSING') await keepChanges(sandbox.id, this.#unwanted());
+    if (sandbox.status === 'PAUSING') await keepChanges(sandbox.id, this.#interruptSignal());
     try {
       const observed = await runtime[kind](sandbox.instanceId);
       if (observed.state !== 'running' && (kind === 'freeze' || observed.state !== 'frozen')) return observed;
       const reason = observed.reason ?? { code: 'pause_refused' };
       throw new Failure('runtime_unavailable', { runtime: runtime.name, reason, retryAfterSeconds: pauseRetryAfterSeconds });
     } catch (error) {
-      await this.#takeBack(sandbox, error);
+      await this.#revertIfRefused(sandbox, error);
       throw error;
     }
   }
 
   /** Writes the status before a pause or a resumption in which the runtime failed. */
-  async #takeBack(sandbox: Sandbox, error: unknown): Promise<void> {
+  async #revertIfRefused(sandbox: Sandbox, error: unknown): Promise<void> {
     const { status, pausedBy } = sandbox;
     if ((status !== 'PAUSING' && status !== 'RESUMING') || !isFailure(error) || error.code === 'store_unavailable') return;
     const now = this.#deps.clock.now();
-    if (pausedBy?.hasFailed === true) await recordMove(this.#deps, sandbox, 'failed', { now, reason: pausedBy.reason }, 'runtime');
-    else await recordMove(this.#deps, sandbox, 'refused', { now, reason: reasonOfFailure(error) }, 'runtime');
+    if (pausedBy?.hasFailed === true) await recordTransition(this.#deps, sandbox, 'failed', { now, reason: pausedBy.reason }, 'runtime');
+    else await recordTransition(this.#deps, sandbox, 'refused', { now, reason: reasonOfFailure(error) }, 'runtime');
   }
 
   /** Waits until the program is ready, the run is woken, or the time is over. Then the record keeps the last missed probe. */
@@ -180,7 +180,7 @@ export class SandboxSteps implements Disposable {
     const { ready } = sandbox.spec;
     const progress = new SandboxProgress(this.#deps, sandbox);
     using late = this.#timeoutOfStart(sandbox);
-    const signal = this.#unwanted(this.#run.woken, progress.moved, late.signal);
+    const signal = this.#interruptSignal(this.#run.woken, progress.superseded, late.signal);
     try {
       await probe.untilReady(ready, exposedUrls, signal, (miss) => {
         const reason = probeMissed(ready, miss);
@@ -193,12 +193,12 @@ export class SandboxSteps implements Disposable {
       await (late.signal.aborted ? progress.reporter.finish() : progress.reporter.end());
     }
     const reason: Reason | null = sandbox.status === 'RESUMING' ? { code: 'processes_restarted' } : null;
-    await recordMove(this.#deps, progress.sandbox, 'ready', { now: clock.now(), reason, exposedUrls }, 'runtime');
+    await recordTransition(this.#deps, progress.sandbox, 'ready', { now: clock.now(), reason, exposedUrls }, 'runtime');
   }
 
   async #withStartSlot(progress: SandboxProgress, work: Work): Promise<ObservedSandbox | null> {
     try {
-      return await this.#whileWanted(progress, async (signal) => {
+      return await this.#whileCurrent(progress, async (signal) => {
         // A sandbox that had a slot in an earlier process has to get one again.
         this.#startSlot ??= await this.#prepare(progress, 'interrupted', signal);
         return this.#startSlot === null ? null : await work(signal);
@@ -210,9 +210,9 @@ export class SandboxSteps implements Disposable {
   }
 
   /** Does the work until it is too late or obsolete. Returns null if it was interrupted. */
-  async #whileWanted(progress: SandboxProgress, work: Work): Promise<ObservedSandbox | null> {
+  async #whileCurrent(progress: SandboxProgress, work: Work): Promise<ObservedSandbox | null> {
     using late = this.#timeoutOfStart(progress.sandbox);
-    const signal = this.#unwanted(progress.moved, late.signal);
+    const signal = this.#interruptSignal(progress.superseded, late.signal);
     try {
       return await work(signal);
     } catch (error) {
@@ -222,7 +222,7 @@ export class SandboxSteps implements Disposable {
   }
 
   /** Returns a signal that fires when this run must stop the step. */
-  #unwanted(...others: readonly AbortSignal[]): AbortSignal {
+  #interruptSignal(...others: readonly AbortSignal[]): AbortSignal {
     return AbortSignal.any([this.#run.interrupted, this.#closing, ...others]);
   }
 

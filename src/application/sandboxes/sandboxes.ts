@@ -58,8 +58,8 @@ const useCases = {
 /** The use cases of sandboxes. A start takes the owner, the others the caller's scope. Sandboxes outside the scope are not found. */
 export type Sandboxes = Bound<typeof useCases>;
 
-export function createSandboxes(deps: Omit<SandboxesDeps, 'wakes'>): Sandboxes {
-  return bindUseCases({ ...deps, wakes: new Map() }, useCases);
+export function createSandboxes(deps: Omit<SandboxesDeps, 'pendingResumes'>): Sandboxes {
+  return bindUseCases({ ...deps, pendingResumes: new Map() }, useCases);
 }
 
 export interface SandboxDeps {
@@ -87,5 +87,5 @@ export interface SandboxesDeps extends SandboxDeps {
   /** How long to wait for a pause, a resumption or a deletion. Afterwards the present status is returned. */
   readonly answerWithinMs: number;
   /** The resumptions for visitors of ports, by sandbox id. All visitors of a sandbox wait for the same one. */
-  readonly wakes: Map<string, Promise<Sandbox>>;
+  readonly pendingResumes: Map<string, Promise<Sandbox>>;
 }

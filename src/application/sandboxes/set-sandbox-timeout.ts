@@ -1,6 +1,6 @@
 import { Failure } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
-import { changed } from '../../domain/sandbox-lifecycle.ts';
+import { nextVersion } from '../../domain/sandbox-lifecycle.ts';
 import type { SandboxesDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
 
@@ -19,7 +19,7 @@ export async function setSandboxTimeout(deps: SandboxesDeps, scope: OwnerScope, 
     if (maxMs !== null && maxLifeMs > maxMs) {
       throw new Failure('invalid_request', { problems: [{ argument: 'timeoutMs', reason: { code: 'timeout_above_spec', maxMs } }] });
     }
-    const { kind } = await store.replace(changed(sandbox, now, { spec: { ...spec, rest: { ...spec.rest, maxLifeMs } } }));
+    const { kind } = await store.replace(nextVersion(sandbox, now, { spec: { ...spec, rest: { ...spec.rest, maxLifeMs } } }));
     if (kind === 'stale') continue;
     reconciler.enqueue(id);
     return;

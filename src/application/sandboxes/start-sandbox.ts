@@ -1,15 +1,15 @@
-import { movedEvents } from '../../domain/event.ts';
+import { sandboxMovedEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { newSandbox, type NewSandbox, type Sandbox } from '../../domain/sandbox.ts';
-import { parameterProblems, type SandboxParameters, specWith } from '../../domain/sandbox-parameters.ts';
+import { parameterProblems, type SandboxParameters, applyParameters } from '../../domain/sandbox-parameters.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { InsertSandboxOutcome } from '../../ports/sandbox-store.ts';
 import { admit, type Limited } from './make-room.ts';
 import type { SandboxesDeps } from './sandboxes.ts';
 import { awaitStatus } from './sandbox-reconciler.ts';
-import { getSandbox, logMove } from './sandbox-records.ts';
+import { getSandbox, logStatusChange } from './sandbox-records.ts';
 
 export interface StartSandboxRequest {
   /** Null: the deployment's default spec. */
@@ -27,7 +27,7 @@ export async function startSandbox(deps: SandboxesDeps, ownerId: string, request
   const template = deps.specs.find(specId);
   if (template === undefined) throw unknownSpec(specId);
   checkParameters(deps, template, parameters);
-  const spec = specWith(template, parameters);
+  const spec = applyParameters(template, parameters);
   const { metadata = {} } = parameters;
   const started = await admit(deps, { id, ownerId }, () => startOnce(deps, { id, ownerId, spec, metadata, now: deps.clock.now() }, claim));
   switch (started.kind) {
@@ -79,18 +79,18 @@ async function startOnce(deps: SandboxesDeps, asked: Omit<NewSandbox, 'sessionAp
   const { store, pool, disk: { pressure }, random } = deps;
   const limits = { ...deps.limits, diskUsedPercent: pressure?.limitPercent };
   for await (const { member, sandbox } of pool.candidates(asked)) {
-    const outcome = await store.claimFromPool(sandbox, member, limits, claim, movedEvents(null, sandbox, 'user'));
+    const outcome = await store.claimFromPool(sandbox, member, limits, claim, sandboxMovedEvents(null, sandbox, 'user'));
     if (outcome.kind === 'stale') continue;
     if (outcome.kind === 'inserted') pool.claimed(asked.spec.id);
     return started(deps, sandbox, outcome);
   }
   const cold = newSandbox({ ...asked, sessionApiKey: random.secret() });
-  return started(deps, cold, await store.insert(cold, limits, claim, movedEvents(null, cold, 'user')));
+  return started(deps, cold, await store.insert(cold, limits, claim, sandboxMovedEvents(null, cold, 'user')));
 }
 
 function started({ reconciler, logger, starts }: SandboxesDeps, sandbox: Sandbox, outcome: InsertSandboxOutcome): Started {
   if (outcome.kind !== 'inserted') return outcome;
-  logMove(logger, null, sandbox, 'user');
+  logStatusChange(logger, null, sandbox, 'user');
   starts.note(null, sandbox);
   reconciler.enqueue(sandbox.id);
   return { kind: 'started', sandbox };

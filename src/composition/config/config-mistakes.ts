@@ -104,7 +104,7 @@ function unknownField(schema: z.ZodType, parent: Path, key: string): Mistake {
   const isMoved = parent.at(-1) === 'isolation' && fieldsAt(schema, [...parent.slice(0, -1), 'docker']).includes(key);
   if (isMoved) return { path, problem: `has moved; write it as docker.${key}` };
   const known = fieldsAt(schema, parent).filter((name) => parent.length > 0 || !secretSettings.has(name));
-  const meant = nearest(key, known) ?? elsewhere(schema, parent, key);
+  const meant = nearest(key, known) ?? findElsewhere(schema, parent, key);
   return {
     path,
     problem: `is not a field that Skep knows${meant === null ? '' : `; did you mean ${meant}?`}`,
@@ -113,8 +113,8 @@ function unknownField(schema: z.ZodType, parent: Path, key: string): Mistake {
 }
 
 /** Returns the path of the field, relative to the same spec, if exactly one other mapping has it. */
-function elsewhere(schema: z.ZodType, parent: Path, key: string): string | null {
-  const [only, second] = allFields(schema).filter((path) => folded(path.split('.').at(-1) ?? '') === folded(key));
+function findElsewhere(schema: z.ZodType, parent: Path, key: string): string | null {
+  const [only, second] = allFields(schema).filter((path) => normalized(path.split('.').at(-1) ?? '') === normalized(key));
   if (only === undefined || second !== undefined) return null;
   return parent[0] === 'specs' ? only.replace(/^specs\[\]\./, '') : only;
 }
@@ -176,23 +176,23 @@ function fieldName(path: Path, specs: unknown): string {
 function idAt(specs: unknown, index: number): string | null {
   const spec: unknown = Array.isArray(specs) ? specs[index] : null;
   const id: unknown = typeof spec === 'object' && spec !== null && 'id' in spec ? spec.id : null;
-  return typeof id === 'string' && id !== '' ? plain(id) : null;
+  return typeof id === 'string' && id !== '' ? quotedIfNeeded(id) : null;
 }
 
 function pathText(path: Path): string {
-  return path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${plain(String(part))}`)).join('').replace(/^\./, '');
+  return path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${quotedIfNeeded(String(part))}`)).join('').replace(/^\./, '');
 }
 
-function plain(name: string): string {
+function quotedIfNeeded(name: string): string {
   return /^[\w-]+$/.test(name) ? name : JSON.stringify(name);
 }
 
 /** Returns the known name with few different letters, or the shortest that `name` abbreviates (`dir` for `working_dir`); or null. */
 export function nearest(name: string, known: readonly string[]): string | null {
-  const meant = folded(name);
+  const meant = normalized(name);
   const letters = meant.length < 4 ? 1 : Math.max(2, Math.floor(meant.length / 3));
   const [first] = known
-    .map((candidate) => ({ candidate, distance: distance(meant, folded(candidate)) }))
+    .map((candidate) => ({ candidate, distance: distance(meant, normalized(candidate)) }))
     .filter((each) => each.distance <= letters)
     .toSorted((a, b) => a.distance - b.distance);
   if (first !== undefined) return first.candidate;
@@ -200,7 +200,7 @@ export function nearest(name: string, known: readonly string[]): string | null {
   return full[0] === undefined || full[0].length === full[1]?.length ? null : full[0];
 }
 
-const folded = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, '');
+const normalized = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, '');
 
 function abbreviates(name: string, candidate: string): boolean {
   if (name.length < 3 || !/^\w+$/.test(name)) return false;

@@ -7,7 +7,9 @@ import {
   defaultIsolation, defaultResources, type ReadinessRule, sandboxSpec, type SandboxSpec, wakesOnAccess,
 } from '../../domain/sandbox-spec.ts';
 import type { CheckedOptions } from '../skep-options.ts';
-import { command, defined, duration, orUnlimited, portNumber, positiveInteger, size, variableName, variables } from './field-schemas.ts';
+import {
+  command, duration, omitUndefined, orUnlimited, portNumber, positiveInteger, size, variableName, variables,
+} from './field-schemas.ts';
 import { type Settings, settingsSchema } from './settings.ts';
 
 const port = z.strictObject({
@@ -19,7 +21,7 @@ const port = z.strictObject({
   keep_prefix: z.boolean().describe('true if the port gets paths with the prefix of the proxy, or false').optional(),
 }).describe('a mapping of a name and a port, for example { name: AGENT_SERVER, port: 8000 }')
   .transform(({ wants_session_key: wantsSessionKey, keep_prefix: keepsPrefix, ...same }) =>
-    ({ ...same, ...defined({ wantsSessionKey, keepsPrefix }) }));
+    ({ ...same, ...omitUndefined({ wantsSessionKey, keepsPrefix }) }));
 
 const ready = z.strictObject({
   http: z.string().regex(/^\//, 'does not begin with a slash')
@@ -42,7 +44,7 @@ const resources = z.strictObject({
   disk: orUnlimited(size('10GiB')),
 }).partial().describe('a mapping of what a sandbox may take, for example { cpus: 2, memory: 2GiB, pids: 512 }')
   .transform(({ memory: memoryBytes, open_files: openFiles, log: logBytes, disk: diskBytes, ...same }) =>
-    ({ ...defaultResources, ...defined({ ...same, memoryBytes, openFiles, logBytes, diskBytes }) }));
+    ({ ...defaultResources, ...omitUndefined({ ...same, memoryBytes, openFiles, logBytes, diskBytes }) }));
 
 const user = z
   .union([z.string(), z.int().nonnegative().transform(String)], { error: 'is not a user' })
@@ -54,7 +56,7 @@ const isolation = z.strictObject({
   user: user.describe('a user of the image, as a name, a number, or user:group, for example "1000:1000"'),
 }).partial()
   .describe('a mapping of what loosens or tightens the isolation, for example { read_only_root: true, network: none, user: "1000" }')
-  .transform(({ read_only_root: readOnlyRoot, ...same }) => ({ ...defaultIsolation, ...defined({ ...same, readOnlyRoot }) }));
+  .transform(({ read_only_root: readOnlyRoot, ...same }) => ({ ...defaultIsolation, ...omitUndefined({ ...same, readOnlyRoot }) }));
 
 /** Labels that Skep itself sets have this prefix. */
 const labels = z.record(
@@ -126,7 +128,7 @@ export const specSchema = z.strictObject({
 }).partial().required({ id: true })
   .describe('a sandbox spec, for example { id: node, image: "node:26", command: [sh, -c, "exec sleep infinity"] }')
   .transform(({ id, docker, ...fields }) =>
-    sandboxSpec({ ...defined(inCamelCase(fields)), id, runtimeOptions: defined({ docker }) }));
+    sandboxSpec({ ...omitUndefined(inCamelCase(fields)), id, runtimeOptions: omitUndefined({ docker }) }));
 
 export const limitFields = {
   running_per_owner: positiveInteger('5'),

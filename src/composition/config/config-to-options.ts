@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { inCamelCase } from '../../adapters/shared/letter-case.ts';
-import { isReadableOnTheWay } from '../../adapters/shared/plain-http.ts';
+import { isUnencryptedRemote } from '../../adapters/shared/plain-http.ts';
 import type { CheckedOptions, GitHubApp, GitOptions } from '../skep-options.ts';
 import type { Mistake } from './config-mistakes.ts';
-import { defined } from './field-schemas.ts';
+import { omitUndefined } from './field-schemas.ts';
 import type { FileConfig } from './config-schema.ts';
 import type { GivenSettings } from './settings.ts';
 
@@ -13,15 +13,15 @@ export function toSkepOptions(config: FileConfig & GivenSettings, git: readonly 
   const { when_full: whenFull, requests_per_minute: _, streams_per_key: __, connections_per_sandbox: ___, ...ofSandboxes } = limits;
   return {
     git,
-    auth: { kind: 'api-keys', ...defined({ staticKey: config.api_key }) },
+    auth: { kind: 'api-keys', ...omitUndefined({ staticKey: config.api_key }) },
     dataDir: config.data_dir,
     product: config.product,
     diskUsedPercent: config.disk_used_percent,
     agentMemoryBytes: config.agent_memory,
     drainTimeoutMs: config.drain_timeout,
-    limits: defined(inCamelCase(ofSandboxes)),
-    ...defined({ specs, whenFull, startsAtOnce: starts?.at_once, setupTimeoutMs: starts?.setup_timeout }),
-    ...defined({ keepEventsForMs: events?.keep_for, quarantineForMs: quarantine?.keep_for }),
+    limits: omitUndefined(inCamelCase(ofSandboxes)),
+    ...omitUndefined({ specs, whenFull, startsAtOnce: starts?.at_once, setupTimeoutMs: starts?.setup_timeout }),
+    ...omitUndefined({ keepEventsForMs: events?.keep_for, quarantineForMs: quarantine?.keep_for }),
   };
 }
 
@@ -40,18 +40,18 @@ export function toGitOptions(
       if (app !== undefined && token !== undefined) {
         mistakes.push({ path: ['github_token'], problem: 'is set together with a GitHub App; keep one of them' });
       }
-      if (token !== undefined || app !== undefined) requirePrivateWay('github_url', config, mistakes);
-      return { provider, timeoutMs, ...defined({ serveStaleForMs, httpHosts, url: config.github_url, token, app }) };
+      if (token !== undefined || app !== undefined) requireEncryption('github_url', config, mistakes);
+      return { provider, timeoutMs, ...omitUndefined({ serveStaleForMs, httpHosts, url: config.github_url, token, app }) };
     }
     case 'gitlab':
-      if (config.gitlab_token !== undefined) requirePrivateWay('gitlab_url', config, mistakes);
-      return { provider, timeoutMs, ...defined({ serveStaleForMs, httpHosts, url: config.gitlab_url, token: config.gitlab_token }) };
+      if (config.gitlab_token !== undefined) requireEncryption('gitlab_url', config, mistakes);
+      return { provider, timeoutMs, ...omitUndefined({ serveStaleForMs, httpHosts, url: config.gitlab_url, token: config.gitlab_token }) };
   }
 }
 
-function requirePrivateWay(key: 'github_url' | 'gitlab_url', config: GivenSettings, mistakes: Mistake[]): void {
+function requireEncryption(key: 'github_url' | 'gitlab_url', config: GivenSettings, mistakes: Mistake[]): void {
   const url = config[key];
-  if (url === undefined || !isReadableOnTheWay(url, config.git_http_hosts ?? [])) return;
+  if (url === undefined || !isUnencryptedRemote(url, config.git_http_hosts ?? [])) return;
   const problem = 'is plain http, so the token could be read on the way; use https, or name the host in SKEP_GIT_HTTP_HOSTS';
   mistakes.push({ path: [key], problem });
 }

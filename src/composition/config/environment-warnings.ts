@@ -9,21 +9,21 @@ import { type Settings, settings, settingsSchema, variableOf } from './settings.
 import { namedSecrets } from './spec-conflicts.ts';
 
 /** Variables that are not settings: they are for sandboxes or tests. */
-const foreign = /^SKEP_(CONFIG|SANDBOX_ID|SANDBOX_MARK|WORKSPACE|PORT_.+|REQUIRE_.+|ENGINE_.+)$/;
+const otherVariables = /^SKEP_(CONFIG|SANDBOX_ID|SANDBOX_MARK|WORKSPACE|PORT_.+|REQUIRE_.+|ENGINE_.+)$/;
 
 /** Returns each variable that looks like a setting but is not. A spec's secret can have any name. `specs` is not parsed yet. */
 export function unknownVariables(env: NodeJS.ProcessEnv, specs: unknown): readonly ConfigProblem[] {
   const known = ['SKEP_CONFIG', ...settings.map(({ variable }) => variable)];
   const given = new Set(namedSecrets(specs));
   return Object.keys(env)
-    .filter((name) => name.startsWith('SKEP_') && !known.includes(name) && !given.has(name) && !foreign.test(name))
+    .filter((name) => name.startsWith('SKEP_') && !known.includes(name) && !given.has(name) && !otherVariables.test(name))
     .map((name) => {
-      const { advice, form } = meaning(name, known);
+      const { advice, form } = adviceFor(name, known);
       return { name, problem: `is set, but Skep knows no such variable; ${advice}`, form };
     });
 }
 
-function meaning(name: string, known: readonly string[]): { readonly advice: string; readonly form: string } {
+function adviceFor(name: string, known: readonly string[]): { readonly advice: string; readonly form: string } {
   const [word = '', ...words] = [name, ...known].map((variable) => variable.replace(/^SKEP_/, '').toLowerCase());
   if (Object.hasOwn(fileSchema.shape, word)) {
     const place = `${word} belongs in the file that SKEP_CONFIG names`;

@@ -43,7 +43,7 @@ function quantity(name: string, units: Readonly<Record<string, number>>): z.ZodT
   });
 }
 
-export function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+export function omitUndefined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the members that are left keep their types
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as ReturnType<typeof defined<T>>;
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as ReturnType<typeof omitUndefined<T>>;
 }

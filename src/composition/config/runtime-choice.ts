@@ -6,13 +6,13 @@ import type { DockerRuntimeOptions, ProcessRuntimeOptions } from '../skep-option
 import { defaultImage } from '../wiring/default-specs.ts';
 import { ConfigError, type ConfigProblem } from './config-error.ts';
 import { newDeploymentId, readDeploymentFile } from './deployment-file.ts';
-import { defined } from './field-schemas.ts';
+import { omitUndefined } from './field-schemas.ts';
 import type { SkepConfig } from './config-schema.ts';
 import { formAt } from './config-mistakes.ts';
 import { settingsSchema } from './settings.ts';
 import { asksForContainer } from './spec-conflicts.ts';
 
-export interface ChoiceFacts {
+export interface RuntimeFacts {
   /** Returns the runtime that the data folder's sandboxes use; null if there are no sandboxes. */
   inUse(): Promise<string | null>;
   /** Whether this machine has a setting for the address of Docker's engine. */
@@ -33,7 +33,7 @@ const noIsolation = 'sandboxes are plain processes of this machine, without isol
  * Without sandboxes it chooses Docker if an engine is configured, a spec needs one, or one answers. Otherwise it chooses processes without
  * isolation, but only if no other machine can reach the server. Throws a {@link ConfigError}.
  */
-export async function chooseRuntime(config: SkepConfig, facts: ChoiceFacts = choiceFacts(config)): Promise<RuntimeChoice> {
+export async function chooseRuntime(config: SkepConfig, facts: RuntimeFacts = runtimeFacts(config)): Promise<RuntimeChoice> {
   const { sandboxRuntime, host } = config;
   const inUse = await facts.inUse();
   if (sandboxRuntime !== 'auto') {
@@ -57,11 +57,11 @@ export async function chooseRuntime(config: SkepConfig, facts: ChoiceFacts = cho
 
 export function dockerOptions({ dockerHost, dockerPublishAddress, dockerUrlHost, dockerFirewall }: SkepConfig): DockerRuntimeOptions {
   const firewall = dockerFirewall === 'off' ? false : undefined;
-  return { kind: 'docker', ...defined({ host: dockerHost, publishAddress: dockerPublishAddress, urlHost: dockerUrlHost, firewall }) };
+  return { kind: 'docker', ...omitUndefined({ host: dockerHost, publishAddress: dockerPublishAddress, urlHost: dockerUrlHost, firewall }) };
 }
 
 /** Returns the reason why Docker is not chosen; null if it is. A spec that asks for isolation never runs without it. */
-async function whyNotDocker({ specs, dockerHost }: SkepConfig, facts: ChoiceFacts): Promise<string | null> {
+async function whyNotDocker({ specs, dockerHost }: SkepConfig, facts: RuntimeFacts): Promise<string | null> {
   if ((specs ?? []).some(asksForContainer) || dockerHost !== undefined || (await facts.isEngineConfigured())) return null;
   const { ok, detail } = await facts.askEngine();
   return ok ? null : `no Docker engine is configured, and none answers: ${detail}`;
@@ -78,16 +78,16 @@ function missingImages({ specs }: SkepConfig): ConfigProblem[] {
 /** After this time, an engine counts as not answering. */
 const engineTimeoutMs = 5_000;
 
-function choiceFacts(config: SkepConfig): ChoiceFacts {
+function runtimeFacts(config: SkepConfig): RuntimeFacts {
   return {
     async inUse() {
       const { lookIntoSqlite } = await import('../../adapters/store/sqlite/index.ts');
-      const look = await lookIntoSqlite(config.dataDir);
-      let hasSandboxes = look.kind === 'older' && look.hasSandboxes;
-      if (look.kind === 'current') {
+      const contents = await lookIntoSqlite(config.dataDir);
+      let hasSandboxes = contents.kind === 'older' && contents.hasSandboxes;
+      if (contents.kind === 'current') {
         await using closers = new AsyncDisposableStack();
-        closers.defer(() => look.store.close());
-        hasSandboxes = (await look.store.sandboxes.scan(null, 1)).length > 0;
+        closers.defer(() => contents.store.close());
+        hasSandboxes = (await contents.store.sandboxes.scan(null, 1)).length > 0;
       }
       // A data folder of an older version does not name its runtime, and its sandboxes are processes.
       return hasSandboxes ? (readDeploymentFile(config.dataDir)?.runtime ?? 'process') : null;
@@ -100,7 +100,7 @@ function choiceFacts(config: SkepConfig): ChoiceFacts {
       try {
         await using closers = new AsyncDisposableStack();
         const runtime = createDockerRuntime({
-          ...defined(dockerOptions(config)), deployment: newDeploymentId(), callTimeoutMs: engineTimeoutMs,
+          ...omitUndefined(dockerOptions(config)), deployment: newDeploymentId(), callTimeoutMs: engineTimeoutMs,
         });
         closers.defer(() => runtime.close());
         return await runtime.check();

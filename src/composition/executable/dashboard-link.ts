@@ -23,14 +23,14 @@ async function createLink(keys: ApiKeys, url: string, userId: string, access: Ke
 }
 
 /** Returns the reason why the server has no dashboard; null if it has one. */
-function whyNone({ dashboard }: SkepConfig): string | null {
+function whyNoDashboard({ dashboard }: SkepConfig): string | null {
   if (dashboard === 'off') return 'The dashboard is off, because SKEP_DASHBOARD says so.';
   return dashboardFolder() === null ? 'The dashboard was not built; build it with: npm run build' : null;
 }
 
 /** Returns the first screen's lines about the dashboard. Its reader has the data folder, so the link is for an administrator. */
 export async function dashboardText(config: SkepConfig, url: string, keys: ApiKeys | undefined): Promise<readonly string[]> {
-  if (keys === undefined || whyNone(config) !== null) return [];
+  if (keys === undefined || whyNoDashboard(config) !== null) return [];
   const link = await createLink(keys, url, 'default', 'admin');
   return [`The dashboard; the link logs in once, within ten minutes. Another: ${commandName} dashboard`, '', `  ${link.url}`, ''];
 }
@@ -38,7 +38,7 @@ export async function dashboardText(config: SkepConfig, url: string, keys: ApiKe
 /** Prints the link alone on standard output, or JSON with its expiry. */
 export async function printDashboardLink(env: NodeJS.ProcessEnv, options: DashboardLinkOptions): Promise<number> {
   return await withKeys(env, async (keys, config) => {
-    const none = whyNone(config);
+    const none = whyNoDashboard(config);
     if (none !== null) {
       process.stderr.write(`${none}\n`);
       return 1;

@@ -23,7 +23,7 @@ export async function checkRuntime(config: SkepConfig): Promise<Finding[]> {
     ...warnings.map((detail) => finding('runtime_warning', { runtime: options.kind, detail })),
   ];
   await using closers = new AsyncDisposableStack();
-  const runtime = await resolve(createContainer(existing(config, options), closers), tokens.runtime);
+  const runtime = await resolve(createContainer(optionsForExisting(config, options), closers), tokens.runtime);
   const { ok: answers, detail } = await runtime.check();
   const about = { runtime: runtime.name, detail };
   const answer = (engine: string | null): Finding =>
@@ -42,7 +42,7 @@ function sandboxesFolder({ dataDir }: SkepConfig): string {
 }
 
 /** Returns options that use only the existing content of the data folder, because a check must not write to it. */
-function existing(config: SkepConfig, runtime: DockerRuntimeOptions | ProcessRuntimeOptions): CheckedOptions {
+function optionsForExisting(config: SkepConfig, runtime: DockerRuntimeOptions | ProcessRuntimeOptions): CheckedOptions {
   if (runtime.kind === 'docker') return { runtime: { ...runtime, deployment: readDeploymentFile(config.dataDir)?.id ?? 'doctor' } };
   const root = sandboxesFolder(config);
   return { runtime: existsSync(root) ? { ...runtime, root } : runtime };

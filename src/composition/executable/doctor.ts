@@ -19,26 +19,26 @@ import { checkRuntime } from './doctor-runtime.ts';
 /** Prints the configuration and the state of each part. Returns 1 if a part does not answer. Changes nothing. */
 export async function doctor(env: NodeJS.ProcessEnv, options: JsonOption): Promise<number> {
   const program = { version: packageVersion(), node: process.versions.node, platform: process.platform };
-  const say = (text: string): void => void (options.json !== true && process.stdout.write(text));
-  say(`Skep ${program.version} on Node ${program.node}, ${program.platform}\n\n`);
-  const found = await findAll(env, say);
+  const report = (text: string): void => void (options.json !== true && process.stdout.write(text));
+  report(`Skep ${program.version} on Node ${program.node}, ${program.platform}\n\n`);
+  const found = await findAll(env, report);
   const isOk = !hasFailed(found);
   if (options.json === true) print(options, { ...program, ok: isOk, findings: findingsJson(found) }, '');
   return isOk ? 0 : 1;
 }
 
-async function findAll(env: NodeJS.ProcessEnv, say: (text: string) => void): Promise<readonly Finding[]> {
+async function findAll(env: NodeJS.ProcessEnv, report: (text: string) => void): Promise<readonly Finding[]> {
   let config: SkepConfig;
   try {
     config = readConfig(env);
   } catch (error) {
     const detail = explain(error);
-    say(`${detail}\n`);
+    report(`${detail}\n`);
     return [finding('configuration_invalid', { detail, problems: error instanceof ConfigError ? error.problems : [] })];
   }
-  say(`Configuration\n${configText(config)}\n`);
+  report(`Configuration\n${configText(config)}\n`);
   const found = await checkParts(config, env);
-  say(`Checks\n${findingsText(found)}`);
+  report(`Checks\n${findingsText(found)}`);
   return found;
 }
 
@@ -46,18 +46,18 @@ async function findAll(env: NodeJS.ProcessEnv, say: (text: string) => void): Pro
 async function checkParts(config: SkepConfig, env: NodeJS.ProcessEnv): Promise<readonly Finding[]> {
   await using open = new AsyncDisposableStack();
   const found = config.warnings.map((detail) => finding('configuration_warning', { detail }));
-  const check = async (part: string, look: () => Promise<readonly Finding[]>): Promise<void> => {
+  const check = async (part: string, contents: () => Promise<readonly Finding[]>): Promise<void> => {
     try {
-      found.push(...(await look()));
+      found.push(...(await contents()));
     } catch (error) {
       found.push(finding('check_failed', { part, reason: reasonOfError(error), detail: explain(error) }));
     }
   };
   await check('store', async () => {
     const { lookIntoSqlite } = await import('../../adapters/store/sqlite/index.ts');
-    const look = await lookIntoSqlite(config.dataDir, ({ dataDir }) => found.push(finding('store_log_lost', { dataDir })));
-    if (look.kind === 'current') open.adopt(look.store, (opened) => opened.close());
-    return await checkStore(config, look);
+    const contents = await lookIntoSqlite(config.dataDir, ({ dataDir }) => found.push(finding('store_log_lost', { dataDir })));
+    if (contents.kind === 'current') open.adopt(contents.store, (opened) => opened.close());
+    return await checkStore(config, contents);
   });
   await check('git', async () => await checkGit(config));
   await check('runtime', async () => await checkRuntime(config));
@@ -77,20 +77,20 @@ async function checkGit(config: SkepConfig): Promise<readonly Finding[]> {
   );
 }
 
-async function checkStore({ dataDir, apiKey }: SkepConfig, look: SqliteLook): Promise<readonly Finding[]> {
-  if (look.kind === 'none') return [finding('store_absent', { dataDir })];
-  if (look.kind === 'older') return [finding('store_older', { dataDir, schema: look.schema, currentSchema: look.current })];
-  const { ok: answers, detail } = await look.store.check();
+async function checkStore({ dataDir, apiKey }: SkepConfig, contents: SqliteLook): Promise<readonly Finding[]> {
+  if (contents.kind === 'none') return [finding('store_absent', { dataDir })];
+  if (contents.kind === 'older') return [finding('store_older', { dataDir, schema: contents.schema, currentSchema: contents.current })];
+  const { ok: answers, detail } = await contents.store.check();
   if (!answers) return [finding('store_failed', { dataDir, detail })];
-  const { length: keys } = await look.store.apiKeys.list();
-  const { items: quarantine } = await look.store.sandboxes.search(quarantineOwner, {}, { after: null, limit: 100 });
+  const { length: keys } = await contents.store.apiKeys.list();
+  const { items: quarantine } = await contents.store.sandboxes.search(quarantineOwner, {}, { after: null, limit: 100 });
   const found = [
     finding('store_ok', { dataDir, detail, keys }),
     ...quarantine.map(({ id, statusReason }) => finding('sandbox_in_quarantine', { sandboxId: id, statusReason })),
   ];
   if (apiKey === undefined) return found;
   await using closers = new AsyncDisposableStack();
-  const container = createContainer({ store: look.store, auth: { kind: 'api-keys', staticKey: apiKey } }, closers);
+  const container = createContainer({ store: contents.store, auth: { kind: 'api-keys', staticKey: apiKey } }, closers);
   return [...found, await checkKey(apiKey, await resolve(container, tokens.auth))];
 }
 

@@ -26,13 +26,13 @@ export function firstScreen(config: SkepConfig, url: string, parts: readonly Par
     '',
     'Try:',
     '',
-    ...curls(config, url).map((line) => `  ${line}`),
+    ...curlExamples(config, url).map((line) => `  ${line}`),
     '',
   ];
   return `${lines.join('\n')}\n`;
 }
 
-function curls(config: SkepConfig, url: string): string[] {
+function curlExamples(config: SkepConfig, url: string): string[] {
   const curl = 'curl -H "X-Session-API-Key: $SKEP_API_KEY"';
   return [
     `${curl} ${url}/api/user/repository/${exampleRepository(config)}/microagents`,
@@ -61,12 +61,12 @@ export async function checkKey(apiKey: string, auth: Auth): Promise<Finding> {
   }
 }
 
-const another = `${commandName} keys create <name>`;
+const createKeyCommand = `${commandName} keys create <name>`;
 const exportKey = ['', '  export SKEP_API_KEY=<your key>'];
 
 export function setKeyText({ state, message }: Pick<Finding, 'state' | 'message'>): readonly string[] {
   const sentence = `${message[0]?.toUpperCase()}${message.slice(1)}.`;
-  if (state === 'failed') return [`WARNING: ${sentence}`, `Make another, and set it: ${another}`, ...exportKey];
+  if (state === 'failed') return [`WARNING: ${sentence}`, `Make another, and set it: ${createKeyCommand}`, ...exportKey];
   return [state === 'warning' ? `WARNING: ${sentence}` : sentence, 'The commands below use it.'];
 }
 
@@ -76,9 +76,11 @@ export async function storedKeyText(
 ): Promise<readonly string[]> {
   const records = await keys.list();
   if (records.some((record) => isKeyValid(record, deps.clock.now()))) {
-    return [`The key was shown at the first start. Lost? Make another: ${another}`, ...exportKey];
+    return [`The key was shown at the first start. Lost? Make another: ${createKeyCommand}`, ...exportKey];
   }
-  if (records.length > 0) return [`WARNING: every key of the store was revoked or has expired. Make another: ${another}`, ...exportKey];
+  if (records.length > 0) {
+    return [`WARNING: every key of the store was revoked or has expired. Make another: ${createKeyCommand}`, ...exportKey];
+  }
   const { createApiKeys } = await import('../../adapters/auth/api-keys/index.ts');
   const { key } = await createApiKeys({ ...deps, keys }).create({ name: 'first' });
   return ['An API key was made; it is shown this once, and only its hash is kept:', '', `  export SKEP_API_KEY=${key}`];

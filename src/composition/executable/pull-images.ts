@@ -4,7 +4,7 @@ import { sentenceOf } from '../../adapters/shared/status-and-error-messages.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import { defined } from '../config/field-schemas.ts';
+import { omitUndefined } from '../config/field-schemas.ts';
 import { readConfig } from '../config/read-config.ts';
 import { dockerOptions } from '../config/runtime-choice.ts';
 import { defaultSpecs } from '../wiring/default-specs.ts';
@@ -25,7 +25,7 @@ export async function pull(env: NodeJS.ProcessEnv, ids: readonly string[], optio
   }
   const { createDockerRuntime } = await import('../../adapters/sandbox-runtime/docker/index.ts');
   // The command uses no sandbox, so any deployment name works.
-  const runtime = createDockerRuntime({ ...defined(dockerOptions(config)), deployment: 'pull', progressMs: 2_000 });
+  const runtime = createDockerRuntime({ ...omitUndefined(dockerOptions(config)), deployment: 'pull', progressMs: 2_000 });
   await using open = new AsyncDisposableStack();
   open.defer(() => runtime.close());
   const wanted = specs.filter(({ id }) => ids.length === 0 || ids.includes(id));
@@ -45,8 +45,8 @@ interface Pulled {
 }
 
 async function pullOne(runtime: Pick<SandboxRuntime, 'provide'>, spec: SandboxSpec, output: NodeJS.WriteStream): Promise<Pulled> {
-  const say = (text: string): boolean => output.write(`${spec.id}: ${text}\n`);
-  const provision = await runtime.provide(spec, (reason) => void say(sentenceOf(reason)), new AbortController().signal);
-  say(provision.kind === 'provided' ? `${spec.image} is there` : sentenceOf(provision.reason));
+  const report = (text: string): boolean => output.write(`${spec.id}: ${text}\n`);
+  const provision = await runtime.provide(spec, (reason) => void report(sentenceOf(reason)), new AbortController().signal);
+  report(provision.kind === 'provided' ? `${spec.image} is there` : sentenceOf(provision.reason));
   return { specId: spec.id, image: spec.image, reason: provision.kind === 'provided' ? null : provision.reason };
 }

@@ -12,7 +12,7 @@ import type { Store } from '../../ports/store.ts';
 import { noteRuntime } from '../config/deployment-file.ts';
 import { effectiveSettings } from '../config/effective-settings.ts';
 import { unsetSecrets } from '../config/environment-warnings.ts';
-import { defined } from '../config/field-schemas.ts';
+import { omitUndefined } from '../config/field-schemas.ts';
 import type { SkepConfig } from '../config/config-schema.ts';
 import { readConfig } from '../config/read-config.ts';
 import { chooseRuntime } from '../config/runtime-choice.ts';
@@ -87,7 +87,7 @@ async function listenForPorts(skep: Skep, config: SkepConfig): Promise<Listening
   const { createProxyServer } = await import('../../adapters/proxy/index.ts');
   const { host, connectionsPerSandbox, proxyUrl, trustProxy } = config;
   const domain = proxyDomainOf(config);
-  const given = defined({ domain, trustProxy, url: proxyUrl });
+  const given = omitUndefined({ domain, trustProxy, url: proxyUrl });
   const server = await createProxyServer(skep, { host, port, connectionsPerSandbox, drainMs: drainMsOf(config), ...given });
   return { server, address: { url: server.url, domain } };
 }
@@ -102,7 +102,9 @@ async function listen(skep: Skep, config: SkepConfig, proxy: Listening): Promise
     product: config.product,
     requestsPerMinute: config.requestsPerMinute,
     streamsPerKey: config.streamsPerKey,
-    ...defined({ publicUrl: config.publicUrl, trustProxy: config.trustProxy, corsOrigins: config.corsOrigins, proxy: proxy?.address }),
+    ...omitUndefined({
+      publicUrl: config.publicUrl, trustProxy: config.trustProxy, corsOrigins: config.corsOrigins, proxy: proxy?.address,
+    }),
     ...(config.dashboard === 'off' && { dashboard: false }),
     settings: effectiveSettings(config),
     drainMs: drainMsOf(config),

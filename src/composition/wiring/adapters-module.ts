@@ -7,12 +7,12 @@ import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Store } from '../../ports/store.ts';
 import { ensureDeploymentFile, newDeploymentId } from '../config/deployment-file.ts';
-import { defined } from '../config/field-schemas.ts';
+import { omitUndefined } from '../config/field-schemas.ts';
 import type {
   AdapterDeps, CheckedOptions, DockerRuntimeOptions, GitOptions, ProcessRuntimeOptions, StoreOptions, SystemDeps,
 } from '../skep-options.ts';
 import { storeWarningText } from '../store-messages.ts';
-import { isOwn, provideOwn, temporaryFolder } from './custom-adapters.ts';
+import { isCustomAdapter, provideCustom, temporaryFolder } from './custom-adapters.ts';
 import { provide, token, tokens } from './tokens.ts';
 
 const adapterDeps = token<AdapterDeps>('AdapterDeps');
@@ -25,25 +25,25 @@ export function adaptersModule(options: CheckedOptions): ContainerModule {
     bindStore(bind, options);
     provide(bind, adapterDeps, [system, store], (system, { listingCache }) => ({ ...system, listingCache }));
     for (const [index, git] of (options.git ?? [{ provider: 'local' }]).entries()) {
-      const given = isOwn(git, 'git') ? git : (deps: AdapterDeps) => createGitProvider(git, deps);
-      provideOwn(bind, 'git', adapterDeps, given, `git[${index}]`);
+      const given = isCustomAdapter(git, 'git') ? git : (deps: AdapterDeps) => createGitProvider(git, deps);
+      provideCustom(bind, 'git', adapterDeps, given, `git[${index}]`);
     }
     const { runtime = { kind: 'process' }, checkouts, auth = { kind: 'api-keys' } } = options;
-    if (isOwn(runtime, 'runtime')) provideOwn(bind, 'runtime', adapterDeps, runtime);
+    if (isCustomAdapter(runtime, 'runtime')) provideCustom(bind, 'runtime', adapterDeps, runtime);
     else if (runtime.kind === 'docker') provide(bind, tokens.runtime, [closers], (closers) => openDockerRuntime(runtime, options, closers));
     else provide(bind, tokens.runtime, [closers], (closers) => openProcessRuntime(runtime, options, closers));
-    if (checkouts !== undefined) provideOwn(bind, 'checkouts', adapterDeps, checkouts);
+    if (checkouts !== undefined) provideCustom(bind, 'checkouts', adapterDeps, checkouts);
     else provide(bind, tokens.checkouts, [deployment, closers], ({ dataDir }, closers) => createMirrors(dataDir, closers));
     for (const [index, protocol] of (options.protocols ?? defaultProtocols(options)).entries()) {
-      provideOwn(bind, 'protocols', adapterDeps, protocol, `protocols[${index}]`);
+      provideCustom(bind, 'protocols', adapterDeps, protocol, `protocols[${index}]`);
     }
-    provideOwn(bind, 'secrets', adapterDeps, options.secrets ?? { get: (name) => process.env[name] ?? null });
-    provideOwn(bind, 'probe', adapterDeps, options.probe ?? loadProbe);
-    if (isOwn(auth, 'auth')) provideOwn(bind, 'auth', adapterDeps, auth);
+    provideCustom(bind, 'secrets', adapterDeps, options.secrets ?? { get: (name) => process.env[name] ?? null });
+    provideCustom(bind, 'probe', adapterDeps, options.probe ?? loadProbe);
+    if (isCustomAdapter(auth, 'auth')) provideCustom(bind, 'auth', adapterDeps, auth);
     else {
       provide(bind, tokens.auth, [clock, random, store], async (clock, random, { apiKeys }) => {
         const { createApiKeyAuth } = await import('../../adapters/auth/api-keys/index.ts');
-        return createApiKeyAuth({ ...defined(auth), keys: apiKeys, clock, random });
+        return createApiKeyAuth({ ...omitUndefined(auth), keys: apiKeys, clock, random });
       });
     }
   });
@@ -55,9 +55,9 @@ const loadProbe = async () => (await import('../../adapters/readiness-probe/netw
 const loadLogger = async () => (await import('../../adapters/logger/pino-logger.ts')).createPinoLogger({ level: 'warn' });
 
 function bindSystem(bind: Bind, options: CheckedOptions): void {
-  provideOwn(bind, 'clock', deployment, options.clock ?? loadClock);
-  provideOwn(bind, 'random', deployment, options.random ?? loadRandom);
-  provideOwn(bind, 'logger', deployment, options.logger ?? loadLogger);
+  provideCustom(bind, 'clock', deployment, options.clock ?? loadClock);
+  provideCustom(bind, 'random', deployment, options.random ?? loadRandom);
+  provideCustom(bind, 'logger', deployment, options.logger ?? loadLogger);
   provide(bind, system, [deployment, clock, random, logger], (deployment, clock, random, logger) => ({
     ...deployment, clock, random, logger,
   }));
@@ -65,8 +65,8 @@ function bindSystem(bind: Bind, options: CheckedOptions): void {
 
 function bindStore(bind: Bind, { store: given, dataDir }: CheckedOptions): void {
   const chosen = given ?? (dataDir === undefined ? { kind: 'memory' as const } : { kind: 'sqlite' as const, dataDir });
-  const own = isOwn<'store', SystemDeps>(chosen, 'store') ? chosen : (deps: SystemDeps) => openStore(chosen, deps);
-  provideOwn(bind, 'store', system, own);
+  const own = isCustomAdapter<'store', SystemDeps>(chosen, 'store') ? chosen : (deps: SystemDeps) => openStore(chosen, deps);
+  provideCustom(bind, 'store', system, own);
 }
 
 async function openStore(options: StoreOptions, { logger }: Pick<SystemDeps, 'logger'>): Promise<Store> {
@@ -98,15 +98,15 @@ async function createGitProvider(options: GitOptions, { clock, listingCache }: A
   switch (options.provider) {
     case 'local': {
       const { createLocalGitProvider } = await import('../../adapters/git-provider/local/index.ts');
-      return createLocalGitProvider({ ...defined(options), root: options.root ?? process.cwd() });
+      return createLocalGitProvider({ ...omitUndefined(options), root: options.root ?? process.cwd() });
     }
     case 'github': {
       const { createGitHubProvider } = await import('../../adapters/git-provider/github/index.ts');
-      return createGitHubProvider({ ...defined(options), clock, listingCache });
+      return createGitHubProvider({ ...omitUndefined(options), clock, listingCache });
     }
     case 'gitlab': {
       const { createGitLabProvider } = await import('../../adapters/git-provider/gitlab/index.ts');
-      return createGitLabProvider({ ...defined(options), clock, listingCache });
+      return createGitLabProvider({ ...omitUndefined(options), clock, listingCache });
     }
   }
 }
@@ -126,10 +126,10 @@ async function openProcessRuntime(
   options: ProcessRuntimeOptions, { dataDir }: DeploymentOptions, closers: AsyncDisposableStack,
 ): Promise<SandboxRuntime> {
   const { createProcessRuntime } = await import('../../adapters/sandbox-runtime/process/index.ts');
-  const lasting = options.root ?? (dataDir === undefined ? undefined : join(dataDir, 'sandboxes'));
-  const root = lasting ?? (await temporaryFolder('sandboxes', closers));
-  const opened = closers.adopt(createProcessRuntime({ ...defined(options), root }), (runtime) => runtime.close());
-  if (lasting === undefined) closers.defer(() => removeSandboxes(opened));
+  const persistent = options.root ?? (dataDir === undefined ? undefined : join(dataDir, 'sandboxes'));
+  const root = persistent ?? (await temporaryFolder('sandboxes', closers));
+  const opened = closers.adopt(createProcessRuntime({ ...omitUndefined(options), root }), (runtime) => runtime.close());
+  if (persistent === undefined) closers.defer(() => removeSandboxes(opened));
   return opened;
 }
 
@@ -137,16 +137,16 @@ async function openDockerRuntime(
   options: DockerRuntimeOptions, lifetime: DeploymentOptions, closers: AsyncDisposableStack,
 ): Promise<SandboxRuntime> {
   const { createDockerRuntime } = await import('../../adapters/sandbox-runtime/docker/index.ts');
-  const lasting = options.deployment ?? lastingName(lifetime);
-  const deployment = lasting ?? newDeploymentId();
+  const persistent = options.deployment ?? persistentName(lifetime);
+  const deployment = persistent ?? newDeploymentId();
   // `close` removes the runtime's networks if no container is left.
-  const opened = closers.adopt(createDockerRuntime({ ...defined(options), deployment }), (runtime) => runtime.close());
-  if (lasting === undefined) closers.defer(() => removeSandboxes(opened));
+  const opened = closers.adopt(createDockerRuntime({ ...omitUndefined(options), deployment }), (runtime) => runtime.close());
+  if (persistent === undefined) closers.defer(() => removeSandboxes(opened));
   return opened;
 }
 
 /** Returns the deployment's name in the data folder; undefined if no record outlives the process. */
-function lastingName({ dataDir, store }: DeploymentOptions): string | undefined {
+function persistentName({ dataDir, store }: DeploymentOptions): string | undefined {
   if (dataDir !== undefined) return ensureDeploymentFile(dataDir).id;
   if (store === undefined || ('kind' in store && store.kind === 'memory')) return undefined;
   if ('kind' in store) return ensureDeploymentFile(store.dataDir).id;

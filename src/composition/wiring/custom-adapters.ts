@@ -39,7 +39,7 @@ const members: { readonly [O in OwnOption]: readonly (keyof OwnAdapters[O] & str
   logger: ['debug', 'info', 'warn', 'error'],
 };
 
-export function ownForm(option: OwnOption): string {
+export function customForm(option: OwnOption): string {
   return `an object with ${members[option].join(', ')}, or a function that returns one`;
 }
 
@@ -48,19 +48,19 @@ function isAdapter(given: unknown, option: OwnOption): boolean {
 }
 
 /** Returns true if the option is an adapter or a function, which counts as a factory, and not one of Skep's own choices. */
-export function isOwn<O extends OwnOption, Deps = AdapterDeps>(given: unknown, option: O): given is Own<OwnAdapters[O], Deps> {
+export function isCustomAdapter<O extends OwnOption, Deps = AdapterDeps>(given: unknown, option: O): given is Own<OwnAdapters[O], Deps> {
   return typeof given === 'function' || isAdapter(given, option);
 }
 
 /** Binds the adapter of an option. Throws a {@link ConfigError} if the function does not return an adapter (`logger: console.log`). */
-export function provideOwn<O extends OwnOption, D>(
+export function provideCustom<O extends OwnOption, D>(
   bind: Bind, option: O, deps: Token<D>, given: Own<OwnAdapters[O], D>, name: string = option,
 ): void {
   provide<OwnAdapters[O], [D, AsyncDisposableStack]>(bind, portOf[option], [deps, tokens.closers], async (deps, closers) => {
     if (!isFactory(given)) return given;
     const adapter = await given(deps);
     if (!isAdapter(adapter, option)) {
-      throw new ConfigError([{ name, problem: `is a function that returned ${kindOf(adapter)}`, form: ownForm(option) }]);
+      throw new ConfigError([{ name, problem: `is a function that returned ${kindOf(adapter)}`, form: customForm(option) }]);
     }
     if (isClosable(adapter)) closers.defer(() => adapter.close());
     return adapter;

@@ -34,7 +34,7 @@ import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
 import { defaultSetupTimeoutMs } from '../../domain/setup-script.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';
 import type { ParseFrontMatter } from '../../ports/front-matter.ts';
-import { defined } from '../config/field-schemas.ts';
+import { omitUndefined } from '../config/field-schemas.ts';
 import type { CheckedOptions } from '../skep-options.ts';
 import { all, provide, provideValue, token, tokens } from './tokens.ts';
 
@@ -154,8 +154,8 @@ export function rulesOf(options: CheckedOptions) {
   const startsAtOnce = options.startsAtOnce ?? startsPerCore * availableParallelism();
   const { conversationsPerOwner, conversations, conversationsPerSandbox, executionsPerSandbox, ...sandboxLimits } = options.limits ?? {};
   return {
-    limits: { ...unlimited, ...defined(sandboxLimits) },
-    conversationLimits: { ...unlimitedConversations, ...defined({ conversationsPerOwner, conversations, conversationsPerSandbox }) },
+    limits: { ...unlimited, ...omitUndefined(sandboxLimits) },
+    conversationLimits: { ...unlimitedConversations, ...omitUndefined({ conversationsPerOwner, conversations, conversationsPerSandbox }) },
     executionLimits: executionsPerSandbox === undefined ? defaultExecutionLimits : { executionsPerSandbox },
     whenFull: options.whenFull ?? ('refuse' as const),
     minIdleMs: defaultMinIdleMs,

@@ -3,7 +3,7 @@ import type { api, Conversation } from '../../client/index.ts';
 import { useResource } from '../live.ts';
 import { canChange, currentSession } from '../session.ts';
 import { texts } from '../texts.ts';
-import { ActionButton, Button, Checkbox, Field, Input, OutLink, Time } from '../ui/controls.tsx';
+import { ActionButton, Button, Checkbox, Field, Input, ExternalLink, Time } from '../ui/controls.tsx';
 import { DiffView, patchLines } from '../ui/diff.tsx';
 import { FormDialog } from '../ui/dialog.tsx';
 import { toast } from '../ui/actions.ts';
@@ -65,7 +65,7 @@ function Published({ changes: { published, head_commit: head } }: { readonly cha
     <p key={branch} class="banner good">
       <Icon name="check" />
       <span>{texts.changes.published} <code>{branch}</code>{commit !== head && <> ({texts.changes.older})</>}</span>
-      {request !== null && <OutLink url={request.url}>{texts.changes.request(request.number)}</OutLink>}
+      {request !== null && <ExternalLink url={request.url}>{texts.changes.request(request.number)}</ExternalLink>}
     </p>
   ));
 }

@@ -1,7 +1,7 @@
 import type { api } from '../../client/index.ts';
 import { compactNumber } from '../format.ts';
 import { texts } from '../texts.ts';
-import { Facts, Link, OutLink, Status, Time } from '../ui/controls.tsx';
+import { Facts, Link, ExternalLink, Status, Time } from '../ui/controls.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { Meter } from '../ui/charts.tsx';
 import type { Transcript } from './transcript.ts';
@@ -31,7 +31,7 @@ export function Details({ state, transcript: { plan, usage } }: DetailsProps) {
           [texts.details.spec, state.sandbox_spec_id],
           [texts.details.owner, state.created_by_user_id],
           [texts.details.created, <Time at={state.created_at} />],
-          ...state.pull_requests.map(({ url, number, branch }) => [branch, <OutLink url={url}>#{number}</OutLink>] as const),
+          ...state.pull_requests.map(({ url, number, branch }) => [branch, <ExternalLink url={url}>#{number}</ExternalLink>] as const),
         ]} />
       </section>
     </>

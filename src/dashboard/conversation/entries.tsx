@@ -1,5 +1,5 @@
 import type { Conversation } from '../../client/index.ts';
-import { clockTime, words } from '../format.ts';
+import { clockTime, readableName } from '../format.ts';
 import { canChange } from '../session.ts';
 import { texts } from '../texts.ts';
 import { ActionButton, Status } from '../ui/controls.tsx';
@@ -19,7 +19,7 @@ interface EntryProps {
 export function EntryRow(props: EntryProps) {
   const { entry } = props;
   switch (entry.kind) {
-    case 'message': return entry.channel === 'thought' ? <Thought {...props} entry={entry} /> : <Said {...props} entry={entry} />;
+    case 'message': return entry.channel === 'thought' ? <Thought {...props} entry={entry} /> : <MessageEntry {...props} entry={entry} />;
     case 'tool': return <ToolCall {...props} entry={entry} />;
     case 'permission': return <Permission {...props} entry={entry} />;
     case 'note': return (
@@ -33,7 +33,7 @@ export function EntryRow(props: EntryProps) {
 
 type Of<K extends Entry['kind']> = EntryProps & { readonly entry: Extract<Entry, { readonly kind: K }> };
 
-function Said({ entry: { key, role, text, at, isWhole }, transcript }: Of<'message'>) {
+function MessageEntry({ entry: { key, role, text, at, isWhole }, transcript }: Of<'message'>) {
   const isQueued = role === 'user' && !transcript.started.has(key) && isWhole;
   return (
     <article class={`said ${role}`}>
@@ -47,7 +47,7 @@ function Said({ entry: { key, role, text, at, isWhole }, transcript }: Of<'messa
   );
 }
 
-function Fold({ entry, unfolded, summary, children }: EntryProps & Record<'summary' | 'children', preact.ComponentChildren>) {
+function Foldable({ entry, unfolded, summary, children }: EntryProps & Record<'summary' | 'children', preact.ComponentChildren>) {
   return (
     <details class="fold" open={unfolded.has(entry.key)}
       onToggle={(event) => (event.currentTarget.open ? unfolded.add(entry.key) : unfolded.delete(entry.key))}>
@@ -62,9 +62,9 @@ function Thought(props: Of<'message'>) {
   const name = isWhole ? texts.log.thought : texts.log.thinking;
   const firstLine = text.trimStart().split('\n', 1)[0];
   return (
-    <Fold {...props} summary={<><span class="dim">{name}</span><span class="dim clip">{firstLine}</span></>}>
+    <Foldable {...props} summary={<><span class="dim">{name}</span><span class="dim clip">{firstLine}</span></>}>
       <div class="thought"><Markdown text={text} /></div>
-    </Fold>
+    </Foldable>
   );
 }
 
@@ -72,19 +72,19 @@ function ToolCall(props: Of<'tool'>) {
   const { title, tool_kind: kind, status, paths, content } = props.entry.call;
   const name = (
     <>
-      <Icon name="tool" /><span class="clip" title={title}>{title}</span><small class="dim">{words(kind)}</small>
-      {status === 'completed' ? <span class="dim" title={words(status)}><Icon name="check" /></span> : <Status value={status} />}
+      <Icon name="tool" /><span class="clip" title={title}>{title}</span><small class="dim">{readableName(kind)}</small>
+      {status === 'completed' ? <span class="dim" title={readableName(status)}><Icon name="check" /></span> : <Status value={status} />}
     </>
   );
   if (content.length === 0 && paths.length === 0) return <div class="tool flat">{name}</div>;
   return (
     <div class="tool">
-      <Fold {...props} summary={name}>
+      <Foldable {...props} summary={name}>
         {paths.length > 0 && <p class="paths">{paths.map((path) => <code key={path}>{path}</code>)}</p>}
         {content.map((part, index) => part.type === 'diff'
           ? <DiffView key={index} title={part.path} lines={diffLines(part.old_text ?? '', part.new_text)} />
           : <pre key={index} tabIndex={0}>{part.text}</pre>)}
-      </Fold>
+      </Foldable>
     </div>
   );
 }

@@ -1,5 +1,5 @@
 import type { api } from '../../client/index.ts';
-import { words } from '../format.ts';
+import { readableName } from '../format.ts';
 import { texts } from '../texts.ts';
 
 type Permission = api.PermissionRequestedEventData;
@@ -12,7 +12,7 @@ export type Entry = { readonly key: string; readonly at: string } & (
   | { readonly kind: 'note'; readonly text: string; readonly reason: string | null; readonly isBad: boolean }
 );
 
-const badStops: ReadonlySet<string> = new Set(['failed', 'interrupted', 'refusal', 'max_tokens', 'max_turn_requests']);
+const failedStopReasons: ReadonlySet<string> = new Set(['failed', 'interrupted', 'refusal', 'max_tokens', 'max_turn_requests']);
 
 /** The rows of a conversation, made from its events in order. */
 export class Transcript {
@@ -89,7 +89,7 @@ export class Transcript {
   #endTurn(event: api.TurnEndedEvent): void {
     const { stop_reason: stop } = event.data;
     this.turn = null;
-    if (stop !== 'end_turn') this.#note(event, texts.log.turnEnded(words(stop).toLowerCase()), badStops.has(stop));
+    if (stop !== 'end_turn') this.#note(event, texts.log.turnEnded(readableName(stop).toLowerCase()), failedStopReasons.has(stop));
   }
 
   #note({ id, at, reason }: api.Event, text: string, isBad: boolean): void {

@@ -7,7 +7,7 @@ import { EntryRow } from '../conversation/entries.tsx';
 import { TranscriptSource } from '../conversation/transcript-source.ts';
 import { VirtualLog } from '../conversation/virtual-log.tsx';
 import { useResource } from '../live.ts';
-import { go, route } from '../route.ts';
+import { navigate, route } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
 import { texts } from '../texts.ts';
 import { Button, Field, Input, Status, Tabs } from '../ui/controls.tsx';
@@ -21,12 +21,12 @@ export function ConversationPage({ id }: { readonly id: string }) {
   const resource = useResource((signal) => client.conversations.get(id, { signal }), [id]);
   return (
     <LoadedPage resource={resource} title={id} isId back={[texts.nav.conversations, ['conversations']]}>
-      {(conversation) => <Shown conversation={conversation} onState={resource.reload} />}
+      {(conversation) => <LoadedConversation conversation={conversation} onState={resource.reload} />}
     </LoadedPage>
   );
 }
 
-interface ShownProps {
+interface LoadedConversationProps {
   readonly conversation: Conversation;
   readonly onState: () => void;
 }
@@ -40,7 +40,7 @@ export function conversationStatus(state: Conversation['state']): string {
   return sandbox === 'RUNNING' ? 'idle' : sandbox;
 }
 
-function Shown({ conversation, onState }: ShownProps) {
+function LoadedConversation({ conversation, onState }: LoadedConversationProps) {
   const { state } = conversation;
   const source = useMemo(() => new TranscriptSource(state.id, onState), []);
   useEffect(() => source.follow(conversation), []);
@@ -98,7 +98,7 @@ function Log({ conversation, source }: LogProps) {
   );
 }
 
-function Actions({ conversation, onState }: ShownProps) {
+function Actions({ conversation, onState }: LoadedConversationProps) {
   const [isRenaming, setRenaming] = useState(false);
   const [title, setTitle] = useState('');
   const { id, state } = conversation;
@@ -120,7 +120,7 @@ function Actions({ conversation, onState }: ShownProps) {
       <Button kind="quiet" icon="trash" label={texts.conversation.remove.submit} onClick={() => ask({
         ...texts.conversation.remove, onSubmit: async () => {
           await conversation.delete();
-          go(['conversations']);
+          navigate(['conversations']);
         },
       })} />
       {isRenaming && (

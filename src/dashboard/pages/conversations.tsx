@@ -33,7 +33,7 @@ export function ConversationsPage() {
   return (
     <Page title={texts.nav.conversations} actions={add}>
       <div class="filters"><Search label={texts.conversations.search} value={search} onInput={(q) => setQuery({ q })} /></div>
-      <PagedTable columns={columns} keyOf={({ id }) => id} filters={[settled]} isConcerned={({ kind }) => kinds.has(kind)}
+      <PagedTable columns={columns} keyOf={({ id }) => id} filters={[settled]} isRelevant={({ kind }) => kinds.has(kind)}
         read={(page, signal) => currentSession().client.request('GET /api/v1/app-conversations', {
           query: { ...page, sort_order: 'UPDATED_AT_DESC', title__contains: settled || undefined }, signal,
         })}

@@ -41,7 +41,7 @@ function List({ keys, onChange }: { readonly keys: readonly api.Key[]; readonly 
     onSubmit: () => currentSession().client.request('DELETE /api/v1/keys/{key}', { path: { key: id } }).then(onChange),
   });
   return (
-    <Table items={keys} keyOf={({ id }) => id} lookOf={({ state }) => (state === 'valid' ? '' : 'off')} columns={[
+    <Table items={keys} keyOf={({ id }) => id} rowClass={({ state }) => (state === 'valid' ? '' : 'off')} columns={[
       [texts.keys.name, 'main', ({ name, is_own: isOwn }) => <>{name}{isOwn && <span class="tag">{texts.keys.own}</span>}</>],
       [texts.status, '', ({ state }) => <Status value={state} />],
       [texts.keys.access, 'wide', ({ access }) => texts.keys.accesses[access]],
@@ -53,7 +53,7 @@ function List({ keys, onChange }: { readonly keys: readonly api.Key[]; readonly 
   );
 }
 
-const lives = [['', 0], ['day', 86_400], ['month', 2_592_000], ['year', 31_536_000]] as const;
+const keyLifetimes = [['', 0], ['day', 86_400], ['month', 2_592_000], ['year', 31_536_000]] as const;
 const accesses = ['full', 'read', 'admin'] as const;
 
 function NewKey({ onClose, onMade }: { readonly onClose: () => void; readonly onMade: (key: api.NewKey) => void }) {
@@ -67,7 +67,7 @@ function NewKey({ onClose, onMade }: { readonly onClose: () => void; readonly on
   const isAdmin = me.access === 'admin';
   return (
     <FormDialog title={texts.keys.add} submit={texts.keys.create} isReady={name !== ''} onClose={onClose} onSubmit={async () => {
-      const seconds = lives.find(([id]) => id === life)?.[1] ?? 0;
+      const seconds = keyLifetimes.find(([id]) => id === life)?.[1] ?? 0;
       onMade(await client.request('POST /api/v1/keys', {
         body: {
           name, access: accesses.find((one) => one === access), ...(user !== '' && { user_id: user }),
@@ -87,7 +87,8 @@ function NewKey({ onClose, onMade }: { readonly onClose: () => void; readonly on
             options={accesses.filter((one) => isAdmin || one !== 'admin').map((one) => [one, texts.keys.accesses[one]])} />
         </Field>
         <Field label={texts.keys.expires}>
-          <Select label={texts.keys.expires} value={life} onChange={setLife} options={lives.map(([id]) => [id, texts.keys.lives[id]])} />
+          <Select label={texts.keys.expires} value={life} onChange={setLife}
+            options={keyLifetimes.map(([id]) => [id, texts.keys.lives[id]])} />
         </Field>
       </div>
       <Field label={texts.keys.repositories} hint={texts.keys.repositoriesHint}>

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
 import { useDebounced, useResource } from '../live.ts';
-import { go, href, route, setQuery } from '../route.ts';
+import { navigate, href, route, setQuery } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
 import { texts } from '../texts.ts';
 import { Button, Facts, Table, Time } from '../ui/controls.tsx';
@@ -16,13 +16,15 @@ export function MicroagentsPage() {
   const settled = useDebounced(repository);
   const file = query.get('file');
   const talk = canChange() && name !== '' && (
-    <Button icon="conversations" onClick={() => go(['conversations'], { new: 'yes', repository: name })}>{texts.microagents.talk}</Button>
+    <Button icon="conversations" onClick={() => navigate(['conversations'], { new: 'yes', repository: name })}>
+      {texts.microagents.talk}
+    </Button>
   );
   return (
     <Page title={texts.nav.microagents} actions={talk}>
       <form class="filters" onSubmit={(event) => {
         event.preventDefault();
-        go(['microagents', repository]);
+        navigate(['microagents', repository]);
       }}>
         <RepositoryInput value={repository} onInput={setRepository} />
         <Button type="submit" disabled={repository === '' || repository === name}>{texts.microagents.list}</Button>

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useDebounced, useResource } from '../live.ts';
-import { go } from '../route.ts';
+import { navigate } from '../route.ts';
 import { currentSession } from '../session.ts';
 import { useSpecs } from '../specs.ts';
 import { texts } from '../texts.ts';
@@ -41,7 +41,7 @@ export function NewConversation({ repository: chosen, onClose }: NewConversation
       }),
     });
     // Waits until the dialog has left its address, so the history does not contain it.
-    setTimeout(() => go(['conversations', conversation.id]));
+    setTimeout(() => navigate(['conversations', conversation.id]));
   };
   const specItems = specs.data ?? [];
   return (

@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
-import { bytes, milliseconds, orNone, relativeTime, words } from '../format.ts';
+import { bytes, milliseconds, orNone, relativeTime, readableName } from '../format.ts';
 import { useResource } from '../live.ts';
 import { currentSession } from '../session.ts';
 import { texts } from '../texts.ts';
@@ -109,7 +109,7 @@ function Limits({ limits }: { readonly limits: readonly api.OverviewLimit[] }) {
     <section class="card">
       <h2>{texts.overview.limits}</h2>
       {limits.map(({ limit, max, used, user_id: user }) => {
-        const label = `${words(limit)}${user === null ? '' : ` (${user})`}`;
+        const label = `${readableName(limit)}${user === null ? '' : ` (${user})`}`;
         return (
           <Meter key={limit} label={label} value={used} max={max} text={max === null ? texts.overview.noLimit(used) : `${used} / ${max}`} />
         );
@@ -143,7 +143,7 @@ function Parts({ parts }: { readonly parts: readonly api.PartReadiness[] }) {
       <ul class="rows">
         {parts.map(({ part, adapter, ok, detail }) => (
           <li key={`${part} ${adapter}`}>
-            <Status value={ok ? 'ok' : 'ERROR'} label={adapter} /><span class="dim">{words(part)}</span>
+            <Status value={ok ? 'ok' : 'ERROR'} label={adapter} /><span class="dim">{readableName(part)}</span>
             {detail !== '' && <p class="dim">{detail}</p>}
           </li>
         ))}

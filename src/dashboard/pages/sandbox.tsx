@@ -6,9 +6,9 @@ import { Ports } from '../sandbox/ports.tsx';
 import { TerminalTab } from '../sandbox/terminal-tab.tsx';
 import { Usage } from '../sandbox/usage.tsx';
 import { useResource } from '../live.ts';
-import { go, route } from '../route.ts';
+import { navigate, route } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
-import { restText, useSpecs } from '../specs.ts';
+import { idlePolicyText, useSpecs } from '../specs.ts';
 import { texts } from '../texts.ts';
 import { ActionButton, Button, CopyButton, Facts, Link, Status, Tabs, Time } from '../ui/controls.tsx';
 import { ask } from '../ui/dialog.tsx';
@@ -21,17 +21,17 @@ export function SandboxPage({ id }: { readonly id: string }) {
   const resource = useResource((signal) => client.sandboxes.get(id, { signal }), [id], (event) => event.sandbox_id === id);
   return (
     <LoadedPage resource={resource} title={id} isId back={[texts.nav.sandboxes, ['sandboxes']]}>
-      {(sandbox) => <Shown sandbox={sandbox} onState={resource.reload} />}
+      {(sandbox) => <LoadedSandbox sandbox={sandbox} onState={resource.reload} />}
     </LoadedPage>
   );
 }
 
-interface ShownProps {
+interface LoadedSandboxProps {
   readonly sandbox: Sandbox;
   readonly onState: () => void;
 }
 
-function Shown({ sandbox, onState }: ShownProps) {
+function LoadedSandbox({ sandbox, onState }: LoadedSandboxProps) {
   const { state } = sandbox;
   const specs = useSpecs();
   const spec = specs.data?.find(({ id }) => id === state.sandbox_spec_id) ?? null;
@@ -77,7 +77,7 @@ function Overview({ sandbox, spec }: { readonly sandbox: Sandbox; readonly spec:
           [texts.sandbox.metadata, Object.keys(state.metadata).length > 0 && <Metadata metadata={state.metadata} />],
           [texts.sandbox.created, <Time at={state.created_at} />],
           [texts.sandbox.active, <Time at={state.last_active_at} />],
-          [texts.rest.title, spec !== null && restText(spec.rest)],
+          [texts.rest.title, spec !== null && idlePolicyText(spec.rest)],
           [texts.sandbox.expires, state.expires_at !== null && <Time at={state.expires_at} />],
           [texts.sandbox.pausedBy, state.paused_by !== null && texts.sandbox.actors[state.paused_by]],
         ]} />
@@ -88,7 +88,7 @@ function Overview({ sandbox, spec }: { readonly sandbox: Sandbox; readonly spec:
 
 const pausable: ReadonlySet<api.SandboxStatus> = new Set(['RUNNING', 'STARTING', 'RESUMING']);
 
-function Actions({ sandbox, onState }: ShownProps) {
+function Actions({ sandbox, onState }: LoadedSandboxProps) {
   const { id, status, pause_kind: kind } = sandbox.state;
   if (!canChange()) return null;
   const isFrozen = status === 'PAUSED' && kind === 'freeze';
@@ -103,7 +103,7 @@ function Actions({ sandbox, onState }: ShownProps) {
         ...texts.sandbox.remove, onSubmit: async () => {
           await sandbox.delete();
           toast(texts.sandbox.removed(id));
-          go(['sandboxes']);
+          navigate(['sandboxes']);
         },
       })}>{texts.sandbox.remove.submit}</Button>
     </>

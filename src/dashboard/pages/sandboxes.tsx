@@ -1,5 +1,5 @@
 import type { api } from '../../client/index.ts';
-import { words } from '../format.ts';
+import { readableName } from '../format.ts';
 import { route, setQuery } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
 import { useSpecs } from '../specs.ts';
@@ -35,14 +35,14 @@ export function SandboxesPage() {
     <Page title={texts.nav.sandboxes} actions={start}>
       <div class="filters">
         <Select label={texts.status} value={status ?? ''} onChange={(value) => setQuery({ status: value })}
-          options={[['', texts.sandboxes.anyStatus], ...statuses.map((one) => [one, words(one)] as const)]} />
+          options={[['', texts.sandboxes.anyStatus], ...statuses.map((one) => [one, readableName(one)] as const)]} />
         <Select label={texts.sandboxes.spec} value={spec} onChange={(value) => setQuery({ spec: value })}
           options={[['', texts.sandboxes.anySpec], ...(specs.data ?? []).map(({ id }) => [id, id] as const)]} />
         <input value={metadata} placeholder={texts.sandboxes.metadata} aria-label={texts.sandboxes.metadata}
           onChange={(event) => setQuery({ metadata: event.currentTarget.value })} />
       </div>
       <PagedTable columns={columns} keyOf={({ id }) => id} filters={[status, spec, metadata]}
-        isConcerned={({ kind }) => kind === 'sandbox_moved'}
+        isRelevant={({ kind }) => kind === 'sandbox_moved'}
         read={(page, signal) => client.request('GET /api/v1/sandboxes/search', {
           query: { ...page, status__eq: status, sandbox_spec_id__eq: spec || undefined, metadata__eq: metadataFilter(metadata) }, signal,
         })}
@@ -64,5 +64,5 @@ export function Metadata({ metadata }: { readonly metadata: api.Sandbox['metadat
 
 /** Returns the status as text. A paused sandbox is frozen or stopped. */
 export function sandboxStatus({ status, pause_kind: kind }: api.Sandbox): string {
-  return status === 'PAUSED' && kind !== null ? texts.sandbox.paused[kind] : words(status);
+  return status === 'PAUSED' && kind !== null ? texts.sandbox.paused[kind] : readableName(status);
 }

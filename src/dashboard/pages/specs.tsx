@@ -2,7 +2,7 @@ import type { api } from '../../client/index.ts';
 import { bytes } from '../format.ts';
 import { href } from '../route.ts';
 import { canChange } from '../session.ts';
-import { restText, useSpecs } from '../specs.ts';
+import { idlePolicyText, useSpecs } from '../specs.ts';
 import { texts } from '../texts.ts';
 import { Facts } from '../ui/controls.tsx';
 import { Loaded } from '../ui/feedback.tsx';
@@ -39,7 +39,7 @@ function Spec({ spec, isDefault }: { readonly spec: api.SandboxSpec; readonly is
         [texts.specs.agent, agent?.protocol],
         [texts.sandbox.ports, ports.map(({ name, port }) => `${name} ${port}`).join(', ')],
         [texts.specs.wake, ports.length > 0 && texts.specs.wakes[spec.wake_on_access]],
-        [texts.rest.title, restText(spec.rest)],
+        [texts.rest.title, idlePolicyText(spec.rest)],
         [texts.specs.cpus, resources.cpus],
         [texts.usage.memory, resources.memory_bytes !== null && bytes(resources.memory_bytes)],
         [texts.usage.pids, resources.pids],

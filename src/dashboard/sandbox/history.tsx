@@ -1,5 +1,5 @@
 import type { api } from '../../client/index.ts';
-import { words } from '../format.ts';
+import { readableName } from '../format.ts';
 import { useResource } from '../live.ts';
 import { currentSession } from '../session.ts';
 import { texts } from '../texts.ts';
@@ -7,7 +7,7 @@ import { Status, Time } from '../ui/controls.tsx';
 import { Loaded } from '../ui/feedback.tsx';
 
 function stateName({ to, pause_kind: kind }: api.SandboxMovedEventData): string {
-  return to === 'PAUSED' && kind !== null ? texts.sandbox.paused[kind] : words(to ?? 'deleted');
+  return to === 'PAUSED' && kind !== null ? texts.sandbox.paused[kind] : readableName(to ?? 'deleted');
 }
 
 /** The status changes of a sandbox with their reasons. */

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { api, Sandbox } from '../../client/index.ts';
 import { texts } from '../texts.ts';
-import { ActionButton, CopyButton, Field, OutLink, Select, Table, Time } from '../ui/controls.tsx';
+import { ActionButton, CopyButton, Field, ExternalLink, Select, Table, Time } from '../ui/controls.tsx';
 import { Empty } from '../ui/feedback.tsx';
 
 interface PortsProps {
@@ -28,7 +28,7 @@ export function Ports({ sandbox, ports }: PortsProps) {
           </>
         )],
         [texts.ports.port, 'number', ({ port }) => port],
-        [texts.ports.link, 'clip', ({ port }) => links[port] && <OutLink url={links[port].url}>{links[port].url}</OutLink>],
+        [texts.ports.link, 'clip', ({ port }) => links[port] && <ExternalLink url={links[port].url}>{links[port].url}</ExternalLink>],
         ['', 'right', ({ port }) => (
           <>
             {links[port] && <CopyButton text={links[port].url} />}

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
-import { go } from '../route.ts';
+import { navigate } from '../route.ts';
 import { currentSession } from '../session.ts';
 import { texts } from '../texts.ts';
 import { Field, Input, Select } from '../ui/controls.tsx';
@@ -22,7 +22,7 @@ export function StartSandbox({ spec: chosen, specs, onClose }: StartSandboxProps
       spec: spec || undefined, env: pairsOf(env), metadata: pairsOf(metadata),
       timeout_seconds: minutes === '' ? undefined : Math.round(Number(minutes) * 60),
     });
-    setTimeout(() => go(['sandboxes', sandbox.id]));
+    setTimeout(() => navigate(['sandboxes', sandbox.id]));
   };
   return (
     <FormDialog title={texts.sandboxes.start} submit={texts.startSandbox.start} onClose={onClose} onSubmit={start}>

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { absoluteTime, relativeTime, words } from '../format.ts';
+import { absoluteTime, relativeTime, readableName } from '../format.ts';
 import { useTick } from '../live.ts';
 import { href, setQuery } from '../route.ts';
 import { texts } from '../texts.ts';
@@ -45,7 +45,7 @@ export function Link({ to, query, children, ...rest }: LinkProps) {
 }
 
 /** An external link. The address can come from an agent, so only web addresses become links. */
-export function OutLink({ url, children }: { readonly url: string; readonly children: ComponentChildren }) {
+export function ExternalLink({ url, children }: { readonly url: string; readonly children: ComponentChildren }) {
   return /^https?:\/\//i.test(url) ? <a href={url} target="_blank" rel="noopener noreferrer">{children}</a> : <span>{children}</span>;
 }
 
@@ -67,8 +67,13 @@ const tones: Readonly<Record<string, string>> = {
   waiting_for_permission: 'wait', ERROR: 'bad', error: 'bad', MISSING: 'bad', failed: 'bad', revoked: 'bad',
 };
 
+interface StatusProps {
+  readonly value: string;
+  readonly label?: string;
+}
+
 /** A status as a dot with its name. The colour adds no information. */
-export function Status({ value, label = texts.statuses[value] ?? words(value) }: { readonly value: string; readonly label?: string }) {
+export function Status({ value, label = texts.statuses[value] ?? readableName(value) }: StatusProps) {
   return <span class={`status ${tones[value] ?? 'rest'}`}><i />{label}</span>;
 }
 
@@ -168,16 +173,16 @@ export interface TableProps<T> {
   readonly items: readonly T[];
   readonly keyOf: (item: T) => string | number;
   readonly columns: readonly Column<T>[];
-  readonly lookOf?: (item: T) => string;
+  readonly rowClass?: (item: T) => string;
 }
 
-export function Table<T>({ items, keyOf, columns, lookOf }: TableProps<T>) {
+export function Table<T>({ items, keyOf, columns, rowClass }: TableProps<T>) {
   return (
     <table>
       <thead><tr>{columns.map(([name, look]) => <th key={name} class={look}>{name}</th>)}</tr></thead>
       <tbody>
         {items.map((item) => (
-          <tr key={keyOf(item)} class={lookOf?.(item)}>
+          <tr key={keyOf(item)} class={rowClass?.(item)}>
             {columns.map(([name, look, show]) => <td key={name} class={look}>{show(item)}</td>)}
           </tr>
         ))}

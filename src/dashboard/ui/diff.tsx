@@ -9,13 +9,13 @@ export interface DiffLine {
 /** With more differing lines, the whole text is shown as replaced. */
 const maxEditLength = 2000;
 
-const gap: DiffLine = { mark: '@', text: '⋯' };
+const hunkSeparator: DiffLine = { mark: '@', text: '⋯' };
 
 /** Compares two texts line by line. Returns the differences with some context. */
 export function diffLines(before: string, after: string): DiffLine[] {
   const patch = structuredPatch('', '', before, after, '', '', { context: 3, maxEditLength });
   if (patch === undefined) return [...linesOf(before).map((line) => `-${line}`), ...linesOf(after).map((line) => `+${line}`)].map(lineOf);
-  return patch.hunks.flatMap(({ lines }, index) => [...(index === 0 ? [] : [gap]), ...lines.filter(isShown).map(lineOf)]);
+  return patch.hunks.flatMap(({ lines }, index) => [...(index === 0 ? [] : [hunkSeparator]), ...lines.filter(isShown).map(lineOf)]);
 }
 
 function linesOf(text: string): string[] {

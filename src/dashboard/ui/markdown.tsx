@@ -1,5 +1,5 @@
 import type { ComponentChildren, VNode } from 'preact';
-import { OutLink } from './controls.tsx';
+import { ExternalLink } from './controls.tsx';
 
 /** Renders common Markdown. The text only becomes elements created here; HTML in it stays text. */
 export function Markdown({ text }: { readonly text: string }) {
@@ -52,7 +52,7 @@ function inline(text: string): ComponentChildren[] {
     parts.push(text.slice(end, match.index));
     if (code !== undefined) parts.push(<code>{code}</code>);
     else if (bold !== undefined) parts.push(<strong>{bold}</strong>);
-    else parts.push(<OutLink url={target ?? address ?? ''}>{label ?? address}</OutLink>);
+    else parts.push(<ExternalLink url={target ?? address ?? ''}>{label ?? address}</ExternalLink>);
     end = match.index + all.length;
   }
   return [...parts, text.slice(end)];

@@ -20,13 +20,13 @@ interface PagedTableProps<T> extends Omit<TableProps<T>, 'items'> {
   readonly read: (page: PageQuery, signal: AbortSignal) => Promise<PageOf<T>>;
   /** Causes a reload when it changes. */
   readonly filters: readonly unknown[];
-  readonly isConcerned: (event: api.Event) => boolean;
+  readonly isRelevant: (event: api.Event) => boolean;
   /** Shown if the table is empty. */
   readonly empty: ComponentChildren;
 }
 
 /** A table of the first pages of a listing; the user can load more. */
-export function PagedTable<T>({ read, filters, isConcerned, empty, ...table }: PagedTableProps<T>) {
+export function PagedTable<T>({ read, filters, isRelevant, empty, ...table }: PagedTableProps<T>) {
   const [count, setCount] = useState(1);
   const resource = useResource(async (signal) => {
     const items: T[] = [];
@@ -37,7 +37,7 @@ export function PagedTable<T>({ read, filters, isConcerned, empty, ...table }: P
       next = answer.next_page_id;
     }
     return { items, hasMore: next !== null };
-  }, [...filters, count], isConcerned);
+  }, [...filters, count], isRelevant);
   return (
     <Loaded resource={resource}>
       {({ items, hasMore }) => items.length === 0 ? empty : (

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { quarantinedStranger, quarantineOwner } from '../../../src/domain/quarantine.ts';
+import { newQuarantinedSandbox, quarantineOwner } from '../../../src/domain/quarantine.ts';
 import { unlimited } from '../../../src/domain/sandbox-limits.ts';
 import { sandboxSpec } from '../../../src/domain/sandbox-spec.ts';
 import { items } from '../../support/client.ts';
@@ -15,7 +15,7 @@ async function put(id: string, ownerId?: string): Promise<void> {
   world.engine.start(ownerId === undefined ? launch : { ...launch, ownerId });
   world.engine.stop(id);
   const facts = { keptForMs: 86_400_000, specId: 'plain', ownerId: ownerId ?? null };
-  const stranger = quarantinedStranger({ id, sessionApiKey: 'another', now: Date.now() }, facts);
+  const stranger = newQuarantinedSandbox({ id, sessionApiKey: 'another', now: Date.now() }, facts);
   await world.store.sandboxes.insert({ ...stranger, status: 'PAUSED' }, unlimited);
 }
 

@@ -19,7 +19,7 @@ const never = new AbortController().signal;
 /** The share goes on when this resolves; `went` says whether it has. */
 function asking(share: MemoryShare, bytes: number) {
   const state = { went: false };
-  void share.room(bytes).then(() => (state.went = true));
+  void share.waitForRoom(bytes).then(() => (state.went = true));
   return state;
 }
 
@@ -28,13 +28,13 @@ describe('the memory of agents', () => {
     const memory = new AgentMemory(100, createManualClock());
     const [a, b, c] = [memory.share(), memory.share(), memory.share()];
     expect(() => memory.check()).not.toThrow();
-    await a.room(90);
+    await a.waitForRoom(90);
     a.hold(100);
     expect(() => memory.check()).toThrow(expect.objectContaining({ code: 'conversation_limit_reached', context: { limit: 'agent_memory', max: 100, retryAfterSeconds: 10 } }));
     const [second, third] = [asking(b, 10), asking(c, 10)];
     await tick();
     expect([second.went, third.went, b.isHeldBack, c.isHeldBack]).toEqual([true, false, false, true]);
-    await b.room(50);
+    await b.waitForRoom(50);
     a.hold(-95);
     await tick();
     expect([third.went, c.isHeldBack, memory.held]).toEqual([true, false, 5]);
@@ -59,7 +59,7 @@ describe('the memory of agents', () => {
     const [a, b, c] = [memory.share(), memory.share(), memory.share()];
     a.setOutput('line', 60);
     a.setOutput('chunk', 60);
-    await b.room(1);
+    await b.waitForRoom(1);
     const waits = asking(c, 1);
     c.close();
     await tick();

@@ -14,7 +14,7 @@ test('a text in parts is scrubbed as the whole is, wherever it is cut', () => {
       let [said, held] = ['', ''];
       for (const text of texts) {
         const next = scrubber.partial(held + text);
-        said += next.said;
+        said += next.safe;
         held = next.held;
         expect(secrets.some((secret) => said.includes(secret))).toBe(false);
         expect(held.length).toBeLessThan(Math.max(...secrets.map(({ length }) => length)));
@@ -28,7 +28,7 @@ test('a text in parts is scrubbed as the whole is, wherever it is cut', () => {
 test('what is no secret passes as it is, and at once', () => {
   const none = new SecretRedactor(['', 'abc']);
   const data = { text: 'abc', list: ['abc'] };
-  expect(none.partial('abcabc')).toEqual({ said: 'abcabc', held: '' });
+  expect(none.partial('abcabc')).toEqual({ safe: 'abcabc', held: '' });
   expect(none.data(data)).toBe(data);
   expect(new SecretRedactor(['secret']).data({ a: ['my secret', 1, null], b: { c: 'none' } })).toEqual({ a: ['my **********', 1, null], b: { c: 'none' } });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bounded } from '../../../src/application/conversations/turns/turn-recorder.ts';
+import { limitSize } from '../../../src/application/conversations/turns/turn-recorder.ts';
 import type { AgentUpdate } from '../../../src/ports/agent-protocol.ts';
 
 const update = (texts: number, length: number): Extract<AgentUpdate, { kind: 'tool_call' }> => ({
@@ -15,11 +15,11 @@ const update = (texts: number, length: number): Extract<AgentUpdate, { kind: 'to
 });
 
 test('a tool call of ordinary size is told as it is', () => {
-  expect(bounded(update(3, 1000))).toEqual(update(3, 1000));
+  expect(limitSize(update(3, 1000))).toEqual(update(3, 1000));
 });
 
 test('however much a tool call shows, its event stays small, and says what was cut off', () => {
-  const told = bounded(update(500, 100_000));
+  const told = limitSize(update(500, 100_000));
   expect(JSON.stringify(told).length).toBeLessThan(300_000);
   expect(JSON.stringify(told)).toContain('n [... 34464 more]');
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { keptExecutions } from '../../../src/domain/execution.ts';
+import { maxEndedExecutions } from '../../../src/domain/execution.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import { until } from '../../support/until.ts';
 import { codeOf } from '../code-of.ts';
@@ -204,7 +204,7 @@ test('more than the limit are refused, until one has ended', async () => {
 test('the oldest that have ended are forgotten', async () => {
   const { world, executions, sandboxId, ended, get } = await started();
   const ids: string[] = [];
-  for (let number = 0; number < keptExecutions + 2; number += 1) {
+  for (let number = 0; number < maxEndedExecutions + 2; number += 1) {
     world.clock.advance(1);
     const { id } = await executions.run('ann', sandboxId, request(['echo']));
     await ended(id);

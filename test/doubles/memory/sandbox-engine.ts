@@ -162,7 +162,7 @@ export class MemoryEngine {
 
   /** Throws `sandbox_not_found`, `sandbox_not_running`. */
   execute(id: string, request: ExecutionRequest): OwnExecution {
-    const entry = this.demandRunning(id);
+    const entry = this.requireRunning(id);
     const unfrozen = async (): Promise<void> => {
       while (entry.state === 'frozen') await entry.thawed.promise;
     };
@@ -174,7 +174,7 @@ export class MemoryEngine {
 
   /** Throws `sandbox_not_found`, `sandbox_not_running`. */
   startExecution(id: string, request: ExecutionStart): AttachedExecution {
-    const { kept } = this.demandRunning(id);
+    const { kept } = this.requireRunning(id);
     const earlier = kept.get(request.executionId);
     if (earlier !== undefined) return earlier.attached;
     const execution = this.execute(id, request);
@@ -210,7 +210,7 @@ export class MemoryEngine {
   }
 
   /** Throws `sandbox_not_found`, `sandbox_not_running`. */
-  demandRunning(id: string): Entry {
+  requireRunning(id: string): Entry {
     const entry = this.#demand(id);
     if (entry.state !== 'running') throw new Failure('sandbox_not_running', { id, status: entry.state });
     return entry;

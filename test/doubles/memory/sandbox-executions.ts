@@ -51,13 +51,13 @@ export function memoryExecutions(engine: MemoryEngine): SandboxExecutions {
     },
     async write(sandboxId, executionId, content, close, signal) {
       const execution = engine.execution(sandboxId, executionId);
-      engine.demandRunning(sandboxId);
+      engine.requireRunning(sandboxId);
       await execution.write(content, close, signal);
     },
     async signal(sandboxId, executionId, signalName) {
       const number = signalNumber(signalName);
       engine.execution(sandboxId, executionId);
-      engine.demandRunning(sandboxId);
+      engine.requireRunning(sandboxId);
       engine.signalExecution(sandboxId, executionId, signalName, number);
     },
     async resize(sandboxId, executionId) {
@@ -68,14 +68,14 @@ export function memoryExecutions(engine: MemoryEngine): SandboxExecutions {
     },
     async open(sandboxId, request, signal) {
       signal.throwIfAborted();
-      engine.demandRunning(sandboxId);
+      engine.requireRunning(sandboxId);
       await engine.removeExecution(sandboxId, request.executionId);
       engine.startExecution(sandboxId, { ...request, stdin: true, tty: null });
       return opened(sandboxId, request.executionId, 0);
     },
     async reopen(sandboxId, executionId, after, signal) {
       signal.throwIfAborted();
-      engine.demandRunning(sandboxId);
+      engine.requireRunning(sandboxId);
       return opened(sandboxId, executionId, after);
     },
   };

@@ -18,7 +18,7 @@ export function memoryFiles(engine: MemoryEngine): SandboxFiles {
     const files = engine.files(id);
     const asked = sandboxPath(path, isNamed ? 'path' : 'directory');
     const real = files.realPath(asked, followLink);
-    demandWay(files, real);
+    requireParents(files, real);
     return { files, asked, real, node: real === '/' ? root : files.node(real) };
   };
   const found = (place: ReturnType<typeof at>) => {
@@ -83,7 +83,7 @@ export function memoryFiles(engine: MemoryEngine): SandboxFiles {
   };
 }
 
-function demandWay(files: MemoryFiles, path: string): void {
+function requireParents(files: MemoryFiles, path: string): void {
   for (let above = posix.dirname(path); above !== '/'; above = posix.dirname(above)) {
     const node = files.node(above);
     if (node !== undefined && node.kind !== 'directory') throw wrongFileType(above, node.kind);

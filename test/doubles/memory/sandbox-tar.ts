@@ -12,11 +12,11 @@ const maxName = 255;
 
 /** Puts the entries below the directory. */
 export async function unpack(files: MemoryFiles, directory: string, entries: AsyncIterable<TarEntry>): Promise<void> {
-  demandDirectory(files, directory);
+  requireDirectory(files, directory);
   files.makeDirectory(directory);
   for await (const entry of entries) {
     const path = posix.join(directory, ...entry.parts);
-    demandWay(files, directory, entry.parts);
+    requireParents(files, directory, entry.parts);
     const there = files.node(path)?.kind;
     if (there !== undefined && (there === 'directory') !== (entry.kind === 'directory'))
       throw refusedFiles('archive', `${quoted(entry.parts.join('/'))} is there as something else; remove that first`);
@@ -25,7 +25,7 @@ export async function unpack(files: MemoryFiles, directory: string, entries: Asy
     else if (entry.kind === 'symlink') files.put(path, { kind: 'symlink', mode, modifiedAt, target: entry.target });
     else if (entry.kind === 'file') files.put(path, { kind: 'file', mode, modifiedAt, content: await gather(entry.content) });
     else {
-      demandWay(files, directory, entry.target);
+      requireParents(files, directory, entry.target);
       const node = files.node(posix.join(directory, ...entry.target));
       if (node === undefined || node.kind === 'directory')
         throw refusedFiles('archive', `${quoted(entry.parts.join('/'))} links to a file that is not there`);
@@ -54,14 +54,14 @@ export function packed(files: MemoryFiles, path: string, signal: AbortSignal): R
   return ReadableStream.from(tarOf(tar, fill));
 }
 
-function demandDirectory(files: MemoryFiles, path: string): void {
+function requireDirectory(files: MemoryFiles, path: string): void {
   for (let at = path; at !== '/'; at = posix.dirname(at)) {
     if (files.node(at) !== undefined && !files.isDirectory(at))
       throw refusedFiles('directory', `${quoted(at)} is there, and is not a directory`);
   }
 }
 
-function demandWay(files: MemoryFiles, directory: string, parts: TarName): void {
+function requireParents(files: MemoryFiles, directory: string, parts: TarName): void {
   if (parts.some((part) => Buffer.byteLength(part) > maxName))
     throw refusedFiles('archive', `${quoted(parts.join('/'))} has a name that is too long`);
   for (let depth = 1; depth < parts.length; depth += 1) {

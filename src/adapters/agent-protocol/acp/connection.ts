@@ -1,12 +1,12 @@
 import { type AnyMessage, client, type ClientContext, methods } from '@agentclientprotocol/sdk';
 import type { Reason } from '../../../domain/reason.ts';
 import type { OpenAgentSession } from '../../../ports/agent-protocol.ts';
-import { ConnectionFailure, inbound } from './inbound.ts';
-import type { Listener } from './listener.ts';
+import { ConnectionFailure, readMessages } from './inbound.ts';
+import type { TurnListener } from './turn-listener.ts';
 import type { AcpOptions } from './protocol.ts';
 import { permissionRequest } from './schema.ts';
 
-/** A JSON-RPC connection to an agent. The SDK sees only the messages that {@link inbound} passes on. */
+/** A JSON-RPC connection to an agent. The SDK sees only the messages that {@link readMessages} passes on. */
 export interface Connection {
   /** Sends requests to the agent. Open requests reject when the connection ends. */
   readonly agent: ClientContext;
@@ -17,11 +17,11 @@ export interface Connection {
   readonly end: (reason: Reason) => void;
 }
 
-type Opened = Pick<OpenAgentSession, 'streams' | 'onHeld'>;
+type SessionStreams = Pick<OpenAgentSession, 'streams' | 'onHeld'>;
 
 /** `firstId` is the id of the first request. */
 export function connect(
-  { streams, onHeld = () => {} }: Opened, listener: Listener, limits: Required<AcpOptions>, firstId = 0,
+  { streams, onHeld = () => {} }: SessionStreams, listener: TurnListener, limits: Required<AcpOptions>, firstId = 0,
 ): Connection {
   const requests = new OpenRequests(firstId);
   const reader = streams.stdout.getReader();
@@ -29,9 +29,9 @@ export function connect(
   const { promise: ended, resolve } = Promise.withResolvers<Reason>();
   let endReason: Reason | null = null;
 
-  async function* messages(): ReturnType<typeof inbound> {
+  async function* messages(): ReturnType<typeof readMessages> {
     try {
-      yield* inbound(reader, listener, requests, limits, onHeld);
+      yield* readMessages(reader, listener, requests, limits, onHeld);
       end({ code: 'agent_exited' });
     } catch (error) {
       end(error instanceof ConnectionFailure ? error.reason : { code: 'agent_connection_lost' });
@@ -103,13 +103,13 @@ export class OpenRequests {
 
   /** Waits while the agent has too many open requests. An agent that does not read our answers would fill the memory with them. */
   async receive(): Promise<void> {
-    await this.#fewerThan(maxOpenRequests);
+    await this.#untilFewerThan(maxOpenRequests);
     this.#received += 1;
   }
 
   /** Resolves when the agent has got all answers. */
-  async answeredAll(): Promise<void> {
-    await this.#fewerThan(1);
+  async allAnswered(): Promise<void> {
+    await this.#untilFewerThan(1);
   }
 
   /** Returns the message as the agent gets it. */
@@ -133,7 +133,7 @@ export class OpenRequests {
     return asked;
   }
 
-  async #fewerThan(count: number): Promise<void> {
+  async #untilFewerThan(count: number): Promise<void> {
     while (this.#received >= count) {
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#waiting.add(resolve);

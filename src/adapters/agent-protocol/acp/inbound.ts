@@ -2,7 +2,7 @@ import { methods, type AnyMessage } from '@agentclientprotocol/sdk';
 import { z } from 'zod';
 import type { Reason } from '../../../domain/reason.ts';
 import type { OpenRequests } from './connection.ts';
-import type { Listener } from './listener.ts';
+import type { TurnListener } from './turn-listener.ts';
 import type { AcpOptions } from './protocol.ts';
 import { oneLine } from './updates.ts';
 
@@ -31,9 +31,9 @@ const envelope = z
  * Nothing more is read meanwhile, so a fast agent has to wait, and an answer comes after the updates before it. Lines that are not protocol
  * messages are dropped, because the SDK would log them to the console.
  */
-export async function* inbound(
+export async function* readMessages(
   reader: ReadableStreamDefaultReader<Uint8Array>,
-  listener: Listener,
+  listener: TurnListener,
   requests: OpenRequests,
   { maxLineBytes, maxInvalidLines: maxLines }: Required<AcpOptions>,
   onHeld: (bytes: number) => void,

@@ -2,9 +2,9 @@ import { type ClientContext, methods, PROTOCOL_VERSION } from '@agentclientproto
 import { ZodError } from 'zod';
 import { type AgentProtocol, AgentRefusal, type OpenAgentSession } from '../../../ports/agent-protocol.ts';
 import { connect } from './connection.ts';
-import { Listener } from './listener.ts';
-import { type AuthMethod, initialized, type Initialized, sessionMade } from './schema.ts';
-import { asksForAuthentication, createSession, messageOf } from './session.ts';
+import { TurnListener } from './turn-listener.ts';
+import { type AuthMethod, initialized, type Initialized, createdSession } from './schema.ts';
+import { isAuthenticationRequired, createSession, messageOf } from './session.ts';
 import { oneLine } from './updates.ts';
 
 export interface AcpOptions {
@@ -22,13 +22,13 @@ export function createAcpProtocol(options: AcpOptions = {}): AgentProtocol {
   return {
     name: 'acp',
     async open(request, signal) {
-      const listener = new Listener(request.client);
+      const listener = new TurnListener(request.client);
       const connection = connect(request, listener, limits);
       const abort = (): void => connection.end({ code: 'agent_session_closed' });
       signal.addEventListener('abort', abort, { once: true });
       try {
         signal.throwIfAborted();
-        const { id, loaded } = await shakeHands(connection.agent, request);
+        const { id, loaded } = await initializeSession(connection.agent, request);
         return createSession(connection, listener, id, loaded);
       } catch (error) {
         const reason = connection.endReason();
@@ -43,7 +43,7 @@ export function createAcpProtocol(options: AcpOptions = {}): AgentProtocol {
       }
     },
     resume(request) {
-      const listener = new Listener(request.client);
+      const listener = new TurnListener(request.client);
       return createSession(connect(request, listener, limits, request.requestId), listener, request.sessionId, true);
     },
   };
@@ -53,7 +53,7 @@ export function createAcpProtocol(options: AcpOptions = {}): AgentProtocol {
 const clientCapabilities = { fs: { readTextFile: false, writeTextFile: false }, terminal: false };
 
 /** Agrees on the protocol's version, authenticates and gets a session. Throws an {@link AgentRefusal} or the agent's error. */
-async function shakeHands(
+async function initializeSession(
   agent: ClientContext,
   { workingDir: cwd, authMethod, sessionId }: Pick<OpenAgentSession, 'workingDir' | 'authMethod' | 'sessionId'>,
 ): Promise<{ readonly id: string; readonly loaded: boolean }> {
@@ -65,17 +65,17 @@ async function shakeHands(
   const offered = answer.authMethods ?? [];
   if (authMethod !== null) await authenticate(agent, authMethod, offered);
   try {
-    if (sessionId !== null && (await isFound(agent, answer, cwd, sessionId))) return { id: sessionId, loaded: true };
+    if (sessionId !== null && (await tryLoadSession(agent, answer, cwd, sessionId))) return { id: sessionId, loaded: true };
     const made = await agent.request(methods.agent.session.new, { cwd, mcpServers: [] });
-    return { id: sessionMade.parse(made).sessionId, loaded: false };
+    return { id: createdSession.parse(made).sessionId, loaded: false };
   } catch (error) {
-    if (!asksForAuthentication(error)) throw error;
-    throw new AgentRefusal({ code: 'agent_authentication_required', message: messageOf(error), ...adviceOf(offered) });
+    if (!isAuthenticationRequired(error)) throw error;
+    throw new AgentRefusal({ code: 'agent_authentication_required', message: messageOf(error), ...authenticationOptions(offered) });
   }
 }
 
 /** Returns true if the agent continues the session. If it refuses, for whatever reason, a new session is requested. */
-async function isFound(agent: ClientContext, { agentCapabilities }: Initialized, cwd: string, sessionId: string): Promise<boolean> {
+async function tryLoadSession(agent: ClientContext, { agentCapabilities }: Initialized, cwd: string, sessionId: string): Promise<boolean> {
   const canResume = (agentCapabilities?.sessionCapabilities?.resume ?? null) !== null;
   const { load, resume } = methods.agent.session;
   const method = agentCapabilities?.loadSession === true ? load : canResume ? resume : null;
@@ -84,7 +84,7 @@ async function isFound(agent: ClientContext, { agentCapabilities }: Initialized,
     await agent.request(method, { sessionId, cwd, mcpServers: [] });
     return true;
   } catch (error) {
-    if (asksForAuthentication(error)) throw error;
+    if (isAuthenticationRequired(error)) throw error;
     return false;
   }
 }
@@ -93,12 +93,14 @@ async function authenticate(agent: ClientContext, methodId: string, offered: rea
   try {
     await agent.request(methods.agent.authenticate, { methodId });
   } catch (error) {
-    const message = messageOf(error);
-    throw new AgentRefusal({ code: 'agent_authentication_refused', methodId: oneLine(methodId), message, ...adviceOf(offered) });
+    const options = authenticationOptions(offered);
+    throw new AgentRefusal({
+      code: 'agent_authentication_refused', methodId: oneLine(methodId), message: messageOf(error), ...options,
+    });
   }
 }
 
-function adviceOf(offered: readonly AuthMethod[]) {
+function authenticationOptions(offered: readonly AuthMethod[]) {
   const variables = [...new Set(offered.flatMap(variablesOf))];
   return { variables, methods: offered.map(({ id, name }) => ({ id: oneLine(id), name: oneLine(name) })) };
 }

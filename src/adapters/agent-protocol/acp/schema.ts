@@ -102,9 +102,9 @@ export const initialized = z.object({
 
 export type Initialized = z.infer<typeof initialized>;
 
-export const sessionMade = z.object({ sessionId: z.string().min(1) });
+export const createdSession = z.object({ sessionId: z.string().min(1) });
 
-export const promptAnswer = z.object({ stopReason: z.string() });
+export const promptResponse = z.object({ stopReason: z.string() });
 
 export const knownStopReason = z.enum(['end_turn', 'max_tokens', 'max_turn_requests', 'refusal', 'cancelled']);
 

@@ -2,12 +2,12 @@ import { methods, RequestError } from '@agentclientprotocol/sdk';
 import { ZodError } from 'zod';
 import type { AgentSession, AgentTurn } from '../../../ports/agent-protocol.ts';
 import type { Connection } from './connection.ts';
-import type { Listener } from './listener.ts';
-import { failureData, knownStopReason, promptAnswer } from './schema.ts';
+import type { TurnListener } from './turn-listener.ts';
+import { failureData, knownStopReason, promptResponse } from './schema.ts';
 import { oneLine } from './updates.ts';
 
 export function createSession(
-  { agent, requests, endReason, ended, end }: Connection, listener: Listener, id: string, loaded: boolean,
+  { agent, requests, endReason, ended, end }: Connection, listener: TurnListener, id: string, loaded: boolean,
 ): AgentSession {
   let busy = false;
   let cancelled = false;
@@ -17,7 +17,7 @@ export function createSession(
     loaded,
     closed: ended,
     async nextRequest() {
-      await Promise.race([requests.answeredAll(), ended]);
+      await Promise.race([requests.allAnswered(), ended]);
       return requests.nextId;
     },
     async prompt({ content }) {
@@ -27,7 +27,7 @@ export function createSession(
       listener.begin(id);
       try {
         const prompt = content.map(({ text }) => ({ type: 'text' as const, text }));
-        return turnOf(promptAnswer.parse(await agent.request(methods.agent.session.prompt, { sessionId: id, prompt })).stopReason);
+        return turnOf(promptResponse.parse(await agent.request(methods.agent.session.prompt, { sessionId: id, prompt })).stopReason);
       } catch (error) {
         // Many agents answer a cancelled turn with the error that the cancellation caused.
         if (endReason() === null) return { stopReason: cancelled ? 'cancelled' : 'failed', reason: agentError(error) };
@@ -62,7 +62,7 @@ function agentError(error: unknown): AgentTurn['reason'] {
 
 const authRequired = -32_000;
 
-export function asksForAuthentication(error: unknown): boolean {
+export function isAuthenticationRequired(error: unknown): boolean {
   return error instanceof RequestError && error.code === authRequired;
 }
 

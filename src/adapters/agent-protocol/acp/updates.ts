@@ -17,28 +17,28 @@ export function updateOf(update: WireUpdate, calls: ToolCalls): AgentUpdate | nu
     case 'tool_call_update':
       return { kind: 'tool_call', call: mergeToolCall(calls, update) };
     case 'plan':
-      return { kind: 'plan', entries: update.entries.map((entry) => ({ ...entry, content: plain(entry.content) })) };
+      return { kind: 'plan', entries: update.entries.map((entry) => ({ ...entry, content: plainText(entry.content) })) };
     case 'usage_update':
       return { kind: 'usage', usedTokens: update.used, contextTokens: update.size, cost: update.cost ?? null };
   }
 }
 
 const maxCalls = 10_000;
-const maxHeld = 32 * 1024 * 1024;
+const maxCallsSize = 32 * 1024 * 1024;
 
 /** The current state of a turn's tool calls, because an update contains only the changes. */
 export type ToolCalls = ReturnType<typeof createToolCalls>;
 
 /** The memory is bounded. A dropped call starts empty with its next update. */
 export function createToolCalls() {
-  return createLruMap<ToolCall>(maxCalls, maxHeld, sizeOf);
+  return createLruMap<ToolCall>(maxCalls, maxCallsSize, sizeOf);
 }
 
 export function mergeToolCall(calls: ToolCalls, { toolCallId, title, kind, status, content, locations }: WireToolCall): ToolCall {
   const known = calls.get(toolCallId);
   const call: ToolCall = {
     toolCallId,
-    title: title === null || title === undefined || title === '' ? (known?.title ?? toolCallId) : plain(title),
+    title: title === null || title === undefined || title === '' ? (known?.title ?? toolCallId) : plainText(title),
     toolKind: kind ?? known?.toolKind ?? 'other',
     status: status ?? known?.status ?? 'pending',
     paths: locations?.map(({ path }) => path) ?? known?.paths ?? [],
@@ -55,10 +55,10 @@ function sizeOf({ toolCallId, title, paths, content }: ToolCall): number {
 
 /** Returns the text of a block, or a name for content that is not text. */
 function textOf({ type, text, mimeType, name, uri, resource }: Block): string {
-  if (type === 'text') return plain(text ?? '');
+  if (type === 'text') return plainText(text ?? '');
   const what = name ?? resource?.uri ?? uri ?? mimeType;
   const kind = type === 'resource_link' ? 'resource' : type;
-  return plain(what === null || what === undefined ? `[${kind}]` : `[${kind}: ${what}]`);
+  return plainText(what === null || what === undefined ? `[${kind}]` : `[${kind}: ${what}]`);
 }
 
 /** The texts of a changed file stay exactly as they are. */
@@ -69,7 +69,7 @@ function contentOf(content: WireToolCallContent): ToolCallContent {
     case 'diff':
       return { type: 'diff', path: content.path, oldText: content.oldText ?? null, newText: content.newText };
     case 'other':
-      return { type: 'text', text: `[${plain(content.name)}]` };
+      return { type: 'text', text: `[${plainText(content.name)}]` };
   }
 }
 
@@ -77,13 +77,13 @@ function contentOf(content: WireToolCallContent): ToolCallContent {
 // oxlint-disable-next-line no-control-regex -- they are what has to go
 const invisible = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/gu;
 
-export function plain(text: string): string {
+export function plainText(text: string): string {
   return stripVTControlCharacters(text).replace(invisible, '');
 }
 
 const maxLine = 2000;
 
 export function oneLine(text: string): string {
-  const line = plain(text).replace(/\s+/gu, ' ').trim();
+  const line = plainText(text).replace(/\s+/gu, ' ').trim();
   return line.length > maxLine ? `${line.slice(0, maxLine)}...` : line;
 }

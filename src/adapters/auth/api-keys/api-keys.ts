@@ -1,4 +1,4 @@
-import { hash, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import { Failure } from '../../../domain/failure.ts';
 import { type ApiKeyRecord, isKeyValid, isRepositoryPattern, isUserId, type Principal } from '../../../domain/principal.ts';
 import { explained, type Reason } from '../../../domain/reason.ts';
@@ -7,6 +7,7 @@ import type { ApiKeyStore } from '../../../ports/api-key-store.ts';
 import type { Auth } from '../../../ports/auth.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { Random } from '../../../ports/random.ts';
+import { keyDigest } from '../../shared/key-digest.ts';
 
 /** The owner of the static key and of every key that names no user. All these keys see the same conversations and sandboxes. */
 const defaultUser = 'default';
@@ -24,7 +25,7 @@ export interface ApiKeyAuthOptions {
 
 /** Authenticates callers by the static key or a key in the store. Refuses a revoked key from then on. */
 export function createApiKeyAuth({ staticKey, keys, clock, random }: ApiKeyAuthOptions): Auth {
-  const staticDigest = staticKey === undefined || staticKey === '' ? null : digestOf(staticKey);
+  const staticDigest = staticKey === undefined || staticKey === '' ? null : keyDigest(staticKey);
   const isStatic = (digest: string): boolean =>
     staticDigest !== null && digest.length === staticDigest.length && timingSafeEqual(Buffer.from(digest), Buffer.from(staticDigest));
   const authenticateDigest = async (digest: string): Promise<Principal> => {
@@ -39,7 +40,7 @@ export function createApiKeyAuth({ staticKey, keys, clock, random }: ApiKeyAuthO
     description: staticDigest === null ? 'keys of the store' : 'the key in SKEP_API_KEY and keys of the store',
     async authenticate(credential) {
       if (credential === null) throw new Failure('unauthorized', {});
-      return await authenticateDigest(digestOf(credential));
+      return await authenticateDigest(keyDigest(credential));
     },
     authenticateDigest,
     async digestsOf(userId) {
@@ -52,16 +53,11 @@ export function createApiKeyAuth({ staticKey, keys, clock, random }: ApiKeyAuthO
   };
 }
 
-/** Returns the SHA-256 of a key in hexadecimal. Only this is stored. */
-function digestOf(key: string): string {
-  return hash('sha256', key, 'hex');
-}
-
 /** How long a login link works: long enough to copy it to another machine, too short to be found in a log later. */
-const loginCodeMs = 10 * 60_000;
+const loginCodeLifetimeMs = 10 * 60_000;
 
 /** How long a user stays logged in after such a link. */
-const loggedInMs = 30 * 24 * 60 * 60_000;
+const loginLifetimeMs = 30 * 24 * 60 * 60_000;
 
 export function createApiKeys(deps: { readonly keys: ApiKeyStore; readonly clock: Clock; readonly random: Random }): ApiKeys {
   const { keys, clock, random } = deps;
@@ -73,7 +69,7 @@ export function createApiKeys(deps: { readonly keys: ApiKeyStore; readonly clock
     const expiresAt = expiresInMs === undefined ? null : createdAt + expiresInMs;
     const secret = random.secret();
     const key = format === 'e2b' ? `e2b_${Buffer.from(secret).toString('hex')}` : `skep_${secret}`;
-    const record = { id, name, userId, access, repositories, hash: digestOf(key), createdAt, expiresAt, revokedAt: null };
+    const record = { id, name, userId, access, repositories, hash: keyDigest(key), createdAt, expiresAt, revokedAt: null };
     if (!(await keys.insert(record))) throw new Failure('key_name_taken', { name });
     return { key, record };
   };
@@ -85,15 +81,15 @@ export function createApiKeys(deps: { readonly keys: ApiKeyStore; readonly clock
     async createLoginCode({ userId = defaultUser, access = 'full' }) {
       if (!isUserId(userId)) throw invalid('userId', { code: 'user_id' });
       const code = random.secret();
-      const expiresAt = clock.now() + loginCodeMs;
-      await keys.insertLoginCode({ hash: digestOf(code), userId, access, expiresAt }, clock.now());
+      const expiresAt = clock.now() + loginCodeLifetimeMs;
+      await keys.insertLoginCode({ hash: keyDigest(code), userId, access, expiresAt }, clock.now());
       return { code, expiresAt };
     },
     async exchangeLoginCode(code) {
-      const login = await keys.takeLoginCode(digestOf(code), clock.now());
+      const login = await keys.takeLoginCode(keyDigest(code), clock.now());
       if (login === null) throw new Failure('login_code_invalid', {});
       const id = random.id('key');
-      return await make(id, { name: `dashboard ${id}`, userId: login.userId, access: login.access, expiresInMs: loggedInMs });
+      return await make(id, { name: `dashboard ${id}`, userId: login.userId, access: login.access, expiresInMs: loginLifetimeMs });
     },
   };
 }
@@ -104,10 +100,10 @@ function invalid(argument: keyof NewApiKey, reason: Reason): Failure {
 
 const longestLifetimeMs = 100 * 365 * 24 * 60 * 60 * 1000;
 
-type Checked = Required<Pick<NewApiKey, 'name' | 'userId' | 'repositories'>> & { readonly expiresInMs: number | undefined };
+type KeyFields = Required<Pick<NewApiKey, 'name' | 'userId' | 'repositories'>> & { readonly expiresInMs: number | undefined };
 
 /** Throws `invalid_request` if a value is not valid. */
-function checkKey({ name, userId, repositories, expiresInMs }: Checked): void {
+function checkKey({ name, userId, repositories, expiresInMs }: KeyFields): void {
   if (name.trim() === '' || name.length > 100 || /\p{Cc}/u.test(name)) {
     throw invalid('name', explained('must have 1 to 100 characters, none of them a control character'));
   }

@@ -65,7 +65,7 @@ export async function addFirstDates(askGraphql: AskGraphql, request: HistoriesRe
   async function take(steps: readonly Step[]): Promise<Step[]> {
     const next: Step[] = [];
     for (const [step, page] of await askPages(askGraphql, request, steps, tries)) {
-      const found = page === null ? pageOn(step) : follow(step, page);
+      const found = page === null ? nextPageStep(step) : follow(step, page);
       if (typeof found === 'number') dates.set(step.path, found);
       else if (found !== null) next.push(found);
     }
@@ -110,7 +110,7 @@ function refused({ leap }: Step): null {
   return null;
 }
 
-function pageOn({ path, leap }: Step): Step {
+function nextPageStep({ path, leap }: Step): Step {
   return { path, first: perPage, after: leap ?? null };
 }
 
@@ -119,7 +119,7 @@ function follow(step: Step, { totalCount, nodes, pageInfo }: GraphqlHistory): nu
   const { path, after, leap } = step;
   const { hasNextPage, endCursor } = pageInfo;
   const oldest = nodes.at(-1)?.committedDate;
-  if (leap !== undefined && (hasNextPage || nodes.length !== 1)) return pageOn(step);
+  if (leap !== undefined && (hasNextPage || nodes.length !== 1)) return nextPageStep(step);
   if (!hasNextPage && oldest !== undefined) return oldest;
   if (after === null && totalCount === 0) return null;
   if (endCursor === null || endCursor === after || nodes.length === 0) throw failed('it breaks off in the middle of a history');

@@ -22,9 +22,9 @@ export type GitHubApi = ReturnType<typeof createGitHubApi>;
 type FetchInit = RequestInit & { readonly headers: Record<string, string> };
 type Fetch = (url: string, init: FetchInit) => Promise<Response>;
 
-const nothing = (): void => undefined;
+const noop = (): void => undefined;
 // Octokit would write requests and deprecations to the console.
-const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+const log = { debug: noop, info: noop, warn: noop, error: noop };
 
 /** Octokit makes the requests and authenticates them; the shared HTTP client sends them. */
 export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
@@ -43,14 +43,14 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
       const { route, parameters, headers = {}, follow = false, ...policy } = call;
       const redirect = follow ? { redirectTarget: sameOriginUrl } : {};
       const sent: { response: HttpResponse | null } = { response: null };
-      const fetchIt: Fetch = async (url, init) => {
+      const sendByHttpClient: Fetch = async (url, init) => {
         // Octokit repeats the request if an App's new token is not known everywhere yet.
         sent.response = null;
         sent.response = await http.send({ ...requestOf(url, init), ...policy, ...redirect }, signal);
         return toFetchResponse(sent.response);
       };
       try {
-        const request = { fetch: fetchIt, signal, redirect: 'manual' as const, parseSuccessResponseBody: false };
+        const request = { fetch: sendByHttpClient, signal, redirect: 'manual' as const, parseSuccessResponseBody: false };
         await octokit.request(route, { baseUrl, ...parameters, headers: { ...headers }, request });
       } catch (error) {
         signal.throwIfAborted();
@@ -62,7 +62,7 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
     /** Stops all requests until the rate limit of a GraphQL response is over, and returns the failure for it. */
     rateLimited({ headers }: HttpResponse): Error {
       const { waitMs } = rateLimitIn(headers, 'x-ratelimit', true, clock);
-      http.closeFor(waitMs);
+      http.pauseFor(waitMs);
       return failures.rateLimited(waitMs);
     },
     /** Returns the token that git may use. Null if there is no credential. */
@@ -155,13 +155,13 @@ export function createAskGraphql(api: GitHubApi, url: string) {
     if (heavyStatuses.includes(response.status)) throw new TooHeavy(response.status);
     const { data, errors = [] } = parse(GraphqlAnswer, jsonOrNull(response.text), what);
     if (errors.some(({ type }) => rateLimitTypes.has(type))) throw api.rateLimited(response);
-    if (errors.some(({ type, message }) => heavyTypes.has(type) || gaveUp(type, message))) throw new TooHeavy();
+    if (errors.some(({ type, message }) => heavyTypes.has(type) || isTimeoutMessage(type, message))) throw new TooHeavy();
     if (errors.some(({ type }) => forbiddenTypes.has(type))) throw unauthorized();
     return { data, errors };
   };
 }
 
 /** Matches GitHub's messages for a query that took too long. These errors have no type. */
-function gaveUp(type: string | undefined, message: string): boolean {
+function isTimeoutMessage(type: string | undefined, message: string): boolean {
   return type === undefined && /something went wrong|timed? ?out|couldn't respond/iu.test(message);
 }

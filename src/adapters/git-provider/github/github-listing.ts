@@ -46,7 +46,7 @@ export interface RepositorySource {
 type HeadCommit = Pick<Head, 'commit' | 'etag'>;
 
 // GitHub's statuses for a renamed repository, or one without a default branch.
-const unclear: readonly number[] = [301, 302, 307, 308, 422];
+const unclearStatuses: readonly number[] = [301, 302, 307, 308, 422];
 
 /** Returns the head. Null if GitHub's response does not name it. Costs no rate limit if `last` is still current. */
 export async function readHead(
@@ -59,13 +59,13 @@ export async function readHead(
       route: 'GET /repos/{owner}/{repo}/commits/{ref}',
       parameters: { ...parseName(repository), ref: 'HEAD' },
       headers: { accept: 'application/vnd.github.sha', ...(etag === null ? {} : { 'if-none-match': etag }) },
-      expects: [304, 404, 409, ...unclear],
+      expects: [304, 404, 409, ...unclearStatuses],
     },
     signal,
   );
   if (status === 404) throw notFound(repository);
   if (status === 409) return { commit: null, etag: null };
-  if (unclear.includes(status)) return null;
+  if (unclearStatuses.includes(status)) return null;
   if (status !== 304) return { commit: parse(HeadText, text, 'the head'), etag: headers.get('etag') };
   if (last === null || etag === null) throw failed('it says that nothing has changed, which was not the question');
   return last;

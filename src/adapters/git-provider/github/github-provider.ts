@@ -3,7 +3,7 @@ import type { Octokit } from '@octokit/rest';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { GitProvider } from '../../../ports/git-provider.ts';
 import {
-  basicAuthorization, cacheScope, createHostedProvider, type GitHostOptions, hostDefaults, hostedRemote, requirePrivateWay,
+  basicAuthorization, cacheScope, createHostedProvider, type GitHostOptions, hostDefaults, hostedRemote, requireEncryption,
 } from '../hosted-provider.ts';
 import { createTimeLimit } from '../provider-time-limit.ts';
 import { createAskGraphql, createGitHubApi, type GitHubApi } from './github-api.ts';
@@ -139,7 +139,7 @@ function resolveOptions(options: GitHubOptions): ResolvedOptions {
   const credentials = [options.token, options.app, options.client].filter((credential) => credential !== undefined);
   if (credentials.length > 1) throw new TypeError('GitHub takes one of token, app and client');
   const url = (options.url ?? options.client?.request.endpoint.DEFAULTS.baseUrl ?? publicApi).replace(/\/+$/u, '');
-  if (options.token !== undefined || options.app !== undefined) requirePrivateWay(url, options.httpHosts);
+  if (options.token !== undefined || options.app !== undefined) requireEncryption(url, options.httpHosts);
   return { ...hostDefaults(), concurrency: 4, maxAnswerBytes: 32 * 2 ** 20, maxRequests: 300, ...options, url, ...endpointsOf(url) };
 }
 

@@ -47,7 +47,7 @@ export async function openGitHubPullRequest(
         const { text } = await send('GET /repos/{owner}/{repo}/pulls', query);
         const open = parse(z.array(PullRequestAnswer), jsonOrNull(text), 'the pull requests');
         // The answer may include pull requests from a fork of the same owner.
-        return open.filter(({ head }) => head.ref === branch && head.repo?.full_name === path).map(presented);
+        return open.filter(({ head }) => head.ref === branch && head.repo?.full_name === path).map(toOpenPullRequest);
       },
       async create(base) {
         const response = await send('POST /repos/{owner}/{repo}/pulls', { head: branch, base, title, body, draft });
@@ -66,9 +66,9 @@ export async function openGitHubPullRequest(
 
 function read({ status, text }: HttpResponse): PullRequest {
   if (status === 422) throw failures.unexpected(status, new Error(`status ${status}`));
-  return presented(parse(PullRequestAnswer, jsonOrNull(text), 'a pull request'));
+  return toOpenPullRequest(parse(PullRequestAnswer, jsonOrNull(text), 'a pull request'));
 }
 
-function presented({ number, html_url: url, base }: PullRequestAnswer): OpenPullRequest {
+function toOpenPullRequest({ number, html_url: url, base }: PullRequestAnswer): OpenPullRequest {
   return { number, url, base: base.ref };
 }

@@ -81,7 +81,7 @@ function entriesSelection(depth: number): string {
 export function createGraphqlListing(askGraphql: AskGraphql, trees: RestTrees, { maxFiles }: ResolvedOptions): RepositorySource {
   async function ask(repository: string, query: GraphqlQuery, signal: AbortSignal): Promise<GraphqlRepository> {
     const { data, errors } = await askGraphql(query, signal);
-    if (errors.some((error) => !isAbsence(error))) throw failed('it refused a query');
+    if (errors.some((error) => !isNotFoundError(error))) throw failed('it refused a query');
     const isKnown = !(data === null && errors.length > 0);
     const found = isKnown ? parse(GraphqlRepository, data, query.what).repository : null;
     if (found === null) throw notFound(repository);
@@ -143,7 +143,7 @@ function rootOf({ defaultBranchRef }: GraphqlRepository, directory: string): Roo
 }
 
 /** Returns true for a missing repository, directory or commit to compare with. The host reports each as null and as an error. */
-function isAbsence({ type, path = [] }: GraphqlErrors[number]): boolean {
+function isNotFoundError({ type, path = [] }: GraphqlErrors[number]): boolean {
   const last = path.at(-1);
   return last === 'compare' || (type === 'NOT_FOUND' && (last === 'repository' || last === 'file'));
 }

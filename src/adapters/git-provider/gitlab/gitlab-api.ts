@@ -140,15 +140,15 @@ function renamedUrl(location: string, from: URL, host: HostUrl): URL {
   const target = URL.parse(location, from);
   if (target === null) throw failed('it redirects to what is no URL');
   if (!isInside(target, host)) throw failed('it redirects to an address outside its API; check the configured URL');
-  const asked = askedOf(from, host);
-  if (asked === null || asked !== askedOf(target, host)) throw failed('it redirects to what was not asked for');
+  const asked = resourceOf(from, host);
+  if (asked === null || asked !== resourceOf(target, host)) throw failed('it redirects to what was not asked for');
   const renamed = new URL(from);
   renamed.pathname = target.pathname;
   return renamed;
 }
 
 /** Returns the part of a URL after the project's name. Null if the URL is not about a project. */
-function askedOf({ pathname }: URL, { apiPath }: HostUrl): string | null {
+function resourceOf({ pathname }: URL, { apiPath }: HostUrl): string | null {
   const [, projects, project = '', ...asked] = pathname.slice(apiPath.length).split('/');
   // A slash at the end is another request.
   return projects === 'projects' && project !== '' ? asked.map((segment) => `/${segment}`).join('') : null;

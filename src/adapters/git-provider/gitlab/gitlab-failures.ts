@@ -29,13 +29,13 @@ function messageIn(body: unknown): string | null {
 }
 
 /** Returns true if the project is visible, but something in it is missing. */
-export function isOfContent(error: unknown): error is Refusal {
+export function isContentMissing(error: unknown): error is Refusal {
   return error instanceof Refusal && error.status === 404 && error.apiMessage !== null && !/\bproject\b/iu.test(error.apiMessage);
 }
 
 /** Returns true if the repository exists, but a directory in it is missing. */
-export function isOfDirectory(error: unknown): error is Refusal {
-  return isOfContent(error) && !/\brepository\b/iu.test(error.apiMessage ?? '');
+export function isDirectoryMissing(error: unknown): error is Refusal {
+  return isContentMissing(error) && !/\brepository\b/iu.test(error.apiMessage ?? '');
 }
 
 /**
@@ -57,6 +57,6 @@ export function isJson({ headers }: HttpResponse): boolean {
 }
 
 /** For requests that are about no project: a 403 means that the token is refused. */
-export function unlessForbidden(error: unknown): never {
+export function rethrowForbidden(error: unknown): never {
   throw error instanceof Refusal && error.status === 403 ? unauthorized(error) : error;
 }

@@ -3,7 +3,7 @@ import { itemsPerHostPage } from '../host-pages.ts';
 import { type CachedFile, type Head, type ListingSource, prefixOf, type TreeFile } from '../incremental-listing.ts';
 import type { Commit, HeadCommit, Page, PageName } from './gitlab-answers.ts';
 import type { ApiFor, GitLabApi, HistoryQuery, ProjectName } from './gitlab-api.ts';
-import { failed, isOfContent, isOfDirectory, notFound, Refusal, tooLarge } from './gitlab-failures.ts';
+import { failed, isContentMissing, isDirectoryMissing, notFound, Refusal, tooLarge } from './gitlab-failures.ts';
 
 /** Lists directories on GitLab, with requests for the head, for each page of the tree, and for the history of each file. */
 export function createGitLabListing(apiFor: ApiFor, maxFiles: number): ListingSource {
@@ -42,7 +42,7 @@ async function readHead(api: GitLabApi, repository: string): Promise<Head> {
   try {
     return await headOf(api, repository, await api.commit(repository, 'HEAD'));
   } catch (error) {
-    if (!isOfContent(error)) throw error;
+    if (!isContentMissing(error)) throw error;
   }
   const { id, path, default_branch: branch, empty_repo: empty = false } = await api.project(repository);
   if (empty || branch === null || branch === undefined) return { id, name: path, commit: null, etag: null };
@@ -53,7 +53,7 @@ async function branchHead(api: GitLabApi, project: number, branch: string): Prom
   try {
     return (await api.commit(project, branch)).id;
   } catch (error) {
-    if (isOfContent(error)) return null;
+    if (isContentMissing(error)) return null;
     throw error;
   }
 }
@@ -122,20 +122,20 @@ interface Snapshot {
  * along the first parents a path keeps its history, unless a merge changes it.
  */
 async function readSince(api: GitLabApi, request: TreeRequest, earlier: Snapshot | null): Promise<readonly CachedFile[]> {
-  const fresh = async (): Promise<CachedFile[]> => withDates(await readTree(api, request), new Map());
+  const readAll = async (): Promise<CachedFile[]> => withDates(await readTree(api, request), new Map());
   const dates = new Map(earlier?.files.flatMap(({ path, createdAt }) => (createdAt === null ? [] : [[path, createdAt]])));
-  if (earlier === null || dates.size === 0) return await fresh();
+  if (earlier === null || dates.size === 0) return await readAll();
   // At most as many requests as there are dates to reuse.
   const maxPages = Math.min(dates.size, 10);
   const trunk = await readCommits(api, request, earlier.sha, {}, maxPages);
-  if (trunk === null || !isTrunk(trunk, earlier.sha, request.sha)) return await fresh();
+  if (trunk === null || !isFirstParentChain(trunk, earlier.sha, request.sha)) return await readAll();
   if (!trunk.some(isMerge)) return withDates(await readTree(api, request), dates);
 
   const query = request.directory === '' ? {} : { path: request.directory };
   const changes = await readCommits(api, request, earlier.sha, query, maxPages);
   if (changes?.length === 0) return earlier.files;
   // The changes of a merge are known only if no other commit has changed the directory.
-  if (changes === null || (changes.length > 1 && changes.some(isMerge))) return await fresh();
+  if (changes === null || (changes.length > 1 && changes.some(isMerge))) return await readAll();
   const tree = await readTree(api, request);
   if (changes.some(isMerge)) for (const file of earlier.files) if (isChanged(file, tree)) dates.delete(file.path);
   return withDates(tree, dates);
@@ -166,7 +166,7 @@ async function readCommits(
 }
 
 /** Returns true if the commits lead back to the earlier one. They do not if history was rewritten. */
-function isTrunk(commits: readonly Commit[], earlier: string, sha: string): boolean {
+function isFirstParentChain(commits: readonly Commit[], earlier: string, sha: string): boolean {
   let expected: string | undefined = sha;
   for (const { id, parent_ids: parents } of commits) {
     if (id !== expected) return false;
@@ -205,7 +205,7 @@ async function readTree(api: GitLabApi, request: TreeRequest): Promise<Tree> {
     if (tree === null) throw failed('the pages of a directory lead back to earlier ones');
     return tree;
   } catch (error) {
-    if (isOfDirectory(error)) return new Map();
+    if (isDirectoryMissing(error)) return new Map();
     throw error;
   }
 }

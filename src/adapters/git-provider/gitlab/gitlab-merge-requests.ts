@@ -13,7 +13,7 @@ export async function openGitLabMergeRequest(api: GitLabApi, project: Project, r
   const repository = infoOf(project);
   const { branch, title, body, draft } = request;
 
-  async function permitted<T>(answer: Promise<T>): Promise<T> {
+  async function requirePermission<T>(answer: Promise<T>): Promise<T> {
     try {
       return await answer;
     } catch (error) {
@@ -29,7 +29,7 @@ export async function openGitLabMergeRequest(api: GitLabApi, project: Project, r
       async listOpen() {
         const open: MergeRequest[] = [];
         for (let page: PageName | null | undefined; page !== null; ) {
-          const { items, next } = await permitted(api.openMergeRequests(project.id, branch, page ?? null));
+          const { items, next } = await requirePermission(api.openMergeRequests(project.id, branch, page ?? null));
           // Branches of forks may have the same name.
           open.push(...items.filter(({ sourceProject }) => sourceProject === project.id));
           page = next;
@@ -39,14 +39,14 @@ export async function openGitLabMergeRequest(api: GitLabApi, project: Project, r
       async create(base) {
         const wanted = { title: titleOf(title, draft), description: body };
         try {
-          return await permitted(api.createMergeRequest(project.id, branch, base, wanted));
+          return await requirePermission(api.createMergeRequest(project.id, branch, base, wanted));
         } catch (error) {
           if (error instanceof Refusal && error.status === 409) return null;
           throw error;
         }
       },
       update: async ({ number, isDraft }, base) =>
-        await permitted(api.editMergeRequest(project.id, number, { title: titleOf(title, isDraft), description: body, base })),
+        await requirePermission(api.editMergeRequest(project.id, number, { title: titleOf(title, isDraft), description: body, base })),
     },
     repository,
     request,

@@ -1,12 +1,12 @@
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { GitProvider } from '../../../ports/git-provider.ts';
 import {
-  basicAuthorization, cacheScope, createHostedProvider, type GitHostOptions, hostDefaults, hostedRemote, requirePrivateWay,
+  basicAuthorization, cacheScope, createHostedProvider, type GitHostOptions, hostDefaults, hostedRemote, requireEncryption,
 } from '../hosted-provider.ts';
 import { createTimeLimit } from '../provider-time-limit.ts';
 import { infoOf } from './gitlab-answers.ts';
 import { createGitLabApi, credentialHeaders, type GitLabApi } from './gitlab-api.ts';
-import { failureOf, failures, isOfContent, providerName, Refusal, unlessForbidden } from './gitlab-failures.ts';
+import { failureOf, failures, isContentMissing, providerName, Refusal, rethrowForbidden } from './gitlab-failures.ts';
 import { checkName, createGitLabListing } from './gitlab-listing.ts';
 import { openGitLabMergeRequest } from './gitlab-merge-requests.ts';
 import { listGitLabBranches, searchGitLab } from './repositories-and-branches.ts';
@@ -41,7 +41,7 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
         try {
           return await apiFor(signal).blob(repository, blobId, maxAnswerBytes);
         } catch (error) {
-          if (isOfContent(error)) return null;
+          if (isContentMissing(error)) return null;
           throw error;
         }
       },
@@ -70,7 +70,7 @@ async function check(api: GitLabApi, { host: { name }, credential }: ResolvedOpt
     // The version is for signed-in users only.
     const isAnonymous = error.status === 401 && !hasToken({ credential });
     if (isAnonymous) return { ok: true, detail: `${name} answers; without a token, public projects only are seen` };
-    return unlessForbidden(error);
+    return rethrowForbidden(error);
   }
 }
 
@@ -134,7 +134,7 @@ function resolveOptions({ url, token, client, ...options }: GitLabOptions): Reso
   const authHeaders: Credential['authHeaders'] = token === undefined ? {} : { 'private-token': async () => token };
   const host = parseHostUrl(client?.Projects.url.replace(/\/api\/v4\/*$/u, '') ?? url ?? publicHost);
   const credential = client === undefined ? { headers: {}, authHeaders } : client.Projects;
-  if (Object.keys(credential.authHeaders).length > 0) requirePrivateWay(host.pagesUrl, options.httpHosts);
+  if (Object.keys(credential.authHeaders).length > 0) requireEncryption(host.pagesUrl, options.httpHosts);
   return { ...hostDefaults(), concurrency: 8, maxAnswerBytes: 16 * 2 ** 20, maxRequests: 3000, ...options, host, credential };
 }
 

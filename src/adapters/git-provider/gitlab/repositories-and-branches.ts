@@ -1,7 +1,7 @@
 import type { Branch, HostPage, HostPageRequest, ListedRepository } from '../../../ports/git-provider.ts';
 import { pageOfHost } from '../host-pages.ts';
 import type { GitLabApi, SearchQuery } from './gitlab-api.ts';
-import { unlessForbidden } from './gitlab-failures.ts';
+import { rethrowForbidden } from './gitlab-failures.ts';
 import { checkName } from './gitlab-listing.ts';
 
 /** Makes one request. Searches the paths of all visible projects, or only of those that the credential's user is a member of. */
@@ -14,7 +14,7 @@ export async function searchGitLab(
     ...(onlyOfMember && { membership: true }), ...(text.includes('/') && { searchNamespaces: true }),
   };
   return await pageOfHost(page, async (number) => {
-    const { items, next } = await api.search(query, number).catch(unlessForbidden);
+    const { items, next } = await api.search(query, number).catch(rethrowForbidden);
     return { items: items.map(({ path_with_namespace: path }) => ({ path })), hasNext: next !== null };
   });
 }

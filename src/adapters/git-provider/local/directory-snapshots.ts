@@ -5,7 +5,7 @@ import { createLruMap } from '../../shared/lru-map.ts';
 import type { Semaphore } from '../../shared/semaphore.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
 import { realTimers, startTimeout } from '../../shared/timeout.ts';
-import { demandSuccess, failed, timedOut, tooLarge } from './local-git-failures.ts';
+import { requireSuccess, failed, timedOut, tooLarge } from './local-git-failures.ts';
 import type { ResolvedOptions } from './local-git-provider.ts';
 import { type ObjectReader, type ObjectsRequest, readObjects } from './private-git-folders.ts';
 
@@ -48,7 +48,7 @@ async function readSnapshot(reading: Reading, earlier: Earlier | null, signal: A
 }
 
 /** Returns the data that can be reused. Dates are valid only if the history is cut off at the same commits. */
-function usable(earlier: Snapshot | null, { oid, shallow }: SnapshotRequest): Earlier | null {
+function reusableDates(earlier: Snapshot | null, { oid, shallow }: SnapshotRequest): Earlier | null {
   if (earlier === null || earlier.dates === null || earlier.shallow !== shallow) return null;
   return earlier.oid.length === oid.length ? { oid: earlier.oid, dates: earlier.dates } : null;
 }
@@ -67,7 +67,7 @@ async function readTree({ command, limit, maxPaths, oid, directory }: Reading, s
     files.push({ path, blobId });
   });
   const args = ['ls-tree', '-r', '-z', '--full-tree', oid, ...pathspec(directory)];
-  demandSuccess(await runGit({ ...command, args }, limit, signal, collect));
+  requireSuccess(await runGit({ ...command, args }, limit, signal, collect));
   return files;
 }
 
@@ -83,7 +83,7 @@ async function readDates(reading: Reading, earlier: Earlier | null, signal: Abor
     if (dates.size > maxPaths) throw tooLarge(`${maxPaths} paths`);
   });
   const exit = await runGit({ ...command, args: logArguments(oid, directory, earlier?.oid ?? null) }, limit, signal, collect);
-  if (earlier === null) demandSuccess(exit);
+  if (earlier === null) requireSuccess(exit);
   return anyLost || exit.code !== 0 ? null : dates;
 }
 
@@ -156,7 +156,7 @@ function secondsOf(text: string): number {
 }
 
 /** Caches the latest snapshot of each directory. It is used while the directory's commit is the same. */
-export function createSnapshotCache(options: ResolvedOptions, places: Semaphore, closing: AbortSignal) {
+export function createSnapshotCache(options: ResolvedOptions, semaphore: Semaphore, closing: AbortSignal) {
   const pathsOf = ({ files, dates }: Snapshot): number => Math.max(files.length, dates?.size ?? 0);
   const latest = createLruMap(options.cacheEntries, options.cachePaths, pathsOf);
   const reads = createSingleFlight<Snapshot>();
@@ -170,14 +170,14 @@ export function createSnapshotCache(options: ResolvedOptions, places: Semaphore,
     try {
       const readOnce = async (): Promise<Snapshot> => {
         const earlier = latest.get(key);
-        if (earlier !== null && isOf(earlier, request)) return earlier;
+        if (earlier !== null && matchesRequest(earlier, request)) return earlier;
         const snapshot = await readObjects(options, request, limit.signal, (reader, signal) =>
-          readSnapshot({ ...request, ...reader, maxPaths }, usable(earlier, request), signal));
+          readSnapshot({ ...request, ...reader, maxPaths }, reusableDates(earlier, request), signal));
         latest.set(key, snapshot);
         return snapshot;
       };
       const { commonDir } = request.repository;
-      return await repositories.inTurn(commonDir, () => places.use(limit.signal, readOnce), limit.signal);
+      return await repositories.runExclusive(commonDir, () => semaphore.use(limit.signal, readOnce), limit.signal);
     } finally {
       limit.end();
     }
@@ -188,13 +188,13 @@ export function createSnapshotCache(options: ResolvedOptions, places: Semaphore,
       const { repository, directory, oid, shallow } = request;
       const key = `${repository.gitDir}\0${directory}`;
       const cached = latest.get(key);
-      if (cached !== null && isOf(cached, request)) return cached;
+      if (cached !== null && matchesRequest(cached, request)) return cached;
       return await reads.join(`${key}\0${oid}\0${shallow}`, signal, (unwanted) => read(key, request, unwanted));
     },
     settled: () => reads.settled(),
   };
 }
 
-function isOf(snapshot: Snapshot, { oid, shallow }: SnapshotRequest): boolean {
+function matchesRequest(snapshot: Snapshot, { oid, shallow }: SnapshotRequest): boolean {
   return snapshot.oid === oid && snapshot.shallow === shallow;
 }

@@ -9,7 +9,7 @@ export const { failed, timedOut, notFound, tooLarge } = failures;
 const corrupt = /missing|corrupt|unable to read|could not read|failed to|bad (?:object|tree|revision)|not a tree|inflate/iu;
 
 /** Throws the failure for git's exit, unless git succeeded. */
-export function demandSuccess({ code, signal, stderr }: GitExit): void {
+export function requireSuccess({ code, signal, stderr }: GitExit): void {
   if (code === 0) return;
   const cause = new Error(`git ended with ${signal ?? `exit code ${code}`}: ${stderr}`);
   if (signal !== null) throw failed('git was killed; the machine may be short of memory', cause);

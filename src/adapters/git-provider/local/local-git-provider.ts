@@ -9,7 +9,7 @@ import { createSingleFlight } from '../../shared/single-flight.ts';
 import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
 import { realTimers } from '../../shared/timeout.ts';
 import { createTimeLimit } from '../provider-time-limit.ts';
-import { demandSuccess, failed, failures, providerName, tooLarge } from './local-git-failures.ts';
+import { requireSuccess, failed, failures, providerName, tooLarge } from './local-git-failures.ts';
 import { readHead, readShallow } from './repository-head.ts';
 import { createFetchFolders, type ObjectReader, type ObjectsRequest, readObjects } from './private-git-folders.ts';
 import { listLocalBranches, searchLocal } from './repositories-and-branches.ts';
@@ -54,8 +54,8 @@ export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
   const resolved = { ...defaults, temporaryFolder: tmpdir(), ...options };
   const { root, timeoutMs } = resolved;
   const limit = createTimeLimit(realTimers, timeoutMs, failures);
-  const places = createSemaphore(resolved.concurrency);
-  const snapshots = createSnapshotCache(resolved, places, limit.closing);
+  const semaphore = createSemaphore(resolved.concurrency);
+  const snapshots = createSnapshotCache(resolved, semaphore, limit.closing);
   const reads = createSingleFlight<Buffer | null>();
   const fetchFolders = createFetchFolders(resolved.temporaryFolder);
 
@@ -73,7 +73,7 @@ export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
     const repository = await findRepository(root, name);
     const key = JSON.stringify([repository.gitDir, blobId, maxBytes]);
     const readOnce = (unwanted: AbortSignal): Promise<Buffer | null> =>
-      places.use(unwanted, () => readBlob(resolved, { repository, oid: blobId, shallow: '' }, maxBytes, unwanted));
+      semaphore.use(unwanted, () => readBlob(resolved, { repository, oid: blobId, shallow: '' }, maxBytes, unwanted));
     const blob = oidForm.test(blobId) ? await reads.join(key, signal, readOnce) : null;
     if (blob === null) throw new Failure('file_not_found', { path });
     return blob;
@@ -95,7 +95,7 @@ export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
     searchRepositories: (text, page, signal) => limit.run(signal, (either) => searchLocal(root, text, page, either)),
     listBranches: (name, page, signal) =>
       limit.run(signal, (either) =>
-        places.use(either, async () => {
+        semaphore.use(either, async () => {
           const folder = await fetchFolders.get(await findRepository(root, name), either);
           return await listLocalBranches(resolved, folder, page, either);
         })),
@@ -129,7 +129,7 @@ async function readBlob(
     if (size > maxBytes) throw limit.failure();
     const chunks: Buffer[] = [];
     const command = { ...reader.command, args: ['cat-file', 'blob', request.oid] };
-    demandSuccess(await runGit(command, limit, either, (chunk) => chunks.push(chunk)));
+    requireSuccess(await runGit(command, limit, either, (chunk) => chunks.push(chunk)));
     return Buffer.concat(chunks);
   });
 }
@@ -141,7 +141,7 @@ async function sizeOf({ command, limit }: ObjectReader, oid: string, signal: Abo
   const exit = await runGit(check, limit, signal, (chunk) => {
     output += chunk.toString('latin1');
   });
-  demandSuccess(exit);
+  requireSuccess(exit);
   // If git can't read an object, it reports the object as missing, with the cause on stderr.
   if (exit.stderr !== '') throw failed('objects of the repository are missing or corrupt', new Error(exit.stderr));
   const size = /^[0-9a-f]+ blob (\d+)\n$/u.exec(output)?.[1];

@@ -89,7 +89,7 @@ export function createFetchFolders(temporaryFolder: string) {
   return {
     /** Returns the folder's absolute path. Its objects and branches are always those of the repository. Its HEAD is as of this call. */
     get: (repository: LocalRepository, signal: AbortSignal): Promise<string> =>
-      repositories.inTurn(repository.gitDir, () => make(repository, signal), signal),
+      repositories.runExclusive(repository.gitDir, () => make(repository, signal), signal),
     async remove(): Promise<void> {
       // A call that is still running would make its folder again.
       await repositories.settled();

@@ -4,7 +4,7 @@ import { isFailure } from '../../../domain/failure.ts';
 import { parseRepositoryName } from '../../../domain/repository-name.ts';
 import type { Branch, HostPage, HostPageRequest, ListedRepository } from '../../../ports/git-provider.ts';
 import { gitEnvironment, runGit } from '../../shared/git-process.ts';
-import { demandSuccess, failed, tooLarge } from './local-git-failures.ts';
+import { requireSuccess, failed, tooLarge } from './local-git-failures.ts';
 import type { ResolvedOptions } from './local-git-provider.ts';
 import { type LocalRepository, openRoot, repositoryAt, type RootFolder } from './repository-location.ts';
 
@@ -65,7 +65,7 @@ export async function listLocalBranches(
   const limit = { bytes: maxOutputBytes, failure: () => tooLarge(`${maxOutputBytes} bytes of branches`) };
   const chunks: Buffer[] = [];
   const command = { binary, args, folder, environment: gitEnvironment({ GIT_DIR: folder }), failed };
-  demandSuccess(await runGit(command, limit, signal, (chunk) => chunks.push(chunk)));
+  requireSuccess(await runGit(command, limit, signal, (chunk) => chunks.push(chunk)));
   const lines = Buffer.concat(chunks).toString('utf8').split('\n').slice(0, -1);
   const branches = lines.map((line) => ({ name: line.slice(line.indexOf(' ') + 1), commit: line.slice(0, line.indexOf(' ')) }));
   return pageAfter(branches, ({ name }) => name, page);

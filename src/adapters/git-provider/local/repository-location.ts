@@ -66,7 +66,7 @@ async function gitFoldersOfWorkTree(root: RootFolder, folder: string): Promise<G
   // A file names the git folder of a linked work tree or of a submodule.
   const path = kind === 'file' ? /^gitdir: (.+?)\r?\n*$/su.exec((await readText(root, dotGit)) ?? '')?.[1] : dotGit;
   const gitDir = path === undefined ? null : await root.resolve(resolve(folder, path));
-  if (gitDir === null) throw leadsOut();
+  if (gitDir === null) throw outsideRoot();
   return await gitFoldersOf(root, gitDir);
 }
 
@@ -81,7 +81,7 @@ async function commonDirOf(root: RootFolder, gitDir: string): Promise<string> {
   const text = await readText(root, join(gitDir, 'commondir'));
   if (text === null) return gitDir;
   const commonDir = await root.resolve(resolve(gitDir, text.trimEnd()));
-  if (commonDir === null) throw leadsOut();
+  if (commonDir === null) throw outsideRoot();
   return commonDir;
 }
 
@@ -99,7 +99,7 @@ async function kindOf(path: string): Promise<'none' | 'file' | 'folder'> {
 }
 
 // The same message for a folder outside and for a missing one, so that nobody can find out what exists outside.
-function leadsOut(): Error {
+function outsideRoot(): Error {
   return failed("the repository's git folder is missing or lies outside the root folder");
 }
 

@@ -14,7 +14,7 @@ import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import { presenter } from '../presenter.ts';
 import { claimedParameters, parametersOf, sandboxParameterFields, sandboxParameterNames } from '../sandbox-parameters.ts';
 import { repositoryName } from './microagents.ts';
-import { refuseUnknownSpec } from './sandbox-specs.ts';
+import { requireKnownSpec } from './sandbox-specs.ts';
 
 export const pullRequestFields = {
   number: z.int().meta({ example: 17 }),
@@ -155,7 +155,7 @@ export const conversationOperations = [
     ],
     handle: async (context, { headers, body }) => {
       const { skep, principal } = context;
-      if (body.sandbox_spec_id !== null) refuseUnknownSpec(skep, body.sandbox_spec_id, 'body');
+      if (body.sandbox_spec_id !== null) requireKnownSpec(skep, body.sandbox_spec_id, 'body');
       const { env, metadata, timeout_seconds, resources, secrets, ...others } = body;
       const asked = inCamelCase(others);
       const parameters = parametersOf({ env, metadata, timeout_seconds, resources, secrets });

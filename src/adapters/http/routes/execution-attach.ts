@@ -4,7 +4,7 @@ import { defaultHeartbeatMs } from '../event-stream.ts';
 import { ExecutionAttachment } from '../execution-attachment.ts';
 import { operation, Upgrade } from '../operation.ts';
 import type { RequestContext } from '../request-context.ts';
-import { demandWebSocket } from '../web-socket.ts';
+import { requireWebSocket } from '../web-socket.ts';
 import { ticketQuery } from './events.ts';
 
 export const executionPath = z.object({ id: resourceId, execution_id: resourceId });
@@ -47,7 +47,7 @@ async function openAttachment(
   query: z.output<typeof attachQuery>,
 ): Promise<Upgrade> {
   const { skep, scope, principal, http } = context;
-  demandWebSocket(context);
+  requireWebSocket(context);
   const { tty } = await skep.executions.get(scope, sandboxId, executionId);
   const ends = context.openStream();
   const read = (stream: 'stdout' | 'stderr', after = null as number | null) =>

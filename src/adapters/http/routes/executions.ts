@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ExecutionRecord } from '../../../domain/execution.ts';
-import { executionStatuses } from '../../../domain/execution.ts';
+import { executionRecordStatuses } from '../../../domain/execution.ts';
 import type { PageRequest } from '../../../domain/page.ts';
 import {
   claimOf, flagOf, idempotencyHeaders, locationHeader, resourceId, statusFields, statusOf, text, timestamp,
@@ -19,7 +19,7 @@ const executionResource = z
     command: z.array(z.string()),
     stdin: z.boolean().meta({ description: 'Whether it takes input.' }),
     tty: z.boolean().meta({ description: 'Whether it runs in a terminal.' }),
-    status: z.enum(executionStatuses)
+    status: z.enum(executionRecordStatuses)
       .meta({ description: '`lost`: its sandbox was stopped or went away before it ended, or nobody knows how it ended.' }),
     ...statusFields,
     exit_code: z.int().nullable()
@@ -72,9 +72,9 @@ function presentExecution(execution: ExecutionRecord): z.output<typeof execution
 const executions = '/api/v1/sandboxes/{id}/executions';
 const one = `${executions}/{execution_id}`;
 const common = { tag: 'Executions' } as const;
-const ofRuntime = ['runtime_unavailable', 'runtime_timeout'] as const;
-const ofOne = ['sandbox_not_found', 'execution_not_found', ...ofRuntime] as const;
-const done = { status: 204, description: 'Done.' };
+const runtimeFailures = ['runtime_unavailable', 'runtime_timeout'] as const;
+const executionFailures = ['sandbox_not_found', 'execution_not_found', ...runtimeFailures] as const;
+const noContent = { status: 204, description: 'Done.' };
 
 const run = operation({
   ...common,
@@ -89,7 +89,7 @@ const run = operation({
   success: { status: 201, description: 'It has begun.', schema: executionResource, headers: locationHeader },
   failures: [
     'sandbox_not_found', 'sandbox_not_running', 'sandbox_busy', 'idempotency_conflict', 'execution_not_found', 'execution_limit_reached',
-    ...ofRuntime,
+    ...runtimeFailures,
   ],
   handle: async (context, { params, headers, body }) => {
     const { skep, scope, principal } = context;
@@ -130,7 +130,7 @@ const get = operation({
   summary: 'Get an execution',
   params: executionPath,
   success: { status: 200, description: 'The execution.', schema: executionResource },
-  failures: ofOne,
+  failures: executionFailures,
   handle: async ({ skep, scope }, { params }) =>
     presentExecution(await skep.executions.get(scope, params.id, params.execution_id)),
 });
@@ -143,7 +143,7 @@ const remove = operation({
   summary: 'Kill and forget an execution',
   description: 'Ends it and all that it started, and removes its output. Deleting it again is a success.',
   params: executionPath,
-  success: done,
+  success: noContent,
   failures: ['sandbox_not_found', 'execution_not_found'],
   handle: async ({ skep, scope }, { params }) => {
     await skep.executions.delete(scope, params.id, params.execution_id);
@@ -160,7 +160,7 @@ const output = operation({
   params: executionPath,
   query: outputQuery,
   success: { status: 200, description: 'The bytes.', schema: byteStream, media: 'application/octet-stream' },
-  failures: [...ofOne, 'sandbox_not_running', 'output_dropped'],
+  failures: [...executionFailures, 'sandbox_not_running', 'output_dropped'],
   handle: async (context, { params, query }): Promise<StreamedBody> => {
     const { skep, scope } = context;
     const ends = context.openStream();
@@ -181,8 +181,8 @@ const input = operation({
   params: executionPath,
   query: inputQuery,
   takesBytes: true,
-  success: done,
-  failures: [...ofOne, 'sandbox_not_running', 'input_closed'],
+  success: noContent,
+  failures: [...executionFailures, 'sandbox_not_running', 'input_closed'],
   handle: async (context, { params, query }) => {
     const { skep, scope, request, closed } = context;
     const { id, execution_id: executionId } = params;
@@ -199,8 +199,8 @@ const signal = operation({
   description: 'To its process group. To one that has ended nothing happens.',
   params: executionPath,
   body: z.strictObject({ signal: signalName }).meta({ id: 'ExecutionSignal' }),
-  success: done,
-  failures: [...ofOne, 'sandbox_not_running'],
+  success: noContent,
+  failures: [...executionFailures, 'sandbox_not_running'],
   handle: async ({ skep, scope }, { params, body }) => {
     await skep.executions.signal(scope, params.id, params.execution_id, body.signal);
   },
@@ -214,8 +214,8 @@ const resize = operation({
   summary: "Change the size of an execution's terminal",
   params: executionPath,
   body: terminalSize,
-  success: done,
-  failures: [...ofOne, 'sandbox_not_running'],
+  success: noContent,
+  failures: [...executionFailures, 'sandbox_not_running'],
   handle: async ({ skep, scope }, { params, body }) => {
     await skep.executions.resize(scope, params.id, params.execution_id, body);
   },

@@ -49,11 +49,11 @@ const files = '/api/v1/sandboxes/{id}/files';
 const directories = '/api/v1/sandboxes/{id}/directories';
 const archive = '/api/v1/sandboxes/{id}/archive';
 const common = { tag: 'Files', params: sandboxPath, query: z.object({ path }) } as const;
-const ofRuntime = ['sandbox_not_found', 'sandbox_not_running', 'runtime_unavailable', 'runtime_timeout'] as const;
-const ofPath = [...ofRuntime, 'wrong_file_type'] as const;
-const ofFound = [...ofPath, 'file_not_found'] as const;
-const done = { status: 204, description: 'Done.' };
-const theFile = { status: 200, description: 'What is there then.', schema: fileResource };
+const runtimeFailures = ['sandbox_not_found', 'sandbox_not_running', 'runtime_unavailable', 'runtime_timeout'] as const;
+const pathFailures = [...runtimeFailures, 'wrong_file_type'] as const;
+const existingFileFailures = [...pathFailures, 'file_not_found'] as const;
+const noContent = { status: 204, description: 'Done.' };
+const fileResponse = { status: 200, description: 'What is there then.', schema: fileResource };
 
 /** Returns the body of the request, and its length if the client sends one. */
 function contentOf({ request }: RequestContext): { readonly content: ReadableStream<Uint8Array>; readonly size?: number } {
@@ -74,7 +74,7 @@ const read = operation({
     { status: 206, description: 'A part of the bytes.', schema: byteStream, media: bytes, headers: partHeaders },
     { status: 304, description: 'The file still has the `ETag`.', headers: validators },
   ],
-  failures: [...ofFound, 'range_not_satisfiable'],
+  failures: [...existingFileFailures, 'range_not_satisfiable'],
   handle: async (context, { params, query }): Promise<StreamedBody> => {
     const { skep, scope, request, response } = context;
     const ends = context.openStream();
@@ -95,8 +95,8 @@ const write = operation({
     'made, and a link is followed. Without a `Content-Length`, the sandbox may have to run. That counts as activity, and wakes nothing.',
   query: z.object({ path, mode }),
   takesBytes: true,
-  success: { ...theFile, headers: validators.pick({ ETag: true }) },
-  failures: ofPath,
+  success: { ...fileResponse, headers: validators.pick({ ETag: true }) },
+  failures: pathFailures,
   handle: async (context, { params, query }) => {
     const { content, ...size } = contentOf(context);
     const options = { ...size, ...(query.mode !== undefined && { mode: Number.parseInt(query.mode, 8) }) };
@@ -115,8 +115,8 @@ const remove = operation({
   summary: 'Remove a file',
   description: 'A link itself is removed. That counts as activity, and wakes nothing.',
   query: z.object({ path, recursive: flagOf('Whether to remove a directory too, with all that is in it.') }),
-  success: done,
-  failures: ofFound,
+  success: noContent,
+  failures: existingFileFailures,
   handle: async (context, { params, query: { path, recursive = false } }) => {
     await context.skep.files.remove(context.scope, params.id, path, recursive, context.closed);
   },
@@ -132,7 +132,7 @@ const list = operation({
     'Ordered by path. Links below it are not followed. One that holds much can be listed only while the sandbox runs. Wakes nothing.',
   query: z.object({ path, depth, ...pageQuery }),
   success: { status: 200, description: 'A page of what it holds.', schema: pageSchema(fileResource, 'FilePage') },
-  failures: ofFound,
+  failures: existingFileFailures,
   handle: async (context, { params, query }) => {
     const { skep, scope } = context;
     const listing = hash('sha256', JSON.stringify(['directory', params.id, query.path, query.depth]));
@@ -148,9 +148,9 @@ const make = operation({
   operationId: 'make_directory',
   summary: 'Make a directory',
   description: 'With the missing ones above it. That counts as activity, and wakes nothing.',
-  success: { ...theFile, description: 'It was there already.' },
-  otherwise: [{ ...theFile, status: 201, description: 'It is made.' }],
-  failures: ofPath,
+  success: { ...fileResponse, description: 'It was there already.' },
+  otherwise: [{ ...fileResponse, status: 201, description: 'It is made.' }],
+  failures: pathFailures,
   handle: async (context, { params, query }) => {
     const { skep, scope, response, closed } = context;
     const { directory, isNew } = await skep.files.makeDirectory(scope, params.id, query.path, closed);
@@ -167,7 +167,7 @@ const readArchive = operation({
   summary: 'Read a directory as a tar',
   description: 'Or a file. Names begin with the last segment of the path. Links are content. Wakes nothing.',
   success: { status: 200, description: 'The tar.', schema: byteStream, media: 'application/x-tar' },
-  failures: [...ofRuntime, 'file_not_found'],
+  failures: [...runtimeFailures, 'file_not_found'],
   handle: async (context, { params, query }) => {
     const ends = context.openStream();
     return new StreamedBody(await context.skep.files.readArchive(context.scope, params.id, query.path, ends), ends);
@@ -184,8 +184,8 @@ const writeArchive = operation({
     'The directory is made if it is not there. What is there stays, or is replaced file by file. An archive whose names lead elsewhere ' +
     'is refused, and part of it may be unpacked. That counts as activity, and wakes nothing.',
   takesBytes: true,
-  success: done,
-  failures: ofRuntime,
+  success: noContent,
+  failures: runtimeFailures,
   handle: async (context, { params, query }) => {
     const { skep, scope } = context;
     await skep.files.writeArchive(scope, params.id, query.path, takeBody(context.request), context.openStream());

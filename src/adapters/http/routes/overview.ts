@@ -14,7 +14,7 @@ import { partReadiness, type ReadinessReport } from './service.ts';
 const count = z.int().min(0);
 const bytes = z.int().min(0);
 
-function countsOf<W extends string>(words: readonly W[]) {
+function countSchema<W extends string>(words: readonly W[]) {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- there is a field for each of the words
   return z.object(Object.fromEntries(words.map((word) => [word, count])) as Record<W, typeof count>);
 }
@@ -83,10 +83,10 @@ const deployment = z.object({
 const overview = z.object({
   at: timestamp,
   scope: z.enum(['all', 'own']).meta({ description: 'Whose: that of all users for an administrator, otherwise of the own user.' }),
-  sandboxes: z.object({ by_status: countsOf(sandboxStatuses), in_quarantine: count }),
+  sandboxes: z.object({ by_status: countSchema(sandboxStatuses), in_quarantine: count }),
   conversations: z.object({
-    by_start_status: countsOf(conversationStartStatuses),
-    by_execution_status: countsOf(executionStatuses).meta({ description: 'Of those with an agent.' }),
+    by_start_status: countSchema(conversationStartStatuses),
+    by_execution_status: countSchema(executionStatuses).meta({ description: 'Of those with an agent.' }),
   }).meta({ description: 'Without archived ones.' }),
   problems: z.array(problem).meta({ description: 'The newest 20 sandboxes and the newest 20 conversations.' }),
   starts,
@@ -96,7 +96,7 @@ const overview = z.object({
   deployment: deployment.nullable().meta({ description: 'For administrators only.' }),
 }).meta({ id: 'Overview', description: 'The state of the deployment at a glance.' });
 
-function tally<W extends string>(
+function sumByWord<W extends string>(
   words: readonly W[], counted: readonly { readonly word: W | null; readonly count: number }[],
 ): Record<W, number> {
   const sums = words.map((word) => [word, counted.filter((one) => one.word === word).reduce((sum, { count }) => sum + count, 0)]);
@@ -150,12 +150,14 @@ function presentOverview(seen: Overview, parts: ReadinessReport['parts'], isAll:
       deployment: seen.deployment === null ? null : deploymentOf(seen.deployment),
     }),
     sandboxes: {
-      by_status: tally(sandboxStatuses, owned.map(({ status, count }) => ({ word: status, count }))),
+      by_status: sumByWord(sandboxStatuses, owned.map(({ status, count }) => ({ word: status, count }))),
       in_quarantine: total - owned.reduce((sum, { count }) => sum + count, 0),
     },
     conversations: {
-      by_start_status: tally(conversationStartStatuses, conversations.map(({ startStatus, count }) => ({ word: startStatus, count }))),
-      by_execution_status: tally(executionStatuses, conversations.map(({ executionStatus, count }) => ({ word: executionStatus, count }))),
+      by_start_status: sumByWord(conversationStartStatuses, conversations.map(({ startStatus, count }) => ({ word: startStatus, count }))),
+      by_execution_status: sumByWord(
+        executionStatuses, conversations.map(({ executionStatus, count }) => ({ word: executionStatus, count })),
+      ),
     },
   };
 }

@@ -1,6 +1,6 @@
-import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { Failure } from '../../../domain/failure.ts';
+import { keyDigest } from '../../shared/key-digest.ts';
 import { resourceId, timestamp, toTimestamp } from '../common-schemas.ts';
 import { operation } from '../operation.ts';
 import { createPortTokens, linkParameter, urlForBrowsers } from '../port-links.ts';
@@ -39,15 +39,15 @@ export const portOperations = [
     handle: async (context, { params: { id, port }, body }) => {
       const { skep, scope } = context;
       const grant = await skep.sandboxes.createPortLink(scope, id, port, body.expires_in_seconds * 1000);
-      return { url: linkOf(context, { ...grant, digest: digestOf(context) }), expires_at: toTimestamp(grant.expiresAt) };
+      return { url: linkOf(context, { ...grant, digest: callerDigest(context) }), expires_at: toTimestamp(grant.expiresAt) };
     },
   }),
 ];
 
 /** Returns the digest of the caller's credential. Throws `forbidden` if the deployment can't check a credential by its digest. */
-function digestOf({ skep, credential }: RequestContext): string {
+function callerDigest({ skep, credential }: RequestContext): string {
   if (credential === null || skep.auth.authenticateDigest === undefined) throw new Failure('forbidden', { action: 'make a link' });
-  return hash('sha256', credential, 'hex');
+  return keyDigest(credential);
 }
 
 function linkOf({ skep, http }: RequestContext, token: Parameters<ReturnType<typeof createPortTokens>['seal']>[0]): string {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Skep } from '../../../application/skep.ts';
 import type { DatedSpec } from '../../../application/sandboxes/sandbox-specs.ts';
 import type { KeyAccess } from '../../../domain/principal.ts';
-import { shownEnv } from '../../../domain/credentials.ts';
+import { maskEnv } from '../../../domain/credentials.ts';
 import { wakesOnAccess } from '../../../domain/sandbox-spec.ts';
 import { timestamp } from '../common-schemas.ts';
 import { alias, operation } from '../operation.ts';
@@ -61,7 +61,7 @@ function presentSandboxSpec({ spec, createdAt }: DatedSpec, access: KeyAccess): 
   return toSandboxSpec({
     ...spec,
     command: access === 'read' ? null : command,
-    initialEnv: shownEnv(initialEnv),
+    initialEnv: maskEnv(initialEnv),
     ports: ports.map((port) => ({ ...port, public: port.public ?? false })),
     rest: {
       freezeAfterSeconds: inSeconds(rest.freezeAfterMs),
@@ -95,17 +95,17 @@ const search = operation({
 export const sandboxSpecOperations = [search, alias(search, '/api/v1/sandbox-specs', 'list_sandbox_specs')];
 
 /** Throws `invalid_request` if the spec does not exist. `place` is the part of the request that names the spec. */
-export function refuseUnknownSpec(skep: Skep, specId: string, place: 'query' | 'body'): void {
+export function requireKnownSpec(skep: Skep, specId: string, place: 'query' | 'body'): void {
   if (skep.specs.find(specId) !== undefined) return;
   throw invalidRequest([place, 'sandbox_spec_id'], `There is no sandbox spec ${JSON.stringify(specId)}`, 'unknown_sandbox_spec');
 }
 
 /** Returns the spec in the query or the body. Null means the deployment's default. */
-export function specAskedFor(skep: Skep, inQuery: string | null, inBody: string | null): string | null {
+export function requestedSpec(skep: Skep, inQuery: string | null, inBody: string | null): string | null {
   if (inQuery !== null && inBody !== null && inQuery !== inBody) {
     throw invalidRequest(['query', 'sandbox_spec_id'], 'must be that of the body, or be left out', 'contradiction');
   }
   const specId = inBody ?? inQuery;
-  if (specId !== null) refuseUnknownSpec(skep, specId, inBody === null ? 'query' : 'body');
+  if (specId !== null) requireKnownSpec(skep, specId, inBody === null ? 'query' : 'body');
   return specId;
 }

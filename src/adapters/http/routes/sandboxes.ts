@@ -12,7 +12,7 @@ import { portUrl } from '../port-links.ts';
 import { presenter } from '../presenter.ts';
 import type { RequestContext } from '../request-context.ts';
 import { claimedParameters, metadataQuery, parametersOf, sandboxParameterFields } from '../sandbox-parameters.ts';
-import { specAskedFor } from './sandbox-specs.ts';
+import { requestedSpec } from './sandbox-specs.ts';
 
 const pauseKind = z
   .enum(pauseKinds)
@@ -143,7 +143,7 @@ export const sandboxOperations = [
     failures: ['sandbox_limit_reached', 'idempotency_conflict', 'sandbox_not_found'],
     handle: async (context, { query, headers, body }) => {
       const { skep, principal } = context;
-      const specId = specAskedFor(skep, query.sandbox_spec_id ?? null, body.sandbox_spec_id);
+      const specId = requestedSpec(skep, query.sandbox_spec_id ?? null, body.sandbox_spec_id);
       const parameters = parametersOf(body);
       const claim = claimOf(headers, principal.userId, 'start_sandbox', { specId, ...claimedParameters(parameters) });
       const sandbox = await skep.sandboxes.start(principal.userId, { specId, parameters, ...claim });

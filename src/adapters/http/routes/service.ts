@@ -44,7 +44,7 @@ const answerWithinMs = 500;
  * paths of the host.
  */
 export function readinessReporter(skep: Skep): (options?: { readonly isDetailed?: boolean }) => Promise<ReadinessReport> {
-  const watches = skep.parts.map((part) => ({ ...part, answers: watch(part, skep, part.part === 'store' ? storeKeptMs : othersKeptMs) }));
+  const watches = skep.parts.map((part) => ({ ...part, answers: monitor(part, skep, part.part === 'store' ? storeKeptMs : othersKeptMs) }));
   return async ({ isDetailed = false } = {}) => {
     const parts = await Promise.all(watches.map(async ({ part, adapter, answers }) => {
       const { ok, detail } = await answers();
@@ -57,29 +57,29 @@ export function readinessReporter(skep: Skep): (options?: { readonly isDetailed?
 }
 
 /** After this time, an unfinished check is abandoned and a new one starts. */
-const hangsAfterMs = 10_000;
+const abandonAfterMs = 10_000;
 
 /** Runs one check of the part at a time and reuses the result for a while. Logs when the part stops or starts to answer. */
-function watch({ part, adapter, check }: Part, { clock, logger }: Skep, keptMs: number): () => Promise<CheckResult> {
+function monitor({ part, adapter, check }: Part, { clock, logger }: Skep, keptMs: number): () => Promise<CheckResult> {
   let asked: { readonly at: number; keptUntil: number; readonly answer: Promise<CheckResult> } | null = null;
   let lastOk = true;
-  const note = (ok: boolean, said: { readonly detail: string; readonly error?: unknown }): void => {
-    if (lastOk && !ok) logger.warn({ part, adapter, ...said }, 'a part does not answer');
-    if (!lastOk && ok) logger.info({ part, adapter, ...said }, 'a part answers again');
+  const note = (ok: boolean, details: { readonly detail: string; readonly error?: unknown }): void => {
+    if (lastOk && !ok) logger.warn({ part, adapter, ...details }, 'a part does not answer');
+    if (!lastOk && ok) logger.info({ part, adapter, ...details }, 'a part answers again');
     lastOk = ok;
   };
   const ask = async (at: number): Promise<CheckResult> => {
-    const { ok, ...said } = await checked(check);
-    const result = { ok, detail: said.detail };
+    const { ok, ...details } = await checked(check);
+    const result = { ok, detail: details.detail };
     // A late answer is ignored if a new check has started.
     if (asked?.at !== at) return result;
-    note(ok, said);
+    note(ok, details);
     asked.keptUntil = clock.now() + keptMs;
     return result;
   };
   return async () => {
     const now = clock.now();
-    if (asked === null || now >= asked.keptUntil) asked = { at: now, keptUntil: now + hangsAfterMs, answer: ask(now) };
+    if (asked === null || now >= asked.keptUntil) asked = { at: now, keptUntil: now + abandonAfterMs, answer: ask(now) };
     const result = await waitAtMost(clock, Math.max(0, asked.at + answerWithinMs - now), asked.answer);
     if (result !== null) return result;
     const detail = `no answer within ${answerWithinMs} ms`;

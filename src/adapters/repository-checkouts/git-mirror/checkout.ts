@@ -5,7 +5,7 @@ import { splitAtNul } from '../../shared/git-process.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 import { raceSignal, realTimers, startTimeout } from '../../shared/timeout.ts';
 import { fetchBranch, maxRepositoryBytes } from './fetch-branch.ts';
-import { Corruption, demandSuccess, RefGone } from './git-failures.ts';
+import { Corruption, requireSuccess, RefNotFound } from './git-failures.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
 import { createGitRunner, type GitRunner } from './git-runner.ts';
 import { type MirrorLease, type MirrorStore, sizeOf } from './mirror-store.ts';
@@ -13,7 +13,7 @@ import { commitAt, exportOf, makeExport, makeMirror, type Mirror, refOf, removeL
 import { askHead, type Head } from './remote-head.ts';
 import { archiveParts } from './work-tree-archive.ts';
 
-export interface Job {
+export interface CheckoutJob {
   readonly git: GitRunner;
   readonly store: MirrorStore;
   readonly options: ResolvedOptions;
@@ -29,7 +29,7 @@ export function createCheckout(
 ): Pick<RepositoryCheckouts, 'checkOut' | 'checkBranch' | 'findBranch'> {
   const { timeoutMs, gitBinary } = options;
 
-  async function limited<T>(
+  async function withTimeLimit<T>(
     { provider }: CheckoutRequest,
     signal: AbortSignal,
     work: (store: MirrorStore, git: GitRunner, within: AbortSignal) => Promise<T>,
@@ -50,11 +50,11 @@ export function createCheckout(
 
   return {
     checkOut: (request, progress, signal) =>
-      limited(request, signal, async (store, git, within) => {
-        const lease = store.take(request.provider, request.repository);
+      withTimeLimit(request, signal, async (store, git, within) => {
+        const lease = store.acquire(request.provider, request.repository);
         const job = { git, store, options, lease, request, progress };
         try {
-          const head = await raceSignal(bringHead(job, within), within);
+          const head = await raceSignal(ensureHead(job, within), within);
           // In the same tick, because an export without a lease is removed when the next checkout of the mirror ends.
           lease.exported = head === null ? null : exportOf(lease.mirror, head.oid);
           return checkoutOf(job, head, AbortSignal.any([signal, closing]));
@@ -64,7 +64,7 @@ export function createCheckout(
         }
       }),
     findBranch: (request, signal) =>
-      limited(request, signal, async (_, git, within) => {
+      withTimeLimit(request, signal, async (_, git, within) => {
         try {
           const head = await askHead(git, request, options, within);
           return { commit: head?.oid ?? null, isDefault: head?.isDefault ?? false };
@@ -74,11 +74,11 @@ export function createCheckout(
         }
       }),
     checkBranch: (request, signal) =>
-      limited(request, signal, async (_, git, within) => void (await askHead(git, request, options, within))),
+      withTimeLimit(request, signal, async (_, git, within) => void (await askHead(git, request, options, within))),
   };
 }
 
-function checkoutOf({ git, store, lease, request }: Job, head: Head | null, signal: AbortSignal): Checkout {
+function checkoutOf({ git, store, lease, request }: CheckoutJob, head: Head | null, signal: AbortSignal): Checkout {
   const { failed } = providerFailures(request.provider);
   const leaving = new AbortController();
   const ending = AbortSignal.any([signal, leaving.signal]);
@@ -104,18 +104,18 @@ function checkoutOf({ git, store, lease, request }: Job, head: Head | null, sign
 }
 
 /** Asks the host for the branch's commit, and exports that commit or a newer one. Null if the repository is empty. */
-async function bringHead(job: Job, signal: AbortSignal): Promise<Head | null> {
+async function ensureHead(job: CheckoutJob, signal: AbortSignal): Promise<Head | null> {
   const { git, store, options, lease, request } = job;
   const head = await askHead(git, request, options, signal);
   if (head === null) return null;
   const key = JSON.stringify([lease.mirror.id, head.branch, head.oid]);
   try {
     const oid = await store.fetches.join(key, signal, (unwanted) =>
-      store.exclusive.inTurn(lease.mirror.id, () => bringCommit(job, head, unwanted), unwanted),
+      store.mutex.runExclusive(lease.mirror.id, () => ensureCommit(job, head, unwanted), unwanted),
     );
     return { ...head, oid };
   } catch (error) {
-    if (!(error instanceof RefGone)) throw error;
+    if (!(error instanceof RefNotFound)) throw error;
     // Only the host can say whether the branch was deleted meanwhile.
     if ((await askHead(git, request, options, signal)) === null) return null;
     throw providerFailures(request.provider).failed('it does not give out the branch that it lists; try again', error);
@@ -123,7 +123,7 @@ async function bringHead(job: Job, signal: AbortSignal): Promise<Head | null> {
 }
 
 /** Returns the commit, or a newer one of the branch. Needs exclusive use of the mirror, because a corrupt one is made again. */
-async function bringCommit(job: Job, head: Head, signal: AbortSignal): Promise<string> {
+async function ensureCommit(job: CheckoutJob, head: Head, signal: AbortSignal): Promise<string> {
   try {
     return await fetchAndExport(job, head, signal);
   } catch (error) {
@@ -136,7 +136,7 @@ async function bringCommit(job: Job, head: Head, signal: AbortSignal): Promise<s
   }
 }
 
-async function fetchAndExport(job: Job, head: Head, signal: AbortSignal): Promise<string> {
+async function fetchAndExport(job: CheckoutJob, head: Head, signal: AbortSignal): Promise<string> {
   const { git, store, options, progress } = job;
   const { mirror } = job.lease;
   await makeMirror(mirror, head.oid, store.temporary());
@@ -193,5 +193,5 @@ async function refuseLargeWorkTree(
     if (path.split('/').length > maxDepth) throw tooLarge(`folders that lie ${maxDepth} deep in each other`);
   });
   const args = ['ls-tree', '-r', '-t', '-l', '-z', '--full-tree', oid];
-  demandSuccess(await git.run({ args, folder: gitDir, environment: { GIT_DIR: gitDir } }, signal, count), git.provider);
+  requireSuccess(await git.run({ args, folder: gitDir, environment: { GIT_DIR: gitDir } }, signal, count), git.provider);
 }

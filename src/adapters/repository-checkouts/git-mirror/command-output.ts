@@ -49,7 +49,7 @@ export class CommandOutput {
   }
 
   /** Waits until the command has ended. Throws a refusal if it failed. */
-  async demandSuccess(): Promise<void> {
+  async requireSuccess(): Promise<void> {
     const exitCode = await raceSignal(this.#execution.exited, this.#signal);
     await raceSignal(this.#stderrRead, this.#signal);
     const refusal = refusalOf(exitCode, this.#stderr.slice(0, maxStderrBytes));

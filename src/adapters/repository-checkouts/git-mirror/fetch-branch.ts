@@ -1,7 +1,7 @@
 import { isSameReason, type Reason } from '../../../domain/reason.ts';
 import type { CheckoutProgress } from '../../../ports/repository-checkouts.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
-import type { Job } from './checkout.ts';
+import type { CheckoutJob } from './checkout.ts';
 import { Corruption, failureOfFetch } from './git-failures.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
 import { networkEnvironment } from './git-runner.ts';
@@ -13,7 +13,7 @@ const watchIntervalMs = 500;
 
 /** Fetches the branch into the mirror, and returns the commit of the branch. */
 export async function fetchBranch(
-  { git, lease: { mirror }, request, options, progress }: Job,
+  { git, lease: { mirror }, request, options, progress }: CheckoutJob,
   { branch }: Head,
   signal: AbortSignal,
 ): Promise<string> {
@@ -28,10 +28,10 @@ export async function fetchBranch(
   const args = [...settings, 'fetch', ...flags, ...(depth === null ? [] : [`--depth=${depth}`]), remote.url, refspec];
   const environment = { GIT_DIR: gitDir, ...networkEnvironment(remote, answerMs) };
   const growth = new AbortController();
-  const look = async (): Promise<void> => {
+  const checkSize = async (): Promise<void> => {
     if ((await sizeOf(gitDir)) > maxBytes) growth.abort(tooLarge());
   };
-  const timer = setInterval(() => void look(), watchIntervalMs);
+  const timer = setInterval(() => void checkSize(), watchIntervalMs);
   const either = AbortSignal.any([signal, growth.signal]);
   try {
     const exit = await git.run({ args, folder: gitDir, environment, onStderr: parseProgress(progress) }, either);
@@ -62,8 +62,8 @@ const settings = [
   'core.hooksPath=/dev/null',
 ].flatMap((setting) => ['-c', setting]);
 
-const only = ['--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules'];
-const flags = ['--progress', '--force', '--update-shallow', ...only];
+const branchOnly = ['--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules'];
+const flags = ['--progress', '--force', '--update-shallow', ...branchOnly];
 
 const phases = [
   ['Receiving objects', 'receiving'],

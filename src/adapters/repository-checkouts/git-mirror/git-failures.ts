@@ -8,12 +8,12 @@ import { providerFailures } from '../../shared/provider-failures.ts';
 export class Corruption extends Error {}
 
 /** The host does not have the ref that it listed. */
-export class RefGone extends Error {}
+export class RefNotFound extends Error {}
 
 type Failed = (reason: Reason | string, cause?: unknown) => Error;
 
 /** Returns the failure if git ended because of this machine. Otherwise null. `stderr` contains no secret. */
-function failureOfMachine({ signal }: GitExit, stderr: string, failed: Failed): Error | null {
+function machineFailure({ signal }: GitExit, stderr: string, failed: Failed): Error | null {
   const cause = new Error(stderr);
   if (signal !== null) return failed('git was killed; the machine may be short of memory', cause);
   if (/No space left|quota exceeded/iu.test(stderr)) return failed({ code: 'disk_full' }, cause);
@@ -26,9 +26,9 @@ function failureOfMachine({ signal }: GitExit, stderr: string, failed: Failed): 
   return null;
 }
 
-export function demandSuccess(exit: GitExit, provider: string): void {
+export function requireSuccess(exit: GitExit, provider: string): void {
   if (exit.code === 0) return;
-  const ofMachine = failureOfMachine(exit, exit.stderr, providerFailures(provider).failed);
+  const ofMachine = machineFailure(exit, exit.stderr, providerFailures(provider).failed);
   throw ofMachine ?? new Corruption(`git ended with exit code ${exit.code}: ${exit.stderr}`);
 }
 
@@ -36,7 +36,7 @@ export function demandSuccess(exit: GitExit, provider: string): void {
 export function failureOfStatus({ provider, repository, remote }: CheckoutRequest, status: number, retryAfter: string | null): Failure {
   const { failed, unexpected, notFound, forbidden, unauthorized, rateLimited } = providerFailures(provider);
   const cause = new Error(`status ${status}`);
-  if (status === 429 || (status === 403 && retryAfter !== null)) return rateLimited(waitOf(retryAfter));
+  if (status === 429 || (status === 403 && retryAfter !== null)) return rateLimited(retryAfterMs(retryAfter));
   if ((status === 401 || status === 403) && remote.authorization === null) return notFound(repository);
   if (status === 401) return unauthorized(cause);
   if (status === 403) return forbidden(repository, cause);
@@ -48,7 +48,7 @@ export function failureOfStatus({ provider, repository, remote }: CheckoutReques
 const defaultWaitMs = 60_000;
 const longestWaitMs = 24 * 3_600_000;
 
-function waitOf(retryAfter: string | null): number {
+function retryAfterMs(retryAfter: string | null): number {
   return retryAfter !== null && /^\d{1,9}$/u.test(retryAfter) ? Math.min(Number(retryAfter) * 1000, longestWaitMs) : defaultWaitMs;
 }
 
@@ -62,14 +62,14 @@ export function failureOfFetch(request: CheckoutRequest, exit: GitExit, answerMs
   const { failed, notFound, timedOut } = providerFailures(provider);
   const stderr = redact(exit.stderr, remote.authorization);
   const cause = new Error(`git ended with exit code ${exit.code}: ${stderr}`);
-  const ofMachine = failureOfMachine(exit, stderr, failed);
+  const ofMachine = machineFailure(exit, stderr, failed);
   if (ofMachine !== null) return ofMachine;
   const status = /returned error: (\d{3})/u.exec(stderr)?.[1];
   if (status !== undefined) return failureOfStatus(request, Number(status), null);
   const meanings: readonly (readonly [text: RegExp, failure: () => Error])[] = [
     [/Authentication failed|could not read (?:Username|Password)/u, () => failureOfStatus(request, 401, null)],
     [/repository '.*' not found|does not appear to be a git repository|does not exist/u, () => notFound(repository)],
-    [/couldn't find remote ref/u, () => new RefGone('the ref is not there', { cause })],
+    [/couldn't find remote ref/u, () => new RefNotFound('the ref is not there', { cause })],
     [/remote error/u, () => failed('it refused what git asked for', cause)],
     [/redirect/iu, () => failureOfStatus(request, 302, null)],
     [/too slow|timed out/iu, () => timedOut(answerMs)],

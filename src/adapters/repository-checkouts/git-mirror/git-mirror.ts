@@ -81,7 +81,7 @@ export function createGitMirror(options: GitMirrorOptions): RepositoryCheckouts 
         ok: false,
         detail: isFailure(error) ? sentenceOfFailure(error) : 'the check was ended',
       }));
-      const mirrors = await store.kept();
+      const mirrors = await store.list();
       const bytes = mirrors.reduce((sum, mirror) => sum + mirror.bytes, 0);
       const repositories = `${mirrors.length} ${mirrors.length === 1 ? 'repository' : 'repositories'}`;
       const kept = `${repositories} kept, ${inMebibytes(bytes)} of ${inMebibytes(resolved.limitBytes)} MiB`;

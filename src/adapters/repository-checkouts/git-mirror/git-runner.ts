@@ -31,14 +31,14 @@ export function createGitRunner(binary: string, provider: string) {
       const exit = await runGit(commandOf(run), limit, signal, take);
       return { ...exit, stdout: Buffer.concat(chunks).toString('utf8') };
     },
-    /** Yields git's output, then calls `demand` with git's exit. If the output is not read to its end, git is ended. */
-    async *stream(run: GitRun, signal: AbortSignal, demand: (exit: GitExit) => void): AsyncGenerator<Buffer> {
+    /** Yields git's output, then calls `checkExit` with git's exit. If the output is not read to its end, git is ended. */
+    async *stream(run: GitRun, signal: AbortSignal, checkExit: (exit: GitExit) => void): AsyncGenerator<Buffer> {
       const { stdout, exited, end } = startGit(commandOf(run), signal);
       // Handled below. If reading fails, that error is thrown instead.
       exited.catch(() => null);
       try {
         yield* stdout as AsyncIterable<Buffer>;
-        demand(await exited);
+        checkExit(await exited);
       } finally {
         end(new Error('what git prints is not read any more'));
         await exited.catch(() => null);

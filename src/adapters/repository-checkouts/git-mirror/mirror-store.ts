@@ -8,7 +8,7 @@ import { createSemaphore, type Semaphore } from '../../shared/semaphore.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
 import { createGitRunner } from './git-runner.ts';
-import { mirrorId, mirrorIn, repack, unlessMissing, type Mirror } from './mirror.ts';
+import { mirrorId, mirrorIn, repack, ignoreMissing, type Mirror } from './mirror.ts';
 
 /** The right to use a mirror, which is not removed meanwhile. */
 export interface MirrorLease {
@@ -37,25 +37,25 @@ export class MirrorStore {
   /** The fetches under way, by mirror, branch and commit. Each returns the commit that it exported. */
   readonly fetches = createSingleFlight<string>();
   /** Allows one task at a time on a mirror, by its id. */
-  readonly exclusive = new KeyedMutex();
+  readonly mutex = new KeyedMutex();
   /** Limits how many git programs run at the same time. */
   readonly work: Semaphore;
   readonly #options: ResolvedOptions;
   readonly #mirrors: string;
-  readonly #own: ProcessFolder;
+  readonly #temporaryFolder: ProcessFolder;
   readonly #closing: AbortSignal;
   readonly #leases = new Set<MirrorLease>();
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #pendingWork = new Set<Promise<void>>();
 
   constructor(options: ResolvedOptions, mirrors: string, own: ProcessFolder, closing: AbortSignal) {
     this.work = createSemaphore(options.concurrency);
     this.#options = options;
     this.#mirrors = mirrors;
-    this.#own = own;
+    this.#temporaryFolder = own;
     this.#closing = closing;
   }
 
-  take(provider: string, repository: string): MirrorLease {
+  acquire(provider: string, repository: string): MirrorLease {
     const mirror = mirrorIn(this.#mirrors, mirrorId(provider, repository));
     const released = Promise.withResolvers<void>();
     this.#track(released.promise);
@@ -70,24 +70,24 @@ export class MirrorStore {
   }
 
   /** Returns the mirrors on disk. The least recently used comes first. */
-  async kept(): Promise<readonly { readonly mirror: Mirror; readonly bytes: number; readonly usedAt: number }[]> {
+  async list(): Promise<readonly { readonly mirror: Mirror; readonly bytes: number; readonly usedAt: number }[]> {
     const mirrors = (await readdir(this.#mirrors)).map((id) => mirrorIn(this.#mirrors, id));
-    const kept = mirrors.map(async (mirror) => {
+    const listed = mirrors.map(async (mirror) => {
       const used = await stat(mirror.used).catch(() => null);
       return { mirror, bytes: await sizeOf(mirror.folder), usedAt: used?.mtimeMs ?? 0 };
     });
-    return (await Promise.all(kept)).toSorted((a, b) => a.usedAt - b.usedAt);
+    return (await Promise.all(listed)).toSorted((a, b) => a.usedAt - b.usedAt);
   }
 
   /** Returns a new path. Its content is removed when this process ends, unless it is moved. */
   temporary(): string {
-    return join(this.#own.path, randomUUID());
+    return join(this.#temporaryFolder.path, randomUUID());
   }
 
   /** Removes a folder in one step. A file that is being read at this moment can be read to its end. */
   async discard(path: string): Promise<void> {
     const trash = this.temporary();
-    await rename(path, trash).catch(unlessMissing);
+    await rename(path, trash).catch(ignoreMissing);
     await rm(trash, { recursive: true, force: true });
   }
 
@@ -98,8 +98,8 @@ export class MirrorStore {
   /** Resolves when all leases are released and the work after them is done. */
   async close(): Promise<void> {
     await this.fetches.settled();
-    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
-    await this.#own.remove();
+    while (this.#pendingWork.size > 0) await Promise.all(this.#pendingWork);
+    await this.#temporaryFolder.remove();
   }
 
   #leasesOf({ id }: Mirror): MirrorLease[] {
@@ -108,12 +108,12 @@ export class MirrorStore {
 
   #track(work: Promise<void>): void {
     // Errors are ignored, because the work is tried again after the next release.
-    const done = work.catch(() => undefined).finally(() => this.#underWay.delete(done));
-    this.#underWay.add(done);
+    const done = work.catch(() => undefined).finally(() => this.#pendingWork.delete(done));
+    this.#pendingWork.add(done);
   }
 
   async #afterRelease(mirror: Mirror): Promise<void> {
-    await this.exclusive.inTurn(mirror.id, async () => {
+    await this.mutex.runExclusive(mirror.id, async () => {
       await this.#trimExports(mirror);
       if (this.#leasesOf(mirror).length > 0) return;
       await repack(createGitRunner(this.#options.gitBinary, 'git'), mirror, this.#closing);
@@ -138,12 +138,12 @@ export class MirrorStore {
   /** Removes unused mirrors, the least recently used first, until the rest fits. */
   async #evict(): Promise<void> {
     // No mirror has an empty id.
-    await this.exclusive.inTurn('', async () => {
-      const kept = await this.kept();
-      let total = kept.reduce((sum, { bytes }) => sum + bytes, 0);
-      for (const { mirror, bytes } of kept) {
+    await this.mutex.runExclusive('', async () => {
+      const mirrors = await this.list();
+      let total = mirrors.reduce((sum, { bytes }) => sum + bytes, 0);
+      for (const { mirror, bytes } of mirrors) {
         if (total <= this.#options.limitBytes) return;
-        await this.exclusive.inTurn(mirror.id, async () => {
+        await this.mutex.runExclusive(mirror.id, async () => {
           // A checkout that comes meanwhile waits for its turn, and makes the mirror again.
           if (this.#leasesOf(mirror).length > 0) return;
           await this.discard(mirror.folder);

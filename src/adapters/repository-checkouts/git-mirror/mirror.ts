@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bareConfig, oidForm } from '../../shared/git-process.ts';
-import { demandSuccess } from './git-failures.ts';
+import { requireSuccess } from './git-failures.ts';
 import type { GitRunner } from './git-runner.ts';
 
 export interface Mirror {
@@ -38,7 +38,7 @@ export async function makeMirror({ folder, gitDir, exports, used }: Mirror, oid:
   const config = bareConfig(oid);
   await mkdir(exports, { recursive: true, mode: 0o700 });
   const present = await readFile(join(gitDir, 'config'), 'utf8').catch(() => null);
-  if (present !== config || !(await isWhole(gitDir))) {
+  if (present !== config || !(await isComplete(gitDir))) {
     await rm(gitDir, { recursive: true, force: true });
     await mkdir(join(temporary, 'objects'), { recursive: true });
     await mkdir(join(temporary, 'refs'));
@@ -50,7 +50,7 @@ export async function makeMirror({ folder, gitDir, exports, used }: Mirror, oid:
   await writeFile(used, '');
 }
 
-async function isWhole(gitDir: string): Promise<boolean> {
+async function isComplete(gitDir: string): Promise<boolean> {
   const paths = ['HEAD', 'objects', 'refs'].map((name) => stat(join(gitDir, name)));
   return await Promise.all(paths).then(([head]) => (head?.size ?? 0) > 0, () => false);
 }
@@ -96,7 +96,7 @@ export async function makeExport(git: GitRunner, mirror: Mirror, oid: string, fo
     writeFile(join(folder, lastFileName), "Unnamed repository; edit this file 'description' to name the repository.\n"),
     // Otherwise `git archive` leaves out files, and changes contents, as the repository's attributes say.
     writeFile(join(folder, 'info/attributes'), '* -export-ignore -export-subst\n'),
-    copyFile(join(mirror.gitDir, 'shallow'), join(folder, 'shallow')).catch(unlessMissing),
+    copyFile(join(mirror.gitDir, 'shallow'), join(folder, 'shallow')).catch(ignoreMissing),
   ]);
   const environment = { GIT_DIR: mirror.gitDir };
   const packArgs = ['pack-objects', '--quiet', '--revs', '--delta-base-offset', join(folder, 'objects/pack/pack')];
@@ -106,11 +106,11 @@ export async function makeExport(git: GitRunner, mirror: Mirror, oid: string, fo
   ]);
   for (const result of results) {
     if (result.status === 'rejected') throw result.reason;
-    demandSuccess(result.value, git.provider);
+    requireSuccess(result.value, git.provider);
   }
 }
 
 /** Throws the error of a file operation, unless the file does not exist. */
-export function unlessMissing(error: unknown): void {
+export function ignoreMissing(error: unknown): void {
   if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
 }

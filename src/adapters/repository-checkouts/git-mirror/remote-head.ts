@@ -95,9 +95,9 @@ async function listFolderRefs(
 
 /** `git ls-remote` would request all refs, and a busy host has hundreds of thousands of them. See decision record 27. */
 async function listHttpRefs(request: CheckoutRequest, prefixes: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
-  const advertised = await ask(request, '/info/refs?service=git-upload-pack', null, signal);
+  const advertised = await requestLines(request, '/info/refs?service=git-upload-pack', null, signal);
   const lines = advertised.filter((line) => !line.startsWith('# service=') && line !== 'version 1');
-  if (lines[0] !== 'version 2') return oldRefs(lines);
+  if (lines[0] !== 'version 2') return parseOldRefs(lines);
   const format = lines.find((line) => line.startsWith('object-format='));
   const command = [
     packet('command=ls-refs'),
@@ -107,7 +107,7 @@ async function listHttpRefs(request: CheckoutRequest, prefixes: readonly string[
     ...prefixes.map((prefix) => packet(`ref-prefix ${prefix}`)),
     flush,
   ].join('');
-  return (await ask(request, '/git-upload-pack', command, signal)).flatMap((line) => {
+  return (await requestLines(request, '/git-upload-pack', command, signal)).flatMap((line) => {
     const [oid = '', name, ...attributes] = line.split(' ');
     const target = attributes.find((attribute) => attribute.startsWith('symref-target:'))?.slice('symref-target:'.length) ?? null;
     return name === undefined ? [] : [{ name, oid, target }];
@@ -115,7 +115,7 @@ async function listHttpRefs(request: CheckoutRequest, prefixes: readonly string[
 }
 
 /** Protocols 0 and 1 list all refs at once. The first line has the host's capabilities after a NUL. */
-function oldRefs([first = '', ...rest]: readonly string[]): Ref[] {
+function parseOldRefs([first = '', ...rest]: readonly string[]): Ref[] {
   const [ref = '', capabilities = ''] = first.split('\0');
   const head = /(?:^| )symref=HEAD:(\S+)/u.exec(capabilities)?.[1] ?? null;
   return [ref, ...rest].flatMap((line) => {
@@ -127,7 +127,7 @@ function oldRefs([first = '', ...rest]: readonly string[]): Ref[] {
 const maxBytes = 64 * 1024 * 1024;
 
 /** Sends a request, and returns the lines of the response. Follows no redirect, because another URL must not get the credential. */
-async function ask(request: CheckoutRequest, path: string, body: string | null, signal: AbortSignal): Promise<string[]> {
+async function requestLines(request: CheckoutRequest, path: string, body: string | null, signal: AbortSignal): Promise<string[]> {
   const { provider, remote } = request;
   const failures = providerFailures(provider);
   const { failed, malformed } = failures;

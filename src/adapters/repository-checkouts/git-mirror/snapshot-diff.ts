@@ -21,7 +21,7 @@ const emptyTrees = {
 };
 
 /** Throws a refusal if git found something wrong with the objects, or has no space for them. */
-export function demandWhole({ code, stderr }: { readonly code: number | null; readonly stderr: string }): void {
+export function requireIntact({ code, stderr }: { readonly code: number | null; readonly stderr: string }): void {
   if (code === 0) return;
   const isFull = /No space left|quota exceeded/iu.test(stderr);
   const cause = new Error(`git ended with exit code ${code ?? 'none'}: ${stderr}`);
@@ -47,7 +47,7 @@ export async function listFiles(snapshot: SnapshotFolder, signal: AbortSignal): 
 
 async function entriesOf({ git, folder }: SnapshotFolder, args: readonly string[], signal: AbortSignal): Promise<string[]> {
   const { entries, take } = collectEntries();
-  demandWhole(await git.run({ args, folder, environment: { GIT_DIR: folder } }, signal, take));
+  requireIntact(await git.run({ args, folder, environment: { GIT_DIR: folder } }, signal, take));
   return entries;
 }
 
@@ -55,7 +55,7 @@ async function entriesOf({ git, folder }: SnapshotFolder, args: readonly string[
 export function patchOf(snapshot: SnapshotFolder, paths: readonly string[] | null, signal: AbortSignal): ReadableStream<Uint8Array> {
   const { git, folder, header } = snapshot;
   const args = [...diff, '-p', '--binary', baseOf(snapshot), header.tree, ...(paths === null ? [] : ['--', ...paths])];
-  return ReadableStream.from(git.stream({ args, folder, environment: { GIT_DIR: folder } }, signal, demandWhole));
+  return ReadableStream.from(git.stream({ args, folder, environment: { GIT_DIR: folder } }, signal, requireIntact));
 }
 
 function baseOf({ base, header: { tree } }: SnapshotFolder): string {

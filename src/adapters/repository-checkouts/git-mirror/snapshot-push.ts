@@ -3,7 +3,7 @@ import type { CheckoutRequest } from '../../../ports/repository-checkouts.ts';
 import { type PushRequest, SnapshotRefusal, type SnapshotCommit } from '../../../ports/work-tree-snapshot.ts';
 import { failureOfFetch } from './git-failures.ts';
 import { networkEnvironment } from './git-runner.ts';
-import { demandWhole, type SnapshotFolder } from './snapshot-diff.ts';
+import { requireIntact, type SnapshotFolder } from './snapshot-diff.ts';
 
 /** Returns a commit of the whole tree: the last one of the work tree, or a new one on top of it. */
 export async function commitAll(snapshot: SnapshotFolder, request: SnapshotCommit, signal: AbortSignal): Promise<string> {
@@ -13,7 +13,7 @@ export async function commitAll(snapshot: SnapshotFolder, request: SnapshotCommi
     const same = await git.run({ args: ['diff-tree', '--quiet', head, tree], folder, environment }, signal);
     if (same.code === 0 && head === base) throw new SnapshotRefusal({ code: 'nothing_to_publish' });
     if (same.code === 0) return head;
-    if (same.code !== 1) demandWhole(same);
+    if (same.code !== 1) requireIntact(same);
   }
   const { name, email } = request.author;
   const before = head === null ? null : await git.run({ args: ['log', '-1', '--format=%ct', head], folder, environment }, signal);
@@ -22,7 +22,7 @@ export async function commitAll(snapshot: SnapshotFolder, request: SnapshotCommi
   const identity = { ...author, GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: email, GIT_COMMITTER_DATE: date };
   const args = ['commit-tree', tree, ...(head === null ? [] : ['-p', head]), '-F', '-'];
   const exit = await git.run({ args, folder, environment: { ...environment, ...identity }, input: request.message }, signal);
-  demandWhole(exit);
+  requireIntact(exit);
   return exit.stdout.trim();
 }
 
@@ -43,7 +43,7 @@ export async function push(
 ): Promise<void> {
   // Checks that no object of the commits is missing, before the host finds out.
   const complete = ['rev-list', '--objects', '--quiet', commit, '--not', ...boundary];
-  demandWhole(await git.run({ args: complete, folder, environment: { GIT_DIR: folder } }, signal));
+  requireIntact(await git.run({ args: complete, folder, environment: { GIT_DIR: folder } }, signal));
   const ref = `refs/heads/${request.branch}`;
   const args = [...settings, 'push', ...flags, `--force-with-lease=${ref}:${expected ?? ''}`, request.remote.url, `${commit}:${ref}`];
   const environment = { GIT_DIR: folder, ...networkEnvironment(request.remote, answerMs) };

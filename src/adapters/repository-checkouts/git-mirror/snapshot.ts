@@ -12,24 +12,24 @@ import { collectEntries, parseChangeList } from './change-list.ts';
 import { type CommandOutput, readCommand } from './command-output.ts';
 import { listCommand, maxHeaderBytes, parseHeader, snapshotCommand, type SnapshotHeader } from './snapshot-script.ts';
 import { commitAll, push } from './snapshot-push.ts';
-import { demandWhole, listCommits, listFiles, patchOf, type SnapshotFolder } from './snapshot-diff.ts';
+import { requireIntact, listCommits, listFiles, patchOf, type SnapshotFolder } from './snapshot-diff.ts';
 
 /** Runs git in sandboxes. Each snapshot has its own bare repository, which is removed with it. */
 export function createSnapshots(options: ResolvedOptions, open: () => Promise<MirrorStore>, closing: AbortSignal) {
   const { gitBinary, concurrency, snapshotTimeoutMs } = options;
   const git = createGitRunner(gitBinary, 'git');
   // A separate semaphore, because a slow sandbox must not block checkouts.
-  const places = createSemaphore(concurrency);
+  const semaphore = createSemaphore(concurrency);
 
   function startLimit(...signals: AbortSignal[]): Timeout {
     const slow = (): Error => new SnapshotRefusal({ code: 'not_done_in_time', withinMs: snapshotTimeoutMs });
     return startTimeout(realTimers, snapshotTimeoutMs, slow, [...signals, closing]);
   }
 
-  async function limited<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async function withTimeLimit<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const limit = startLimit(signal);
     try {
-      return await places.use(limit.signal, () => work(limit.signal));
+      return await semaphore.use(limit.signal, () => work(limit.signal));
     } finally {
       limit.end();
     }
@@ -41,10 +41,10 @@ export function createSnapshots(options: ResolvedOptions, open: () => Promise<Mi
       const folder = store.temporary();
       const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
       try {
-        const snapshot = await limited(signal, async (signal) => {
-          const read = (output: CommandOutput) => receive(git, folder, base, output, options.maxSnapshotBytes, signal);
+        const snapshot = await withTimeLimit(signal, async (signal) => {
+          const read = (output: CommandOutput) => receiveSnapshot(git, folder, base, output, options.maxSnapshotBytes, signal);
           const header = await readCommand(await run(snapshotCommand(base), signal), signal, startLimit, read);
-          await demandDescent({ git, folder, base, header }, signal);
+          await requireDescendant({ git, folder, base, header }, signal);
           return { git, folder, base, header };
         });
         const { tree, head, complete } = snapshot.header;
@@ -52,11 +52,11 @@ export function createSnapshots(options: ResolvedOptions, open: () => Promise<Mi
           tree,
           head,
           complete,
-          commits: (signal) => limited(signal, (signal) => listCommits(snapshot, signal)),
-          files: (signal) => limited(signal, (signal) => listFiles(snapshot, signal)),
+          commits: (signal) => withTimeLimit(signal, (signal) => listCommits(snapshot, signal)),
+          files: (signal) => withTimeLimit(signal, (signal) => listFiles(snapshot, signal)),
           patch: (paths, signal) => patchOf(snapshot, paths, AbortSignal.any([signal, closing])),
-          commit: (request, signal) => limited(signal, (signal) => commitAll(snapshot, request, signal)),
-          push: (request, signal) => limited(signal, (signal) => push(snapshot, request, options.answerMs, signal)),
+          commit: (request, signal) => withTimeLimit(signal, (signal) => commitAll(snapshot, request, signal)),
+          push: (request, signal) => withTimeLimit(signal, (signal) => push(snapshot, request, options.answerMs, signal)),
           [Symbol.asyncDispose]: remove,
         };
       } catch (error) {
@@ -65,7 +65,7 @@ export function createSnapshots(options: ResolvedOptions, open: () => Promise<Mi
       }
     },
     listChanges: ({ base, run }: SnapshotRequest, signal: AbortSignal): Promise<ChangeList> =>
-      limited(signal, async (signal) =>
+      withTimeLimit(signal, async (signal) =>
         readCommand(await run(listCommand(base), signal), signal, startLimit, (output) => receiveList(base, output))),
   };
 }
@@ -78,12 +78,12 @@ async function receiveList(base: string | null, output: CommandOutput): Promise<
     if ((bytes += chunk.length) > maxListBytes) throw new SnapshotRefusal({ code: 'too_large', limit: `${maxListBytes} bytes of a list` });
     take(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
   }
-  await output.demandSuccess();
+  await output.requireSuccess();
   return parseChangeList(base, entries);
 }
 
 /** Reads the header and the pack into a new repository, and returns the header. A complete pack proves that the command succeeded. */
-async function receive(
+async function receiveSnapshot(
   git: GitRunner, folder: string, base: string | null, output: CommandOutput, maxBytes: number, signal: AbortSignal,
 ): Promise<SnapshotHeader> {
   let begin = Buffer.alloc(0);
@@ -93,7 +93,7 @@ async function receive(
     begin = Buffer.concat([begin, chunk]);
   }
   const end = begin.indexOf(10);
-  if (end === -1 && begin.length <= maxHeaderBytes) await output.demandSuccess();
+  if (end === -1 && begin.length <= maxHeaderBytes) await output.requireSuccess();
   const header = parseHeader(begin.toString('latin1', 0, Math.max(end, 0)), base);
   await makeRepository(folder, header);
   async function* pack(): AsyncGenerator<Uint8Array> {
@@ -108,7 +108,7 @@ async function receive(
   if (/exceeds maximum allowed size/u.test(exit.stderr)) {
     throw new SnapshotRefusal({ code: 'too_large', limit: `${maxBytes} bytes that differ` });
   }
-  demandWhole(exit);
+  requireIntact(exit);
   return header;
 }
 
@@ -122,10 +122,10 @@ async function makeRepository(folder: string, { tree, boundary }: SnapshotHeader
 }
 
 /** Throws a refusal unless the last commit descends from the base. A wrong boundary only removes parents, so it can't fake that. */
-async function demandDescent({ git, folder, base, header: { head } }: SnapshotFolder, signal: AbortSignal): Promise<void> {
+async function requireDescendant({ git, folder, base, header: { head } }: SnapshotFolder, signal: AbortSignal): Promise<void> {
   if (base === null || head === null || head === base) return;
   const args = ['merge-base', '--is-ancestor', base, head];
   const exit = await git.run({ args, folder, environment: { GIT_DIR: folder } }, signal);
   if (exit.code === 1) throw new SnapshotRefusal({ code: 'history_rewritten' });
-  demandWhole(exit);
+  requireIntact(exit);
 }

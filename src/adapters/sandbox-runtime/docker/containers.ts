@@ -131,7 +131,7 @@ export class Containers {
   #step(id: string, target: State, step: () => Promise<ObservedSandbox | null>, signal?: AbortSignal): Promise<ObservedSandbox> {
     const { files, mutex, observer, watch } = this.#options;
     if (!dnsLabel.test(id)) return Promise.resolve(absentSandbox(id, { code: 'invalid_id' }));
-    const done = mutex.inTurn(id, () =>
+    const done = mutex.runExclusive(id, () =>
       withFailures(async () => {
         signal?.throwIfAborted();
         files.endTransfers(id);

@@ -3,7 +3,7 @@ import { isFailureOf } from '../../../domain/failure.ts';
 import type { ExecutionStart } from '../../../ports/sandbox-executions.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import type { ExecutionHost, HostExecution, KeptFile, Supervise, TerminalExecution } from '../execution-host.ts';
-import { answerOf, limited } from '../execution-answer.ts';
+import { runScript, withScriptTimeLimit } from '../script-result.ts';
 import { tarEntries } from '../tar.ts';
 import type { Engine } from './engine.ts';
 import { OwnExecution } from './execution.ts';
@@ -92,8 +92,9 @@ export class DockerExecutionHost implements ExecutionHost {
   async finishRemovals(id: string, others: boolean): Promise<void> {
     const removed = new Set(this.#removed.get(id));
     if (others) {
-      const { said } = await limited(this.#engine.closed, (signal) => answerOf(this, id, listRemovedCommand(keptFolder), signal));
-      for (const executionId of said.split('\n')) if (dnsLabel.test(executionId)) removed.add(executionId);
+      const command = listRemovedCommand(keptFolder);
+      const { output } = await withScriptTimeLimit(this.#engine.closed, (signal) => runScript(this, id, command, signal));
+      for (const executionId of output.split('\n')) if (dnsLabel.test(executionId)) removed.add(executionId);
     }
     for (const executionId of removed) {
       if (await this.#executions.removeKept(id, executionId)) this.#removed.get(id)?.delete(executionId);

@@ -175,7 +175,7 @@ export class Executions {
   /** Stops waiting after some seconds, since another client may have frozen the sandbox. */
   #unfrozen(id: string): Unfrozen {
     return async (work) => {
-      const { result } = await this.#mutex.inTurn(id, async () => {
+      const { result } = await this.#mutex.runExclusive(id, async () => {
         const result = work();
         await Promise.race([result.catch(() => {}), pause(unfrozenMs, undefined, { ref: false })]);
         return { result };

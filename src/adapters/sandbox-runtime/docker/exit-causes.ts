@@ -1,5 +1,5 @@
 import type Docker from 'dockerode';
-import { killedStatus } from '../../../domain/execution.ts';
+import { sigkillExitCode } from '../../../domain/execution.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import type { Engine } from './engine.ts';
 import { engineStartedAt } from './engine-info.ts';
@@ -19,7 +19,7 @@ export async function endedFromOutside(engine: Engine, runs: RunHistory, { Id, S
   const finishedAt = Date.parse(State.FinishedAt);
   const wasAsked = await runs.wasAskedToEnd(Id, finishedAt);
   if (wasAsked !== null) return wasAsked;
-  if (State.ExitCode === killedStatus || State.ExitCode === sigterm) return true;
+  if (State.ExitCode === sigkillExitCode || State.ExitCode === sigterm) return true;
   const startedAt = Date.parse((await engineStartedAt(engine)) ?? '');
   if (!(Date.parse(State.StartedAt) <= startedAt && finishedAt <= startedAt + startupMs)) return false;
   // A program that exits with 0 on request may have been down for as long as the host.

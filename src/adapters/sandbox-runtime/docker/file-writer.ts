@@ -5,7 +5,7 @@ import { Failure, isFailureOf } from '../../../domain/failure.ts';
 import type { WriteOptions } from '../../../ports/sandbox-files.ts';
 import type { Execution, SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import { textOf } from '../execution-answer.ts';
+import { readText } from '../script-result.ts';
 import { chunksUntil, wrongFileType } from '../file-content.ts';
 import { refusedFiles } from '../sandbox-path.ts';
 import { type ContainerFiles, type PathStat, root, unpackFailure } from './container-files.ts';
@@ -140,7 +140,7 @@ export async function runProgram(
 ): Promise<{ readonly exitCode: number; readonly error: string }> {
   const execution = await execute(id, { command, workingDir: '/' }, signal);
   const work = async () => {
-    const output = Promise.all([execution.stdout.cancel(), textOf(execution.stderr, endless)]);
+    const output = Promise.all([execution.stdout.cancel(), readText(execution.stderr, endless)]);
     await Promise.all([output, feed(execution, content)]);
     const [, error] = await output;
     const exitCode = await execution.exited;

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type Docker from 'dockerode';
 import { pack } from 'tar-stream';
-import { endOfText } from '../../../domain/end-of-text.ts';
+import { outputTail } from '../../../domain/output-tail.ts';
 import { type Engine, messageOf, removeContainer, statusOf, unlessMissing } from './engine.ts';
 import { engineStartedAt } from './engine-info.ts';
 import { createFrameReader } from './execution-output.ts';
@@ -110,7 +110,7 @@ export class Firewall {
     const frames = await call((abortSignal) => container.logs({ stdout: true, stderr: true, tail: 5, abortSignal }));
     const chunks: Buffer[] = [];
     createFrameReader((_, content) => chunks.push(content))(frames);
-    throw new Error(`its program ended with ${StatusCode}: ${endOfText(Buffer.concat(chunks), maxMessageBytes).replaceAll('\n', ' ')}`);
+    throw new Error(`its program ended with ${StatusCode}: ${outputTail(Buffer.concat(chunks), maxMessageBytes).replaceAll('\n', ' ')}`);
   }
 
   async #start(container: Docker.Container): Promise<void> {

@@ -76,7 +76,7 @@ export class Watch {
       const isUnclear = observed === undefined && seen.length > 0;
       const endedByItself = target === 'running' && observed?.state === 'stopped';
       // All states up to the target belong to the change.
-      if (isUnclear || endedByItself || (seen.includes(target) && seen.at(-1) !== target)) this.#listeners.tell(id);
+      if (isUnclear || endedByItself || (seen.includes(target) && seen.at(-1) !== target)) this.#listeners.notify(id);
     };
   }
 
@@ -164,7 +164,7 @@ export class Watch {
     if (seen !== undefined) seen.push(state);
     else if (this.#known.get(id) !== state && this.#known.get(id) !== 'absent') {
       this.#known.set(id, state);
-      this.#listeners.tell(id);
+      this.#listeners.notify(id);
     }
   }
 
@@ -181,7 +181,7 @@ export class Watch {
       if (this.#changing.has(id) || this.#known.get(id) !== earlier) continue;
       if (state === 'absent') this.#known.delete(id);
       else this.#known.set(id, state);
-      if (earlier !== undefined && earlier !== state) this.#listeners.tell(id);
+      if (earlier !== undefined && earlier !== state) this.#listeners.notify(id);
     }
   }
 }

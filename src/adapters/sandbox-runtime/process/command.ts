@@ -36,11 +36,11 @@ export const environmentVariable = 'SKEP_LEADER_ENVIRONMENT';
 /** The default search path for programs. */
 const defaultPath = '/usr/local/bin:/usr/bin:/bin';
 
-const passedOn = /^(?:PATH|LANG|LC_[A-Z]+|TZ|TMPDIR)$/;
+const passedVariables = /^(?:PATH|LANG|LC_[A-Z]+|TZ|TMPDIR)$/;
 
 /** Returns the part of the server's environment for a sandbox: the path, the language and the time zone, but no secret. */
 export function passedEnvironment(): { readonly PATH: string; readonly [name: string]: string } {
-  const passed = Object.entries(process.env).filter((entry): entry is [string, string] => passedOn.test(entry[0]));
+  const passed = Object.entries(process.env).filter((entry): entry is [string, string] => passedVariables.test(entry[0]));
   return { PATH: defaultPath, ...Object.fromEntries(passed) };
 }
 

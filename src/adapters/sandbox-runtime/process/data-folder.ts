@@ -37,7 +37,7 @@ function sandboxLayout(folder: string) {
 }
 
 /** Rejects if the runtime's folder was replaced: an unmounted disk must not look like one without sandboxes. */
-export async function demandRoot({ trash }: Layout): Promise<void> {
+export async function requireRoot({ trash }: Layout): Promise<void> {
   if (!(await lstat(trash)).isDirectory()) throw unavailable('its data folder is not what it was');
 }
 

@@ -27,7 +27,7 @@ function keptMark(sandboxId: string, executionId: string): string {
 }
 
 /** Runs a task of a sandbox after its earlier tasks, so not during a freeze. */
-type InTurn = <T>(sandboxId: string, task: () => Promise<T>) => Promise<T>;
+type RunExclusive = <T>(sandboxId: string, task: () => Promise<T>) => Promise<T>;
 
 /**
  * Runs additional commands in sandboxes. Their processes belong to the sandbox, so freezing, stopping or removing it affects them too.
@@ -36,14 +36,14 @@ type InTurn = <T>(sandboxId: string, task: () => Promise<T>) => Promise<T>;
 export class ProcessExecutions implements ExecutionHost {
   readonly launchTerminal = null;
   readonly #observer: Observer;
-  readonly #inTurn: InTurn;
+  readonly #runExclusive: RunExclusive;
   /** The running executions with their sandbox's id, or null for a script. */
   readonly #own = new Map<ChildExecution, string | null>();
   #isClosed = false;
 
-  constructor(observer: Observer, inTurn: InTurn) {
+  constructor(observer: Observer, runExclusive: RunExclusive) {
     this.#observer = observer;
-    this.#inTurn = inTurn;
+    this.#runExclusive = runExclusive;
   }
 
   async observe(id: string): ReturnType<ExecutionHost['observe']> {
@@ -67,7 +67,8 @@ export class ProcessExecutions implements ExecutionHost {
   execute(
     id: string, request: ExecutionRequest, signal: AbortSignal, kept?: { readonly mark: string; readonly supervise: Supervise },
   ): Promise<HostExecution> {
-    return raceSignal(this.#inTurn(id, () => this.#execute(id, request, signal, kept?.mark ?? randomUUID(), kept?.supervise)), signal);
+    const mark = kept?.mark ?? randomUUID();
+    return raceSignal(this.#runExclusive(id, () => this.#execute(id, request, signal, mark, kept?.supervise)), signal);
   }
 
   async #execute(
@@ -79,7 +80,7 @@ export class ProcessExecutions implements ExecutionHost {
     const workingDir = request.workingDir === undefined ? null : sandboxPath(request.workingDir, 'workingDir');
     const unrunnable = whyUnrunnable(request);
     if (unrunnable !== null) return refusedExecution(126, unrunnable);
-    this.#demandWanted(signal);
+    this.#requireOpen(signal);
     const { SKEP_WORKSPACE = '', SKEP_SANDBOX_ID = '', SKEP_SANDBOX_MARK = '' } = environment;
     const cwd = workingDir === null ? workspace : hostPath(workingDir, { folder: workspace, workingDir: plan.workingDir });
     const place = { folder, run: plan.mark, workingDir: cwd, announce: false, fallbackMark: '' };
@@ -99,7 +100,7 @@ export class ProcessExecutions implements ExecutionHost {
     try {
       // If the sandbox was changed before the command existed, that change did not affect the command.
       if ((await this.#running(id)).live.number !== live.number) throw notRunning(id, 'started anew');
-      this.#demandWanted(signal);
+      this.#requireOpen(signal);
     } catch (error) {
       await execution.kill();
       throw error;
@@ -128,7 +129,7 @@ export class ProcessExecutions implements ExecutionHost {
   }
 
   /** Ends the executions of a sandbox whose own command has ended, since they must not keep it running. */
-  async endWithout(id: string): Promise<void> {
+  async killOrphans(id: string): Promise<void> {
     const orphans = [...this.#own].flatMap(([execution, owner]) => (owner === id ? [execution] : []));
     if (orphans.length === 0) return;
     const { live } = await this.#observer.observe(id);
@@ -172,7 +173,7 @@ export class ProcessExecutions implements ExecutionHost {
     return { live, environment };
   }
 
-  #demandWanted(signal: AbortSignal): void {
+  #requireOpen(signal: AbortSignal): void {
     signal.throwIfAborted();
     if (this.#isClosed) throw unavailable({ code: 'closed' });
   }

@@ -59,7 +59,7 @@ export class FileTransfer {
       const { workspace, root, stack, ended } = await this.enter(id, signal);
       await using opened = stack;
       const place = sandboxPath(path, 'path');
-      const { folder, name } = await findPlace(root, workspaceParts(place, workspace, 'path'), path, opened);
+      const { folder, name } = await resolveParent(root, workspaceParts(place, workspace, 'path'), path, opened);
       const tar = pack();
       const parts = [posix.basename(place)];
       const stop = (): void => tar.destroy(ended.reason instanceof Error ? ended.reason : unavailable('it was ended'));
@@ -103,7 +103,7 @@ export class FileTransfer {
 }
 
 /** The working directory of programs if the launch has none. */
-const usualWorkingDir = '/workspace';
+const defaultWorkingDir = '/workspace';
 
 /** The host's folder of a sandbox's files, and the working directory that its programs use for it. */
 export interface Workspace {
@@ -118,7 +118,7 @@ export interface Workspace {
 export function workspaceParts(path: string, workspace: Workspace, member: 'path' | 'directory'): readonly string[] {
   const parts = partsIn(workspace, path);
   if (parts !== null) return parts;
-  const hint = `choose a place below ${quoted(workspace.workingDir ?? usualWorkingDir)}`;
+  const hint = `choose a place below ${quoted(workspace.workingDir ?? defaultWorkingDir)}`;
   throw refusedFiles(member, `${quoted(path)} is not the sandbox's own, which shares this host; ${hint}`);
 }
 
@@ -128,12 +128,12 @@ export function hostPath(path: string, workspace: Workspace): string {
   return parts === null ? path : join(workspace.folder, ...parts);
 }
 
-function partsIn({ folder, workingDir = usualWorkingDir }: Workspace, path: string): readonly string[] | null {
+function partsIn({ folder, workingDir = defaultWorkingDir }: Workspace, path: string): readonly string[] | null {
   return partsBelow(folder, path) ?? partsBelow(workingDir, path);
 }
 
 /** Finds a path: a name in a folder, or the root itself, with the name null. The stack closes the opened folders. */
-async function findPlace(
+async function resolveParent(
   root: Folder, parts: TarName, path: string, stack: AsyncDisposableStack,
 ): Promise<{ readonly folder: Folder; readonly name: string | null }> {
   const name = parts.at(-1) ?? null;

@@ -14,7 +14,7 @@ import { type Folder, openFolder, Walk } from './open-folders.ts';
 import { withFailures } from './runtime-failures.ts';
 
 /** A name in an open folder. The name of the workspace itself is `.`. */
-interface Place extends Pick<EnteredWorkspace, 'stack' | 'ended'> {
+interface ResolvedPath extends Pick<EnteredWorkspace, 'stack' | 'ended'> {
   readonly folder: Folder;
   readonly name: string;
   /** The requested path. */
@@ -24,7 +24,7 @@ interface Place extends Pick<EnteredWorkspace, 'stack' | 'ended'> {
 }
 
 /** How to resolve a path. */
-interface Resolving {
+interface ResolveOptions {
   readonly followLink?: boolean;
   /** Creates missing parent directories. */
   readonly makeParents?: boolean;
@@ -49,12 +49,12 @@ export class ProcessFiles implements SandboxFiles {
   }
 
   stat(id: string, path: string, followLink: boolean, signal: AbortSignal): Promise<FileEntry> {
-    return this.#at(id, path, { followLink }, signal, async (place) => entryAt(place.folder, place.name, place.path, demandFound(place)));
+    return this.#at(id, path, { followLink }, signal, async (place) => entryAt(place.folder, place.name, place.path, requireFound(place)));
   }
 
   read(id: string, path: string, choose: (file: FileEntry) => ByteRange, signal: AbortSignal): Promise<FileReading> {
     return this.#at(id, path, { followLink: true }, signal, async (place) => {
-      demandFile(await entryAt(place.folder, place.name, place.path, demandFound(place)));
+      demandFile(await entryAt(place.folder, place.name, place.path, requireFound(place)));
       await using stack = new AsyncDisposableStack();
       const handle = await open(place.folder.within(place.name), readOnly);
       stack.defer(() => handle.close());
@@ -106,14 +106,14 @@ export class ProcessFiles implements SandboxFiles {
 
   remove(id: string, path: string, recursive: boolean, signal: AbortSignal): Promise<void> {
     return this.#at(id, path, { isNamed: true }, signal, async (place) => {
-      if (demandFound(place).isDirectory() && !recursive) throw wrongFileType(path, 'directory');
+      if (requireFound(place).isDirectory() && !recursive) throw wrongFileType(path, 'directory');
       await rm(place.folder.within(place.name), { recursive });
     });
   }
 
   move(id: string, from: string, to: string, signal: AbortSignal): Promise<void> {
     return this.#at(id, from, { isNamed: true }, signal, async (source) => {
-      demandFound(source);
+      requireFound(source);
       await this.#at(id, to, { isNamed: true, makeParents: true }, signal, async (target) => {
         if (target.found?.isDirectory() === true) throw wrongFileType(to, 'directory');
         await rename(source.folder.within(source.name), target.folder.within(target.name));
@@ -123,7 +123,7 @@ export class ProcessFiles implements SandboxFiles {
 
   async *list(id: string, path: string, depth: number, signal: AbortSignal): AsyncGenerator<FileEntry, void> {
     const place = await this.#at(id, path, { followLink: true }, signal, async (place) => {
-      const found = demandFound(place);
+      const found = requireFound(place);
       if (!found.isDirectory()) throw wrongFileType(path, typeOf(found));
       const folder = await openFolder(place.folder.within(place.name));
       return { path: place.path, folder, ended: place.ended, stack: place.stack.move() };
@@ -134,11 +134,11 @@ export class ProcessFiles implements SandboxFiles {
   }
 
   /** Runs the work at a path. Turns system errors into `file_not_found`, `wrong_file_type` or `invalid_request`. */
-  #at<T>(id: string, path: string, resolving: Resolving, signal: AbortSignal, work: (place: Place) => Promise<T>): Promise<T> {
+  #at<T>(id: string, path: string, resolving: ResolveOptions, signal: AbortSignal, work: (place: ResolvedPath) => Promise<T>): Promise<T> {
     return withFailures(async () => {
       const asked = sandboxPath(path, resolving.isNamed === true ? 'path' : 'directory');
       try {
-        const place = await this.#place(id, asked, resolving, signal);
+        const place = await this.#resolve(id, asked, resolving, signal);
         await using _ = place.stack;
         return await work(place);
       } catch (error) {
@@ -147,7 +147,9 @@ export class ProcessFiles implements SandboxFiles {
     });
   }
 
-  async #place(id: string, path: string, { followLink, makeParents, isNamed }: Resolving, signal: AbortSignal): Promise<Place> {
+  async #resolve(
+    id: string, path: string, { followLink, makeParents, isNamed }: ResolveOptions, signal: AbortSignal,
+  ): Promise<ResolvedPath> {
     const { workspace, root, ended, stack } = await this.#enter(id, signal);
     await using opened = stack;
     const parts = workspaceParts(path, workspace, 'path');
@@ -170,10 +172,10 @@ export class ProcessFiles implements SandboxFiles {
 
 /** Resolves the links in the existing part of a path. The missing part stays as it is. */
 async function resolveParents(
-  parts: readonly string[], resolve: (names: readonly string[]) => Promise<readonly string[]>, mayMiss: boolean,
+  parts: readonly string[], resolve: (names: readonly string[]) => Promise<readonly string[]>, mayBeMissing: boolean,
 ): Promise<readonly string[]> {
   for (let depth = parts.length; ; depth -= 1) {
-    const there = await resolve(parts.slice(0, depth)).catch(ignoring(...(mayMiss && depth > 0 ? ['ENOENT'] : [])));
+    const there = await resolve(parts.slice(0, depth)).catch(ignoring(...(mayBeMissing && depth > 0 ? ['ENOENT'] : [])));
     if (there !== null) return [...there, ...parts.slice(depth)];
   }
 }
@@ -188,7 +190,7 @@ function failureOf(error: unknown, path: string): unknown {
   return pathErrors.has(code) ? refusedFiles('path', `${quoted(path)} can't be used so (${code})`) : error;
 }
 
-function demandFound({ found, path }: Pick<Place, 'found' | 'path'>): Stats {
+function requireFound({ found, path }: Pick<ResolvedPath, 'found' | 'path'>): Stats {
   if (found === null) throw new Failure('file_not_found', { path });
   return found;
 }

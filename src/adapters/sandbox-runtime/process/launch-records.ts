@@ -86,7 +86,7 @@ export async function addNote(launch: LaunchNumber, kind: 'exit' | 'gone' | 'fre
   await writeFile(launchFile(launch, kind), text, { flag: 'wx' }).catch(ignoring('EEXIST', 'ENOENT'));
 }
 
-export async function noteFreezeOver(launch: LaunchNumber): Promise<void> {
+export async function removeFreezeNote(launch: LaunchNumber): Promise<void> {
   await unlink(launchFile(launch, 'freezing')).catch(ignoring('ENOENT'));
 }
 

@@ -23,7 +23,7 @@ export interface LaunchOptions {
 }
 
 /** Errors of the system or of Node that the command causes. */
-const unspawnable: Readonly<Record<string, Reason>> = {
+const spawnErrors: Readonly<Record<string, Reason>> = {
   E2BIG: explained('its command and its environment are too long'),
   ERR_INVALID_ARG_VALUE: explained('its command or its environment holds a NUL character'),
 };
@@ -61,7 +61,7 @@ export async function runLaunch(
     const plan = { ...about, mark: randomUUID(), ports: reserved, path };
     return await tryLaunch(options, launch, next, plan, resolved.command);
   } catch (error) {
-    const problem = unspawnable[errorCode(error) ?? ''];
+    const problem = spawnErrors[errorCode(error) ?? ''];
     if (problem === undefined) throw error;
     return await refuse(problem);
   } finally {
@@ -84,7 +84,7 @@ async function tryLaunch(
     const child = await spawnLauncher(args, {
       cwd: workspace,
       // The launcher uses the server's path for its own tools, and sets the command's path for the command.
-      env: { ...environment, ...table.carried(environment), PATH: passedEnvironment().PATH },
+      env: { ...environment, ...table.extraVariables(environment), PATH: passedEnvironment().PATH },
       detached: true,
       stdio: ['ignore', output.fd, output.fd, 'pipe'],
     });

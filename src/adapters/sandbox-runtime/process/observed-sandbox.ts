@@ -2,13 +2,13 @@ import pLimit from 'p-limit';
 import type { Reason } from '../../../domain/reason.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import { signalName } from '../signal-numbers.ts';
-import { demandRoot, type Layout, sandboxIds } from './data-folder.ts';
+import { requireRoot, type Layout, sandboxIds } from './data-folder.ts';
 import { addNote, type Claim, type LaunchRecord, readExit, readLastLaunch } from './launch-records.ts';
 import { findLeader, findMembers } from './process-groups.ts';
 import type { ProcessEntry, ProcessTable } from './process-table.ts';
 
 /** A sandbox as it was read at one moment. */
-export interface Sighting {
+export interface Observation {
   readonly observed: ObservedSandbox;
   /** Null if the sandbox is absent. */
   readonly record: LaunchRecord | null;
@@ -31,26 +31,26 @@ export class Observer {
     this.table = table;
   }
 
-  async observe(id: string): Promise<Sighting> {
-    return this.#sight(id, await this.#readRecord(id), this.table);
+  async observe(id: string): Promise<Observation> {
+    return this.#observationOf(id, await this.#readRecord(id), this.table);
   }
 
   /** Reads all sandboxes. Reads the process table at most once for all of them. */
-  async list(): Promise<readonly Sighting[]> {
-    await demandRoot(this.layout);
+  async list(): Promise<readonly Observation[]> {
+    await requireRoot(this.layout);
     const records = await pLimit(concurrency).map(await sandboxIds(this.layout), async (id) => {
       return { id, record: await this.#readRecord(id) };
     });
     // Created after the records were read, so it contains each leader in them.
     const processes = snapshotOf(this.table);
-    const sightings = await pLimit(concurrency).map(records, ({ id, record }) => this.#sight(id, record, processes));
-    return sightings.filter(({ observed }) => observed.state !== 'absent');
+    const observations = await pLimit(concurrency).map(records, ({ id, record }) => this.#observationOf(id, record, processes));
+    return observations.filter(({ observed }) => observed.state !== 'absent');
   }
 
   /** Returns the states of sandboxes again, in the same order. Reads only the processes, not the records. */
-  async recheck(sightings: readonly Sighting[]): Promise<readonly ObservedSandbox[]> {
+  async recheck(observations: readonly Observation[]): Promise<readonly ObservedSandbox[]> {
     const processes = snapshotOf(this.table);
-    return pLimit(concurrency).map(sightings, ({ observed, record }) => this.#stateOf(observed.id, record, processes));
+    return pLimit(concurrency).map(observations, ({ observed, record }) => this.#stateOf(observed.id, record, processes));
   }
 
   /** Returns null if the sandbox does not exist. */
@@ -59,11 +59,11 @@ export class Observer {
     const record = await readLastLaunch(launches);
     if (record !== null) return record;
     // The data folder may have been missing at that moment, for example while a disk was mounted again.
-    await demandRoot(this.layout);
+    await requireRoot(this.layout);
     return readLastLaunch(launches);
   }
 
-  async #sight(id: string, record: LaunchRecord | null, processes: ProcessTable): Promise<Sighting> {
+  async #observationOf(id: string, record: LaunchRecord | null, processes: ProcessTable): Promise<Observation> {
     const observed = await this.#stateOf(id, record, processes);
     const isLive = observed.state === 'running' || observed.state === 'frozen';
     const claim = record?.claim ?? null;
@@ -78,14 +78,14 @@ export class Observer {
     if (claim === null || isGone) return this.#stopped(id, record);
 
     const leader = await findLeader(processes, claim.leader);
-    if (leader !== null) return alive(id, claim, [leader], isFreezing, null);
+    if (leader !== null) return liveSandbox(id, claim, [leader], isFreezing, null);
     const members = await findMembers(processes, claim);
     if (members.length > 0) {
       const status = await readExit(record);
-      return alive(id, claim, members, isFreezing, { code: 'main_process_ended', cause: status === null ? null : exited(status) });
+      return liveSandbox(id, claim, members, isFreezing, { code: 'main_process_ended', cause: status === null ? null : exited(status) });
     }
     // A second check, since the first may miss a process that forks and ends meanwhile.
-    if ((await findMembers(this.table, claim)).length > 0) return alive(id, claim, [], false, null);
+    if ((await findMembers(this.table, claim)).length > 0) return liveSandbox(id, claim, [], false, null);
     await addNote(record, 'gone');
     return this.#stopped(id, record);
   }
@@ -97,7 +97,7 @@ export class Observer {
     if (claim?.plan.refused !== undefined) return stopped(claim.plan.refused);
     const status = await readExit(record);
     if (status !== null) return stopped(exited(status));
-    await demandRoot(this.layout);
+    await requireRoot(this.layout);
     const isRestarted = claim?.leader?.boot !== (await this.table.bootId());
     return isRestarted ? stopped({ code: 'host_restarted' }, true) : stopped({ code: 'processes_killed' });
   }
@@ -109,14 +109,16 @@ function exited(status: number): Reason {
   return { code: 'process_exited', exitCode: signal === null ? status : null, signal, program: null };
 }
 
-function alive(
+function liveSandbox(
   id: string, { plan }: Claim, processes: readonly ProcessEntry[], isFreezing: boolean, reason: Reason | null,
 ): ObservedSandbox {
   // A member that waits in the kernel for a stopped process counts as stopped too.
-  const isHeld =
-    !isFreezing && processes.some(({ held }) => held) && processes.every(({ held, uninterruptible }) => held || uninterruptible);
+  const isFrozen =
+    !isFreezing
+    && processes.some(({ isStopped }) => isStopped)
+    && processes.every(({ isStopped, uninterruptible }) => isStopped || uninterruptible);
   const exposedUrls = plan.ports.map(({ name, port, hostPort }) => ({ name, url: `http://127.0.0.1:${hostPort}`, port }));
-  return { id, state: isHeld ? 'frozen' : 'running', exposedUrls, reason, endedFromOutside: false };
+  return { id, state: isFrozen ? 'frozen' : 'running', exposedUrls, reason, endedFromOutside: false };
 }
 
 /** The table with one list of all processes, read at the first use. For queries about many sandboxes at once. */

@@ -65,17 +65,17 @@ function identityOf({ pid, start }: ProcessEntry): string {
 const limitMs = 10_000;
 
 /** Stops all processes, also those that are forked meanwhile. Returns when none is running. */
-export async function holdAll(table: ProcessTable, lineage: Lineage): Promise<void> {
-  const look = createLook(table, lineage);
+export async function freezeAll(table: ProcessTable, lineage: Lineage): Promise<void> {
+  const lookUp = createMemberLookup(table, lineage);
   const asked = new Set<string>();
   // A process in the kernel stops before it runs on. It may stay in the kernel until it is continued: a parent waits there for a child that
   // was stopped between fork and exec. The leader never does, and its state decides whether the sandbox is frozen.
   const isAboutToStop = (process: ProcessEntry): boolean =>
     process.uninterruptible && asked.has(identityOf(process)) && process.pid !== lineage.leader?.pid;
-  await untilNone(async () => {
+  await repeatUntilZero(async () => {
     await signalLeadersGroup(table, lineage, 'SIGSTOP');
-    const members = await look();
-    const loose = members.filter((process) => !process.held && !isAboutToStop(process));
+    const members = await lookUp();
+    const loose = members.filter((process) => !process.isStopped && !isAboutToStop(process));
     signalWithGroups(table, loose, members, 'SIGSTOP');
     for (const process of loose) asked.add(identityOf(process));
     return loose.length;
@@ -83,52 +83,54 @@ export async function holdAll(table: ProcessTable, lineage: Lineage): Promise<vo
 }
 
 /** Continues all processes, the leader last: while the leader is stopped, the sandbox counts as frozen. */
-export async function releaseAll(table: ProcessTable, lineage: Lineage): Promise<void> {
-  const look = createLook(table, lineage);
+export async function thawAll(table: ProcessTable, lineage: Lineage): Promise<void> {
+  const lookUp = createMemberLookup(table, lineage);
   const released = new Set<string>();
-  await untilNone(async () => {
+  await repeatUntilZero(async () => {
     // A process in the kernel may have a pending stop. SIGCONT cancels it.
-    const held = (await look()).filter(
-      (process) => (process.held || process.uninterruptible) && !released.has(identityOf(process)),
+    const stopped = (await lookUp()).filter(
+      (process) => (process.isStopped || process.uninterruptible) && !released.has(identityOf(process)),
     );
-    for (const process of held) if (process.group !== lineage.leader?.pid) table.signal(process, 'SIGCONT');
+    for (const process of stopped) if (process.group !== lineage.leader?.pid) table.signal(process, 'SIGCONT');
     await signalLeadersGroup(table, lineage, 'SIGCONT');
-    for (const process of held) {
+    for (const process of stopped) {
       table.signal(process, 'SIGCONT');
       released.add(identityOf(process));
     }
-    return held.length;
+    return stopped.length;
   });
 }
 
 /**
- * Sends SIGTERM to all processes. After the grace period, or as soon as `isHurried` returns true, kills the rest. Returns whether processes
- * were killed.
+ * Sends SIGTERM to all processes. After the grace period, or as soon as `mustEndNow` returns true, kills the rest. Returns whether
+ * processes were killed.
  */
-export async function endAll(table: ProcessTable, lineage: Lineage, graceMs: number, isHurried: () => boolean): Promise<boolean> {
-  const look = createLook(table, lineage);
+export async function endAll(table: ProcessTable, lineage: Lineage, graceMs: number, mustEndNow: () => boolean): Promise<boolean> {
+  const lookUp = createMemberLookup(table, lineage);
   const deadline = performance.now() + graceMs;
   let asked = false;
-  let members = await look();
-  for (let waitMs = 2; members.length > 0 && performance.now() < deadline && !isHurried(); waitMs = Math.min(waitMs * 2, 50)) {
+  let members = await lookUp();
+  for (let waitMs = 2; members.length > 0 && performance.now() < deadline && !mustEndNow(); waitMs = Math.min(waitMs * 2, 50)) {
     // If only the leader exists, it is about to run the command, so the command still needs a SIGTERM. Otherwise it is sent only once, so
     // that processes for the cleanup are not ended.
     if (!asked) signalWithGroups(table, members, members, 'SIGTERM');
     asked ||= members.some(({ pid }) => pid !== lineage.leader?.pid);
-    for (const process of members) if (process.held) table.signal(process, 'SIGCONT');
+    for (const process of members) if (process.isStopped) table.signal(process, 'SIGCONT');
     await pause(Math.min(waitMs, Math.max(0, deadline - performance.now())));
-    members = await look();
+    members = await lookUp();
   }
-  await killAll(table, lineage, look);
+  await killAll(table, lineage, lookUp);
   return members.length > 0;
 }
 
 /** Kills all processes at once, and waits until none is left. */
-export async function killAll(table: ProcessTable, lineage: Lineage, look: Look = createLook(table, lineage)): Promise<void> {
+export async function killAll(
+  table: ProcessTable, lineage: Lineage, lookUp: MemberLookup = createMemberLookup(table, lineage),
+): Promise<void> {
   let quiet = 0;
-  await untilNone(async () => {
+  await repeatUntilZero(async () => {
     // Looks up the members first, because a process whose parent has ended may not be found any more.
-    const members = await look();
+    const members = await lookUp();
     await signalLeadersGroup(table, lineage, 'SIGKILL');
     signalWithGroups(table, members, members, 'SIGKILL');
     // Needs two empty lookups in a row: one may miss a process that forks and ends meanwhile.
@@ -138,9 +140,9 @@ export async function killAll(table: ProcessTable, lineage: Lineage, look: Look 
 }
 
 /** Returns the members of a lineage. Remembers those from earlier calls, even if they no longer have the group, the mark or the parent. */
-type Look = () => Promise<readonly ProcessEntry[]>;
+type MemberLookup = () => Promise<readonly ProcessEntry[]>;
 
-function createLook(table: ProcessTable, lineage: Lineage): Look {
+function createMemberLookup(table: ProcessTable, lineage: Lineage): MemberLookup {
   const known = new Set<string>();
   return async () => {
     const members = await findMembers(table, lineage, known);
@@ -168,7 +170,7 @@ function signalWithGroups(
   for (const process of targets) if (!led.has(process.group)) table.signal(process, signal);
 }
 
-async function untilNone(round: () => Promise<number>): Promise<void> {
+async function repeatUntilZero(round: () => Promise<number>): Promise<void> {
   const deadline = performance.now() + limitMs;
   for (let waitMs = 1; (await round()) > 0; waitMs = Math.min(waitMs * 2, 20)) {
     if (performance.now() > deadline) throw new Failure('runtime_timeout', { runtime: 'process', limitMs });

@@ -2,7 +2,7 @@ import { access, constants } from 'node:fs/promises';
 import { diskSpaceOf } from '../../shared/disk-space.ts';
 import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
 import { dnsLabel } from '../../../domain/dns-label.ts';
-import { killedStatus } from '../../../domain/execution.ts';
+import { sigkillExitCode } from '../../../domain/execution.ts';
 import { Failure, isFailure } from '../../../domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
@@ -21,11 +21,11 @@ import { ProcessExecutions } from './executions.ts';
 import { FileTransfer } from './file-transfer.ts';
 import { ProcessFiles } from './files.ts';
 import type { ProcessRuntimeOptions } from './index.ts';
-import { addNote, keptLaunch, noteFreezeOver, readExit } from './launch-records.ts';
+import { addNote, keptLaunch, removeFreezeNote, readExit } from './launch-records.ts';
 import { runLaunch } from './launches.ts';
 import { Observer } from './observed-sandbox.ts';
 import { PortReservations } from './port-reservations.ts';
-import { endAll, findLeader, holdAll, killAll, releaseAll } from './process-groups.ts';
+import { endAll, findLeader, freezeAll, killAll, thawAll } from './process-groups.ts';
 import { createProcTable, createPsTable, type ProcessTable } from './process-table.ts';
 import { SandboxLogs } from './sandbox-logs.ts';
 import { unavailable, withFailures } from './runtime-failures.ts';
@@ -61,13 +61,13 @@ export class ProcessRuntime implements SandboxRuntime {
     this.#table = this.#options.processTable === 'proc' ? createProcTable() : createPsTable();
     this.#ports = new PortReservations(this.#layout.ports);
     this.#observer = new Observer(this.#layout, this.#table);
-    this.#executions = new ProcessExecutions(this.#observer, (id, task) => this.#within(id, () => this.#mutex.inTurn(id, task)));
+    this.#executions = new ProcessExecutions(this.#observer, (id, task) => this.#within(id, () => this.#mutex.runExclusive(id, task)));
     this.executions = new DurableExecutions(this.#executions);
     this.#transfer = new FileTransfer(this.#observer);
     this.#logs = new SandboxLogs(this.#observer, this.#options.logLimitBytes);
-    this.#watch = new Watch(this.#observer, this.#options.pollMs, (id) => this.#mutex.inTurn(id, async () => {
-      await this.#clearUp(id);
-      await this.#executions.endWithout(id);
+    this.#watch = new Watch(this.#observer, this.#options.pollMs, (id) => this.#mutex.runExclusive(id, async () => {
+      await this.#killLeftovers(id);
+      await this.#executions.killOrphans(id);
     }));
   }
 
@@ -88,8 +88,8 @@ export class ProcessRuntime implements SandboxRuntime {
       const { live, observed } = await this.#observer.observe(id);
       if (live === null || observed.state === 'frozen') return;
       await addNote(live, 'freezing');
-      await holdAll(this.#table, live.claim);
-      await noteFreezeOver(live);
+      await freezeAll(this.#table, live.claim);
+      await removeFreezeNote(live);
     });
   }
 
@@ -98,19 +98,19 @@ export class ProcessRuntime implements SandboxRuntime {
       const { live } = await this.#observer.observe(id);
       if (live === null) return;
       const isKilled = await endAll(this.#table, live.claim, this.#options.stopGraceMs, () => this.#removals.has(id));
-      if (isKilled) await addNote(live, 'exit', `${killedStatus}\n`);
+      if (isKilled) await addNote(live, 'exit', `${sigkillExitCode}\n`);
       await addNote(live, 'gone');
     });
   }
 
   resume(launch: SandboxLaunch, signal: AbortSignal): Promise<ObservedSandbox> {
     return this.#change(launch.id, async () => {
-      await this.#clearUp(launch.id);
+      await this.#killLeftovers(launch.id);
       const { live, observed } = await this.#observer.observe(launch.id);
       if (observed.state === 'stopped') await this.#run(launch, () => {});
       if (live === null || (observed.state !== 'frozen' && !live.isFreezing)) return;
-      await releaseAll(this.#table, live.claim);
-      await noteFreezeOver(live);
+      await thawAll(this.#table, live.claim);
+      await removeFreezeNote(live);
     }, signal);
   }
 
@@ -128,15 +128,15 @@ export class ProcessRuntime implements SandboxRuntime {
   }
 
   inspect(id: string): Promise<ObservedSandbox> {
-    return this.#opened(async () => (dnsLabel.test(id) ? (await this.#observer.observe(id)).observed : absentSandbox(id)));
+    return this.#withOpenRoot(async () => (dnsLabel.test(id) ? (await this.#observer.observe(id)).observed : absentSandbox(id)));
   }
 
   list(): Promise<readonly ObservedSandbox[]> {
-    return this.#opened(async () => (await this.#observer.list()).map(({ observed }) => observed));
+    return this.#withOpenRoot(async () => (await this.#observer.list()).map(({ observed }) => observed));
   }
 
   keptLaunch(id: string): Promise<KeptLaunch | null> {
-    return this.#opened(async () => (dnsLabel.test(id) ? keptLaunch((await this.#observer.observe(id)).record) : null));
+    return this.#withOpenRoot(async () => (dnsLabel.test(id) ? keptLaunch((await this.#observer.observe(id)).record) : null));
   }
 
   execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
@@ -160,7 +160,7 @@ export class ProcessRuntime implements SandboxRuntime {
   }
 
   diskSpace(): ReturnType<typeof diskSpaceOf> {
-    return this.#opened(() => diskSpaceOf(this.#layout.root));
+    return this.#withOpenRoot(() => diskSpaceOf(this.#layout.root));
   }
 
   subscribe(listener: (id: string) => void): () => void {
@@ -169,7 +169,7 @@ export class ProcessRuntime implements SandboxRuntime {
 
   async check(): Promise<CheckResult> {
     try {
-      await this.#opened(() => Promise.all([access(this.#layout.root, constants.W_OK), access('/bin/sh', constants.X_OK)]));
+      await this.#withOpenRoot(() => Promise.all([access(this.#layout.root, constants.W_OK), access('/bin/sh', constants.X_OK)]));
       const canRead = (await this.#table.find(process.pid)) !== null;
       if (canRead) return { ok: true, detail: 'sandboxes are process groups of this host, without isolation' };
       return { ok: false, detail: `this host's processes can't be read with ${this.#table.kind}` };
@@ -195,7 +195,7 @@ export class ProcessRuntime implements SandboxRuntime {
   }
 
   /** Kills the processes that a command left behind when it ended. */
-  async #clearUp(id: string): Promise<void> {
+  async #killLeftovers(id: string): Promise<void> {
     const { live } = await this.#observer.observe(id);
     if (live === null || (await readExit(live)) === null) return;
     // The leader writes down the exit status, and then kills the group and itself.
@@ -208,18 +208,18 @@ export class ProcessRuntime implements SandboxRuntime {
     const { record } = await this.#observer.observe(launch.id);
     const host = { ...this.#options, layout: this.#layout, table: this.#table, ports: this.#ports, logs: this.#logs };
     const leader = record && (await runLaunch(host, launch, record, progress));
-    if (leader) this.#watch.addOwn(launch.id, leader);
+    if (leader) this.#watch.addChild(launch.id, leader);
   }
 
   /** Runs the step after earlier ones of the sandbox. Returns the state afterwards. */
   async #change(id: string, step: () => Promise<void>, signal?: AbortSignal): Promise<ObservedSandbox> {
     if (!dnsLabel.test(id)) return absentSandbox(id, { code: 'invalid_id' });
-    const done = this.#opened(() =>
-      this.#mutex.inTurn(id, async () => {
+    const done = this.#withOpenRoot(() =>
+      this.#mutex.runExclusive(id, async () => {
         signal?.throwIfAborted();
         await step();
         const sighting = await this.#observer.observe(id);
-        this.#watch.seen(sighting);
+        this.#watch.note(sighting);
         this.#logs.changed(id);
         return sighting.observed;
       }),
@@ -229,11 +229,11 @@ export class ProcessRuntime implements SandboxRuntime {
 
   async #within<T>(id: string, work: () => Promise<T>): Promise<T> {
     if (!dnsLabel.test(id)) throw new Failure('sandbox_not_found', { id });
-    return this.#opened(work);
+    return this.#withOpenRoot(work);
   }
 
   /** Runs the work when the data folder is ready. If that failed before, tries again. Turns system errors into failures. */
-  #opened<T>(work: () => Promise<T>): Promise<T> {
+  #withOpenRoot<T>(work: () => Promise<T>): Promise<T> {
     return withFailures(async () => {
       this.#root ??= openRoot(this.#layout, this.#table, this.#ports).catch((error: unknown) => {
         this.#root = null;

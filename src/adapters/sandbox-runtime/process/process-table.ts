@@ -16,7 +16,7 @@ export interface ProcessEntry {
   /** The start time, in the platform's own format. With the pid and the boot it identifies a process uniquely. */
   readonly start: string;
   /** True if a signal has stopped it. */
-  readonly held: boolean;
+  readonly isStopped: boolean;
   /** True if it is in the kernel and handles no signal now. A sent signal takes effect before it runs on. */
   readonly uninterruptible: boolean;
 }
@@ -42,11 +42,11 @@ export interface ProcessTable {
    */
   hasVariable(process: ProcessEntry, variable: string, value: string): Promise<boolean | null>;
 
-  /** Returns the environment that the process started with, including `carried`. Null if it can't be read any more. */
+  /** Returns the environment that the process started with, including `extraVariables`. Null if it can't be read any more. */
   environment(process: ProcessEntry): Promise<Readonly<Record<string, string>> | null>;
 
   /** Returns additional variables that a process needs so that its environment can be read. */
-  carried(environment: Readonly<Record<string, string>>): Readonly<Record<string, string>>;
+  extraVariables(environment: Readonly<Record<string, string>>): Readonly<Record<string, string>>;
 
   /** Sends the signal to the process, if the id is still its own. */
   signal(process: ProcessEntry, signal: NodeJS.Signals): void;
@@ -89,12 +89,12 @@ export function createProcTable(): ProcessTable {
       const entries = [...environ.toString().matchAll(/([^=\0]+)=([^\0]*)/g)];
       return Object.fromEntries(entries.map(([, name = '', value = '']): [string, string] => [name, value]));
     },
-    carried: () => ({}),
+    extraVariables: () => ({}),
     signal(process, signal) {
-      if (isStill(process)) send(process.pid, signal);
+      if (isSameProcess(process)) send(process.pid, signal);
     },
     signalGroup(leader, signal) {
-      if (isStill(leader)) send(-leader.pid, signal);
+      if (isSameProcess(leader)) send(-leader.pid, signal);
     },
   };
 }
@@ -105,7 +105,7 @@ async function find(pid: number): Promise<ProcessEntry | null> {
 }
 
 // Synchronous, so that the id can't change its owner between the check and the signal.
-function isStill({ pid, start }: ProcessEntry): boolean {
+function isSameProcess({ pid, start }: ProcessEntry): boolean {
   try {
     return parseStat(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.start === start;
   } catch {
@@ -126,7 +126,7 @@ function parseStat(stat: string): ProcessEntry | null {
     group: Number(group),
     session: Number(session),
     start,
-    held: state === 'T' || state === 't',
+    isStopped: state === 'T' || state === 't',
     uninterruptible: state === 'D',
   };
 }
@@ -159,7 +159,7 @@ export function createPsTable(): ProcessTable {
       return encoded === undefined ? null : Environment.parse(JSON.parse(Buffer.from(encoded, 'base64url').toString()));
     },
     // A line of `ps` can't be split into variables if a value contains a space.
-    carried: (environment) => ({ [environmentVariable]: Buffer.from(JSON.stringify(environment)).toString('base64url') }),
+    extraVariables: (environment) => ({ [environmentVariable]: Buffer.from(JSON.stringify(environment)).toString('base64url') }),
     signal: ({ pid }, signal) => send(pid, signal),
     signalGroup: ({ pid }, signal) => send(-pid, signal),
   };
@@ -195,7 +195,7 @@ function parseLine(line: string): ProcessEntry | null {
     group: Number(group),
     session: 0,
     start,
-    held: state.startsWith('T'),
+    isStopped: state.startsWith('T'),
     uninterruptible: /^[DU]/.test(state),
   };
 }

@@ -25,7 +25,7 @@ export class SandboxLogs {
   /** Keeps a log from being cut while it is read. */
   readonly #mutex = new KeyedMutex();
   /** The total number of bytes that were moved away, by sandbox. */
-  readonly #moved = new Map<string, number>();
+  readonly #movedBytes = new Map<string, number>();
   readonly #changes = new Listeners<string>();
   readonly #closing = new AbortController();
   readonly #timer: NodeJS.Timeout;
@@ -43,11 +43,11 @@ export class SandboxLogs {
   /** Moves the log of a sandbox away if it exceeds the limit. */
   cut(id: string): Promise<void> {
     const { log } = this.#observer.layout.sandbox(id);
-    return this.#mutex.inTurn(id, async () => {
+    return this.#mutex.runExclusive(id, async () => {
       if ((await sizeOf(log)) <= this.#limitBytes) return;
       await copyFile(log, `${log}.old`);
       await truncate(log, 0);
-      this.#moved.set(id, (this.#moved.get(id) ?? 0) + (await sizeOf(`${log}.old`)));
+      this.#movedBytes.set(id, (this.#movedBytes.get(id) ?? 0) + (await sizeOf(`${log}.old`)));
     });
   }
 
@@ -58,16 +58,16 @@ export class SandboxLogs {
     signal.throwIfAborted();
     const { record, live } = await this.#observer.observe(id);
     if (record === null) throw new Failure('sandbox_not_found', { id });
-    const { oldest, end } = await this.#mutex.inTurn(id, () => this.#extent(id));
+    const { oldest, end } = await this.#mutex.runExclusive(id, () => this.#extent(id));
     signal.throwIfAborted();
     const from = Math.max(oldest, end - tailBytes);
     return streamOf(AbortSignal.any([signal, this.#closing.signal]), (ended) =>
-      follow && live !== null ? this.#follow(id, from, live.number, runs, ended) : this.#upTo(id, from, end, ended));
+      follow && live !== null ? this.#follow(id, from, live.number, runs, ended) : this.#readUpTo(id, from, end, ended));
   }
 
   /** Wakes the readers of the log after a step of the sandbox. */
   changed(id: string): void {
-    this.#changes.tell(id);
+    this.#changes.notify(id);
   }
 
   close(): void {
@@ -87,7 +87,7 @@ export class SandboxLogs {
     let at = from;
     for (let isOver = false; ; ) {
       woken = Promise.withResolvers();
-      at = yield* this.#upTo(id, at, Infinity, signal);
+      at = yield* this.#readUpTo(id, at, Infinity, signal);
       if (isOver) return;
       // After the end of the run, reads once more for its last output.
       isOver = await withFailures(async () => (await this.#observer.observe(id)).live?.number !== run);
@@ -96,9 +96,9 @@ export class SandboxLogs {
   }
 
   /** Yields the log between two offsets. Returns the offset that it has reached. */
-  async *#upTo(id: string, from: number, end: number, signal: AbortSignal): AsyncGenerator<Uint8Array, number> {
+  async *#readUpTo(id: string, from: number, end: number, signal: AbortSignal): AsyncGenerator<Uint8Array, number> {
     for (let at = from; ; ) {
-      const next = await withFailures(() => this.#mutex.inTurn(id, () => this.#next(id, at, end)));
+      const next = await withFailures(() => this.#mutex.runExclusive(id, () => this.#next(id, at, end)));
       signal.throwIfAborted();
       at = next.end;
       if (next.chunk.length === 0) return at;
@@ -121,7 +121,7 @@ export class SandboxLogs {
   /** Returns the offsets of the kept output. `moved` is the start of the log file itself. */
   async #extent(id: string): Promise<{ readonly oldest: number; readonly moved: number; readonly end: number }> {
     const { log } = this.#observer.layout.sandbox(id);
-    const moved = this.#moved.get(id) ?? 0;
+    const moved = this.#movedBytes.get(id) ?? 0;
     return { oldest: moved - (await sizeOf(`${log}.old`)), moved, end: moved + (await sizeOf(log)) };
   }
 }

@@ -59,7 +59,7 @@ const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | cons
 
 async function writeFile(folder: Folder, name: string, { content, mode, modifiedAt }: Entry<'file'>): Promise<void> {
   const path = folder.within(name);
-  await using handle = await replacing(path, () => open(path, newFile, 0o600));
+  await using handle = await createOrReplace(path, () => open(path, newFile, 0o600));
   for await (const chunk of content) await handle.writeFile(chunk);
   // For an open file, the synchronous calls are fast, and a repository has ten thousand files.
   fchmodSync(handle.fd, mode);
@@ -68,7 +68,7 @@ async function writeFile(folder: Folder, name: string, { content, mode, modified
 
 async function writeLink(folder: Folder, name: string, { target, modifiedAt }: Entry<'symlink'>): Promise<void> {
   const path = folder.within(name);
-  await replacing(path, () => symlink(target, path));
+  await createOrReplace(path, () => symlink(target, path));
   await lutimes(path, modifiedAt, modifiedAt).catch(ignoring('ENOENT'));
 }
 
@@ -76,11 +76,11 @@ async function addName(folder: Folder, name: string, { parts, target }: Entry<'h
   const source = (await enter(targets, target.slice(0, -1), false)).within(target.at(-1) ?? '');
   // A hard link to itself exists already.
   if (parts.join('/') === target.join('/')) return;
-  await replacing(folder.within(name), () => link(source, folder.within(name)));
+  await createOrReplace(folder.within(name), () => link(source, folder.within(name)));
 }
 
 /** Creates something at a path. First removes an existing file or link there. A directory is an error. */
-async function replacing<T>(path: string, make: () => Promise<T>): Promise<T> {
+async function createOrReplace<T>(path: string, make: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await make();

@@ -8,7 +8,7 @@ import { migrations } from './migrations.ts';
 import { examineFolder, openCurrent } from './open-database.ts';
 import { clearMarker, type StoreWarning } from './shutdown-marker.ts';
 import { reasonOf } from './sqlite-error.ts';
-import { closeAsVisitor } from './store.ts';
+import { closeShared } from './store.ts';
 
 /** Copies all pages in one step: a write of the server between two steps would restart the copy. */
 export const allPages = 2 ** 31 - 1;
@@ -28,7 +28,7 @@ export async function backupSqlite({ dataDir, file, runtime, warn }: BackupOptio
   createNew(file);
   try {
     await copyFrom(folder, file);
-    changing(file, (copy) => {
+    editDatabase(file, (copy) => {
       checkContent(copy, file);
       if (clearMarker(copy)) copy.prepare('UPDATE deployment SET runtime = ?').run(runtime);
     });
@@ -54,7 +54,7 @@ async function copyFrom(folder: DataFolder, file: string): Promise<void> {
   try {
     await backup(database, file, { rate: allPages });
   } finally {
-    closeAsVisitor(folder, database);
+    closeShared(folder, database);
   }
 }
 
@@ -71,10 +71,10 @@ export function checkContent(copy: DatabaseSync, file: string): void {
     );
   }
   const [row] = copy.prepare('PRAGMA integrity_check(1)').all();
-  if (row?.['integrity_check'] !== 'ok') throw damaged(file);
+  if (row?.['integrity_check'] !== 'ok') throw damagedBackup(file);
 }
 
-function damaged(file: string, cause?: unknown): StoreRefused {
+function damagedBackup(file: string, cause?: unknown): StoreRefused {
   return new StoreRefused('damaged', `${file} is damaged, or no store of Skep. Use another backup. Nothing was changed.`, { cause });
 }
 
@@ -82,12 +82,12 @@ function damaged(file: string, cause?: unknown): StoreRefused {
 export function refusalOf(file: string, error: unknown): unknown {
   const reason = reasonOf(error);
   if (reason === null) return error;
-  if (reason.code === 'damaged') return damaged(file, error);
+  if (reason.code === 'damaged') return damagedBackup(file, error);
   return new StoreRefused('unusable', `${file} can't be used: ${sentenceOf(reason)}`, { cause: error });
 }
 
 /** Runs the work on a copy that nobody else has open. Leaves one file, without a log. */
-export function changing<T>(file: string, work: (copy: DatabaseSync) => T): T {
+export function editDatabase<T>(file: string, work: (copy: DatabaseSync) => T): T {
   try {
     using copy = new DatabaseSync(file);
     copy.exec('PRAGMA journal_mode = delete; PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF');

@@ -67,7 +67,7 @@ export function createPrivateFile(path: string): void {
 }
 
 /** Returns a URL to open the database. It is immutable if there is no write-ahead log, so no writer. Then SQLite creates no files. */
-export function untouched(path: string): URL {
+export function urlWithoutLocks(path: string): URL {
   const url = pathToFileURL(path);
   if (sizeOf(`${path}-wal`) === 0) url.searchParams.set('immutable', '1');
   return url;

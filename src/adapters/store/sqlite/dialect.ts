@@ -56,8 +56,8 @@ class SqliteConnection implements DatabaseConnection {
   readonly #database: DatabaseSync;
   readonly #busyTimeoutMs: number;
   readonly #prepared = new Map<string, Prepared>();
-  #lastTurn = Promise.resolve();
-  #endTurn = (): void => {};
+  #lastHolder = Promise.resolve();
+  #endHold = (): void => {};
 
   constructor(database: DatabaseSync, busyTimeoutMs: number) {
     this.#database = database;
@@ -67,18 +67,18 @@ class SqliteConnection implements DatabaseConnection {
   /** Waits until all earlier callers have released the connection. */
   async acquire(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const before = this.#lastTurn;
-    this.#lastTurn = promise;
+    const before = this.#lastHolder;
+    this.#lastHolder = promise;
     await before;
-    this.#endTurn = resolve;
+    this.#endHold = resolve;
   }
 
   release(): void {
-    this.#endTurn();
+    this.#endHold();
   }
 
   async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    for (const start = performance.now(); ; await this.#letOthers()) {
+    for (const start = performance.now(); ; await this.#waitForLock()) {
       if (!this.#database.isOpen) throw storeUnavailable({ code: 'closed' });
       try {
         return this.#execute<R>(sql, parameters);
@@ -89,7 +89,7 @@ class SqliteConnection implements DatabaseConnection {
     }
   }
 
-  async #letOthers(): Promise<void> {
+  async #waitForLock(): Promise<void> {
     this.release();
     await setTimeout(busyPollMs);
     await this.acquire();

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import { createPrivateFile, type DataFolder, makePrivate, sizeOf, StoreRefused, untouched, unusable } from './data-folder.ts';
+import { createPrivateFile, type DataFolder, makePrivate, sizeOf, StoreRefused, urlWithoutLocks, unusable } from './data-folder.ts';
 import { applicationId, migrate } from './migrate.ts';
 import { migrations } from './migrations.ts';
 import { sentenceOf } from '../../shared/status-and-error-messages.ts';
@@ -21,7 +21,7 @@ const settings = `
 /** Checks the files of the folder. Returns the schema version, 0 if there is no database. Changes nothing. */
 export function examineFolder(folder: DataFolder, warn: (warning: StoreWarning) => void = () => {}): number {
   checkLog(folder, warn);
-  const content = refusing(folder, () => (sizeOf(folder.database) === 0 ? null : inspect(folder.database)));
+  const content = withRefusals(folder, () => (sizeOf(folder.database) === 0 ? null : inspect(folder.database)));
   if (content === null) return 0;
   const { version, id, tables } = content;
   if (version > 0 && id === applicationId) return requireKnown(folder, version);
@@ -35,37 +35,37 @@ export function examineFolder(folder: DataFolder, warn: (warning: StoreWarning) 
 
 /** Opens the folder's database and migrates it. The caller must hold the folder's lock. */
 export function openAndMigrate(folder: DataFolder): DatabaseSync {
-  return refusing(folder, () => {
+  return withRefusals(folder, () => {
     createPrivateFile(folder.database);
-    return closedOnError(openWritable(folder), (database) => migrate(database));
+    return closeOnError(openWritable(folder), (database) => migrate(database));
   });
 }
 
 export function openCurrent(folder: DataFolder): DatabaseSync {
-  return refusing(folder, () => openWritable(folder));
+  return withRefusals(folder, () => openWritable(folder));
 }
 
 export function openReadOnly(folder: DataFolder): DatabaseSync {
-  return refusing(folder, () => open(untouched(folder.database), { readOnly: true }));
+  return withRefusals(folder, () => open(urlWithoutLocks(folder.database), { readOnly: true }));
 }
 
 export function openInMemory(): DatabaseSync {
-  return closedOnError(open(':memory:'), (database) => migrate(database));
+  return closeOnError(open(':memory:'), (database) => migrate(database));
 }
 
 function openWritable(folder: DataFolder): DatabaseSync {
   for (const suffix of ['', '-wal', '-shm']) makePrivate(folder.database + suffix);
-  return closedOnError(open(folder.database), (database) => {
+  return closeOnError(open(folder.database), (database) => {
     const mode = database.prepare('PRAGMA journal_mode = wal').get()?.['journal_mode'];
     if (mode !== 'wal') throw new Error(`its file system does not support SQLite's write-ahead log`);
   });
 }
 
 function open(path: string | URL, { readOnly = false } = {}): DatabaseSync {
-  return closedOnError(new DatabaseSync(path, { timeout: openTimeoutMs, readOnly }), (database) => database.exec(settings));
+  return closeOnError(new DatabaseSync(path, { timeout: openTimeoutMs, readOnly }), (database) => database.exec(settings));
 }
 
-function closedOnError(database: DatabaseSync, prepare: (database: DatabaseSync) => void): DatabaseSync {
+function closeOnError(database: DatabaseSync, prepare: (database: DatabaseSync) => void): DatabaseSync {
   try {
     prepare(database);
   } catch (error) {
@@ -76,7 +76,7 @@ function closedOnError(database: DatabaseSync, prepare: (database: DatabaseSync)
 }
 
 function inspect(path: string): { version: number; id: number; tables: number } {
-  using database = new DatabaseSync(untouched(path), { readOnly: true, timeout: openTimeoutMs });
+  using database = new DatabaseSync(urlWithoutLocks(path), { readOnly: true, timeout: openTimeoutMs });
   const number = (sql: string): number => Number(Object.values(database.prepare(sql).get() ?? {})[0]);
   return {
     version: number('PRAGMA user_version'),
@@ -95,7 +95,7 @@ function requireKnown(folder: DataFolder, version: number): number {
 }
 
 /** Runs the work. Turns its errors into refusals that say what to do. */
-function refusing<T>(folder: DataFolder, work: () => T): T {
+function withRefusals<T>(folder: DataFolder, work: () => T): T {
   try {
     return work();
   } catch (error) {

@@ -1,10 +1,10 @@
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
-import { allPages, changing, checkContent, refusalOf } from './backup.ts';
+import { allPages, editDatabase, checkContent, refusalOf } from './backup.ts';
 import {
   createPrivateFile, type DataFolder, isStoreRefused, lockFolder, otherDeployment, prepareDataFolder, StoreRefused, syncFolders,
-  untouched,
+  urlWithoutLocks,
 } from './data-folder.ts';
 import { migrate } from './migrate.ts';
 import { openReadOnly } from './open-database.ts';
@@ -12,7 +12,7 @@ import { clearMarker } from './shutdown-marker.ts';
 import { reasonOf } from './sqlite-error.ts';
 
 /** How much the event numbers are raised, so that no number written since the backup is used twice. */
-const eventsMovedOn = 1_000_000_000;
+const eventNumberGap = 1_000_000_000;
 
 export interface RestoreOptions {
   readonly dataDir: string;
@@ -55,7 +55,7 @@ export async function restoreSqlite({ dataDir, file, deploymentId, now }: Restor
     rmSync(draft, { force: true });
     createPrivateFile(draft);
     await copyFile(file, draft);
-    const restored = changing(draft, (copy) => {
+    const restored = editDatabase(draft, (copy) => {
       checkContent(copy, file);
       migrate(copy);
       const { id, runtime } = copy.prepare('SELECT id, runtime FROM deployment').get() ?? {};
@@ -63,12 +63,12 @@ export async function restoreSqlite({ dataDir, file, deploymentId, now }: Restor
       if (kept.deploymentId !== null && deploymentId !== null && kept.deploymentId !== deploymentId) {
         throw otherDeployment(folder, kept.deploymentId, deploymentId);
       }
-      bringUpToNow(copy, now);
+      adjustToNow(copy, now);
       const revoke = copy.prepare('UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL');
       for (const { id = null, revoked_at: at = null } of revoked ?? []) revoke.run(at, id);
       return kept;
     });
-    return { ...restored, keepsRevocations: revoked !== null, replaced: exchange(folder, draft, now) };
+    return { ...restored, keepsRevocations: revoked !== null, replaced: replaceDatabase(folder, draft, now) };
   } finally {
     rmSync(draft, { force: true });
   }
@@ -88,28 +88,28 @@ function revokedKeys(folder: DataFolder) {
 
 async function copyFile(file: string, draft: string): Promise<void> {
   try {
-    using source = new DatabaseSync(untouched(resolve(file)), { readOnly: true });
+    using source = new DatabaseSync(urlWithoutLocks(resolve(file)), { readOnly: true });
     await backup(source, draft, { rate: allPages });
   } catch (error) {
     throw refusalOf(file, error);
   }
 }
 
-function bringUpToNow(copy: DatabaseSync, now: number): void {
+function adjustToNow(copy: DatabaseSync, now: number): void {
   const newest = Number(copy.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'events'").get()?.['seq'] ?? 0);
   copy.exec(`
     BEGIN IMMEDIATE;
     DELETE FROM sandboxes WHERE owner_id = '' AND deleted_at IS NULL;
     UPDATE sandboxes SET status_since = ${now}, last_active_at = ${now} WHERE deleted_at IS NULL;
     DELETE FROM sqlite_sequence WHERE name = 'events';
-    INSERT INTO sqlite_sequence (name, seq) VALUES ('events', ${newest + eventsMovedOn});
+    INSERT INTO sqlite_sequence (name, seq) VALUES ('events', ${newest + eventNumberGap});
     COMMIT;
   `);
   clearMarker(copy);
 }
 
 /** Moves the old store away and the new one into its place. Returns the new path of the old one. */
-function exchange(folder: DataFolder, draft: string, now: number): string | null {
+function replaceDatabase(folder: DataFolder, draft: string, now: number): string | null {
   const { database } = folder;
   const aside = `${database}.replaced-${new Date(now).toISOString().replaceAll(/[:.]/g, '-')}`;
   const isReplaced = existsSync(database);

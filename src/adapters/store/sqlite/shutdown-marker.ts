@@ -21,11 +21,11 @@ export interface StoreWarning {
  * `skep.db-open`, the log belongs to another file. A crash leaves both ids unchanged.
  */
 export function markOpen(folder: DataFolder, database: DatabaseSync): void {
-  let id = openingOf(database) ?? closed;
+  let id = readOpenId(database) ?? closed;
   if (id === closed) {
     id = randomUUID();
     rmSync(folder.marker, { force: true });
-    writeOpening(database, id);
+    writeOpenId(database, id);
   }
   // The id must be in the main file, not only in the log.
   database.exec('PRAGMA wal_checkpoint(PASSIVE)');
@@ -37,7 +37,7 @@ export function markClosed(folder: DataFolder, database: DatabaseSync): void {
   try {
     // Ends an open transaction, since the write must not be part of it.
     if (database.isTransaction) database.exec('ROLLBACK');
-    writeOpening(database, closed);
+    writeOpenId(database, closed);
   } catch (error) {
     // Without the write, for example on a full disk, the store counts as not closed. That does no harm.
     if (reasonOf(error) === null) throw error;
@@ -48,8 +48,8 @@ export function markClosed(folder: DataFolder, database: DatabaseSync): void {
 
 /** Clears the marker in a copy, which has no log. Returns false for a copy of an older version, which has no marker and no deployment. */
 export function clearMarker(database: DatabaseSync): boolean {
-  if (openingOf(database) === null) return false;
-  writeOpening(database, closed);
+  if (readOpenId(database) === null) return false;
+  writeOpenId(database, closed);
   return true;
 }
 
@@ -97,7 +97,7 @@ function readMainFile(folder: DataFolder): string | null {
   url.searchParams.set('immutable', '1');
   try {
     using database = new DatabaseSync(url, { readOnly: true });
-    return openingOf(database);
+    return readOpenId(database);
   } catch (error) {
     if (reasonOf(error) === null) throw error;
     return null;
@@ -105,12 +105,12 @@ function readMainFile(folder: DataFolder): string | null {
 }
 
 /** Returns null for a database of an older version, which has no marker. */
-function openingOf(database: DatabaseSync): string | null {
+function readOpenId(database: DatabaseSync): string | null {
   const hasTable = database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'deployment'").get() !== undefined;
   const opening = hasTable ? database.prepare('SELECT opening FROM deployment').get()?.['opening'] : null;
   return typeof opening === 'string' ? opening : null;
 }
 
-function writeOpening(database: DatabaseSync, id: string): void {
+function writeOpenId(database: DatabaseSync, id: string): void {
   database.prepare('UPDATE deployment SET opening = ?').run(id);
 }

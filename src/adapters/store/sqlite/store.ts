@@ -48,10 +48,10 @@ export interface SqliteStoreOptions extends InMemoryStoreOptions {
 export async function createSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { dataDir, exclusive = true } = options;
   const folder = prepareDataFolder(dataDir);
-  if (exclusive) return openAsServer(folder, options);
-  if (examineFolder(folder, options.warn) < migrations.length) migrateAsVisitor(folder);
+  if (exclusive) return openExclusive(folder, options);
+  if (examineFolder(folder, options.warn) < migrations.length) migrateShared(folder);
   const database = openCurrent(folder);
-  return storeOf('sqlite', database, () => closeAsVisitor(folder, database), options);
+  return storeOf('sqlite', database, () => closeShared(folder, database), options);
 }
 
 /** A store with an SQLite database in memory. Closing it deletes all data. */
@@ -87,7 +87,7 @@ export async function lookIntoSqlite(dataDir: string, warn?: (warning: StoreWarn
   return { kind: 'older', schema, current: migrations.length, hasSandboxes };
 }
 
-function openAsServer(folder: DataFolder, options: SqliteStoreOptions): Store {
+function openExclusive(folder: DataFolder, options: SqliteStoreOptions): Store {
   using opened = new DisposableStack();
   const lock = opened.use(lockFolder(folder));
   examineFolder(folder, options.warn);
@@ -96,7 +96,7 @@ function openAsServer(folder: DataFolder, options: SqliteStoreOptions): Store {
   markOpen(folder, database);
   // From here on, the store closes them.
   opened.move();
-  return storeOf('sqlite', database, () => closeAsServer(folder, database, lock), options);
+  return storeOf('sqlite', database, () => closeExclusive(folder, database, lock), options);
 }
 
 /** Throws `other_deployment` if the records belong to another deployment than the folder. */
@@ -107,7 +107,7 @@ function claimForDeployment(folder: DataFolder, database: DatabaseSync, deployme
   else if (kept !== id) throw otherDeployment(folder, String(kept), id);
 }
 
-function closeAsServer(folder: DataFolder, database: DatabaseSync, lock: Disposable): void {
+function closeExclusive(folder: DataFolder, database: DatabaseSync, lock: Disposable): void {
   try {
     markClosed(folder, database);
   } finally {
@@ -117,10 +117,10 @@ function closeAsServer(folder: DataFolder, database: DatabaseSync, lock: Disposa
 }
 
 /** If it is the last to close, merges the log of a crashed server and marks the store as closed. */
-export function closeAsVisitor(folder: DataFolder, database: DatabaseSync): void {
+export function closeShared(folder: DataFolder, database: DatabaseSync): void {
   const lock = existsSync(folder.marker) ? tryLock(folder) : null;
   if (lock === null) database.close();
-  else closeAsServer(folder, database, lock);
+  else closeExclusive(folder, database, lock);
 }
 
 /** Returns null if another process holds the lock. */
@@ -133,7 +133,7 @@ function tryLock(folder: DataFolder): Disposable | null {
   }
 }
 
-function migrateAsVisitor(folder: DataFolder): void {
+function migrateShared(folder: DataFolder): void {
   using lock = tryLock(folder);
   if (lock === null) {
     throw new StoreRefused(

@@ -1,7 +1,7 @@
 import type { EventDraft } from '../../../domain/event.ts';
 import { canonicalJson } from '../../../domain/fingerprint.ts';
 import type { MemoryShare } from '../../agents/agent-memory.ts';
-import { throughStoreOutage } from '../../timers.ts';
+import { retryThroughStoreOutage } from '../../timers.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 
 export interface EventWriterDeps extends Pick<StepDeps, 'events' | 'clock'> {
@@ -36,7 +36,7 @@ export class EventWriter {
     if (this.#failure !== null) return;
     this.#hold(JSON.stringify(event.data).length);
     const last = this.#waiting.at(-1);
-    const joined = last === undefined ? null : join(last, event);
+    const joined = last === undefined ? null : joinChunks(last, event);
     if (joined === null) this.#waiting.push(event);
     else this.#waiting[this.#waiting.length - 1] = joined;
     this.#writing ??= this.#write();
@@ -44,8 +44,8 @@ export class EventWriter {
 
   /** Resolves when more can be added. Rejects if a write has failed. */
   async ready(): Promise<void> {
-    const isMuch = (): boolean => this.#waiting.length >= maxWaiting || (this.#held > 0 && this.#deps.memory.isFull);
-    while (isMuch() && this.#failure === null) await this.#writing;
+    const isFull = (): boolean => this.#waiting.length >= maxWaiting || (this.#held > 0 && this.#deps.memory.isFull);
+    while (isFull() && this.#failure === null) await this.#writing;
     this.#check();
   }
 
@@ -77,7 +77,7 @@ export class EventWriter {
 
   async #append(batch: readonly EventDraft[]): Promise<void> {
     const { events, clock, signal } = this.#deps;
-    this.#last = await throughStoreOutage(clock, signal, async (failures) => {
+    this.#last = await retryThroughStoreOutage(clock, signal, async (failures) => {
       // A failed write may have been stored.
       const found = failures === 0 ? null : await this.#find(batch);
       return found ?? (await events.append(batch));
@@ -106,7 +106,7 @@ export class EventWriter {
 }
 
 /** Joins two parts of one message. Returns null if they belong to different messages, or are too long together. */
-function join(first: EventDraft, second: EventDraft): EventDraft | null {
+function joinChunks(first: EventDraft, second: EventDraft): EventDraft | null {
   if (first.kind !== 'message_chunk' || second.kind !== 'message_chunk') return null;
   if (first.data.messageId !== second.data.messageId || first.data.text.length + second.data.text.length > maxJoined) return null;
   return { ...first, data: { ...first.data, text: first.data.text + second.data.text } };

@@ -1,6 +1,7 @@
 import {
-  type AppliedMicroagent, applying, type ConversationMicroagent, fitting, type MicroagentText, type OmittedMicroagent, toldOf,
-} from '../../../domain/conversation-microagents.ts';
+  applicableMicroagents, type AppliedMicroagent, type ConversationMicroagent, fitIntoContext, microagentsEventData, type MicroagentText,
+  type OmittedMicroagent,
+} from '../../../domain/microagent-triggers.ts';
 import { type Conversation, type Message, type RepositoryLocation, textOf } from '../../../domain/conversation.ts';
 import type { EventBody } from '../../../domain/event.ts';
 import { timeout } from '../../timers.ts';
@@ -21,19 +22,19 @@ export async function microagentContext(
   deps: StepDeps, conversation: Conversation, message: Message, signal: AbortSignal,
 ): Promise<MicroagentContext | null> {
   const { microagents, gitProvider: provider, repositoryPath: path } = conversation;
-  const applied = applying(microagents ?? [], textOf(message));
+  const applied = applicableMicroagents(microagents ?? [], textOf(message));
   if (microagents === null || provider === null || path === null || applied.length === 0) return null;
   using limit = timeout(deps.clock, readWithinMs);
   const within = AbortSignal.any([signal, limit.signal]);
   const read = await Promise.all(applied.map((one) => readText(deps, { provider, path }, one, within)));
   if (signal.aborted) return null;
-  const { given, tooLarge } = fitting(read.flatMap((one) => ('why' in one ? [] : one)));
+  const { given, tooLarge } = fitIntoContext(read.flatMap((one) => ('why' in one ? [] : one)));
   const omitted = [...read.flatMap((one) => ('why' in one ? one : [])), ...tooLarge];
   const settled = new Set(applied.map(({ microagent }) => microagent));
   return {
     text: contextText(given, omitted),
     microagents: microagents.map((one) => (settled.has(one) ? { ...one, isSettled: true } : one)),
-    event: { kind: 'microagents', data: toldOf(given, omitted) },
+    event: { kind: 'microagents', data: microagentsEventData(given, omitted) },
   };
 }
 

@@ -1,23 +1,23 @@
-import { optionOf, type PermissionRequest } from '../../../domain/agent.ts';
+import { chooseOption, type PermissionRequest } from '../../../domain/agent.ts';
 import type { Conversation } from '../../../domain/conversation.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { AgentPermission } from '../../../ports/agent-protocol.ts';
-import { interval, onAbort, throughStoreOutage, timeout } from '../../timers.ts';
+import { interval, onAbort, retryThroughStoreOutage, timeout } from '../../timers.ts';
 import type { Change } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import type { TurnRecorder } from './turn-recorder.ts';
-import { withdrawal } from './turn-end.ts';
-import type { EarlierPart } from './earlier-part.ts';
-import type { TurnOf } from './turn.ts';
+import { permissionWithdrawal } from './turn-end.ts';
+import type { RecordedTurn } from './recorded-turn.ts';
+import type { TurnParams } from './turn.ts';
 
 /** How often to check for the owner's choice, if the log does not notify about new events. */
-const lookEveryMs = 5000;
+const checkEveryMs = 5000;
 
 interface PermissionHooks {
   /** Called when the owner has chosen. */
   readonly onAnswered: () => void;
   /** True if the turn continues in another process. */
-  readonly isLeft: () => boolean;
+  readonly isDetached: () => boolean;
 }
 
 /** Answers an agent's permission requests by the policy, or asks the owner, one request at a time. */
@@ -28,13 +28,15 @@ export class TurnPermissions {
   readonly #ends: AbortSignal;
   readonly #withinMs: number;
   readonly #messageId: string;
-  readonly #earlier: EarlierPart | null;
+  readonly #earlier: RecordedTurn | null;
   readonly #hooks: PermissionHooks;
   #isWaiting = false;
   #asked = 0;
   #previous: Promise<unknown> = Promise.resolve();
 
-  constructor(deps: StepDeps, { conversation, sandbox, queued, earlier, signal }: TurnOf, recorder: TurnRecorder, hooks: PermissionHooks) {
+  constructor(
+    deps: StepDeps, { conversation, sandbox, queued, earlier, signal }: TurnParams, recorder: TurnRecorder, hooks: PermissionHooks,
+  ) {
     this.#deps = deps;
     this.#conversation = conversation;
     this.#recorder = recorder;
@@ -56,23 +58,23 @@ export class TurnPermissions {
     const request = { permissionId: `perm-${this.#messageId}-${(this.#asked += 1)}`, ...asked };
     const known = this.#earlier?.permissions.get(request.permissionId) ?? null;
     if (known !== null) return known.optionId;
-    if (policy !== 'ask') return this.#byPolicy(policy, request);
-    const answer = this.#previous.then(() => this.#byOwner(request, signal));
+    if (policy !== 'ask') return this.#answerByPolicy(policy, request);
+    const answer = this.#previous.then(() => this.#askOwner(request, signal));
     this.#previous = answer.catch(() => {});
     return await answer;
   }
 
-  #byPolicy(policy: 'allow' | 'deny', request: PermissionRequest): string | null {
+  #answerByPolicy(policy: 'allow' | 'deny', request: PermissionRequest): string | null {
     const { permissionId } = request;
-    const optionId = optionOf(policy, request.options)?.optionId ?? null;
+    const optionId = chooseOption(policy, request.options)?.optionId ?? null;
     const reason: Reason = { code: optionId === null ? 'permission_not_offered' : 'permission_by_policy', policy };
-    const isTold = this.#earlier?.permissions.has(permissionId) === true;
-    if (!isTold) this.#recorder.note({ kind: 'permission_requested', data: request }, 'agent');
+    const isRecorded = this.#earlier?.permissions.has(permissionId) === true;
+    if (!isRecorded) this.#recorder.note({ kind: 'permission_requested', data: request }, 'agent');
     this.#recorder.note({ kind: 'permission_answered', data: { permissionId, optionId } }, 'skep', reason);
     return optionId;
   }
 
-  async #byOwner(request: PermissionRequest, signal: AbortSignal): Promise<string | null> {
+  async #askOwner(request: PermissionRequest, signal: AbortSignal): Promise<string | null> {
     if (signal.aborted) return null;
     const { events, clock } = this.#deps;
     const { permissionId } = request;
@@ -87,12 +89,12 @@ export class TurnPermissions {
     // In the log, the request must come after the agent's earlier output.
     await this.#recorder.settled();
     const wasRequested = this.#earlier?.permissions.has(permissionId) === true;
-    const before = wasRequested ? (this.#earlier?.to ?? 0) : await throughStoreOutage(clock, this.#ends, () => events.latest());
-    const look = (): void => void this.#look(permissionId, before, resolve);
-    ends.defer(events.subscribe(({ conversationIds }) => conversationIds.has(this.#conversation.id) && look()));
+    const before = wasRequested ? (this.#earlier?.to ?? 0) : await retryThroughStoreOutage(clock, this.#ends, () => events.latest());
+    const check = (): void => void this.#checkAnswer(permissionId, before, resolve);
+    ends.defer(events.subscribe(({ conversationIds }) => conversationIds.has(this.#conversation.id) && check()));
     if (!wasRequested && !(await this.#request(request))) return null;
-    if (wasRequested) look();
-    ends.use(interval(clock, lookEveryMs, look));
+    if (wasRequested) check();
+    ends.use(interval(clock, checkEveryMs, check));
     const limit = ends.use(timeout(clock, this.#withinMs));
     ends.use(onAbort(limit.signal, withdraw));
     const optionId = await promise;
@@ -100,7 +102,7 @@ export class TurnPermissions {
       ? { code: 'permission_unanswered', withinMs: this.#withinMs }
       : { code: 'permission_withdrawn' };
     if (optionId !== null) this.#hooks.onAnswered();
-    else if (!this.#hooks.isLeft()) await this.#withdraw(permissionId, reason);
+    else if (!this.#hooks.isDetached()) await this.#withdraw(permissionId, reason);
     return optionId;
   }
 
@@ -122,10 +124,10 @@ export class TurnPermissions {
 
   async #change(change: Change): Promise<void> {
     const { clock, records } = this.#deps;
-    await throughStoreOutage(clock, this.#ends, () => records.change(this.#conversation.id, change));
+    await retryThroughStoreOutage(clock, this.#ends, () => records.change(this.#conversation.id, change));
   }
 
-  async #look(permissionId: string, after: number, answer: (optionId: string | null) => void): Promise<void> {
+  async #checkAnswer(permissionId: string, after: number, answer: (optionId: string | null) => void): Promise<void> {
     const { id: conversationId, ownerId } = this.#conversation;
     try {
       const events = await this.#deps.events.read({ ownerId, conversationId, kinds: ['permission_answered'] }, after, 100);
@@ -138,6 +140,6 @@ export class TurnPermissions {
   }
 
   async #withdraw(permissionId: string, reason: Reason): Promise<void> {
-    await this.#change(({ permission }) => (permission?.permissionId === permissionId ? withdrawal(permission, reason) : null));
+    await this.#change(({ permission }) => (permission?.permissionId === permissionId ? permissionWithdrawal(permission, reason) : null));
   }
 }

@@ -5,7 +5,7 @@ import type { AgentUpdate } from '../../../ports/agent-protocol.ts';
 import { EventWriter, type EventWriterDeps } from './event-writer.ts';
 
 interface RecorderDeps extends EventWriterDeps {
-  /** How much of the agent's output an earlier process has written, see {@link writtenOf}. */
+  /** How much of the agent's output an earlier process has written, see {@link outputAmount}. */
   readonly written: number;
   /** The prefix of the turn's message ids. */
   readonly turnId: string;
@@ -48,7 +48,7 @@ export class TurnRecorder {
   /** Records the update. Resolves when the next one can be recorded. Rejects if the log can't be written. */
   async record(update: AgentUpdate): Promise<void> {
     if (update.kind === 'message_chunk') this.#recordChunk(update);
-    else this.#recordOther(bounded(update));
+    else this.#recordOther(limitSize(update));
     await this.#writer.ready();
   }
 
@@ -82,12 +82,12 @@ export class TurnRecorder {
     parts.push(text);
     this.#open.length += text.length;
     this.#deps.memory.hold(text.length);
-    this.#say({ kind: 'message_chunk', data: { messageId, channel, text } });
+    this.#writeOutput({ kind: 'message_chunk', data: { messageId, channel, text } });
   }
 
   #recordOther(update: OtherUpdate): void {
     if (update.kind === 'tool_call' && !this.#calls.has(update.call.toolCallId)) this.#begin(update.call.toolCallId);
-    this.#say(bodyOf(update));
+    this.#writeOutput(bodyOf(update));
   }
 
   #begin(toolCallId: string): void {
@@ -103,11 +103,11 @@ export class TurnRecorder {
     if (open === null) return;
     const { messageId, channel, parts, length } = open;
     this.#deps.memory.hold(-length);
-    this.#say({ kind: 'message', data: { messageId, role: 'agent', channel, text: parts.join('') } });
+    this.#writeOutput({ kind: 'message', data: { messageId, role: 'agent', channel, text: parts.join('') } });
   }
 
   /** Writes the agent's output, without the part that an earlier process has written. */
-  #say(body: EventBody): void {
+  #writeOutput(body: EventBody): void {
     const length = lengthOf(body);
     const rest = body.kind === 'message_chunk' && this.#written < length
       ? { ...body, data: { ...body.data, text: body.data.text.slice(this.#written) } } : body;
@@ -118,7 +118,7 @@ export class TurnRecorder {
 }
 
 /** The kinds of events with an agent's output. Every process writes the same ones for a turn, but may split chunks differently. */
-export const saidKinds = ['message_chunk', 'message', 'tool_call', 'plan', 'usage'] as const satisfies readonly EventKind[];
+export const agentOutputKinds = ['message_chunk', 'message', 'tool_call', 'plan', 'usage'] as const satisfies readonly EventKind[];
 
 /** Parts of a message are counted in characters, because they may be joined. */
 function lengthOf(body: EventBody): number {
@@ -126,9 +126,9 @@ function lengthOf(body: EventBody): number {
 }
 
 /** Returns the amount of agent output: the characters of message parts, plus one for each other event. */
-export function writtenOf(events: readonly EventBody[]): number {
-  const said: ReadonlySet<EventKind> = new Set(saidKinds);
-  return events.reduce((sum, event) => sum + (said.has(event.kind) ? lengthOf(event) : 0), 0);
+export function outputAmount(events: readonly EventBody[]): number {
+  const outputKinds: ReadonlySet<EventKind> = new Set(agentOutputKinds);
+  return events.reduce((sum, event) => sum + (outputKinds.has(event.kind) ? lengthOf(event) : 0), 0);
 }
 
 function bodyOf(update: OtherUpdate): EventBody {
@@ -145,7 +145,7 @@ const maxItems = 200;
 
 type OtherUpdate = Exclude<AgentUpdate, Chunk>;
 
-export function bounded(update: OtherUpdate): OtherUpdate {
+export function limitSize(update: OtherUpdate): OtherUpdate {
   let left = maxTexts;
   const cut = (text: string): string => {
     const room = Math.min(maxText, left);

@@ -1,12 +1,12 @@
-import { isHeld } from '../../../domain/conversation-next-step.ts';
+import { isPausedAfterLastMessage } from '../../../domain/conversation-next-step.ts';
 import { isFailure } from '../../../domain/failure.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
 import { KeyedWorker } from '../../keyed-worker.ts';
 import { interval } from '../../timers.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
-import type { TurnOf } from './turn.ts';
+import type { TurnParams } from './turn.ts';
 
-interface TurnWatchOptions extends Pick<TurnOf, 'conversation' | 'sandbox' | 'queued'> {
+interface TurnWatchOptions extends Pick<TurnParams, 'conversation' | 'sandbox' | 'queued'> {
   /** True while the agent only waits for its user. */
   readonly isWaiting: () => boolean;
   /** True while the agent's output is not read, because too much is in memory. */
@@ -16,7 +16,7 @@ interface TurnWatchOptions extends Pick<TurnOf, 'conversation' | 'sandbox' | 'qu
 }
 
 /** The longest interval between two checks, if the sandbox does not change. */
-const lookEveryMs = 30_000;
+const checkEveryMs = 30_000;
 
 /**
  * Keeps the sandbox awake, shows if the turn is frozen, and reports silence. The sandbox may be frozen while the agent waits for its user.
@@ -24,7 +24,7 @@ const lookEveryMs = 30_000;
 export class TurnWatch {
   readonly #deps: StepDeps;
   readonly #options: TurnWatchOptions;
-  readonly #looks = new KeyedWorker(() => this.#look());
+  readonly #checks = new KeyedWorker(() => this.#check());
   readonly #ends = new DisposableStack();
   #lastOutputAt: number;
 
@@ -37,12 +37,12 @@ export class TurnWatch {
   start(): void {
     const { access, clock, events, runtime } = this.#deps;
     const { conversation, sandbox, isWaiting } = this.#options;
-    this.#ends.use(access.stayAwake(sandbox, () => !isWaiting() || !runtime.capabilities.freeze));
+    this.#ends.use(access.keepAwakeWhile(sandbox, () => !isWaiting() || !runtime.capabilities.freeze));
     const turnTimeoutMs = sandbox.spec.agent?.turnTimeoutMs ?? Infinity;
-    this.#ends.use(interval(clock, Math.max(100, Math.min(lookEveryMs, turnTimeoutMs / 2)), () => this.look()));
+    this.#ends.use(interval(clock, Math.max(100, Math.min(checkEveryMs, turnTimeoutMs / 2)), () => this.check()));
     // The event of a sandbox change names no conversation.
     this.#ends.defer(events.subscribe(({ sandboxIds, conversationIds }) => {
-      if (sandboxIds.has(sandbox.id) && !conversationIds.has(conversation.id)) this.look();
+      if (sandboxIds.has(sandbox.id) && !conversationIds.has(conversation.id)) this.check();
     }));
   }
 
@@ -53,7 +53,7 @@ export class TurnWatch {
   /** Resumes the sandbox, because its user has answered. */
   wake(): void {
     this.noteOutput();
-    void this.#logged(async () => {
+    void this.#runLogged(async () => {
       const { access, sandboxStore, clock } = this.#deps;
       const { conversation, sandbox } = this.#options;
       await sandboxStore.touch(sandbox.id, clock.now());
@@ -61,36 +61,36 @@ export class TurnWatch {
     });
   }
 
-  look(): void {
-    void this.#logged(() => this.#looks.run('turn'));
+  check(): void {
+    void this.#runLogged(() => this.#checks.run('turn'));
   }
 
   [Symbol.dispose](): void {
     this.#ends.dispose();
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const { access, clock } = this.#deps;
     const { conversation, isWaiting, isHeldBack, onSilent } = this.#options;
     const sandbox = await access.find(conversation);
     if (sandbox === null || this.#ends.disposed) return;
     const isFrozen = sandbox.status !== 'RUNNING' && sandbox.pauseKind === 'freeze';
-    await this.#show(isFrozen);
+    await this.#showFrozen(isFrozen);
     // A frozen agent has no output, and the output of a held-back agent is not read.
     if (isFrozen || isWaiting() || isHeldBack()) this.noteOutput();
-    if (sandbox.status === 'PAUSED' && !isWaiting() && (await this.#isToGoOn(sandbox))) return await access.resume(conversation);
+    if (sandbox.status === 'PAUSED' && !isWaiting() && (await this.#mustResume(sandbox))) return await access.resume(conversation);
     const withinMs = sandbox.spec.agent?.turnTimeoutMs ?? Infinity;
     if (clock.now() - this.#lastOutputAt >= withinMs) onSilent(withinMs);
   }
 
   /** Returns true if a rule of Skep paused the sandbox, or if a message came after the owner or an external program froze it. */
-  async #isToGoOn(sandbox: Sandbox): Promise<boolean> {
+  async #mustResume(sandbox: Sandbox): Promise<boolean> {
     if (sandbox.pausedBy?.actor === 'skep') return true;
     const { queue = [] } = (await this.#deps.store.find(this.#options.conversation.id)) ?? {};
-    return sandbox.pauseKind === 'freeze' && queue.length > 0 && !isHeld(sandbox, queue);
+    return sandbox.pauseKind === 'freeze' && queue.length > 0 && !isPausedAfterLastMessage(sandbox, queue);
   }
 
-  async #show(isFrozen: boolean): Promise<void> {
+  async #showFrozen(isFrozen: boolean): Promise<void> {
     const { conversation: { id }, queued } = this.#options;
     const [from, to] = isFrozen ? (['running', 'frozen'] as const) : (['frozen', 'running'] as const);
     await this.#deps.records.change(id, ({ turn, permission, executionStatus }) =>
@@ -101,7 +101,7 @@ export class TurnWatch {
   }
 
   /** Only logs an error. After an outage of the store or the runtime, or a reached limit, the next check tries again. */
-  async #logged(work: () => Promise<void>): Promise<void> {
+  async #runLogged(work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (error) {

@@ -5,12 +5,12 @@ import type { Reason } from '../../../domain/reason.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
 import type { AgentTurn } from '../../../ports/agent-protocol.ts';
 import type { LiveAgent } from '../../agents/live-agent.ts';
-import { onAbort, throughStoreOutage } from '../../timers.ts';
+import { onAbort, retryThroughStoreOutage } from '../../timers.ts';
 import type { Change } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import type { MicroagentContext } from './microagent-context.ts';
-import type { EarlierPart } from './earlier-part.ts';
-import { endOfTurn } from './turn-end.ts';
+import type { RecordedTurn } from './recorded-turn.ts';
+import { endTurnChange } from './turn-end.ts';
 import { TurnPermissions } from './turn-permissions.ts';
 import { TurnRecorder } from './turn-recorder.ts';
 import { TurnWatch } from './turn-watch.ts';
@@ -18,7 +18,7 @@ import { TurnWatch } from './turn-watch.ts';
 /** The time from a request to cancel a turn until an agent that ignores it is ended. */
 const cancelWithinMs = 10_000;
 
-export interface TurnOf {
+export interface TurnParams {
   readonly conversation: Conversation;
   readonly sandbox: Sandbox;
   readonly queued: QueuedMessage;
@@ -26,7 +26,7 @@ export interface TurnOf {
   /** The text before the message. Null if there is none. */
   readonly context: MicroagentContext | null;
   /** The part of the turn that an earlier process ran; null if it begins here. */
-  readonly earlier: EarlierPart | null;
+  readonly earlier: RecordedTurn | null;
   /** The sequence number of the newest event before the turn. */
   readonly from: number;
   /** Fires when the turn and its agent must end. */
@@ -40,7 +40,7 @@ interface EndedTurn extends AgentTurn {
 /** Sends a message at most once: a write removes it from the queue before it is sent. It goes back only if it was not sent. */
 export class Turn {
   readonly #deps: StepDeps;
-  readonly #of: TurnOf;
+  readonly #params: TurnParams;
   readonly #recorder: TurnRecorder;
   readonly #permissions: TurnPermissions;
   readonly #watch: TurnWatch;
@@ -49,20 +49,21 @@ export class Turn {
   /** Set if Skep stops the agent because the agent is silent. */
   #silent: Reason | null = null;
   #prompted = false;
-  #isLeft = false;
+  #isDetached = false;
   #stopTimeout: () => void = () => {};
 
-  constructor(deps: StepDeps, of: TurnOf) {
+  constructor(deps: StepDeps, params: TurnParams) {
     this.#deps = deps;
-    this.#of = of;
-    const { conversation, queued, earlier, from, signal, agent: { memory } } = of;
+    this.#params = params;
+    const { conversation, queued, earlier, from, signal, agent: { memory } } = params;
     const recorded = { from, signal, memory, written: earlier?.written ?? 0, turnId: queued.messageId };
     this.#recorder = new TurnRecorder({ ...deps, ...recorded }, conversation);
-    this.#permissions = new TurnPermissions(deps, of, this.#recorder, { onAnswered: () => this.#watch.wake(), isLeft: () => this.#isLeft });
+    const hooks = { onAnswered: () => this.#watch.wake(), isDetached: () => this.#isDetached };
+    this.#permissions = new TurnPermissions(deps, params, this.#recorder, hooks);
     this.#watch = new TurnWatch(deps, {
-      ...of,
+      ...params,
       isWaiting: () => this.#permissions.isWaiting,
-      isHeldBack: () => of.agent.memory.isHeldBack,
+      isHeldBack: () => params.agent.memory.isHeldBack,
       onSilent: (withinMs) => {
         this.#silent = { code: 'turn_silent', withinMs };
         this.#stop();
@@ -77,64 +78,64 @@ export class Turn {
   }
 
   get messageId(): string {
-    return this.#of.queued.messageId;
+    return this.#params.queued.messageId;
   }
 
   /** Detaches from the turn if its agent continues without this process. Returns false if it does not. */
-  leave(): boolean {
-    const { agent } = this.#of;
-    this.#isLeft ||= agent.durable;
-    if (this.#isLeft && this.#prompted) void agent.leave();
-    return this.#isLeft;
+  detach(): boolean {
+    const { agent } = this.#params;
+    this.#isDetached ||= agent.durable;
+    if (this.#isDetached && this.#prompted) void agent.detach();
+    return this.#isDetached;
   }
 
   /** True if the agent has worked, and the end of its work is written. */
   get isOver(): boolean {
-    return this.#prompted && !this.#isLeft;
+    return this.#prompted && !this.#isDetached;
   }
 
   /** The message with its context, as the agent gets it. The log has only the message of the user. */
   get #message(): Message {
-    const { context, earlier, queued: { message } } = this.#of;
+    const { context, earlier, queued: { message } } = this.#params;
     const text = earlier === null ? (context?.text ?? null) : earlier.agent.context;
     return text === null ? message : { content: [{ type: 'text', text }, ...message.content] };
   }
 
-  look(): void {
-    if (this.#prompted) this.#watch.look();
+  check(): void {
+    if (this.#prompted) this.#watch.check();
   }
 
   #stop(): void {
     if (this.#withdrawn.signal.aborted) return;
     this.#withdrawn.abort();
     if (!this.#prompted) return;
-    const { agent } = this.#of;
+    const { agent } = this.#params;
     this.#stopTimeout = this.#deps.clock.after(cancelWithinMs, () => void agent.kill());
     agent.cancel().catch(() => {});
   }
 
   /** Resolves when the end is written. The signal ends the agent. A message that was not sent goes back into the queue. */
   async run(): Promise<void> {
-    const { agent, earlier, signal, sandbox } = this.#of;
-    if (earlier === null && !(await this.#begin())) return agent.letSpeak();
+    const { agent, earlier, signal, sandbox } = this.#params;
+    if (earlier === null && !(await this.#begin())) return agent.releaseOutput();
     // The next process sends the message.
-    if (this.#isLeft) return await agent.leave();
+    if (this.#isDetached) return await agent.detach();
     if (earlier !== null) this.#deps.access.touch(sandbox);
     const canPrompt = earlier !== null || (agent.alive && !signal.aborted);
-    if (!canPrompt && !this.#cancelled) return await this.#putBack();
+    if (!canPrompt && !this.#cancelled) return await this.#requeue();
     const ended = await this.#prompt();
     if (ended !== null) await this.#end(ended);
   }
 
   async #begin(): Promise<boolean> {
-    const { agent, context, from } = this.#of;
-    const held = await agent.hold();
+    const { agent, context, from } = this.#params;
+    const held = await agent.holdOutput();
     return await this.#dequeue(held === null ? {} : { agent: { ...held, from, context: context?.text ?? null } });
   }
 
   /** Takes the message from the queue. Returns false if it is not the next one, or the sandbox does not run. */
   async #dequeue(at: Pick<StartedMessage, 'agent'>): Promise<boolean> {
-    const { queued, context } = this.#of;
+    const { queued, context } = this.#params;
     const { messageId } = queued;
     let wasTaken = false;
     const written = await this.#change(({ deletedAt, turn, queue }) => {
@@ -157,9 +158,9 @@ export class Turn {
 
   /** Returns how the turn has ended. Null if it continues without this process. */
   async #prompt(): Promise<EndedTurn | null> {
-    const { agent, signal } = this.#of;
+    const { agent, signal } = this.#params;
     if (this.#cancelled) {
-      agent.letSpeak();
+      agent.releaseOutput();
       return { stopReason: 'cancelled', reason: null, actor: 'user' };
     }
     using _ = onAbort(signal, () => void agent.kill());
@@ -169,7 +170,7 @@ export class Turn {
       update: async (update) => {
         this.#watch.noteOutput();
         // The next process reads it again.
-        if (!this.#isLeft) await this.#recorder.record(update);
+        if (!this.#isDetached) await this.#recorder.record(update);
       },
       permission: (request, withdrawn) => this.#permissions.ask(request, AbortSignal.any([withdrawn, this.#withdrawn.signal])),
     });
@@ -177,7 +178,7 @@ export class Turn {
     watch.start();
     try {
       const ended = await prompting;
-      if (this.#isLeft) {
+      if (this.#isDetached) {
         await this.#recorder.settled();
         return null;
       }
@@ -185,7 +186,7 @@ export class Turn {
       this.#withdrawn.abort();
       this.#stopTimeout();
       await this.#recorder.finish();
-      return await this.#judge(ended);
+      return await this.#resultOf(ended);
     } catch (error) {
       // The agent's output can't be written, so the agent must not continue.
       this.#recorder.discard();
@@ -197,8 +198,8 @@ export class Turn {
   }
 
   /** Returns how the turn ended, with the causes that the agent does not know. */
-  async #judge(ended: AgentTurn): Promise<EndedTurn> {
-    const { conversation, signal } = this.#of;
+  async #resultOf(ended: AgentTurn): Promise<EndedTurn> {
+    const { conversation, signal } = this.#params;
     const { clock, access } = this.#deps;
     // A turn that ended by itself at the last moment keeps its result.
     const isCutOff = signal.aborted && ended.stopReason === 'interrupted';
@@ -207,7 +208,7 @@ export class Turn {
     if (this.#cancelled && statusAfterTurn(ended.stopReason) === 'error') return { ...ended, stopReason: 'cancelled', actor: 'user' };
     if (this.#silent !== null && !this.#cancelled) return { stopReason: 'failed', reason: this.#silent, actor: 'skep' };
     if (ended.stopReason !== 'interrupted') return { ...ended, actor: ended.stopReason === 'cancelled' ? 'user' : 'agent' };
-    const sandbox = await throughStoreOutage(clock, signal, () => access.find(conversation));
+    const sandbox = await retryThroughStoreOutage(clock, signal, () => access.find(conversation));
     if (sandbox?.pauseKind !== 'stop' || sandbox.status === 'RESUMING') return { ...ended, actor: 'skep' };
     const { statusReason: cause } = sandbox;
     const actor = cause?.code === 'paused_by_owner' ? 'user' : 'skep';
@@ -215,26 +216,26 @@ export class Turn {
   }
 
   async #end({ stopReason, reason, actor }: EndedTurn): Promise<void> {
-    const { queued } = this.#of;
+    const { queued } = this.#params;
     await this.#change(({ turn, permission }) => {
       if (turn?.messageId !== queued.messageId) return null;
-      const ended = endOfTurn({ turn, permission }, stopReason, reason, actor);
-      return this.#prompted ? ended : { ...ended, to: { ...ended.to, microagents: this.#of.conversation.microagents } };
+      const ended = endTurnChange({ turn, permission }, stopReason, reason, actor);
+      return this.#prompted ? ended : { ...ended, to: { ...ended.to, microagents: this.#params.conversation.microagents } };
     });
   }
 
-  async #putBack(): Promise<void> {
-    const { queued, agent, conversation: { microagents } } = this.#of;
-    agent.letSpeak();
+  async #requeue(): Promise<void> {
+    const { queued, agent, conversation: { microagents } } = this.#params;
+    agent.releaseOutput();
     await this.#change(({ turn, permission, queue }) => {
       if (turn?.messageId !== queued.messageId) return null;
-      const ended = endOfTurn({ turn, permission }, 'interrupted', { code: 'message_requeued' }, 'skep');
+      const ended = endTurnChange({ turn, permission }, 'interrupted', { code: 'message_requeued' }, 'skep');
       return { ...ended, to: { ...ended.to, queue: [queued, ...queue], executionStatus: 'idle', statusReason: null, microagents } };
     });
   }
 
   async #change(change: Change): Promise<Conversation | null> {
-    const { conversation, signal } = this.#of;
-    return await throughStoreOutage(this.#deps.clock, signal, () => this.#deps.records.change(conversation.id, change));
+    const { conversation, signal } = this.#params;
+    return await retryThroughStoreOutage(this.#deps.clock, signal, () => this.#deps.records.change(conversation.id, change));
   }
 }

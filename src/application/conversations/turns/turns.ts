@@ -4,9 +4,9 @@ import type { LiveAgent } from '../../agents/live-agent.ts';
 import { waitAtMost } from '../../timers.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import { keepAfterTurn } from '../kept-changes.ts';
-import { type EarlierPart, readEarlierPart } from './earlier-part.ts';
+import { type RecordedTurn, readRecordedTurn } from './recorded-turn.ts';
 import { microagentContext } from './microagent-context.ts';
-import { Turn, type TurnOf } from './turn.ts';
+import { Turn, type TurnParams } from './turn.ts';
 
 /** The turns that run in this process, at most one for each conversation. */
 export class Turns {
@@ -14,7 +14,7 @@ export class Turns {
   readonly #running = new Map<string, { readonly turn: Turn; readonly ended: Promise<void> }>();
   /** The messages whose turns are cancelled as soon as they run here. */
   readonly #cancelled = new Set<string>();
-  #isLeaving = false;
+  #isDetaching = false;
 
   constructor(deps: StepDeps) {
     this.#deps = deps;
@@ -31,12 +31,12 @@ export class Turns {
   async resume(
     conversation: Conversation, sandbox: Sandbox, queued: StartedMessage, at: TurnAgent, agent: LiveAgent, signal: AbortSignal,
   ): Promise<void> {
-    let earlier: EarlierPart;
+    let earlier: RecordedTurn;
     try {
-      earlier = await readEarlierPart(this.#deps.events, conversation, at);
+      earlier = await readRecordedTurn(this.#deps.events, conversation, at);
     } catch (error) {
       // The agent continues, and is taken over again later.
-      await agent.leave();
+      await agent.detach();
       throw error;
     }
     if (queued.cancelled === true) this.#cancelled.add(queued.messageId);
@@ -56,20 +56,20 @@ export class Turns {
   }
 
   /** Detaches from the turns that continue without this process. Waits for the others, at most `withinMs` milliseconds. */
-  async leave(withinMs: number): Promise<void> {
-    this.#isLeaving = true;
-    const ending = [...this.#running.values()].flatMap(({ turn, ended }) => (turn.leave() ? [] : ended));
+  async detach(withinMs: number): Promise<void> {
+    this.#isDetaching = true;
+    const ending = [...this.#running.values()].flatMap(({ turn, ended }) => (turn.detach() ? [] : ended));
     if (withinMs > 0) await waitAtMost(this.#deps.clock, withinMs, Promise.allSettled(ending));
   }
 
-  async #run(of: TurnOf): Promise<void> {
-    const { conversation, agent, earlier, signal } = of;
-    if (this.#isLeaving) {
+  async #run(params: TurnParams): Promise<void> {
+    const { conversation, agent, earlier, signal } = params;
+    if (this.#isDetaching) {
       // The message stays in the queue, or the next process continues the turn.
-      if (earlier !== null) await agent.leave();
+      if (earlier !== null) await agent.detach();
       return;
     }
-    const turn = new Turn(this.#deps, of);
+    const turn = new Turn(this.#deps, params);
     const ended = turn.run();
     this.#running.set(conversation.id, { turn, ended });
     if (this.#cancelled.delete(turn.messageId)) turn.cancel();
@@ -79,7 +79,7 @@ export class Turns {
       this.#running.delete(conversation.id);
     }
     if (!turn.isOver) return;
-    agent.rest();
+    agent.forgetOutputSoon();
     // Before the next turn, so that only changes up to this turn are kept.
     await keepAfterTurn(this.#deps, conversation, signal);
   }

@@ -149,21 +149,21 @@ while :; do echo flood; done
       writing.catch(() => {});
       return { writing, stalled: stalled.promise, goOn: goesOn.resolve };
     };
-    const demandFree = async (): Promise<void> => {
+    const requireFree = async (): Promise<void> => {
       assert.equal((await runtime.inspect(id)).state, 'running');
       assert.equal(await (await runtime.execute(id, { command: ['true'] }, never)).exited, 0);
     };
     const controller = new AbortController();
     const broken = slow(1 << 30, 0o644, controller.signal);
     await broken.stalled;
-    await demandFree();
+    await requireFree();
     controller.abort(new Error('nobody waits any more'));
     await assert.rejects(broken.writing, (error) => error === controller.signal.reason);
     assert.equal(await engine.ask(id, 'ls -A /workspace'), '');
     for (const mode of [0o644, 0o600]) {
       const whole = slow((4 << 20) + 8, mode, never);
       await whole.stalled;
-      await demandFree();
+      await requireFree();
       whole.goOn();
       const { size, owner } = await whole.writing;
       assert.deepEqual([size, owner], [(4 << 20) + 8, { uid: 1000, gid: 1000 }]);

@@ -2,16 +2,16 @@ import type { AgentClient, AgentPermission, AgentUpdate } from '../../../ports/a
 import { raceSignal } from '../../shared/timeout.ts';
 import { ConnectionFailure } from './inbound.ts';
 import { permissionRequest, sessionUpdate, type WirePermission } from './schema.ts';
-import { createToolCalls, mergeToolCall, plain, updateOf } from './updates.ts';
+import { createToolCalls, mergeToolCall, plainText, updateOf } from './updates.ts';
 
 /** Passes updates and permission requests to the client while a turn runs. Drops all others, such as the replay of a loaded session. */
-export class Listener {
+export class TurnListener {
   readonly #client: AgentClient;
   #calls = createToolCalls();
   #sessionId = '';
   /** Aborted when the turn is cancelled or over. */
   #turn: AbortController | null = null;
-  #passing: Promise<void> = Promise.resolve();
+  #forwarding: Promise<void> = Promise.resolve();
 
   constructor(client: AgentClient) {
     this.#client = client;
@@ -37,7 +37,7 @@ export class Listener {
 
   /** Resolves when the client has handled the last update. */
   async settled(): Promise<void> {
-    await this.#passing.catch(() => {});
+    await this.#forwarding.catch(() => {});
   }
 
   /** Returns false if `params` is not a valid update. Rejects if the client fails to handle it. */
@@ -46,7 +46,7 @@ export class Listener {
     const parsed = sessionUpdate.safeParse(params);
     if (!parsed.success) return false;
     const { sessionId, update } = parsed.data;
-    if (update !== 'other' && sessionId === this.#sessionId) await this.#pass(updateOf(update, this.#calls));
+    if (update !== 'other' && sessionId === this.#sessionId) await this.#forward(updateOf(update, this.#calls));
     return true;
   }
 
@@ -56,7 +56,7 @@ export class Listener {
     if (this.#turn === null || data === undefined) return;
     const before = this.#calls.get(data.toolCall.toolCallId);
     const call = mergeToolCall(this.#calls, data.toolCall);
-    if (JSON.stringify(call) !== JSON.stringify(before)) await this.#pass({ kind: 'tool_call', call });
+    if (JSON.stringify(call) !== JSON.stringify(before)) await this.#forward({ kind: 'tool_call', call });
   }
 
   /** Resolves to the chosen option; null if the request is withdrawn, or nobody can answer it. */
@@ -68,16 +68,16 @@ export class Listener {
     const request: AgentPermission = {
       toolCallId,
       title: this.#calls.get(toolCallId)?.title ?? toolCallId,
-      options: options.map((option) => ({ ...option, name: plain(option.name) })),
+      options: options.map((option) => ({ ...option, name: plainText(option.name) })),
     };
     return await raceSignal(this.#client.permission(request, signal), signal).catch(() => null);
   }
 
-  async #pass(update: AgentUpdate | null): Promise<void> {
+  async #forward(update: AgentUpdate | null): Promise<void> {
     if (update === null) return;
-    this.#passing = this.#client.update(update);
+    this.#forwarding = this.#client.update(update);
     try {
-      await this.#passing;
+      await this.#forwarding;
     } catch (cause) {
       throw new ConnectionFailure({ code: 'agent_output_not_stored' }, { cause });
     }

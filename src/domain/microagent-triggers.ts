@@ -11,11 +11,11 @@ export interface ConversationMicroagent {
 }
 
 /** Why the agent does not get a microagent. */
-export const omissions = ['too_many', 'too_large', 'not_readable', 'front_matter'] as const;
+export const omissionReasons = ['too_many', 'too_large', 'not_readable', 'front_matter'] as const;
 
 export interface OmittedMicroagent {
   readonly path: string;
-  readonly why: (typeof omissions)[number];
+  readonly why: (typeof omissionReasons)[number];
 }
 
 /** How many microagents of a repository are read for a conversation. Each may cost a request to the git host. */
@@ -25,7 +25,7 @@ export const maxContextBytes = 65_536;
 /** The maximum total length of one microagent's triggers. They are part of the conversation's record. */
 export const maxTriggerCharacters = 1000;
 /** The maximum number of omitted microagents that one event names. */
-const maxNamed = 100;
+const maxReportedOmissions = 100;
 
 export interface AppliedMicroagent {
   readonly microagent: ConversationMicroagent;
@@ -34,7 +34,7 @@ export interface AppliedMicroagent {
 }
 
 /** Returns the microagents that apply to the message and were not settled before. Those that always apply come first. */
-export function applying(microagents: readonly ConversationMicroagent[], text: string): readonly AppliedMicroagent[] {
+export function applicableMicroagents(microagents: readonly ConversationMicroagent[], text: string): readonly AppliedMicroagent[] {
   const open = microagents.filter(({ isSettled }) => !isSettled);
   const always = open.filter(({ triggers }) => triggers.length === 0).map((microagent) => ({ microagent, trigger: null }));
   const called = open.flatMap((microagent) => {
@@ -58,7 +58,7 @@ export interface MicroagentText extends AppliedMicroagent {
 }
 
 /** Chooses the microagents that fit into one message, in the given order. */
-export function fitting(read: readonly MicroagentText[]) {
+export function fitIntoContext(read: readonly MicroagentText[]) {
   let left = maxContextBytes;
   const given: MicroagentText[] = [];
   const tooLarge: OmittedMicroagent[] = [];
@@ -74,7 +74,7 @@ export function fitting(read: readonly MicroagentText[]) {
 }
 
 /** The data of the event that reports which microagents the agent gets. */
-export interface MicroagentsTold {
+export interface MicroagentsEventData {
   /** The microagents that the agent gets with the next message. */
   readonly given: readonly { readonly path: string; readonly trigger: string | null }[];
   /** The first ones of those that the agent does not get. */
@@ -83,10 +83,10 @@ export interface MicroagentsTold {
   readonly leftOutCount: number;
 }
 
-export function toldOf(given: readonly AppliedMicroagent[], leftOut: readonly OmittedMicroagent[]): MicroagentsTold {
+export function microagentsEventData(given: readonly AppliedMicroagent[], leftOut: readonly OmittedMicroagent[]): MicroagentsEventData {
   return {
     given: given.map(({ microagent: { path }, trigger }) => ({ path, trigger })),
-    leftOut: leftOut.slice(0, maxNamed),
+    leftOut: leftOut.slice(0, maxReportedOmissions),
     leftOutCount: leftOut.length,
   };
 }

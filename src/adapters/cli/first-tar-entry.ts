@@ -30,10 +30,10 @@ function firstEntry(tar: Buffer): FirstEntry | null {
     const contentAt = at + tarBlockBytes;
     const size = number(124, 11);
     if (!'xgLK'.includes(type)) {
-      const said = { size: Number(more.get('size') ?? size), modifiedAt: Number(more.get('mtime') ?? number(136, 11)) };
+      const fields = { size: Number(more.get('size') ?? size), modifiedAt: Number(more.get('mtime') ?? number(136, 11)) };
       // Numbers that are not octal are left to the program tar.
-      const isFile = type === '0' && Object.values(said).every(Number.isFinite);
-      return { type: type === '5' ? 'directory' : isFile ? 'file' : 'other', ...said, mode: number(100, 7) & 0o777, contentAt };
+      const isFile = type === '0' && Object.values(fields).every(Number.isFinite);
+      return { type: type === '5' ? 'directory' : isFile ? 'file' : 'other', ...fields, mode: number(100, 7) & 0o777, contentAt };
     }
     const records = type === 'x' ? tar.toString('utf8', contentAt, contentAt + size).matchAll(/^\d+ (\w+)=(.*)$/gm) : [];
     for (const [, name = '', value = ''] of records) more.set(name, value);

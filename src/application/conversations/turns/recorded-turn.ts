@@ -1,12 +1,12 @@
 import type { Conversation, TurnAgent } from '../../../domain/conversation.ts';
 import type { Event } from '../../../domain/event.ts';
 import type { EventStore } from '../../../ports/event-store.ts';
-import { saidKinds, writtenOf } from './turn-recorder.ts';
+import { agentOutputKinds, outputAmount } from './turn-recorder.ts';
 
 /** The part of a turn that an earlier process ran. */
-export interface EarlierPart {
+export interface RecordedTurn {
   readonly agent: TurnAgent;
-  /** How much of the agent's output is in the log, see `writtenOf`. */
+  /** How much of the agent's output is in the log, see `outputAmount`. */
   readonly written: number;
   /** The permission requests by id. Null if there is no answer yet. */
   readonly permissions: ReadonlyMap<string, { readonly optionId: string | null } | null>;
@@ -17,11 +17,11 @@ export interface EarlierPart {
 const pageSize = 1000;
 
 /** Reads the part of the turn that an earlier process wrote into the log. */
-export async function readEarlierPart(
+export async function readRecordedTurn(
   events: EventStore, { id: conversationId, ownerId }: Conversation, agent: TurnAgent,
-): Promise<EarlierPart> {
+): Promise<RecordedTurn> {
   const to = await events.latest();
-  const filter = { ownerId, conversationId, kinds: [...saidKinds, 'permission_requested', 'permission_answered'] as const };
+  const filter = { ownerId, conversationId, kinds: [...agentOutputKinds, 'permission_requested', 'permission_answered'] as const };
   const permissions = new Map<string, { readonly optionId: string | null } | null>();
   let written = 0;
   for (let after = agent.from, page: readonly Event[]; ; after = page.at(-1)?.sequence ?? after) {
@@ -30,7 +30,7 @@ export async function readEarlierPart(
       if (kind === 'permission_requested') permissions.set(data.permissionId, null);
       if (kind === 'permission_answered') permissions.set(data.permissionId, { optionId: data.optionId });
     }
-    written += writtenOf(page);
+    written += outputAmount(page);
     if (page.length < pageSize) return { agent, written, permissions, to };
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { applying, type ConversationMicroagent, fitting, maxContextBytes, toldOf } from '../../src/domain/conversation-microagents.ts';
+import { applicableMicroagents, type ConversationMicroagent, fitIntoContext, maxContextBytes, microagentsEventData } from '../../src/domain/microagent-triggers.ts';
 
 const one = (path: string, triggers: readonly string[] = [], isSettled = false): ConversationMicroagent => ({ path, blobId: path, triggers, isSettled });
 const text = (path: string, content: string) => ({ microagent: one(path), trigger: null, content });
@@ -25,23 +25,23 @@ describe('a trigger', () => {
     ['', 'anything', false],
     ['  ', 'any  thing', false],
   ])('%j in %j: %s', (trigger, text, isMentioned) => {
-    expect(applying([one('a', [trigger])], text).length === 1).toBe(isMentioned);
+    expect(applicableMicroagents([one('a', [trigger])], text).length === 1).toBe(isMentioned);
   });
 });
 
 test('those without a trigger always apply and come first, one that is settled does not', () => {
   const all = [one('a', ['tea', 'cup']), one('b'), one('c', [], true), one('d', ['tea'], true), one('e')];
-  expect(applying(all, 'a cup of tea').map(({ microagent: { path }, trigger }) => [path, trigger])).toEqual([['b', null], ['e', null], ['a', 'tea']]);
+  expect(applicableMicroagents(all, 'a cup of tea').map(({ microagent: { path }, trigger }) => [path, trigger])).toEqual([['b', null], ['e', null], ['a', 'tea']]);
 });
 
 test('what does not fit into a message is left out, and what comes after it may fit', () => {
-  const { given, tooLarge } = fitting([text('a', 'x'.repeat(maxContextBytes - 2)), text('b', 'ß!'), text('c', '2')]);
+  const { given, tooLarge } = fitIntoContext([text('a', 'x'.repeat(maxContextBytes - 2)), text('b', 'ß!'), text('c', '2')]);
   expect(given.map(({ microagent }) => microagent.path)).toEqual(['a', 'c']);
   expect(tooLarge).toEqual([{ path: 'b', why: 'too_large' }]);
 });
 
 test('an event names a bounded number of those that were left out, and counts them all', () => {
   const leftOut = Array.from({ length: 250 }, (_, index) => ({ path: `${index}.md`, why: 'too_many' as const }));
-  const told = toldOf([], leftOut);
+  const told = microagentsEventData([], leftOut);
   expect([told.leftOut.length, told.leftOutCount]).toEqual([100, 250]);
 });

@@ -9,32 +9,35 @@ const limitMs = 20_000;
 const maxBytes = 64 << 10;
 
 /** The output of one of Skep's scripts. The code is null if the sandbox was stopped meanwhile. */
-export interface Answer {
-  readonly said: string;
+export interface ScriptResult {
+  readonly output: string;
   readonly code: number | null;
 }
 
-export const unanswered = new Failure('runtime_unavailable', {
+export const noScriptResult = new Failure('runtime_unavailable', {
   runtime: 'sandbox', reason: { code: 'execution_end_unknown' }, retryAfterSeconds: 5,
 });
 
 /** Runs work in the sandbox with a time limit. The sandbox may never answer, since it can replace the files and the programs. */
-export function limited<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export function withScriptTimeLimit<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const timedOut = (): Failure => new Failure('runtime_timeout', { runtime: 'sandbox', limitMs });
   return withTimeout(startTimeout(realTimers, limitMs, timedOut, [signal]), work);
 }
 
 /** Runs a script to its end. Rejects if the signal fires first. */
-export async function answerOf(
+export async function runScript(
   host: Pick<ExecutionHost, 'run'>, sandboxId: string, command: readonly string[], signal: AbortSignal,
-): Promise<Answer> {
+): Promise<ScriptResult> {
   const execution = await host.run(sandboxId, command, signal);
-  return untilFailure(execution, () => raceSignal(Promise.all([textOf(execution.stdout, () => unanswered), execution.exited]), signal))
-    .then(([said, code]) => ({ said, code }));
+  return killOnFailure(execution, async () => {
+    const result = Promise.all([readText(execution.stdout, () => noScriptResult), execution.exited]);
+    const [output, code] = await raceSignal(result, signal);
+    return { output, code };
+  });
 }
 
 /** If the work fails, kills the execution. Does not wait for that, since the sandbox could delay it. */
-export async function untilFailure<T>(execution: Execution, work: () => Promise<T>): Promise<T> {
+export async function killOnFailure<T>(execution: Execution, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -44,7 +47,7 @@ export async function untilFailure<T>(execution: Execution, work: () => Promise<
 }
 
 /** Returns the output of a program in the sandbox as text. Throws the error of `tooLong` if it is longer than any expected output. */
-export async function textOf(stream: ReadableStream<Uint8Array>, tooLong: () => Failure): Promise<string> {
+export async function readText(stream: ReadableStream<Uint8Array>, tooLong: () => Failure): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of stream) {
@@ -56,27 +59,27 @@ export async function textOf(stream: ReadableStream<Uint8Array>, tooLong: () => 
 }
 
 /** Returns the first line of a Skep script's output, and the stream after it. The line is null if the output ends before it is complete. */
-export function firstLineOf(execution: Execution, signal: AbortSignal): ReturnType<typeof takeFirstLine> {
-  return untilFailure(execution, () => limited(signal, () => takeFirstLine(execution.stdout)));
+export function readFirstLine(execution: Execution, signal: AbortSignal): ReturnType<typeof takeFirstLine> {
+  return killOnFailure(execution, () => withScriptTimeLimit(signal, () => takeFirstLine(execution.stdout)));
 }
 
 async function takeFirstLine(
   stream: ReadableStream<Uint8Array>,
 ): Promise<{ line: string | null; rest: ReadableStream<Uint8Array> }> {
   const reader = stream.getReader();
-  let begun: Buffer = Buffer.alloc(0);
+  let bytes: Buffer = Buffer.alloc(0);
   let end = -1;
   for (let next = await reader.read(); next.value !== undefined; next = await reader.read()) {
-    begun = Buffer.concat([begun, next.value]);
-    end = begun.indexOf('\n');
+    bytes = Buffer.concat([bytes, next.value]);
+    end = bytes.indexOf('\n');
     if (end >= 0) break;
-    if (begun.length > maxBytes) throw unanswered;
+    if (bytes.length > maxBytes) throw noScriptResult;
   }
   reader.releaseLock();
-  const left = begun.subarray(end + 1);
+  const left = bytes.subarray(end + 1);
   async function* rest(): AsyncGenerator<Uint8Array> {
     if (left.length > 0) yield left;
     yield* stream;
   }
-  return { line: end < 0 ? null : begun.toString('utf8', 0, end), rest: ReadableStream.from(rest()) };
+  return { line: end < 0 ? null : bytes.toString('utf8', 0, end), rest: ReadableStream.from(rest()) };
 }

@@ -32,7 +32,7 @@ export function asSentence(text: string): string {
 }
 
 /** Returns a text for a code that this version does not know. */
-export function nameOf(code: string): string {
+export function textOfCode(code: string): string {
   return asSentence(code.replaceAll('_', ' '));
 }
 
@@ -78,7 +78,7 @@ export function duration(ms: number): string {
   return `${ms / size} ${name}`;
 }
 
-export function ofBytes(done: number | null, all: number | null): string {
+export function bytesProgress(done: number | null, all: number | null): string {
   return all === null ? '' : `, ${megabytes(done ?? 0)} of ${megabytes(all)} MB`;
 }
 
@@ -87,7 +87,7 @@ function megabytes(bytes: number): string {
   return value < 10 ? value.toFixed(1) : String(Math.round(value));
 }
 
-export function exited(subject: string, exitCode: number | null, signal: string | null, program: string | null): string {
+export function exitText(subject: string, exitCode: number | null, signal: string | null, program: string | null): string {
   if (exitCode === null) return signal === null ? `${subject} ended.` : `${subject} was killed by ${signal}.`;
   const code = `${subject} exited with code ${exitCode}${signal === null ? '' : ` (${signal})`}`;
   if (program !== null && exitCode === 127) return `${code}: the command, or one that it runs, was not found: ${program}`;
@@ -105,11 +105,11 @@ export const hints = {
 } as const;
 
 /** Joins the sentences, and the last output if it is known. */
-export function ended(sentences: readonly (string | null)[], output: string | undefined): string {
+export function endText(sentences: readonly (string | null)[], output: string | undefined): string {
   return [...sentences, output === undefined ? null : `Its last output: ${output}`].filter((text) => text !== null).join(' ');
 }
 
-export function missed(miss: ProbeMiss): string {
+export function probeMissText(miss: ProbeMiss): string {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the table is typed by the kinds
   return (misses[miss.kind] as (miss: ProbeMiss) => string)(miss);
 }
