@@ -25,7 +25,7 @@ export function wrongFileType(path: string, fileType: FileType): Failure<'wrong_
   return new Failure('wrong_file_type', { path, fileType });
 }
 
-export function demandFile({ path, type }: Pick<FileEntry, 'path' | 'type'>): void {
+export function requireFile({ path, type }: Pick<FileEntry, 'path' | 'type'>): void {
   if (type !== 'file') throw wrongFileType(path, type);
 }
 

@@ -2,9 +2,8 @@ import { raceSignal } from '../shared/timeout.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { KeptOutput } from '../../ports/sandbox-executions.ts';
 
-/** Pieces are collected in blocks, so that a reader gets few large ones. The longer the output, the larger its blocks, up to this size. */
-const largestBlockBytes = 64 << 10;
-const smallestBlockBytes = 4 << 10;
+/** Smaller pieces are collected in blocks of this size. */
+const blockBytes = 4_096;
 
 interface Block {
   readonly start: number;
@@ -41,7 +40,6 @@ export class KeptBytes implements KeptOutput {
   append(chunk: Uint8Array): void {
     if (chunk.length === 0 || this.#isOver) return;
     const last = this.#blocks.at(-1);
-    const blockBytes = Math.max(smallestBlockBytes, Math.min(largestBlockBytes, this.#end));
     if (last !== undefined && last.length + chunk.length <= last.bytes.length) {
       last.bytes.set(chunk, last.length);
       last.length += chunk.length;

@@ -85,14 +85,14 @@ function toEntry({ header }: Entry, content: AsyncIterable<Uint8Array>): TarEntr
       return { ...common, kind: 'directory', mode: bits };
     case 'file':
     case 'contiguous-file':
-      demandName(parts, name);
+      requireName(parts, name);
       return { ...common, kind: 'file', mode: bits, size, content };
     case 'symlink':
-      demandName(parts, name);
+      requireName(parts, name);
       if (!linkname || linkname.includes('\0')) throw refusedFiles('archive', `the link ${quoted(name)} leads nowhere`);
       return { ...common, kind: 'symlink', mode: 0o777, target: linkname };
     case 'link':
-      demandName(parts, name);
+      requireName(parts, name);
       return { ...common, kind: 'hardlink', mode: bits, target: checkedName(linkname ?? '', 'target') };
     case 'fifo':
     case 'block-device':
@@ -102,7 +102,7 @@ function toEntry({ header }: Entry, content: AsyncIterable<Uint8Array>): TarEntr
   }
 }
 
-function demandName(parts: TarName, name: string): void {
+function requireName(parts: TarName, name: string): void {
   if (parts.length === 0) throw refusedFiles('archive', `${quoted(name)} names the directory itself, and is none`);
 }
 
@@ -149,15 +149,15 @@ function checkedName(name: string, what: 'name' | 'target'): TarName {
 /** Returns a check to call for each entry in order. It throws `invalid_request` if an entry leads through a link of the archive. */
 function createLinkCheck(): (entry: TarEntry) => void {
   const links = new Set<string>();
-  const demandNoLink = (parts: TarName): void => {
+  const requireNoLink = (parts: TarName): void => {
     if (links.size === 0) return;
     for (let depth = 1; depth < parts.length; depth += 1) {
       if (links.has(parts.slice(0, depth).join('/'))) throw throughLink(parts, depth);
     }
   };
   return (entry) => {
-    demandNoLink(entry.parts);
-    if (entry.kind === 'hardlink') demandNoLink(entry.target);
+    requireNoLink(entry.parts);
+    if (entry.kind === 'hardlink') requireNoLink(entry.target);
     const name = entry.parts.join('/');
     if (entry.kind === 'symlink') links.add(name);
     // A second name for a link is a link.

@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import { posix } from 'node:path';
 import { Readable } from 'node:stream';
-import { demandFile, rangeOf, wrongFileType } from '../../../src/adapters/sandbox-runtime/file-content.ts';
+import { requireFile, rangeOf, wrongFileType } from '../../../src/adapters/sandbox-runtime/file-content.ts';
 import { quoted, refusedFiles, sandboxPath } from '../../../src/adapters/sandbox-runtime/sandbox-path.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { FileEntry } from '../../../src/domain/file-entry.ts';
@@ -30,7 +30,7 @@ export function memoryFiles(engine: MemoryEngine): SandboxFiles {
     async read(id, path, choose, signal) {
       const place = at(id, path, true, false, signal);
       const file = found(place);
-      demandFile(file);
+      requireFile(file);
       const { node } = place;
       const bytes = node?.kind === 'file' ? [node.content] : [];
       const content = rangeOf(Readable.from(bytes), choose(file), file.size, () => {});

@@ -5,7 +5,7 @@ import { pack, type Pack } from 'tar-stream';
 import { partsBelow, quoted, refusedFiles } from '../sandbox-path.ts';
 import { addEntry, tarEntries, type TarEntry, tarHeader, type TarName, tarOf, throughLink } from '../tar.ts';
 import { ContainerFiles, type Owner, root, unpackFailure } from './container-files.ts';
-import { demandReachable, isReadOnly } from './container-mounts.ts';
+import { requireReachable, isReadOnly } from './container-mounts.ts';
 import { type Engine, findContainer } from './engine.ts';
 import { withInitContainer } from './init-container.ts';
 
@@ -32,7 +32,7 @@ export async function uploadArchive(
   const container = await findContainer(engine, id, signal);
   const files = new ContainerFiles(engine, container.Id);
   const { base, missing } = await findBase(directory, files);
-  demandReachable(container, base, 'directory');
+  requireReachable(container, base, 'directory');
   if (isReadOnly(container, base)) {
     const hint = `choose a directory below ${quoted(container.Config.WorkingDir)}`;
     throw refusedFiles('directory', `${quoted(directory)} is read-only in this sandbox; ${hint}`);
@@ -104,7 +104,7 @@ async function unpack(target: Target, archive: ReadableStream<Uint8Array>, signa
 
 async function addBatch({ container, base, parents, owner, below }: Target, tar: Pack, batch: readonly TarEntry[]): Promise<void> {
   for (const entry of batch) {
-    demandReachable(container, posix.join(base, ...entry.parts), 'directory');
+    requireReachable(container, posix.join(base, ...entry.parts), 'directory');
     for (const parts of parents.enter(entry)) await addEntry(tar, { ...tarHeader(newDirectory(parts), below), ...owner });
     // An archive may not change the root of a container.
     if (below.length + entry.parts.length === 0) continue;

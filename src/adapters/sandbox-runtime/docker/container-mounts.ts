@@ -36,7 +36,7 @@ export async function removeVolumes({ call, docker, deployment }: Engine, id: st
 const kernelDirectories = ['/proc', '/sys', '/dev'];
 
 /** Throws `invalid_request` if the engine can't reach the path as the container's programs see it. */
-export function demandReachable({ Mounts }: Container, path: string, member: 'path' | 'directory'): void {
+export function requireReachable({ Mounts }: Container, path: string, member: 'path' | 'directory'): void {
   if (!kernelDirectories.some((directory) => isBelow(directory, path))) return;
   // A volume below such a directory can be reached.
   if (Mounts.some(({ Destination }) => isBelow(Destination, path))) return;

@@ -8,8 +8,6 @@ const releasedBytes = 8 * 1024 * 1024;
 /** Longer than the first line of an execution, and than the engine's message if it can't start one. */
 const beginningBytes = 4096;
 
-type OutputName = 'stdout' | 'stderr';
-
 /** The two outputs of an execution, which the engine sends interleaved over one connection. */
 export class ExecutionOutput {
   readonly stdout = new PassThrough({ highWaterMark: heldBytes });
@@ -27,13 +25,14 @@ export class ExecutionOutput {
   /** A terminal's output has no frames, and all of it is standard output. */
   constructor(socket: Duplex, isTerminal: boolean) {
     this.#socket = socket;
-    // A command may write much in small frames, so the pieces that arrive together are passed on as one.
-    const pieces: Record<OutputName, Buffer[]> = { stdout: [], stderr: [] };
-    const collect = (name: OutputName, piece: Buffer): void => void pieces[name].push(piece);
-    const read = isTerminal ? (chunk: Buffer) => collect('stdout', chunk) : createFrameReader(collect);
+    const give = (stream: 'stdout' | 'stderr', content: Buffer): void => {
+      if (stream === 'stderr') this.#give(this.stderr, content);
+      else if (this.#beginning === null) this.#give(this.stdout, content);
+      else this.#begin(Buffer.concat([this.#beginning, content]));
+    };
+    const read = isTerminal ? (chunk: Buffer) => give('stdout', chunk) : createFrameReader(give);
     socket.on('data', (chunk: Buffer) => {
       read(chunk);
-      for (const name of ['stdout', 'stderr'] as const) this.#receive(name, joined(pieces[name].splice(0)));
       // Nobody can read before the command has begun, so nothing is paused until then.
       if (!this.#isFull() || this.#beginning !== null || this.#isReleased) return;
       socket.pause();
@@ -73,13 +72,6 @@ export class ExecutionOutput {
     else output.write(content);
   }
 
-  #receive(name: OutputName, content: Buffer): void {
-    if (content.length === 0) return;
-    if (name === 'stderr') this.#give(this.stderr, content);
-    else if (this.#beginning === null) this.#give(this.stdout, content);
-    else this.#begin(Buffer.concat([this.#beginning, content]));
-  }
-
   /** The first line of the standard output names the leader. */
   #begin(beginning: Buffer): void {
     const lineEnd = beginning.indexOf('\n');
@@ -94,11 +86,6 @@ export class ExecutionOutput {
   }
 }
 
-function joined(pieces: readonly Buffer[]): Buffer {
-  const [first] = pieces;
-  return first !== undefined && pieces.length === 1 ? first : Buffer.concat(pieces);
-}
-
 const headerBytes = 8;
 
 /**
@@ -106,7 +93,7 @@ const headerBytes = 8;
  * the length in four bytes, and the content. Passes the content on in the pieces in which it arrives, each with the number of missing bytes
  * of its frame.
  */
-export function createFrameReader(give: (stream: OutputName, content: Buffer, toCome: number) => void): (chunk: Buffer) => void {
+export function createFrameReader(give: (stream: 'stdout' | 'stderr', content: Buffer, toCome: number) => void): (chunk: Buffer) => void {
   let header = Buffer.alloc(0);
   let missing = 0;
   let stream: 'stdout' | 'stderr' = 'stdout';

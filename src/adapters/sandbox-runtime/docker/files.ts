@@ -4,11 +4,11 @@ import type { FileEntry } from '../../../domain/file-entry.ts';
 import type { ByteRange, FileReading, SandboxFiles, WriteOptions } from '../../../ports/sandbox-files.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import { webStreamOf } from '../../shared/node-streams.ts';
-import { demandFile, rangeOf, wrongFileType } from '../file-content.ts';
+import { requireFile, rangeOf, wrongFileType } from '../file-content.ts';
 import { sandboxPath, quoted, refusedFiles } from '../sandbox-path.ts';
 import { uploadArchive } from './archive-upload.ts';
 import { ContainerFiles, type OpenedPath, type PathStat } from './container-files.ts';
-import { demandReachable, isReadOnly } from './container-mounts.ts';
+import { requireReachable, isReadOnly } from './container-mounts.ts';
 import { entriesByProgram, entriesOfArchive } from './directory-listing.ts';
 import { type Engine, findContainer, statusOf, withFailures } from './engine.ts';
 import { FileWriter, type Place, runProgram } from './file-writer.ts';
@@ -58,7 +58,7 @@ export class DockerFiles implements SandboxFiles {
       const signal = this.#untilChange(id, given);
       const place = sandboxPath(path, 'path');
       const container = await findContainer(this.#engine, id, signal);
-      demandReachable(container, place, 'path');
+      requireReachable(container, place, 'path');
       try {
         return webStreamOf(await new ContainerFiles(this.#engine, container.Id).archive(place, signal));
       } catch (error) {
@@ -82,7 +82,7 @@ export class DockerFiles implements SandboxFiles {
     return withFailures(async () => {
       const { entry, content } = await this.#open(id, path, true, this.#untilChange(id, signal));
       try {
-        demandFile(entry);
+        requireFile(entry);
         return { file: entry, content: rangeOf(content, choose(entry), entry.size, () => content.destroy()) };
       } catch (error) {
         content.destroy();
@@ -98,7 +98,7 @@ export class DockerFiles implements SandboxFiles {
     try {
       return await withFailures(async () => {
         const place = await this.#place(id, sandboxPath(path, 'path'), true, signal);
-        await this.#demandWritable(id, place, signal);
+        await this.#requireWritable(id, place, signal);
         await this.#writer.write(id, place, content, options, signal);
         return { ...await this.stat(id, place.path, true, signal), path: sandboxPath(path, 'path') };
       });
@@ -135,7 +135,7 @@ export class DockerFiles implements SandboxFiles {
       if (target.found?.type === 'directory') throw wrongFileType(to, target.found.type);
       // Throws before any directory is created if the sandbox does not run.
       await runProgram(this.#execute, id, ['true'], signal);
-      await this.#demandWritable(id, target, signal);
+      await this.#requireWritable(id, target, signal);
       const { exitCode, error } = await runProgram(this.#execute, id, ['mv', '-fT', source.path, target.path], signal);
       if (exitCode !== 0) throw refusedFiles('path', error);
     });
@@ -169,11 +169,11 @@ export class DockerFiles implements SandboxFiles {
   /** Finds a path. With `followLink`, a link with an existing target is followed. */
   async #place(id: string, path: string, followLink: boolean, signal: AbortSignal): Promise<Place> {
     const container = await findContainer(this.#engine, id, signal);
-    demandReachable(container, path, 'path');
+    requireReachable(container, path, 'path');
     const files = new ContainerFiles(this.#engine, container.Id);
     const found = await this.#stat(files, path);
     if (found?.type !== 'symlink' || !followLink) return { container, files, path, found };
-    demandReachable(container, found.linkTarget, 'path');
+    requireReachable(container, found.linkTarget, 'path');
     const target = await this.#stat(files, found.linkTarget);
     return target === null ? { container, files, path, found } : { container, files, path: found.linkTarget, found: target };
   }
@@ -192,7 +192,7 @@ export class DockerFiles implements SandboxFiles {
   }
 
   /** Creates the directories above the place. Throws `invalid_request` if it is read-only. */
-  async #demandWritable(id: string, { container, path }: Place, signal: AbortSignal): Promise<void> {
+  async #requireWritable(id: string, { container, path }: Place, signal: AbortSignal): Promise<void> {
     if (isReadOnly(container, path)) throw refusedFiles('path', `${quoted(path)} is read-only in this sandbox`);
     await this.makeDirectory(id, posix.dirname(path), signal);
   }

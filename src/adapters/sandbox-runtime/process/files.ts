@@ -7,7 +7,7 @@ import { Failure } from '../../../domain/failure.ts';
 import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
 import type { ByteRange, FileReading, SandboxFiles, WriteOptions } from '../../../ports/sandbox-files.ts';
 import { errorCode, ignoring } from '../../shared/system-errors.ts';
-import { chunksUntil, demandFile, rangeOf, wrongFileType } from '../file-content.ts';
+import { chunksUntil, requireFile, rangeOf, wrongFileType } from '../file-content.ts';
 import { partsBelow, quoted, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { type EnteredWorkspace, workspaceParts } from './file-transfer.ts';
 import { type Folder, openFolder, Walk } from './open-folders.ts';
@@ -54,12 +54,12 @@ export class ProcessFiles implements SandboxFiles {
 
   read(id: string, path: string, choose: (file: FileEntry) => ByteRange, signal: AbortSignal): Promise<FileReading> {
     return this.#at(id, path, { followLink: true }, signal, async (place) => {
-      demandFile(await entryAt(place.folder, place.name, place.path, requireFound(place)));
+      requireFile(await entryAt(place.folder, place.name, place.path, requireFound(place)));
       await using stack = new AsyncDisposableStack();
       const handle = await open(place.folder.within(place.name), readOnly);
       stack.defer(() => handle.close());
       const file = await entryAt(place.folder, place.name, place.path, await handle.stat());
-      demandFile(file);
+      requireFile(file);
       const { offset, length } = choose(file);
       stack.use(place.stack.move());
       const kept = stack.move();
