@@ -67,6 +67,7 @@ function addExecutions(program: Command, finish: (exitCode: number) => void): vo
     .passThroughOptions()
     .option('-i, --interactive', 'hand the input on')
     .option('-t, --tty', 'run it in a terminal')
+    .option('-d, --detach', 'only start it, and print the id of its execution')
     .action(async (sandboxId: string, command: string[], given: ExecOptions) => finish(await execute(sandboxId, command, given)));
   withExecOptions(program.command('shell').description('open a shell in a sandbox'))
     .argument('<sandbox>', 'the id of a running sandbox')
@@ -89,14 +90,21 @@ interface ExecOptions {
   readonly workdir?: string;
   readonly interactive?: boolean;
   readonly tty?: boolean;
+  readonly detach?: boolean;
 }
 
 async function execute(sandboxId: string, command: readonly string[], options: ExecOptions): Promise<number> {
-  const { env, workdir, interactive = false, tty = false } = options;
+  const { env, workdir, interactive = false, tty = false, detach = false } = options;
+  if (detach && (interactive || tty)) throw new CommandError('Leave out -d, or -i and -t: a command that is only started gets no input.');
   const request = { interactive, tty, env, ...(workdir !== undefined && { workingDir: workdir }) };
   // All arguments after the sandbox are passed on unchanged, except a first `--`.
   const own = command[0] === '--' ? command.slice(1) : command;
-  return await executeInSandbox(clientOf(options), sandboxId, own, request, process);
+  const client = clientOf(options);
+  if (!detach) return await executeInSandbox(client, sandboxId, own, request, process);
+  const { executions } = await client.sandboxes.get(sandboxId);
+  const { id } = await executions.start(own, { env, working_dir: workdir });
+  print({}, id, `${id}\n`);
+  return 0;
 }
 
 function addConversations(parent: Command): void {

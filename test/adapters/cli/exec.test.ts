@@ -62,3 +62,15 @@ test('a shell goes on when the connection is cut, without a gap and without a re
   await world.ann('POST', `${sandbox.path}/${String(execution?.['id'])}/signal`, { signal: 'SIGTERM' });
   expect(await cut.ended).toBe(143);
 });
+
+test('a detached command runs on when its id is printed', async () => {
+  const terminal = inTerminal(['exec', '-d', sandbox.id, 'sleep']);
+  expect(await terminal.ended).toBe(0);
+  const [execution] = items(await world.ann('GET', sandbox.path)).filter(({ status }) => status === 'running');
+  expect(execution).toMatchObject({ command: ['sleep'], tty: false, stdin: false });
+  await terminal.sees(String(execution?.['id']));
+  expect((await world.ann('DELETE', `${sandbox.path}/${String(execution?.['id'])}`)).status).toBe(204);
+  const refused = inTerminal(['exec', '-dt', sandbox.id, 'cat']);
+  await refused.sees('Leave out -d');
+  expect(await refused.ended).toBe(1);
+});
