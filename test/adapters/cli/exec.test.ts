@@ -66,7 +66,7 @@ test('a shell goes on when the connection is cut, without a gap and without a re
 test('a detached command runs on when its id is printed', async () => {
   const terminal = inTerminal(['exec', '-d', sandbox.id, 'sleep']);
   expect(await terminal.ended).toBe(0);
-  const [execution] = items(await world.ann('GET', sandbox.path)).filter(({ status }) => status === 'running');
+  const execution = items(await world.ann('GET', sandbox.path)).find(({ status }) => status === 'running');
   expect(execution).toMatchObject({ command: ['sleep'], tty: false, stdin: false });
   await terminal.sees(String(execution?.['id']));
   expect((await world.ann('DELETE', `${sandbox.path}/${String(execution?.['id'])}`)).status).toBe(204);
