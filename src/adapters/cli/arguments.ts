@@ -53,7 +53,7 @@ export function addStartOptions(command: Command): Command {
     .option('--env <name=value>', 'a variable of its command; may be repeated', addPair)
     .option('--metadata <key=value>', 'a text to find it again by; may be repeated', addPair)
     .option('--timeout <duration>', 'the time until it is deleted, for example 1h', toDuration)
-    .option('--secret <name>', "a variable of the server's environment that the spec allows; may be repeated", addText)
+    .option('--secret <name>', 'a variable of the server that the spec allows, only for its own command; may be repeated', addText)
     .option('--cpus <number>', 'a number of CPUs, at most that of the spec', toPositiveNumber)
     .option('--memory <size>', 'its memory, at most that of the spec, for example 512MiB', toSize);
 }
