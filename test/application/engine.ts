@@ -101,7 +101,6 @@ export class ScriptedEngine {
 
   /** Another engine is asked, which has none of the containers; the next time the first one again, where all is as it was. */
   switchEngine(): void {
-    for (const id of this.#containers.keys()) this.onDeath(id);
     [this.#containers, this.#elsewhere] = [this.#elsewhere, this.#containers];
   }
 

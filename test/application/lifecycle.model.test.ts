@@ -135,6 +135,7 @@ async function play({ batches, stuck }: Scenario, whenFull: WorldOptions['whenFu
       case 'restart-engine':
         return world.engine.restart();
       case 'switch-engine':
+        for (const { id } of world.engine.list()) deaths.set(id, batch);
         return world.engine.switchEngine();
       case 'mute':
         world.engine.isMute = action.isMute;

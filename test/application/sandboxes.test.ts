@@ -108,21 +108,6 @@ describe('a sandbox', () => {
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'ERROR', statusReason: { code: 'process_exited' } });
   });
 
-  test('that was MISSING is run again over its files by a resumption once the runtime has it again, and not by itself', async () => {
-    const { sandboxes, engine, reconciler, id } = await running();
-    engine.switchEngine();
-    await reconciler.sweep();
-    await calm();
-    expect(await codeOf(sandboxes.resume('me', id))).toBe('sandbox_not_paused');
-    engine.switchEngine();
-    await reconciler.sweep();
-    await calm();
-    expect(await sandboxes.get('me', id)).toMatchObject({ status: 'MISSING', statusReason: { code: 'vanished' } });
-    expect(engine.inspect(id).state).toBe('stopped');
-    expect(await sandboxes.resume('me', id)).toMatchObject({ status: 'RUNNING', statusReason: { code: 'processes_restarted' }, pausedBy: null });
-    expect(engine.calls.start).toBe(1);
-  });
-
   test('whose runtime refuses a pause runs on, and the caller is told', async () => {
     const { sandboxes, faults, id } = await running();
     faults.plan({ call: 'freeze', what: 'unavailable', when: 'before' });

@@ -7,7 +7,6 @@ import { createSqliteStore, lookIntoSqlite } from '../../../../src/adapters/stor
 import { migrate } from '../../../../src/adapters/store/sqlite/migrate.ts';
 import { migrations } from '../../../../src/adapters/store/sqlite/migrations.ts';
 import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
-import type { Sandbox } from '../../../../src/domain/sandbox.ts';
 import { someConversation, someSandbox } from '../../../contracts/records.ts';
 import { newFolder } from './harness.ts';
 import { endChildren, startChild } from './processes.ts';
@@ -72,23 +71,16 @@ describe('looking into a data folder', () => {
   });
 
   test('of this version tells whether it has sandboxes that are not MISSING', async () => {
-    const hasSandboxes = async (): Promise<boolean> => {
-      const look = await lookIntoSqlite(dataDir);
-      if (look.kind !== 'current') throw new Error(`it is ${look.kind}`);
-      await look.store.close();
-      return look.hasSandboxes;
-    };
-    const insert = async (sandbox: Sandbox): Promise<void> => {
-      const store = await createSqliteStore({ dataDir });
+    const store = await createSqliteStore({ dataDir });
+    const found: unknown[] = [];
+    for (const sandbox of [someSandbox('lost', { status: 'MISSING' }), someSandbox('removed', { deletedAt: 1, removedAt: 1 }), someSandbox('there')]) {
       await store.sandboxes.insert(sandbox, unlimited);
-      await store.close();
-    };
-    await insert(someSandbox('sb-lost', { status: 'MISSING' }));
-    expect(await hasSandboxes()).toBe(false);
-    await insert(someSandbox('sb-removed', { deletedAt: 1, removedAt: 1 }));
-    expect(await hasSandboxes()).toBe(false);
-    await insert(someSandbox('sb-there'));
-    expect(await hasSandboxes()).toBe(true);
+      const look = await lookIntoSqlite(dataDir);
+      found.push(look);
+      if (look.kind === 'current') await look.store.close();
+    }
+    await store.close();
+    expect(found).toMatchObject([{ hasSandboxes: false }, { hasSandboxes: false }, { hasSandboxes: true }]);
   });
 
   test('of this version reads what is there, and changes nothing, not even a mode', async () => {
