@@ -85,18 +85,20 @@ describe('the runtime of a server', () => {
     expect((await choose(situation)).toNote).toBe(runtime);
   });
 
-  test('is what the records say: sandboxes that are MISSING do not keep it', async () => {
-    const dataDir = join(folder, 'records');
+  test.each([['records', true], ['unnoted', false]])('is what the data folder says, in which MISSING sandboxes do not count: %s', async (name, isNoted) => {
+    const dataDir = join(folder, name);
     const insert = async (sandbox: Sandbox): Promise<void> => {
       const store = await createSqliteStore({ dataDir });
       await store.sandboxes.insert(sandbox, unlimited);
       await store.close();
     };
     const chosen = async () => (await chooseRuntime(readConfig({ SKEP_DATA_DIR: dataDir, SKEP_DOCKER_HOST: 'tcp://127.0.0.1:1' }))).options.kind;
-    noteRuntime(dataDir, 'process');
+    if (isNoted) noteRuntime(dataDir, 'process');
     await insert(someSandbox('sb-lost', { status: 'MISSING' }));
     expect(await chosen()).toBe('docker');
     await insert(someSandbox('sb-there'));
+    expect(await chosen()).toBe(isNoted ? 'process' : 'docker');
+    mkdirSync(join(dataDir, 'sandboxes'));
     expect(await chosen()).toBe('process');
   });
 

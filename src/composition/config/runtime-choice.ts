@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { isLoopback } from '../../adapters/shared/plain-http.ts';
 import { sentenceOfFailure } from '../../adapters/shared/status-and-error-messages.ts';
 import { isFailure } from '../../domain/failure.ts';
@@ -13,7 +15,7 @@ import { settingsSchema } from './settings.ts';
 import { asksForContainer } from './spec-conflicts.ts';
 
 export interface RuntimeFacts {
-  /** Returns the runtime that has the data folder's sandboxes; null if all are MISSING, or there are none. */
+  /** Returns the runtime that has the data folder's sandboxes; null if all are MISSING, there are none, or it is unknown. */
   inUse(): Promise<string | null>;
   /** Whether this machine has a setting for the address of Docker's engine. */
   isEngineConfigured(): Promise<boolean>;
@@ -81,6 +83,11 @@ function missingImages({ specs }: SkepConfig): ConfigProblem[] {
   return (specs ?? []).filter(({ image }) => image === null).map(({ id }) => ({ name: `spec ${id}, image`, problem, form }));
 }
 
+/** The folder of the process runtime. */
+export function sandboxesFolder({ dataDir }: Pick<SkepConfig, 'dataDir'>): string {
+  return join(dataDir, 'sandboxes');
+}
+
 /** After this time, an engine counts as not answering. */
 const engineTimeoutMs = 5_000;
 
@@ -91,8 +98,9 @@ function runtimeFacts(config: SkepConfig): RuntimeFacts {
       const contents = await lookIntoSqlite(config.dataDir);
       if (contents.kind === 'none') return null;
       if (contents.kind === 'current') await contents.store.close();
-      // A data folder of an older version does not name its runtime, and its sandboxes are processes.
-      return contents.hasSandboxes ? (readDeploymentFile(config.dataDir)?.runtime ?? 'process') : null;
+      if (!contents.hasSandboxes) return null;
+      // Only a server notes the runtime, and older versions did not. The sandboxes of the process runtime are in the data folder.
+      return readDeploymentFile(config.dataDir)?.runtime ?? (existsSync(sandboxesFolder(config)) ? 'process' : null);
     },
     async isEngineConfigured() {
       return (await import('../../adapters/sandbox-runtime/docker/engine-client.ts')).isEngineConfigured(process.env);
