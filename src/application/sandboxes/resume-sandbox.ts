@@ -11,9 +11,9 @@ import { awaitStatus } from './sandbox-reconciler.ts';
 import { getSandbox, logStatusChange } from './sandbox-records.ts';
 
 /**
- * Resumes a paused sandbox, or one in ERROR or MISSING whose files the runtime has, and returns it when it is ready. For a running sandbox
- * only notes the activity. Throws `sandbox_not_found`, `sandbox_not_paused`, `sandbox_busy`, `sandbox_in_quarantine`, `sandbox_limit_reached`,
- * `runtime_unavailable` or `runtime_timeout`.
+ * Resumes a paused sandbox, or one in ERROR or MISSING whose files the runtime has, and returns it when it is ready. For a running
+ * sandbox only notes the activity. Throws `sandbox_not_found`, `sandbox_not_paused`, `sandbox_busy`, `sandbox_in_quarantine`,
+ * `sandbox_limit_reached`, `runtime_unavailable` or `runtime_timeout`.
  */
 export async function resumeSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string): Promise<Sandbox> {
   const { store, clock } = deps;
