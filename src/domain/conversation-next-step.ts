@@ -151,7 +151,7 @@ export function isPausedAfterLastMessage({ pausedBy }: Sandbox, queue: readonly 
   return pausedBy?.actor === 'user' && pausedBy.version > (queue.at(-1)?.sandboxVersion ?? 0);
 }
 
-/** Returns why the sandbox will never run again; null if it may. */
+/** Returns why the sandbox does not run again by itself; null if it may. */
 export function sandboxLossReason(sandbox: Sandbox | null): Reason | null {
   if (sandbox === null) return { code: 'sandbox_deleted' };
   const { status, statusReason } = sandbox;

@@ -10,7 +10,7 @@ export const lifecycle = {
   PAUSED: { resume: 'RESUMING', vanished: 'MISSING' },
   RESUMING: { ready: 'RUNNING', refused: 'PAUSED', failed: 'ERROR' },
   ERROR: { resume: 'RESUMING' },
-  MISSING: {},
+  MISSING: { resume: 'RESUMING' },
 } as const satisfies Record<SandboxStatus, Record<string, SandboxStatus>>;
 
 type Lifecycle = typeof lifecycle;
@@ -52,7 +52,8 @@ export function applyTransition(sandbox: Sandbox, transition: SandboxTransition,
 function pausedByAfter(sandbox: Sandbox, status: SandboxStatus, by: EventActor, reason: Reason | null): PausedBy | null {
   const version = sandbox.version + 1;
   if (status === 'PAUSING') return { actor: by, reason, version };
-  return sandbox.status === 'ERROR' ? { actor: 'runtime', reason: reasonBefore(sandbox), version, hasFailed: true } : sandbox.pausedBy;
+  if (sandbox.status !== 'ERROR' && sandbox.status !== 'MISSING') return sandbox.pausedBy;
+  return { actor: 'runtime', reason: reasonBefore(sandbox), version, hasFailed: true };
 }
 
 /** Returns true if the record begins a pause that a rule of Skep decided. Activity since the decision makes the pause void. */

@@ -11,13 +11,13 @@ export const pauseKinds = ['freeze', 'stop'] as const;
 /** `freeze` keeps memory and processes; `stop` frees the memory and keeps the files. */
 export type PauseKind = (typeof pauseKinds)[number];
 
-/** Who paused a sandbox, and why. For a sandbox in ERROR that is being resumed: why it had failed. */
+/** Who paused a sandbox, and why. For a sandbox in ERROR or MISSING that is being resumed: why it was so. */
 export interface PausedBy {
   readonly actor: EventActor;
   readonly reason: Reason | null;
   /** The version of the record that the pause was written with. */
   readonly version: number;
-  /** True if it was in ERROR. If the runtime refuses the resumption, it returns to ERROR. */
+  /** True if it was in ERROR or MISSING. If the runtime refuses the resumption, it is in ERROR. */
   readonly hasFailed?: true | undefined;
 }
 

@@ -23,7 +23,8 @@ function unused(what: string): () => Promise<never> {
 
 /** A host of sandboxes that does what the test tells it: crashes, is restarted, and holds up what comes to a closed gate. */
 export class ScriptedEngine {
-  readonly #containers = new Map<string, Container>();
+  #containers = new Map<string, Container>();
+  #elsewhere = new Map<string, Container>();
   readonly #listeners = new Set<{ readonly call: (id: string) => void }>();
   readonly #closed = new Map<Gate, { readonly opened: Promise<void>; readonly open: () => void }>();
   /** Images that can't be had, by spec. */
@@ -96,6 +97,11 @@ export class ScriptedEngine {
     if (!this.#containers.delete(id)) return;
     this.onDeath(id);
     this.#tell(id);
+  }
+
+  /** Another engine is asked, which has none of the containers; the next time the first one again, where all is as it was. */
+  switchEngine(): void {
+    [this.#containers, this.#elsewhere] = [this.#elsewhere, this.#containers];
   }
 
   /** The engine is restarted: whatever ran or was frozen has ended, and nobody is told until it is asked. */

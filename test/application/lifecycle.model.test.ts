@@ -134,6 +134,9 @@ async function play({ batches, stuck }: Scenario, whenFull: WorldOptions['whenFu
         return world.engine.freezeFromOutside(container);
       case 'restart-engine':
         return world.engine.restart();
+      case 'switch-engine':
+        for (const { id } of world.engine.list()) deaths.set(id, batch);
+        return world.engine.switchEngine();
       case 'mute':
         world.engine.isMute = action.isMute;
         return;

@@ -9,7 +9,7 @@ export type Action =
   | { readonly kind: 'pause'; readonly which: number; readonly pauseKind: PauseKind; readonly who: number }
   | { readonly kind: 'resume' | 'delete'; readonly which: number; readonly who: number }
   | { readonly kind: 'crash' | 'vanish' | 'end' | 'freeze'; readonly container: number }
-  | { readonly kind: 'restart-engine' }
+  | { readonly kind: 'restart-engine' | 'switch-engine' }
   | { readonly kind: 'mute'; readonly isMute: boolean }
   /** The engine loses, or gains, the ability to freeze. */
   | { readonly kind: 'ability'; readonly canFreeze: boolean }
@@ -44,7 +44,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ kind: constant('pause' as const), which, pauseKind: fc.constantFrom(...pauseKinds), who }) },
   { weight: 6, arbitrary: fc.record({ kind: fc.constantFrom('resume', 'resume', 'delete' as const), which, who }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom('crash', 'vanish', 'end', 'freeze' as const), container: which }) },
-  { weight: 1, arbitrary: constant({ kind: 'restart-engine' as const }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('restart-engine', 'switch-engine' as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: constant('mute' as const), isMute: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ kind: constant('ability' as const), canFreeze: fc.boolean() }) },
   { weight: 2, arbitrary: fc.record({ kind: constant('gate' as const), gate: fc.constantFrom('provide', 'start', 'ready' as const), isOpen: fc.boolean() }) },

@@ -5,6 +5,10 @@ import { readConfig } from '../../src/composition/config/read-config.ts';
 import { ConfigError } from '../../src/composition/config/config-error.ts';
 import { ensureDeploymentFile, noteRuntime, readDeploymentFile } from '../../src/composition/config/deployment-file.ts';
 import { chooseRuntime } from '../../src/composition/config/runtime-choice.ts';
+import { createSqliteStore } from '../../src/adapters/store/sqlite/index.ts';
+import { unlimited } from '../../src/domain/sandbox-limits.ts';
+import type { Sandbox } from '../../src/domain/sandbox.ts';
+import { someSandbox } from '../contracts/records.ts';
 import { refusalOf } from './config-files.ts';
 import { removeFolder, temporaryFolder } from '../support/server.ts';
 
@@ -63,6 +67,41 @@ describe('the runtime of a server', () => {
     expect(options.kind).toBe('docker');
   });
 
+  test('auto never runs a spec that asks for a container as processes, not even while there are some', async () => {
+    const asked = { SKEP_CONFIG: withSpecs([{ id: 'a', image: 'debian' }]) };
+    await expect(choose({ inUse: 'process', answers: true, env: asked }))
+      .rejects.toThrow(/SKEP_SANDBOX_RUNTIME: is auto.*the data folder has its sandboxes.*spec a asks for an image or isolation.*set it to docker, or to process/);
+    const { options } = await choose({ inUse: 'process', env: { ...asked, SKEP_SANDBOX_RUNTIME: 'process' } });
+    expect(options.kind).toBe('process');
+  });
+
+  test.each<[Situation, string]>([
+    [{ env: { SKEP_SANDBOX_RUNTIME: 'process' }, inUse: 'docker' }, 'docker'],
+    [{ env: { SKEP_SANDBOX_RUNTIME: 'docker' }, inUse: 'process' }, 'process'],
+    [{ env: { SKEP_SANDBOX_RUNTIME: 'process' } }, 'process'],
+    [{ inUse: 'process' }, 'process'],
+    [{ answers: true }, 'docker'],
+  ])('that has the sandboxes is the one to note, even if another one is set for a start: %j', async (situation, runtime) => {
+    expect((await choose(situation)).toNote).toBe(runtime);
+  });
+
+  test.each([['records', true], ['unnoted', false]])('is what the data folder says, in which MISSING sandboxes do not count: %s', async (name, isNoted) => {
+    const dataDir = join(folder, name);
+    const insert = async (sandbox: Sandbox): Promise<void> => {
+      const store = await createSqliteStore({ dataDir });
+      await store.sandboxes.insert(sandbox, unlimited);
+      await store.close();
+    };
+    const chosen = async () => (await chooseRuntime(readConfig({ SKEP_DATA_DIR: dataDir, SKEP_DOCKER_HOST: 'tcp://127.0.0.1:1' }))).options.kind;
+    if (isNoted) noteRuntime(dataDir, 'process');
+    await insert(someSandbox('sb-lost', { status: 'MISSING' }));
+    expect(await chosen()).toBe('docker');
+    await insert(someSandbox('sb-there'));
+    expect(await chosen()).toBe(isNoted ? 'process' : 'docker');
+    mkdirSync(join(dataDir, 'sandboxes'));
+    expect(await chosen()).toBe('process');
+  });
+
   test('auto refuses a spec that asks for isolation and names no image', async () => {
     const env = { SKEP_CONFIG: withSpecs([{ id: 'a', command: ['x'], isolation: { network: 'isolated' } }]) };
     await expect(choose({ env })).rejects.toThrow(/spec a, image: is missing/);
@@ -83,7 +122,7 @@ describe('the runtime of a server', () => {
 
   test('says what becomes of sandboxes that the chosen runtime does not see', async () => {
     const { warnings } = await choose({ env: { SKEP_SANDBOX_RUNTIME: 'docker' }, inUse: 'process' });
-    expect(warnings).toEqual([expect.stringMatching(/sandboxes of the runtime process.*MISSING/)]);
+    expect(warnings).toEqual([expect.stringMatching(/sandboxes of the runtime process.*MISSING.*resumed when Skep runs with process again/)]);
   });
 
   test('hands Docker what is configured of it', async () => {

@@ -44,7 +44,7 @@ describe('the lifecycle', () => {
       PAUSED: { resume: 'RESUMING', vanished: 'MISSING' },
       RESUMING: { ready: 'RUNNING', refused: 'PAUSED', failed: 'ERROR' },
       ERROR: { resume: 'RESUMING' },
-      MISSING: {},
+      MISSING: { resume: 'RESUMING' },
     });
   });
 
@@ -139,6 +139,15 @@ describe('reconciliation', () => {
     expect(nextSandboxStep(takeStartSlot(resume('stop'), 6), fromOutside, 7, { rerun: true })).toEqual({ kind: 'resume' });
     for (const kind of ['freeze', 'stop'] as const) expect(nextSandboxStep(resume(kind), absentSandbox('sb-1'), 6)).toMatchObject({ to: { status: 'ERROR' } });
     expect(nextSandboxStep(resume('freeze'), found({}), 6)).toMatchObject({ kind: 'write', to: { status: 'RESUMING', pauseKind: 'stop', startingSince: null } });
+  });
+
+  test('one that was ERROR or MISSING is ERROR again, for the same reason, if its resumption fails; nobody paused it', () => {
+    for (const status of ['ERROR', 'MISSING'] as const) {
+      const resuming = applyTransition(of({ status, statusReason: { code: 'vanished' } }), 'resume', 'user', { now: 5, reason: null, pauseKind: 'stop' });
+      expect(resuming).toMatchObject({ status: 'RESUMING', startingSince: null, pausedBy: { actor: 'runtime', reason: { code: 'vanished' }, hasFailed: true } });
+      expect(nextSandboxStep(takeStartSlot(resuming ?? fresh, 6), found({}), 7)).toEqual({ kind: 'resume' });
+      expect(nextSandboxStep(resuming ?? fresh, absentSandbox('sb-1'), 7)).toMatchObject({ to: { status: 'ERROR', pausedBy: null } });
+    }
   });
 
   test('whatever its status, what has lived long enough is deleted, even if the runtime does not answer; in a pool it is not', () => {

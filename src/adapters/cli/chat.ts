@@ -6,7 +6,7 @@ import { safeLine, safeText } from './safe-text.ts';
 import { Terminal, type TerminalOptions } from './chat-terminal.ts';
 import { type Screen, Transcript } from './transcript.ts';
 
-/** Statuses from which a sandbox never runs again. Null: the sandbox is deleted. */
+/** Statuses from which a sandbox does not run again by itself. Null: the sandbox is deleted. */
 const lostStatuses: ReadonlySet<string | null> = new Set(['ERROR', 'MISSING', null]);
 const help = 'Each line is a message. /cancel stops the turn, /pause pauses the sandbox, /diff shows the changes, '
   + '/publish pushes them to a branch, /publish TITLE opens or updates a pull request for it too, /quit leaves; '

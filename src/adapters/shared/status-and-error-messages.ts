@@ -205,7 +205,7 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   sandbox_not_running: ({ id, status }) =>
     `The sandbox ${id} is ${status}. It has to be RUNNING.${status === 'PAUSED' ? ' Resume it first.' : ''}`,
   sandbox_not_paused: ({ id, status }) =>
-    `The sandbox ${id} is ${status}. Only a PAUSED sandbox can be resumed, or one in ERROR whose files are left.`,
+    `The sandbox ${id} is ${status}. Only a PAUSED sandbox can be resumed, or one in ERROR or MISSING whose files the runtime has.`,
   sandbox_busy: ({ id, status }) => `The sandbox ${id} is ${status}. Wait until that is done, then try again.`,
   sandbox_in_quarantine: ({ id }) => `The sandbox ${id} is in quarantine. An administrator has to adopt it first.`,
   freeze_unsupported: ({ runtime }) => `The sandbox runtime ${runtime} can't freeze here. Pause with stop: it keeps the files.`,

@@ -11,9 +11,9 @@ import { awaitStatus } from './sandbox-reconciler.ts';
 import { getSandbox, logStatusChange } from './sandbox-records.ts';
 
 /**
- * Resumes a paused sandbox, or one in ERROR that still has its files, and returns it when it is ready. For a running sandbox only notes
- * the activity. Throws `sandbox_not_found`, `sandbox_not_paused`, `sandbox_busy`, `sandbox_in_quarantine`, `sandbox_limit_reached`,
- * `runtime_unavailable` or `runtime_timeout`.
+ * Resumes a paused sandbox, or one in ERROR or MISSING whose files the runtime has, and returns it when it is ready. For a running
+ * sandbox only notes the activity. Throws `sandbox_not_found`, `sandbox_not_paused`, `sandbox_busy`, `sandbox_in_quarantine`,
+ * `sandbox_limit_reached`, `runtime_unavailable` or `runtime_timeout`.
  */
 export async function resumeSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string): Promise<Sandbox> {
   const { store, clock } = deps;
@@ -27,23 +27,21 @@ export async function resumeSandbox(deps: SandboxesDeps, scope: OwnerScope, id: 
     }
     if (status === 'RESUMING') return await awaitStatus(deps, scope, id, 'RUNNING');
     if (status === 'STARTING' || status === 'PAUSING') throw new Failure('sandbox_busy', { id, status });
-    if (status !== 'PAUSED' && !(status === 'ERROR' && (await hasFiles(deps, sandbox)))) {
-      throw new Failure('sandbox_not_paused', { id, status });
-    }
+    if (status !== 'PAUSED' && !(await hasFiles(deps, sandbox))) throw new Failure('sandbox_not_paused', { id, status });
     const outcome = await admit(deps, sandbox, () => writeResumption(deps, sandbox));
     if (outcome.kind === 'stale') continue;
     return await awaitStatus(deps, scope, id, 'RUNNING');
   }
 }
 
-/** Returns true if the runtime still has the files of the sandbox. A sandbox that never ran has no files. */
+/** Returns true if the runtime has the files of the sandbox. A sandbox that never ran has no files. */
 async function hasFiles({ runtime }: SandboxesDeps, { instanceId }: Sandbox): Promise<boolean> {
   const { state } = await runtime.inspect(instanceId);
   return state !== 'absent' && state !== 'created';
 }
 
 async function writeResumption({ store, limits, clock, logger }: SandboxesDeps, sandbox: Sandbox): Promise<ReplaceOutcome | Limited> {
-  // A failed sandbox has no processes. It is run again with its files.
+  // A sandbox in ERROR or MISSING may have no processes. It is run again with its files.
   const pauseKind = sandbox.pauseKind ?? 'stop';
   const next = applyTransition(sandbox, 'resume', 'user', { now: clock.now(), reason: { code: 'resumed_by_owner' }, pauseKind });
   if (next === null) return { kind: 'stale' };

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { isLoopback } from '../../adapters/shared/plain-http.ts';
 import { sentenceOfFailure } from '../../adapters/shared/status-and-error-messages.ts';
 import { isFailure } from '../../domain/failure.ts';
@@ -13,7 +15,7 @@ import { settingsSchema } from './settings.ts';
 import { asksForContainer } from './spec-conflicts.ts';
 
 export interface RuntimeFacts {
-  /** Returns the runtime that the data folder's sandboxes use; null if there are no sandboxes. */
+  /** Returns the runtime that has the data folder's sandboxes; null if all are MISSING, there are none, or it is unknown. */
   inUse(): Promise<string | null>;
   /** Whether this machine has a setting for the address of Docker's engine. */
   isEngineConfigured(): Promise<boolean>;
@@ -22,6 +24,8 @@ export interface RuntimeFacts {
 
 interface RuntimeChoice {
   readonly options: DockerRuntimeOptions | ProcessRuntimeOptions;
+  /** The runtime to note in the deployment file: the one that has sandboxes, even if another one is set for this start. */
+  readonly toNote: string;
   /** Sentences for a person. */
   readonly warnings: readonly string[];
 }
@@ -31,27 +35,31 @@ const noIsolation = 'sandboxes are plain processes of this machine, without isol
 /**
  * Chooses the runtime of a server. `auto` keeps the runtime that has sandboxes, so none is lost while an engine is down for a moment.
  * Without sandboxes it chooses Docker if an engine is configured, a spec needs one, or one answers. Otherwise it chooses processes without
- * isolation, but only if no other machine can reach the server. Throws a {@link ConfigError}.
+ * isolation. It never does so if other machines can reach the server, or if a spec needs a container. Throws a {@link ConfigError}.
  */
 export async function chooseRuntime(config: SkepConfig, facts: RuntimeFacts = runtimeFacts(config)): Promise<RuntimeChoice> {
-  const { sandboxRuntime, host } = config;
+  const { sandboxRuntime, host, specs } = config;
   const inUse = await facts.inUse();
   if (sandboxRuntime !== 'auto') {
     const isLost = inUse !== null && inUse !== sandboxRuntime;
-    const lost = `the data folder has sandboxes of the runtime ${inUse}, which ${sandboxRuntime} does not see: they become MISSING`;
+    const lost = `the data folder has sandboxes of the runtime ${inUse}, which ${sandboxRuntime} does not see: they become MISSING, `
+      + `and can be resumed when Skep runs with ${inUse} again`;
     const warnings = [...(isLost ? [lost] : []), ...(sandboxRuntime === 'process' ? [noIsolation] : [])];
-    return { options: sandboxRuntime === 'docker' ? dockerOptions(config) : { kind: 'process' }, warnings };
+    const options = sandboxRuntime === 'docker' ? dockerOptions(config) : ({ kind: 'process' } as const);
+    return { options, toNote: inUse ?? sandboxRuntime, warnings };
   }
   const whyProcess = inUse === null ? await whyNotDocker(config, facts) : inUse === 'docker' ? null : 'the data folder has its sandboxes';
   if (whyProcess === null) {
     const problems = missingImages(config);
     if (problems.length > 0) throw new ConfigError(problems);
-    return { options: dockerOptions(config), warnings: [] };
+    return { options: dockerOptions(config), toNote: 'docker', warnings: [] };
   }
   const warnings = [`${noIsolation} (auto chose the process runtime: ${whyProcess})`];
-  if (isLoopback(host)) return { options: { kind: 'process' }, warnings };
-  const problem = `is auto, which would choose the process runtime (${whyProcess}); auto does not do so while SKEP_HOST is no loopback `
-    + 'address, since that runtime has no isolation; set it to process to have it all the same';
+  const unsafe = isLoopback(host) ? specs?.find(asksForContainer) : null;
+  if (unsafe === undefined) return { options: { kind: 'process' }, toNote: 'process', warnings };
+  const obstacle = unsafe === null ? 'SKEP_HOST is no loopback address' : `spec ${unsafe.id} asks for an image or isolation`;
+  const problem = `is auto, which would choose the process runtime (${whyProcess}); auto does not do so while ${obstacle}, `
+    + 'since that runtime has no isolation; set it to docker, or to process to have it all the same';
   throw new ConfigError([{ name: 'SKEP_SANDBOX_RUNTIME', problem, form: formAt(settingsSchema, ['sandbox_runtime']) }]);
 }
 
@@ -75,6 +83,11 @@ function missingImages({ specs }: SkepConfig): ConfigProblem[] {
   return (specs ?? []).filter(({ image }) => image === null).map(({ id }) => ({ name: `spec ${id}, image`, problem, form }));
 }
 
+/** The folder of the process runtime. */
+export function sandboxesFolder({ dataDir }: Pick<SkepConfig, 'dataDir'>): string {
+  return join(dataDir, 'sandboxes');
+}
+
 /** After this time, an engine counts as not answering. */
 const engineTimeoutMs = 5_000;
 
@@ -83,14 +96,11 @@ function runtimeFacts(config: SkepConfig): RuntimeFacts {
     async inUse() {
       const { lookIntoSqlite } = await import('../../adapters/store/sqlite/index.ts');
       const contents = await lookIntoSqlite(config.dataDir);
-      let hasSandboxes = contents.kind === 'older' && contents.hasSandboxes;
-      if (contents.kind === 'current') {
-        await using closers = new AsyncDisposableStack();
-        closers.defer(() => contents.store.close());
-        hasSandboxes = (await contents.store.sandboxes.scan(null, 1)).length > 0;
-      }
-      // A data folder of an older version does not name its runtime, and its sandboxes are processes.
-      return hasSandboxes ? (readDeploymentFile(config.dataDir)?.runtime ?? 'process') : null;
+      if (contents.kind === 'none') return null;
+      if (contents.kind === 'current') await contents.store.close();
+      if (!contents.hasSandboxes) return null;
+      // Only a server notes the runtime, and older versions did not. The sandboxes of the process runtime are in the data folder.
+      return readDeploymentFile(config.dataDir)?.runtime ?? (existsSync(sandboxesFolder(config)) ? 'process' : null);
     },
     async isEngineConfigured() {
       return (await import('../../adapters/sandbox-runtime/docker/engine-client.ts')).isEngineConfigured(process.env);

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type Docker from 'dockerode';
 import { z } from 'zod';
 import { createClient } from '../../adapters/sandbox-runtime/docker/engine-client.ts';
@@ -9,7 +8,7 @@ import { diskPressure, type DiskSpace, usedPercentOf } from '../../domain/disk-p
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SkepConfig } from '../config/config-schema.ts';
 import { readDeploymentFile } from '../config/deployment-file.ts';
-import { chooseRuntime } from '../config/runtime-choice.ts';
+import { chooseRuntime, sandboxesFolder } from '../config/runtime-choice.ts';
 import { createContainer, resolve } from '../create-skep.ts';
 import type { CheckedOptions, DockerRuntimeOptions, ProcessRuntimeOptions } from '../skep-options.ts';
 import { defaultSpecs } from '../wiring/default-specs.ts';
@@ -35,10 +34,6 @@ export async function checkRuntime(config: SkepConfig): Promise<Finding[]> {
   closers.defer(() => client.close());
   const specs = config.specs ?? defaultSpecs({ runtime: options });
   return [...found, answer(client.shownAddress), ...disk, ...(answers ? await checkEngine(client.docker, specs) : [])];
-}
-
-function sandboxesFolder({ dataDir }: SkepConfig): string {
-  return join(dataDir, 'sandboxes');
 }
 
 /** Returns options that use only the existing content of the data folder, because a check must not write to it. */

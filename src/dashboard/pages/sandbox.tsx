@@ -87,6 +87,7 @@ function Overview({ sandbox, spec }: { readonly sandbox: Sandbox; readonly spec:
 }
 
 const pausable: ReadonlySet<api.SandboxStatus> = new Set(['RUNNING', 'STARTING', 'RESUMING']);
+const resumable: ReadonlySet<api.SandboxStatus> = new Set(['PAUSED', 'ERROR', 'MISSING']);
 
 function Actions({ sandbox, onState }: LoadedSandboxProps) {
   const { id, status, pause_kind: kind } = sandbox.state;
@@ -94,7 +95,9 @@ function Actions({ sandbox, onState }: LoadedSandboxProps) {
   const isFrozen = status === 'PAUSED' && kind === 'freeze';
   return (
     <>
-      {status === 'PAUSED' && <ActionButton icon="play" onAct={() => sandbox.resume().then(onState)}>{texts.sandbox.resume}</ActionButton>}
+      {resumable.has(status) && (
+        <ActionButton icon="play" onAct={() => sandbox.resume().then(onState)}>{texts.sandbox.resume}</ActionButton>
+      )}
       {status === 'RUNNING' && <ActionButton icon="pause" onAct={() => sandbox.pause().then(onState)}>{texts.sandbox.pause}</ActionButton>}
       {(pausable.has(status) || isFrozen) && <Button icon="stop" onClick={() => ask({
         ...texts.sandbox.stop, onSubmit: () => sandbox.pause('stop').then(onState),

@@ -66,25 +66,28 @@ export function createInMemoryStore(options: InMemoryStoreOptions = {}): Store {
  * - `none`: no store yet.
  * - `older`: a store of an older version. Its records can't be read until a server migrates it.
  * - `current`: a readable store. A write fails with `store_unavailable`. The caller must close it.
+ *
+ * `hasSandboxes` is true if the runtime has sandboxes by the records: MISSING ones do not count.
  */
 export type SqliteLook =
   | { readonly kind: 'none' }
   | { readonly kind: 'older'; readonly schema: number; readonly current: number; readonly hasSandboxes: boolean }
-  | { readonly kind: 'current'; readonly store: Store };
+  | { readonly kind: 'current'; readonly hasSandboxes: boolean; readonly store: Store };
 
 /** Reads a data folder and changes nothing. A server may have it open. Rejects with {@link StoreRefused}. */
 export async function lookIntoSqlite(dataDir: string, warn?: (warning: StoreWarning) => void): Promise<SqliteLook> {
   const folder = dataFolderAt(dataDir);
   const schema = examineFolder(folder, warn);
   if (schema === 0) return { kind: 'none' };
-  if (schema === migrations.length) {
-    const database = openReadOnly(folder);
-    return { kind: 'current', store: storeOf('sqlite', database, () => database.close(), {}) };
-  }
-  using database = openReadOnly(folder);
-  // Every version of the schema has this table.
-  const hasSandboxes = database.prepare('SELECT 1 FROM sandboxes LIMIT 1').get() !== undefined;
-  return { kind: 'older', schema, current: migrations.length, hasSandboxes };
+  using opened = new DisposableStack();
+  const database = opened.use(openReadOnly(folder));
+  // Every version of the schema has these columns.
+  const present = database.prepare("SELECT 1 FROM sandboxes WHERE removed_at IS NULL AND status <> 'MISSING' LIMIT 1");
+  const hasSandboxes = present.get() !== undefined;
+  if (schema !== migrations.length) return { kind: 'older', schema, current: migrations.length, hasSandboxes };
+  // From here on, the store closes it.
+  opened.move();
+  return { kind: 'current', hasSandboxes, store: storeOf('sqlite', database, () => database.close(), {}) };
 }
 
 function openExclusive(folder: DataFolder, options: SqliteStoreOptions): Store {

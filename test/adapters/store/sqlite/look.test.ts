@@ -6,7 +6,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createSqliteStore, lookIntoSqlite } from '../../../../src/adapters/store/sqlite/index.ts';
 import { migrate } from '../../../../src/adapters/store/sqlite/migrate.ts';
 import { migrations } from '../../../../src/adapters/store/sqlite/migrations.ts';
-import { someConversation } from '../../../contracts/records.ts';
+import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
+import { someConversation, someSandbox } from '../../../contracts/records.ts';
 import { newFolder } from './harness.ts';
 import { endChildren, startChild } from './processes.ts';
 
@@ -59,14 +60,27 @@ describe('looking into a data folder', () => {
     expect(fingerprints()).toEqual(before);
   });
 
-  test('of an older version tells whether it has sandboxes', async () => {
+  test.each([['RUNNING', true], ['ERROR', true], ['MISSING', false]])('of an older version tells whether it has sandboxes: %s', async (status, hasSandboxes) => {
     writeVersion(
       1,
       `INSERT INTO sandboxes (id, owner_id, spec_id, status, status_since, session_api_key, generation, created_at, updated_at,
          last_active_at, running, exposed_urls, spec)
-       VALUES ('one', 'ann', 'node', 'RUNNING', 1, 'key', 1, 1, 1, 1, 1, '[]', '{}')`,
+       VALUES ('one', 'ann', 'node', '${status}', 1, 'key', 1, 1, 1, 1, 1, '[]', '{}')`,
     );
-    expect(await lookIntoSqlite(dataDir)).toMatchObject({ kind: 'older', hasSandboxes: true });
+    expect(await lookIntoSqlite(dataDir)).toMatchObject({ kind: 'older', hasSandboxes });
+  });
+
+  test('of this version tells whether it has sandboxes that are not MISSING', async () => {
+    const store = await createSqliteStore({ dataDir });
+    const found: unknown[] = [];
+    for (const sandbox of [someSandbox('lost', { status: 'MISSING' }), someSandbox('removed', { deletedAt: 1, removedAt: 1 }), someSandbox('there')]) {
+      await store.sandboxes.insert(sandbox, unlimited);
+      const look = await lookIntoSqlite(dataDir);
+      found.push(look);
+      if (look.kind === 'current') await look.store.close();
+    }
+    await store.close();
+    expect(found).toMatchObject([{ hasSandboxes: false }, { hasSandboxes: false }, { hasSandboxes: true }]);
   });
 
   test('of this version reads what is there, and changes nothing, not even a mode', async () => {

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { codeOf } from './code-of.ts';
+import { calm, createWorld } from './world.ts';
+
+/** A sandbox that is MISSING, because another engine is asked. */
+async function missing() {
+  const world = createWorld();
+  const skep = world.boot();
+  await skep.reconciler.start();
+  const { id } = await skep.sandboxes.start('me', { specId: null });
+  await calm();
+  const switchEngine = async () => {
+    world.engine.switchEngine();
+    await skep.reconciler.sweep();
+    await calm();
+  };
+  await switchEngine();
+  expect(await skep.sandboxes.get('me', id)).toMatchObject({ status: 'MISSING', statusReason: { code: 'vanished' } });
+  return { ...world, ...skep, id, switchEngine };
+}
+
+test('a MISSING sandbox is run again over its files by a resumption if the runtime has it again, and not by itself', async () => {
+  const { sandboxes, engine, id, switchEngine } = await missing();
+  expect(await codeOf(sandboxes.resume('me', id))).toBe('sandbox_not_paused');
+  await switchEngine();
+  expect(await sandboxes.get('me', id)).toMatchObject({ status: 'MISSING' });
+  expect(engine.inspect(id).state).toBe('stopped');
+  expect(await sandboxes.resume('me', id)).toMatchObject({ status: 'RUNNING', statusReason: { code: 'processes_restarted' }, pausedBy: null });
+  expect(engine.calls.start).toBe(1);
+});
+
+test('one whose resumption the runtime refuses is an ERROR, runs nothing, and can be resumed', async () => {
+  const { sandboxes, engine, faults, id, switchEngine } = await missing();
+  await switchEngine();
+  faults.plan({ call: 'resume', what: 'unavailable', when: 'before' });
+  expect(await codeOf(sandboxes.resume('me', id))).toBe('runtime_unavailable');
+  expect(await sandboxes.get('me', id)).toMatchObject({ status: 'ERROR', statusReason: { code: 'vanished' }, pausedBy: null, pauseKind: null });
+  expect(engine.inspect(id).state).toBe('stopped');
+  expect(await sandboxes.resume('me', id)).toMatchObject({ status: 'RUNNING' });
+});
