@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { items } from '../support/client.ts';
 import { cleanEnv, executable, runSkep, runSkepWithInput, startServedSandbox, type ServedSandbox } from '../support/server.ts';
@@ -38,6 +39,17 @@ describe('skep exec', () => {
     child.kill('SIGTERM');
     expect((await exited)[0]).toBeGreaterThan(128);
   });
+
+  test.each([['--help'], ['sandboxes', 'list'], ['exec', 'SANDBOX', '--', 'sh', '-c', 'yes']])(
+    'ends quietly when nobody reads its output any more: %s', async (...args) => {
+      const child = spawn(process.execPath, [executable, ...args.map((arg) => arg === 'SANDBOX' ? sandbox : arg)], {
+        env: cleanEnv(env), stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      child.stdout.destroy();
+      const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+      expect([code, said]).toEqual([141, '']);
+      expect(items(await served.call('GET', `/api/v1/sandboxes/${sandbox}/executions`))).toEqual([]);
+    });
 
   test('runs a command in a terminal', async () => {
     expect(await runSkep(['exec', '-t', sandbox, 'tty'], env)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\/dev\/pts\/\d+\r\n$/) });
