@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { commandName } from '../../client/command-name.ts';
 import type { api, Attachment, SkepClient } from '../../client/index.ts';
 import { CommandError, exitOnClosedPipe } from './console.ts';
 import { safeLine } from './safe-text.ts';
@@ -34,7 +35,9 @@ export async function executeInSandbox(
 ): Promise<number> {
   const { interactive, tty, env, workingDir } = options;
   const { stdin, stdout, stderr } = streams;
-  if (tty && interactive && !stdin.isTTY) throw new CommandError('The input is no terminal. Leave out -t, or run it in a terminal.');
+  if (tty && interactive && !stdin.isTTY) {
+    throw new CommandError(`The input is no terminal. Run it in one, or use \`${commandName} exec\` without -t.`);
+  }
   const { executions } = await client.sandboxes.get(sandboxId);
   // Set before the command starts, so this machine's terminal handles no key itself.
   const isRaw = interactive && tty;
