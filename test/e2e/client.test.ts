@@ -141,10 +141,10 @@ describe('the client in the terminal', () => {
       expect(stderr).not.toMatch(/^ +at /m);
     };
     const before = await runSkep(['conversations', '--json'], env);
-    await failing(['chat', '--spec', 'plain', '--once'], /The spec plain names no agent.*--spec: coder/);
+    await failing(['chat', '--spec', 'plain', '--once', '--message', 'hello'], /The spec plain names no agent.*--spec: coder/);
     expect(await runSkep(['conversations', '--json'], env)).toEqual(before);
-    await failing(['chat', '--spec', 'none', '--once'], /sandbox_spec_id/);
-    await failing(['chat', 'acme/none', '--once'], /acme\/none/);
+    await failing(['chat', '--spec', 'none', '--once', '--message', 'hello'], /sandbox_spec_id/);
+    await failing(['chat', 'acme/none', '--once', '--message', 'hello'], /acme\/none/);
     await failing(['chat', 'acme/shop', '--conversation', 'conv-1'], /keeps its repository/);
     await failing(['conversations', 'follow', 'conv-none'], /no conversation "conv-none"/);
     await failing(['sandboxes', 'resume', 'sb-none'], /no sandbox "sb-none"/);

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { items } from '../support/client.ts';
 import { cleanEnv, executable, runSkep, runSkepWithInput, startServedSandbox, type ServedSandbox } from '../support/server.ts';
@@ -39,6 +40,17 @@ describe('skep exec', () => {
     expect((await exited)[0]).toBeGreaterThan(128);
   });
 
+  test.each([['--help'], ['sandboxes', 'list'], ['exec', 'SANDBOX', '--', 'sh', '-c', 'yes']])(
+    'ends quietly when nobody reads its output any more: %s', async (...args) => {
+      const child = spawn(process.execPath, [executable, ...args.map((arg) => arg === 'SANDBOX' ? sandbox : arg)], {
+        env: cleanEnv(env), stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      child.stdout.destroy();
+      const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+      expect([code, said]).toEqual([141, '']);
+      expect(items(await served.call('GET', `/api/v1/sandboxes/${sandbox}/executions`))).toEqual([]);
+    });
+
   test('runs a command in a terminal', async () => {
     expect(await runSkep(['exec', '-t', sandbox, 'tty'], env)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\/dev\/pts\/\d+\r\n$/) });
   });
@@ -46,6 +58,8 @@ describe('skep exec', () => {
   test('says what is wrong', async () => {
     expect(await runSkep(['exec', 'sb-none', 'ls'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('There is no sandbox') });
     expect(await runSkep(['exec', '-it', sandbox, 'ls'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('no terminal') });
+    expect(await runSkep(['shell', sandbox], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('skep -- exec` without -t') });
+    expect(await runSkep(['exec', '--help'])).toMatchObject({ code: 0, stdout: expect.not.stringContaining('(default') });
     expect(await runSkep(['exec', '-e', 'X', sandbox, 'ls'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('NAME=VALUE') });
   });
 });

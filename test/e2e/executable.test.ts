@@ -225,6 +225,16 @@ test.each([[['keys', 'create']], [['frobnicate']], [['keys', 'create', 'a', '--e
   expect(stderr).toMatch(/error: /);
 });
 
+test('a key for repositories needs another user, by the name of its option', async () => {
+  const refused = await runSkep(['keys', 'create', 'ci', '--repositories', 'acme/*'], { SKEP_DATA_DIR: join(folder, 'limited') });
+  expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^skep: --user: Must be another one than default/) });
+});
+
+test('chat --once without a message is refused before a conversation is started', async () => {
+  const refused = await runSkep(['chat', '--once'], { SKEP_API_KEY: 'a-key-of-no-server' });
+  expect(refused).toEqual({ code: 1, stdout: '', stderr: 'skep: --once needs --message.\n' });
+});
+
 test('every command that is named to a person can be run as it is printed, also in a checkout', async () => {
   const help = await runSkep(['restore', '--help']);
   expect(help.stdout).toContain('`npm run -s skep -- backup`');

@@ -46,6 +46,12 @@ describe('with the process runtime', () => {
     expect((await send(Number(url.port), redirected.headers.location ?? '', { headers: { Host, Cookie } })).status).toBe(200);
     expect(await runSkep(['open', id, '5173'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('5173') });
     expect(await runSkep(['forward', id, 'x'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('8080:8000') });
+    expect(await runSkep(['forward', id, '0:9999'], env)).toMatchObject({
+      code: 1, stderr: `skep: The sandbox ${id} does not expose the port 9999. Add it to the ports of its spec.\n`,
+    });
+    expect(await runSkep(['forward', id, `${new URL(server.url).port}:8000`], env)).toMatchObject({
+      code: 1, stderr: expect.stringMatching(/^skep: This machine can't serve the port \d+: .*EADDRINUSE.* Name another, or 0 .*\n$/),
+    });
 
     await call('POST', `/api/v1/sandboxes/${id}/pause`);
     const tunnel = spawn(process.execPath, [executable, 'forward', id, '0:8000'], { env: cleanEnv(env), stdio: ['ignore', 'ignore', 'pipe'] });

@@ -49,6 +49,9 @@ export class Chat {
 
   async run(message: string | null): Promise<number> {
     const { signal } = this.#leaving;
+    const earlierEvents = Promise.withResolvers<void>();
+    // They show whether the first line answers a permission.
+    this.#enqueue(() => earlierEvents.promise);
     try {
       if (this.#terminal.interactive) this.#transcript.line(help);
       if (message !== null) this.#enqueue(() => this.#send(message));
@@ -59,7 +62,7 @@ export class Chat {
       }
       this.#live = true;
       await this.#readState();
-      this.#leaveWhenDone();
+      earlierEvents.resolve();
       const events = this.#conversation.events({ after: last, ...followOptions(signal, (text) => this.#transcript.line(text)) });
       for await (const event of untilStopped(events, signal)) await this.#handleEvent(event);
     } finally {
@@ -82,7 +85,7 @@ export class Chat {
         break;
       case 'permission_requested':
         this.#permission = event.data;
-        await this.#leaveIfNobodyCanAnswer();
+        this.#enqueue(() => this.#leaveIfNobodyCanAnswer());
         break;
       case 'permission_answered':
         this.#permission = null;
@@ -128,8 +131,8 @@ export class Chat {
 
   #handleLine(line: string): void {
     if (line === '') return;
-    if (line === '/quit') this.#leave(this.#code);
-    else if (line === '/cancel') this.#enqueue(() => this.#cancel());
+    if (line === '/quit') this.#enqueue(async () => this.#leave(this.#code));
+    else if (line === '/cancel') this.#enqueue(() => this.#conversation.cancel());
     else if (line === '/pause') this.#enqueue(() => this.#pause());
     else if (line === '/diff') this.#enqueue(() => this.#diff());
     else if (line === '/publish' || line.startsWith('/publish ')) this.#enqueue(() => this.#publish(line.slice('/publish'.length).trim()));
@@ -147,6 +150,7 @@ export class Chat {
     try {
       if (!this.#leaving.signal.aborted) await work();
     } catch (error) {
+      if (this.#leaving.signal.aborted) return;
       this.#transcript.line(textOfError(error));
       this.#code = 1;
     }
@@ -171,10 +175,6 @@ export class Chat {
     if (this.#permission?.permission_id === permission_id) this.#permission = null;
   }
 
-  async #cancel(): Promise<void> {
-    await this.#conversation.cancel();
-  }
-
   async #pause(): Promise<void> {
     const { sandbox_id } = await this.#conversation.refresh();
     await this.#client.request('POST /api/v1/sandboxes/{id}/pause', { path: { id: sandbox_id ?? '' }, body: {} });
@@ -192,13 +192,12 @@ export class Chat {
     const decoder = new TextDecoder();
     let rest = '';
     const { body } = await readPatch(this.#client, this.#conversation.id, undefined, this.#leaving.signal);
-    for await (const bytes of untilStopped(body ?? [], this.#leaving.signal)) {
+    for await (const bytes of body ?? []) {
       const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n');
       rest = lines.pop() ?? '';
       if (lines.length > 0) this.#terminal.write(safeText(`${lines.join('\n')}\n`));
     }
-    if (rest === '') return;
-    this.#terminal.write(safeText(`${rest}\n`));
+    if (rest !== '') this.#terminal.write(safeText(`${rest}\n`));
   }
 
   #waitFor(messageId: string): void {
@@ -223,7 +222,7 @@ export class Chat {
     if (this.#waiting.size === 0) return this.#leave(this.#code);
     this.#stopWaiting(this.#waiting);
     this.#transcript.line('Stopping the turn. Press again to leave.');
-    this.#enqueue(() => this.#cancel());
+    this.#enqueue(() => this.#conversation.cancel());
   }
 
   /** Leaves if nobody can type the answer that the agent waits for, unless the conversation's policy answers. */

@@ -27,7 +27,7 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
     .option('--title <title>', 'the title of the conversation')
     .addOption(new Option('--permissions <policy>', 'the answer to what the agent wants to do').choices(['allow', 'ask', 'deny']))
     .option('--message <text>', 'the first message')
-    .option('--once', 'read no input: leave when the message is answered')
+    .option('--once', 'read no input: leave when the message is answered; a new conversation needs --message')
     .action(async (repository: string | undefined, options: ChatOptions) => finish(await chat(repository, options)));
   subcommand(program, 'open <sandbox> [port]', 'print a link to a port of a sandbox, for a browser')
     .addOption(new Option('--expires <seconds>', 'how long it can be used').argParser(Number))
@@ -77,7 +77,7 @@ function addExecutions(program: Command, finish: (exitCode: number) => void): vo
 
 function withExecOptions(command: Command): Command {
   return command
-    .option('-e, --env <variable>', 'a variable as NAME=VALUE; may be repeated', addPair, {})
+    .option('-e, --env <variable>', 'a variable as NAME=VALUE; may be repeated', addPair)
     .option('-w, --workdir <path>', 'an absolute path in the sandbox')
     .option('--url <url>', urlHelp);
 }
@@ -86,7 +86,7 @@ const shell = ['/bin/sh', '-c', 'if command -v bash >/dev/null; then exec bash -
 
 interface ExecOptions {
   readonly url?: string;
-  readonly env: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>>;
   readonly workdir?: string;
   readonly interactive?: boolean;
   readonly tty?: boolean;
@@ -94,7 +94,7 @@ interface ExecOptions {
 }
 
 async function execute(sandboxId: string, command: readonly string[], options: ExecOptions): Promise<number> {
-  const { env, workdir, interactive = false, tty = false, detach = false } = options;
+  const { env = {}, workdir, interactive = false, tty = false, detach = false } = options;
   if (detach && (interactive || tty)) throw new CommandError('Leave out -d, or -i and -t: a command that is only started gets no input.');
   const request = { interactive, tty, env, ...(workdir !== undefined && { workingDir: workdir }) };
   // All arguments after the sandbox are passed on unchanged, except a first `--`.
@@ -213,6 +213,7 @@ async function chat(repository: string | undefined, options: ChatOptions): Promi
     throw new CommandError('A conversation keeps its repository: leave out the repository, or --conversation.');
   }
   const { branch, spec, title, permissions, once = false, json = false, message = null } = options;
+  if (once && message === null && options.conversation === undefined) throw new CommandError('--once needs --message.');
   if (options.conversation === undefined) await requireAgent(client, spec);
   const body = { selected_repository: repository, selected_branch: branch, sandbox_spec_id: spec, title, permission_policy: permissions };
   const { conversations } = client;

@@ -48,6 +48,15 @@ export function notice(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
+/**
+ * Handles an error of a standard stream. If nobody reads the stream any more, exits with 141, the exit code of a program that SIGPIPE ends:
+ * Node ignores that signal. Throws any other error.
+ */
+export function exitOnClosedPipe(error: unknown): never {
+  if (!(error instanceof Error && 'code' in error && error.code === 'EPIPE')) throw error;
+  process.exit(141);
+}
+
 export const urlHelp = "the server's address; by default SKEP_PUBLIC_URL, or SKEP_HOST and SKEP_PORT";
 
 /** Adds a command that talks to a server and can print JSON. */

@@ -87,7 +87,11 @@ async function writeLocal(archive: Readable, { path }: Remote, to: Local): Promi
     if ((await lstat(join(folder, name))).isSymbolicLink()) {
       throw new CommandError(`${path} is a symbolic link in the sandbox. Name what it leads to, or copy it into a directory.`);
     }
-    await rename(join(folder, name), target);
+    await rename(join(folder, name), target).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'EISDIR') throw new CommandError(`The directory ${target} is in the way: ${path} is a file.`);
+      if (error.code === 'ENOTDIR') throw new CommandError(`The file ${target} is in the way: ${path} is a directory.`);
+      throw error;
+    });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
+import { commandName } from '../../client/command-name.ts';
 import type { api, Attachment, SkepClient } from '../../client/index.ts';
-import { CommandError } from './console.ts';
+import { CommandError, exitOnClosedPipe } from './console.ts';
 import { safeLine } from './safe-text.ts';
 
 export interface ExecuteOptions {
@@ -27,32 +28,37 @@ const unknownExitCode = 125;
 
 /**
  * Runs a command in a sandbox, as `docker exec` does. Forwards input, output, signals and terminal sizes. Returns the command's exit code.
- * Deletes the execution afterwards.
+ * Deletes the execution afterwards, also if nobody reads the output any more.
  */
 export async function executeInSandbox(
   client: SkepClient, sandboxId: string, command: readonly string[], options: ExecuteOptions, streams: Streams,
 ): Promise<number> {
   const { interactive, tty, env, workingDir } = options;
   const { stdin, stdout, stderr } = streams;
-  if (tty && interactive && !stdin.isTTY) throw new CommandError('The input is no terminal. Leave out -t, or run it in a terminal.');
+  if (tty && interactive && !stdin.isTTY) {
+    throw new CommandError(`The input is no terminal. Run it in one, or use \`${commandName} exec\` without -t.`);
+  }
   const { executions } = await client.sandboxes.get(sandboxId);
   // Set before the command starts, so this machine's terminal handles no key itself.
   const isRaw = interactive && tty;
   if (isRaw) stdin.setRawMode(true);
   let stop = ignore;
+  const output = new AbortController();
+  // Replaces the listener of the program, to delete the execution before the exit.
+  for (const stream of [stdout, stderr]) stream.off('error', exitOnClosedPipe).on('error', (error) => output.abort(error));
   try {
     const terminal = tty ? sizeOf(stdout) : null;
     const execution = await executions.start(command, { env, stdin: interactive, tty: terminal, working_dir: workingDir });
     const refused = (message: string): void => void stderr.write(`skep: ${safeLine(message)}${isRaw ? '\r' : ''}\n`);
-    const attachment = execution.attach({ takeover: true, onRefused: refused });
+    const attachment = execution.attach({ takeover: true, onRefused: refused, signal: output.signal });
     stop = forwardInput(attachment, options, streams);
-    for await (const { stream, bytes } of attachment) {
-      const target = stream === 'stdout' ? stdout : stderr;
-      if (!target.write(bytes)) await once(target, 'drain');
-    }
+    await printOutput(attachment, streams).catch((error: unknown) => {
+      if (!output.signal.aborted) throw error;
+    });
+    await execution.delete().catch(ignore);
+    if (output.signal.aborted) exitOnClosedPipe(output.signal.reason);
     const { exit_code: exitCode = null, status_detail: detail = null } = attachment.end ?? {};
     if (exitCode === null) refused(detail ?? 'Nobody knows how the command ended.');
-    await execution.delete().catch(ignore);
     return exitCode ?? unknownExitCode;
   } finally {
     if (isRaw) stdin.setRawMode(false);
@@ -62,6 +68,13 @@ export async function executeInSandbox(
 
 /** For errors that the attachment reports itself, and for harmless ones. */
 const ignore = (): void => {};
+
+async function printOutput(attachment: Attachment, { stdout, stderr }: Streams): Promise<void> {
+  for await (const { stream, bytes } of attachment) {
+    const target = stream === 'stdout' ? stdout : stderr;
+    if (!target.write(bytes)) await once(target, 'drain');
+  }
+}
 
 /** Forwards input, signals and sizes. Returns a function that stops this. */
 function forwardInput(attachment: Attachment, { interactive, tty }: ExecuteOptions, { stdin, stdout }: Streams): () => void {

@@ -39,8 +39,9 @@ export async function forward(client: SkepClient, id: string, { local, port }: F
   const stop = stopSignal();
   const sandbox = await client.sandboxes.get(id);
   const running = sandbox.state.status === 'PAUSED' ? await sandbox.resume() : sandbox.state;
-  const url = running.exposed_urls?.find((one) => one.port === port)?.url;
-  if (url === undefined) throw new CommandError(`The sandbox ${id} is ${running.status}, or does not expose the port ${port}.`);
+  if (running.exposed_urls === null) throw new CommandError(`The sandbox ${id} is ${running.status}. It has to be RUNNING.`);
+  const url = running.exposed_urls.find((one) => one.port === port)?.url;
+  if (url === undefined) throw new CommandError(`The sandbox ${id} does not expose the port ${port}. Add it to the ports of its spec.`);
   const headers = { 'X-Session-API-Key': running.session_api_key ?? '', 'X-Skep-Sandbox-Id': id, 'X-Skep-Port': String(port) };
   const proxy = createProxyServer({ target: new URL(url).origin, headers, changeOrigin: true });
   const server = createServer({ requestTimeout: 0 }, (request, response) => {
@@ -57,7 +58,9 @@ export async function forward(client: SkepClient, id: string, { local, port }: F
     proxy.ws(request, socket, {}, head).catch(() => socket.destroy());
   });
   server.listen(local, '127.0.0.1');
-  await once(server, 'listening');
+  await once(server, 'listening').catch((error: Error) => {
+    throw new CommandError(`This machine can't serve the port ${local}: ${error.message}. Name another, or 0 for any that is free.`);
+  });
   const address = server.address();
   const shown = typeof address === 'object' && address !== null ? address.port : local;
   notice(`http://127.0.0.1:${shown} leads to the port ${port} of ${id}. Ctrl-C ends it.`);

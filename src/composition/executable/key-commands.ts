@@ -1,5 +1,6 @@
 import { type JsonOption, print, table } from '../../adapters/cli/console.ts';
 import { commandName } from '../../client/command-name.ts';
+import { Failure, isFailure } from '../../domain/failure.ts';
 import { type ApiKeyRecord, isKeyValid, type KeyAccess, type KeyFormat } from '../../domain/principal.ts';
 import type { ApiKeys } from '../../ports/api-keys.ts';
 import type { SkepConfig } from '../config/config-schema.ts';
@@ -20,11 +21,22 @@ export async function createKey(env: NodeJS.ProcessEnv, options: CreateKeyOption
   const { name, user, expires, access, format, repositories = null } = options;
   return await withKeys(env, async (keys) => {
     const lifetime = expires === undefined ? {} : { expiresInMs: expires };
-    const made = await keys.create({ name, userId: user, access, format, repositories, ...lifetime });
+    const made = await keys.create({ name, userId: user, access, format, repositories, ...lifetime }).catch(rethrowWithOptionNames);
     process.stderr.write(`The key ${name} of the user ${user}; it is shown only now:\n`);
     print(options, { ...fieldsOf(made.record), key: made.key }, `${made.key}\n`);
     return 0;
   });
+}
+
+/** What a user of the command calls the arguments. */
+const optionNames: Readonly<Record<string, string>> = {
+  name: '<name>', userId: '--user', repositories: '--repositories', expiresInMs: '--expires',
+};
+
+function rethrowWithOptionNames(error: unknown): never {
+  if (!isFailure(error) || error.code !== 'invalid_request') throw error;
+  const problems = error.context.problems.map(({ argument, reason }) => ({ argument: optionNames[argument] ?? argument, reason }));
+  throw new Failure('invalid_request', { problems });
 }
 
 const columns = ['ID', 'NAME', 'USER', 'ACCESS', 'REPOSITORIES', 'CREATED', 'EXPIRES', 'STATE'];

@@ -30,6 +30,18 @@ describe('messages', () => {
     expect(chat.shown()).toMatch(/at once\n/);
   });
 
+  test('that are typed before the conversation is ready are sent before /quit leaves', async () => {
+    const id = String(object(await world.ann('POST', conversations, {}))['id']);
+    const chat = talk(apiOf(world), id);
+    for (const line of ['one', 'two', '/quit']) chat.type(line);
+    expect(await chat.done).toBe(0);
+    const later = talk(apiOf(world), id);
+    await later.sees('heard: two');
+    later.end();
+    expect(await later.done).toBe(0);
+    expect(later.shown()).toContain('> one\n');
+  });
+
   test('run on as their parts come, and tool calls have lines of their own', async () => {
     const chat = talk(apiOf(world), await readyConversation(world), { message: 'parts' });
     chat.end();
@@ -92,6 +104,20 @@ describe('permissions', () => {
     await other.sees('chosen: no');
     other.end();
     expect(await other.done).toBe(0);
+  });
+
+  test('of before are answered by the first line, and what follows is done before the end of the input leaves', async () => {
+    const id = await readyConversation(world, { permission_policy: 'ask' });
+    const chat = talk(apiOf(world), id, { message: 'ask' });
+    chat.end();
+    expect(await chat.done).toBe(1);
+    const later = talk(apiOf(world), id);
+    for (const line of ['1', '/diff']) later.type(line);
+    later.end();
+    // It has no repository.
+    expect(await later.done).toBe(1);
+    expect(later.shown()).toMatch(/chosen: yes[^]*The changes of the conversation/);
+    expect(later.shown()).not.toContain('AbortError');
   });
 
   test('that the policy answers need nobody', async () => {

@@ -114,9 +114,8 @@ function checkKey({ name, userId, repositories, expiresInMs }: KeyFields): void 
     throw invalid('repositories', explained(`must be repository patterns, ${form}; ${JSON.stringify(wrong)} is none`));
   }
   if (repositories !== null && userId === defaultUser) {
-    const how = 'name one with --user, or in user_id';
     const why = 'it sees the conversations and sandboxes of its user, and most keys are of the default one';
-    throw invalid('userId', explained(`must be another one if the key is limited to repositories, because ${why}; ${how}`));
+    throw invalid('userId', explained(`must be another one than default if the key is limited to repositories, because ${why}`));
   }
   if (expiresInMs !== undefined && (!Number.isInteger(expiresInMs) || expiresInMs < 1 || expiresInMs > longestLifetimeMs)) {
     throw invalid('expiresInMs', explained('must be a whole number of milliseconds, at most 100 years'));
