@@ -245,13 +245,6 @@ test('every failure has a sentence', () => {
   expect((Object.keys(failures) as FailureCode[]).map((code) => `${code}: ${sentenceOfFailure({ code, context: failures[code] })}`)).toMatchSnapshot();
 });
 
-test('a refused publication of an archived conversation says what can be done instead', () => {
-  const context = { id: 'conv-1', branch: 'main', reason: { code: 'conversation_archived' } } as const;
-  expect(sentenceOfFailure({ code: 'conversation_publish_refused', context })).toBe(
-    'Nothing was pushed to the branch "main". The conversation is archived. Start a new one, or get the changes of this one as a patch (format=patch).',
-  );
-});
-
 test('a code of a later version is shown as it is', () => {
   expect(sentenceOf({ code: 'moved_to_the_moon' } as never)).toBe('Moved to the moon.');
 });
