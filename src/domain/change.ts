@@ -113,6 +113,8 @@ export interface ChangeReasonData {
   nothing_to_publish: None;
   default_branch: None;
   branch_protected: None;
+  /** It is checked out in a work tree of a repository that is a folder. */
+  branch_checked_out: None;
   /** Somebody else has moved or created the branch. */
   branch_moved: None;
   /** The credential may read the repository, but not push. */

@@ -35,3 +35,50 @@ function problemWith(name: string): RepositoryNameProblem | null {
   if (segments.includes('')) return 'empty_segment';
   return segments.includes('.') || segments.includes('..') ? 'dot_segment' : null;
 }
+
+/**
+ * Returns true if one of the patterns matches the repository's path. `*` matches any characters within a segment; `**`, as the last of
+ * several segments, matches one or more segments: `acme/*`, `group/**`. If a pattern begins with one of the `configured` hosts, it matches
+ * only if that host is one of the provider's `hosts` (lower case). The case of letters must be that of the git host.
+ */
+export function matchesRepository(
+  patterns: readonly string[], path: string, hosts: readonly string[], configured: readonly string[],
+): boolean {
+  const segments = path.split('/');
+  return patterns.some((pattern) => {
+    const [first = '', ...rest] = pattern.split('/');
+    const host = first.toLowerCase();
+    if (rest.length > 0 && configured.includes(host)) return hosts.includes(host) && matchesSegments(rest, segments);
+    return rest.length === 0 ? matchesSegment(first, path) && segments.length === 1 : matchesSegments([first, ...rest], segments);
+  });
+}
+
+function matchesSegments(patterns: readonly string[], segments: readonly string[]): boolean {
+  const isOpen = patterns.at(-1) === '**';
+  const fixed = isOpen ? patterns.slice(0, -1) : patterns;
+  const fits = isOpen ? segments.length > fixed.length : segments.length === fixed.length;
+  return fits && fixed.every((pattern, index) => matchesSegment(pattern, segments[index] ?? ''));
+}
+
+/** Matches each part between two `*` at its first occurrence, so the time is linear for any pattern. */
+function matchesSegment(pattern: string, segment: string): boolean {
+  const [head = '', ...parts] = pattern.split('*');
+  const tail = parts.pop();
+  if (tail === undefined) return segment === head;
+  if (!segment.startsWith(head) || !segment.endsWith(tail)) return false;
+  let at = head.length;
+  for (const part of parts) {
+    const found = segment.indexOf(part, at);
+    if (found === -1) return false;
+    at = found + part.length;
+  }
+  return at <= segment.length - tail.length;
+}
+
+/** Returns true if the pattern can match a repository: a valid name without the ending `.git`, with `**` only as its last segment. */
+export function isRepositoryPattern(pattern: string): boolean {
+  const parsed = parseRepositoryName(pattern);
+  if (!parsed.ok || pattern.endsWith('.git')) return false;
+  const { segments } = parsed;
+  return segments.every((segment, index) => !segment.includes('**') || (segment === '**' && index > 0 && index === segments.length - 1));
+}

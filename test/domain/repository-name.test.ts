@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { maxRepositoryNameLength, parseRepositoryName } from '../../src/domain/repository-name.ts';
+import { isRepositoryPattern, matchesRepository, maxRepositoryNameLength, parseRepositoryName } from '../../src/domain/repository-name.ts';
 
 const hostile = fc.array(
   fc.oneof(fc.constantFrom('/', '//', '.', '..', '\\', '\0', '\u007f', '%2e', '~', ' ', 'a', '.git', '\ud800'), fc.string({ unit: 'binary', maxLength: 4 })),
@@ -36,4 +36,58 @@ describe('parseRepositoryName', () => {
       { numRuns: 5000 },
     );
   });
+});
+
+test.each([
+  ['acme/*', 'acme/shop', true],
+  ['acme/*', 'acme/', true],
+  ['acme/*', 'acme', false],
+  ['acme/*', 'acme2/shop', false],
+  ['acme/*', 'x/acme/shop', false],
+  ['acme/*', 'acme/group/shop', false],
+  ['acme/**', 'acme/group/shop', true],
+  ['acme/**', 'acme', false],
+  ['acme/shop', 'acme/shop', true],
+  ['acme/shop', 'Acme/shop', false],
+  ['acme/shop', 'acme/shop2', false],
+  ['acme/web-*', 'acme/web-shop', true],
+  ['acme/web-*', 'acme/api', false],
+  ['*/docs', 'acme/docs', true],
+  ['acme/s.op', 'acme/shop', false],
+  ['acme/(shop|x)', 'acme/shop', false],
+  ['github.com/acme/*', 'acme/shop', true],
+  ['gitlab.com/acme/*', 'acme/shop', false],
+  ['GitHub.com/acme/*', 'acme/shop', true],
+  ['github.com/**', 'acme/group/shop', true],
+  // A repository whose path begins like a host is not the host's.
+  ['gitlab.com/acme/*', 'gitlab.com/acme/shop', false],
+  ['other.example/acme/*', 'other.example/acme/shop', true],
+  ['acme/*.*', 'acme/.skep', true],
+  ['acme/*', 'acme/.skep', true],
+  ['acme/a*b*a', 'acme/aba', true],
+  ['acme/a*b*a', 'acme/ab', false],
+  ['acme/aa*aa', 'acme/aaa', false],
+  ['*', 'shop', true],
+  ['*', 'acme/shop', false],
+  ['**', 'acme/shop', false],
+] as const)('the pattern %s and the repository %s', (pattern, path, matches) => {
+  expect(matchesRepository([pattern], path, ['github.com'], ['github.com', 'gitlab.com'])).toBe(matches);
+});
+
+test('one of several patterns is enough, and none matches nothing', () => {
+  expect(matchesRepository(['other/*', 'acme/shop'], 'acme/shop', [], [])).toBe(true);
+  expect(matchesRepository([], 'acme/shop', [], [])).toBe(false);
+});
+
+test('a pattern with many stars is compared at once', () => {
+  expect(matchesRepository([`${'*a'.repeat(50)}/x`], `${'a'.repeat(1000)}/y`, [], [])).toBe(false);
+  expect(matchesRepository([`${'*a'.repeat(50)}b`], 'a'.repeat(1000), [], [])).toBe(false);
+});
+
+test.each([
+  ['acme/*', true], ['group/**', true], ['github.com/**', true], ['acme/shop', true], ['*/docs', true],
+  ['**', false], ['**/shop', false], ['acme/**/shop', false], ['acme/x**', false], ['acme/shop.git', false], ['acme/*.git', false],
+  ['', false], ['/acme', false], ['acme/', false],
+] as const)('%s can be a pattern of repositories: %s', (pattern, can) => {
+  expect(isRepositoryPattern(pattern)).toBe(can);
 });

@@ -87,10 +87,11 @@ export async function printBody({ body }: Response, signal: AbortSignal): Promis
 }
 
 export function conversationTable(items: readonly api.AppConversation[]): string {
-  const rows = items.map(({ id, start_status, execution_status, sandbox_status, selected_repository, title, status_detail }) => {
-    const state = start_status === 'READY' ? (execution_status ?? 'no agent') : start_status;
+  const rows = items.map(({ id, archived_at, start_status, execution_status, selected_repository, title, status_detail, ...item }) => {
+    const current = start_status === 'READY' ? (execution_status ?? 'no agent') : start_status;
+    const [state, sandbox] = archived_at === null ? [current, item.sandbox_status] : ['archived', '-'];
     const failed = start_status === 'ERROR' || execution_status === 'error';
-    return [id, state, sandbox_status, selected_repository ?? '-', title ?? '-', failed ? (status_detail ?? '-') : '-'];
+    return [id, state, sandbox, selected_repository ?? '-', title ?? '-', failed ? (status_detail ?? '-') : '-'];
   });
   return table(['ID', 'STATE', 'SANDBOX', 'REPOSITORY', 'TITLE', 'ERROR'], rows);
 }

@@ -125,7 +125,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   messages_dropped: ({ count, cause }) =>
     withCause(`The agent did not get ${count === 1 ? 'one message that was' : `${count} messages that were`} waiting.`, cause),
   changes_not_kept: ({ cause }) => withCause('Its changes were not kept when it was archived.', cause),
-  conversation_archived: () => 'It is archived. Start a new conversation.',
+  conversation_archived: () => 'The conversation is archived. Start a new one, or get the changes of this one as a patch (format=patch).',
   start_failed: ({ cause }) => withCause('The start of the conversation failed.', cause),
   queue_full: ({ limit, max }) => `The limit of ${max} ${limit} that wait is reached. Wait until the agent has handled some.`,
 

@@ -162,6 +162,7 @@ export const changeReasons = {
   nothing_to_publish: () => 'Nothing differs from where the conversation began.',
   default_branch: () => 'It is the default branch. Choose another one.',
   branch_protected: () => 'The git host refused it by a rule of its own, such as a protected branch. Choose another one.',
+  branch_checked_out: () => 'It is checked out in a work tree of the repository. Check out another one there, or choose another one.',
   branch_moved: () => 'It has commits that this conversation did not push. Choose another one.',
   push_forbidden: () => "The deployment's credential may read the repository, but not push to it.",
   pull_request_forbidden: () => "The deployment's credential may push, but not open pull requests. Allow it there, and publish again.",

@@ -39,9 +39,12 @@ const maxAttempts = 3;
 export async function publishChanges(
   deps: ConversationsDeps, scope: OwnerScope, id: string, request: PublishRequest, signal: AbortSignal,
 ): Promise<Publication> {
-  const workTree = await findWorkTree(deps, await getVisible(deps.store, scope, id));
-  const { conversation: { repositoryPath: path, gitProvider } } = workTree;
+  const conversation = await getVisible(deps.store, scope, id);
+  const { repositoryPath: path, gitProvider, archivedAt } = conversation;
   const branch = request.branch ?? `${deps.product}/${id}`;
+  // Its sandbox is gone, or is used by others.
+  if (archivedAt !== null) throw new Failure('conversation_publish_refused', { id, branch, reason: { code: 'conversation_archived' } });
+  const workTree = await findWorkTree(deps, conversation);
   const { provider } = deps.repositories.located({ provider: gitProvider ?? '', path: path ?? '' });
   const remote = await provider.remote(path ?? '', signal);
   const target = { provider: provider.name, repository: path ?? '', remote, branch };

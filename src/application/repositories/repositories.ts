@@ -1,7 +1,6 @@
 import { Failure } from '../../domain/failure.ts';
 import type { RepositoryLocation } from '../../domain/conversation.ts';
-import { matchesRepository } from '../../domain/principal.ts';
-import { parseRepositoryName } from '../../domain/repository-name.ts';
+import { matchesRepository, parseRepositoryName } from '../../domain/repository-name.ts';
 import type { Page, PageKey, PageRequest } from '../../domain/page.ts';
 import type { Branch, GitProvider, HostPage, ListedRepository, RepositoryInfo } from '../../ports/git-provider.ts';
 

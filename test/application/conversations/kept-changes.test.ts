@@ -161,6 +161,16 @@ describe('an archived conversation', () => {
     expect(await w.patch()).toBe('diff --git a/b b/b\n+x\n');
   });
 
+  test('is not published', async () => {
+    const w = await createWorking();
+    await w.turn(fileAt('a'));
+    await w.archive();
+    const request = { branch: 'topic', commitMessage: null, userId: 'me', pullRequest: null };
+    expect(await failureOf(w.conversations.publish('me', w.id, request, never))).toMatchObject({
+      code: 'conversation_publish_refused', context: { id: w.id, branch: 'topic', reason: { code: 'conversation_archived' } },
+    });
+  });
+
   test('has those of its last turn if its sandbox is paused or gone', async () => {
     for (const end of ['pause', 'delete'] as const) {
       const w = await createWorking();

@@ -1,7 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import { Failure } from '../../../domain/failure.ts';
-import { type ApiKeyRecord, isKeyValid, isRepositoryPattern, isUserId, type Principal } from '../../../domain/principal.ts';
+import { type ApiKeyRecord, isKeyValid, isUserId, type Principal } from '../../../domain/principal.ts';
 import { explained, type Reason } from '../../../domain/reason.ts';
+import { isRepositoryPattern } from '../../../domain/repository-name.ts';
 import type { ApiKeys, MadeApiKey, NewApiKey } from '../../../ports/api-keys.ts';
 import type { ApiKeyStore } from '../../../ports/api-key-store.ts';
 import type { Auth } from '../../../ports/auth.ts';

@@ -1,6 +1,6 @@
 import type { Dirent } from 'node:fs';
 import { lstat, mkdir, mkdtemp, readdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { isAbsolute, join } from 'node:path';
+import { basename, isAbsolute, join } from 'node:path';
 import { isFailure } from '../../../domain/failure.ts';
 import { bareConfig, type GitCommand, gitEnvironment, type OutputLimit } from '../../shared/git-process.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
@@ -80,7 +80,9 @@ export function createFetchFolders(temporaryFolder: string) {
     const objects = await listObjectFolders(repository);
     await Promise.all([refuseOutsideObjects(repository, objects, signal), refuseOutsideRefs(repository)]);
     const [head, shallow, folder] = await Promise.all([readHead(repository), readShallow(repository), folderOf(repository)]);
-    await replaceFile(folder, 'config', bareConfig(head.oid));
+    // Git before 2.35 protects what is checked out only if the repository is not bare.
+    await replaceFile(folder, 'config', `${bareConfig(head.oid)}[core]\n\tbare = false\n`);
+    await linkWorkTrees(repository.commonDir, folder);
     await (shallow === '' ? rm(join(folder, 'shallow'), { force: true }) : replaceFile(folder, 'shallow', shallow));
     await replaceFile(folder, 'HEAD', headFile(head));
     return folder;
@@ -96,6 +98,36 @@ export function createFetchFolders(temporaryFolder: string) {
       await (await parent)?.remove();
     },
   };
+}
+
+const maxWorkTrees = 1000;
+// No linked work tree can have this name.
+const mainName = '.main';
+// Also what is checked out during a rebase or a bisection.
+const headFiles = ['HEAD', 'rebase-merge', 'rebase-apply', 'BISECT_START'];
+
+/**
+ * Links the repository's work trees, as of this call, because git looks for them in the private folder: it refuses a push to a branch that
+ * is checked out in one of them. The main one is linked too, because HEAD of the folder may be that of a linked one. A link may lead out of
+ * the root: git only compares the names of branches there.
+ */
+async function linkWorkTrees(commonDir: string, folder: string): Promise<void> {
+  const [from, to] = [join(commonDir, 'worktrees'), join(folder, 'worktrees')];
+  const linked = await entriesOf(from);
+  if (linked.length > maxWorkTrees) throw failed(`the repository has more than ${maxWorkTrees} work trees; remove some`);
+  await mkdir(join(to, mainName), { recursive: true });
+  const links = linked.map(({ name }) => [join(from, name), join(to, name)] as const);
+  if (!(await isBare(commonDir))) {
+    const files = [['commondir', '../..\n'], ['gitdir', `${commonDir}\n`]] as const;
+    await Promise.all(files.map(([name, content]) => replaceFile(join(to, mainName), name, content)));
+    links.push(...headFiles.map((name) => [join(commonDir, name), join(to, mainName, name)] as const));
+  }
+  await Promise.all(links.map(([target, link]) => symlink(target, link).catch(ignoring('EEXIST'))));
+}
+
+/** HEAD of a bare repository is not checked out. Only a repository with a work tree has an index. */
+async function isBare(commonDir: string): Promise<boolean> {
+  return basename(commonDir) !== '.git' && !(await stat(join(commonDir, 'index')).then(() => true, () => false));
 }
 
 /** Replaces the file in one step, because git may be reading it. */

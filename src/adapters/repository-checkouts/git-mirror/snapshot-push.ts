@@ -26,14 +26,19 @@ export async function commitAll(snapshot: SnapshotFolder, request: SnapshotCommi
   return exit.stdout.trim();
 }
 
-// The hooks of a folder of this machine must not run as this user. A remote host decides itself which hooks run.
-const receivePack = 'git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true -c receive.autogc=false receive-pack';
+// The hooks of a folder of this machine must not run as this user, and what is checked out there must stay. A remote host decides itself.
+const receiveSettings = [
+  'core.hooksPath=/dev/null', 'core.alternateRefsCommand=true', 'core.logAllRefUpdates=false', 'receive.autogc=false',
+  'receive.denyCurrentBranch=refuse',
+];
+const receivePack = `git ${receiveSettings.map((setting) => `-c ${setting}`).join(' ')} receive-pack`;
 const settings = ['push.negotiate=true', 'core.hooksPath=/dev/null'].flatMap((setting) => ['-c', setting]);
 const flags = ['--porcelain', '--no-verify', '--no-signed', '--no-follow-tags', '--no-recurse-submodules', `--receive-pack=${receivePack}`];
 
 const refusals = [
   // Hosts report two pushes at once in several ways.
   [/stale info|fetch first|incorrect old value|already exists|failed to (?:lock|update ref)|cannot lock ref/u, 'branch_moved'],
+  [/\(branch is currently checked out\)/u, 'branch_checked_out'],
   [/\[remote rejected\]/u, 'branch_protected'],
 ] as const;
 

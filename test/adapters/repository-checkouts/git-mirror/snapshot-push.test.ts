@@ -1,10 +1,11 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { rm, writeFile } from 'node:fs/promises';
+import { appendFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createLocalGitProvider } from '../../../../src/adapters/git-provider/local/index.ts';
 import { reasonOf, receive, take } from './snapshot-support.ts';
-import { authorization, createScene, never, open, token } from './support.ts';
+import { authorization, commits, createScene, mirrorOf, never, open, publish, temporaryFolder, token } from './support.ts';
 
 describe('a push', () => {
   const change = { author: { name: 'Ann', email: 'ann@example.com' }, message: 'Work\n', at: 0 };
@@ -52,5 +53,54 @@ describe('a push', () => {
     const before = scene.host.requests.length;
     expect(await reasonOf(snapshot.push({ request, commit: await snapshot.commit(change, never), expected: null }, never))).toEqual({ code: 'damaged' });
     expect(scene.host.requests).toHaveLength(before);
+  });
+
+  test.each(['shop', 'linked'])('does not move a branch that is checked out in a work tree of a local repository: %s', async (repository) => {
+    const served = await temporaryFolder();
+    const git = (folder: string, ...args: string[]): string => execFileSync('git', ['-C', join(served, folder), ...args], { encoding: 'utf8' }).trim();
+    const description = { commits: commits(1), branches: { main: 'c0', own: 'c0', other: 'c0', free: 'c0' } };
+    await rename(await publish(served, 'bare', description), join(served, 'bare'));
+    git('.', 'clone', '--quiet', 'bare', 'shop');
+    for (const branch of ['own', 'other', 'free']) git('shop', 'branch', '--quiet', branch, 'main');
+    git('shop', 'worktree', 'add', '--quiet', '../linked', 'own');
+    git('shop', 'worktree', 'add', '--quiet', '../second', 'other');
+    // The repository can't allow it.
+    await appendFile(join(served, 'shop/.git/config'), '[receive]\n\tdenyCurrentBranch = ignore\n');
+    const provider = createLocalGitProvider({ root: served, temporaryFolder: await temporaryFolder() });
+    onTestFinished(() => provider.close());
+    const request = { provider: 'local', repository, remote: await provider.remote(repository, never) };
+    const mirror = mirrorOf(join(await temporaryFolder(), 'mirrors'));
+    const tree = await open(mirror, { ...request, branch: null });
+    await writeFile(join(tree.folder, 'new'), 'new\n');
+    await using snapshot = await take(mirror, tree);
+    const commit = await snapshot.commit(change, never);
+    const push = (branch: string): Promise<void> => snapshot.push({ request: { ...request, branch }, commit, expected: tree.commit }, never);
+    for (const branch of ['main', 'own', 'other']) expect([branch, await reasonOf(push(branch))]).toEqual([branch, { code: 'branch_checked_out' }]);
+    // A branch that is checked out only later, and one that is not any more.
+    git('second', 'checkout', '--quiet', 'free');
+    expect(await reasonOf(push('free'))).toEqual({ code: 'branch_checked_out' });
+    await push('other');
+    // In a rebase HEAD is at no branch.
+    git('shop', 'checkout', '--quiet', '-b', 'rebased');
+    spawnSync('git', ['-C', join(served, 'shop'), '-c', 'user.name=A', '-c', 'user.email=a@example.com', 'rebase', '--quiet', '--root', '--exec', 'false']);
+    expect(git('shop', 'rev-parse', '--abbrev-ref', 'HEAD')).toBe('HEAD');
+    expect(await reasonOf(push('rebased'))).toEqual({ code: 'branch_checked_out' });
+    expect(git('second', 'rev-parse', 'main', 'own', 'free', 'other').split('\n')).toEqual([tree.commit, tree.commit, tree.commit, commit]);
+    expect(git('second', 'status', '--porcelain')).toBe('');
+  });
+
+  test.each([['work tree', 'branch_checked_out'], ['bare', null]] as const)('makes the first branch of an empty local repository only if it is bare: %s', async (kind, code) => {
+    const served = await temporaryFolder();
+    execFileSync('git', ['init', '--quiet', '--initial-branch=main', ...(kind === 'bare' ? ['--bare'] : []), join(served, 'empty')]);
+    const provider = createLocalGitProvider({ root: served, temporaryFolder: await temporaryFolder() });
+    onTestFinished(() => provider.close());
+    const request = { provider: 'local', repository: 'empty', remote: await provider.remote('empty', never), branch: 'main' };
+    const mirror = mirrorOf(join(await temporaryFolder(), 'mirrors'));
+    const tree = await open(mirror, { ...request, branch: null });
+    await writeFile(join(tree.folder, 'new'), 'new\n');
+    await using snapshot = await take(mirror, tree);
+    const push = snapshot.push({ request, commit: await snapshot.commit(change, never), expected: null }, never);
+    if (code === null) await push;
+    else expect(await reasonOf(push)).toEqual({ code });
   });
 });
