@@ -42,6 +42,17 @@ export const terminalCases: readonly ExecutionsCase[] = [
     },
   ],
   [
+    'runs a command in a terminal that ends at once, and resizes nothing after its end',
+    async ({ start, traits }) => {
+      if (traits.terminals === 'refused') return;
+      const executions = await Promise.all(Array.from({ length: 5 }, () => start('speaks', { tty })));
+      for (const execution of executions) {
+        assert.equal((await execution.ended()).exitCode, 7);
+        await execution.resize(100, 40);
+      }
+    },
+  ],
+  [
     'keeps a terminal when the process that opened it is gone',
     async ({ start, runtime, open, traits }) => {
       if (traits.terminals !== 'durable') return;

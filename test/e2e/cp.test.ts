@@ -119,6 +119,8 @@ describe('skep cp', () => {
     await refused(remote('a'), remote('b'), 'SANDBOX:/PATH');
     await refused('sb-none:/workspace/x', at('x'), 'There is no sandbox');
     await refused(at('tree'), 'sb-none:/workspace/x', 'There is no sandbox');
+    await cp(at('tree/run.sh'), remote('a'));
+    await refused(at('tree'), remote('a'), 'leads through something else than directories');
     expect((await runSkepWithInput(['cp', '-', remote('broken')], env, Buffer.alloc(5000, 7))).code).toBe(1);
     expect((await readdir(local)).toSorted()).toEqual(['tree']);
   });

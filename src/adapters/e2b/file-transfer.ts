@@ -28,19 +28,19 @@ interface WrittenFile {
 }
 
 /** Writes the body to the path. Each file of a form goes to the path, or to its own name if there is no path. Returns the written files. */
-export async function upload(call: ServiceCall, { request }: RequestContext, path: string): Promise<readonly WrittenFile[]> {
+export async function upload(call: ServiceCall, context: RequestContext, path: string): Promise<readonly WrittenFile[]> {
   const write = async (target: string, content: Readable): Promise<WrittenFile> => {
     if (target === '') throw new ConnectError('invalid_argument', 'The query must name the path of the file.');
     const { skep, scope, sandboxId, ends } = call;
     const written = await skep.files.write(scope, sandboxId, resolvePath(call, target), webStreamOf(content), {}, ends);
     return { name: posix.basename(written.path), type: 'file', path: written.path };
   };
-  const body = nodeStreamOf(takeBody(request));
-  const contentType = headerOf(request, 'content-type') ?? '';
+  const body = nodeStreamOf(takeBody(context));
+  const contentType = headerOf(context.request, 'content-type') ?? '';
   if (contentType.startsWith('multipart/form-data')) {
     return await writeForm(body, contentType, (name, content) => write(path || name, content));
   }
-  const isCompressed = headerOf(request, 'content-encoding') === 'gzip';
+  const isCompressed = headerOf(context.request, 'content-encoding') === 'gzip';
   if (!isCompressed) return [await write(path, body)];
   const plain = createGunzip();
   const [written] = await Promise.all([write(path, plain), pipeline(body, plain).catch(malformed)]);

@@ -5,7 +5,7 @@ import { Failure } from '../../domain/failure.ts';
 import { type Principal, scopeOf } from '../../domain/principal.ts';
 import { detailOf, problemOf, statusOf } from '../http/problems.ts';
 import type { HttpHandler, RequestContext } from '../http/request-context.ts';
-import { headerOf, isBodyTaken, readQuery } from '../http/request-input.ts';
+import { headerOf, readQuery } from '../http/request-input.ts';
 import { ConnectError, connectErrorOf, errorAnswer, parseJson, sendMessages, type Service } from './connect-protocol.ts';
 import { controlRoutes, type ControlRoute, Unsupported } from './control-api.ts';
 import { download, upload } from './file-transfer.ts';
@@ -73,11 +73,8 @@ function restHandler(handle: (context: RequestContext) => Promise<void>): HttpHa
       await handle(context);
     } catch (error) {
       const { status, message } = restErrorOf(error) ?? restErrorOf(context.logUnexpected(error)) ?? internalError;
-      // If a handler has started to read the body, nobody reads the rest, so the connection closes. Node itself reads a body that no
-      // handler has taken, so the client gets the response.
-      const leavesBody = isBodyTaken(context.request) && !context.request.readableEnded;
       if (response.headersSent) response.destroy();
-      else response.status(status).set(leavesBody ? { Connection: 'close' } : {}).json({ code: status, message });
+      else response.status(status).json({ code: status, message });
     }
   };
 }

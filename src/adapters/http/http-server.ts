@@ -50,8 +50,10 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
       if (socket.writableLength > 0 || (!request.complete && request.readableLength === 0)) socket.destroy();
     });
     const late = setTimeout(() => {
-      if (!request.complete && !isBodyTaken(request)) request.destroy();
+      if (!request.complete && (response.writableFinished || !isBodyTaken(request))) request.destroy();
     }, requestTimeoutMs);
+    // The rest of a body that the response did not wait for is discarded until the same limit.
+    response.once('finish', () => late.refresh());
     request.once('close', () => clearTimeout(late));
     app(request, response);
   });

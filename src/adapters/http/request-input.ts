@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { parse as parseQuery } from 'node:querystring';
+import { addAbortSignal, PassThrough } from 'node:stream';
 import express from 'express';
 import type { z } from 'zod';
 import type { ValidationProblem } from './common-schemas.ts';
@@ -97,10 +98,23 @@ export function originForm({ url = '/' }: IncomingMessage): string {
 
 const takenBodies = new WeakSet<IncomingMessage>();
 
-/** Returns the body of a request as a stream of bytes. It has no time limit as long as bytes arrive. */
-export function takeBody(request: IncomingMessage): ReadableStream<Uint8Array> {
+interface OpenRequest {
+  readonly request: IncomingMessage;
+  /** Fires when the response is complete or the client disconnects. */
+  readonly closed: AbortSignal;
+}
+
+/**
+ * Returns the body of a request as a stream of bytes. It has no time limit as long as bytes arrive. If the reader stops early, the rest is
+ * discarded, so the client gets the response. Destroying the request itself would close the connection first.
+ */
+export function takeBody({ request, closed }: OpenRequest): ReadableStream<Uint8Array> {
   takenBodies.add(request);
-  return webStreamOf(request);
+  const body = request.pipe(addAbortSignal(closed, new PassThrough()));
+  // A stream without a reader must not throw an unhandled error.
+  body.on('error', () => {});
+  body.once('close', () => request.resume());
+  return webStreamOf(body);
 }
 
 export function isBodyTaken(request: IncomingMessage): boolean {

@@ -89,6 +89,7 @@ export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal
   const router = Router({ caseSensitive: true, strict: true });
   router.use(securityHeaders, beginRequest(http), crossOrigin(options.corsOrigins ?? []));
   router.get(apiReferencePaths, apiReferenceFiles());
+  router.get('/docs/', (_request, response) => response.redirect(response.locals['context'].link('/docs')));
   router.use(dashboardRouter(options.dashboard === false ? null : (options.dashboard ?? dashboardFolder())));
   for (const mountOther of options.mounts ?? []) mountOther(router, http);
   for (const [path, atPath] of Map.groupBy(operations, ({ path }) => path)) mount(router, path, atPath);

@@ -66,14 +66,17 @@ export class ExecutionReconciler {
     } while (after !== null && !this.closing.aborted);
   }
 
-  /** Gets the execution's state from the runtime, writes it, and returns the record. Throws the failures of the runtime. */
-  async refresh(execution: ExecutionRecord, { instanceId }: Sandbox): Promise<ExecutionRecord> {
+  /**
+   * Gets the execution's state from the runtime, writes it, and returns the record. `mayStart` is false if its start is over. Throws the
+   * failures of the runtime.
+   */
+  async refresh(execution: ExecutionRecord, { instanceId }: Sandbox, mayStart = true): Promise<ExecutionRecord> {
     if (execution.status !== 'running') return execution;
     try {
       return await this.recordState(execution, await this.#deps.executions.state(instanceId, execution.id));
     } catch (error) {
       if (!isGone(error)) throw error;
-      return await this.#markLost(execution);
+      return await this.#markLost(execution, mayStart);
     }
   }
 
@@ -195,9 +198,9 @@ export class ExecutionReconciler {
   }
 
   /** Records the execution as lost, unless it may still start. */
-  async #markLost(execution: ExecutionRecord): Promise<ExecutionRecord> {
+  async #markLost(execution: ExecutionRecord, mayStart = true): Promise<ExecutionRecord> {
     const now = this.#deps.clock.now();
-    if (!execution.begun && now - execution.startedAt < startWithinMs) return execution;
+    if (mayStart && !execution.begun && now - execution.startedAt < startWithinMs) return execution;
     return await this.#write(execution, (latest) => {
       if (latest.status !== 'running') return latest;
       return loseExecution(latest, { code: latest.begun ? 'execution_vanished' : 'execution_not_started' }, now);

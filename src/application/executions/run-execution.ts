@@ -1,5 +1,5 @@
 import { type ExecutionLimits, type ExecutionRecord, maxEndedExecutions, newExecution } from '../../domain/execution.ts';
-import { Failure, isFailureOf } from '../../domain/failure.ts';
+import { Failure, isFailure, isFailureOf } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -74,8 +74,11 @@ async function startNew(
   try {
     return await startOnRuntime(deps, sandbox, execution, request);
   } catch (error) {
+    const { store, reconciler } = deps;
+    // After an unexpected error the start is over, unless this process ends. If the runtime can't say what runs, a sweep asks again.
+    if (!isFailure(error) && !reconciler.closing.aborted) await reconciler.refresh(execution, sandbox, false).catch(() => {});
     // The runtime refused the command, so it does not run. After other failures it may run.
-    if (isFailureOf(error, 'sandbox_not_running') || isFailureOf(error, 'invalid_request')) await deps.store.withdraw(execution.id);
+    if (isFailureOf(error, 'sandbox_not_running') || isFailureOf(error, 'invalid_request')) await store.withdraw(execution.id);
     throw error;
   }
 }

@@ -40,9 +40,22 @@ describe('the page and its files', () => {
     expect(world.lines.findLast(({ message }) => message === 'request')).toMatchObject({ path, status: 304 });
   });
 
-  const others = ['package.json', 'index.html', 'swagger-ui-bundle.js.map', '', 'x', '%2e%2e/package.json'];
+  const others = ['package.json', 'index.html', 'swagger-ui-bundle.js.map', 'x', '%2e%2e/package.json'];
   test.each(others)('/docs/%s of the package is not served', async (name) => {
     expect((await fetch(`${world.url}/docs/${name}`, { headers: { 'X-Session-API-Key': world.keys.ann } })).status).toBe(404);
+  });
+
+  test.each(['', '/agents'])('mounted at "%s", its address with a slash at the end leads to it, without a key', async (mount) => {
+    const host = express().use(mount, createRouter(world.skep)).listen(0, '127.0.0.1');
+    await once(host, 'listening');
+    try {
+      const origin = `http://127.0.0.1:${(host.address() as AddressInfo).port}`;
+      const page = await fetch(`${origin}${mount}/docs/`);
+      expect([page.status, page.url]).toEqual([200, `${origin}${mount}/docs`]);
+    } finally {
+      host.close();
+      host.closeAllConnections();
+    }
   });
 
   test('the page itself names nothing of the deployment', async () => {

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { tarEntries } from '../../../src/adapters/sandbox-runtime/tar.ts';
 import { items, object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
 import { runningSandbox } from './executions-support.ts';
@@ -112,6 +114,58 @@ test('what is wrong with a path is a 422 that names it, or a problem', async () 
   expect(object(await get('/workspace'))).toMatchObject({ code: 'wrong_file_type', path: '/workspace', file_type: 'directory' });
   expect(object(await world.ann('DELETE', at('files', '/workspace')))).toMatchObject({ code: 'wrong_file_type' });
   expect(object(await get('/workspace/none'))).toMatchObject({ code: 'file_not_found', path: '/workspace/none' });
+});
+
+/** Sends `sent` of `length` bytes, and returns the response's text as soon as it contains the pattern. */
+async function upload({ url, keys }: World, target: string, length: number, sent: number, pattern: RegExp): Promise<string> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  socket.write(`PUT ${target} HTTP/1.1\r\nHost: skep\r\nX-Session-API-Key: ${keys.ann}\r\nContent-Length: ${length}\r\n\r\n`);
+  socket.write(Buffer.alloc(sent, 'x'));
+  try {
+    let response = '';
+    for await (const chunk of socket) if (pattern.test((response += String(chunk)))) return response;
+    return response;
+  } finally {
+    socket.destroy();
+  }
+}
+
+describe.each([['whole', 10_240, 10_240], ['large', 3_000_000, 3_000_000], ['not complete', 3_000_000, 70_000]])(
+  'an upload that is %s and refused gets its response', (_, length, sent) => {
+    test('a file', async () => {
+      await put('/workspace/directory/file', 'x');
+      const response = await upload(world, at('files', '/workspace/directory'), length, sent, /wrong_file_type/);
+      expect(response).toMatch(/^HTTP\/1.1 409 [^]*wrong_file_type/);
+    });
+
+    test('an archive', async () => {
+      using writing = vi.spyOn(world.skep.files, 'writeArchive');
+      writing.mockImplementation(async (_scope, _id, _directory, archive, signal) => {
+        for await (const _ of tarEntries(archive, signal));
+      });
+      const response = await upload(world, at('archive', '/workspace'), length, sent, /not a whole tar/);
+      expect(response).toMatch(/^HTTP\/1.1 422 [^]*it is not a whole tar archive/);
+    });
+  },
+);
+
+test('a refused upload leaves the connection usable, until its rest takes too long', async () => {
+  const own = await startWorld({ server: { requestTimeoutMs: 300, headersTimeoutMs: 300 } });
+  const path = `/api/v1/sandboxes/${(await runningSandbox(own)).id}/files?path=/workspace`;
+  const socket = connect(Number(new URL(own.url).port), '127.0.0.1');
+  let responses = '';
+  socket.on('data', (chunk) => (responses += String(chunk))).on('error', () => {});
+  const send = (length: number): void => {
+    socket.write(`PUT ${path} HTTP/1.1\r\nHost: skep\r\nX-Session-API-Key: ${own.keys.ann}\r\nContent-Length: ${length}\r\n\r\nx`);
+  };
+  const refused = (times: number) => until(() => responses.split('wrong_file_type"').length - 1, (count) => count >= times);
+  send(5);
+  await refused(1);
+  socket.write('rest');
+  send(1_000_000);
+  await refused(2);
+  const dripping = setInterval(() => socket.write('x'), 50);
+  await once(socket, 'close').finally(() => clearInterval(dripping));
 });
 
 test('an upload may take longer than other requests, and one that stalls is cut off', async () => {

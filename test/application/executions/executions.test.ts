@@ -90,6 +90,14 @@ test('an execution whose start failed and that nobody asks for again is lost aft
   expect(await until(find, (one) => one?.status === 'lost', 60_000)).toMatchObject({ statusReason: { code: 'execution_not_started' } });
 });
 
+test.each([[false, 'lost'], [true, 'running']])('after an unexpected error of the start, the runtime decides (it began: %s)', async (after, status) => {
+  const { world, executions, sandboxId } = await started();
+  world.faults.calls.set('start', { error: new Error('unexpected'), after });
+  await expect(executions.run('ann', sandboxId, request(['sleep']))).rejects.toThrow('unexpected');
+  const { items } = await executions.list('ann', sandboxId, { after: null, limit: 9 });
+  expect(items).toMatchObject([{ status, begun: after, statusReason: after ? null : { code: 'execution_not_started' } }]);
+});
+
 test('a sandbox that does not run refuses, and nothing of the request is left', async () => {
   const { world, skep, executions, sandboxId } = await started();
   await skep.sandboxes.pause('ann', sandboxId, 'freeze');

@@ -184,9 +184,9 @@ const input = operation({
   success: noContent,
   failures: [...executionFailures, 'sandbox_not_running', 'input_closed'],
   handle: async (context, { params, query }) => {
-    const { skep, scope, request, closed } = context;
+    const { skep, scope, closed } = context;
     const { id, execution_id: executionId } = params;
-    await skep.executions.write(scope, id, executionId, takeBody(request), query.close ?? false, closed);
+    await skep.executions.write(scope, id, executionId, takeBody(context), query.close ?? false, closed);
   },
 });
 

@@ -56,9 +56,9 @@ const noContent = { status: 204, description: 'Done.' };
 const fileResponse = { status: 200, description: 'What is there then.', schema: fileResource };
 
 /** Returns the body of the request, and its length if the client sends one. */
-function contentOf({ request }: RequestContext): { readonly content: ReadableStream<Uint8Array>; readonly size?: number } {
-  const length = headerOf(request, 'content-length');
-  return { content: takeBody(request), ...(length !== null && { size: Number(length) }) };
+function contentOf(context: RequestContext): { readonly content: ReadableStream<Uint8Array>; readonly size?: number } {
+  const length = headerOf(context.request, 'content-length');
+  return { content: takeBody(context), ...(length !== null && { size: Number(length) }) };
 }
 
 const read = operation({
@@ -188,7 +188,7 @@ const writeArchive = operation({
   failures: runtimeFailures,
   handle: async (context, { params, query }) => {
     const { skep, scope } = context;
-    await skep.files.writeArchive(scope, params.id, query.path, takeBody(context.request), context.openStream());
+    await skep.files.writeArchive(scope, params.id, query.path, takeBody(context), context.openStream());
   },
 });
 

@@ -3,7 +3,7 @@ import { isFailureOf } from '../../../domain/failure.ts';
 import type { ExecutionStart } from '../../../ports/sandbox-executions.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import type { ExecutionHost, HostExecution, KeptFile, Supervise, TerminalExecution } from '../execution-host.ts';
-import { runScript, withScriptTimeLimit } from '../script-result.ts';
+import { killOnFailure, runScript, withScriptTimeLimit } from '../script-result.ts';
 import { tarEntries } from '../tar.ts';
 import type { Engine } from './engine.ts';
 import { OwnExecution } from './execution.ts';
@@ -50,7 +50,8 @@ export class DockerExecutionHost implements ExecutionHost {
   readonly launchTerminal = async (id: string, start: ExecutionStart, signal: AbortSignal): Promise<TerminalExecution> => {
     const execution = await this.#executions.execute(id, start, signal, { isTerminal: true });
     if (!(execution instanceof OwnExecution)) return { ...execution, resize: async () => {} };
-    if (start.tty !== null) await execution.resize(start.tty);
+    const { tty } = start;
+    if (tty !== null) await killOnFailure(execution, () => execution.resize(tty));
     return execution;
   };
 

@@ -3,9 +3,10 @@ import { finished } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import type { TerminalSize } from '../../../ports/sandbox-executions.ts';
+import { raceSignal } from '../../shared/timeout.ts';
 import type { HostExecution } from '../execution-host.ts';
 import { inputStream, outputStream } from '../execution-streams.ts';
-import { type Engine, statusOf, unavailable, unlessMissing, withSignal } from './engine.ts';
+import { type Engine, statusOf, unavailable, unlessMissing, withFailures, withSignal } from './engine.ts';
 import { ExecutionOutput } from './execution-output.ts';
 import { killCommand, type Leader } from './shell-scripts.ts';
 import type { Watch } from './watch.ts';
@@ -32,6 +33,8 @@ export interface StartedExecution {
 const heldPollMs = 250;
 const killPollMs = 25;
 const longestPollMs = 1_000;
+/** How long after the end of a command the engine may report it. */
+const endReportMs = 5_000;
 
 /** Waits until the command has begun. If it can't begin, returns the engine's message. */
 export async function beginExecution(started: StartedExecution): Promise<OwnExecution | { readonly refusal: string }> {
@@ -81,10 +84,20 @@ export class OwnExecution implements HostExecution {
     this.#outlives = true;
   }
 
-  /** Resizes its terminal. */
+  /** Resizes its terminal. Does nothing if the command has ended. */
   async resize({ cols, rows }: TerminalSize): Promise<void> {
     const { engine, exec } = this.#started;
-    await engine.call((abortSignal) => exec.resize(withSignal({ w: cols, h: rows }, abortSignal)));
+    await withFailures(async () => {
+      try {
+        await engine.call((abortSignal) => exec.resize(withSignal({ w: cols, h: rows }, abortSignal)));
+      } catch (error) {
+        if (statusOf(error) === null) throw error;
+        // The engine refuses it with various errors if the command has ended. It may report the end itself a moment later.
+        await raceSignal(this.exited, AbortSignal.timeout(endReportMs)).catch(() => {
+          throw error;
+        });
+      }
+    });
   }
 
   kill(): Promise<void> {
