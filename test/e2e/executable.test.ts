@@ -161,7 +161,7 @@ describe('keys', () => {
       expect(object(await admin('GET', path))).toMatchObject({ created_by_user_id: 'default' });
       expect(object(await narrow('GET', '/api/v1/me'))['repositories']).toEqual(['acme/*', 'group/**']);
       expect((await runSkep(['keys', 'create', 'odd', '--user', 'odd', '--repositories', '/acme'], env)).code).toBe(1);
-      expect((await runSkep(['keys', 'create', 'odd', '--repositories', 'acme/*'], env)).stderr).toContain('name one with --user');
+      expect((await runSkep(['keys', 'create', 'odd', '--repositories', 'acme/*'], env)).stderr).toContain('--user: ');
 
       const { stdout } = await runSkep(['keys', 'list'], env);
       expect(stdout).toMatch(/narrow .*acme\/\*,group\/\*\*.*valid/);

@@ -67,7 +67,7 @@ describe('each row of the failure table', () => {
   });
 
   test('not_found and method_not_allowed', async () => {
-    for (const path of ['/nowhere', '/api/v1/sandboxes/', '/API/v1/sandboxes/search', '/docs/', '/health%20', '/api/user/repository/microagents']) {
+    for (const path of ['/nowhere', '/api/v1/sandboxes/', '/API/v1/sandboxes/search', '/health%20', '/api/user/repository/microagents']) {
       expectProblem(await world.ann('GET', path), 'not_found');
     }
     const get = await world.ann('PUT', `${sandboxes}/search`);
