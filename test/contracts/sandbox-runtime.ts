@@ -9,14 +9,14 @@ import { fileCases } from './sandbox-runtime-files.ts';
 import { stageCases, type SandboxRuntimeHarness } from './sandbox-runtime-harness.ts';
 import { logCases } from './sandbox-runtime-logs.ts';
 import { overlapCases } from './sandbox-runtime-overlaps.ts';
-import { restCases } from './sandbox-runtime-rest.ts';
+import { pauseCases } from './sandbox-runtime-pauses.ts';
 import { startCases } from './sandbox-runtime-start.ts';
 import { survivalCases } from './sandbox-runtime-survival.ts';
 
 /** The cases that depend on how a runtime finds, holds and ends processes. */
 export const processCases = [
   ...startCases,
-  ...restCases,
+  ...pauseCases,
   ...overlapCases,
   ...survivalCases,
   ...eventCases,

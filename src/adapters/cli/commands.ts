@@ -96,15 +96,17 @@ interface ExecOptions {
 async function execute(sandboxId: string, command: readonly string[], options: ExecOptions): Promise<number> {
   const { env = {}, workdir, interactive = false, tty = false, detach = false } = options;
   if (detach && (interactive || tty)) throw new CommandError('Leave out -d, or -i and -t: a command that is only started gets no input.');
-  const request = { interactive, tty, env, ...(workdir !== undefined && { workingDir: workdir }) };
   // All arguments after the sandbox are passed on unchanged, except a first `--`.
   const own = command[0] === '--' ? command.slice(1) : command;
   const client = clientOf(options);
-  if (!detach) return await executeInSandbox(client, sandboxId, own, request, process);
-  const { executions } = await client.sandboxes.get(sandboxId);
-  const { id } = await executions.start(own, { env, working_dir: workdir });
-  print({}, id, `${id}\n`);
-  return 0;
+  if (detach) {
+    const { executions } = await client.sandboxes.get(sandboxId);
+    const { id } = await executions.start(own, { env, working_dir: workdir });
+    print({}, id, `${id}\n`);
+    return 0;
+  }
+  const request = { interactive, tty, env, ...(workdir !== undefined && { workingDir: workdir }) };
+  return await executeInSandbox(client, sandboxId, own, request, process);
 }
 
 function addConversations(parent: Command): void {

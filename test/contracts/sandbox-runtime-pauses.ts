@@ -9,7 +9,7 @@ async function assertHeld({ begun, count, countsOn }: SandboxRuntimeStage, id: s
   assert.equal(await count(id), before);
 }
 
-export const restCases: readonly StageCase[] = [
+export const pauseCases: readonly StageCase[] = [
   [
     'freezes: all is held, and the URLs stay',
     async (stage) => {

@@ -7,19 +7,19 @@ const secrets = ['sk-0123', '(a+b)*c', 'aaaab'];
 /** Texts full of secrets and of what looks like their beginnings, in parts. */
 const parts = fc.array(fc.array(fc.constantFrom(...secrets, 'sk-', '01', '23', 'a', 'aaa', 'b', '(a+', 'b)*', 'c', ' ', 'x'), { maxLength: 4 }).map((pieces) => pieces.join('')), { maxLength: 12 });
 
-test('a text in parts is scrubbed as the whole is, wherever it is cut', () => {
-  const scrubber = new SecretRedactor(secrets);
+test('a text in parts is redacted as the whole is, wherever it is cut', () => {
+  const redactor = new SecretRedactor(secrets);
   fc.assert(
     fc.property(parts, (texts) => {
       let [said, held] = ['', ''];
       for (const text of texts) {
-        const next = scrubber.partial(held + text);
+        const next = redactor.partial(held + text);
         said += next.safe;
         held = next.held;
         expect(secrets.some((secret) => said.includes(secret))).toBe(false);
         expect(held.length).toBeLessThan(Math.max(...secrets.map(({ length }) => length)));
       }
-      expect(said + scrubber.text(held)).toBe(scrubber.text(texts.join('')));
+      expect(said + redactor.text(held)).toBe(redactor.text(texts.join('')));
     }),
     { numRuns: 2000 },
   );
@@ -34,11 +34,11 @@ test('what is no secret passes as it is, and at once', () => {
 });
 
 test('of a text that was cut at its beginning, the end of a secret does not stay', () => {
-  const scrubber = new SecretRedactor(secrets);
+  const redactor = new SecretRedactor(secrets);
   fc.assert(
     fc.property(fc.constantFrom(...secrets), fc.nat(6), parts, (secret, cut, texts) => {
       const text = `${secret}|${texts.join('')}`;
-      const clean = scrubber.tail(text.slice(cut));
+      const clean = redactor.tail(text.slice(cut));
       expect(secrets.some((one) => clean.includes(one))).toBe(false);
       if (cut > 0 && secret.length - cut >= 4) expect(clean.startsWith('|')).toBe(true);
     }),
@@ -57,7 +57,7 @@ async function passed(values: readonly string[], chunks: readonly Uint8Array[], 
   return out;
 }
 
-test('bytes in parts are scrubbed as the whole is, wherever they are cut, and others stay as they are', async () => {
+test('bytes in parts are redacted as the whole is, wherever they are cut, and others stay as they are', async () => {
   const values = [...secrets, 'pässwörd'];
   const piece = fc.oneof(fc.constantFrom(...values, 'sk-', 'aaa', 'p\u00e4ss', ' ').map((text) => Buffer.from(text)), fc.uint8Array({ maxLength: 5 }));
   await fc.assert(
