@@ -100,13 +100,12 @@ async function execute(sandboxId: string, command: readonly string[], options: E
   const own = command[0] === '--' ? command.slice(1) : command;
   const client = clientOf(options);
   if (detach) {
-    const { executions } = await client.sandboxes.get(sandboxId);
-    const { id } = await executions.start(own, { env, working_dir: workdir });
-    print({}, id, `${id}\n`);
+    const sandbox = await client.sandboxes.get(sandboxId);
+    const { id } = await sandbox.executions.start(own, { env, working_dir: workdir });
+    process.stdout.write(`${id}\n`);
     return 0;
   }
-  const request = { interactive, tty, env, ...(workdir !== undefined && { workingDir: workdir }) };
-  return await executeInSandbox(client, sandboxId, own, request, process);
+  return await executeInSandbox(client, sandboxId, own, { interactive, tty, env, workingDir: workdir }, process);
 }
 
 function addConversations(parent: Command): void {

@@ -10,7 +10,7 @@ export interface ExecuteOptions {
   /** Whether the command runs in a terminal. */
   readonly tty: boolean;
   readonly env: Readonly<Record<string, string>>;
-  readonly workingDir?: string;
+  readonly workingDir: string | undefined;
 }
 
 /** The standard streams of a process. */
