@@ -169,10 +169,11 @@ export function isSha256(oid: string): boolean {
   return oid.length === 64;
 }
 
-/** Returns the configuration of a bare git folder with the same hash algorithm as the given id. */
-export function bareConfig(oid: string | null): string {
+/** Returns the configuration of a private git folder with the same hash algorithm as the given id. */
+export function privateGitConfig(oid: string | null, isBare = true): string {
   const sha256 = oid !== null && isSha256(oid);
-  const core = `[core]\n\trepositoryFormatVersion = ${sha256 ? 1 : 0}\n\tbare = true\n\tuseReplaceRefs = false\n[gc]\n\tauto = 0\n`;
+  const settings = [`repositoryFormatVersion = ${sha256 ? 1 : 0}`, `bare = ${isBare}`, 'useReplaceRefs = false'];
+  const core = `[core]\n${settings.map((setting) => `\t${setting}\n`).join('')}[gc]\n\tauto = 0\n`;
   return sha256 ? `${core}[extensions]\n\tobjectFormat = sha256\n` : core;
 }
 

@@ -2,7 +2,7 @@ import type { Dirent } from 'node:fs';
 import { lstat, mkdir, mkdtemp, readdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { basename, isAbsolute, join } from 'node:path';
 import { isFailure } from '../../../domain/failure.ts';
-import { bareConfig, type GitCommand, gitEnvironment, type OutputLimit } from '../../shared/git-process.ts';
+import { privateGitConfig, type GitCommand, gitEnvironment, type OutputLimit } from '../../shared/git-process.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { makeProcessFolder, type ProcessFolder } from '../../shared/process-folder.ts';
 import { errorCode, ignoring } from '../../shared/system-errors.ts';
@@ -40,7 +40,7 @@ export async function readObjects<T>(
   await Promise.all([
     mkdir(join(folder, 'refs')),
     writeFile(join(folder, 'HEAD'), 'ref: refs/heads/none\n'),
-    writeFile(join(folder, 'config'), bareConfig(oid)),
+    writeFile(join(folder, 'config'), privateGitConfig(oid)),
     ...(shallow === '' ? [] : [writeFile(join(folder, 'shallow'), shallow)]),
   ]);
   const environment = gitEnvironment({ GIT_DIR: folder, GIT_OBJECT_DIRECTORY: objects[0] });
@@ -81,7 +81,7 @@ export function createFetchFolders(temporaryFolder: string) {
     await Promise.all([refuseOutsideObjects(repository, objects, signal), refuseOutsideRefs(repository)]);
     const [head, shallow, folder] = await Promise.all([readHead(repository), readShallow(repository), folderOf(repository)]);
     // Git before 2.35 protects what is checked out only if the repository is not bare.
-    await replaceFile(folder, 'config', `${bareConfig(head.oid)}[core]\n\tbare = false\n`);
+    await replaceFile(folder, 'config', privateGitConfig(head.oid, false));
     await linkWorkTrees(repository.commonDir, folder);
     await (shallow === '' ? rm(join(folder, 'shallow'), { force: true }) : replaceFile(folder, 'shallow', shallow));
     await replaceFile(folder, 'HEAD', headFile(head));

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { bareConfig, oidForm } from '../../shared/git-process.ts';
+import { privateGitConfig, oidForm } from '../../shared/git-process.ts';
 import { requireSuccess } from './git-failures.ts';
 import type { GitRunner } from './git-runner.ts';
 
@@ -35,7 +35,7 @@ function digest(text: string): string {
 
 /** Creates the mirror's repository in one step, unless it exists. The length of `oid` selects SHA-1 or SHA-256. */
 export async function makeMirror({ folder, gitDir, exports, used }: Mirror, oid: string, temporary: string): Promise<void> {
-  const config = bareConfig(oid);
+  const config = privateGitConfig(oid);
   await mkdir(exports, { recursive: true, mode: 0o700 });
   const present = await readFile(join(gitDir, 'config'), 'utf8').catch(() => null);
   if (present !== config || !(await isComplete(gitDir))) {
@@ -92,7 +92,7 @@ export async function makeExport(git: GitRunner, mirror: Mirror, oid: string, fo
   await Promise.all(['objects/pack', 'refs', 'info'].map((name) => mkdir(join(folder, name), { recursive: true })));
   await Promise.all([
     writeFile(join(folder, 'HEAD'), `${oid}\n`),
-    writeFile(join(folder, 'config'), bareConfig(oid)),
+    writeFile(join(folder, 'config'), privateGitConfig(oid)),
     writeFile(join(folder, lastFileName), "Unnamed repository; edit this file 'description' to name the repository.\n"),
     // Otherwise `git archive` leaves out files, and changes contents, as the repository's attributes say.
     writeFile(join(folder, 'info/attributes'), '* -export-ignore -export-subst\n'),

@@ -2,7 +2,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ChangeList } from '../../../domain/change.ts';
 import { type SnapshotRequest, SnapshotRefusal, type WorkTreeSnapshot } from '../../../ports/work-tree-snapshot.ts';
-import { bareConfig } from '../../shared/git-process.ts';
+import { privateGitConfig } from '../../shared/git-process.ts';
 import { createSemaphore } from '../../shared/semaphore.ts';
 import { raceSignal, realTimers, startTimeout, type Timeout } from '../../shared/timeout.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
@@ -117,7 +117,7 @@ async function makeRepository(folder: string, { tree, boundary }: SnapshotHeader
   await mkdir(join(folder, 'objects'), { recursive: true, mode: 0o700 });
   await mkdir(join(folder, 'refs'));
   await writeFile(join(folder, 'HEAD'), 'ref: refs/heads/none\n');
-  await writeFile(join(folder, 'config'), bareConfig(tree));
+  await writeFile(join(folder, 'config'), privateGitConfig(tree));
   if (boundary.length > 0) await writeFile(join(folder, 'shallow'), boundary.map((oid) => `${oid}\n`).join(''));
 }
 
