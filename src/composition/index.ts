@@ -29,7 +29,7 @@ export type * from '../domain/conversation.ts';
 export type * from '../domain/event.ts';
 export type * from '../domain/sandbox-limits.ts';
 export type { GitHostFamily, Microagent } from '../domain/microagent.ts';
-export type * from '../domain/limit-use.ts';
+export type * from '../domain/limit-usage.ts';
 export type * from '../domain/page.ts';
 export type * from '../domain/principal.ts';
 export type * from '../domain/sandbox.ts';

@@ -2,7 +2,7 @@ import type { KeptChanges } from '../domain/change.ts';
 import type { Conversation, ConversationSortOrder, ConversationStartStatus, ExecutionStatus } from '../domain/conversation.ts';
 import type { ConversationLimitReached, ConversationLimits } from '../domain/conversation-limits.ts';
 import type { EventDraft } from '../domain/event.ts';
-import type { OwnerCount } from '../domain/limit-use.ts';
+import type { OwnerCount } from '../domain/limit-usage.ts';
 import type { OwnerScope } from '../domain/principal.ts';
 import type { Page, PageRequest } from '../domain/page.ts';
 import type { IdempotencyClaim, ClaimOutcome } from './idempotency-claim.ts';

@@ -1,5 +1,5 @@
 import type { EventDraft } from '../domain/event.ts';
-import type { SandboxCount } from '../domain/limit-use.ts';
+import type { SandboxCount } from '../domain/limit-usage.ts';
 import type { PoolMember } from '../domain/pool-plan.ts';
 import type { LimitReached, SandboxLimits } from '../domain/sandbox-limits.ts';
 import type { OwnerScope } from '../domain/principal.ts';

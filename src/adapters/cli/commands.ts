@@ -6,7 +6,7 @@ import { addChanges } from './changes.ts';
 import { Chat } from './chat.ts';
 import { clientOf, CommandError, conversationTable, type JsonOption, notice, print, sandboxTable, subcommand, urlHelp } from './console.ts';
 import { addCopy } from './copy.ts';
-import { executeInSandbox } from './execute.ts';
+import { executeInSandbox } from './exec-command.ts';
 import { forward, linkTo, parsePorts } from './port-forwarding.ts';
 import { addRepositories } from './repositories.ts';
 import { showLogs } from './show-logs.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { DatedFile, DirectoryListing, FileQuery } from '../../ports/git-provider.ts';
 import type { ListingCache } from '../../ports/listing-cache.ts';
 import { createLruMap } from '../shared/lru-map.ts';
-import { Oid } from './host-answers.ts';
+import { Oid } from './response-fields.ts';
 
 /** A repository, and the head of its default branch. */
 export type Head = z.infer<typeof Head>;

@@ -41,14 +41,14 @@ interface PageQuery {
  * listing.
  */
 export async function readPage<T, R>(
-  { http: { sealer } }: RequestContext, listing: string, { page_id: token, limit }: PageQuery,
+  { http: { cipher } }: RequestContext, listing: string, { page_id: token, limit }: PageQuery,
   read: (request: PageRequest) => Promise<Page<T>>, present: (item: T) => R,
 ) {
-  const after = token === undefined ? null : parseToken(sealer.open(token), listing);
+  const after = token === undefined ? null : parseToken(cipher.decrypt(token), listing);
   const { items, next } = await read({ after, limit });
   return {
     items: items.map((item) => present(item)),
-    next_page_id: next === null ? null : sealer.seal(JSON.stringify([listing, next.value, next.id])),
+    next_page_id: next === null ? null : cipher.encrypt(JSON.stringify([listing, next.value, next.id])),
   };
 }
 

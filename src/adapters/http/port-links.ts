@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Skep } from '../../application/skep.ts';
-import { createSealer } from './sealed-text.ts';
+import { createTokenCipher } from './token-cipher.ts';
 
 /** The address of the port proxy for clients. */
 export interface ProxyAddress {
@@ -40,18 +40,18 @@ export interface PortToken {
 const content = z.tuple([z.string(), z.int(), z.number(), z.string()]);
 
 export interface PortTokens {
-  seal(token: PortToken): string;
+  encode(token: PortToken): string;
   /** Returns null if the text is not a token of this deployment. The token may have expired. */
-  open(text: string): PortToken | null;
+  decode(text: string): PortToken | null;
 }
 
 export function createPortTokens({ secret }: Pick<Skep, 'secret'>): PortTokens {
-  // Uses a separate key, so no other sealed text of the deployment is a valid token.
-  const sealer = createSealer(`port-links ${secret}`);
+  // Uses a separate key, so no other encrypted text of the deployment is a valid token.
+  const cipher = createTokenCipher(`port-links ${secret}`);
   return {
-    seal: ({ sandboxId, port, expiresAt, digest }) => sealer.seal(JSON.stringify([sandboxId, port, expiresAt, digest])),
-    open(text) {
-      const opened = sealer.open(text);
+    encode: ({ sandboxId, port, expiresAt, digest }) => cipher.encrypt(JSON.stringify([sandboxId, port, expiresAt, digest])),
+    decode(text) {
+      const opened = cipher.decrypt(text);
       if (opened === null) return null;
       const [sandboxId, port, expiresAt, digest] = content.parse(JSON.parse(opened));
       return { sandboxId, port, expiresAt, digest };

@@ -7,17 +7,17 @@ import type { Authenticator } from './authentication.ts';
 import type { OpenApiDocument } from './openapi.ts';
 import type { Operation } from './operation.ts';
 import type { RouterOptions } from './http-options.ts';
-import type { ExecutionWriters } from './execution-attachment.ts';
+import type { ExecutionWriters } from './execution-web-socket.ts';
 import type { AnyProblem } from './problems.ts';
 import { headerOf, type BodyReader } from './request-input.ts';
-import type { ReadinessReport } from './routes/service.ts';
-import type { Sealer } from './sealed-text.ts';
+import type { ReadinessReport } from './routes/health-and-service.ts';
+import type { TokenCipher } from './token-cipher.ts';
 
 export interface HttpContext {
   readonly skep: Skep;
   readonly options: RouterOptions;
   readonly authenticator: Authenticator;
-  readonly sealer: Sealer;
+  readonly cipher: TokenCipher;
   readonly writers: ExecutionWriters;
   readonly readiness: (options?: { readonly isDetailed?: boolean }) => Promise<ReadinessReport>;
   /** Created at the first call. */

@@ -8,7 +8,7 @@ import { Authenticator } from './authentication.ts';
 import { crossOrigin } from './cors.ts';
 import { dashboardFolder, dashboardRouter } from './dashboard.ts';
 import { sendStream } from './event-stream.ts';
-import { ExecutionWriters } from './execution-attachment.ts';
+import { ExecutionWriters } from './execution-web-socket.ts';
 import { openApiDocument, type OpenApiDocument } from './openapi.ts';
 import { StreamedBody, Upgrade, type Operation } from './operation.ts';
 import type { RouterOptions } from './http-options.ts';
@@ -33,8 +33,8 @@ import { usageOperation } from './routes/sandbox-usage.ts';
 import { sandboxSpecOperations } from './routes/sandbox-specs.ts';
 import { transcriptOperation } from './routes/transcript.ts';
 import { sandboxOperations } from './routes/sandboxes.ts';
-import { readinessReporter, serviceOperations } from './routes/service.ts';
-import { createSealer } from './sealed-text.ts';
+import { readinessReporter, serviceOperations } from './routes/health-and-service.ts';
+import { createTokenCipher } from './token-cipher.ts';
 
 /** All operations, for the routes and the OpenAPI document. The first matching path gets a request, so literal paths come first. */
 const operations: readonly Operation[] = [
@@ -79,7 +79,7 @@ export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal
     skep,
     options,
     authenticator: new Authenticator(skep.auth, options),
-    sealer: createSealer(skep.secret),
+    cipher: createTokenCipher(skep.secret),
     writers: new ExecutionWriters(),
     readiness: readinessReporter(skep),
     readBody: jsonReader(options.bodyLimitBytes),

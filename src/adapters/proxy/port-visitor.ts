@@ -58,7 +58,7 @@ function grantOf({ skep, tokens, url }: VisitorDeps, request: IncomingMessage, t
   const linked = target.token !== null && isRead ? [target.token] : [];
   const texts = [...linked, ...(mayUseCookie(request, target.by, url) ? cookieTokens(request) : [])];
   for (const text of texts) {
-    const token = tokens.open(text);
+    const token = tokens.decode(text);
     const isOfPort = token !== null && token.sandboxId === target.sandboxId && token.port === target.port;
     if (isOfPort && token.expiresAt > skep.clock.now()) return { ...token, text };
   }

@@ -4,7 +4,7 @@ import type { Reason } from '../../domain/reason.ts';
 import type { ExecutionStart, ExecutionState, OutputStream } from '../../ports/sandbox-executions.ts';
 import type { Execution } from '../../ports/sandbox-runtime.ts';
 import { raceSignal } from '../shared/timeout.ts';
-import { KeptBytes, type OlderBytes } from './kept-bytes.ts';
+import { OutputBuffer, type OlderBytes } from './output-buffer.ts';
 
 /** How much of each output is kept in this process. */
 const keptBytes = 4 << 20;
@@ -14,8 +14,8 @@ const openOutputMs = 1_000;
 /** A command whose output is kept in this process. The command never has to wait for a reader. */
 export class AttachedExecution {
   readonly execution: Execution;
-  readonly stdout = new KeptBytes(keptBytes);
-  readonly stderr = new KeptBytes(keptBytes);
+  readonly stdout = new OutputBuffer(keptBytes);
+  readonly stderr = new OutputBuffer(keptBytes);
   readonly ended: Promise<ExecutionState>;
   readonly #id: string;
   readonly #isTerminal: boolean;
@@ -45,7 +45,7 @@ export class AttachedExecution {
     return { status: 'lost', exitCode: null, ...this.#durability, ...kept, reason: { code: 'execution_sandbox_ended' } };
   }
 
-  #keptOf({ oldest, end }: KeptBytes): { readonly oldest: number; readonly end: number } {
+  #keptOf({ oldest, end }: OutputBuffer): { readonly oldest: number; readonly end: number } {
     return { oldest: Math.min(oldest, Math.max(0, end - this.#keptInSandbox)), end };
   }
 
@@ -81,6 +81,6 @@ export class AttachedExecution {
   }
 }
 
-async function drain(source: ReadableStream<Uint8Array>, target: KeptBytes): Promise<void> {
+async function drain(source: ReadableStream<Uint8Array>, target: OutputBuffer): Promise<void> {
   for await (const chunk of source) target.append(chunk);
 }

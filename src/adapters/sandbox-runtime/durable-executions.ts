@@ -12,7 +12,7 @@ import { type ExecutionHost, executionNotFound } from './execution-host.ts';
 import { ExecutionReader } from './execution-reader.ts';
 import { scripts } from './execution-scripts.ts';
 import { keptBytes, supervisorCommand } from './execution-supervisor.ts';
-import { streamOf } from './kept-bytes.ts';
+import { streamOf } from './output-buffer.ts';
 import { openExecution, reopenExecution } from './open-executions.ts';
 import { signalNumber } from './signal-numbers.ts';
 

@@ -4,7 +4,7 @@ import { type ExecutionHost, executionNotFound } from './execution-host.ts';
 import type { ExecutionReader } from './execution-reader.ts';
 import { scripts } from './execution-scripts.ts';
 import { environmentLines, supervisorCommand } from './execution-supervisor.ts';
-import { streamOf } from './kept-bytes.ts';
+import { streamOf } from './output-buffer.ts';
 
 /** The exit code of the script `feed` if the command accepts no more input. */
 const inputClosedCode = 5;

@@ -3,7 +3,7 @@ import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import {
   argumentReasons, asSentence, authenticationAdvice, bytesProgress, changeReasons, duration, endText, executionReasons, exitText,
   frontMatterProblems, hints, idleActions, keyFailures, movedBecause, nameProblems, probeMissText, quoted, subjects, textOfCode,
-} from './status-and-error-phrases.ts';
+} from './message-formatting.ts';
 
 export function sentenceOf(reason: Reason): string {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the table is typed by its codes; a later version may know more

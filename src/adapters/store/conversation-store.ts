@@ -13,7 +13,7 @@ import type { EventDraft } from '../../domain/event.ts';
 import { type Page, pageOf, type PageRequest } from '../../domain/page.ts';
 import type { ConversationCount, ConversationFilter, ConversationStore } from '../../ports/conversation-store.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
-import { permissionSchema } from '../shared/event-data.ts';
+import { permissionSchema } from '../shared/event-data-schemas.ts';
 import type { ConversationRow, Db } from './database.ts';
 import type { EventLog } from './event-store.ts';
 import { deleteRecords, findClaim, findEarlier, keepClaim, purgeRecords } from './idempotency-claims.ts';

@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import { type Event, type EventDraft, eventKinds } from '../../domain/event.ts';
 import type { EventFilter, EventStore, WrittenEvents } from '../../ports/event-store.ts';
-import { eventActors, eventDataSchemas } from '../shared/event-data.ts';
+import { eventActors, eventDataSchemas } from '../shared/event-data-schemas.ts';
 import { Listeners } from '../shared/listeners.ts';
 import type { Database, Db } from './database.ts';
 import { parseColumn, reasonOrNull } from './json-columns.ts';
@@ -81,13 +81,10 @@ export function createEventLog(db: Db): EventLog {
       const written: EventDraft[] = [];
       const result = await db.transaction().execute((trx) =>
         work(trx, async (events) => {
-          let last = 0n;
-          for (const event of events) {
-            const { insertId = 0n } = await trx.insertInto('events').values(rowOf(event)).executeTakeFirstOrThrow();
-            last = insertId;
-          }
+          if (events.length === 0) return 0;
+          const { insertId = 0n } = await trx.insertInto('events').values(events.map(rowOf)).executeTakeFirstOrThrow();
           written.push(...events);
-          return Number(last);
+          return Number(insertId);
         }),
       );
       if (written.length > 0) listeners.notify(summaryOf(written));

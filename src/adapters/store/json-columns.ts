@@ -7,7 +7,7 @@ import type { Reason } from '../../domain/reason.ts';
 import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
 import { sandboxSpec, type SandboxSpec, wakesOnAccess } from '../../domain/sandbox-spec.ts';
 import type { ExposedUrl, PausedBy, Refused } from '../../domain/sandbox.ts';
-import { eventActors } from '../shared/event-data.ts';
+import { eventActors } from '../shared/event-data-schemas.ts';
 import { orNull } from './record-rows.ts';
 import { damagedRecord } from './database.ts';
 

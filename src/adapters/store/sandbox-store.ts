@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely';
-import type { SandboxCount } from '../../domain/limit-use.ts';
+import type { SandboxCount } from '../../domain/limit-usage.ts';
 import { pageOf } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { quarantineOwner } from '../../domain/quarantine.ts';

@@ -1,7 +1,7 @@
 import type { Conversation } from '../../domain/conversation.ts';
 import type { ConversationLimits } from '../../domain/conversation-limits.ts';
 import type { DiskSpace } from '../../domain/disk-pressure.ts';
-import { type LimitUse, listLimitUse, type SandboxCount } from '../../domain/limit-use.ts';
+import { type LimitUsage, listLimitUsage, type SandboxCount } from '../../domain/limit-usage.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { SandboxLimits } from '../../domain/sandbox-limits.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
@@ -37,7 +37,7 @@ export interface Overview {
   /** The newest 20 conversations that have an error, or that start slowly. */
   readonly troubledConversations: readonly Conversation[];
   readonly starts: StartSummary;
-  readonly limits: readonly LimitUse[];
+  readonly limits: readonly LimitUsage[];
   readonly upcoming: readonly ForecastAction[];
   /** The state of the whole deployment; null unless the scope is all owners. */
   readonly deployment: {
@@ -70,7 +70,7 @@ export async function getOverview(deps: OverviewDeps, scope: OwnerScope): Promis
   return {
     at, ...counts, troubledSandboxes, troubledConversations, upcoming, deployment,
     starts: starts.summary(scope),
-    limits: listLimitUse({ ...limits, ...conversationLimits }, counts, scope),
+    limits: listLimitUsage({ ...limits, ...conversationLimits }, counts, scope),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { ShownSetting } from '../../adapters/http/http-options.ts';
 import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
-import { duration } from '../../adapters/shared/status-and-error-phrases.ts';
+import { duration } from '../../adapters/shared/message-formatting.ts';
 import { defaultKeepEventsForMs } from '../../application/events/events.ts';
 import { unlimitedConversations } from '../../domain/conversation-limits.ts';
 import { defaultQuarantineForMs } from '../../domain/quarantine.ts';

@@ -3,7 +3,7 @@ import { Terminal } from '@xterm/xterm';
 import '@xterm/xterm/css/xterm.css';
 import type { Execution } from '../../client/index.ts';
 import { toastFailure } from '../ui/actions.ts';
-import { makeStylesStrict } from './strict-styles.ts';
+import { makeStylesStrict } from './terminal-styles.ts';
 
 /** Shows an execution's terminal in the element until it ends, or the signal fires. */
 export async function showTerminal(element: HTMLElement, execution: Execution, signal: AbortSignal): Promise<void> {

@@ -173,7 +173,7 @@ describe('who may', () => {
     expect((await send(port, `${byPath()}${new URL(short).search}`)).status).toBe(401);
   });
 
-  test('a text that was sealed for something else is no token, and a changed one neither', async () => {
+  test('a text that was encrypted for something else is no token, nor is a changed one', async () => {
     const page = (await world.ann('GET', '/api/v1/sandboxes/search?limit=1')).body as { next_page_id: string | null };
     const { search } = new URL(await world.link(id));
     const token = search.slice('?skep_link='.length);

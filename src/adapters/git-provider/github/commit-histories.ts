@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CommitDate } from '../host-answers.ts';
+import { CommitDate } from '../response-fields.ts';
 import type { AskGraphql, GraphqlQuery } from './github-api.ts';
 import { failed, TooHeavy, parse } from './github-failures.ts';
 import type { RepositoryName } from './github-listing.ts';

@@ -1,7 +1,7 @@
 import { createAppAuth } from '@octokit/auth-app';
 import { Octokit } from '@octokit/rest';
 import { z } from 'zod';
-import { jsonOrNull } from '../host-answers.ts';
+import { jsonOrNull } from '../response-fields.ts';
 import { HttpClient, type HttpRequest, type HttpResponse, isExhausted, isOfOrigin, rateLimitIn } from '../retrying-http-client.ts';
 import type { TimeLimit } from '../provider-time-limit.ts';
 import { failed, failureOf, failures, parse, refusal, TooHeavy, unauthorized } from './github-failures.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RepositoryInfo } from '../../../ports/git-provider.ts';
-import { Oid } from '../host-answers.ts';
+import { Oid } from '../response-fields.ts';
 import type { CachedFile, Head, ListingSource, Opened, OpenRequest, TreeFile } from '../incremental-listing.ts';
 import type { GitHubApi } from './github-api.ts';
 import { failed, notFound, parse } from './github-failures.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { PullRequest } from '../../../domain/change.ts';
 import type { PullRequestRequest, RepositoryInfo } from '../../../ports/git-provider.ts';
-import { jsonOrNull } from '../host-answers.ts';
+import { jsonOrNull } from '../response-fields.ts';
 import { type HttpResponse } from '../retrying-http-client.ts';
 import { type OpenPullRequest, openPullRequest } from '../pull-requests.ts';
 import type { GitHubApi } from './github-api.ts';

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
-import { Oid } from '../host-answers.ts';
+import { Oid } from '../response-fields.ts';
 import { prefixOf, type TreeFile } from '../incremental-listing.ts';
 import { addFirstDates } from './commit-histories.ts';
 import type { AskGraphql, GraphqlErrors, GraphqlQuery } from './github-api.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Branch, HostPage, HostPageRequest, ListedRepository } from '../../../ports/git-provider.ts';
 import { itemsPerHostPage, pageOfHost } from '../host-pages.ts';
-import { jsonOrNull, linkIn, Oid } from '../host-answers.ts';
+import { jsonOrNull, linkIn, Oid } from '../response-fields.ts';
 import type { GitHubApi } from './github-api.ts';
 import { failed, notFound, parse } from './github-failures.ts';
 import { fullName, parseName } from './github-listing.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { prefixOf, type TreeFile } from '../incremental-listing.ts';
-import { CommitDate, jsonOrNull, linkIn, Oid } from '../host-answers.ts';
+import { CommitDate, jsonOrNull, linkIn, Oid } from '../response-fields.ts';
 import { itemsPerHostPage } from '../host-pages.ts';
 import { type GitHubApi, sameOriginUrl } from './github-api.ts';
 import { failed, malformed, notFound, parse, tooLarge } from './github-failures.ts';

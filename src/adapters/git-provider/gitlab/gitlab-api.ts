@@ -1,9 +1,9 @@
 import { createRequesterFn } from '@gitbeaker/requester-utils';
 import { Branches, Commits, MergeRequests, Projects, Repositories } from '@gitbeaker/rest';
-import { jsonOrNull, linkIn } from '../host-answers.ts';
+import { jsonOrNull, linkIn } from '../response-fields.ts';
 import { itemsPerHostPage } from '../host-pages.ts';
 import { HttpClient, type HttpRequest, type HttpResponse, isOfOrigin, rateLimitIn } from '../retrying-http-client.ts';
-import { BranchAnswer, Commit, HeadCommit, MergeRequest, type PageName, pageOf, Project, TreeEntry, Version } from './gitlab-answers.ts';
+import { BranchAnswer, Commit, HeadCommit, MergeRequest, type PageName, pageOf, Project, TreeEntry, Version } from './gitlab-responses.ts';
 import type { Credential, HostUrl, ResolvedOptions } from './gitlab-provider.ts';
 import { failed, failures, isJson, malformed, parse, Refusal, unauthorized } from './gitlab-failures.ts';
 

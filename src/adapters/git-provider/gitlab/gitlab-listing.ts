@@ -1,7 +1,7 @@
 import { parseRepositoryName } from '../../../domain/repository-name.ts';
 import { itemsPerHostPage } from '../host-pages.ts';
 import { type CachedFile, type Head, type ListingSource, prefixOf, type TreeFile } from '../incremental-listing.ts';
-import type { Commit, HeadCommit, Page, PageName } from './gitlab-answers.ts';
+import type { Commit, HeadCommit, Page, PageName } from './gitlab-responses.ts';
 import type { ApiFor, GitLabApi, HistoryQuery, ProjectName } from './gitlab-api.ts';
 import { failed, isContentMissing, isDirectoryMissing, notFound, Refusal, tooLarge } from './gitlab-failures.ts';
 

@@ -1,7 +1,7 @@
 import type { PullRequest } from '../../../domain/change.ts';
 import type { PullRequestRequest } from '../../../ports/git-provider.ts';
 import { openPullRequest } from '../pull-requests.ts';
-import { infoOf, type MergeRequest, type PageName, type Project } from './gitlab-answers.ts';
+import { infoOf, type MergeRequest, type PageName, type Project } from './gitlab-responses.ts';
 import type { GitLabApi } from './gitlab-api.ts';
 import { failures, Refusal } from './gitlab-failures.ts';
 

@@ -4,7 +4,7 @@ import {
   basicAuthorization, cacheScope, createHostedProvider, type GitHostOptions, hostDefaults, hostedRemote, requireEncryption,
 } from '../hosted-provider.ts';
 import { createTimeLimit } from '../provider-time-limit.ts';
-import { infoOf } from './gitlab-answers.ts';
+import { infoOf } from './gitlab-responses.ts';
 import { createGitLabApi, credentialHeaders, type GitLabApi } from './gitlab-api.ts';
 import { failureOf, failures, isContentMissing, providerName, Refusal, rethrowForbidden } from './gitlab-failures.ts';
 import { checkName, createGitLabListing } from './gitlab-listing.ts';

@@ -14,7 +14,7 @@ import { readHead, readShallow } from './repository-head.ts';
 import { createFetchFolders, type ObjectReader, type ObjectsRequest, readObjects } from './private-git-folders.ts';
 import { listLocalBranches, searchLocal } from './repositories-and-branches.ts';
 import { findRepository } from './repository-location.ts';
-import { createSnapshotCache } from './directory-snapshots.ts';
+import { createSnapshotCache } from './directory-snapshot-cache.ts';
 
 export interface LocalGitOptions {
   /** The folder that contains the repositories. */

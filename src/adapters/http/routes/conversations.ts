@@ -4,7 +4,7 @@ import { permissionPolicies } from '../../../domain/agent.ts';
 import { conversationSortOrders, conversationStartStatuses, executionStatuses } from '../../../domain/conversation.ts';
 import type { PageRequest } from '../../../domain/page.ts';
 import type { ConversationFilter } from '../../../ports/conversation-store.ts';
-import { sandboxStatusSchema } from '../../shared/event-data.ts';
+import { sandboxStatusSchema } from '../../shared/event-data-schemas.ts';
 import { inCamelCase } from '../../shared/letter-case.ts';
 import {
   claimOf, idempotencyHeaders, list, locationHeader, resourceId, specId, statusFields, statusOf, text, timeQuery, timestamp,

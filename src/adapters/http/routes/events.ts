@@ -3,14 +3,14 @@ import { z } from 'zod';
 import type { EventsWanted } from '../../../application/events/events.ts';
 import { Failure } from '../../../domain/failure.ts';
 import { eventKinds, type Event, type EventData, type EventKind } from '../../../domain/event.ts';
-import { eventActors, eventDataSchemas } from '../../shared/event-data.ts';
+import { eventActors, eventDataSchemas } from '../../shared/event-data-schemas.ts';
 import { camelCase, inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/letter-case.ts';
 import { list, presentStatus, resourceId, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
 import { eventStreamMedia, serverSentEvents } from '../event-stream.ts';
 import { operation, StreamedBody } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import type { RequestContext } from '../request-context.ts';
-import { createSealer } from '../sealed-text.ts';
+import { createTokenCipher } from '../token-cipher.ts';
 import { conversationPath } from './conversations.ts';
 
 const eventFields = {
@@ -80,7 +80,7 @@ const eventStreamHeaders = z.object({
 
 /** An open stream continues after its ticket expires. The sealing secret is never stored, so access logs reveal no API key. */
 const ticketLifeMs = 60_000;
-const ticketSealer = createSealer(randomBytes(32).toString('hex'));
+const ticketCipher = createTokenCipher(randomBytes(32).toString('hex'));
 
 const ticketResource = z
   .object({
@@ -93,7 +93,7 @@ const ticketContent = z.tuple([z.literal('ticket'), z.number(), z.string()]);
 
 /** Returns the credential in a ticket. Throws `unauthorized` if the ticket is not valid or has expired. */
 export function openTicket({ skep }: RequestContext, ticket: string): string {
-  const text = ticketSealer.open(ticket);
+  const text = ticketCipher.decrypt(ticket);
   const content = text === null ? null : ticketContent.safeParse(JSON.parse(text)).data;
   if (content === null || content === undefined || content[1] <= skep.clock.now()) throw new Failure('unauthorized', {});
   return content[2];
@@ -180,7 +180,7 @@ export const eventOperations = [
     failures: [],
     handle: ({ skep, credential }) => {
       const expiresAt = skep.clock.now() + ticketLifeMs;
-      const ticket = ticketSealer.seal(JSON.stringify(['ticket', expiresAt, credential]));
+      const ticket = ticketCipher.encrypt(JSON.stringify(['ticket', expiresAt, credential]));
       return { ticket, expires_at: toTimestamp(expiresAt) };
     },
   }),

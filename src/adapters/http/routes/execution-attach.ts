@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { flagOf, resourceId } from '../common-schemas.ts';
 import { defaultHeartbeatMs } from '../event-stream.ts';
-import { ExecutionAttachment } from '../execution-attachment.ts';
+import { ExecutionWebSocket } from '../execution-web-socket.ts';
 import { operation, Upgrade } from '../operation.ts';
 import type { RequestContext } from '../request-context.ts';
 import { requireWebSocket } from '../web-socket.ts';
@@ -58,5 +58,5 @@ async function openAttachment(
     takeover: query.takeover ?? false, closeCode: () => (http.ending.aborted ? 1001 : 1008),
     heartbeatMs: http.options.heartbeatMs ?? defaultHeartbeatMs,
   };
-  return new Upgrade((socket) => void new ExecutionAttachment(socket, attachment).serve());
+  return new Upgrade((socket) => void new ExecutionWebSocket(socket, attachment).serve());
 }

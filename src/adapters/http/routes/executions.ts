@@ -5,7 +5,7 @@ import type { PageRequest } from '../../../domain/page.ts';
 import {
   claimOf, flagOf, idempotencyHeaders, locationHeader, resourceId, statusFields, statusOf, text, timestamp,
 } from '../common-schemas.ts';
-import { signalName, terminalSize } from '../execution-attachment.ts';
+import { signalName, terminalSize } from '../execution-web-socket.ts';
 import { byteStream, operation, StreamedBody } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import { presenter } from '../presenter.ts';

@@ -9,7 +9,7 @@ import { type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
 import { presentReason, statusFields, statusOf, statusReason, timestamp } from '../common-schemas.ts';
 import { operation } from '../operation.ts';
 import { presenter } from '../presenter.ts';
-import { partReadiness, type ReadinessReport } from './service.ts';
+import { partReadiness, type ReadinessReport } from './health-and-service.ts';
 
 const count = z.int().min(0);
 const bytes = z.int().min(0);

@@ -50,8 +50,8 @@ function callerDigest({ skep, credential }: RequestContext): string {
   return keyDigest(credential);
 }
 
-function linkOf({ skep, http }: RequestContext, token: Parameters<ReturnType<typeof createPortTokens>['seal']>[0]): string {
+function linkOf({ skep, http }: RequestContext, token: Parameters<ReturnType<typeof createPortTokens>['encode']>[0]): string {
   const { proxy } = http.options;
   if (proxy === undefined) throw new Failure('proxy_off', {});
-  return `${urlForBrowsers(proxy, token.sandboxId, token.port)}/?${linkParameter}=${createPortTokens(skep).seal(token)}`;
+  return `${urlForBrowsers(proxy, token.sandboxId, token.port)}/?${linkParameter}=${createPortTokens(skep).encode(token)}`;
 }

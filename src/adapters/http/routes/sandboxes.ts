@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { expiresAt } from '../../../domain/idle-policy.ts';
 import type { PageRequest } from '../../../domain/page.ts';
 import { pauseKinds, pauseOf, type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
-import { eventActors, sandboxStatusSchema } from '../../shared/event-data.ts';
+import { eventActors, sandboxStatusSchema } from '../../shared/event-data-schemas.ts';
 import {
   claimOf, idempotencyHeaders, locationHeader, resourceId, specId, statusFields, statusOf, statusReason, text, timestamp,
 } from '../common-schemas.ts';

@@ -9,7 +9,7 @@ import { Corruption, requireSuccess, RefNotFound } from './git-failures.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
 import { createGitRunner, type GitRunner } from './git-runner.ts';
 import { type MirrorLease, type MirrorStore, sizeOf } from './mirror-store.ts';
-import { commitAt, exportOf, makeExport, makeMirror, type Mirror, refOf, removeLeftovers } from './mirror.ts';
+import { commitAt, exportOf, makeExport, makeMirror, type Mirror, refOf, removeLeftovers } from './mirror-folder.ts';
 import { askHead, type Head } from './remote-head.ts';
 import { archiveParts } from './work-tree-archive.ts';
 

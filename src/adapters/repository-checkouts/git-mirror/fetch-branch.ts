@@ -6,7 +6,7 @@ import { Corruption, failureOfFetch } from './git-failures.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
 import { networkEnvironment } from './git-runner.ts';
 import { sizeOf } from './mirror-store.ts';
-import { commitAt, refOf } from './mirror.ts';
+import { commitAt, refOf } from './mirror-folder.ts';
 import { branchPrefix, type Head } from './remote-head.ts';
 
 const watchIntervalMs = 500;

@@ -8,7 +8,7 @@ import { createSemaphore, type Semaphore } from '../../shared/semaphore.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
 import { createGitRunner } from './git-runner.ts';
-import { mirrorId, mirrorIn, repack, ignoreMissing, type Mirror } from './mirror.ts';
+import { mirrorId, mirrorIn, repack, ignoreMissing, type Mirror } from './mirror-folder.ts';
 
 /** The right to use a mirror, which is not removed meanwhile. */
 export interface MirrorLease {

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { pack, type Pack } from 'tar-stream';
 import { isSha256 } from '../../shared/git-process.ts';
 import { type GitRunner, isUrl } from './git-runner.ts';
-import { lastFileName } from './mirror.ts';
+import { lastFileName } from './mirror-folder.ts';
 import type { Head } from './remote-head.ts';
 
 /** Yields `.git` first, so that git writes the end of the tar, after the files. `head` and `exported` are null for an empty repository. */

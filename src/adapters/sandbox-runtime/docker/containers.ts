@@ -12,7 +12,7 @@ import type { DockerFiles } from './files.ts';
 import { Preparation, removeInitContainers } from './init-container.ts';
 import { type Observer, stateOf } from './observed-sandbox.ts';
 import { createContainer, startContainer, type StartOptions } from './start-container.ts';
-import type { Watch } from './watch.ts';
+import type { SandboxWatch } from './sandbox-watch.ts';
 
 type Found = Docker.ContainerInspectInfo;
 type State = ObservedSandbox['state'];
@@ -22,7 +22,7 @@ type Request = (container: Docker.Container, options: { readonly abortSignal: Ab
 
 export interface ContainersOptions extends StartOptions {
   readonly observer: Observer;
-  readonly watch: Watch;
+  readonly watch: SandboxWatch;
   readonly files: DockerFiles;
   /** The steps of one sandbox are done one after another. */
   readonly mutex: KeyedMutex;

@@ -26,7 +26,7 @@ import { readLog } from './logs.ts';
 import { Networks } from './networks.ts';
 import { Observer } from './observed-sandbox.ts';
 import { shorten } from './launch-refusals.ts';
-import { Watch } from './watch.ts';
+import { SandboxWatch } from './sandbox-watch.ts';
 
 export interface DockerRuntimeOptions {
   /**
@@ -84,7 +84,7 @@ class DockerRuntime implements SandboxRuntime {
   readonly #closing = new AbortController();
   readonly #client: Client;
   readonly #observer: Observer;
-  readonly #watch: Watch;
+  readonly #watch: SandboxWatch;
   readonly #images: Images;
   readonly #networks: Networks;
   readonly #firewall: Firewall | null;
@@ -105,7 +105,7 @@ class DockerRuntime implements SandboxRuntime {
     this.#observer = new Observer(engine, runs, options.urlHost ?? client.remoteHost ?? localHost(publishAddress));
     this.#networks = new Networks(engine);
     this.#firewall = options.firewall === false ? null : new Firewall(engine);
-    this.#watch = new Watch(engine, runs, options.compareMs ?? 60_000, () => this.#connected());
+    this.#watch = new SandboxWatch(engine, runs, options.compareMs ?? 60_000, () => this.#connected());
     this.#images = new Images(engine, {
       configFolder: configFolder(env, options.configDir),
       limitMs: options.pullTimeoutMs ?? 1_800_000,

@@ -9,7 +9,7 @@ import { inputStream, outputStream } from '../execution-streams.ts';
 import { type Engine, statusOf, unavailable, unlessMissing, withFailures, withSignal } from './engine.ts';
 import { ExecutionOutput } from './execution-output.ts';
 import { killCommand, type Leader } from './shell-scripts.ts';
-import type { Watch } from './watch.ts';
+import type { SandboxWatch } from './sandbox-watch.ts';
 
 /**
  * Runs work in which the engine starts a process in a container, and delays a freeze meanwhile. A freeze at that moment can leave a
@@ -20,7 +20,7 @@ export type Unfrozen = <T>(work: () => Promise<T>) => Promise<T>;
 export interface StartedExecution {
   readonly engine: Engine;
   readonly exec: Docker.Exec;
-  readonly watch: Watch;
+  readonly watch: SandboxWatch;
   /** The container's state when the execution began. */
   readonly container: Docker.ContainerInspectInfo;
   readonly socket: Duplex;

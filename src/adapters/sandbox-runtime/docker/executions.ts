@@ -13,7 +13,7 @@ import { beginExecution, type OwnExecution, runScript, type Unfrozen } from './e
 import { listContainers } from './observed-sandbox.ts';
 import { labels } from './labels.ts';
 import { beginCommand, keptMark, killLeftoversCommand, markVariable, newMark, removeCommand } from './shell-scripts.ts';
-import type { Watch } from './watch.ts';
+import type { SandboxWatch } from './sandbox-watch.ts';
 
 /** How to run a command, if not with plain pipes. */
 export interface ExecutionForm {
@@ -35,7 +35,7 @@ const beginMs = 5_000;
 /** Runs commands in the containers of sandboxes. The image only needs `/bin/sh`. */
 export class Executions {
   readonly #engine: Engine;
-  readonly #watch: Watch;
+  readonly #watch: SandboxWatch;
   readonly #mutex: KeyedMutex;
   /** The containers in which earlier processes of Skep left nothing. */
   readonly #cleared = new Map<string, Promise<void>>();
@@ -45,7 +45,7 @@ export class Executions {
   readonly #left = new AbortController();
   #isClosing = false;
 
-  constructor(engine: Engine, watch: Watch, mutex: KeyedMutex) {
+  constructor(engine: Engine, watch: SandboxWatch, mutex: KeyedMutex) {
     this.#engine = engine;
     this.#watch = watch;
     this.#mutex = mutex;

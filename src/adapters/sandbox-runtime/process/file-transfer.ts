@@ -6,7 +6,7 @@ import { ignoring } from '../../shared/system-errors.ts';
 import { partsBelow, quoted, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { tarEntries, type TarName, tarOf } from '../tar.ts';
 import type { Observer } from './observed-sandbox.ts';
-import { type Folder, isNotDirectory, openFolder, Walk } from './open-folders.ts';
+import { type Folder, isNotDirectory, openFolder, FolderWalk } from './folder-walk.ts';
 import { addOpened, addTree } from './pack-files.ts';
 import { unavailable, withFailures } from './runtime-failures.ts';
 import { unpackBelow } from './unpack-files.ts';
@@ -42,7 +42,7 @@ export class FileTransfer {
         const { workspace, root, stack, ended } = await this.enter(id, signal);
         await using opened = stack;
         const parts = workspaceParts(sandboxPath(directory, 'directory'), workspace, 'directory');
-        const folder = await opened.use(new Walk(root)).enter(parts, true).catch((error: unknown) => {
+        const folder = await opened.use(new FolderWalk(root)).enter(parts, true).catch((error: unknown) => {
           if (!isNotDirectory(error)) throw error;
           throw refusedFiles('directory', `${quoted(directory)} leads through something else than directories`);
         });
@@ -139,7 +139,7 @@ async function resolveParent(
   const name = parts.at(-1) ?? null;
   if (name === null) return { folder: root, name };
   try {
-    const folder = await stack.use(new Walk(root)).enter(parts.slice(0, -1));
+    const folder = await stack.use(new FolderWalk(root)).enter(parts.slice(0, -1));
     await lstat(folder.within(name));
     return { folder, name };
   } catch (error) {

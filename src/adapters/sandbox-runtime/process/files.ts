@@ -10,7 +10,7 @@ import { errorCode, ignoring } from '../../shared/system-errors.ts';
 import { chunksUntil, requireFile, rangeOf, wrongFileType } from '../file-content.ts';
 import { partsBelow, quoted, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { type EnteredWorkspace, workspaceParts } from './file-transfer.ts';
-import { type Folder, openFolder, Walk } from './open-folders.ts';
+import { type Folder, openFolder, FolderWalk } from './folder-walk.ts';
 import { withFailures } from './runtime-failures.ts';
 
 /** A name in an open folder. The name of the workspace itself is `.`. */
@@ -160,7 +160,7 @@ export class ProcessFiles implements SandboxFiles {
       if (below === null) throw refusedFiles('path', `${quoted(path)} leads out of the sandbox, which shares this host`);
       return below;
     };
-    const walk = opened.use(new Walk(root));
+    const walk = opened.use(new FolderWalk(root));
     const whole = followLink === true ? await resolve(parts).catch(ignoring('ENOENT')) : null;
     const place = whole ?? [...await resolveParents(parts.slice(0, -1), resolve, makeParents === true), ...parts.slice(-1)];
     const folder = await walk.enter(place.slice(0, -1), makeParents);

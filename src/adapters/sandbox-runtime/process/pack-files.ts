@@ -4,7 +4,7 @@ import type { Pack } from 'tar-stream';
 import { ignoring } from '../../shared/system-errors.ts';
 import { quoted, refusedFiles } from '../sandbox-path.ts';
 import { addEntry, type TarEntry, tarHeader, type TarName } from '../tar.ts';
-import { type Folder, isNotDirectory, openFolder } from './open-folders.ts';
+import { type Folder, isNotDirectory, openFolder } from './folder-walk.ts';
 
 const chunkBytes = 256 * 1024;
 /** Does not wait if a pipe replaced the file. */

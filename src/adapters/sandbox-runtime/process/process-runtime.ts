@@ -29,7 +29,7 @@ import { endAll, findLeader, freezeAll, killAll, thawAll } from './process-group
 import { createProcTable, createPsTable, type ProcessTable } from './process-table.ts';
 import { SandboxLogs } from './sandbox-logs.ts';
 import { unavailable, withFailures } from './runtime-failures.ts';
-import { Watch } from './watch.ts';
+import { SandboxWatch } from './sandbox-watch.ts';
 
 /**
  * Runs sandboxes as process groups of this host. The steps of one sandbox run one after another. Each step reads the state and does what is
@@ -46,7 +46,7 @@ export class ProcessRuntime implements SandboxRuntime {
   readonly #observer: Observer;
   readonly #executions: ProcessExecutions;
   readonly #transfer: FileTransfer;
-  readonly #watch: Watch;
+  readonly #watch: SandboxWatch;
   readonly #logs: SandboxLogs;
   readonly #mutex = new KeyedMutex();
   readonly executions: DurableExecutions;
@@ -65,7 +65,7 @@ export class ProcessRuntime implements SandboxRuntime {
     this.executions = new DurableExecutions(this.#executions);
     this.#transfer = new FileTransfer(this.#observer);
     this.#logs = new SandboxLogs(this.#observer, this.#options.logLimitBytes);
-    this.#watch = new Watch(this.#observer, this.#options.pollMs, (id) => this.#mutex.runExclusive(id, async () => {
+    this.#watch = new SandboxWatch(this.#observer, this.#options.pollMs, (id) => this.#mutex.runExclusive(id, async () => {
       await this.#killLeftovers(id);
       await this.#executions.killOrphans(id);
     }));

@@ -6,11 +6,11 @@ import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { Listeners } from '../../shared/listeners.ts';
 import { ignoring } from '../../shared/system-errors.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import { streamOf } from '../kept-bytes.ts';
+import { streamOf } from '../output-buffer.ts';
 import { sandboxIds } from './data-folder.ts';
 import type { Observer } from './observed-sandbox.ts';
 import { unavailable, withFailures } from './runtime-failures.ts';
-import type { Watch } from './watch.ts';
+import type { SandboxWatch } from './sandbox-watch.ts';
 
 const cutEveryMs = 10_000;
 const chunkBytes = 64 * 1024;
@@ -53,7 +53,7 @@ export class SandboxLogs {
 
   /** Reads the log of a sandbox. `runs` reports the ends of runs. */
   async read(
-    id: string, { tailBytes = Infinity, follow = false }: LogRequest, runs: Watch, signal: AbortSignal,
+    id: string, { tailBytes = Infinity, follow = false }: LogRequest, runs: SandboxWatch, signal: AbortSignal,
   ): Promise<ReadableStream<Uint8Array>> {
     signal.throwIfAborted();
     const { record, live } = await this.#observer.observe(id);
@@ -75,7 +75,7 @@ export class SandboxLogs {
     this.#closing.abort(unavailable({ code: 'closed' }));
   }
 
-  async *#follow(id: string, from: number, run: number, runs: Watch, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
+  async *#follow(id: string, from: number, run: number, runs: SandboxWatch, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
     let woken = Promise.withResolvers<void>();
     const wake = (): void => woken.resolve();
     const wakeIfSame = (changed: string): void => void (changed === id && wake());

@@ -3,7 +3,7 @@ import { link, lstat, lutimes, open, symlink, unlink } from 'node:fs/promises';
 import { errorCode, ignoring } from '../../shared/system-errors.ts';
 import { quoted, refusedFiles } from '../sandbox-path.ts';
 import { type TarEntry, type TarName, throughLink } from '../tar.ts';
-import { type Folder, isNotDirectory, Walk } from './open-folders.ts';
+import { type Folder, isNotDirectory, FolderWalk } from './folder-walk.ts';
 
 type Entry<K extends TarEntry['kind']> = Extract<TarEntry, { readonly kind: K }>;
 
@@ -12,8 +12,8 @@ const entryErrors = new Set(['EISDIR', 'EPERM', 'EACCES', 'ENAMETOOLONG', 'ENOEN
 
 /** Unpacks the entries below the root. The sandbox's programs may run and change the files meanwhile. */
 export async function unpackBelow(root: Folder, entries: AsyncIterable<TarEntry>): Promise<void> {
-  await using walk = new Walk(root);
-  await using targets = new Walk(root);
+  await using walk = new FolderWalk(root);
+  await using targets = new FolderWalk(root);
   const directories: Entry<'directory'>[] = [];
   try {
     for await (const entry of entries) {
@@ -43,7 +43,7 @@ export async function unpackBelow(root: Folder, entries: AsyncIterable<TarEntry>
 }
 
 /** Enters a directory. Throws `invalid_request` if the path leads through something else. */
-async function enter(walk: Walk, parts: TarName, makes: boolean): Promise<Folder> {
+async function enter(walk: FolderWalk, parts: TarName, makes: boolean): Promise<Folder> {
   try {
     return await walk.enter(parts, makes);
   } catch (error) {
@@ -72,7 +72,7 @@ async function writeLink(folder: Folder, name: string, { target, modifiedAt }: E
   await lutimes(path, modifiedAt, modifiedAt).catch(ignoring('ENOENT'));
 }
 
-async function addName(folder: Folder, name: string, { parts, target }: Entry<'hardlink'>, targets: Walk): Promise<void> {
+async function addName(folder: Folder, name: string, { parts, target }: Entry<'hardlink'>, targets: FolderWalk): Promise<void> {
   const source = (await enter(targets, target.slice(0, -1), false)).within(target.at(-1) ?? '');
   // A hard link to itself exists already.
   if (parts.join('/') === target.join('/')) return;

@@ -7,7 +7,7 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import type { OutputStream } from '../../ports/sandbox-executions.ts';
 import { sentenceOfFailure } from '../shared/status-and-error-messages.ts';
 import { presentStatus } from './common-schemas.ts';
-import { InputQueue } from './input-queue.ts';
+import { ExecutionInputQueue } from './execution-input-queue.ts';
 
 export const signalName = z.enum([
   'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGKILL', 'SIGUSR1', 'SIGUSR2', 'SIGPIPE', 'SIGALRM', 'SIGTERM', 'SIGCONT', 'SIGSTOP', 'SIGTSTP',
@@ -69,10 +69,10 @@ const closeWithinMs = 1000;
 /**
  * One client that is attached to an execution. Binary messages are bytes in both directions; text messages are control messages in JSON.
  */
-export class ExecutionAttachment {
+export class ExecutionWebSocket {
   readonly #socket: WebSocket;
   readonly #deps: AttachmentDeps;
-  readonly #input: InputQueue;
+  readonly #input: ExecutionInputQueue;
   /** The stream to which the last sent bytes belong. */
   #stream: OutputStream | null = null;
   #releaseWriter: (() => void) | null = null;
@@ -84,7 +84,7 @@ export class ExecutionAttachment {
     this.#socket = socket;
     this.#deps = deps;
     const { executions, scope, sandboxId, executionId, ends } = deps;
-    this.#input = new InputQueue(
+    this.#input = new ExecutionInputQueue(
       (content, close) => executions.write(scope, sandboxId, executionId, content, close, ends),
       { pause: () => socket.pause(), resume: () => socket.resume(), failed: (error) => this.#report(error) },
     );

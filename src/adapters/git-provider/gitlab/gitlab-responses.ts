@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Branch, RepositoryInfo } from '../../../ports/git-provider.ts';
-import { CommitDate, Oid } from '../host-answers.ts';
+import { CommitDate, Oid } from '../response-fields.ts';
 
 // These schemas contain only the fields that are used.
 

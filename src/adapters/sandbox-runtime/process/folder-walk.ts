@@ -27,7 +27,7 @@ export function isNotDirectory(error: unknown): boolean {
 }
 
 /** Opens directories below a root, one level at a time, and never through a link. Keeps the directories of the last path open. */
-export class Walk implements AsyncDisposable {
+export class FolderWalk implements AsyncDisposable {
   readonly #root: Folder;
   readonly #opened: { readonly name: string; readonly folder: Folder }[] = [];
 

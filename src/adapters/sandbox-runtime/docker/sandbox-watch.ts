@@ -41,7 +41,7 @@ interface WatchedExecution {
  * Follows the engine's events from the first use until the runtime is closed. Calls the listeners after a change of a sandbox that this
  * runtime did not make, and wakes callers that wait for the end of an execution.
  */
-export class Watch {
+export class SandboxWatch {
   readonly #engine: Engine;
   readonly #runs: RunHistory;
   /** How often the known states are compared with a list. */

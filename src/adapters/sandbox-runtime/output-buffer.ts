@@ -17,7 +17,7 @@ export type OlderBytes = (at: number, signal: AbortSignal) => AsyncIterable<Uint
 const dropped = (oldest: number): Failure => new Failure('output_dropped', { oldest });
 
 /** The newest bytes of an output, in memory. Any number of readers can follow them. A slow reader never blocks the writer. */
-export class KeptBytes implements KeptOutput {
+export class OutputBuffer implements KeptOutput {
   readonly #limitBytes: number;
   readonly #blocks: Block[] = [];
   #end = 0;

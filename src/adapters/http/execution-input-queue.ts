@@ -12,7 +12,7 @@ export interface InputEvents {
 type Write = (content: ReadableStream<Uint8Array>, close: boolean) => Promise<void>;
 
 /** Writes input to an execution in one long write, so a single key press needs no call of its own. */
-export class InputQueue {
+export class ExecutionInputQueue {
   readonly #write: Write;
   readonly #events: InputEvents;
   #controller: ReadableStreamDefaultController<Uint8Array> | null = null;

@@ -4,7 +4,7 @@ import { Listeners } from '../../shared/listeners.ts';
 import type { Observer, Observation } from './observed-sandbox.ts';
 
 /** Calls listeners when a sandbox changes without a request. */
-export class Watch {
+export class SandboxWatch {
   readonly #observer: Observer;
   readonly #pollMs: number;
   readonly #killLeftovers: (id: string) => Promise<void>;

@@ -15,7 +15,7 @@ export type SandboxCount = OwnerCount & { readonly status: SandboxStatus };
 
 type LimitName = 'running' | 'existing' | 'conversations';
 
-export interface LimitUse {
+export interface LimitUsage {
   readonly limit: LimitName | `${LimitName}_per_owner`;
   /** Null is no limit. */
   readonly max: number | null;
@@ -25,21 +25,21 @@ export interface LimitUse {
 }
 
 /** Returns the use of the limits that apply to the scope. Only the scope of all owners includes the limits on all owners together. */
-export function listLimitUse(
+export function listLimitUsage(
   limits: SandboxLimits & ConversationLimits,
   counts: { readonly sandboxes: readonly SandboxCount[]; readonly conversations: readonly OwnerCount[] },
   scope: OwnerScope,
-): readonly LimitUse[] {
+): readonly LimitUsage[] {
   const { sandboxes, conversations } = counts;
   const rules = [
     ['running', limits.running, limits.runningPerOwner, sandboxes.filter(({ status }) => runningStatuses.has(status))],
     ['existing', limits.existing, limits.existingPerOwner, sandboxes.filter(({ ownerId }) => ownerId !== quarantineOwner)],
     ['conversations', limits.conversations, limits.conversationsPerOwner, conversations],
   ] as const;
-  return rules.flatMap(([limit, max, maxPerOwner, counted]): LimitUse[] => {
+  return rules.flatMap(([limit, max, maxPerOwner, counted]): LimitUsage[] => {
     const fullest = fullestOwner(counted);
     const use = { used: fullest?.count ?? 0, ownerId: fullest?.ownerId ?? null };
-    const perOwner: LimitUse = { limit: `${limit}_per_owner`, max: maxPerOwner, ...use };
+    const perOwner: LimitUsage = { limit: `${limit}_per_owner`, max: maxPerOwner, ...use };
     if (scope !== null) return [{ ...perOwner, ownerId: scope }];
     return [{ limit, max, used: counted.reduce((sum, { count }) => sum + count, 0), ownerId: null }, perOwner];
   });
