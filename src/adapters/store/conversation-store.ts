@@ -21,11 +21,12 @@ import {
   ChangeListColumn, columnReader, jsonReader, MicroagentsColumn, PublishedColumn, PullRequestsColumn, QueueColumn, StartedMessageColumn,
   reasonOrNull, SandboxParametersColumn, StartPointColumn, TextMapColumn,
 } from './json-columns.ts';
-import { countUpTo, withoutIndex, orNull, rowOf, rowReader, enumReader } from './record-rows.ts';
+import { compiledOnce, countUpTo, withoutIndex, orNull, rowOf, rowReader, enumReader } from './record-rows.ts';
 import { touchIfRunning } from './sandbox-store.ts';
 
 export function createConversationStore(db: Db, log: EventLog): ConversationStore {
   const all = db.selectFrom('conversations').selectAll();
+  const byId = compiledOnce(db, (id) => all.where('id', '=', id));
 
   return {
     replace: (conversation, events = [], claim, activeAt) => replaceConversation(log, conversation, events, claim, activeAt),
@@ -51,7 +52,7 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
       }),
 
     find: async (id) => {
-      const row = await all.where('id', '=', id).executeTakeFirst();
+      const [row] = await byId(id);
       return row === undefined ? null : conversationOf(row);
     },
 

@@ -6,10 +6,11 @@ import { Failure } from '../../domain/failure.ts';
 import { fingerprintOf } from '../../domain/fingerprint.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { ConversationsDeps } from './conversations.ts';
-import { checkVisible, getConversation, getVisible, type ConversationView } from './get-conversation.ts';
+import { checkVisible, getVisible } from './get-conversation.ts';
 
-/** An accepted message, with its id in the events of its turn. */
-export interface SentMessage extends ConversationView {
+/** An accepted message. */
+export interface SentMessage {
+  /** Its id in the events of its turn. */
   readonly messageId: string;
 }
 
@@ -44,5 +45,5 @@ export async function sendMessage(
   const outcome = await reconciler.records.write(id, enqueue, claim);
   if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
   if (outcome.kind !== 'repeated') reconciler.enqueue(id);
-  return { ...(await getConversation(deps, scope, id)), messageId };
+  return { messageId };
 }

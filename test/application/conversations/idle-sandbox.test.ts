@@ -34,8 +34,8 @@ describe('a conversation whose sandbox rests', () => {
     await w.sandboxes.pause('me', w.sandboxId, 'freeze');
     const other = await w.sandboxes.start('me', { specId: null });
     await until(async () => (await w.sandboxes.get('me', other.id)).status === 'RUNNING');
-    const { conversation } = await w.conversations.send('me', w.id, said('one'));
-    expect(conversation.queue).toHaveLength(1);
+    await w.conversations.send('me', w.id, said('one'));
+    expect((await w.record()).queue).toHaveLength(1);
     await until(async () => (await w.record()).statusReason);
     expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'idle', statusReason: { code: 'message_waiting', cause: { failure: 'sandbox_limit_reached' } } }, sandboxStatus: 'PAUSED' });
     const { version } = await w.record();
