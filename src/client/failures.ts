@@ -89,7 +89,8 @@ interface Problem {
   readonly code: FailureCode;
 }
 
-/** Parses `Retry-After`, which is in seconds or a date. Returns milliseconds. */
-function delayOf(retryAfter: string): number {
-  return Math.max(0, /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - Date.now());
+/** Parses `Retry-After`, which is in seconds or a date. Returns milliseconds, or null if it is neither. */
+function delayOf(retryAfter: string): number | null {
+  const ms = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - Date.now();
+  return Number.isNaN(ms) ? null : Math.max(0, ms);
 }

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type ClientOptions, createClient, isFailure, SkepError, type SkepClient } from '../../src/client/index.ts';
+import { failureIn } from '../../src/client/failures.ts';
 import { Backoff } from '../../src/client/waiting.ts';
 import { commands, randomOutput } from '../adapters/http/executions-support.ts';
 import { chunk, readyConversation } from '../adapters/http/support.ts';
@@ -79,6 +80,10 @@ describe('a request that fails for now', () => {
     const failure = await failureOf(skep.request('GET /api/v1/me'));
     if (!isFailure(failure, 'rate_limited')) throw failure;
     expect([failure.context.limit, failure.retryAfterMs, relay.seen.length]).toEqual(['requests_per_minute', 60_000, 1]);
+  });
+
+  test('waits as long as without a Retry-After if it is neither a number nor a date', () => {
+    expect(['soon', '', '5s'].map((text) => failureIn(503, '', text).retryAfterMs)).toEqual([null, null, null]);
   });
 
   test('waits as long as the server asks for', async () => {

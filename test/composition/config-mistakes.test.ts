@@ -136,7 +136,7 @@ specs:
     image: b
     ready: { within: soon }
   - id: other
-    ports: [{ name: A, port: 80 }]
+    ports: [{ name: A-1, port: 80 }, { name: a_1, port: 81 }]
     isolation: { network: none, user: 1.5 }
 log_level: loud
 `;
@@ -151,6 +151,7 @@ log_level: loud
       '11: image: is written twice in one mapping; keep one of the two',
       '12: spec web, ready.within: is "soon", which is not a duration',
       '13: spec other, image: is missing, and Docker needs it',
+      '14: spec other, ports[1].name: is "a_1", which has the same variable SKEP_PORT_A_1 as ports[0]; rename one of them',
       '14: spec other, ports: can not be reached while isolation.network is none; take one of the two out',
       '15: spec other, isolation.user: is 1.5, which is not a user',
       '16: log_level: is "loud", which is no log level',

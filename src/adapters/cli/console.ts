@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
+import stringWidth from 'string-width';
 import { commandName } from '../../client/command-name.ts';
 import { type api, createClient, isFailure, type SkepClient } from '../../client/index.ts';
 import { safeLine, safeText } from './safe-text.ts';
@@ -107,8 +108,9 @@ export function sandboxTable(items: readonly api.Sandbox[]): string {
 
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [head, ...rows].map((row) => row.map(safeLine));
-  const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
-  return all.map((row) => `${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd()}\n`).join('');
+  const widths = head.map((_, column) => Math.max(...all.map((row) => stringWidth(row[column] ?? ''))));
+  const padded = (cell: string, column: number): string => cell + ' '.repeat((widths[column] ?? 0) - stringWidth(cell));
+  return all.map((row) => `${row.map(padded).join('  ').trimEnd()}\n`).join('');
 }
 
 /** If npm started the process, one Ctrl-C sends two signals: one from the terminal and one from npm. */

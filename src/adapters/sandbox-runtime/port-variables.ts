@@ -6,10 +6,15 @@ export interface ReachablePort {
   readonly reachedAt: number;
 }
 
+/** The environment variable with the port of this name. */
+export function portVariable(name: string): string {
+  return `SKEP_PORT_${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`;
+}
+
 /** Returns the environment variables with a program's ports. All runtimes use the same names, so one command works in each. */
 export function portVariables(ports: readonly ReachablePort[]): Record<string, string> {
   const variables = ports.flatMap(({ name, port, reachedAt }) => [
-    [`SKEP_PORT_${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`, String(reachedAt)],
+    [portVariable(name), String(reachedAt)],
     [`SKEP_PORT_${port}`, String(reachedAt)],
   ]);
   const [only, ...others] = ports;

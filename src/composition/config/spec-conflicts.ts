@@ -1,3 +1,4 @@
+import { portVariable } from '../../adapters/sandbox-runtime/port-variables.ts';
 import { looksLikeCredential } from '../../domain/credentials.ts';
 import { defaultIsolation, type SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { Mistake } from './config-mistakes.ts';
@@ -50,8 +51,15 @@ function portConflicts(spec: Keys): Mistake[] {
   const repeated = ['name', 'port'].flatMap((field) => repeatedIn(ports, field).map(({ index, value, first }) => ({
     path: ['ports', index, field], problem: `is ${value}, which ports[${first}] has already`,
   })));
-  if (ports.length === 0 || mappingOf(spec['isolation'])['network'] !== 'none') return repeated;
-  return [...repeated, { path: ['ports'], problem: 'can not be reached while isolation.network is none; take one of the two out' }];
+  const variables = ports.map(({ name }) => (typeof name === 'string' ? { name, variable: portVariable(name) } : {}));
+  const ambiguous = repeatedIn(variables, 'variable').flatMap(({ index, first }) => {
+    const [name, earlier] = [variables[index]?.name, variables[first]?.name];
+    const problem = `is ${JSON.stringify(name)}, which has the same variable ${portVariable(name ?? '')} as ports[${first}]; rename one of them`;
+    return name === earlier ? [] : [{ path: ['ports', index, 'name'], problem }];
+  });
+  const conflicts = [...repeated, ...ambiguous];
+  if (ports.length === 0 || mappingOf(spec['isolation'])['network'] !== 'none') return conflicts;
+  return [...conflicts, { path: ['ports'], problem: 'can not be reached while isolation.network is none; take one of the two out' }];
 }
 
 const atPort = (problem: string): Mistake[] => [{ path: ['ready', 'port'], problem }];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { conversationTable } from '../../../src/adapters/cli/console.ts';
+import { conversationTable, table } from '../../../src/adapters/cli/console.ts';
 import type { api } from '../../../src/client/index.ts';
 
 const ready: api.AppConversation = {
@@ -12,4 +12,10 @@ test('the list of conversations has the state of each, also of one that is archi
   const archived = { ...ready, sandbox_status: 'MISSING', archived_at: '2026-11-24T00:00:00.000Z' } as const;
   const [, ...rows] = conversationTable([ready, archived]).trimEnd().split('\n').map((row) => row.split(/ {2,}/u).slice(1, 3));
   expect(rows).toEqual([['no agent', 'RUNNING'], ['archived', '-']]);
+});
+
+test('columns are aligned by the width of the text on the screen', () => {
+  expect(table(['TITLE', 'STATE'], [['修复构建', 'READY'], ['👍 ok', 'READY'], ['Fix', 'READY']])).toBe(
+    'TITLE     STATE\n修复构建  READY\n👍 ok     READY\nFix       READY\n',
+  );
 });
