@@ -12,6 +12,8 @@ export interface Session {
 export const session = signal<Session | null>(null);
 /** The reason for the login page, as a sentence. */
 export const loginNotice = signal<string | null>(null);
+/** What the user has written but not sent, by conversation. It stays while other pages are shown. */
+export const drafts = new Map<string, string>();
 /** Whether the last request reached the server. */
 export const isOnline = signal(true);
 
@@ -58,6 +60,7 @@ async function enterWithoutKey(): Promise<void> {
 export function logOut(notice: string | null = null): void {
   localStorage.removeItem(storedKey);
   sessionStorage.removeItem(storedKey);
+  drafts.clear();
   loginNotice.value = notice;
   session.value = null;
 }

@@ -33,6 +33,9 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await dialog.getByRole('button', { name: 'Start' }).click();
     await page.getByRole('button', { name: 'Go on' }).waitFor();
     await page.getByLabel('Message').fill('after it');
+    await page.getByRole('link', { name: 'Sandboxes' }).first().click();
+    await page.goBack();
+    expect(await page.getByLabel('Message').inputValue(), 'an unsent text stays').toBe('after it');
     await page.getByRole('button', { name: 'Queue' }).click();
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.locator('.said.agent').getByText('heard: after it').waitFor();

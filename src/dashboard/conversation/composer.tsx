@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { Conversation } from '../../client/index.ts';
-import { canChange } from '../session.ts';
+import { canChange, drafts } from '../session.ts';
 import { texts } from '../texts.ts';
 import { ActionButton, Button } from '../ui/controls.tsx';
 import { useAction } from '../ui/actions.ts';
@@ -13,7 +13,7 @@ interface ComposerProps {
 }
 
 export function Composer({ conversation, queued, isRunning }: ComposerProps) {
-  const [text, setText] = useState('');
+  const [text, setText] = useState(drafts.get(conversation.id) ?? '');
   const [isBusy, run] = useAction();
   const { archived_at: archivedAt, start_status: startStatus } = conversation.state;
   const why = archivedAt !== null ? texts.composer.archived : startStatus === 'ERROR' ? texts.composer.failed
@@ -21,10 +21,14 @@ export function Composer({ conversation, queued, isRunning }: ComposerProps) {
   if (why !== null) return <p class="composer-off">{why}</p>;
   const isWaiting = conversation.state.execution_status === 'waiting_for_permission';
   const state = isRunning ? texts.composer.running(isWaiting, queued) : queued > 0 ? texts.composer.queued(queued) : '';
+  const write = (draft: string) => {
+    drafts.set(conversation.id, draft);
+    setText(draft);
+  };
   const send = () => run(async () => {
     if (text.trim() === '') return;
     await conversation.send(text);
-    setText('');
+    write('');
   });
   return (
     <form class="composer" onSubmit={(event) => {
@@ -33,7 +37,7 @@ export function Composer({ conversation, queued, isRunning }: ComposerProps) {
     }}>
       <textarea rows={Math.min(10, text.split('\n').length + 1)} value={text}
         placeholder={texts.composer.placeholder} aria-label={texts.composer.label}
-        onInput={(event) => setText(event.currentTarget.value)}
+        onInput={(event) => write(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
           event.preventDefault();
