@@ -41,6 +41,17 @@ describe('a transcript', () => {
     expect([transcript.turn, transcript.entries.at(-1)?.kind]).toEqual([null, 'note']);
   });
 
+  test('shows which microagents the agent got, and why others were left out', () => {
+    const given = [{ path: '.skep/microagents/repo.md', trigger: null }];
+    const leftOut = [{ path: 'a.md', why: 'too_large' as const }];
+    const { entries } = transcriptOf(
+      event('microagents', { given, left_out: leftOut, left_out_count: 3 }), event('microagents', { given: [], left_out: [], left_out_count: 0 }),
+    );
+    expect(entries).toMatchObject([
+      { kind: 'note', text: 'The agent got 1 microagent: .skep/microagents/repo.md. Left out: a.md (too large) and 2 more.' },
+    ]);
+  });
+
   test('takes what is older in front, and keeps what it knows better', () => {
     const older = [asked('first'), started('first'), part('m', 'Hel'), event('plan', { entries: [] })];
     const newer = [said('m', 'Hello.'), event('plan', { entries: [{ content: 'x', priority: 'low', status: 'pending' }] })];

@@ -114,7 +114,16 @@ function noteOf(event: NotedEvent): string | null {
     case 'start_step': return event.data.to === 'READY' || event.data.to === 'ERROR' ? texts.log.start(event.data.to) : null;
     case 'setup_script': return event.data.status === 'running' ? null : texts.log.setup(event.data.status);
     case 'sandbox_moved': return texts.log.sandbox(event.data.to);
-    case 'microagents': return event.data.given.length === 0 ? null : texts.log.microagents(event.data.given.map(({ path }) => path));
+    case 'microagents': return microagentsNote(event.data);
     case 'conversation_archived': return texts.log.archived;
   }
+}
+
+function microagentsNote({ given, left_out: leftOut, left_out_count: count }: api.MicroagentsEvent['data']): string | null {
+  const { log } = texts;
+  const notes = [
+    ...(given.length > 0 ? [log.microagents(given.map(({ path }) => path))] : []),
+    ...(count > 0 ? [log.leftOut(leftOut.map(({ path, why }) => `${path} (${log.whyLeftOut[why]})`), count - leftOut.length)] : []),
+  ];
+  return notes.length === 0 ? null : notes.join(' ');
 }
