@@ -138,6 +138,7 @@ specs:
   - id: other
     ports: [{ name: A, port: 80 }]
     isolation: { network: none, user: 1.5 }
+    resources: { memory: 5MiB }
 log_level: loud
 `;
     expect(told(text, { SKEP_PORT: 'eighty', SKEP_SANDBOX_RUNTIME: 'docker' })).toEqual([
@@ -153,7 +154,8 @@ log_level: loud
       '13: spec other, image: is missing, and Docker needs it',
       '14: spec other, ports: can not be reached while isolation.network is none; take one of the two out',
       '15: spec other, isolation.user: is 1.5, which is not a user',
-      '16: log_level: is "loud", which is no log level',
+      '16: spec other, resources.memory: is less than 6MiB, the least memory of a container in Docker',
+      '17: log_level: is "loud", which is no log level',
     ]);
   });
 
