@@ -29,10 +29,10 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
     .option('--message <text>', 'the first message')
     .option('--once', 'read no input: leave when the message is answered; a new conversation needs --message')
     .action(async (repository: string | undefined, options: ChatOptions) => finish(await chat(repository, options)));
-  subcommand(program, 'open <sandbox> [port]', 'print a link to a port of a sandbox, for a browser')
+  subcommand(program, 'open <sandbox> [port]', 'print a link to a port of a sandbox, by number or name, for a browser')
     .addOption(new Option('--expires <seconds>', 'how long it can be used').argParser(Number))
     .action(async (id: string, port: string | undefined, { expires, ...options }: Common & { readonly expires?: number }) => {
-      const link = await linkTo(clientOf(options), id, port === undefined ? undefined : Number(port), expires);
+      const link = await linkTo(clientOf(options), id, port, expires);
       print(options, link, `${link.url}\n`);
     });
   subcommand(program, 'forward <sandbox> <ports>', 'serve a port of a sandbox on this machine: HTTP and WebSockets; for example 8080:8000')
