@@ -4,7 +4,7 @@ import type { api, SkepClient } from '../../client/index.ts';
 import { addPair, addStartOptions, startBody, type StartOptions } from './arguments.ts';
 import { addChanges } from './changes.ts';
 import { Chat } from './chat.ts';
-import { clientOf, CommandError, conversationTable, type JsonOption, notice, print, sandboxTable, subcommand, urlHelp } from './console.ts';
+import { clientOf, CommandError, conversationTable, type JsonOption, notice, print, recordText, sandboxTable, subcommand, urlHelp } from './console.ts';
 import { addCopy } from './copy.ts';
 import { executeInSandbox } from './execute.ts';
 import { forward, linkTo, parsePorts } from './port-forwarding.ts';
@@ -180,7 +180,7 @@ interface ReadCommands<T> {
 }
 
 /** Adds the commands that print the newest resources of a collection, and one resource. Returns the first command. */
-function addReadCommands<T>(parent: Command, { list, get, table }: ReadCommands<T>): Command {
+function addReadCommands<T extends object>(parent: Command, { list, get, table }: ReadCommands<T>): Command {
   const listing = subcommand(parent, 'list', 'list the newest', { isDefault: true }).action(async (options: ListOptions) => {
     const page = await list(clientOf(options), Object.entries(options.metadata ?? {}).map((pair) => pair.join('=')));
     print(options, page, table(page.items));
@@ -188,7 +188,7 @@ function addReadCommands<T>(parent: Command, { list, get, table }: ReadCommands<
   });
   subcommand(parent, 'get <id>', 'show one').action(async (id: string, options: Common) => {
     const found = await get(clientOf(options), id);
-    print(options, found, table([found]));
+    print(options, found, recordText(found));
   });
   return listing;
 }
