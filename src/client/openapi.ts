@@ -323,10 +323,24 @@ export interface Transcript { readonly items: readonly TranscriptEntry[] }
 /** Something that was said or done. Turns that ended as they should are left out. */
 export type TranscriptEntry = {
   readonly kind: 'message';
-  /** RFC 3339, in UTC. */
+  /** When it was complete. Of a user's message: when the agent got it, or was sent if the agent never got it. */
   readonly at: string;
   readonly role: 'user' | 'agent';
   readonly text: string;
+} | {
+  readonly kind: 'permission';
+  /** RFC 3339, in UTC. */
+  readonly at: string;
+  /** What the agent asked for. */
+  readonly title: string;
+  readonly decision: 'allowed' | 'refused' | 'withdrawn';
+  /** The option that was chosen; null if the request was withdrawn. */
+  readonly option_name: string | null;
+  /** Who decided; `skep` for a policy or a time limit. */
+  readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
+  /** Why, as a sentence. */
+  readonly status_detail: string | null;
+  readonly status_reason: StatusReason | null;
 } | {
   readonly kind: 'tool_call';
   /** RFC 3339, in UTC. */

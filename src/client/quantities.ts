@@ -12,3 +12,9 @@ export function parseQuantity(text: string, units: Readonly<Record<string, numbe
   const value = Math.round(Number(match[1]) * unit);
   return Number.isSafeInteger(value) && value > 0 ? value : null;
 }
+
+/** Returns a whole number above 0 in the largest unit that divides it, in the form that `parseQuantity` reads: `512MiB`. */
+export function formatQuantity(value: number, units: Readonly<Record<string, number>>): string {
+  const [name, size] = Object.entries(units).toSorted(([, a], [, b]) => b - a).find(([, size]) => value % size === 0) ?? ['', 1];
+  return `${value / size}${name}`;
+}

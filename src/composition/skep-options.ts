@@ -235,8 +235,8 @@ export type Own<T, Deps = AdapterDeps> = T | ((deps: Deps) => T | Promise<T>);
 /** Checks the options. Throws a {@link ConfigError} with all mistakes. */
 export function checkOptions(options: SkepOptions): CheckedOptions {
   const { runtime = {}, specs } = options;
-  const imagesNeeded = typeof runtime === 'object' && 'kind' in runtime && runtime.kind === 'docker';
-  const mistakes = [...mistakesIn(optionsSchema, options), ...conflictsIn(specs, { imagesNeeded })];
+  const forDocker = typeof runtime === 'object' && 'kind' in runtime && runtime.kind === 'docker';
+  const mistakes = [...mistakesIn(optionsSchema, options), ...conflictsIn(specs, { forDocker })];
   if (mistakes.length === 0) {
     const checked = optionsSchema.parse(options);
     const isolated = options.runtime === undefined && options.modules === undefined ? checked.specs?.find(asksForContainer) : undefined;

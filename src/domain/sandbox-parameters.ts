@@ -42,12 +42,18 @@ export function applyParameters(spec: SandboxSpec, { env, timeoutMs, resources, 
   };
 }
 
-/** Returns the parameters that the spec, or a runtime without resource limits, does not allow. Reasons name variables, but no values. */
+/** The resource limits that the runtime can apply. */
+interface ResourceSupport {
+  readonly limitsResources: boolean;
+  readonly minMemoryBytes?: number | undefined;
+}
+
+/** Returns the parameters that the spec or the runtime does not allow. Reasons name variables, but no values. */
 export function parameterProblems(
-  spec: SandboxSpec, parameters: SandboxParameters, { limitsResources }: { readonly limitsResources: boolean },
+  spec: SandboxSpec, parameters: SandboxParameters, support: ResourceSupport,
 ): readonly RequestProblem[] {
   const { timeoutMs, secrets = [] } = parameters;
-  const problems: RequestProblem[] = [...envProblems(spec, parameters), ...resourceProblems(spec, parameters, limitsResources)];
+  const problems: RequestProblem[] = [...envProblems(spec, parameters), ...resourceProblems(spec, parameters, support)];
   const { maxLifeMs } = spec.rest;
   if (timeoutMs !== undefined && maxLifeMs !== null && timeoutMs > maxLifeMs) {
     problems.push({ argument: 'timeoutMs', reason: { code: 'timeout_above_spec', maxMs: maxLifeMs } });
@@ -76,14 +82,18 @@ function isReserved(name: string, { sessionKeyEnv, ports }: SandboxSpec): boolea
 
 const resourceNames = { cpus: 'cpus', memoryBytes: 'memory_bytes', pids: 'pids' } as const satisfies Record<ChosenResource, string>;
 
-function resourceProblems(spec: SandboxSpec, { resources = {} }: SandboxParameters, limitsResources: boolean): RequestProblem[] {
+function resourceProblems(
+  spec: SandboxSpec, { resources = {} }: SandboxParameters, { limitsResources, minMemoryBytes: min = 0 }: ResourceSupport,
+): RequestProblem[] {
   const chosen = (['cpus', 'memoryBytes', 'pids'] as const).filter((resource) => resources[resource] !== undefined);
   if (chosen.length > 0 && !limitsResources) return [{ argument: 'resources', reason: { code: 'resources_not_limited' } }];
-  return chosen.flatMap((resource) => {
+  const problems = chosen.flatMap((resource): RequestProblem[] => {
     const max = spec.resources[resource];
     if (max !== null && (resources[resource] ?? 0) <= max) return [];
     return [{ argument: 'resources', reason: { code: 'resource_above_spec', resource: resourceNames[resource], max } }];
   });
+  if ((resources.memoryBytes ?? min) < min) problems.push({ argument: 'resources', reason: { code: 'memory_below_minimum', min } });
+  return problems;
 }
 
 export interface ParameterReasonData {
@@ -94,5 +104,7 @@ export interface ParameterReasonData {
   timeout_above_spec: { readonly maxMs: number };
   /** Null if the spec gives no bound. */
   resource_above_spec: { readonly resource: 'cpus' | 'memory_bytes' | 'pids'; readonly max: number | null };
+  /** The runtime can't run a sandbox with less, in bytes. */
+  memory_below_minimum: { readonly min: number };
   resources_not_limited: unknown;
 }

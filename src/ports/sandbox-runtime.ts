@@ -124,6 +124,9 @@ export interface SandboxRuntime {
    */
   readonly ignores: readonly IgnorableSpecPart[];
 
+  /** The least memory that a sandbox can have, in bytes. A start that asks for less is refused. Default: no minimum. */
+  readonly minMemoryBytes?: number;
+
   readonly capabilities: RuntimeCapabilities;
 
   /** Commands that survive this process. */

@@ -138,6 +138,7 @@ specs:
   - id: other
     ports: [{ name: A-1, port: 80 }, { name: a_1, port: 81 }]
     isolation: { network: none, user: 1.5 }
+    resources: { memory: 5MiB }
 log_level: loud
 `;
     expect(told(text, { SKEP_PORT: 'eighty', SKEP_SANDBOX_RUNTIME: 'docker' })).toEqual([
@@ -154,7 +155,8 @@ log_level: loud
       '14: spec other, ports[1].name: is "a_1", which has the same variable SKEP_PORT_A_1 as ports[0]; rename one of them',
       '14: spec other, ports: can not be reached while isolation.network is none; take one of the two out',
       '15: spec other, isolation.user: is 1.5, which is not a user',
-      '16: log_level: is "loud", which is no log level',
+      '16: spec other, resources.memory: is less than 6MiB, the least memory of a container in Docker',
+      '17: log_level: is "loud", which is no log level',
     ]);
   });
 

@@ -52,6 +52,10 @@ describe('an option', () => {
     [{ specs: [{ id: 'a', image: 'debian' }] }, 'runtime: is missing, while the spec a asks for a container', "{ kind: 'docker' }"],
     [{ specs: [{ id: 'a', isolation: { user: '1000' } }] }, 'runtime: is missing, while the spec a asks for a container', "{ kind: 'docker' }"],
     [{ specs: [{ id: 'a' }], runtime: { kind: 'docker' } }, 'spec a, image: is missing, and Docker needs it', 'the name of an image'],
+    [
+      { specs: [{ id: 'a', image: 'debian', resources: { memory: '1MiB' } }], runtime: { kind: 'docker' } },
+      'spec a, resources.memory: is less than 6MiB', 'a size',
+    ],
   ])('that is wrong is refused with what it takes: %j', async (options, mistake, form) => {
     const { problems, message } = await refusalOf(options);
     expect(problems.map(({ name, problem }) => `${name}: ${problem}`)).toEqual([expect.stringContaining(mistake)]);

@@ -134,7 +134,18 @@ describe('the runtime of a server', () => {
     const env = { SKEP_CONFIG: withSpecs([{ id: 'a', image: 'debian' }, { id: 'b', command: ['x'] }]) };
     const error: unknown = await choose({ env, answers: true }).catch((error: unknown) => error);
     expect(error).toBeInstanceOf(ConfigError);
-    expect((error as ConfigError).problems).toEqual([{ name: 'spec b, image', problem: expect.stringMatching(/is missing.*set it to process/), form: expect.stringContaining('debian') }]);
+    expect((error as ConfigError).problems).toEqual([{ name: 'spec b, image', problem: expect.stringMatching(/is missing.*set it to process/), form: 'the name of an image, for example node:26' }]);
+  });
+
+  test('refuses specs with less memory than Docker takes where auto chose Docker, and no other', async () => {
+    const specs = [{ id: 'a', image: 'debian', resources: { memory: '6MiB' } }, { id: 'b', image: 'debian', resources: { memory: '6MB' } }];
+    const error: unknown = await choose({ env: { SKEP_CONFIG: withSpecs(specs) }, answers: true }).catch((error: unknown) => error);
+    expect(error).toBeInstanceOf(ConfigError);
+    expect((error as ConfigError).problems).toEqual([{
+      name: 'spec b, resources.memory', problem: expect.stringMatching(/is less than 6MiB.*set it to process/), form: expect.stringContaining('a size'),
+    }]);
+    const processes = await choose({ env: { SKEP_CONFIG: withSpecs([{ id: 'b', resources: { memory: '1KiB' } }]), SKEP_SANDBOX_RUNTIME: 'process' } });
+    expect(processes.options.kind).toBe('process');
   });
 });
 

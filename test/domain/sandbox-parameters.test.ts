@@ -76,6 +76,13 @@ describe('what a spec does not let a start have', () => {
     ]);
   });
 
+  test('is less memory than the runtime can give', () => {
+    const [below, least] = [999, 1000].map((memoryBytes) =>
+      parameterProblems(spec, { resources: { memoryBytes } }, { limitsResources: true, minMemoryBytes: 1000 }));
+    expect(below).toEqual([{ argument: 'resources', reason: { code: 'memory_below_minimum', min: 1000 } }]);
+    expect([least, problemsOf({ resources: { memoryBytes: 1 } })]).toEqual([[], []]);
+  });
+
   test('are resources that the runtime does not limit', () => {
     expect(problemsOf({ resources: { cpus: 1 } }, spec, false)).toEqual([{ argument: 'resources', reason: { code: 'resources_not_limited' } }]);
     expect(problemsOf({ env: { A: 'b' } }, spec, false)).toEqual([]);

@@ -117,6 +117,8 @@ describeWithDocker('a server with Docker', () => {
     expect(JSON.stringify(found)).not.toContain('hush-hush');
     const refused = await call('POST', '/api/v1/sandboxes', { sandbox_spec_id: 'web', resources: { memory_bytes: 2 ** 31 + 1 } });
     expect(refused).toMatchObject({ status: 422, body: { detail: [{ type: 'resource_above_spec' }] } });
+    const tooLittle = await call('POST', '/api/v1/sandboxes', { sandbox_spec_id: 'web', resources: { memory_bytes: 6 * 2 ** 20 - 1 } });
+    expect(tooLittle).toMatchObject({ status: 422, body: { detail: [{ type: 'memory_below_minimum', loc: ['body', 'resources'] }] } });
     expect((await call('DELETE', path)).status).toBe(204);
   });
 

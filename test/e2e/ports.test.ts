@@ -44,6 +44,8 @@ describe('with the process runtime', () => {
     const redirected = await send(Number(url.port), link.pathname + link.search, { headers: { Host } });
     const Cookie = redirected.headers['set-cookie']?.[0]?.split(';')[0] ?? '';
     expect((await send(Number(url.port), redirected.headers.location ?? '', { headers: { Host, Cookie } })).status).toBe(200);
+    expect((await runSkep(['open', id, 'FILES'], env)).stdout).toMatch(new RegExp(`^http://${link.host}/`));
+    expect(await runSkep(['open', id, 'WEB'], env)).toMatchObject({ code: 1, stderr: `skep: The sandbox ${id} has no port WEB. Its ports: FILES (8000).\n` });
     expect(await runSkep(['open', id, '5173'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('5173') });
     expect(await runSkep(['forward', id, 'x'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('8080:8000') });
     expect(await runSkep(['forward', id, '0:9999'], env)).toMatchObject({
@@ -54,6 +56,7 @@ describe('with the process runtime', () => {
     });
 
     await call('POST', `/api/v1/sandboxes/${id}/pause`);
+    expect((await runSkep(['open', id, 'FILES'], env)).stdout).toContain(`://${link.host}/`);
     const tunnel = spawn(process.execPath, [executable, 'forward', id, '0:8000'], { env: cleanEnv(env), stdio: ['ignore', 'ignore', 'pipe'] });
     const ended = once(tunnel, 'exit');
     let said = '';

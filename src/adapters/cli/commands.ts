@@ -4,7 +4,7 @@ import type { api, SkepClient } from '../../client/index.ts';
 import { addPair, addStartOptions, startBody, type StartOptions } from './arguments.ts';
 import { addChanges } from './changes.ts';
 import { Chat } from './chat.ts';
-import { clientOf, CommandError, conversationTable, type JsonOption, notice, print, sandboxTable, subcommand, urlHelp } from './console.ts';
+import { clientOf, CommandError, conversationTable, type JsonOption, notice, print, recordText, sandboxTable, subcommand, urlHelp } from './console.ts';
 import { addCopy } from './copy.ts';
 import { executeInSandbox } from './exec-command.ts';
 import { forward, linkTo, parsePorts } from './port-forwarding.ts';
@@ -29,10 +29,10 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
     .option('--message <text>', 'the first message')
     .option('--once', 'read no input: leave when the message is answered; a new conversation needs --message')
     .action(async (repository: string | undefined, options: ChatOptions) => finish(await chat(repository, options)));
-  subcommand(program, 'open <sandbox> [port]', 'print a link to a port of a sandbox, for a browser')
+  subcommand(program, 'open <sandbox> [port]', 'print a link to a port of a sandbox, by number or name, for a browser')
     .addOption(new Option('--expires <seconds>', 'how long it can be used').argParser(Number))
     .action(async (id: string, port: string | undefined, { expires, ...options }: Common & { readonly expires?: number }) => {
-      const link = await linkTo(clientOf(options), id, port === undefined ? undefined : Number(port), expires);
+      const link = await linkTo(clientOf(options), id, port, expires);
       print(options, link, `${link.url}\n`);
     });
   subcommand(program, 'forward <sandbox> <ports>', 'serve a port of a sandbox on this machine: HTTP and WebSockets; for example 8080:8000')
@@ -180,7 +180,7 @@ interface ReadCommands<T> {
 }
 
 /** Adds the commands that print the newest resources of a collection, and one resource. Returns the first command. */
-function addReadCommands<T>(parent: Command, { list, get, table }: ReadCommands<T>): Command {
+function addReadCommands<T extends object>(parent: Command, { list, get, table }: ReadCommands<T>): Command {
   const listing = subcommand(parent, 'list', 'list the newest', { isDefault: true }).action(async (options: ListOptions) => {
     const page = await list(clientOf(options), Object.entries(options.metadata ?? {}).map((pair) => pair.join('=')));
     print(options, page, table(page.items));
@@ -188,7 +188,7 @@ function addReadCommands<T>(parent: Command, { list, get, table }: ReadCommands<
   });
   subcommand(parent, 'get <id>', 'show one').action(async (id: string, options: Common) => {
     const found = await get(clientOf(options), id);
-    print(options, found, table([found]));
+    print(options, found, recordText(found));
   });
   return listing;
 }

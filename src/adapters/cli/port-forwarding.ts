@@ -5,20 +5,29 @@ import { createProxyServer } from 'httpxy';
 import type { api, SkepClient } from '../../client/index.ts';
 import { CommandError, notice, stopSignal } from './console.ts';
 
-/** Returns a link to the port. Default: the first port of the sandbox's spec. */
+/** Returns a link to the port, which is a number or a name. Default: the first port of the sandbox. */
 export async function linkTo(
-  client: SkepClient, id: string, port: number | undefined, expiresInSeconds: number | undefined,
+  client: SkepClient, id: string, port: string | undefined, expiresInSeconds: number | undefined,
 ): Promise<api.PortLink> {
-  const path = { id, port: port ?? (await firstPort(client, id)) };
+  const path = { id, port: port !== undefined && /^\d+$/.test(port) ? Number(port) : await portNamed(client, id, port) };
   return await client.request('POST /api/v1/sandboxes/{id}/ports/{port}/links', { path, body: { expires_in_seconds: expiresInSeconds } });
 }
 
-async function firstPort(client: SkepClient, id: string): Promise<number> {
-  const { sandbox_spec_id: specId } = await client.request('GET /api/v1/sandboxes/{id}', { path: { id } });
+async function portNamed(client: SkepClient, id: string, name: string | undefined): Promise<number> {
+  const ports = await portsOf(client, id);
+  const found = name === undefined ? ports[0] : ports.find((port) => port.name === name);
+  if (found !== undefined) return found.port;
+  if (ports.length === 0) throw new CommandError(`The spec of the sandbox ${id} names no port. Add one to it, or give the number of a port.`);
+  const known = ports.map((port) => `${port.name} (${port.port})`).join(', ');
+  throw new CommandError(`The sandbox ${id} has no port ${name}. Its ports: ${known}.`);
+}
+
+/** Only a RUNNING sandbox shows its ports. Otherwise they are those of its spec. */
+async function portsOf(client: SkepClient, id: string): Promise<readonly { readonly name: string; readonly port: number }[]> {
+  const { exposed_urls: exposed, sandbox_spec_id: specId } = await client.request('GET /api/v1/sandboxes/{id}', { path: { id } });
+  if (exposed !== null) return exposed;
   const { items } = await client.request('GET /api/v1/sandbox-specs/search');
-  const [first] = items.find((spec) => spec.id === specId)?.ports ?? [];
-  if (first === undefined) throw new CommandError(`The spec ${specId} names no port. Add one to it, or name a port.`);
-  return first.port;
+  return items.find((spec) => spec.id === specId)?.ports ?? [];
 }
 
 /** The two ports of `8080:8000`. `8000` alone means the same port on both sides. */

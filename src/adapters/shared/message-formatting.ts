@@ -54,6 +54,7 @@ export const argumentReasons = {
     + `${names.join(', ')}; allowed_secrets of the spec can add them`,
   timeout_above_spec: ({ maxMs }) => `must be at most ${maxMs / 1000} seconds, the max_life of the spec`,
   resource_above_spec: ({ resource, max }) => aboveSpec(resource, max),
+  memory_below_minimum: ({ min }) => `must have at least ${min} memory_bytes, the least that a sandbox can have on this server`,
   resources_not_limited: () => 'must be left out, since the runtime of the server limits no resources',
   sandbox_path: ({ message }) => message,
   sandbox_directory: ({ message }) => message,

@@ -1,19 +1,31 @@
-import type { MessageRole, ToolCall, TurnStopReason } from '../../domain/agent.ts';
-import type { Event } from '../../domain/event.ts';
+import type { MessageRole, PermissionOption, PermissionRequest, ToolCall, TurnStopReason } from '../../domain/agent.ts';
+import type { Event, EventActor } from '../../domain/event.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { ConversationsDeps } from './conversations.ts';
 
 /** An entry of a transcript: results without intermediate events. `at` is in milliseconds since the epoch. */
-export type TranscriptEntry = { readonly at: number } & (
-  | { readonly kind: 'message'; readonly role: MessageRole; readonly text: string }
+export type TranscriptEntry = MessageEntry | ({ readonly at: number } & (
+  /** The answer to a request for permission, and who gave it. `option` is null if the request was withdrawn. */
+  | {
+    readonly kind: 'permission'; readonly title: string; readonly option: PermissionOption | null;
+    readonly actor: EventActor; readonly reason: Reason | null;
+  }
   /** The final state of a tool call. */
   | ({ readonly kind: 'tool_call' } & Pick<ToolCall, 'title' | 'toolKind' | 'status' | 'paths'>)
   /** The end of a turn with another stop reason than `end_turn`. */
   | { readonly kind: 'turn_ended'; readonly stopReason: TurnStopReason; readonly reason: Reason | null }
-);
+));
 
-const kinds = ['message', 'tool_call', 'turn_ended'] as const;
+/** A message of the user is placed where its turn began, after the answers to earlier ones. One that had no turn has the time it was sent. */
+interface MessageEntry {
+  readonly kind: 'message';
+  readonly at: number;
+  readonly role: MessageRole;
+  readonly text: string;
+}
+
+const kinds = ['message', 'tool_call', 'permission_requested', 'permission_answered', 'turn_started', 'turn_ended'] as const;
 const pageSize = 100;
 
 /**
@@ -33,11 +45,27 @@ export async function getTranscript(deps: ConversationsDeps, scope: OwnerScope, 
 }
 
 async function* entriesOf(events: AsyncIterable<Event>): AsyncGenerator<TranscriptEntry, void> {
+  const queued = new Map<string, MessageEntry>();
+  const requests = new Map<string, PermissionRequest>();
   /** Tool calls that have not ended. Each of their events contains the full state. */
   const open = new Map<string, TranscriptEntry>();
-  for await (const { at, reason, ...event } of events) {
+  for await (const { at, actor, reason, ...event } of events) {
     if (event.kind === 'message' && event.data.channel === 'answer') {
-      yield { at, kind: 'message', role: event.data.role, text: event.data.text };
+      const { messageId, role, text } = event.data;
+      const entry: MessageEntry = { kind: 'message', at, role, text };
+      if (role === 'user') queued.set(messageId, entry);
+      else yield entry;
+    } else if (event.kind === 'turn_started') {
+      yield* takeThrough(queued, event.data.messageId, at);
+    } else if (event.kind === 'permission_requested') {
+      requests.set(event.data.permissionId, event.data);
+    } else if (event.kind === 'permission_answered') {
+      const { permissionId, optionId } = event.data;
+      const request = requests.get(permissionId);
+      if (request === undefined) continue;
+      requests.delete(permissionId);
+      const option = request.options.find((one) => one.optionId === optionId) ?? null;
+      yield { kind: 'permission', at, title: request.title, option, actor, reason };
     } else if (event.kind === 'tool_call') {
       const { toolCallId, title, toolKind, status, paths } = event.data;
       const entry: TranscriptEntry = { at, kind: 'tool_call', title, toolKind, status, paths };
@@ -53,4 +81,15 @@ async function* entriesOf(events: AsyncIterable<Event>): AsyncGenerator<Transcri
     }
   }
   yield* open.values();
+  yield* queued.values();
+}
+
+/** Yields the message whose turn begins. Those that were sent before it and still wait were dropped, because the queue keeps its order. */
+function* takeThrough(queued: Map<string, MessageEntry>, messageId: string, startedAt: number): Generator<MessageEntry, void> {
+  if (!queued.has(messageId)) return;
+  for (const [id, entry] of queued) {
+    queued.delete(id);
+    yield id === messageId ? { ...entry, at: startedAt } : entry;
+    if (id === messageId) return;
+  }
 }

@@ -64,7 +64,8 @@ export async function awaitRunning(deps: SandboxesDeps, scope: OwnerScope, id: s
 
 /** Throws `invalid_request` if the spec or the runtime does not allow the parameters. */
 export function checkParameters({ runtime }: SandboxesDeps, spec: SandboxSpec, parameters: SandboxParameters): void {
-  const problems = parameterProblems(spec, parameters, { limitsResources: !runtime.ignores.includes('resources') });
+  const { ignores, minMemoryBytes } = runtime;
+  const problems = parameterProblems(spec, parameters, { limitsResources: !ignores.includes('resources'), minMemoryBytes });
   if (problems.length > 0) throw new Failure('invalid_request', { problems });
 }
 

@@ -1,6 +1,7 @@
 import type { ShownSetting } from '../../adapters/http/http-options.ts';
 import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
 import { duration } from '../../adapters/shared/message-formatting.ts';
+import { formatQuantity, sizeUnits } from '../../client/quantities.ts';
 import { defaultKeepEventsForMs } from '../../application/events/events.ts';
 import { unlimitedConversations } from '../../domain/conversation-limits.ts';
 import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
@@ -27,6 +28,7 @@ export function effectiveSettings(config: SkepConfig): readonly ShownSetting[] {
 function shownValue(variable: string, value: unknown): string | null {
   if (value === undefined) return null;
   if (typeof value === 'number' && /_(?:TIMEOUT|FOR)$/.test(variable)) return duration(value);
+  if (typeof value === 'number' && variable.endsWith('_MEMORY')) return formatQuantity(value, sizeUnits);
   return maskUrlPasswords(Array.isArray(value) ? value.join(',') : typeof value === 'string' ? value : JSON.stringify(value));
 }
 

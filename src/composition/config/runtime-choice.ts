@@ -5,14 +5,13 @@ import { sentenceOfFailure } from '../../adapters/shared/status-and-error-messag
 import { isFailure } from '../../domain/failure.ts';
 import type { CheckResult } from '../../ports/check-result.ts';
 import type { DockerRuntimeOptions, ProcessRuntimeOptions } from '../skep-options.ts';
-import { defaultImage } from '../wiring/default-specs.ts';
 import { ConfigError, type ConfigProblem } from './config-error.ts';
 import { newDeploymentId, readDeploymentFile } from './deployment-file.ts';
 import { omitUndefined } from './field-schemas.ts';
-import type { SkepConfig } from './config-schema.ts';
-import { formAt } from './config-mistakes.ts';
+import { configSchema, type SkepConfig } from './config-schema.ts';
+import { formAt, toProblem } from './config-mistakes.ts';
 import { settingsSchema } from './settings.ts';
-import { asksForContainer } from './spec-conflicts.ts';
+import { asksForContainer, dockerConflicts } from './spec-conflicts.ts';
 
 export interface RuntimeFacts {
   /** Returns the runtime that has the data folder's sandboxes; null if all are MISSING, there are none, or it is unknown. */
@@ -50,7 +49,7 @@ export async function chooseRuntime(config: SkepConfig, facts: RuntimeFacts = ru
   }
   const whyProcess = inUse === null ? await whyNotDocker(config, facts) : inUse === 'docker' ? null : 'the data folder has its sandboxes';
   if (whyProcess === null) {
-    const problems = missingImages(config);
+    const problems = dockerProblems(config);
     if (problems.length > 0) throw new ConfigError(problems);
     return { options: dockerOptions(config), toNote: 'docker', warnings: [] };
   }
@@ -75,12 +74,12 @@ async function whyNotDocker({ specs, dockerHost }: SkepConfig, facts: RuntimeFac
   return ok ? null : `no Docker engine is configured, and none answers: ${detail}`;
 }
 
-/** Returns a problem for each spec without an image. If Docker is set by name, reading the configuration reports them. */
-function missingImages({ specs }: SkepConfig): ConfigProblem[] {
-  const problem = 'is missing, and Docker needs it '
-    + '(SKEP_SANDBOX_RUNTIME is auto and chose Docker; set it to process to run the command on this machine instead)';
-  const form = `the name of an image, for example ${defaultImage}`;
-  return (specs ?? []).filter(({ image }) => image === null).map(({ id }) => ({ name: `spec ${id}, image`, problem, form }));
+/** Returns what keeps Docker from running the specs. If Docker is set by name, reading the configuration reports it. */
+function dockerProblems({ specs }: SkepConfig): ConfigProblem[] {
+  const hint = '(SKEP_SANDBOX_RUNTIME is auto and chose Docker; set it to process to run the command on this machine instead)';
+  return (specs ?? []).flatMap(({ image, resources: { memoryBytes } }, index) =>
+    dockerConflicts({ image, memoryBytes }).map(({ path, problem }) =>
+      toProblem(configSchema, { path: ['specs', index, ...path], problem: `${problem} ${hint}` }, specs)));
 }
 
 /** The folder of the process runtime. */

@@ -1,4 +1,6 @@
+import { minMemoryBytes } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
 import { portVariable } from '../../adapters/sandbox-runtime/port-variables.ts';
+import { formatQuantity, parseQuantity, sizeUnits } from '../../client/quantities.ts';
 import { looksLikeCredential } from '../../domain/credentials.ts';
 import { defaultIsolation, type SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { Mistake } from './config-mistakes.ts';
@@ -6,17 +8,27 @@ import type { Mistake } from './config-mistakes.ts';
 type Keys = Readonly<Record<string, unknown>>;
 
 /** Returns conflicts in the unparsed specs, so one mistake does not hide another. Skips values of the wrong form. */
-export function conflictsIn(specs: unknown, { imagesNeeded }: { readonly imagesNeeded: boolean }): readonly Mistake[] {
+export function conflictsIn(specs: unknown, { forDocker }: { readonly forDocker: boolean }): readonly Mistake[] {
   const written = listOf(specs).map(mappingOf);
   const repeated = repeatedIn(written, 'id').map(({ index, value, first }) => ({
     path: ['specs', index, 'id'], problem: `is ${value}, which spec no. ${first + 1} has already`,
   }));
   const within = written.flatMap((spec, index) => {
-    const image = imagesNeeded && spec['image'] === undefined ? [{ path: ['image'], problem: 'is missing, and Docker needs it' }] : [];
-    const conflicts = [...portConflicts(spec), ...readyConflicts(spec), ...plainSecrets(spec), ...image];
+    const memory = mappingOf(spec['resources'])['memory'];
+    const memoryBytes = typeof memory === 'string' ? parseQuantity(memory, sizeUnits) : null;
+    const ofDocker = forDocker ? dockerConflicts({ image: spec['image'] ?? null, memoryBytes }) : [];
+    const conflicts = [...portConflicts(spec), ...readyConflicts(spec), ...plainSecrets(spec), ...ofDocker];
     return conflicts.map(({ path, problem }) => ({ path: ['specs', index, ...path], problem }));
   });
   return [...repeated, ...within];
+}
+
+/** Returns what keeps Docker from running a spec with this image and this memory. */
+export function dockerConflicts({ image, memoryBytes }: { readonly image: unknown; readonly memoryBytes: number | null }): Mistake[] {
+  const mistakes: Mistake[] = image === null ? [{ path: ['image'], problem: 'is missing, and Docker needs it' }] : [];
+  if (memoryBytes === null || memoryBytes >= minMemoryBytes) return mistakes;
+  const problem = `is less than ${formatQuantity(minMemoryBytes, sizeUnits)}, the least memory of a container in Docker`;
+  return [...mistakes, { path: ['resources', 'memory'], problem }];
 }
 
 /** Returns true if the spec needs a feature that plain processes do not have. */

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { sandboxSpec, type SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { CheckedOptions } from '../skep-options.ts';
 
-export const defaultImage = 'debian:bookworm-slim';
+const defaultImage = 'debian:bookworm-slim';
 
 /** Returns the specs of a deployment without specs in its options. */
 export function defaultSpecs({ runtime }: Pick<CheckedOptions, 'runtime'>): readonly SandboxSpec[] {

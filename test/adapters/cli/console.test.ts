@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { conversationTable, table } from '../../../src/adapters/cli/console.ts';
+import { conversationTable, recordText, table } from '../../../src/adapters/cli/console.ts';
 import type { api } from '../../../src/client/index.ts';
 
 const ready: api.AppConversation = {
@@ -18,4 +18,35 @@ test('columns are aligned by the width of the text on the screen', () => {
   expect(table(['TITLE', 'STATE'], [['修复构建', 'READY'], ['👍 ok', 'READY'], ['Fix', 'READY']])).toBe(
     'TITLE     STATE\n修复构建  READY\n👍 ok     READY\nFix       READY\n',
   );
+});
+
+test('one of them is shown with all that the API says of it, a line for each item, and nothing that controls a terminal', () => {
+  const sandbox: api.Sandbox = {
+    id: 'sb-1', created_by_user_id: 'me', sandbox_spec_id: 'web', status: 'RUNNING', status_detail: 'Taken\n from \u001b[2Jthe pool.',
+    status_reason: { code: 'claimed_from_pool', instance_id: 'sb-0' }, pause_kind: null, paused_by: null, paused_reason: null,
+    session_api_key: 'a-key-of-the-sandbox',
+    exposed_urls: [{ name: 'WEB', url: 'http://127.0.0.1:3001/sb-1/8000/', port: 8000 }, { name: 'X', url: 'http://x', port: 1 }],
+    metadata: { code: '42', team: 'a b' }, created_at: '1', updated_at: '2', last_active_at: '3', expires_at: null,
+  };
+  expect(recordText(sandbox)).toBe(`\
+id                  sb-1
+created_by_user_id  me
+sandbox_spec_id     web
+status              RUNNING
+status_detail       Taken from the pool.
+status_reason       claimed_from_pool
+pause_kind          -
+paused_by           -
+paused_reason       -
+session_api_key     (printed with --json)
+exposed_urls        name=WEB url=http://127.0.0.1:3001/sb-1/8000/ port=8000
+                    name=X url=http://x port=1
+metadata            code=42
+                    team=a b
+created_at          1
+updated_at          2
+last_active_at      3
+expires_at          -
+`);
+  expect(recordText(ready)).toMatch(/^selected_repository +-\n(.+\n)+pull_requests +-$/m);
 });

@@ -119,6 +119,11 @@ test('what the agent asks leave for is answered once, with one of its options', 
   expect((await eventsOf(id, 'message')).at(-1)).toMatchObject({ text: 'chosen: yes' });
   expect(await eventsOf(id, 'permission_answered')).toMatchObject([{ option_id: 'yes' }]);
   expect(await world.ann('POST', path, { option_id: 'no' })).toMatchObject({ status: 404, body: { code: 'permission_not_found' } });
+  expect(items(await world.ann('GET', `${conversations}/${id}/transcript?format=json`))[1]).toEqual({
+    kind: 'permission', at: expect.any(String), title: 'Write a file', decision: 'allowed', option_name: 'Yes', actor: 'user', status_detail: null, status_reason: null,
+  });
+  const { body: markdown } = await world.ann('GET', `${conversations}/${id}/transcript`);
+  expect(markdown).toMatch(/\n> ask\n\n- Permission for Write a file: allowed by the user \(Yes\)\.\n\n## Agent/);
 });
 
 test('the policy of a conversation goes before that of its spec', async () => {
@@ -126,6 +131,9 @@ test('the policy of a conversation goes before that of its spec', async () => {
     const id = await readyConversation(world, { permission_policy: policy });
     expect(await turnOf(id, await sent(id, 'ask'))).toBe('end_turn');
     expect((await eventsOf(id, 'message')).at(-1)).toMatchObject({ text: `chosen: ${chosen}` });
+    const decision = policy === 'allow' ? 'allowed (Yes)' : 'refused (No)';
+    expect((await world.ann('GET', `${conversations}/${id}/transcript`)).body)
+      .toContain(`\n- Permission for Write a file: ${decision}. Decided by the policy of the conversation: ${policy}.\n`);
   }
   expect(await world.ann('POST', conversations, { permission_policy: 'sometimes' })).toMatchObject({ status: 422 });
 });

@@ -37,6 +37,7 @@ const examples: Examples = {
   secrets_not_allowed: { names: ['ROOT_KEY'], allowed: ['NPM_TOKEN'] },
   timeout_above_spec: { maxMs: 3_600_000 },
   resource_above_spec: { resource: 'memory_bytes', max: 2_147_483_648 },
+  memory_below_minimum: { min: 6_291_456 },
   resources_not_limited: none,
   unknown_option: { options: ['allow', 'deny'] },
   repository_name: { problem: 'backslash' },
@@ -245,6 +246,5 @@ test('every failure has a sentence', () => {
   expect((Object.keys(failures) as FailureCode[]).map((code) => `${code}: ${sentenceOfFailure({ code, context: failures[code] })}`)).toMatchSnapshot();
 });
 
-test('a code of a later version is shown as it is', () => {
-  expect(sentenceOf({ code: 'moved_to_the_moon' } as never)).toBe('Moved to the moon.');
-});
+test('a code of a later version is shown as it is', () =>
+  expect(sentenceOf({ code: 'moved_to_the_moon' } as never)).toBe('Moved to the moon.'));

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { TranscriptEntry } from '../../../src/application/conversations/conversations.ts';
+import type { PermissionOption } from '../../../src/domain/agent.ts';
+import { type EventBody, eventOf, messageBody } from '../../../src/domain/event.ts';
 import { createReady, failureOf } from './support.ts';
-import { said, told, until } from './world.ts';
+import { said, told, until, type WorldOptions } from './world.ts';
 
 async function entries(w: Pick<Awaited<ReturnType<typeof createReady>>, 'conversations' | 'id'>): Promise<TranscriptEntry[]> {
   const all: TranscriptEntry[] = [];
@@ -89,4 +91,79 @@ test('a transcript has each tool call once, as it ended, and no thoughts', async
     { kind: 'message', role: 'agent', text: 'done' },
     { kind: 'tool_call', title: 'Never ends', status: 'pending' },
   ]);
+});
+
+test('a transcript has a message where its turn began, after the answer to the one before', async () => {
+  const begun = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const w = await createReady({
+    script: async (turn) => {
+      const text = turn.message.content.at(-1)?.text;
+      begun.resolve();
+      if (text === 'one') await goOn.promise;
+      await turn.say(`heard: ${text}`);
+    },
+  });
+  await w.conversations.send('me', w.id, said('one'));
+  await begun.promise;
+  await w.conversations.send('me', w.id, said('two'));
+  expect((await entries(w)).map((entry) => entry.kind === 'message' && entry.text)).toEqual(['one', 'two']);
+  w.clock.advance(1000);
+  goOn.resolve();
+  await w.rested();
+  const all = await entries(w);
+  expect(all).toMatchObject([{ text: 'one' }, { text: 'heard: one' }, { text: 'two' }, { text: 'heard: two' }]);
+  expect(all.map(({ at }) => at)).toEqual(all.map(({ at }) => at).toSorted((a, b) => a - b));
+});
+
+test('a transcript has messages that never had a turn where they were sent', async () => {
+  const w = await createReady();
+  const record = await w.record();
+  const bodies: EventBody[] = [
+    messageBody({ messageId: 'a', message: said('dropped'), sandboxVersion: 0 }),
+    messageBody({ messageId: 'b', message: said('go'), sandboxVersion: 0 }),
+    { kind: 'turn_started', data: { messageId: 'b' } },
+    messageBody({ messageId: 'c', message: said('waits'), sandboxVersion: 0 }),
+    // After it went back into the queue.
+    { kind: 'turn_started', data: { messageId: 'b' } },
+    { kind: 'message', data: { messageId: 'd', role: 'agent', channel: 'answer', text: 'gone' } },
+  ];
+  await w.store.events.append(bodies.map((body, at) => eventOf(record, body, { at, actor: 'skep', reason: null })));
+  expect((await entries(w)).map((entry) => [entry.kind === 'message' && entry.text, entry.at])).toEqual([['dropped', 0], ['go', 2], ['gone', 5], ['waits', 3]]);
+});
+
+const options: readonly PermissionOption[] = [{ optionId: 'yes', name: 'Yes, once', kind: 'allow_once' }, { optionId: 'no', name: 'No', kind: 'reject_once' }];
+const asks: WorldOptions['script'] = async (turn) => {
+  await turn.tool({ toolCallId: 'edit', title: 'Edit' });
+  await turn.ask({ toolCallId: 'edit', title: 'Write a file', options });
+  await turn.tool({ toolCallId: 'edit', status: 'completed' });
+};
+
+test('a transcript says who allowed or refused what', async () => {
+  const w = await createReady({ agent: { permissions: 'ask' }, script: asks });
+  await w.conversations.send('me', w.id, said('go'));
+  const permission = await until(async () => (await w.record()).permission);
+  expect(await entries(w)).toMatchObject([{ text: 'go' }, { title: 'Edit', status: 'pending' }]);
+  await w.conversations.answerPermission('me', w.id, permission?.permissionId ?? '', 'yes');
+  await w.rested();
+  expect(await entries(w)).toMatchObject([
+    { text: 'go' },
+    { kind: 'permission', title: 'Write a file', option: options[0], actor: 'user', reason: null },
+    { title: 'Edit', status: 'completed' },
+  ]);
+});
+
+test('a transcript has decisions of a policy, and requests that were withdrawn', async () => {
+  const byPolicy = await createReady({ agent: { permissions: 'deny' }, script: asks });
+  await byPolicy.conversations.send('me', byPolicy.id, said('go'));
+  await byPolicy.rested();
+  expect(await entries(byPolicy)).toContainEqual({
+    kind: 'permission', at: expect.any(Number), title: 'Write a file', option: options[1], actor: 'skep', reason: { code: 'permission_by_policy', policy: 'deny' },
+  });
+  const withdrawn = await createReady({ agent: { permissions: 'ask' }, script: asks });
+  await withdrawn.conversations.send('me', withdrawn.id, said('go'));
+  await until(async () => (await withdrawn.record()).permission);
+  await withdrawn.conversations.update('me', withdrawn.id, { archived: true });
+  await until(async () => (await withdrawn.record()).releasedAt !== null || null);
+  expect(await entries(withdrawn)).toContainEqual({ kind: 'permission', at: expect.any(Number), title: 'Write a file', option: null, actor: 'user', reason: null });
 });

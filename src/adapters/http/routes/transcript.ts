@@ -1,13 +1,27 @@
 import { z } from 'zod';
 import type { TranscriptEntry } from '../../../application/conversations/conversations.ts';
-import { toolCallStatuses } from '../../../domain/agent.ts';
+import { type PermissionOption, toolCallStatuses } from '../../../domain/agent.ts';
+import type { Reason } from '../../../domain/reason.ts';
+import { eventActors } from '../../shared/event-data-schemas.ts';
+import { sentenceOf } from '../../shared/status-and-error-messages.ts';
 import { presentStatus, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
 import { operation, StreamedBody } from '../operation.ts';
 import { conversationPath } from './conversations.ts';
 
 const entry = z
   .discriminatedUnion('kind', [
-    z.object({ kind: z.literal('message'), at: timestamp, role: z.enum(['user', 'agent']), text: z.string() }),
+    z.object({
+      kind: z.literal('message'),
+      at: timestamp.meta({ description: "When it was complete. Of a user's message: when the agent got it, or was sent if the agent never got it." }),
+      role: z.enum(['user', 'agent']), text: z.string(),
+    }),
+    z.object({
+      kind: z.literal('permission'), at: timestamp, title: z.string().meta({ description: 'What the agent asked for.' }),
+      decision: z.enum(['allowed', 'refused', 'withdrawn']),
+      option_name: z.string().nullable().meta({ description: 'The option that was chosen; null if the request was withdrawn.' }),
+      actor: z.enum(eventActors).meta({ description: 'Who decided; `skep` for a policy or a time limit.' }),
+      ...statusFields,
+    }),
     z.object({
       kind: z.literal('tool_call'), at: timestamp, title: z.string(), tool_kind: z.string(), status: z.enum(toolCallStatuses),
       paths: z.array(z.string()),
@@ -23,11 +37,20 @@ function presentEntry(shown: TranscriptEntry): z.output<typeof entry> {
   switch (shown.kind) {
     case 'message':
       return { kind: 'message', at, role: shown.role, text: shown.text };
+    case 'permission': {
+      const { title, option, actor, reason } = shown;
+      return { kind: 'permission', at, title, decision: decisionOf(option), option_name: option?.name ?? null, actor, ...presentStatus(reason) };
+    }
     case 'tool_call':
       return { kind: 'tool_call', at, title: shown.title, tool_kind: shown.toolKind, status: shown.status, paths: [...shown.paths] };
     case 'turn_ended':
       return { kind: 'turn_ended', at, stop_reason: shown.stopReason, ...presentStatus(shown.reason) };
   }
+}
+
+function decisionOf(option: PermissionOption | null): 'allowed' | 'refused' | 'withdrawn' {
+  if (option === null) return 'withdrawn';
+  return option.kind.startsWith('allow') ? 'allowed' : 'refused';
 }
 
 async function* asJson(entries: AsyncIterable<TranscriptEntry>): AsyncGenerator<string, void> {
@@ -48,11 +71,18 @@ async function* asMarkdown(title: string | null, entries: AsyncIterable<Transcri
     } else if (shown.kind === 'tool_call') {
       const paths = shown.paths.length === 0 ? '' : ` (${onOneLine(shown.paths.join(', '))})`;
       yield `\n- ${onOneLine(shown.title)}${paths}: ${shown.status}\n`;
+    } else if (shown.kind === 'permission') {
+      const { title, option, actor, reason } = shown;
+      const by = option === null ? '' : `${actor === 'user' ? ' by the user' : ''} (${onOneLine(option.name)})`;
+      yield `\n- Permission for ${onOneLine(title)}: ${decisionOf(option)}${by}.${detailOf(reason)}\n`;
     } else {
-      const { status_detail: detail } = presentStatus(shown.reason);
-      yield `\n*The turn ended: ${shown.stopReason}.${detail === null ? '' : ` ${onOneLine(detail)}`}*\n`;
+      yield `\n*The turn ended: ${shown.stopReason}.${detailOf(shown.reason)}*\n`;
     }
   }
+}
+
+function detailOf(reason: Reason | null): string {
+  return reason === null ? '' : ` ${onOneLine(sentenceOf(reason))}`;
 }
 
 /** Returns the text as a quotation, so it can't imitate a heading of the transcript. */

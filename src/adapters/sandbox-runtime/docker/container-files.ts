@@ -71,11 +71,20 @@ export class ContainerFiles {
     return found?.type === 'symlink' ? (await this.stat(found.linkTarget)) ?? found : found;
   }
 
-  /** Opens the path. Links above it are followed. Until the content ends, the engine answers no other request about the container. */
-  async open(path: string, signal: AbortSignal): Promise<OpenedPath> {
+  /**
+   * Opens the path. Links above it are followed. Until the content ends, the engine answers no other request about the container. Null if
+   * nothing is there.
+   */
+  async open(path: string, signal: AbortSignal): Promise<OpenedPath | null> {
     const archive = await this.archive(path, signal);
+    if (archive === null) return null;
     const { linkTarget: _, ...stat } = statOf(path, archive);
     const header = await readHead(archive);
+    if (header === null && stat.type !== 'other' && !archive.destroyed) {
+      // It was removed between the engine's stat and its archive, which is empty.
+      archive.destroy();
+      return null;
+    }
     const seconds = Math.floor(stat.modifiedAt / 1000);
     if (header !== null && stat.type === 'file' && (header.size !== stat.size || header.mtime?.getTime() !== seconds * 1000)) {
       // The file was replaced between the engine's stat and its archive.
@@ -93,9 +102,10 @@ export class ContainerFiles {
     return found === null || found.type === 'symlink' ? null : await this.#read(found.path, async ({ entry }) => entry);
   }
 
-  /** Returns the engine's tar of a path. It fails when the signal fires. */
-  async archive(path: string, signal: AbortSignal): Promise<IncomingMessage> {
-    return streamed(await this.#call((abortSignal) => this.#container.getArchive({ path, abortSignal }), { signal }), signal);
+  /** Returns the engine's tar of a path. It fails when the signal fires. Null if nothing is there. */
+  async archive(path: string, signal: AbortSignal): Promise<IncomingMessage | null> {
+    const answer = await unlessMissing(this.#call((abortSignal) => this.#container.getArchive({ path, abortSignal }), { signal }));
+    return answer === null ? null : streamed(answer, signal);
   }
 
   /** Finds the owner that `name`, `uid`, `name:group` or `uid:gid` means in the image. Null if it has no such user. */
@@ -145,10 +155,10 @@ export class ContainerFiles {
 
   /** Opens a path, and closes it when the work is done. Null if nothing is there. */
   #read<T>(path: string, work: (opened: OpenedPath) => Promise<T>): Promise<T | null> {
-    return unlessMissing(this.#call(async (signal) => {
+    return this.#call(async (signal) => {
       const opened = await this.open(path, signal);
-      return await work(opened).finally(() => opened.content.destroy());
-    }));
+      return opened === null ? null : await work(opened).finally(() => opened.content.destroy());
+    });
   }
 }
 

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { posix } from 'node:path';
 import { extract, type Header } from 'tar-stream';
 import { Failure, isFailureOf } from '../../../domain/failure.ts';
 import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import { refusedFiles } from '../sandbox-path.ts';
-import type { ContainerFiles } from './container-files.ts';
 
 /**
  * Prints the contents of the directory `$1`, down to the depth `$2`. Each entry begins with the mark `$3`, which no path contains, and its
@@ -94,9 +94,8 @@ const tarTypes: Readonly<Record<string, FileType>> = { file: 'file', link: 'file
 
 /** Yields the entries by relative paths, from the archive of the directory. Throws `sandbox_not_running` if the archive is too large. */
 export async function* entriesOfArchive(
-  files: ContainerFiles, id: string, directory: string, depth: number, signal: AbortSignal,
+  archive: IncomingMessage, id: string, directory: string, depth: number,
 ): AsyncGenerator<FileEntry, void> {
-  const archive = await files.archive(directory, signal);
   const tar = archive.pipe(extract());
   archive.on('error', (error) => tar.destroy(error));
   const prefix = directory === '/' ? 0 : 1;

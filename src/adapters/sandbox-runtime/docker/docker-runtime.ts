@@ -27,6 +27,7 @@ import { Networks } from './networks.ts';
 import { Observer } from './observed-sandbox.ts';
 import { shorten } from './launch-refusals.ts';
 import { SandboxWatch } from './sandbox-watch.ts';
+import { minMemoryBytes } from './spec-options.ts';
 
 export interface DockerRuntimeOptions {
   /**
@@ -80,6 +81,7 @@ export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRunti
 class DockerRuntime implements SandboxRuntime {
   readonly name = 'docker';
   readonly ignores = [];
+  readonly minMemoryBytes = minMemoryBytes;
   readonly #engine: Engine;
   readonly #closing = new AbortController();
   readonly #client: Client;

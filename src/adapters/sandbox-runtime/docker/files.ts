@@ -59,14 +59,8 @@ export class DockerFiles implements SandboxFiles {
       const place = sandboxPath(path, 'path');
       const container = await findContainer(this.#engine, id, signal);
       requireReachable(container, place, 'path');
-      try {
-        return webStreamOf(await new ContainerFiles(this.#engine, container.Id).archive(place, signal));
-      } catch (error) {
-        if (statusOf(error) !== 404) throw error;
-        // Throws if the container is gone. Otherwise only the path is missing.
-        await findContainer(this.#engine, id, signal);
-        throw new Failure('file_not_found', { path }, { cause: error });
-      }
+      const archive = await new ContainerFiles(this.#engine, container.Id).archive(place, signal);
+      return webStreamOf(archive ?? (await this.#throwMissing(id, path, signal)));
     });
   }
 
@@ -146,7 +140,12 @@ export class DockerFiles implements SandboxFiles {
     const { files, path: at, found } = await withFailures(() => this.#place(id, place, true, signal));
     if (found === null) throw new Failure('file_not_found', { path });
     if (found.type !== 'directory') throw wrongFileType(path, found.type);
-    const entries = (await entriesByProgram(this.#execute, id, at, depth, signal)) ?? entriesOfArchive(files, id, at, depth, signal);
+    const entries = await withFailures(async () => {
+      const listed = await entriesByProgram(this.#execute, id, at, depth, signal);
+      if (listed !== null) return listed;
+      const archive = await files.archive(at, signal);
+      return entriesOfArchive(archive ?? (await this.#throwMissing(id, path, signal)), id, at, depth);
+    });
     for await (const entry of entries) yield { ...entry, path: posix.join(place, entry.path) };
   }
 
@@ -155,8 +154,14 @@ export class DockerFiles implements SandboxFiles {
     const asked = sandboxPath(given, 'directory');
     const { files, path, found } = await this.#place(id, asked, followLink, signal);
     if (found === null) throw new Failure('file_not_found', { path: given });
-    const opened = await files.open(path, signal);
+    const opened = (await files.open(path, signal)) ?? (await this.#throwMissing(id, given, signal));
     return { ...opened, entry: { ...opened.entry, path: asked } };
+  }
+
+  /** Throws `sandbox_not_found` or `file_not_found`. The engine's answer does not tell which of the two is gone. */
+  async #throwMissing(id: string, path: string, signal: AbortSignal): Promise<never> {
+    await findContainer(this.#engine, id, signal);
+    throw new Failure('file_not_found', { path });
   }
 
   /** Returns a signal that fires with the given one, when the runtime closes, or before the state of the sandbox changes. */

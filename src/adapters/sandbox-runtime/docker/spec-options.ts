@@ -16,6 +16,9 @@ export const dockerSpecSchema = z.strictObject({
     .describe('the name of an OCI runtime that the engine has, for example runsc').optional(),
 }).describe('a mapping of what only Docker understands, for example { oci_runtime: runsc }');
 
+/** The least memory of a container. The engine refuses a lower limit. */
+export const minMemoryBytes = 6 * 2 ** 20;
+
 export const invalidDockerOptions = explained('the docker part of its spec does not have a form that Skep knows; correct the spec');
 
 /** Returns the Docker options of a spec with their defaults. Null if they do not match the schema. */

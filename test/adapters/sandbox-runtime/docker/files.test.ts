@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import type Docker from 'dockerode';
@@ -13,6 +15,7 @@ import { createEngine } from './engine.ts';
 import { launchOf } from './programs.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
 
+const whole = () => ({ offset: 0, length: 1 });
 const isRefused = (error: unknown): boolean => isFailureOf(error, 'invalid_request');
 
 describeWithDocker('files of containers', () => {
@@ -196,6 +199,38 @@ while :; do echo flood; done
     assert.equal(await engine.ask(launch.id, script), `700\nnew 7\nnew 199\nnew 299\n${big.length}\n301`);
     await assert.rejects(runtime.putFiles(launch.id, '/workspace/given', tarOf(items(400, 'bad')), never), isRefused);
     assert.equal(await engine.ask(launch.id, 'test -e /etc/deep || echo untouched'), 'untouched');
+  });
+
+  test('that disappear between the look at their path and the work are not found, nor is a sandbox that does', { timeout: 120_000 }, async () => {
+    const { runtime, launch: { id } } = await started({});
+    const container = Object.getPrototypeOf(engine.container(id)) as Docker.Container;
+    // A sandbox that does not run is listed from an archive.
+    await runtime.stop(id);
+    const failsAfter = async (change: () => Promise<unknown>, code: 'file_not_found' | 'sandbox_not_found', work: () => Promise<unknown>) => {
+      const archive = container.getArchive.bind(engine.container(id));
+      const spy = vi.spyOn(container, 'getArchive').mockImplementationOnce(async (...args: Parameters<typeof archive>) => {
+        await change();
+        return await archive(...args);
+      });
+      await assert.rejects(work(), (error) => isFailureOf(error, code)).finally(() => spy.mockRestore());
+    };
+    const { files } = runtime;
+    const path = '/workspace/d/file';
+    for (const work of [
+      () => files.read(id, path, whole, never), () => files.stat(id, path, true, never), () => runtime.getFiles(id, path, never),
+      () => files.list(id, '/workspace/d', 1, never)[Symbol.asyncIterator]().next(),
+    ]) {
+      await runtime.putFiles(id, '/workspace', tarOf([[{ name: 'd/file' }, 'x']]), never);
+      await failsAfter(() => files.remove(id, '/workspace/d', true, never), 'file_not_found', work);
+    }
+    await runtime.putFiles(id, '/workspace', tarOf([[{ name: 'd/file' }, 'x']]), never);
+    // The engine's archive is empty if the file is removed after its own stat.
+    const archived = await engine.container(id).getArchive({ path }) as IncomingMessage;
+    const empty = Object.assign(new IncomingMessage(new Socket()), { headers: archived.resume().headers });
+    empty.push(new Uint8Array(1024));
+    const spy = vi.spyOn(container, 'getArchive').mockResolvedValueOnce(empty);
+    await assert.rejects(files.read(id, path, whole, never), (error) => isFailureOf(error, 'file_not_found')).finally(() => spy.mockRestore());
+    await failsAfter(() => engine.container(id).remove({ force: true }), 'sandbox_not_found', () => files.stat(id, path, true, never));
   });
 
   test('come and go by the thousand, and in large', { timeout: 120_000 }, async () => {

@@ -1,8 +1,13 @@
-import { expect, test } from 'vitest';
+import { afterAll, afterEach, expect, test } from 'vitest';
 import { resolveOwner } from '../../../../src/adapters/sandbox-runtime/docker/container-files.ts';
 import { PulledLayers, registryOf, whyUnusable } from '../../../../src/adapters/sandbox-runtime/docker/images.ts';
 import { launchRefusal } from '../../../../src/adapters/sandbox-runtime/docker/launch-refusals.ts';
 import { signalName } from '../../../../src/adapters/sandbox-runtime/signal-numbers.ts';
+import { defaultResources } from '../../../../src/domain/sandbox-spec.ts';
+import { describeWithDocker } from '../../../support/docker.ts';
+import { shell } from '../../../support/sandbox-programs.ts';
+import { createEngine } from './engine.ts';
+import { launchOf } from './programs.ts';
 
 test('the registry of an image is that which Docker would ask', () => {
   const hub = 'https://index.docker.io/v1/';
@@ -65,4 +70,22 @@ test('the owner of what a user writes is found as the engine finds it', async ()
     null,
     null,
   ]);
+});
+
+describeWithDocker('the engine of a sandbox on docker', () => {
+  const engine = createEngine();
+  afterEach(() => engine.clear());
+  afterAll(() => engine.close());
+
+  test('takes the least memory that the runtime names, and refuses less', async () => {
+    const runtime = engine.open();
+    const { minMemoryBytes: min = 0 } = runtime;
+    const starting = [min - 1, min].map(async (memoryBytes) => {
+      const launch = launchOf(shell('exec sleep 100000'), { resources: { ...defaultResources, memoryBytes } });
+      return [launch.id, (await runtime.start(launch, () => {}, new AbortController().signal)).reason] as const;
+    });
+    const [[, refusal], [id]] = [await starting[0]!, await starting[1]!];
+    expect(refusal).toMatchObject({ code: 'launch_refused' });
+    expect((await engine.container(id).inspect()).HostConfig).toMatchObject({ Memory: min });
+  });
 });
