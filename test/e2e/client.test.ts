@@ -126,7 +126,7 @@ describe('the client in the terminal', () => {
     expect(await listed('task=4 2')).toContain(id);
     expect(await listed('task=42')).not.toContain(id);
     for (const [args, words] of [
-      [['--secret', 'PATH'], /secrets: .*SKEP_TEST_TOKEN; not allowed: PATH/],
+      [['--secret', 'PATH'], /secrets: must not name PATH: the spec allows only .*SKEP_TEST_TOKEN/],
       [['--cpus', '1'], /resources: /],
       [['--env', 'LEVEL'], /KEY=VALUE/],
       [['--timeout', '90'], /duration/],

@@ -23,7 +23,7 @@ test.each<[string, Fault | null, RegExp]>([
   ['a scope', { kind: 'status', status: 403, body: { error: 'insufficient_scope' } }, /refused the deployment's credential.*scope read_api/u],
   ['another program', { kind: 'status', status: 404, headers: { 'content-type': 'text/html' } }, /check the configured one/u],
   ['a page', { kind: 'body', text: '<html>', contentType: 'text/html' }, /check that its URL/u],
-  ['another form', { kind: 'body', text: '{"version":"<b>"}' }, /does not have the documented form/u],
+  ['another form', { kind: 'body', text: '{"version":"<b>"}' }, /is not in the documented format/u],
   ['a failure', { kind: 'status', status: 500 }, /status 500/u],
 ])('it says how to mend %s', async (_, fault, detail) => {
   const host = await hostOf();
