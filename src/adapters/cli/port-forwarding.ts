@@ -17,7 +17,7 @@ async function firstPort(client: SkepClient, id: string): Promise<number> {
   const { sandbox_spec_id: specId } = await client.request('GET /api/v1/sandboxes/{id}', { path: { id } });
   const { items } = await client.request('GET /api/v1/sandbox-specs/search');
   const [first] = items.find((spec) => spec.id === specId)?.ports ?? [];
-  if (first === undefined) throw new CommandError(`The spec ${specId} names no port. Add one to it, or name a port.`);
+  if (first === undefined) throw new CommandError(`The spec ${specId} has no ports. Add one to it, or give a port.`);
   return first.port;
 }
 
@@ -59,7 +59,7 @@ export async function forward(client: SkepClient, id: string, { local, port }: F
   });
   server.listen(local, '127.0.0.1');
   await once(server, 'listening').catch((error: Error) => {
-    throw new CommandError(`This machine can't serve the port ${local}: ${error.message}. Name another, or 0 for any that is free.`);
+    throw new CommandError(`Can't listen on port ${local}: ${error.message}. Choose another port, or 0 for any free port.`);
   });
   const address = server.address();
   const shown = typeof address === 'object' && address !== null ? address.port : local;
