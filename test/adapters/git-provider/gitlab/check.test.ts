@@ -7,14 +7,14 @@ import { hostOf, providerOf } from './support.ts';
 test('the check is one request, which says what answers', async () => {
   const host = await hostOf();
   const { ok, detail } = await providerOf(host).check();
-  expect([ok, detail]).toEqual([true, `GitLab 19.1.0-ee at ${new URL(host.url).host} answers, and takes the token`]);
+  expect([ok, detail]).toEqual([true, `GitLab 19.1.0-ee at ${new URL(host.url).host} answers, and accepts the token`]);
   expect(host.counts()).toEqual({ version: 1 });
 });
 
 test('without a token it says what that means', async () => {
   const host = await hostOf();
   const provider = createGitLabProvider({ url: host.url, clock: createSystemClock() });
-  expect(await provider.check()).toEqual({ ok: true, detail: expect.stringContaining('public projects only') });
+  expect(await provider.check()).toEqual({ ok: true, detail: expect.stringContaining('only public projects') });
   await provider.close();
 });
 
