@@ -39,7 +39,7 @@ status() {
   else how=unknown
   fi
 }
-# Returns true for a file with a part of an output. Sets n to the offset of the part.
+# Succeeds for a file with a part of an output. Sets n to the offset of that part.
 is_segment() {
   is_file "$1" || return 1
   n=\${1##*.}
