@@ -1,9 +1,9 @@
-# The server in a container; docs/server-in-a-container.md says how to run it. Both of Docker's builders take this file.
+# The server in a container. For how to run it, see docs/server-in-a-container.md. Works with both builders of Docker.
 ARG BUILD_IMAGE=node:26-bookworm-slim
 ARG BASE_IMAGE=debian:bookworm-slim
 
-# What the server runs on: Node, its dependencies, and the dashboard, which is built. A build image that has them in /skep is taken as it
-# is, for builders that reach no registry.
+# Provides Node, the dependencies and the built dashboard. For builders without access to a registry, BUILD_IMAGE can be an image that
+# already has the dependencies and the dashboard in /skep.
 FROM ${BUILD_IMAGE} AS build
 ARG NPM_CONFIG_REGISTRY
 WORKDIR /skep
@@ -17,7 +17,7 @@ RUN set -e; test -d node_modules || { \
 
 FROM ${BASE_IMAGE}
 ARG PACKAGES=
-# Installs what the base lacks, and what is asked for, and makes the user, the data folder and the place for local repositories.
+# Installs the missing packages and those in PACKAGES. Creates the user, the data folder and the folder for local repositories.
 RUN set -eu; \
     missing="$PACKAGES"; \
     command -v git >/dev/null || missing="$missing git"; \

@@ -1,5 +1,5 @@
-// Writes down each result as it comes, one JSON line each, so that the count is true also when the run does not come to
-// its end. Read by summary.mjs.
+// Writes each result at once as a line of JSON, so the counts are correct even if the run is interrupted. summary.mjs reads
+// the file.
 import { appendFileSync } from 'node:fs';
 
 const path = process.env.SKEP_CI_REPORT;
@@ -17,7 +17,7 @@ export default class CiReporter {
     write({ kind: 'test', state, file: fileOf(test), name: test.fullName, ...(state === 'failed' && { messages: messages(errors) }) });
   }
 
-  // A hook that failed: its tests are then told as skipped.
+  // Reports a failed hook, because its tests are only reported as skipped.
   onTestSuiteResult(suite) {
     const errors = suite.errors();
     if (errors.length > 0) write({ kind: 'error', file: fileOf(suite), name: suite.fullName, messages: messages(errors) });

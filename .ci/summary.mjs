@@ -1,10 +1,10 @@
-// summary.mjs <report> <exit code of the tests> [stage that failed...]: prints what failed and was skipped, then, last, the
-// count. Exits with 0 only where everything was run and nothing failed.
+// summary.mjs <report> <exit code of the tests> [failed stage...]: prints the failed and the skipped tests, and the counts in
+// the last line. Exits with 0 only if all tests were run and none failed.
 import { existsSync, readFileSync } from 'node:fs';
 
 const [report, code, ...stages] = process.argv.slice(2);
 const text = existsSync(report) ? readFileSync(report, 'utf8') : '';
-// The last line may be cut off, where the run was ended from outside.
+// If the run was killed, the last line can be incomplete.
 const lines = text.split('\n').flatMap((line) => {
   try {
     return [JSON.parse(line)];
@@ -23,8 +23,8 @@ const failures = [
 ];
 
 const done = new Set(of('done').map(({ file }) => file));
-for (const { file } of of('queued')) if (!done.has(file)) failures.push({ file, name: '', messages: ['it did not come to its end'] });
-if (of('end').length === 0 && code !== 'none') failures.push({ file: 'the test run', name: '', messages: [`it did not come to its end (exit code ${code})`] });
+for (const { file } of of('queued')) if (!done.has(file)) failures.push({ file, name: '', messages: ['it did not finish'] });
+if (of('end').length === 0 && code !== 'none') failures.push({ file: 'the test run', name: '', messages: [`it did not finish (exit code ${code})`] });
 else if (code !== '0' && code !== 'none' && failures.length === 0) failures.push({ file: 'the test run', name: '', messages: [`exit code ${code}`] });
 if (passed.length === 0 && failures.length === 0) failures.push({ file: 'the test run', name: '', messages: ['no test was run'] });
 

@@ -5,7 +5,7 @@ import { type Listening, startServerProcess } from './server-process.ts';
 const rounds = 3000;
 const boundMs = 0.5;
 
-/** A page of 20 sandboxes by the client, beside a bare `fetch` of the same page that parses it, each in turn over one connection. */
+/** Measures a page of 20 sandboxes by the client against a bare `fetch` of the same page with `JSON.parse`, in turn, on one connection. */
 export async function* benchClient(): AsyncGenerator<Figure> {
   await using servers = new AsyncDisposableStack();
   const { listening }: { readonly listening: Listening } = servers.use(await startServerProcess('http-server.ts', 'begin'));
@@ -18,7 +18,7 @@ export async function* benchClient(): AsyncGenerator<Figure> {
     for (const [name, send] of [['own', own], ['bare', bare]] as const) {
       const start = performance.now();
       await send();
-      // The first ones warm up.
+      // The first requests are a warm-up.
       if (round >= 0) times[name].push(performance.now() - start);
     }
   }

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import Docker from 'dockerode';
 import { labels } from '../src/adapters/sandbox-runtime/docker/labels.ts';
 
-/** How to get each image with Docker alone. On Debian, `.ci/engine` installs an engine and makes them all. */
+/** How to get each image with Docker only. On Debian, `.ci/engine` installs an engine and creates all images. */
 const images = {
   'skep-test/tiny': 'docker pull busybox && docker tag busybox skep-test/tiny',
   'skep-test/debian':
@@ -12,13 +12,13 @@ const images = {
 
 export interface EngineNeeds {
   readonly image: keyof typeof images;
-  /** Whether the program `docker` is run too. */
+  /** Whether the program `docker` is needed too. */
   readonly usesCli?: boolean;
 }
 
 const timeoutMs = 10_000;
 
-/** What is missing and how to get it, in one line; null if nothing is. */
+/** Returns what is missing and how to get it, in one line. Null if nothing is missing. */
 export async function whyNotOnEngine({ image, usesCli = false }: EngineNeeds): Promise<string | null> {
   const install = 'install Docker (https://docs.docker.com/engine/install), or run `sudo bash .ci/engine` on Debian';
   const docker = new Docker({ timeout: timeoutMs });
@@ -38,8 +38,7 @@ export async function whyNotOnEngine({ image, usesCli = false }: EngineNeeds): P
 }
 
 /**
- * Removes what a deployment that is closed has left on the engine: the members of its pools, which a next process would find
- * again, and its networks.
+ * Removes what a closed deployment leaves on the engine, because its next process could use it: its pool members and its networks.
  */
 export async function clearUp(deployment: string): Promise<void> {
   const docker = new Docker();

@@ -10,7 +10,7 @@ import { createSkep } from '../src/composition/create-skep.ts';
 import { clearUp } from './engine.ts';
 import type { Listening } from './server-process.ts';
 
-/** Skep over the engine, with its store on disk. The URL is that of the executions of a sandbox of the image. */
+/** Skep on the engine, with its store on disk. The URL is that of the executions of one sandbox. */
 async function serve(image: string): Promise<Listening> {
   const dataDir = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const store = await createSqliteStore({ dataDir });

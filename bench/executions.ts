@@ -14,7 +14,7 @@ const bytes = 2 ** 30;
 const flood = ['dd', 'if=/dev/zero', 'bs=65536', `count=${bytes / 65_536}`];
 const Execution = z.object({ id: z.string(), status: z.string(), exit_code: z.number().nullish() });
 
-/** A command over the HTTP API to its exit code, and a long output that is followed, beside an exec of the Engine API. */
+/** Measures a command over the HTTP API until its exit code, and following a long output, against an exec of the Engine API. */
 export async function* benchExecutions(): AsyncGenerator<Figure> {
   for (const image of images) {
     await using server = await startServerProcess('executions-server.ts', image);
@@ -34,7 +34,7 @@ export async function* benchExecutions(): AsyncGenerator<Figure> {
   }
 }
 
-/** Returns how many bytes came. */
+/** Runs a command in the sandbox. Returns the number of bytes of its output. */
 type Run = (command: string[]) => Promise<number>;
 
 async function benchEcho(image: string, raw: Run, skep: Run): Promise<Figure> {

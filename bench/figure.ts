@@ -1,13 +1,13 @@
-/** One line of the benchmark: what was measured, beside its limit or peer, which was measured in the same run. */
+/** One result of the benchmark: the measured value, with its limit or its peer, which is measured in the same run. */
 export interface Figure {
   readonly name: string;
   /** With its unit: `12.3 ms`. */
   readonly measured: string;
-  /** With its unit; what it is compared with. */
+  /** The value of the peer or the limit, with its unit. */
   readonly reference: string;
-  /** Null where nothing is compared. */
+  /** Null if nothing is compared. */
   readonly ratio: number | null;
-  /** `<= 1.3`; null where the figure is only reported. */
+  /** `<= 1.3`. Null if the figure is only reported. */
   readonly bound: string | null;
   readonly ok: boolean;
   readonly note?: string;
@@ -15,7 +15,7 @@ export interface Figure {
 
 export type Bound = { readonly atMost: number } | { readonly atLeast: number };
 
-/** A figure from a ratio and its bound. */
+/** Returns a figure with a ratio and its bound. */
 export function boundedFigure(
   texts: Pick<Figure, 'name' | 'measured' | 'reference' | 'note'>,
   ratio: number,
@@ -25,14 +25,14 @@ export function boundedFigure(
   return { ...texts, ratio, bound: `>= ${bound.atLeast}`, ok: ratio >= bound.atLeast };
 }
 
-/** The middle one; of an even number of values, the upper of the two. */
+/** Returns the median. Of an even number of values, it is the upper of the two in the middle. */
 export function median(values: readonly number[]): number {
   const middle = values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
   if (middle === undefined) throw new Error('there is no median of nothing');
   return middle;
 }
 
-/** The value that so many percent of the values do not exceed. */
+/** Returns a percentile. */
 export function percentile(values: readonly number[], percent: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   const value = sorted[Math.min(sorted.length - 1, Math.ceil((percent / 100) * sorted.length) - 1)];
@@ -49,14 +49,14 @@ export function inMs(ms: number): string {
   return `${ms.toFixed(ms < 10 ? 2 : 1)} ms`;
 }
 
-/** The duration of a piece of work, in milliseconds. */
+/** Returns the duration of the work, in milliseconds. */
 export async function timed(work: () => Promise<unknown>): Promise<number> {
   const start = performance.now();
   await work();
   return performance.now() - start;
 }
 
-/** Two lines of plain text: the name and whether the bound holds, then what that rests on. */
+/** Returns two lines of plain text: the name and whether the bound holds, then the measured values. */
 export function formatFigure({ name, measured, reference, ratio, bound, ok, note }: Figure): string {
   const verdict = [ratio?.toFixed(2) ?? '', bound === null ? '' : `(bound ${bound})`].filter((text) => text !== '').join(' ');
   const basis = [reference === '' ? measured : `${measured} beside ${reference}`, note ?? ''].filter((text) => text !== '').join('; ');

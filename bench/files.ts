@@ -29,7 +29,7 @@ interface Place {
   readonly folder: string;
 }
 
-/** Files into a sandbox and out of it, beside `docker cp` with the same container, each in turn. */
+/** Measures copying files into a sandbox and out of it against `docker cp` with the same container, in turn. */
 export async function* benchFiles(): AsyncGenerator<Figure> {
   const folder = await mkdtemp(join(tmpdir(), 'skep-bench-files-'));
   const spec = { id: 'debian', image: 'skep-test/debian', command: ['sleep', '100000'] };
@@ -121,7 +121,7 @@ async function digestOf(path: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Follows the memory of a process, as the kernel counts what it takes. */
+/** Samples the memory of a process, as the kernel counts it. */
 function followMemory(pid: number): { peak(): Promise<number>; stop(): void } {
   let peak = 0;
   const look = async (): Promise<void> => {

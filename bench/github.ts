@@ -19,11 +19,11 @@ const query: FileQuery = { directory: () => agents, accepts: (path) => path.ends
 interface Cost {
   readonly ms: number;
   readonly requests: number;
-  /** Requests that were under way at the same time are one. */
+  /** Requests that overlap count as one. */
   readonly roundTrips: number;
 }
 
-/** Listing from a GitHub that takes 50 ms for each answer: for the first time, and unchanged, beside the obvious program. */
+/** Measures a first and an unchanged listing, with 50 ms per response of GitHub, against the obvious program. */
 export async function* benchGitHub(): AsyncGenerator<Figure> {
   const folder = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const double = await startGitHubDouble({ delayMs });
@@ -48,7 +48,7 @@ function dateOf(path: string): number {
   return (firstSecond + Math.floor(Number(/\d+/u.exec(path)?.[0]) / perCommit)) * 1000;
 }
 
-/** The files come by twenties, and every tenth is changed once. */
+/** Each commit adds twenty files. Every tenth file is changed once. */
 function commitsOf(size: number) {
   const numbers = Array.from({ length: size }, (_, index) => index);
   const commits = Array.from({ length: Math.ceil(size / perCommit) }, (_, commit) => commit);
@@ -63,7 +63,7 @@ function commitsOf(size: number) {
 
 async function* benchSize(double: GitHubDouble, size: number): AsyncGenerator<Figure> {
   const cold = (): Promise<void> => withProvider(double, (provider) => list(provider, size));
-  // The double reads its repository once, so that it is its delay that counts.
+  // The double reads its repository only once, so only its delay is measured.
   await cold();
   const first = await costOf(double, rounds, cold);
   const obvious = await costOf(double, 1, () => listObviously(double, size));
@@ -91,7 +91,7 @@ async function list(provider: GitProvider, size: number): Promise<void> {
   requireAll(new Map(files.map(({ path, createdAt }) => [path, createdAt])), size);
 }
 
-/** The contents endpoint, then for each file, in a row, its commits, the last of which is the first. */
+/** The obvious program: lists the directory, then requests the commits of each file, one file after the other. The last is the oldest. */
 async function listObviously({ url }: GitHubDouble, size: number): Promise<void> {
   const repository = `${url}/repos/acme/with-${size}`;
   const entries = await getList(`${repository}/contents/${agents}`);
@@ -116,7 +116,7 @@ async function getList(url: string): Promise<readonly Listed[]> {
   return list;
 }
 
-/** Both have to come to the same, and the right, answer. */
+/** Throws unless both results are equal and correct. */
 function requireAll(dates: ReadonlyMap<string, number>, size: number): void {
   const isRight = [...dates].every(([path, date]) => date === dateOf(path));
   if (dates.size !== size || !isRight) throw new Error(`${dates.size} files are listed, not ${size}, or their dates are wrong`);

@@ -14,7 +14,7 @@ const token = 'glpat-double';
 const agents = '.skep/microagents';
 const query: FileQuery = { directory: () => agents, accepts: (path) => path.endsWith('.md') };
 
-/** Listing a project of a GitLab that takes 50 ms for each answer, beside the obvious program. */
+/** Measures listing a project, with 50 ms per response of GitLab, against the obvious program. */
 export async function* benchGitLab(): AsyncGenerator<Figure> {
   const root = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const host = await startGitLab({ token });
@@ -29,7 +29,7 @@ export async function* benchGitLab(): AsyncGenerator<Figure> {
 interface Run {
   readonly ms: number;
   readonly requests: number;
-  /** How many of the requests came one after the other. */
+  /** How many of the requests were sequential. */
   readonly roundTrips: number;
 }
 
@@ -48,7 +48,7 @@ async function* benchCount(host: GitLabDouble, root: string, count: number): Asy
   const provider = createGitLabProvider({ url: host.url, token, clock: createSystemClock(), concurrency });
   const list = async (): Promise<void> => expectCount((await provider.listFiles('acme/shop', query)).files.length, count);
   try {
-    // What the double's git is asked is remembered, so that the delay alone is measured.
+    // The double caches the results of git, so only its delay is measured.
     host.delayMs = 0;
     await obviousProgram(host, sha, count);
     const warmUp = createGitLabProvider({ url: host.url, token, clock: createSystemClock(), timeoutMs: 600_000 });
@@ -64,7 +64,7 @@ async function* benchCount(host: GitLabDouble, root: string, count: number): Asy
   }
 }
 
-/** What everybody writes first: a page after the other of the directory, then the commits of a file after the other. */
+/** The obvious program: requests the pages of the directory, then the commits of each file, all in sequence. */
 async function obviousProgram(host: GitLabDouble, sha: string, count: number): Promise<void> {
   const base = `${host.url}/api/v4/projects/acme%2Fshop/repository`;
   const paths: string[] = [];
@@ -105,7 +105,7 @@ function figureOf(what: string, count: number, run: Run, obvious: Run): Figure {
     reference: textOf(obvious),
     note: `${delayMs} ms for each answer; ${concurrency} at a time; reference: the obvious program`,
   };
-  // For one file there is nothing to gain in time: what counts is the number of requests.
+  // One file can't be faster, so the number of requests is compared.
   const requests = what === 'unchanged' ? 1 : 1 + Math.ceil(count / 100) + count;
   const isWithin = run.requests <= requests;
   const ratio = obvious.ms / run.ms;

@@ -5,7 +5,7 @@ export const agents = '.skep/microagents';
 const sources = 600;
 const firstSecond = 1_500_000_000;
 
-/** Runs git, feeds it a text, and answers with what it prints, as byte strings. */
+/** Runs git with a text as its input. Returns its output, one character for each byte. */
 export async function git(gitDir: string, args: readonly string[], input = ''): Promise<string> {
   const child = spawn('git', args, { env: { PATH: process.env['PATH'], GIT_DIR: gitDir }, stdio: ['pipe', 'pipe', 'inherit'] });
   const chunks: Buffer[] = [];
@@ -17,8 +17,8 @@ export async function git(gitDir: string, args: readonly string[], input = ''): 
 }
 
 /**
- * Makes a repository with a history like a project's: some hundred sources, most commits change one or two of them, a
- * branch is merged now and then, and microagents come one by one and are changed now and then.
+ * Creates a repository with a realistic history: some hundred source files, most commits change one or two of them, a branch is
+ * merged sometimes, and microagents are added one by one and sometimes changed.
  */
 export async function createHistory(gitDir: string, commits: number, microagents: number): Promise<void> {
   await git(gitDir, ['init', '--quiet', '--bare', '--initial-branch=main', gitDir]);
@@ -26,7 +26,7 @@ export async function createHistory(gitDir: string, commits: number, microagents
   await git(gitDir, ['fast-import', '--quiet'], stream.join(''));
 }
 
-/** One more commit on the main branch; it changes a source and a microagent. */
+/** Adds a commit to the main branch that changes a source file and a microagent. */
 export async function addCommit(gitDir: string, number: number): Promise<void> {
   const at = firstSecond + 1_000_000_000 + number;
   const changes = [put(sourcePath(number), `again ${number}`), put(agentPath(number % 100), `again ${number}`)];

@@ -15,7 +15,7 @@ import { createSqliteStore } from '../src/adapters/store/sqlite/index.ts';
 import { createSkep } from '../src/composition/create-skep.ts';
 import type { Listening } from './server-process.ts';
 
-/** The statement of the page of sandboxes, and the file that it is run on. */
+/** The SQL statement for a page of sandboxes, and its database file. */
 export interface SearchQuery {
   readonly database: string;
   readonly sql: string;
@@ -25,7 +25,7 @@ export interface SearchQuery {
 const path = '/api/v1/sandboxes/search';
 const rows = 20;
 
-/** Skep with everything that a request passes in a deployment: store on disk, a key of the store, the log. */
+/** Skep with everything that handles a request in a real deployment: store on disk, a key of the store, the log. */
 async function serveSkep(): Promise<Listening & { readonly query: SearchQuery }> {
   const dataDir = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const destination = pino.destination({ dest: '/dev/null', sync: false });
@@ -39,7 +39,7 @@ async function serveSkep(): Promise<Listening & { readonly query: SearchQuery }>
   const { key, record } = await createApiKeys({ keys: store.apiKeys, clock: skep.clock, random: skep.random }).create({ name: 'bench' });
   for (let row = 0; row < rows; row += 1) await skep.sandboxes.start(record.userId, { specId: null });
   const search = () => skep.sandboxes.search(record.userId, {}, { after: null, limit: rows });
-  // What is measured is a page that no start changes meanwhile.
+  // No start may change the page during the measurement.
   const statement = await statementOf(async () => {
     while ((await search()).items.some(({ status }) => status !== 'RUNNING')) await pause(5);
   });
@@ -54,7 +54,7 @@ async function serveSkep(): Promise<Listening & { readonly query: SearchQuery }>
   return { url: `${server.url}${path}`, key, query: { database: join(dataDir, 'skep.db'), ...statement } };
 }
 
-/** The statement that searches run, as the driver gets it, so that the peer's is the same whatever the store does. */
+/** Returns the statement of a search as the driver gets it, so the peer always runs the same statement as the store. */
 async function statementOf(searches: () => Promise<unknown>): Promise<Omit<SearchQuery, 'database'>> {
   let statement: Omit<SearchQuery, 'database'> | undefined;
   const note = (sql: string, values: readonly SQLInputValue[]): void => {
@@ -70,7 +70,7 @@ async function statementOf(searches: () => Promise<unknown>): Promise<Omit<Searc
   return statement;
 }
 
-/** Reports each use of a method of the driver, until the function that is returned is called. */
+/** Reports each call of a method of the driver. Returns the function that stops this. */
 function watch(method: 'all' | 'iterate', note: (sql: string, values: readonly SQLInputValue[]) => void): () => void {
   const original: unknown = Reflect.get(StatementSync.prototype, method);
   if (typeof original !== 'function') throw new Error(`a statement has no ${method}`);
@@ -81,7 +81,7 @@ function watch(method: 'all' | 'iterate', note: (sql: string, values: readonly S
   return () => void Reflect.set(StatementSync.prototype, method, original);
 }
 
-/** A route of Express that runs the query for each request, and writes what it finds as Skep does. */
+/** Returns an Express handler that runs the query for each request, and writes the rows in the form of Skep. */
 async function serveBare({ database, sql, values }: SearchQuery): Promise<Listening> {
   const statement = new DatabaseSync(database, { readOnly: true }).prepare(sql);
   const app = express();

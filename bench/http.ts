@@ -7,9 +7,8 @@ import { type Listening, startServerProcess } from './server-process.ts';
 const rounds = 7;
 
 /**
- * Requests a second of a page of 20 sandboxes, everything on the way included, against a bare Express handler that runs the
- * same statement on the same file and returns the same page. Each server is a process of its own; they are asked in turn, so
- * that what else the machine does falls on both.
+ * Measures requests per second for a page of 20 sandboxes against a bare Express handler that runs the same statement on the same
+ * file and returns the same page. Each server has its own process. They are measured in turn, so other load affects both.
  */
 export async function* benchHttp(): AsyncGenerator<Figure> {
   await using servers = new AsyncDisposableStack();

@@ -13,7 +13,7 @@ const short = { name: 'short', commits: 1000 };
 const rounds = 25;
 const query: FileQuery = { directory: () => agents, accepts: (path) => path.endsWith('.md') };
 
-/** Listing a local repository: for the first time, unchanged, and after one new commit. */
+/** Measures listing a local repository: the first time, unchanged, and after one new commit. */
 export async function* benchListing(): AsyncGenerator<Figure> {
   const root = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   try {
@@ -116,7 +116,7 @@ async function withProvider<T>(options: LocalGitOptions, use: (provider: GitProv
   }
 }
 
-/** The dates of the listed files, in seconds. */
+/** Returns the dates of the listed files, in seconds. */
 async function list(provider: GitProvider, repository: string): Promise<Map<string, number>> {
   const { files } = await provider.listFiles(repository, query);
   if (files.length !== microagents) throw new Error(`${files.length} files are listed, not ${microagents}`);

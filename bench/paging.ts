@@ -22,7 +22,7 @@ const start = Date.UTC(2026, 0, 1);
 
 type Page = (store: Store, rows: number) => Promise<unknown>;
 
-/** A page of 100 out of many conversations beside the same page out of few. */
+/** Measures a page of 100 from many conversations against the same page from few. */
 export async function* benchPaging(): AsyncGenerator<Figure> {
   const folder = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const [small, large] = [await filled(join(folder, 'few'), few), await filled(join(folder, 'many'), many)];
@@ -63,7 +63,7 @@ async function compare(page: Page, small: Store, large: Store): Promise<{ smallM
   return { smallMs: median(times.small), largeMs: median(times.large) };
 }
 
-/** No order helps to find a word that hardly any title has: it is looked for in the index of all of the owner's titles. */
+/** Measures the search for a rare word. No sort order helps here: the store searches the index of the owner's titles. */
 async function rareTitle(store: Store): Promise<Figure> {
   const times: number[] = [];
   for (let round = 0; round < 9; round += 1) {
@@ -84,7 +84,7 @@ async function fetch(
   if (items.length !== expected) throw new Error(`the page has ${items.length} rows, not ${expected}`);
 }
 
-/** A store with so many conversations, written without waiting for the disk. */
+/** Creates a store with this many conversations, without waiting for the disk. */
 async function filled(dataDir: string, rows: number): Promise<Store> {
   const store = await createSqliteStore({ dataDir });
   const sqlite = new DatabaseSync(join(dataDir, 'skep.db'));
@@ -96,7 +96,7 @@ async function filled(dataDir: string, rows: number): Promise<Store> {
   return store;
 }
 
-/** Rows are created in one order and updated in another, and some have equal times. */
+/** The rows are updated in another order than they are created, and some have equal times. */
 function conversationOf(n: number, rows: number): Conversation {
   return {
     id: idOf(n),

@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 
-/** What a server of the benchmark sends to its parent when it listens. */
+/** The message of a benchmark server to its parent when it listens. */
 export interface Listening {
   readonly url: string;
   /** Empty if none is needed. */
@@ -14,7 +14,7 @@ export interface ServerProcess extends AsyncDisposable {
   readonly listening: Listening;
 }
 
-/** Starts a server in a process of its own. It begins with the message, and ends when it is disconnected. */
+/** Starts a server in its own process. The message starts its work. It ends when it is disconnected. */
 export async function startServerProcess(module: string, message: string | object): Promise<ServerProcess> {
   const child = fork(join(import.meta.dirname, module), { env: { ...process.env, NODE_ENV: 'production' }, execArgv: ['--expose-gc'] });
   child.send(message);

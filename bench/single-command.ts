@@ -14,12 +14,12 @@ const commands: readonly (readonly string[])[] = [
   ['--name-status'],
 ];
 
-/** Runs one of them to its end. */
+/** Runs one of the commands to its end. */
 export async function runCommand(gitDir: string, options: readonly string[]): Promise<string> {
   return await git(gitDir, ['log', '-z', '--no-renames', '--format=/%ct', ...options, 'HEAD', '--', agents]);
 }
 
-/** Those that yield the same dates as the given ones. */
+/** Returns the commands that yield the same dates as the given ones. */
 export async function sufficientCommands(
   gitDir: string,
   dates: ReadonlyMap<string, number>,
@@ -32,7 +32,7 @@ export async function sufficientCommands(
   return sufficient;
 }
 
-/** From each path to the date of the last commit that names it. */
+/** Returns the date of the last commit in the output, for each path. */
 function datesIn(output: string): Map<string, number> {
   const dates = new Map<string, number>();
   let seconds = 0;

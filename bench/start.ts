@@ -18,7 +18,7 @@ const server = express().get('/health', (_, response) => response.json({ status:
 });
 `;
 
-/** What a start loads, and nothing done with it. */
+/** Loads the modules of a start, and does nothing with them. */
 const modulesOnly = `
 await Promise.all(['composition/executable/serve', 'adapters/http/index', 'adapters/store/sqlite/index', 'adapters/git-provider/local/index',
   'adapters/sandbox-runtime/process/index', 'adapters/readiness-probe/network-probe', 'adapters/auth/api-keys/index', 'adapters/clock/system-clock',
@@ -36,7 +36,7 @@ interface Start {
   readonly residentMiB: number;
 }
 
-/** From the start of the process to the first 200 of its health, and the memory that is resident then; and what of it is whose. */
+/** Measures the time from the start of the process to the first 200 of its health route, and its resident memory then, by its parts. */
 export async function* benchStart(): AsyncGenerator<Figure> {
   const dataDir = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const kinds = {

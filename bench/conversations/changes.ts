@@ -17,7 +17,7 @@ const owner = 'bench';
 const never = new AbortController().signal;
 const identity = '-c user.name=bench -c user.email=bench@example.org';
 
-/** The changes of a large work tree, beside git's own commands in the same container; and their publication, beside the same by hand. */
+/** Measures the changes of a large work tree against git's own commands in the same container, and publishing them against git by hand. */
 export async function* benchChanges(): AsyncGenerator<Figure> {
   const folder = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const repository = join(folder, 'repositories/shop');

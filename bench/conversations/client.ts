@@ -3,14 +3,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { startServerProcess } from '../server-process.ts';
 
-/** The server of the benchmark as its client sees it. */
+/** The client of the benchmark's server. */
 export interface BenchServer extends AsyncDisposable {
-  /** A conversation that is ready to be talked with. */
+  /** Starts a conversation and resolves when it is READY. */
   conversation(): Promise<string>;
   send(id: string, text: string): Promise<void>;
-  /** The kinds of the conversation's events with their data and time, from now on, until the reader is left. */
+  /** Yields the conversation's events from now on: their kind, data and time. */
   events(id: string, after?: string): AsyncGenerator<{ readonly kind: string; readonly data: string }>;
-  /** Bytes that the server's process has in memory. */
+  /** Returns the memory of the server's process, in bytes. */
   memory(): Promise<number>;
 }
 

@@ -7,7 +7,7 @@ const chunks = 50;
 const atOnce = 8;
 const lagBoundMs = 1000;
 
-/** Many conversations that stream to as many readers at once. */
+/** Measures many conversations that stream to as many readers at once. */
 export async function* benchCrowd(): AsyncGenerator<Figure> {
   await using server = await startBenchServer();
   const before = await server.memory();
@@ -19,7 +19,7 @@ export async function* benchCrowd(): AsyncGenerator<Figure> {
   const readers = ids.map(async (id) => {
     for await (const { kind, data } of server.events(id, '0')) {
       const at = atOf(data);
-      // What was before anything was said is not counted.
+      // Events before the first message do not count.
       if (at < startedAt) continue;
       events += 1;
       lags.push(Date.now() - at);

@@ -6,7 +6,7 @@ import { startBenchServer } from './client.ts';
 const rounds = 300;
 const warmUp = 20;
 
-/** From the message to the first event of the agent on the stream, beside a bare ACP client on the same agent, in turn. */
+/** Measures the time from a message to the agent's first event on the stream, against a bare ACP client on the same agent, in turn. */
 export async function* benchLatency(): AsyncGenerator<Figure> {
   await using server = await startBenchServer();
   const bare = await startBare();
@@ -14,7 +14,7 @@ export async function* benchLatency(): AsyncGenerator<Figure> {
   try {
     const id = await server.conversation();
     const events = server.events(id);
-    // The stream is open once its first event comes.
+    // The stream is open when its first event arrives.
     const opened = events.next();
     await server.send(id, 'hello');
     await opened;
@@ -59,7 +59,7 @@ async function untilKind(events: AsyncGenerator<{ readonly kind: string }>, kind
   }
 }
 
-/** The SDK's own client, with nothing around it. */
+/** The peer: the SDK's client alone. */
 async function startBare() {
   const agent = startAgentProcess(acpAgentCommand());
   let first: (() => void) | null = null;

@@ -15,7 +15,7 @@ const files = 1000;
 const image = 'skep-test/debian';
 const owner = 'bench';
 
-/** The least agent: it opens a session, in the shell that every image has. */
+/** The smallest agent, as a shell script: it only opens a session. Every image has a shell. */
 const agentProgram = `while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\\("[^"]*"\\|[0-9]*\\).*/\\1/p')
   case $line in
@@ -24,7 +24,7 @@ const agentProgram = `while read -r line; do
   esac
 done`;
 
-/** Create to READY with a warm pool and a repository that is known, by step, beside a plain `docker run` and `git clone` of the same. */
+/** Measures each step from the request to READY, with a warm pool and a known repository, against `docker run` and `git clone`. */
 export async function* benchReady(): AsyncGenerator<Figure> {
   const folder = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const store = await createSqliteStore({ dataDir: join(folder, 'data') });

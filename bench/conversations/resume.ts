@@ -11,10 +11,10 @@ const mostMs = 2000;
 const key = 'a-static-key-for-the-benchmark';
 const config = { specs: [{ id: 'agent', command: ['sleep', '100000'], agent: { protocol: 'acp', command: acpAgentCommand(), permissions: 'allow' } }] };
 const env = { SKEP_API_KEY: key, SKEP_LOG_LEVEL: 'error' };
-/** A turn of about a minute, in which something is said all the time. */
+/** A turn of about a minute with steady output. */
 const steps = Array.from({ length: 2000 }, () => [{ run: 'sleep 0.02' }, { say: 'x' }]).flat();
 
-/** From the ready server, after a kill in a turn, to the next event of that turn. */
+/** Measures how long a restarted server, killed in a turn, needs from being ready to the next event of that turn. */
 export async function* benchResume(): AsyncGenerator<Figure> {
   let server = await startServer({ env, config });
   const { dataDir } = server;
@@ -32,7 +32,7 @@ export async function* benchResume(): AsyncGenerator<Figure> {
     for (let round = 0; round < rounds; round += 1) {
       for (let event = 0; event < 10; event += 1) await nextEvent();
       await server.kill();
-      // What came before the end, nobody has read yet.
+      // Nobody has read the events from before the kill yet.
       server = await startServer({ env, config, dataDir });
       const began = performance.now();
       const known = items(await call('GET', `${path}/events?after=${last}`));

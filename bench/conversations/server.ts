@@ -10,7 +10,7 @@ import { createSkep } from '../../src/composition/create-skep.ts';
 import { acpAgentCommand } from '../../test/doubles/acp-agent/start.ts';
 import type { Listening } from '../server-process.ts';
 
-/** Skep as it is deployed, with the process runtime and the scripted agent. */
+/** A complete Skep server, with the process runtime and the scripted agent. */
 async function serve(): Promise<Listening> {
   const dataDir = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const destination = pino.destination({ dest: '/dev/null', sync: false });
@@ -42,7 +42,7 @@ async function serve(): Promise<Listening> {
 }
 
 process.on('message', (asked) => {
-  // How much memory it takes, for whoever asks; otherwise the word to begin.
+  // `memory` asks for the memory of the process; any other message starts the server.
   if (asked === 'memory') process.send?.(process.memoryUsage.rss());
   else void serve().then((listening) => process.send?.(listening));
 });

@@ -10,7 +10,7 @@ const eventsPerSecond = 500;
 const streamMs = 6000;
 const [contentBoundMs, inputBoundMs, leastFrames] = [1000, 100, 30];
 
-/** The dashboard of a server with 10,000 sandboxes and 1,000 conversations, in Chromium. */
+/** Measures the dashboard of a server with 10,000 sandboxes and 1,000 conversations, in Chromium. */
 export async function* benchDashboard(): AsyncGenerator<Figure> {
   execFileSync(process.execPath, ['build.ts', 'dashboard'], { cwd: join(import.meta.dirname, '../..') });
   await using server = await startServerProcess('dashboard/server.ts', 'begin');
@@ -68,14 +68,14 @@ async function firstContent(open: () => Promise<Page>, address: string, shown: (
   return ms;
 }
 
-/** How long the slow keys took from being pressed until the next paint, as the browser measures it: it tells of none below 16 ms. */
+/** Returns how long slow keys took until the next paint, as the browser measures it. The browser reports none below 16 ms. */
 const slowKeys = `new Promise((resolve) => {
   const entries = [];
   new PerformanceObserver((list) => entries.push(...list.getEntries())).observe({ type: 'event', buffered: true, durationThreshold: 16 });
   setTimeout(() => resolve(entries.filter(({ name }) => name === 'keydown').map(({ duration }) => duration)), 500);
 })`;
 
-/** How many frames a second it draws. */
+/** Returns the number of frames per second. */
 const frames = `new Promise((resolve) => {
   const begun = performance.now();
   let count = 0;

@@ -14,7 +14,7 @@ const [sandboxes, conversations] = [10_000, 1000];
 const ownerId = 'default';
 const everyMs = 20;
 
-/** A server with many records, none of which there is anything to do about. */
+/** A server with many records that need no work. */
 async function serve(): Promise<Listening> {
   const dataDir = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const store = await createSqliteStore({ dataDir });

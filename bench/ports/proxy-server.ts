@@ -14,7 +14,7 @@ import type { Listening } from '../server-process.ts';
 
 const port = 8000;
 
-/** Skep's proxy before a sandbox of the process runtime, with its store on disk and a key of the store. */
+/** Skep's proxy in front of a sandbox of the process runtime, with its store on disk and a key of the store. */
 async function serveSkep(): Promise<Listening & { readonly upstream: string }> {
   const dataDir = await mkdtemp(join(tmpdir(), 'skep-bench-'));
   const store = await createSqliteStore({ dataDir });
@@ -40,7 +40,7 @@ async function serveSkep(): Promise<Listening & { readonly upstream: string }> {
   return { url: `${proxy.url}/${id}/${port}/`, key, upstream };
 }
 
-/** The library alone, with connections to the sandbox that are kept. */
+/** The proxy library alone, with keep-alive connections to the sandbox. */
 async function serveLibrary(upstream: string): Promise<Listening> {
   const { Agent } = await import('node:http');
   const library = createLibraryProxy({ target: upstream, agent: new Agent({ keepAlive: true, scheduling: 'lifo' }) });
@@ -56,7 +56,7 @@ process.once('message', (message: string) => {
   const serving = message === 'begin' ? serveSkep() : serveLibrary(message);
   void serving.then((listening) => process.send?.(listening));
 });
-/** Any later message asks how much memory the process holds. */
+/** Every later message asks for the memory of the process. */
 process.on('message', (message) => {
   if (message !== 'memory') return;
   gc?.();

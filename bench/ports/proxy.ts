@@ -10,7 +10,7 @@ const rounds = 7;
 const singleRequests = 500;
 const webSockets = 1_000;
 
-/** Requests and WebSockets through Skep's proxy, beside the library that it uses, alone before the same sandbox. */
+/** Measures requests and WebSockets through Skep's proxy against its proxy library alone, with the same sandbox. */
 export async function* benchProxy(): AsyncGenerator<Figure> {
   await using servers = new AsyncDisposableStack();
   const skepProcess = servers.use(await startServerProcess('ports/proxy-server.ts', 'begin'));
@@ -46,11 +46,11 @@ export async function* benchProxy(): AsyncGenerator<Figure> {
   yield await memoryOfWebSockets();
 }
 
-/** In a process that has served nothing: memory that earlier requests left free would be used again, and hide what a WebSocket takes. */
+/** Runs in a new process. Otherwise WebSockets would reuse memory of earlier requests, and would seem to need less. */
 async function memoryOfWebSockets(): Promise<Figure> {
   await using server = await startServerProcess('ports/proxy-server.ts', 'begin');
   await using sockets = new DisposableSockets();
-  // These make what a process makes once.
+  // The first ones allocate what the process needs only once.
   await sockets.open(server.listening, webSockets);
   const before = await memoryOf(server);
   await sockets.open(server.listening, webSockets);
@@ -73,7 +73,7 @@ async function memoryOf({ child }: ServerProcess): Promise<number> {
   return rss;
 }
 
-/** WebSockets that are open until this is disposed of. */
+/** Opens WebSockets. Disposing of the result closes them. */
 class DisposableSockets {
   readonly #sockets: Socket[] = [];
 

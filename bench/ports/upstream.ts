@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 
-/** What runs in the sandbox: a small answer to every request, and WebSockets that stay open in silence. */
+/** The program in the sandbox: a small response to every request, and WebSockets that stay open and send nothing. */
 const server = createServer((_request, response) => {
   response.setHeader('Content-Type', 'text/plain');
   response.end('hello');

@@ -8,7 +8,7 @@ import { createRawEngine, port } from '../sandboxes/raw.ts';
 
 const rounds = 30;
 
-/** The first byte of a frozen sandbox through the proxy, beside the engine's own unpause. */
+/** Measures the time to the first byte of a frozen sandbox through the proxy, against the engine's own unpause. */
 export async function* benchWake(): AsyncGenerator<Figure> {
   const raw = createRawEngine();
   await using deployment = await openDeployment(0, {}, { wake_on_access: 'freeze' });

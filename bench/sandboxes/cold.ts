@@ -7,10 +7,10 @@ import { command, createRawEngine, image, port, type RawEngine } from './raw.ts'
 
 const rounds = 15;
 const run = promisify(execFile);
-// Its reaper is an image that this machine may not have; what is started here is stopped here.
+// Testcontainers' reaper is an image that may be missing here. This file stops everything that it starts.
 process.env['TESTCONTAINERS_RYUK_DISABLED'] ??= 'true';
 
-/** Start to RUNNING, cold, beside the raw Engine API and what a Node user would reach for otherwise, each in turn. */
+/** Measures a cold start until RUNNING against the raw Engine API and against testcontainers, in turn. */
 export async function* benchCold(): AsyncGenerator<Figure> {
   const raw = createRawEngine();
   await using deployment = await openDeployment();

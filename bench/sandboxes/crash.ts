@@ -6,11 +6,11 @@ import { image, port, ready } from './raw.ts';
 const rounds = 15;
 const seenWithinMs = 200;
 
-/** A server that kills itself when it is asked to. */
+/** A server that kills itself on request. */
 const mortal = `mkdir -p /tmp/site/cgi-bin && cd /tmp/site && echo ready >passwd &&
 printf '#!/bin/sh\\nkill -9 $(pidof httpd)\\n' >cgi-bin/crash && chmod +x cgi-bin/crash && exec httpd -f -p ${port} -h /tmp/site`;
 
-/** From the request that a sandbox's program dies of to the status that says so. */
+/** Measures the time from the request that kills a sandbox's program to the new status. */
 export async function* benchCrash(): AsyncGenerator<Figure> {
   const spec = { id: 'mortal', image, command: ['sh', '-c', mortal], ports: [{ name: 'WEB', port }], ready };
   await using deployment = await openDeployment(0, { specs: [spec] });
@@ -19,7 +19,7 @@ export async function* benchCrash(): AsyncGenerator<Figure> {
   for (let round = 0; round < rounds; round += 1) {
     const { id, exposedUrls } = await deployment.running();
     const begun = performance.now();
-    // It can't be answered.
+    // The request gets no response.
     void fetch(`${exposedUrls[0]?.url}/cgi-bin/crash`).catch(() => {});
     const deadline = begun + 30_000;
     while ((await skep.sandboxes.get(owner, id)).status === 'RUNNING' && performance.now() < deadline) await pause(1);

@@ -10,19 +10,19 @@ import { command, image, port, ready } from './raw.ts';
 
 const owner = 'bench';
 
-/** A deployment over the engine, with its store on disk, which is gone with all its sandboxes when it is closed. */
+/** A deployment on the engine with its store on disk. Closing it removes all its sandboxes. */
 export interface BenchDeployment extends AsyncDisposable {
   readonly skep: Skep;
-  /** Starts a sandbox and answers when it is RUNNING. */
+  /** Starts a sandbox. Resolves when it is RUNNING. */
   running(): Promise<Sandbox>;
-  /** Answers when the sandbox is RUNNING. */
+  /** Resolves when the sandbox is RUNNING. */
   untilRunning(id: string): Promise<Sandbox>;
-  /** Answers when so many members of the pool wait. */
+  /** Resolves when this many members of the pool are ready. */
   poolFull(size: number): Promise<void>;
   readonly owner: string;
 }
 
-/** `poolSize` members are kept ready. */
+/** Creates the deployment, with a pool of `poolSize`. */
 export async function openDeployment(
   poolSize = 0, options: SkepOptions = {}, spec: Partial<NonNullable<SkepOptions['specs']>[number]> = {},
 ): Promise<BenchDeployment> {
@@ -70,8 +70,7 @@ export async function openDeployment(
 }
 
 /**
- * Where each sandbox got to after its start, from the log of events, as a client follows it: a client that asks again and again
- * would be what is measured.
+ * Reads the status of each sandbox after its start from the event log, as a client that follows it. Polling would be measured too.
  */
 function followArrivals(skep: Skep): { seen(id: string): Promise<void>; readonly over: Promise<void> } {
   const waits = new Map<string, PromiseWithResolvers<void>>();

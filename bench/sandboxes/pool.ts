@@ -4,7 +4,7 @@ import { openDeployment } from './deployment.ts';
 const rounds = 15;
 const burst = 50;
 
-/** Hand-outs from a pool beside cold starts: one after the other, and a burst. */
+/** Measures starts from a pool against cold starts: in sequence, and in a burst. */
 export async function* benchPool(): AsyncGenerator<Figure> {
   const [cold, coldBurst] = await withPool(0);
   const [pooled, pooledBurst] = await withPool(burst);
@@ -29,7 +29,7 @@ async function withPool(size: number): Promise<[readonly number[], number]> {
     let id = '';
     times.push(await timed(async () => ({ id } = await deployment.running())));
     await skep.sandboxes.delete(owner, id);
-    // What is measured is a hand-out, not the refill beside it.
+    // Only the start from the pool is measured, not the refill.
     await deployment.poolFull(size);
   }
   const burstMs = await timed(() => Promise.all(Array.from({ length: burst }, () => deployment.running())));

@@ -10,7 +10,7 @@ import { clearUp } from '../engine.ts';
 export const image = 'skep-test/tiny';
 export const port = 8000;
 export const command = ['httpd', '-f', '-p', String(port), '-h', '/etc'];
-/** When the server is ready, as a spec has it. */
+/** The readiness rule of the server. */
 export const ready = { http: '/passwd', port };
 const readiness: ReadinessRule = { probe: { kind: 'http', port, path: '/passwd' }, withinMs: 60_000 };
 
@@ -19,8 +19,8 @@ const deployment = 'bench-raw';
 const spec = sandboxSpec({ id: 'web', image, command, ports: [{ name: 'WEB', port }], ready: readiness });
 
 /**
- * The peer: the Engine API with nothing around it, and the same probe. It makes the very containers that Skep makes, in a network
- * like Skep's, so that what differs is Skep and not what it asks the engine for.
+ * The peer: the raw Engine API with the same probe. It creates the same containers as Skep, in the same kind of network, so the
+ * difference is Skep itself and not the work of the engine.
  */
 export function createRawEngine() {
   const docker = new Docker();
@@ -41,13 +41,13 @@ export function createRawEngine() {
   return {
     docker,
     answers,
-    /** Create, start, and the first answer to the probe. */
+    /** Creates and starts a container, and waits for the first response to the probe. */
     async start(): Promise<Docker.Container> {
       made += 1;
       const launch = { id: `raw-${process.pid}-${made}`, spec, sessionApiKey: 'none' };
       return run(containerConfig({ deployment, launch, network: await networks.choose('isolated'), publishAddress }));
     },
-    /** The same of a container that is held apart from nothing, on the engine's own bridge. */
+    /** The same for a container without isolation, on the engine's default bridge. */
     startPlain: () =>
       run({
         Image: image,
@@ -56,7 +56,7 @@ export function createRawEngine() {
         ExposedPorts: { [`${port}/tcp`]: {} },
         HostConfig: { Init: true, PortBindings: { [`${port}/tcp`]: [{ HostIp: publishAddress, HostPort: '' }] } },
       }),
-    /** Removes all that was started here. */
+    /** Removes all containers of this peer. */
     clear: () => clearUp(deployment),
   };
 }

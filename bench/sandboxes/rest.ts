@@ -4,7 +4,7 @@ import { createRawEngine } from './raw.ts';
 
 const rounds = 40;
 
-/** Freeze and resume beside the engine's own pause and unpause. */
+/** Measures freeze and resume against the engine's own pause and unpause. */
 export async function* benchRest(): AsyncGenerator<Figure> {
   const raw = createRawEngine();
   await using deployment = await openDeployment();

@@ -15,7 +15,7 @@ const many = 10_000;
 const rounds = 200;
 const owner = 'bench';
 
-/** A page of 20 if many sandboxes exist, beside the same page if few exist; and the engine calls of a search. */
+/** Measures a page of 20 from many sandboxes against the same page from few, and counts the engine calls of a search. */
 export async function* benchSearch(): AsyncGenerator<Figure> {
   const [small, large] = [await measure(few), await measure(many)];
   const reference = `${inUs(small.ms)}: with ${few}`;
@@ -26,7 +26,7 @@ export async function* benchSearch(): AsyncGenerator<Figure> {
 }
 
 interface Measured {
-  /** Milliseconds of a search. */
+  /** The duration of a search, in milliseconds. */
   readonly ms: number;
   readonly calls: number;
 }
@@ -59,7 +59,7 @@ function inUs(ms: number): string {
   return `${(ms * 1000).toFixed(1)} µs`;
 }
 
-/** The runtime, every call of which is counted. */
+/** Wraps the runtime and counts every call. */
 function counted(runtime: SandboxRuntime, count: () => void): SandboxRuntime {
   return new Proxy(runtime, {
     get(target, name) {

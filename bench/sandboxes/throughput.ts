@@ -5,7 +5,7 @@ import { createRawEngine, type RawEngine } from './raw.ts';
 const starts = 50;
 const concurrencies = [2, 4, 8, 16];
 
-/** Many cold starts at once, beside the best that the raw API reaches at any concurrency. */
+/** Measures many cold starts at once against the best result of the raw API at any concurrency. */
 export async function* benchThroughput(): AsyncGenerator<Figure> {
   const raw = createRawEngine();
   let best = { perSecond: 0, at: 0 };

@@ -1,4 +1,4 @@
-// Lets an agent work, and prints its answer: node ask.ts 'Why is the build red?' owner/name
+// Sends a message to an agent, and prints the answer: node ask.ts 'Why is the build red?' owner/name
 import { createClient } from 'skep/client';
 
 const [question = 'What is in this repository?', repository] = process.argv.slice(2);

@@ -12,7 +12,7 @@ try {
   for await (const bytes of server.output()) process.stdout.write(bytes);
   console.log(server.state.status, await (await sandbox.files.read('/workspace/hello.txt')).text());
 } catch (error) {
-  // The code of a failure says what its context has.
+  // The code of a failure determines the type of its context.
   if (!isFailure(error, 'sandbox_limit_reached')) throw error;
   console.log(`Only ${error.context.max} sandboxes may run. Try again in ${error.context.retry_after_seconds} s.`);
 }

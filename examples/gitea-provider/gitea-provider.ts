@@ -4,7 +4,7 @@ import {
 import { z } from 'zod';
 
 export interface GiteaOptions {
-  /** Where Gitea or Forgejo is: `https://git.example.com`. */
+  /** The address of Gitea or Forgejo: `https://git.example.com`. */
   readonly url: string;
   /** An access token with the scope `read:repository`. */
   readonly token: string;
@@ -17,7 +17,7 @@ export interface GiteaOptions {
 }
 
 const name = 'gitea';
-// What Gitea allows at most, unless its configuration says otherwise.
+// The maximum in Gitea's default configuration.
 const treePageSize = 1000;
 const datesAtOnce = 8;
 
@@ -29,7 +29,7 @@ const treeSchema = z.object({
 });
 const commitsSchema = z.array(z.object({ commit: z.object({ committer: z.object({ date: z.iso.datetime({ offset: true }) }) }) }));
 
-// Gitea leaves out the content of files that are larger than it gives, 10 MB by default.
+// Gitea leaves out the content of files above its own limit, 10 MB by default.
 const blobSchema = z.object({ size: z.int(), content: z.base64().nullable() });
 
 type TreeEntry = z.infer<typeof treeSchema>['tree'][number];
@@ -67,7 +67,7 @@ export function createGiteaProvider(options: GiteaOptions): GitProvider {
     const base = `/repos/${pathOf(found.full_name)}`;
     const directory = query.directory(found.full_name.slice(found.full_name.lastIndexOf('/') + 1));
     if (found.empty) return { directory, files: [] };
-    // Everything is read at this commit, so that a push meanwhile does not mix two states.
+    // Everything is read at this commit, so a push at the same time does not mix two states.
     const { body: branch } = await get(`${base}/branches/${pathOf(found.default_branch)}`, branchSchema);
     const head = branch.commit.id;
     const tree = await findTree(get, base, head, directory);
@@ -119,7 +119,7 @@ async function read(get: Get, repository: string, { path, blobId }: FileContentI
   if (!/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/u.test(blobId)) throw missing;
   const { body } = await get(`/repos/${pathOf(repository)}/git/blobs/${blobId}`, blobSchema).catch(async (error: unknown) => {
     if (!isAbsence(error)) throw error;
-    // Of what is missing, Gitea does not say whether it is the repository.
+    // For a missing file and a missing repository, Gitea returns the same status.
     await get(`/repos/${pathOf(repository)}`, repositorySchema);
     throw missing;
   });

@@ -210,7 +210,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
       const expected = (this.#offsets[stream] ??= offset);
       this.#stream = stream;
       if (offset !== expected) {
-        const message = `The output does not go on at byte ${expected}, but at ${offset}.`;
+        const message = `Output is missing: it continues at byte ${offset} instead of ${expected}.`;
         this.#failure = new SkepError('gap', message, { context: { expected, found: offset } });
       }
     } else if (isInputClosed === true) this.#input = 'closed';
@@ -229,7 +229,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
 }
 
 function inputLost(id: string): SkepError {
-  const message = `The connection was lost while input was on its way. The execution ${id} goes on without the rest.`;
+  const message = `The connection was lost while input was sent. The execution ${id} continues without the rest of it.`;
   return new SkepError('connection_lost', message, { context: {} });
 }
 

@@ -168,7 +168,7 @@ export class Connection {
     if (isFailure(error) || (error instanceof DOMException && error.name === 'AbortError')) return error;
     if (isAnswered) return connectionLost(error);
     const cause = error instanceof Error && error.cause instanceof Error && 'code' in error.cause ? ` (${String(error.cause.code)})` : '';
-    return new SkepError('unreachable', `No Skep answers at ${this.url}${cause}.`, { context: { url: this.url }, cause: error });
+    return new SkepError('unreachable', `No Skep server answers at ${this.url}${cause}.`, { context: { url: this.url }, cause: error });
   }
 
   #prepare(route: string, { path = {}, query = {}, headers, body }: AnyInput): PreparedRequest {

@@ -69,7 +69,7 @@ async function openEvents(
   if (last !== null && startsAfter !== null && startsAfter !== last) {
     await response.body?.cancel();
     const context = { expected: last, found: startsAfter };
-    throw new SkepError('gap', `The events do not go on after ${last}, but after ${startsAfter}.`, { context });
+    throw new SkepError('gap', `Events are missing: the stream begins after event ${startsAfter}, not after event ${last}.`, { context });
   }
   return { response, startsAfter };
 }

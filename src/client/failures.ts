@@ -80,7 +80,8 @@ export function failureIn(status: number, body: string, retryAfter: string | nul
     const context = Object.fromEntries(Object.entries(members).filter(([name]) => !['type', 'title', 'status'].includes(name)));
     return new SkepError(code, detail, { context, ...answer });
   } catch (cause) {
-    return new SkepError('unexpected_answer', `The server answered with status ${status}. Is it Skep?`, { context: {}, ...answer, cause });
+    const message = `The response with status ${status} is not from Skep. Check the address of the server.`;
+    return new SkepError('unexpected_answer', message, { context: {}, ...answer, cause });
   }
 }
 

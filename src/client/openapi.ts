@@ -2,32 +2,32 @@
 
 export interface Page<T> {
   readonly items: readonly T[];
-  /** Send it as `page_id` for the next page; null on the last one. */
+  /** Send it as `page_id` to get the next page. Null on the last page. */
   readonly next_page_id: string | null;
 }
 
 export interface AppConversationStartRequest {
   readonly title?: string | null | undefined;
-  /** Use this sandbox; otherwise one is started. */
+  /** The sandbox to use. Default: a new one. */
   readonly sandbox_id?: string | null | undefined;
-  /** Start the sandbox from this spec; otherwise from the default one. */
+  /** The spec of the new sandbox. Default: the first spec of the deployment. */
   readonly sandbox_spec_id?: string | null | undefined;
-  /** Variables of the sandbox's command, besides those of the spec or in place of them. No answer shows them. */
+  /** Variables for the sandbox's command. They are added to those of the spec, or replace them. No response shows them. */
   readonly env?: Readonly<Record<string, string>> | null | undefined;
-  /** Texts by which to find the sandbox again. Whoever may read it sees them. */
+  /** Labels to find the sandbox by. Visible to everybody who can read the sandbox. */
   readonly metadata?: Readonly<Record<string, string>> | null | undefined;
-  /** From the creation to the deletion, whatever the sandbox does; at most the `max_life` of the spec, and that if left out. */
+  /** The sandbox is deleted this long after its creation, even if it is in use. At most `max_life` of the spec, which is the default. */
   readonly timeout_seconds?: number | null | undefined;
-  /** Limits of the sandbox; each at most that of the spec, and that if left out. */
+  /** The limits of the sandbox. Each is at most the limit of the spec, which is the default. */
   readonly resources?: ChosenResources | null | undefined;
-  /** Names of variables of the server's environment, of those in the spec's `allowed_secrets`, which the sandbox's command gets too. */
+  /** Names of variables of the server's environment that the sandbox's command gets. The spec's `allowed_secrets` must have them. */
   readonly secrets?: readonly string[] | null | undefined;
-  /** The repository to work on, which must exist; named as in the path of its microagents. */
+  /** The repository to work on, in the form of `repository_name` of the microagents. */
   readonly selected_repository?: string | null | undefined;
   /** A branch of that repository. */
   readonly selected_branch?: string | null | undefined;
   readonly initial_message?: Message | null | undefined;
-  /** What becomes of the agent's requests for permission: granted, put to you, or refused. Null is the spec's own policy. */
+  /** The answer to the agent's requests for permission: allow them, ask the user, or deny them. Null: the policy of the spec. */
   readonly permission_policy?: 'allow' | 'ask' | 'deny' | null | undefined;
 }
 
@@ -42,7 +42,7 @@ export interface TextContent { readonly type: 'text'; readonly text: string }
 
 export interface AppConversationUpdateRequest {
   readonly title?: string | null | undefined;
-  /** True archives it; an archived one stays so. */
+  /** True archives the conversation. This cannot be undone. */
   readonly archived?: boolean | undefined;
 }
 
@@ -52,11 +52,11 @@ export interface PermissionAnswer {
 }
 
 export interface PublishRequest {
-  /** Not the default branch of the repository. Default: a branch of the conversation alone. */
+  /** Any branch but the default branch of the repository. Default: a branch for this conversation only. */
   readonly branch?: string | undefined;
-  /** Of what is not committed. Default: the title of the conversation. */
+  /** The message of the commit with the uncommitted files. Default: the title of the conversation. */
   readonly commit_message?: string | undefined;
-  /** Opens a pull request, or a merge request of GitLab, and updates the open one of the branch. */
+  /** Opens a pull request (in GitLab a merge request), or updates the open one of the branch. */
   readonly pull_request?: PullRequestRequest | undefined;
 }
 
@@ -64,9 +64,9 @@ export interface PullRequestRequest {
   readonly title: string;
   /** As Markdown. */
   readonly body?: string | undefined;
-  /** What to merge into. Default: the default branch for a new one; an open one keeps its base. */
+  /** The branch to merge into. Default: the default branch for a new pull request; an open one keeps its base. */
   readonly base?: string | undefined;
-  /** Whether a new one is a draft. An open one stays what it is. */
+  /** Whether a new pull request is a draft. An open one does not change. */
   readonly draft?: boolean | undefined;
 }
 
@@ -76,15 +76,15 @@ export type EventKind = 'message' | 'message_chunk' | 'tool_call' | 'plan' | 'us
 
 export interface SandboxStartRequest {
   readonly sandbox_spec_id?: string | null | undefined;
-  /** Variables of the sandbox's command, besides those of the spec or in place of them. No answer shows them. */
+  /** Variables for the sandbox's command. They are added to those of the spec, or replace them. No response shows them. */
   readonly env?: Readonly<Record<string, string>> | null | undefined;
-  /** Texts by which to find the sandbox again. Whoever may read it sees them. */
+  /** Labels to find the sandbox by. Visible to everybody who can read the sandbox. */
   readonly metadata?: Readonly<Record<string, string>> | null | undefined;
-  /** From the creation to the deletion, whatever the sandbox does; at most the `max_life` of the spec, and that if left out. */
+  /** The sandbox is deleted this long after its creation, even if it is in use. At most `max_life` of the spec, which is the default. */
   readonly timeout_seconds?: number | null | undefined;
-  /** Limits of the sandbox; each at most that of the spec, and that if left out. */
+  /** The limits of the sandbox. Each is at most the limit of the spec, which is the default. */
   readonly resources?: ChosenResources | null | undefined;
-  /** Names of variables of the server's environment, of those in the spec's `allowed_secrets`, which the sandbox's command gets too. */
+  /** Names of variables of the server's environment that the sandbox's command gets. The spec's `allowed_secrets` must have them. */
   readonly secrets?: readonly string[] | null | undefined;
 }
 
@@ -94,29 +94,29 @@ export interface SandboxPauseRequest {
 }
 
 export interface SandboxAdoptRequest {
-  /** Its owner. Default: the one that the runtime knows. */
+  /** The new owner. Default: the owner that the runtime knows. */
   readonly user_id?: string | null | undefined;
-  /** Its spec. Default: the one that the runtime knows. */
+  /** The spec. Default: the spec that the runtime knows. */
   readonly sandbox_spec_id?: string | null | undefined;
 }
 
 export interface PortLinkRequest {
-  /** How long the link, and what it opened, can be used. */
+  /** How long the link, and pages opened by it, can be used. */
   readonly expires_in_seconds?: number | undefined;
 }
 
 export interface ExecutionRequest {
   /** The program and its arguments. */
   readonly command?: readonly string[] | undefined;
-  /** Instead of `command`: a text that `/bin/sh -c` runs. */
+  /** A shell command for `/bin/sh -c`, instead of `command`. */
   readonly shell?: string | undefined;
-  /** Added to the sandbox's own variables. They are not kept. */
+  /** Added to the sandbox's own variables, for this command only. */
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** Default: that of the sandbox's spec. */
+  /** Default: the working directory of the sandbox's spec. */
   readonly working_dir?: string | null | undefined;
-  /** After this time it is ended with SIGKILL, also after a restart of the server. */
+  /** After this time the command is killed (SIGKILL), also after a restart of the server. */
   readonly timeout_seconds?: number | null | undefined;
-  /** Whether it takes input. Default: false, and true for one with a terminal. */
+  /** Whether the command gets input. Default: true with a terminal, otherwise false. */
   readonly stdin?: boolean | undefined;
   /** Runs it in a terminal of this size. */
   readonly tty?: TerminalSize | null | undefined;
@@ -130,39 +130,39 @@ export interface ExecutionSignal {
 }
 
 export interface KeyCreateRequest {
-  /** No other key that is not revoked has it. */
+  /** Must be unique among the keys that are not revoked. */
   readonly name: string;
-  /** Default: the caller's. */
+  /** The owner of what the key creates. Default: your own user. */
   readonly user_id?: string | undefined;
-  /** `full` may see and change what its user owns, `read` only see it, and `admin` see and change what any user owns. */
+  /** `full` can read and change everything that its user owns; `read` can only read it; `admin` can read and change everything. */
   readonly access?: 'full' | 'read' | 'admin' | undefined;
-  /** Default: all of them. A key that is limited to repositories needs a user of its own. */
+  /** Default: all repositories. A key for some repositories only needs a user of its own. */
   readonly repositories?: readonly string[] | null | undefined;
-  /** Default: for ever. */
+  /** Default: the key does not expire. */
   readonly expires_in_seconds?: number | undefined;
-  /** How it looks; E2B's clients take only `e2b`. */
+  /** The form of the key. E2B's clients accept only `e2b`. */
   readonly format?: 'skep' | 'e2b' | undefined;
 }
 
 export interface LoginRequest {
-  /** What stands after `#/login/` in the link. */
+  /** The part of the login link after `#/login/`. */
   readonly code: string;
 }
 
-/** A Markdown file in a repository that guides agents. */
+/** A Markdown file in a repository with instructions for agents. */
 export interface MicroagentResponse {
-  /** The path below the directory, without its ending. */
+  /** The path below the microagents directory, without the file extension. */
   readonly name: string;
   /** Relative to the repository's root. */
   readonly path: string;
-  /** When the earliest commit of the default branch that touches the path was made. RFC 3339, in UTC. */
+  /** The time of the first commit of the default branch that has the path. RFC 3339, in UTC. */
   readonly created_at: string;
 }
 
-/** Problem details as of RFC 9457. */
+/** Problem details (RFC 9457). */
 export interface Problem {
   readonly type: string;
-  /** The phrase of the HTTP status. */
+  /** The name of the HTTP status. */
   readonly title: string;
   /** The HTTP status. */
   readonly status: number;
@@ -179,18 +179,18 @@ export interface Problem {
     | 'execution_limit_reached' | 'rate_limited' | 'internal' | 'port_closed' | 'repository_forbidden' | 'provider_unauthorized'
     | 'provider_failed' | 'provider_rate_limited' | 'runtime_unavailable' | 'store_unavailable' | 'shutting_down' | 'provider_timeout'
     | 'runtime_timeout';
-  /** As in the header Retry-After. */
+  /** In how many seconds to try again, as in the header `Retry-After`. */
   readonly retry_after_seconds?: number | undefined;
   readonly repository?: string | undefined;
   readonly branch?: string | undefined;
   readonly sandbox_id?: string | undefined;
-  /** The status of the sandbox that refused the move. */
+  /** The status, which does not allow the request. */
   readonly sandbox_status?: 'STARTING' | 'RUNNING' | 'PAUSING' | 'PAUSED' | 'RESUMING' | 'ERROR' | 'MISSING' | undefined;
   readonly conversation_id?: string | undefined;
   readonly permission_id?: string | undefined;
   /** A port inside a sandbox. */
   readonly port?: number | undefined;
-  /** The ports that the spec of the sandbox names. */
+  /** The ports in the spec of the sandbox. */
   readonly exposed?: readonly number[] | undefined;
   readonly execution_id?: string | undefined;
   /** A path inside a sandbox, or of a repository. */
@@ -211,24 +211,24 @@ export interface Problem {
   readonly max?: number | undefined;
   readonly limit_bytes?: number | undefined;
   readonly limit_ms?: number | undefined;
-  /** Id of this error in the log. */
+  /** The id of this error in the server's log. */
   readonly incident?: string | undefined;
   readonly provider?: string | undefined;
-  /** What the git provider has no list of. */
+  /** What the git provider cannot list. */
   readonly listing?: string | undefined;
   readonly runtime?: string | undefined;
   readonly reason?: StatusReason | undefined;
   readonly [name: string]: unknown;
 }
 
-/** Why, for programs: a code with its data. New codes may come with any version, so expect codes that you do not know. */
+/** The reason, for programs: a code with its data. Any version can add codes, so expect codes that you do not know. */
 export interface StatusReason { readonly code: string; readonly [name: string]: unknown }
 
-/** Everything in the request that is not valid. */
+/** All problems of an invalid request. */
 export interface HTTPValidationError { readonly detail: readonly ValidationError[] }
 
 export interface ValidationError {
-  /** The place; begins with path, query, header or body. */
+  /** The location. The first item is path, query, header or body. */
   readonly loc: readonly (string | number)[];
   readonly msg: string;
   readonly type: string;
@@ -236,20 +236,20 @@ export interface ValidationError {
 
 /** A microagent with its content. */
 export interface MicroagentContentResponse {
-  /** The path below the directory, without its ending. */
+  /** The path below the microagents directory, without the file extension. */
   readonly name: string;
   /** Relative to the repository's root. */
   readonly path: string;
-  /** When the earliest commit of the default branch that touches the path was made. RFC 3339, in UTC. */
+  /** The time of the first commit of the default branch that has the path. RFC 3339, in UTC. */
   readonly created_at: string;
   /**
-   * The text after the front matter; the whole text if there is none, or it can not be read. What is not UTF-8 is U+FFFD, and a byte
-   * order mark is left out.
+   * The text after the front matter, or the whole text if there is no valid front matter. Bytes that are not UTF-8 are replaced by
+   * U+FFFD. A byte order mark is removed.
    */
   readonly content: string;
-  /** Words that call the microagent; empty if the front matter has none. */
+  /** Words in a message that activate it. Empty if the front matter has none. */
   readonly triggers: readonly string[];
-  /** The mapping between the two lines `---` at the beginning of the file; null if there is none, or it can not be read. */
+  /** The YAML mapping between two `---` lines at the beginning of the file. Null if there is no valid one. */
   readonly front_matter: Readonly<Record<string, unknown>> | null;
   /** What is wrong with the front matter. */
   readonly front_matter_problem: FrontMatterProblem | null;
@@ -257,11 +257,11 @@ export interface MicroagentContentResponse {
 }
 
 export interface FrontMatterProblem {
-  /** For programs. New codes may come with any version. */
+  /** The problem, for programs. Any version can add codes. */
   readonly code: string;
   /** What is wrong, as a sentence. */
   readonly detail: string;
-  /** The line of the file; null if it is not one line. */
+  /** The line of the file. Null if the problem has no single line. */
   readonly line: number | null;
 }
 
@@ -269,9 +269,9 @@ export type RepositoryPage = Page<Repository>;
 
 /** A repository of a git provider. */
 export interface Repository {
-  /** As `selected_repository` of a conversation takes it. */
+  /** The name for `selected_repository` of a conversation. */
   readonly name: string;
-  /** As its git provider has it. */
+  /** The path at its git provider. */
   readonly path: string;
   readonly git_provider: string;
 }
@@ -285,7 +285,7 @@ export interface Branch {
   readonly is_default: boolean;
 }
 
-/** A conversation with an agent, powered by a sandbox. */
+/** A conversation with an agent, which runs in a sandbox. */
 export interface AppConversation {
   readonly id: string;
   readonly created_by_user_id: string;
@@ -297,21 +297,21 @@ export interface AppConversation {
   readonly selected_branch: string | null;
   /** The provider that serves the repository. */
   readonly git_provider: string | null;
-  /** How far its start has come. */
+  /** The step that its start has reached. */
   readonly start_status: 'WORKING' | 'WAITING_FOR_SANDBOX' | 'PREPARING_REPOSITORY' | 'RUNNING_SETUP_SCRIPT' | 'LISTING_MICROAGENTS'
     | 'STARTING_AGENT' | 'READY' | 'ERROR';
-  /** What its agent does; null while there is none. */
+  /** What its agent does; null if it has no agent. */
   readonly execution_status: 'idle' | 'running' | 'waiting_for_permission' | 'frozen' | 'error' | null;
-  /** Why, as a sentence. */
+  /** The reason, as a sentence. */
   readonly status_detail: string | null;
   readonly status_reason: StatusReason | null;
-  /** Those that were opened or updated for what it published. */
+  /** The pull requests that its publications opened or updated. */
   readonly pull_requests: readonly PublishedPullRequest[];
   /** RFC 3339, in UTC. */
   readonly created_at: string;
   /** RFC 3339, in UTC. */
   readonly updated_at: string;
-  /** When it was archived: nothing runs in it any more. */
+  /** When it was archived. After that, nothing runs in it. */
   readonly archived_at: string | null;
 }
 
@@ -320,7 +320,7 @@ export interface PublishedPullRequest { readonly branch: string; readonly number
 export type AppConversationPage = Page<AppConversation>;
 export interface Transcript { readonly items: readonly TranscriptEntry[] }
 
-/** Something that was said or done. Turns that ended as they should are left out. */
+/** A message, a tool call, or a turn that did not end normally. */
 export type TranscriptEntry = {
   readonly kind: 'message';
   /** When it was complete. Of a user's message: when the agent got it, or was sent if the agent never got it. */
@@ -354,21 +354,21 @@ export type TranscriptEntry = {
   /** RFC 3339, in UTC. */
   readonly at: string;
   readonly stop_reason: string;
-  /** Why, as a sentence. */
+  /** The reason, as a sentence. */
   readonly status_detail: string | null;
   readonly status_reason: StatusReason | null;
 };
 
-/** The message is kept, and handed to the agent in its turn. */
+/** The message is stored, and will be sent to the agent. */
 export interface MessageAccepted {
-  /** The events of its turn name it. */
+  /** The events of its turn have this id. */
   readonly message_id: string;
 }
 
 export interface ConversationChanges {
-  /** The changes are those of this time, because the sandbox does not run; null if they are those of now. */
+  /** When the changes were saved, if the sandbox does not run. Null if they were read from the sandbox now. */
   readonly kept_at: string | null;
-  /** Where the conversation began; null if the repository was empty. */
+  /** The commit that it started from. Null if the repository was empty. */
   readonly start_commit: string | null;
   readonly start_branch: string | null;
   /** The last commit in the sandbox. */
@@ -377,9 +377,9 @@ export interface ConversationChanges {
   readonly complete: boolean;
   /** Newest first. */
   readonly commits: readonly AgentCommit[];
-  /** All that differ from the start, committed or not; sorted by path. */
+  /** All files that changed since the start, committed or not; sorted by path. */
   readonly files: readonly FileChange[];
-  /** The branches that it was pushed to, each with the last commit. */
+  /** The branches that were pushed, each with its last commit. */
   readonly published: readonly Publication[];
 }
 
@@ -407,33 +407,33 @@ export interface FileChange {
   readonly lines_added: number | null;
   /** Null if the file is binary. */
   readonly lines_removed: number | null;
-  /** Whether the file is now as the last commit has it. */
+  /** Whether the last commit contains the current content of the file. */
   readonly committed: boolean;
 }
 
 /** Where the changes were pushed to. */
 export interface Publication { readonly branch: string; readonly commit: string; readonly pull_request: PullRequest }
 
-/** Null if none was asked for. */
+/** Null if none was requested. */
 export type PullRequest = { readonly number: number; readonly url: string } | null;
 export type EventPage = Page<Event>;
 
-/** Something that was said or done. The kind decides which form its data has. */
+/** Something that happened. The kind determines the form of the data. */
 export type Event = MessageEvent | MessageChunkEvent | ToolCallEvent | PlanEvent | UsageEvent | PermissionRequestedEvent
   | PermissionAnsweredEvent | TurnStartedEvent | TurnEndedEvent | WorkTreeChangedEvent | StartStepEvent | SetupScriptEvent
   | MicroagentsEvent | ExecutionChangedEvent | AgentStartedEvent | SandboxMovedEvent | ConversationArchivedEvent
   | ConversationDeletedEvent;
 
 export interface EventBase {
-  /** Its place in the log: later events have greater ones. */
+  /** The position in the event log. Later events have greater ids. */
   readonly id: number;
   /** RFC 3339, in UTC. */
   readonly at: string;
   readonly conversation_id: string | null;
   readonly sandbox_id: string | null;
-  /** Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found. */
+  /** Who caused the event: a user of the API, the agent, Skep itself, or something that the runtime reported. */
   readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
-  /** Why, as a sentence. */
+  /** The reason, as a sentence. */
   readonly reason: string | null;
   readonly status_reason: StatusReason | null;
 }
@@ -569,9 +569,9 @@ export interface SandboxMovedEventData {
 export type ConversationArchivedEventData = object;
 export type ConversationDeletedEventData = object;
 
-/** Stands for your key in the address of a stream, where a browser can send no headers. */
+/** Replaces the key in the URL of a stream or WebSocket: browsers cannot send headers there. */
 export interface EventTicket {
-  /** Send it as `ticket`. */
+  /** Send it as the query parameter `ticket`. */
   readonly ticket: string;
   /** RFC 3339, in UTC. */
   readonly expires_at: string;
@@ -585,19 +585,19 @@ export interface Sandbox {
   readonly created_by_user_id: string;
   readonly sandbox_spec_id: string;
   readonly status: SandboxStatus;
-  /** Why, as a sentence. */
+  /** The reason, as a sentence. */
   readonly status_detail: string | null;
   readonly status_reason: StatusReason | null;
-  /** The tier of rest that is wanted or holds. */
+  /** How the sandbox is paused, or will be. */
   readonly pause_kind: 'freeze' | 'stop' | null;
-  /** Who paused it, until it runs again: its owner, a rule of Skep, or something outside. */
+  /** Who paused it: a user, the agent, Skep itself, or something outside of Skep. Null when it runs again. */
   readonly paused_by: 'user' | 'agent' | 'skep' | 'runtime' | null;
   readonly paused_reason: StatusReason | null;
-  /** The sandbox's own key, for clients of its ports; only while it is RUNNING, and not for a key that may only read. */
+  /** The sandbox's own key, for requests to its ports. Null unless it is RUNNING, and null if your key can only read. */
   readonly session_api_key: string | null;
-  /** Where its ports are reached; only while it is RUNNING. */
+  /** The URLs of its ports. Null unless it is RUNNING. */
   readonly exposed_urls: readonly ExposedUrl[] | null;
-  /** What its owner wrote down with it at the start. */
+  /** The metadata of the start request. */
   readonly metadata: Readonly<Record<string, string>>;
   /** RFC 3339, in UTC. */
   readonly created_at: string;
@@ -605,26 +605,26 @@ export interface Sandbox {
   readonly updated_at: string;
   /** RFC 3339, in UTC. */
   readonly last_active_at: string;
-  /** When it is deleted, whatever it does; null for never. */
+  /** When it is deleted, even if it is in use. Null: never. */
   readonly expires_at: string | null;
 }
 
 export interface ExposedUrl {
   readonly name: string;
   readonly url: string;
-  /** The port inside the sandbox. */
+  /** The port in the sandbox. */
   readonly port: number;
 }
 
 export interface SandboxUsage {
-  /** CPU time of its present run, in milliseconds. */
+  /** CPU time since its last start, in milliseconds. */
   readonly cpu_ms: number | null;
-  /** CPU time per time, over the last second or so: 100 is one CPU. */
+  /** CPU use over about the last second. 100 is one full CPU. */
   readonly cpu_percent: number | null;
   readonly memory_bytes: number | null;
-  /** Null if there is no limit, too. */
+  /** Also null if there is no limit. */
   readonly memory_limit_bytes: number | null;
-  /** Files that it added or changed. */
+  /** The size of the files that it added or changed. */
   readonly disk_bytes: number | null;
   /** How many processes and threads it has. */
   readonly pids: number | null;
@@ -632,7 +632,7 @@ export interface SandboxUsage {
   readonly at: string;
 }
 
-/** Lets whoever has it reach one port of one sandbox, until it or your key ends. */
+/** Gives everybody who has it access to one port of one sandbox, until it or your key expires. */
 export interface PortLink {
   /** Open it in a browser. */
   readonly url: string;
@@ -649,41 +649,41 @@ export interface Execution {
   readonly stdin: boolean;
   /** Whether it runs in a terminal. */
   readonly tty: boolean;
-  /** `lost`: its sandbox was stopped or went away before it ended, or nobody knows how it ended. */
+  /** `lost`: the exit code is not known, for example because the sandbox was stopped before the command ended. */
   readonly status: 'running' | 'exited' | 'lost';
-  /** Why, as a sentence. */
+  /** The reason, as a sentence. */
   readonly status_detail: string | null;
   readonly status_reason: StatusReason | null;
-  /** 128 and the number of the signal if a signal ended it; null unless it has exited. */
+  /** Null unless the status is `exited`. If a signal ended the command, 128 plus the number of the signal. */
   readonly exit_code: number | null;
-  /** Whether it goes on, and its output is kept, when the server ends. */
+  /** Whether the command continues, and its output is kept, when the server stops. */
   readonly durable: boolean;
-  /** How much it has written; in a list, as far as was seen. */
+  /** How many bytes it has written. In a list, this may be an earlier number. */
   readonly stdout_bytes: number;
   readonly stderr_bytes: number;
   /** RFC 3339, in UTC. */
   readonly started_at: string;
-  /** When it is ended with SIGKILL if it still runs. */
+  /** When it is killed (SIGKILL) if it still runs. */
   readonly deadline: string | null;
   readonly ended_at: string | null;
 }
 
 export type ExecutionPage = Page<Execution>;
 
-/** What is at a path of a sandbox. */
+/** A file, directory or link in a sandbox. */
 export interface File {
   readonly name: string;
-  /** Absolute. What is not UTF-8 in it is replaced. */
+  /** The absolute path. Bytes that are not UTF-8 are replaced by U+FFFD. */
   readonly path: string;
   /** `other` is a device, a pipe or a socket. */
   readonly type: 'file' | 'directory' | 'symlink' | 'other';
-  /** The length of a file in bytes. Of anything else it means nothing. */
+  /** The length of a file in bytes. Without meaning for other types. */
   readonly size: number;
   /** The permission bits, octal. */
   readonly mode: string;
   /** RFC 3339, in UTC. */
   readonly modified_at: string;
-  /** Where a symbolic link leads to; null for anything else. */
+  /** The target of a symbolic link; null for other types. */
   readonly target: string | null;
 }
 
@@ -695,18 +695,18 @@ export interface SandboxSpec {
   readonly id: string;
   readonly description: string | null;
   readonly image: string | null;
-  /** The program and its arguments; null is the image's own. A key that may only read does not see it. */
+  /** The program and its arguments. Null: the image's own command. Also null if your key can only read. */
   readonly command: readonly string[] | null;
   readonly working_dir: string;
-  /** Values that look secret by their name are masked. */
+  /** Values whose name looks like that of a secret are masked. */
   readonly initial_env: Readonly<Record<string, string>>;
-  /** Names that a start may have in `secrets`. */
+  /** The names that a start request can have in `secrets`. */
   readonly allowed_secrets: readonly string[];
   readonly ports: readonly SandboxPort[];
-  /** Which paused sandboxes a request for a port resumes: none, frozen ones, or stopped ones too. */
+  /** Which paused sandboxes a request to a port resumes. `freeze`: only frozen ones. `stop`: also stopped ones. */
   readonly wake_on_access: 'none' | 'freeze' | 'stop';
   readonly rest: RestRule;
-  /** The coding agent that conversations talk with; null is none. */
+  /** The coding agent of conversations. Null: no agent. */
   readonly agent: SandboxAgent | null;
   readonly resources: SandboxResources;
   /** RFC 3339, in UTC. */
@@ -716,25 +716,25 @@ export interface SandboxSpec {
 export interface SandboxPort {
   readonly name: string;
   readonly port: number;
-  /** Anyone may reach it through the proxy. */
+  /** True: the proxy needs no key for this port. */
   readonly public: boolean;
 }
 
-/** What happens to a sandbox without a request; null is never. */
+/** When an idle sandbox is frozen, stopped and deleted. Null: never. */
 export interface RestRule {
-  /** From the last activity of a running sandbox. */
+  /** Counted from the last activity of a running sandbox. */
   readonly freeze_after_seconds: number | null;
-  /** From its freeze. */
+  /** Counted from the freeze. */
   readonly stop_after_seconds: number | null;
-  /** From its stop. */
+  /** Counted from the stop. */
   readonly delete_after_seconds: number | null;
-  /** From its creation to its deletion, whatever it does. */
+  /** Counted from its creation, even if it is in use. */
   readonly max_life_seconds: number | null;
 }
 
 export interface SandboxAgent { readonly protocol: string }
 
-/** What a sandbox may use; null is no limit. */
+/** The limits of a sandbox. Null: no limit. */
 export interface SandboxResources {
   readonly cpus: number | null;
   readonly memory_bytes: number | null;
@@ -742,11 +742,11 @@ export interface SandboxResources {
   readonly pids: number | null;
 }
 
-/** The state of the deployment at a glance. */
+/** An overview of the state of the deployment. */
 export interface Overview {
   /** RFC 3339, in UTC. */
   readonly at: string;
-  /** Whose: that of all users for an administrator, otherwise of the own user. */
+  /** `all`: everything, for an administrator. `own`: only what your user owns. */
   readonly scope: 'all' | 'own';
   readonly sandboxes: {
     readonly by_status: {
@@ -772,7 +772,7 @@ export interface Overview {
       readonly READY: number;
       readonly ERROR: number;
     };
-    /** Of those with an agent. */
+    /** Only conversations with an agent. */
     readonly by_execution_status: {
       readonly idle: number;
       readonly running: number;
@@ -785,40 +785,40 @@ export interface Overview {
   readonly problems: readonly OverviewProblem[];
   readonly starts: OverviewStarts;
   readonly limits: readonly OverviewLimit[];
-  /** The next 20 of the sandboxes that were there at the last sweep, the soonest first. */
+  /** The next 20, the soonest first, as of the last sweep. */
   readonly upcoming: readonly UpcomingAction[];
-  /** The store, the runtime, the git providers. An administrator sees details. */
+  /** The store, the runtime and the git providers. Only an administrator gets details. */
   readonly parts: readonly PartReadiness[];
   /** For administrators only. */
   readonly deployment: OverviewDeployment | null;
 }
 
-/** What failed, or takes more than a minute to start. */
+/** A sandbox or conversation that failed, or that takes more than a minute to start. */
 export interface OverviewProblem {
   readonly kind: 'sandbox' | 'conversation';
   readonly id: string;
   readonly user_id: string;
   readonly sandbox_spec_id: string;
-  /** Of a conversation. */
+  /** The title of a conversation; null for a sandbox. */
   readonly title: string | null;
-  /** The status of the sandbox, or how far the start of the conversation has come. */
+  /** The status of the sandbox, or the step that the start of the conversation has reached. */
   readonly status: 'STARTING' | 'RUNNING' | 'PAUSING' | 'PAUSED' | 'RESUMING' | 'ERROR' | 'MISSING' | 'WORKING' | 'WAITING_FOR_SANDBOX'
     | 'PREPARING_REPOSITORY' | 'RUNNING_SETUP_SCRIPT' | 'LISTING_MICROAGENTS' | 'STARTING_AGENT' | 'READY';
-  /** Why, as a sentence. */
+  /** The reason, as a sentence. */
   readonly status_detail: string | null;
   readonly status_reason: StatusReason | null;
-  /** When a sandbox got its status, and when a conversation was last changed. */
+  /** When the sandbox got this status, or when the conversation was last changed. */
   readonly since: string;
 }
 
 export interface OverviewStarts {
-  /** This server counts its own starts: those of the last hour, and none from before it began. */
+  /** The counts begin here: an hour ago, or when this server was started. */
   readonly since: string;
   readonly succeeded: number;
   readonly failed: number;
-  /** How many of the successful ones came from a pool. */
+  /** How many of the successful starts used a sandbox from a pool. */
   readonly from_pool: number;
-  /** From the request until RUNNING. Null if there was no successful start. */
+  /** The time from the request until RUNNING. Null if no start succeeded. */
   readonly p50_ms: number | null;
   readonly p95_ms: number | null;
 }
@@ -828,11 +828,11 @@ export interface OverviewLimit {
   /** Null is no limit. */
   readonly max: number | null;
   readonly used: number;
-  /** For a limit per owner: the one who is nearest to it. */
+  /** For a limit per owner: the owner that is nearest to the limit. */
   readonly user_id: string | null;
 }
 
-/** What the idle policy does if nobody uses the sandbox until then. */
+/** What the idle policy will do if nobody uses the sandbox before. */
 export interface UpcomingAction {
   readonly sandbox_id: string;
   readonly user_id: string;
@@ -847,7 +847,7 @@ export interface PartReadiness { readonly part: string; readonly adapter: string
 
 export interface OverviewDeployment {
   readonly pools: readonly OverviewPool[];
-  /** Where the sandboxes are, at the last sweep. Null if the runtime does not know. */
+  /** The disk of the sandboxes, at the last sweep. Null if the runtime does not know it. */
   readonly disk: {
     readonly total_bytes: number;
     readonly free_bytes: number;
@@ -855,12 +855,12 @@ export interface OverviewDeployment {
     readonly limit_percent: number;
   } | null;
   readonly memory: {
-    /** What the process of this server holds. */
+    /** The memory of the server process. */
     readonly server_bytes: number;
-    /** Of the machine of this server. */
+    /** The free memory of the machine of the server. */
     readonly machine_free_bytes: number;
     readonly machine_total_bytes: number;
-    /** What agents said that is held in memory. */
+    /** The agents' output that is kept in memory. */
     readonly agents_held_bytes: number;
     readonly agents_max_bytes: number;
   };
@@ -871,11 +871,11 @@ export interface OverviewPool {
   readonly target: number;
   readonly running: number;
   readonly starting: number;
-  /** Starts that got a member, since this server began. */
+  /** Starts that found a sandbox in the pool, since this server started. */
   readonly hits: number;
-  /** Starts that found none, since this server began. */
+  /** Starts that found the pool empty, since this server started. */
   readonly misses: number;
-  /** Why a member was lost last; null if one has run since. */
+  /** Why the last sandbox of the pool was lost. Null if one started since. */
   readonly failure_detail: string | null;
   readonly failure_reason: StatusReason | null;
 }
@@ -884,13 +884,13 @@ export interface SettingList { readonly items: readonly Setting[] }
 
 export interface Setting {
   readonly key: string;
-  /** Null if it can only stand in the file. */
+  /** The environment variable. Null if only the configuration file can set it. */
   readonly variable: string | null;
   readonly source: 'environment' | 'file' | 'default';
-  /** For a person. Null if there is none, and always for a secret. */
+  /** As a text for people. Null if there is none, and always null for a secret. */
   readonly value: string | null;
   readonly is_secret: boolean;
-  /** What it takes. */
+  /** Which values are allowed, as a text for people. */
   readonly form: string;
 }
 
@@ -900,109 +900,109 @@ export interface KeyList { readonly items: readonly Key[] }
 export interface Key {
   readonly id: string;
   readonly name: string;
-  /** Owns what the key creates. */
+  /** The owner of everything that the key creates. */
   readonly user_id: string;
-  /** `full` may see and change what its user owns, `read` only see it, and `admin` see and change what any user owns. */
+  /** `full` can read and change everything that its user owns; `read` can only read it; `admin` can read and change everything. */
   readonly access: 'full' | 'read' | 'admin';
-  /** The repositories that it may list and clone, as patterns (`acme/*`); null is all of them. */
+  /** The repositories that it can list and clone, as patterns (`acme/*`). Null: all repositories. */
   readonly repositories: readonly string[] | null;
   /** RFC 3339, in UTC. */
   readonly created_at: string;
-  /** Null for never. */
+  /** Null: never. */
   readonly expires_at: string | null;
   readonly revoked_at: string | null;
   readonly state: 'valid' | 'expired' | 'revoked';
-  /** Whether the request was made with it. */
+  /** Whether it is the key of this request. */
   readonly is_own: boolean;
 }
 
 export interface NewKey {
   readonly id: string;
   readonly name: string;
-  /** Owns what the key creates. */
+  /** The owner of everything that the key creates. */
   readonly user_id: string;
-  /** `full` may see and change what its user owns, `read` only see it, and `admin` see and change what any user owns. */
+  /** `full` can read and change everything that its user owns; `read` can only read it; `admin` can read and change everything. */
   readonly access: 'full' | 'read' | 'admin';
-  /** The repositories that it may list and clone, as patterns (`acme/*`); null is all of them. */
+  /** The repositories that it can list and clone, as patterns (`acme/*`). Null: all repositories. */
   readonly repositories: readonly string[] | null;
   /** RFC 3339, in UTC. */
   readonly created_at: string;
-  /** Null for never. */
+  /** Null: never. */
   readonly expires_at: string | null;
-  /** The key itself, which is shown only now. */
+  /** The key itself. No later response shows it. */
   readonly key: string;
 }
 
 export interface Health { readonly status: 'ok' }
 
-/** Whether the server can serve, and whether each part of the deployment answers. */
+/** Whether the server can handle requests, and whether each part of the deployment answers. */
 export interface Readiness {
-  /** `degraded`: it can serve, but a part other than the store does not answer. */
+  /** `degraded`: the server works, but a part other than the store does not answer. */
   readonly status: 'ready' | 'degraded' | 'not_ready';
   readonly parts: readonly PartReadiness[];
 }
 
 /** Who makes the request. */
 export interface Caller {
-  /** Owns what the key creates. */
+  /** The owner of everything that the key creates. */
   readonly user_id: string;
   readonly key_name: string;
   readonly access: 'full' | 'read' | 'admin';
-  /** The repositories that the key may list and clone, as patterns (`acme/*`); null is all of them. */
+  /** The repositories that the key can list and clone, as patterns (`acme/*`). Null: all repositories. */
   readonly repositories: readonly string[] | null;
   /** Whether keys can be listed, made and revoked over HTTP. */
   readonly has_keys: boolean;
 }
 
 export type PageQuery = {
-  /** The `next_page_id` of the page before, for the same listing in the same order. */
+  /** The `next_page_id` of the previous page of the same list in the same order. */
   readonly page_id?: string | undefined;
-  /** How many items at most. */
+  /** The maximum number of items. */
   readonly limit?: number | undefined;
 };
 
 export type IdempotencyHeaders = {
-  /** Two requests with one key are one request: the second gets the answer of the first. */
+  /** Makes the request safe to repeat: a second request with the same key gets the response of the first. */
   readonly 'Idempotency-Key'?: string | undefined;
 };
 
 /** Every request that the API takes, and its answer: `Response` where that is bytes. The route names the path's parameters. */
 export interface Operations {
   /**
-   * List the microagents of a repository. Sorted by path, from the default branch. A repository without the directory, and an empty one,
-   * has none. No content of a file is read. If the git host is down, the deployment may serve what the host confirmed before; the header
-   * `Age` says how many seconds ago. `{repository_name}`: `owner/name`, `group/subgroup/name` or, for local git, a path below the root;
-   * slashes as they are or as `%2F`. A host may stand in front (`github.com/owner/name`) and chooses the provider.
+   * List the microagents of a repository. Sorted by path, from the default branch. Empty if the repository is empty or has no microagents
+   * directory. The content of the files is not read. If the git host is down, the server can return an earlier list; the header `Age`
+   * says how many seconds ago the git host confirmed it. `{repository_name}`: `owner/name`, `group/subgroup/name` or, for local git, a
+   * path below the root. Slashes may be written as `%2F`. A host in front (`github.com/owner/name`) chooses the provider.
    */
   'GET /api/user/repository/{repository_name}/microagents': { readonly response: readonly MicroagentResponse[] };
   /**
-   * Read a microagent of a repository. Its content and front matter, from the default branch. Only what the list of microagents shows is
-   * found. Front matter that is broken is reported, and is no failure. A file of more than 1 MiB is a failure. The header `Age` is as in
-   * the list. `{repository_name}`: `owner/name`, `group/subgroup/name` or, for local git, a path below the root; slashes as they are or
-   * as `%2F`. A host may stand in front (`github.com/owner/name`) and chooses the provider.
+   * Read a microagent of a repository. Its content and front matter, from the default branch. Finds only files that the list of
+   * microagents shows. Invalid front matter is no failure: it is reported in `front_matter_problem`. A file of more than 1 MiB is a
+   * failure. For `Age`, see the list. `{repository_name}`: `owner/name`, `group/subgroup/name` or, for local git, a path below the root.
+   * Slashes may be written as `%2F`. A host in front (`github.com/owner/name`) chooses the provider.
    */
   'GET /api/user/repository/{repository_name}/microagents/content': {
     readonly query: { /** The `path` that the list shows. */ readonly file_path: string };
     readonly response: MicroagentContentResponse;
   };
   /**
-   * Search repositories. By name, in one git provider after another: those that the credential of the deployment can see and the key may
-   * use. GitHub also finds public ones of others. A page may be short, or empty, and yet not be the last one.
+   * Search repositories. Searches by name, in one git provider after another. Finds what the deployment can see and your key can use.
+   * GitHub also finds public ones of others. A page may be short, or empty, and yet not be the last one.
    */
   'GET /api/v1/repositories/search': {
-    readonly query: PageQuery & { /** A part of the name, as it is, in any case. */ readonly query: string };
+    readonly query: PageQuery & { /** A part of the name. Upper and lower case are equal. */ readonly query: string };
     readonly response: RepositoryPage;
   };
   /**
    * List the branches of a repository. Sorted by name. An empty repository has none. `{repository_name}`: `owner/name`,
-   * `group/subgroup/name` or, for local git, a path below the root; slashes as they are or as `%2F`. A host may stand in front
-   * (`github.com/owner/name`) and chooses the provider.
+   * `group/subgroup/name` or, for local git, a path below the root. Slashes may be written as `%2F`. A host in front
+   * (`github.com/owner/name`) chooses the provider.
    */
   'GET /api/v1/repositories/{repository_name}/branches': { readonly query?: PageQuery | undefined; readonly response: BranchPage };
   /**
-   * Start a conversation. Starts a sandbox for it, or takes the one that `sandbox_id` names. `sandbox_id` excludes `sandbox_spec_id` and
-   * what a start is given (`env`, `metadata`, `timeout_seconds`, `resources`, `secrets`); `selected_branch` needs `selected_repository`.
-   * `start_status` says how far the start has come.
+   * Start a conversation. Starts a sandbox for it, or uses the one that `sandbox_id` names. With `sandbox_id`, leave out
+   * `sandbox_spec_id` and the fields for a new sandbox (`env`, `metadata`, `timeout_seconds`, `resources`, `secrets`). `selected_branch`
+   * needs `selected_repository`. The response does not wait for the start: `start_status` shows its progress.
    */
   'POST /api/v1/app-conversations': {
     readonly headers?: IdempotencyHeaders | undefined;
@@ -1012,19 +1012,19 @@ export interface Operations {
   /** List conversations. */
   'GET /api/v1/app-conversations': {
     readonly query?: PageQuery & {
-      /** Only these; repeat the parameter for each. */
+      /** Only conversations with these ids. Repeat the parameter for each id. */
       readonly ids?: readonly string[] | undefined;
       /** Sort order; equal values are sorted by id. */
       readonly sort_order?: 'CREATED_AT' | 'CREATED_AT_DESC' | 'UPDATED_AT' | 'UPDATED_AT_DESC' | undefined;
-      /** Only those whose title contains it, in any case. */
+      /** Only conversations whose title contains this text. Upper and lower case are equal. */
       readonly title__contains?: string | undefined;
-      /** Only those created then or later. RFC 3339; the + of an offset is written %2B. */
+      /** Only those created at this time or later. RFC 3339; write the + of an offset as %2B. */
       readonly created_at__gte?: string | undefined;
-      /** Only those created before. */
+      /** Only those created before this time. */
       readonly created_at__lt?: string | undefined;
-      /** Only those updated then or later. */
+      /** Only those updated at this time or later. */
       readonly updated_at__gte?: string | undefined;
-      /** Only those updated before. */
+      /** Only those updated before this time. */
       readonly updated_at__lt?: string | undefined;
       /** Only those that use this sandbox. */
       readonly sandbox_id__eq?: string | undefined;
@@ -1034,15 +1034,15 @@ export interface Operations {
   /** Get a conversation. */
   'GET /api/v1/app-conversations/{id}': { readonly response: AppConversation };
   /**
-   * Change the title of a conversation, or archive it. Archiving ends its agent, and deletes the sandbox that it started, with its files,
-   * if no other conversation uses it. What was said stays. It takes no message any more, and that can not be undone. Asking for it again
-   * is a success.
+   * Change the title of a conversation, or archive it. Archiving ends the agent. It also deletes the sandbox that the conversation
+   * started, with its files, unless another conversation uses it. The events are kept. The conversation accepts no further messages.
+   * Archiving cannot be undone; archiving again succeeds.
    */
   'PATCH /api/v1/app-conversations/{id}': {
     readonly body?: AppConversationUpdateRequest | undefined;
     readonly response: AppConversation;
   };
-  /** End a conversation. Its sandbox goes too if no other conversation uses it. Ending it again is a success. */
+  /** Delete a conversation. Also deletes its sandbox, unless another conversation uses it. Deleting it again succeeds. */
   'DELETE /api/v1/app-conversations/{id}': { readonly response: void };
   /** Read what was said and done in a conversation. As far as events are kept; also of an archived conversation. */
   'GET /api/v1/app-conversations/{id}/transcript': {
@@ -1050,8 +1050,8 @@ export interface Operations {
     readonly response: Transcript;
   };
   /**
-   * Send a message. The agent gets messages in order, each when the turn before it has ended. One that comes while the sandbox is paused
-   * resumes it. The events show what follows.
+   * Send a message. The agent gets the messages in order, each after the turn before it has ended. A message resumes a paused sandbox.
+   * The reply of the agent comes as events.
    */
   'POST /api/v1/app-conversations/{id}/messages': {
     readonly headers?: IdempotencyHeaders | undefined;
@@ -1059,8 +1059,8 @@ export interface Operations {
     readonly response: MessageAccepted;
   };
   /**
-   * Stop the turn. Asks the agent to stop the turn, and ends an agent that does not. Messages that wait are not touched. Between turns
-   * nothing happens.
+   * Stop the turn. Asks the agent to stop the turn, and ends an agent that does not stop. Messages in the queue stay there. If there is
+   * no turn, nothing happens.
    */
   'POST /api/v1/app-conversations/{id}/cancel': { readonly response: AppConversation };
   /** Answer a request for permission. */
@@ -1069,14 +1069,14 @@ export interface Operations {
     readonly response: AppConversation;
   };
   /**
-   * Get the changes of a conversation. What differs from where it began: the agent's commits, and what is not committed and not ignored,
-   * by git in the sandbox. If it does not run, or the conversation is archived, that is what was kept last: after each turn, before it
-   * was paused, and when it was archived. An archive is read also from a sandbox that does not run, and also has what is ignored. Nothing
-   * is woken or changed. A patch or an archive that can not be completed breaks off.
+   * Get the changes of a conversation. All changes since the conversation started: the agent's commits, and uncommitted files that git
+   * does not ignore. Git reads them in the sandbox. If the sandbox does not run, or the conversation is archived, returns the changes
+   * that were saved last: after a turn, before a pause, or when it was archived. An archive can also be read from a paused sandbox, and
+   * includes ignored files. The request resumes and changes nothing. If a patch or an archive fails on the way, the connection breaks.
    */
   'GET /api/v1/app-conversations/{id}/changes': {
     readonly query?: {
-      /** `patch` is what `git apply --binary` takes, `archive` the work tree as tar. */
+      /** `patch` is for `git apply --binary`; `archive` is a tar of the work tree. */
       readonly format?: 'json' | 'patch' | 'archive' | undefined;
       /** Only this file, as a patch. */
       readonly path?: string | undefined;
@@ -1084,65 +1084,68 @@ export interface Operations {
     readonly response: ConversationChanges;
   };
   /**
-   * Publish the changes of a conversation. Commits what is not committed and pushes all to a branch, with the deployment's credential,
-   * which never enters the sandbox. Again, after more work, it moves the branch. A branch with commits of others is never moved. With
-   * `pull_request` it then opens a pull request, or updates the open one of the branch. If that fails, the branch is pushed, and
-   * publishing again goes on from there.
+   * Publish the changes of a conversation. Commits uncommitted files and pushes all commits to a branch, with the deployment's
+   * credential, which never enters the sandbox. To push more work to the branch, publish again. A branch with commits of others is never
+   * changed. With `pull_request`, it also opens a pull request, or updates the open one of the branch. If only that step fails, the
+   * branch is pushed already: publish again.
    */
   'POST /api/v1/app-conversations/{id}/publish': { readonly body?: PublishRequest | undefined; readonly response: Publication };
-  /** List the events of a conversation. Oldest first, those of its sandbox included. */
+  /** List the events of a conversation. Oldest first. Includes the events of its sandbox. */
   'GET /api/v1/app-conversations/{id}/events': {
     readonly query?: PageQuery & {
-      /** Only these kinds; repeat the parameter for each. */
+      /** Only events of these kinds. Repeat the parameter for each kind. */
       readonly kinds?: readonly EventKind[] | undefined;
-      /** Begin after the event of this id; `page_id` goes before it. */
+      /** Begin after the event with this id. `page_id` overrides it. */
       readonly after?: string | undefined;
     } | undefined;
     readonly response: EventPage;
   };
   /**
-   * Follow the events of a conversation. From the beginning of its log, or after `Last-Event-ID` or `after`. The stream ends when the
+   * Follow the events of a conversation. Begins with its first event, or after `Last-Event-ID` or `after`. The stream ends when the
    * conversation is deleted.
    */
   'GET /api/v1/app-conversations/{id}/events/stream': {
     readonly query?: {
-      /** Only these kinds; repeat the parameter for each. */
+      /** Only events of these kinds. Repeat the parameter for each kind. */
       readonly kinds?: readonly EventKind[] | undefined;
-      /** Instead of the header with the key, for browsers, which can send none here. */
+      /** A ticket instead of the key, for browsers: they cannot send the header with the key here. */
       readonly ticket?: string | undefined;
-      /** Begin after the event of this id; `0` is the beginning of the log, `latest` its end. `Last-Event-ID` goes before it. */
+      /** Begin after the event with this id. `0`: the beginning of the log. `latest`: its end. `Last-Event-ID` overrides it. */
       readonly after?: string | 'latest' | undefined;
     } | undefined;
     readonly headers?: {
-      /** The id of the last event seen; browsers send it when they connect again. */
+      /** The id of the last event seen. Browsers send it when they reconnect. */
       readonly 'Last-Event-ID'?: string | undefined;
     } | undefined;
     readonly response: Response;
   };
-  /** List what changed. Changes of your sandboxes and conversations, why and by whom, oldest first. `kinds` asks for other kinds. */
+  /**
+   * List status changes. Status changes of your sandboxes and conversations, why and by whom. Oldest first. For other events, set
+   * `kinds`.
+   */
   'GET /api/v1/events': {
     readonly query?: PageQuery & {
-      /** Only these kinds; repeat the parameter for each. */
+      /** Only events of these kinds. Repeat the parameter for each kind. */
       readonly kinds?: readonly EventKind[] | undefined;
-      /** Begin after the event of this id; `page_id` goes before it. */
+      /** Begin after the event with this id. `page_id` overrides it. */
       readonly after?: string | undefined;
-      /** Only those of this sandbox. */
+      /** Only events of this sandbox. */
       readonly sandbox_id__eq?: string | undefined;
     } | undefined;
     readonly response: EventPage;
   };
-  /** Get a ticket for a stream of events, or for attaching to an execution. */
+  /** Get a ticket for an event stream, or for attaching to an execution. */
   'GET /api/v1/events/ticket': { readonly response: EventTicket };
-  /** Follow what changes. From now on, or after `Last-Event-ID` or `after`. `kinds` asks for other kinds. */
+  /** Follow status changes. From now on, or after `Last-Event-ID` or `after`. For other events, set `kinds`. */
   'GET /api/v1/events/stream': Operations['GET /api/v1/app-conversations/{id}/events/stream'];
   /** List sandboxes. Newest first. */
   'GET /api/v1/sandboxes/search': {
     readonly query?: PageQuery & {
-      /** Only those with this status. */
+      /** Only sandboxes with this status. */
       readonly status__eq?: 'STARTING' | 'RUNNING' | 'PAUSING' | 'PAUSED' | 'RESUMING' | 'ERROR' | 'MISSING' | undefined;
-      /** Only those of this spec. */
+      /** Only sandboxes of this spec. */
       readonly sandbox_spec_id__eq?: string | undefined;
-      /** Only those whose metadata has this `key=value`; repeat the parameter for each. Each key and value is percent-encoded. */
+      /** Only sandboxes with this `key=value` in their metadata. Repeat it for each pair. Percent-encode each key and value. */
       readonly metadata__eq?: readonly string[] | undefined;
     } | undefined;
     readonly response: SandboxPage;
@@ -1150,11 +1153,14 @@ export interface Operations {
   /** List sandboxes. The same as `/api/v1/sandboxes/search`. */
   'GET /api/v1/sandboxes': Operations['GET /api/v1/sandboxes/search'];
   /**
-   * Start a sandbox. Answers while it is STARTING; ask for it again until it is RUNNING. If the runtime stays silent, it becomes an
+   * Start a sandbox. Returns a STARTING sandbox. Get it again until it is RUNNING. If the runtime does not answer in time, it becomes
    * ERROR.
    */
   'POST /api/v1/sandboxes': {
-    readonly query?: { /** Instead of the one in the body. */ readonly sandbox_spec_id?: string | undefined } | undefined;
+    readonly query?: {
+      /** The spec. Use either this parameter or the field in the body. */
+      readonly sandbox_spec_id?: string | undefined;
+    } | undefined;
     readonly headers?: IdempotencyHeaders | undefined;
     readonly body?: SandboxStartRequest | undefined;
     readonly response: Sandbox;
@@ -1162,60 +1168,66 @@ export interface Operations {
   /** Get a sandbox. */
   'GET /api/v1/sandboxes/{id}': { readonly response: Sandbox };
   /**
-   * Delete a sandbox. No caller sees it any more when this answers. Its processes and files are removed by then too, unless the runtime
-   * takes longer than 20 seconds or does not answer: then later. Deleting it again is a success.
+   * Delete a sandbox. After the response, no request finds the sandbox any more. Its processes and files are gone too, unless the runtime
+   * needs more than 20 seconds or does not answer: then they are removed later. Deleting it again succeeds.
    */
   'DELETE /api/v1/sandboxes/{id}': { readonly response: void };
   /**
-   * Pause a sandbox. Pausing a paused one is a success that changes nothing, but `stop` stops a frozen one; the answer says which tier
-   * holds.
+   * Pause a sandbox. Pausing a paused sandbox changes nothing, except that `stop` stops a frozen one. See `pause_kind` of the response.
    */
   'POST /api/v1/sandboxes/{id}/pause': { readonly body?: SandboxPauseRequest | undefined; readonly response: Sandbox };
-  /** Resume a sandbox. Resuming a running one only notes the activity. */
+  /** Resume a sandbox. Resuming a running sandbox only counts as activity. */
   'POST /api/v1/sandboxes/{id}/resume': { readonly response: Sandbox };
   /**
-   * Give a sandbox in quarantine to an owner. Needs an administrator's key. Such a key sees the sandboxes in quarantine in its list;
-   * their owner is `skep:quarantine`. The sandbox stays stopped until it is resumed.
+   * Give a sandbox in quarantine to an owner. Needs an administrator's key. With such a key, the list of sandboxes shows those in
+   * quarantine, with the owner `skep:quarantine`. The sandbox stays stopped until it is resumed.
    */
   'POST /api/v1/sandboxes/{id}/adopt': { readonly body?: SandboxAdoptRequest | undefined; readonly response: Sandbox };
   /**
-   * Read the log of a sandbox. What its own command wrote to its standard output and error, without its secrets' values; the bytes need
-   * not be UTF-8. A paused sandbox stays so. Empty if the runtime has nothing of the sandbox.
+   * Read the log of a sandbox. The standard output and error of the sandbox's own command. Values of secrets are masked. The bytes need
+   * not be UTF-8. Does not resume a paused sandbox. Empty if the runtime has no log of the sandbox.
    */
   'GET /api/v1/sandboxes/{id}/logs': {
     readonly query?: {
-      /** Only so many bytes at its end. Default: all that is kept. */
+      /** Only the last bytes, at most this many. Default: everything that is kept. */
       readonly tail_bytes?: number | undefined;
-      /** Go on until the present run of the sandbox ends. */
+      /** Continue until the sandbox stops. */
       readonly follow?: 'true' | 'false' | undefined;
     } | undefined;
     readonly response: Response;
   };
-  /** What a sandbox takes. May take seconds if it has many files. What is not known, or not taken since it does not run, is null. */
+  /**
+   * Get the resource usage of a sandbox. Can take seconds if it has many files. Values that are not known are null, and so are CPU and
+   * memory unless it runs.
+   */
   'GET /api/v1/sandboxes/{id}/usage': { readonly response: SandboxUsage };
   /**
-   * Make a link to a port. For a browser, which can send no key. The link ends with the key that made it. Making it wakes nothing.
-   * `{port}`: A port of the sandbox that its spec names.
+   * Create a link to a port. For browsers, which cannot send a key. The link ends when your key ends. Creating it does not resume the
+   * sandbox. `{port}`: One of the ports in the sandbox's spec.
    */
   'POST /api/v1/sandboxes/{id}/ports/{port}/links': { readonly body?: PortLinkRequest | undefined; readonly response: PortLink };
-  /** Run a command in a sandbox. Answers when it has begun. It goes on when the connection or the server is gone. */
+  /**
+   * Run a command in a sandbox. Responds when the command has started. The command continues if the connection is lost or the server
+   * stops.
+   */
   'POST /api/v1/sandboxes/{id}/executions': {
     readonly headers?: IdempotencyHeaders | undefined;
     readonly body: ExecutionRequest;
     readonly response: Execution;
   };
-  /** List the executions of a sandbox. Newest first. The oldest that have ended are forgotten. */
+  /** List the executions of a sandbox. Newest first. The oldest executions that have ended are deleted over time. */
   'GET /api/v1/sandboxes/{id}/executions': { readonly query?: PageQuery | undefined; readonly response: ExecutionPage };
   /** Get an execution. */
   'GET /api/v1/sandboxes/{id}/executions/{execution_id}': { readonly response: Execution };
-  /** Kill and forget an execution. Ends it and all that it started, and removes its output. Deleting it again is a success. */
+  /** Delete an execution. Kills the command and everything that it started, and deletes its output. Deleting it again succeeds. */
   'DELETE /api/v1/sandboxes/{id}/executions/{execution_id}': { readonly response: void };
   /**
-   * Read the output of an execution. The bytes from the offset on. A client whose connection breaks goes on from the offset that it has.
+   * Read the output of an execution. Returns the bytes from the offset on. After a lost connection, a client continues from the offset
+   * that it has reached.
    */
   'GET /api/v1/sandboxes/{id}/executions/{execution_id}/output': {
     readonly query?: {
-      /** What is shown in a terminal is `tty`, or `stdout`. */
+      /** For a command in a terminal, `tty` and `stdout` are the same. */
       readonly stream?: 'stdout' | 'stderr' | 'tty' | undefined;
       /** The offset of the first byte. Default: 0. */
       readonly after?: string | undefined;
@@ -1225,22 +1237,23 @@ export interface Operations {
     readonly response: Response;
   };
   /**
-   * Write to the input of an execution. Answers when the bytes of the body are handed over, which waits while the command does not read.
+   * Write to the input of an execution. Responds when the command has been given all bytes of the body. This waits while the command does
+   * not read.
    */
   'POST /api/v1/sandboxes/{id}/executions/{execution_id}/input': {
     readonly query?: { /** Close the input afterwards. */ readonly close?: 'true' | 'false' | undefined } | undefined;
     readonly body?: Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array> | undefined;
     readonly response: void;
   };
-  /** Send a signal to an execution. To its process group. To one that has ended nothing happens. */
+  /** Send a signal to an execution. Sends the signal to its process group. If the execution has ended, nothing happens. */
   'POST /api/v1/sandboxes/{id}/executions/{execution_id}/signal': { readonly body: ExecutionSignal; readonly response: void };
   /** Change the size of an execution's terminal. */
   'POST /api/v1/sandboxes/{id}/executions/{execution_id}/resize': { readonly body: TerminalSize; readonly response: void };
   /**
-   * Attach to an execution by a WebSocket. Binary messages are bytes, both ways. Text messages are control messages as JSON, and a client
-   * needs none of them: `{"stream", "offset"}` comes before bytes of another stream than the last, `{"writer"}` says whether input is
-   * taken, and the last one has `status` and `exit_code`. The client may send `{"resize": {"cols", "rows"}}`, `{"signal"}` and
-   * `{"close_input": true}`. Many may be attached; one of them writes.
+   * Attach to an execution by a WebSocket. Binary messages are input and output bytes. Text messages are control messages in JSON, which
+   * a client may ignore: `{"stream", "offset"}` comes when the following bytes are of another stream, `{"writer"}` says whether your
+   * input is accepted, and the last one has `status` and `exit_code`. You can send `{"resize": {"cols", "rows"}}`, `{"signal"}` and
+   * `{"close_input": true}`. Many clients can be attached; only one of them can write.
    */
   'GET /api/v1/sandboxes/{id}/executions/{execution_id}/attach': {
     readonly query?: {
@@ -1250,111 +1263,121 @@ export interface Operations {
       readonly after_stderr?: string | undefined;
       /** Take the writer's place. */
       readonly takeover?: 'true' | 'false' | undefined;
-      /** Instead of the header with the key, for browsers, which can send none here. */
+      /** A ticket instead of the key, for browsers: they cannot send the header with the key here. */
       readonly ticket?: string | undefined;
     } | undefined;
     readonly response: void;
   };
   /**
-   * Read a file. Links are followed within the sandbox. One range is served; a request for several gets the whole file. Wakes nothing.
+   * Read a file. Follows links within the sandbox. Serves one range; for several, returns the whole file. Does not resume the sandbox.
    */
   'GET /api/v1/sandboxes/{id}/files': {
-    readonly query: { /** Absolute, in the sandbox. */ readonly path: string };
+    readonly query: { /** An absolute path in the sandbox. */ readonly path: string };
     readonly headers?: {
-      /** The bytes that are wanted. */
+      /** The range of bytes to read. */
       readonly Range?: string | undefined;
-      /** An `ETag`: the range is served only if the file still has it. */
+      /** An `ETag`. If the file has changed since, the whole file is returned. */
       readonly 'If-Range'?: string | undefined;
-      /** An `ETag`: a file that still has it is a 304 without a body. */
+      /** An `ETag`. If the file is unchanged, the response is 304 without a body. */
       readonly 'If-None-Match'?: string | undefined;
     } | undefined;
     readonly response: Response;
   };
   /**
-   * Write a file. Whoever reads it gets the old content or the new one, whole; if the request breaks off, the old file stays. Missing
-   * directories are made, and a link is followed. Without a `Content-Length`, the sandbox may have to run. That counts as activity, and
-   * wakes nothing.
+   * Write a file. Readers see either the complete old content or the complete new content. If the request breaks off, the old file stays.
+   * Creates missing directories, and follows links. Without `Content-Length`, the sandbox may have to be RUNNING. Counts as activity, but
+   * does not resume the sandbox.
    */
   'PUT /api/v1/sandboxes/{id}/files': {
     readonly query: {
-      /** Absolute, in the sandbox. */
+      /** An absolute path in the sandbox. */
       readonly path: string;
-      /** The permission bits, octal. Default: those of the file that is replaced, or 0644. */
+      /** The permission bits, octal. Default: those of the existing file, or 0644 for a new file. */
       readonly mode?: string | undefined;
     };
     readonly body?: Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array> | undefined;
     readonly response: File;
   };
-  /** Remove a file. A link itself is removed. That counts as activity, and wakes nothing. */
+  /** Remove a file. Removes a link itself, not its target. Counts as activity, but does not resume the sandbox. */
   'DELETE /api/v1/sandboxes/{id}/files': {
     readonly query: {
-      /** Absolute, in the sandbox. */
+      /** An absolute path in the sandbox. */
       readonly path: string;
-      /** Whether to remove a directory too, with all that is in it. */
+      /** Whether to remove a directory with everything in it. */
       readonly recursive?: 'true' | 'false' | undefined;
     };
     readonly response: void;
   };
   /**
-   * List a directory. Ordered by path. Links below it are not followed. One that holds much can be listed only while the sandbox runs.
-   * Wakes nothing.
+   * List a directory. Sorted by path. Does not follow links. A very large directory can be listed only while the sandbox runs. Does not
+   * resume the sandbox.
    */
   'GET /api/v1/sandboxes/{id}/directories': {
     readonly query: PageQuery & {
-      /** Absolute, in the sandbox. */
+      /** An absolute path in the sandbox. */
       readonly path: string;
-      /** How many levels: 1 is what the directory itself holds. */
+      /** How many levels to list. 1: only the entries of the directory itself. */
       readonly depth?: number | undefined;
     };
     readonly response: FilePage;
   };
-  /** Make a directory. With the missing ones above it. That counts as activity, and wakes nothing. */
+  /** Make a directory. Also creates missing parent directories. Counts as activity, but does not resume the sandbox. */
   'POST /api/v1/sandboxes/{id}/directories': {
-    readonly query: { /** Absolute, in the sandbox. */ readonly path: string };
+    readonly query: { /** An absolute path in the sandbox. */ readonly path: string };
     readonly response: File;
   };
-  /** Read a directory as a tar. Or a file. Names begin with the last segment of the path. Links are content. Wakes nothing. */
+  /**
+   * Read a directory or a file as a tar. Names in the tar begin with the last segment of the path. Links are packed as links. Does not
+   * resume the sandbox.
+   */
   'GET /api/v1/sandboxes/{id}/archive': {
-    readonly query: { /** Absolute, in the sandbox. */ readonly path: string };
+    readonly query: { /** An absolute path in the sandbox. */ readonly path: string };
     readonly response: Response;
   };
   /**
-   * Unpack a tar below a directory. The directory is made if it is not there. What is there stays, or is replaced file by file. An
-   * archive whose names lead elsewhere is refused, and part of it may be unpacked. That counts as activity, and wakes nothing.
+   * Unpack a tar below a directory. Creates the directory if it does not exist. Existing files stay, or are replaced one by one. An
+   * archive with names outside of the directory is refused, but part of it may be unpacked by then. Counts as activity, but does not
+   * resume the sandbox.
    */
   'PUT /api/v1/sandboxes/{id}/archive': {
-    readonly query: { /** Absolute, in the sandbox. */ readonly path: string };
+    readonly query: { /** An absolute path in the sandbox. */ readonly path: string };
     readonly body?: Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array> | undefined;
     readonly response: void;
   };
-  /** List sandbox specs. In the deployment's order; the first one is the default. */
+  /** List sandbox specs. In the order of the configuration. The first one is the default. */
   'GET /api/v1/sandbox-specs/search': { readonly query?: PageQuery | undefined; readonly response: SandboxSpecPage };
   /** List sandbox specs. The same as `/api/v1/sandbox-specs/search`. */
   'GET /api/v1/sandbox-specs': { readonly query?: PageQuery | undefined; readonly response: SandboxSpecPage };
-  /** See the state of the deployment. What runs, rests and fails, and why; cheap enough to ask every few seconds. It wakes nothing. */
+  /**
+   * Get the state of the deployment. What runs, what is paused and what fails, and why. The request is cheap: it can be sent every few
+   * seconds.
+   */
   'GET /api/v1/overview': { readonly response: Overview };
-  /** See the settings of the server. Needs an administrator's key. Of secrets it shows only whether they are set. */
+  /** List the settings of the server. Needs an administrator's key. The values of secrets are not shown, only whether they are set. */
   'GET /api/v1/settings': { readonly response: SettingList };
-  /** List keys. Oldest first, expired and revoked ones too: those of all users for an administrator, others those of the own user. */
+  /** List keys. Oldest first, with expired and revoked keys. An administrator gets the keys of all users; others only their own keys. */
   'GET /api/v1/keys': { readonly response: KeyList };
-  /** Make a key. For administrators whose own key is not limited to repositories. */
+  /** Create a key. Only for administrators whose own key is not limited to repositories. */
   'POST /api/v1/keys': { readonly body: KeyCreateRequest; readonly response: NewKey };
-  /** Revoke a key. At once, for open streams too. Revoking it again by its id is a success. `{key}`: The id of the key, or its name. */
+  /**
+   * Revoke a key. Takes effect at once, also for open streams. Revoking it again by its id succeeds. `{key}`: The id of the key, or its
+   * name.
+   */
   'DELETE /api/v1/keys/{key}': { readonly response: void };
-  /** Log in by a link. Exchanges the code of a link to the dashboard for a key. The code works once, and for ten minutes. */
+  /** Log in with a link. Exchanges the code of a dashboard login link for a key. The code works once, within ten minutes. */
   'POST /api/v1/login': { readonly body: LoginRequest; readonly response: NewKey };
   /** Check that the server listens. */
   'GET /health': { readonly response: Health };
   /**
-   * Check whether requests can be served. The server is ready if its store answers. A git host or an engine in trouble is shown, with the
-   * status `degraded`.
+   * Check whether requests can be served. The server is ready if its store answers. If a git host or the engine does not answer, the
+   * status is `degraded`.
    */
   'GET /ready': { readonly response: Readiness };
-  /** See who you are. */
+  /** Get the user and the access of the key. */
   'GET /api/v1/me': { readonly response: Caller };
-  /** Get this description. */
+  /** Get the OpenAPI document. */
   'GET /openapi.json': { readonly response: { readonly openapi: string; readonly [name: string]: unknown } };
-  /** Read this description. */
+  /** Read the API reference. */
   'GET /docs': { readonly response: Response };
 }
 

@@ -72,7 +72,7 @@ export class Sandbox implements AsyncDisposable {
   async untilRunning({ signal }: CallOptions = {}): Promise<SandboxState> {
     return await poll(() => this.refresh({ signal }), ({ id, status, status_detail }) => {
       if (status === 'STARTING' || status === 'RESUMING' || status === 'RUNNING') return status === 'RUNNING';
-      const message = `The sandbox ${id} is ${status}, and not RUNNING${status_detail === null ? '' : `: ${status_detail}`}`;
+      const message = `The sandbox ${id} is ${status} instead of RUNNING${status_detail === null ? '' : `: ${status_detail}`}`;
       throw new SkepError('never_reached', message, { context: { sandbox_id: id, wanted: 'RUNNING', status } });
     }, signal);
   }

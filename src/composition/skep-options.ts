@@ -241,7 +241,7 @@ export function checkOptions(options: SkepOptions): CheckedOptions {
     const checked = optionsSchema.parse(options);
     const isolated = options.runtime === undefined && options.modules === undefined ? checked.specs?.find(asksForContainer) : undefined;
     if (isolated === undefined) return checked;
-    const problem = `is missing, while the spec ${isolated.id} asks for a container; the default, process, would run it on this machine`;
+    const problem = `is missing, but the spec ${isolated.id} needs a container; the default runtime, process, would run it without one`;
     mistakes.push({ path: ['runtime'], problem });
   }
   throw new ConfigError(mistakes.map((mistake) => toProblem(optionsSchema, mistake, specs)));

@@ -160,7 +160,7 @@ describe('under disk pressure', () => {
     faults.plan({ call: 'diskSpace', what: 'unavailable', when: 'before' });
     await sweep();
     expect(faults.planned).toEqual([]);
-    expect(logged).toContain('the runtime does not say how full its disk is');
+    expect(logged).toContain('the disk usage could not be read from the runtime');
     expect(await codeOf(sandboxes.start('me', { specId: null }))).toBeNull();
     expect((await existing())[0]).toBe(ids[0]);
   });

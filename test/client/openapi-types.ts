@@ -54,7 +54,7 @@ export function typesOf({ paths, components: { schemas } }: Document): string {
   return laidOut([
     head,
     `export interface Page<T> {\n  readonly items: readonly T[];`,
-    `  /** Send it as \`page_id\` for the next page; null on the last one. */\n  readonly next_page_id: string | null;\n}\n`,
+    `  /** Send it as \`page_id\` to get the next page. Null on the last page. */\n  readonly next_page_id: string | null;\n}\n`,
     ...Object.entries(withBases(schemas)).map(([name, schema]) => declaration(name, schema)),
     ...groups.map(([name, members]) => `export type ${name} = ${inputOf(members.flatMap((one) => parameters.get(one) ?? []))};\n`),
     `/** Every request that the API takes, and its answer: \`Response\` where that is bytes. The route names the path's parameters. */`,

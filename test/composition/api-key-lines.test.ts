@@ -28,7 +28,7 @@ describe('the key that is set', () => {
   test('is warned of where it was made for another store, since no revocation ends it', async () => {
     const { key } = await world().keys.create({ name: 'ci' });
     expect(await world().found(key)).toMatchObject({ code: 'api_key_not_of_store', state: 'warning' });
-    expect(await world().text(key)).toMatch(/WARNING: The key in SKEP_API_KEY was made by Skep, but not for this store/);
+    expect(await world().text(key)).toMatch(/WARNING: The key in SKEP_API_KEY was created by Skep, but not for this store/);
   });
 
   test('is what its record says where the store has it', async () => {
@@ -39,7 +39,7 @@ describe('the key that is set', () => {
     expect(await text(full)).toMatch(/is the key ci of the store\.\nThe commands below/);
     expect(await text(full)).not.toContain('WARNING');
     expect(await found(read)).toMatchObject({ code: 'api_key_read_only', state: 'warning', data: { name: 'look', access: 'read' } });
-    expect(await text(read)).toMatch(/WARNING: .*is the key look of the store, which may only read/);
+    expect(await text(read)).toMatch(/WARNING: .*is the key look of the store, which can only read/);
   });
 
   test.each(['revoked', 'expired'])('is warned of where it was %s, with what to do', async (how) => {
@@ -48,7 +48,7 @@ describe('the key that is set', () => {
     if (how === 'revoked') await keys.revoke('ci');
     else clock.advance(1000);
     expect(await found(key)).toMatchObject({ code: 'api_key_invalid', state: 'failed' });
-    expect(await text(key)).toMatch(/WARNING: The key in SKEP_API_KEY was revoked or has expired: every request with it is refused\.\nMake another, and set it: .*keys create <name>/);
+    expect(await text(key)).toMatch(/WARNING: The key in SKEP_API_KEY was revoked or has expired: every request with it is refused\.\nCreate a new key, and set it: .*keys create <name>/);
     expect(await text(key)).not.toContain(key);
   });
 });
@@ -57,7 +57,7 @@ describe('without a key that is set', () => {
   test('one is made at the first start, and kept from then on', async () => {
     const { stored, keys } = world();
     expect(await stored()).toMatch(/export SKEP_API_KEY=skep_/);
-    expect(await stored()).toContain('Lost? Make another');
+    expect(await stored()).toContain('If it is lost, create a new one');
     expect(await keys.list()).toHaveLength(1);
   });
 
@@ -65,6 +65,6 @@ describe('without a key that is set', () => {
     const { keys, stored } = world();
     await stored();
     await keys.revoke('first');
-    expect(await stored()).toMatch(/WARNING: every key of the store was revoked or has expired\. Make another: .*keys create/);
+    expect(await stored()).toMatch(/WARNING: All keys of the store are revoked or expired\. Create a new one: .*keys create/);
   });
 });

@@ -68,13 +68,13 @@ describe('a mistake in the file', () => {
     ['rest: { stop_after: 2 hours }', 'rest.stop_after: is "2 hours", which is not a duration', 'for example 2h'],
     ['resources: { memory: 2 }', 'resources.memory: is 2, which has no unit', 'for example 2GiB, or unlimited'],
     ['resources: { cpus: "2" }', 'resources.cpus: is "2" instead of a number; leave out the quotes', 'for example 2'],
-    ['isolation: { read_only_root: "true" }', 'isolation.read_only_root: is "true" instead of true or false; leave out the quotes', 'true where'],
-    ['isolation: { seccomp: unconfined }', 'isolation.seccomp: has moved; write it as docker.seccomp', 'a mapping of what loosens or tightens the isolation'],
-    ['isolation: { oci_runtime: runsc }', 'isolation.oci_runtime: has moved; write it as docker.oci_runtime', 'a mapping of what'],
-    ['docker: { new_privileges: "true" }', 'docker.new_privileges: is "true" instead of true or false; leave out the quotes', 'true where'],
-    ['agent: { protocol: a2a, command: [x] }', 'agent.protocol: is "a2a", which is no protocol that Skep speaks', 'acp, which is the Agent Client Protocol'],
+    ['isolation: { read_only_root: "true" }', 'isolation.read_only_root: is "true" instead of true or false; leave out the quotes', 'true if'],
+    ['isolation: { seccomp: unconfined }', 'isolation.seccomp: has moved; write it as docker.seccomp', 'a mapping with settings of the isolation'],
+    ['isolation: { oci_runtime: runsc }', 'isolation.oci_runtime: has moved; write it as docker.oci_runtime', 'a mapping with settings'],
+    ['docker: { new_privileges: "true" }', 'docker.new_privileges: is "true" instead of true or false; leave out the quotes', 'true if'],
+    ['agent: { protocol: a2a, command: [x] }', 'agent.protocol: is "a2a", which is not a known protocol', 'acp, which is the Agent Client Protocol'],
     ['initial_env: { CI: 1 }', 'initial_env.CI: is a number instead of a text; put it in quotes', 'for example "1"'],
-    ['initial_env: { A-B: x }', 'initial_env.A-B: has a name that is no name of a variable (letters, digits and _, no digit first)', 'for example { CI: "1" }'],
+    ['initial_env: { A-B: x }', 'initial_env.A-B: has a name that is not a variable name (letters, digits and _, without a digit at the beginning)', 'for example { CI: "1" }'],
     ['command: sleep infinity', 'command: is a text instead of a list', 'for example [sh, -c, "exec sleep infinity"]'],
     ['command: [serve, 8000]', 'command[1]: is a number instead of a text; put it in quotes', 'for example "8000"'],
     ['ports: [{ name: WEB, port: 70000 }]', 'ports[0].port: is 70000', 'a port from 1 to 65535, for example 8000'],
@@ -82,9 +82,9 @@ describe('a mistake in the file', () => {
     ['ports: { WEB: 80 }', 'ports: is a mapping instead of a list', 'for example [{ name: AGENT_SERVER, port: 8000 }]'],
     ['pool: 3', 'pool: is 3 instead of a mapping', 'for example { size: 2 }'],
     ['agent:', 'agent: has no value', 'for example { protocol: acp'],
-    ['ready: { port: 80 }', 'ready.port: has no effect without http or tcp beside it', "one of the spec's ports"],
-    ['ready: { tcp: true }', 'ready.port: is missing, while tcp needs it', "one of the spec's ports"],
-    ['ready: { http: /, port: 80 }', 'ready.port: is 80, which is none of the ports of the spec (it has none)', "one of the spec's ports"],
+    ['ready: { port: 80 }', 'ready.port: has no effect without http or tcp; add one', "one of the spec's ports"],
+    ['ready: { tcp: true }', 'ready.port: is missing, but tcp needs it', "one of the spec's ports"],
+    ['ready: { http: /, port: 80 }', 'ready.port: is 80, which is not a port of the spec (it has none)', "one of the spec's ports"],
   ])('%s', (line, problem, form) => {
     expect(told(spec(line))).toEqual([`3: spec web, ${problem}`]);
     expect(refusal(spec(line)).problems[0]?.form).toContain(form);
@@ -99,19 +99,19 @@ describe('a mistake in the file', () => {
     ['freezeAfter: 3m', 'freezeAfter', 'rest.freeze_after'],
     ['agent: { protocol: acp, command: [x], secret: [A] }', 'agent.secret', 'secrets'],
   ])('an unknown field is told with the nearest known one: %s', (line, field, meant) => {
-    expect(told(spec(line))).toEqual([`3: spec web, ${field}: is not a field that Skep knows${meant === '' ? '' : `; did you mean ${meant}?`}`]);
+    expect(told(spec(line))).toEqual([`3: spec web, ${field}: is not a known field${meant === '' ? '' : `; did you mean ${meant}?`}`]);
     expect(refusal(spec(line)).problems[0]?.form).toMatch(/^one of .*command/);
   });
 
   test.each([
-    ['prot: 1', 'prot: is not a field that Skep knows; did you mean port?'],
-    ['SKEP_PORT: 1', 'SKEP_PORT: is called port in the file'],
+    ['prot: 1', 'prot: is not a known field; did you mean port?'],
+    ['SKEP_PORT: 1', 'SKEP_PORT: must be named port in the file'],
     ['github_token: abc', 'github_token: is a secret; set SKEP_GITHUB_TOKEN in the environment instead'],
     ['host: 5', 'host: is 5 instead of a text; put it in quotes'],
     ['product:', 'product: has no value'],
     ['git_timeout: 30', 'git_timeout: is 30, which has no unit'],
-    ['git_providers: [local, svn]', 'git_providers: is a list, which has "svn", no provider that Skep knows'],
-    ['limits: { runing: 3 }', 'limits.runing: is not a field that Skep knows; did you mean running?'],
+    ['git_providers: [local, svn]', 'git_providers: is a list, which has "svn", which is not a known provider'],
+    ['limits: { runing: 3 }', 'limits.runing: is not a known field; did you mean running?'],
     ['specs: { web: {} }', 'specs: is a mapping instead of a list'],
     ['specs: []', 'specs: is an empty list'],
     ['specs: [web]', 'spec no. 1: is "web" instead of a mapping'],
@@ -147,22 +147,22 @@ log_level: loud
       '4: spec web, image: is missing, and Docker needs it',
       '7: spec web, ports[1].name: is "WEB", which ports[0] has already',
       '7: spec web, ports[1].port: is 8000, which ports[0] has already',
-      '8: spec web, colour: is not a field that Skep knows',
+      '8: spec web, colour: is not a known field',
       '9: spec web, id: is "web", which spec no. 1 has already',
       '11: image: is written twice in one mapping; keep one of the two',
       '12: spec web, ready.within: is "soon", which is not a duration',
       '13: spec other, image: is missing, and Docker needs it',
       '14: spec other, ports[1].name: is "a_1", which has the same variable SKEP_PORT_A_1 as ports[0]; rename one of them',
-      '14: spec other, ports: can not be reached while isolation.network is none; take one of the two out',
+      '14: spec other, ports: can not be reached, because isolation.network is none; remove one of the two',
       '15: spec other, isolation.user: is 1.5, which is not a user',
       '16: spec other, resources.memory: is less than 6MiB, the least memory of a container in Docker',
-      '17: log_level: is "loud", which is no log level',
+      '17: log_level: is "loud", which is not a log level',
     ]);
   });
 
   test('is told with one between settings', () => {
     expect(told('starts: 4', { SKEP_GIT_PROVIDERS: 'github', SKEP_GITHUB_APP_ID: '1', SKEP_GITHUB_APP_INSTALLATION_ID: '2' })).toEqual([
-      'SKEP_GITHUB_APP_KEY_FILE: is missing, while the others of the GitHub App are set',
+      'SKEP_GITHUB_APP_KEY_FILE: is missing, but other settings of the GitHub App are set',
       '1: starts: is 4 instead of a mapping',
     ]);
   });
@@ -202,10 +202,10 @@ log_level: loud
 describe('a file that is not read at all', () => {
   test.each([
     ['specs:\n\t- id: a\n', /^2: SKEP_CONFIG: is not valid YAML: Tabs/],
-    ['port: 1\n---\nport: 2\n', /^2: SKEP_CONFIG: holds several documents; keep one/],
+    ['port: 1\n---\nport: 2\n', /^2: SKEP_CONFIG: has several documents; keep only one/],
     ['port: 1\nproduct: !env NAME\n', /^2: SKEP_CONFIG: has a tag that Skep does not know \(.*!env\)/],
     ['product: *nobody\n', /^1: SKEP_CONFIG: is not valid YAML: .*alias/],
-    ['- a\n', /^1: SKEP_CONFIG: has no mapping at its top/],
+    ['- a\n', /^1: SKEP_CONFIG: has no mapping at the top level/],
   ])('%j', (text, problem) => {
     expect(told(text)).toEqual([expect.stringMatching(problem)]);
   });
@@ -220,11 +220,11 @@ describe('a file that is not read at all', () => {
 test('each secret that has no value is told, with whose it is and what comes of it', () => {
   const { specs } = readConfig({ SKEP_CONFIG: file('specs: [{ id: a, agent: { protocol: acp, command: [x], secrets: [SET, UNSET, EMPTY] } }, { id: b, agent: { protocol: acp, command: [x], secrets: [UNSET] } }]') });
   expect(unsetSecrets(specs, { SET: 'x', EMPTY: '' }).map(({ detail }) => detail)).toEqual([
-    expect.stringMatching(/^UNSET is not set: .*the spec a becomes an ERROR/),
+    expect.stringMatching(/^UNSET is not set: .*the spec a will fail to start/),
     expect.stringMatching(/^EMPTY is empty: .*the spec a /),
-    expect.stringMatching(/^UNSET is not set: .*the spec b becomes an ERROR/),
+    expect.stringMatching(/^UNSET is not set: .*the spec b will fail to start/),
   ]);
   const own = readConfig({ SKEP_CONFIG: file('specs: [{ id: a, command: [x], secrets: [UNSET] }]') });
-  expect(unsetSecrets(own.specs, {}).map(({ detail }) => detail)).toEqual([expect.stringMatching(/^UNSET is not set: each sandbox of the spec a becomes an ERROR/)]);
+  expect(unsetSecrets(own.specs, {}).map(({ detail }) => detail)).toEqual([expect.stringMatching(/^UNSET is not set: each sandbox of the spec a will fail to start/)]);
   expect(unsetSecrets(null, {})).toEqual([]);
 });

@@ -18,7 +18,7 @@ const address = { host: '127.0.0.1', port: 3000 };
 /** One example of every finding; the compiler says which is missing. */
 const examples: Examples = {
   configuration_invalid: { detail: 'The configuration has a mistake', problems: [{ name: 'SKEP_PORT', problem: 'is wrong', form: 'a port' }] },
-  configuration_warning: { detail: 'SKEP_PROT is set, but Skep knows no such variable' },
+  configuration_warning: { detail: 'SKEP_PROT is set, but it is not a known variable' },
   check_failed: { part: 'store', reason: 'locked', detail: 'The data folder is open in another process.' },
   store_ok: { dataDir, keys: 1, detail: 'sqlite: answers' },
   store_absent: { dataDir },

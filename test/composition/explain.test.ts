@@ -5,7 +5,7 @@ import { ConfigError } from '../../src/composition/config/config-error.ts';
 import { whyNodeIsTooOld } from '../../src/composition/node-version.ts';
 
 test.each([
-  ['EADDRINUSE', 'listen', /in use by another program; set SKEP_PORT/],
+  ['EADDRINUSE', 'listen', /another program uses this address; set SKEP_PORT/],
   ['EACCES', 'listen', /may not listen on the port; set SKEP_PORT/],
   ['EADDRNOTAVAIL', 'listen', /no such address; set SKEP_HOST/],
   ['ENOTFOUND', 'getaddrinfo', /host name is not known; set SKEP_HOST/],

@@ -57,7 +57,7 @@ describe('the runtime of a server', () => {
     [{ env: { SKEP_HOST: '0.0.0.0' } }],
     [{ env: { SKEP_HOST: 'skep.example.com' }, inUse: 'process', answers: true }],
   ])('auto takes no processes where other machines reach the server: %j', async (situation) => {
-    await expect(choose(situation)).rejects.toThrow(/SKEP_SANDBOX_RUNTIME: is auto.*no loopback address/);
+    await expect(choose(situation)).rejects.toThrow(/SKEP_SANDBOX_RUNTIME: is auto.*not a loopback address/);
   });
 
   test.each([
@@ -174,6 +174,6 @@ describe('the file of the deployment', () => {
   test('says what to do where it can not be read', () => {
     const dataDir = join(folder, 'unreadable');
     mkdirSync(join(dataDir, 'deployment.json'), { recursive: true });
-    expect(() => readDeploymentFile(dataDir)).toThrow(/deployment\.json can't be read \(EISDIR\)\. Make it a file/);
+    expect(() => readDeploymentFile(dataDir)).toThrow(/deployment\.json can't be read \(EISDIR\)\. It must be a file/);
   });
 });

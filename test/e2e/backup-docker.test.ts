@@ -67,7 +67,7 @@ describeWithDocker('a restored backup with Docker', () => {
     const fresh = await started('pooled');
     expect(await instances()).toContain(String(fresh['id']));
     for (const id of [laterId, member]) {
-      await until(() => server.output().stderr, (text) => new RegExp(`${id}.*the store does not know in quarantine`).test(text));
+      await until(() => server.output().stderr, (text) => new RegExp(`${id}.*without a record in quarantine`).test(text));
     }
     const admin = createClient(server.url, (await runSkep(['keys', 'create', 'admin', '--access', 'admin'], env)).stdout.trim());
     for (const [id, known] of [[laterId, { spec_id: 'plain', owner_id: 'default' }], [member, { spec_id: 'pooled', owner_id: null }]] as const) {

@@ -41,7 +41,7 @@ describe('a restored backup', () => {
 
     server = await startServer({ dataDir, env });
     call = createClient(server.url, key);
-    await until(() => server.output().stderr.match(/the store does not know in quarantine/g) ?? [], ({ length }) => length === 2);
+    await until(() => server.output().stderr.match(/a sandbox without a record in quarantine/g) ?? [], ({ length }) => length === 2);
     const admin = (await runSkep(['keys', 'create', 'admin', '--access', 'admin'], env)).stdout.trim();
     const seen = createClient(server.url, admin);
     const found = await until(async () => items(await seen('GET', `${sandboxes}/search`)), (all) => all.filter(({ status }) => status === 'PAUSED').length === 2);

@@ -126,8 +126,8 @@ describe('the client in the terminal', () => {
     expect(await listed('task=4 2')).toContain(id);
     expect(await listed('task=42')).not.toContain(id);
     for (const [args, words] of [
-      [['--secret', 'PATH'], /secrets: .*SKEP_TEST_TOKEN; not allowed: PATH/],
-      [['--cpus', '1'], /resources: /],
+      [['--secret', 'PATH'], /--secret: must not name PATH: the spec allows only .*SKEP_TEST_TOKEN/],
+      [['--cpus', '1'], /--cpus or --memory: /],
       [['--env', 'LEVEL'], /KEY=VALUE/],
       [['--timeout', '90'], /duration/],
       [['--memory', '1'], /size/],
@@ -143,15 +143,15 @@ describe('the client in the terminal', () => {
     const before = await runSkep(['conversations', '--json'], env);
     await failing(['chat', '--spec', 'plain', '--once', '--message', 'hello'], /The spec plain names no agent.*--spec: coder/);
     expect(await runSkep(['conversations', '--json'], env)).toEqual(before);
-    await failing(['chat', '--spec', 'none', '--once', '--message', 'hello'], /sandbox_spec_id/);
+    await failing(['chat', '--spec', 'none', '--once', '--message', 'hello'], /the spec: There is no sandbox spec "none"/);
     await failing(['chat', 'acme/none', '--once', '--message', 'hello'], /acme\/none/);
     await failing(['chat', 'acme/shop', '--conversation', 'conv-1'], /keeps its repository/);
     await failing(['conversations', 'follow', 'conv-none'], /no conversation "conv-none"/);
     await failing(['sandboxes', 'resume', 'sb-none'], /no sandbox "sb-none"/);
     await failing(['logs', 'sb-none'], /no sandbox "sb-none"/);
-    await failing(['logs', 'sb-none', '--tail', 'all'], /tail_bytes: must be a number/);
+    await failing(['logs', 'sb-none', '--tail', 'all'], /--tail: must be a number/);
     await failing(['sandboxes'], /SKEP_API_KEY/, { SKEP_PUBLIC_URL: server.url });
     await failing(['sandboxes'], /API key/, { ...env, SKEP_API_KEY: 'another-key-of-nobody' });
-    await failing(['sandboxes', 'follow', '--url', 'http://127.0.0.1:1'], /No Skep answers at http:\/\/127\.0\.0\.1:1/);
+    await failing(['sandboxes', 'follow', '--url', 'http://127.0.0.1:1'], /No Skep server answers at http:\/\/127\.0\.0\.1:1/);
   });
 });

@@ -114,8 +114,8 @@ describe('skep cp', () => {
     await refused(at('nothing'), remote('nothing'), 'ENOENT');
     await refused(at('tree'), at('other'), 'SANDBOX:/PATH');
     await cp(at('tree/run.sh'), remote('way/sub'));
-    await refused(remote('way/sub'), at('tree'), `The directory ${at('tree/sub')} is in the way`);
-    await refused(remote('way'), at('tree/run.sh'), `The file ${at('tree/run.sh')} is in the way`);
+    await refused(remote('way/sub'), at('tree'), `${at('tree/sub')} is a directory, but`);
+    await refused(remote('way'), at('tree/run.sh'), `${at('tree/run.sh')} is a file, but`);
     await refused(remote('a'), remote('b'), 'SANDBOX:/PATH');
     await refused('sb-none:/workspace/x', at('x'), 'There is no sandbox');
     await refused(at('tree'), 'sb-none:/workspace/x', 'There is no sandbox');

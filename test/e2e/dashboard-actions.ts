@@ -27,7 +27,7 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await using page = await scene.page('conversations?new=yes');
     const dialog = page.getByRole('dialog');
     const ask = { toolCallId: 'wait', title: 'wait', options: [{ optionId: 'yes', name: 'Go on', kind: 'allow_once' as const }] };
-    await dialog.getByLabel('What is to be done?').fill(acpScript({ ask }));
+    await dialog.getByLabel('What should the agent do?').fill(acpScript({ ask }));
     await dialog.getByRole('combobox', { name: 'Repository' }).fill('acme/shop');
     await dialog.getByLabel('Branch').last().selectOption('develop');
     await dialog.getByRole('button', { name: 'Start' }).click();

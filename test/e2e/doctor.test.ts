@@ -31,7 +31,7 @@ describe('doctor', () => {
     mkdirSync(join(dataDir, 'sandboxes'), { recursive: true });
     const env = { SKEP_DATA_DIR: dataDir, SKEP_PORT: '0', SKEP_SANDBOX_RUNTIME: 'process' };
     const free = await runSkep(['doctor'], { ...env, SKEP_DISK_USED_PERCENT: '100' });
-    expect([free.code, free.stdout]).toEqual([0, expect.stringMatching(/ok +disk: \d+% used, at most 100% may be/)]);
+    expect([free.code, free.stdout]).toEqual([0, expect.stringMatching(/ok +disk: \d+% used, the limit is 100%/)]);
     const full = await runSkep(['doctor'], { ...env, SKEP_DISK_USED_PERCENT: '1' });
     expect([full.code, full.stdout]).toEqual([0, expect.stringMatching(/warning +disk: \d+% used, more than the 1% of SKEP_DISK_USED_PERCENT/)]);
   });
@@ -53,7 +53,7 @@ describe('doctor', () => {
     const before = readFileSync(join(dataDir, 'skep.db'));
     const env = { SKEP_PORT: '0', SKEP_SANDBOX_RUNTIME: 'process' };
     const { code, stdout } = await runSkep(['doctor'], { ...env, SKEP_DATA_DIR: dataDir });
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/warning +store sqlite in .*older version \(schema 1.*serve.*brings it up to date/)]);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/warning +store sqlite in .*older version \(schema 1.*serve.*upgrades it/)]);
     expect(readdirSync(dataDir)).toEqual(['skep.db']);
     expect(readFileSync(join(dataDir, 'skep.db')).equals(before)).toBe(true);
     await runSkep(['doctor'], { ...env, SKEP_DATA_DIR: join(folder, 'nowhere') });

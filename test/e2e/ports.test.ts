@@ -52,7 +52,7 @@ describe('with the process runtime', () => {
       code: 1, stderr: `skep: The sandbox ${id} does not expose the port 9999. Add it to the ports of its spec.\n`,
     });
     expect(await runSkep(['forward', id, `${new URL(server.url).port}:8000`], env)).toMatchObject({
-      code: 1, stderr: expect.stringMatching(/^skep: This machine can't serve the port \d+: .*EADDRINUSE.* Name another, or 0 .*\n$/),
+      code: 1, stderr: expect.stringMatching(/^skep: Can't listen on port \d+: .*EADDRINUSE.* Choose another port, or 0 .*\n$/),
     });
 
     await call('POST', `/api/v1/sandboxes/${id}/pause`);

@@ -17,7 +17,7 @@ function toPositiveNumber(text: string): number {
 
 export function addPair(text: string, earlier: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
   const at = text.indexOf('=');
-  if (at < 1) throw new InvalidArgumentError('It takes KEY=VALUE.');
+  if (at < 1) throw new InvalidArgumentError('Expected KEY=VALUE.');
   return { ...earlier, [text.slice(0, at)]: text.slice(at + 1) };
 }
 
@@ -26,7 +26,7 @@ function addText(text: string, earlier: readonly string[] = []): readonly string
 }
 
 function requireValid<T>(value: T | null, form: string): T {
-  if (value === null) throw new InvalidArgumentError(`It takes ${form}.`);
+  if (value === null) throw new InvalidArgumentError(`Expected ${form}.`);
   return value;
 }
 
@@ -51,9 +51,53 @@ export function startBody(spec: string | undefined, { env, metadata, timeout, se
 export function addStartOptions(command: Command): Command {
   return command
     .option('--env <name=value>', 'a variable of its command; may be repeated', addPair)
-    .option('--metadata <key=value>', 'a text to find it again by; may be repeated', addPair)
+    .option('--metadata <key=value>', 'a label to find it by; may be repeated', addPair)
     .option('--timeout <duration>', 'the time until it is deleted, for example 1h', toDuration)
-    .option('--secret <name>', 'a variable of the server that the spec allows, only for its own command; may be repeated', addText)
+    .option('--secret <name>', "a variable of the server's environment for its command, if the spec allows it; may be repeated", addText)
     .option('--cpus <number>', 'a number of CPUs, at most that of the spec', toPositiveNumber)
     .option('--memory <size>', 'its memory, at most that of the spec, for example 512MiB', toSize);
+}
+
+/** What the commands call the fields of requests. Fields that no command sets are missing. */
+const inputNames: Readonly<Record<string, string>> = {
+  'path.id': 'the id',
+  'path.port': 'the port',
+  'path.repository_name': 'the repository',
+  'query.path': 'the path',
+  'query.query': 'the query',
+  'query.tail_bytes': '--tail',
+  'query.metadata__eq': '--metadata',
+  'body.env': '--env',
+  'body.metadata': '--metadata',
+  'body.timeout_seconds': '--timeout',
+  'body.secrets': '--secret',
+  'body.resources': '--cpus or --memory',
+  'body.resources.cpus': '--cpus',
+  'body.resources.memory_bytes': '--memory',
+  'body.sandbox_spec_id': 'the spec',
+  'body.user_id': '--user',
+  'body.selected_repository': 'the repository',
+  'body.selected_branch': '--branch',
+  'body.title': 'the title',
+  'body.content': 'the message',
+  'body.option_id': 'the answer',
+  'body.command': 'the command',
+  'body.working_dir': '--workdir',
+  'body.expires_in_seconds': '--expires',
+  'body.branch': '--branch',
+  'body.commit_message': '--message',
+  'body.pull_request.title': 'the title',
+  'body.pull_request.body': '--body',
+  'body.pull_request.base': '--base',
+};
+
+/** Returns what the user typed for the field of a request, or the name of the field: `--env`, `--env (1A)`. */
+export function nameOfInput(location: readonly (string | number)[]): string {
+  for (let length = location.length; length > 1; length -= 1) {
+    const name = inputNames[location.slice(0, length).join('.')];
+    if (name === undefined) continue;
+    const [key, ...deeper] = location.slice(length);
+    return typeof key === 'string' && deeper.length === 0 ? `${name} (${key})` : name;
+  }
+  return location.join('.');
 }

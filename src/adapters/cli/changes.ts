@@ -8,16 +8,16 @@ const changesPath = '/api/v1/app-conversations/{id}/changes';
 /** Adds the options and actions of the two commands. */
 export function addChanges(changes: Command, publishing: Command): void {
   changes
-    .option('--patch', 'all as a patch, for git apply --binary')
-    .option('--file <path>', 'only this file, as a patch')
+    .option('--patch', 'print all changes as a patch, for git apply --binary')
+    .option('--file <path>', 'print the changes of this file as a patch')
     .action(showChanges);
   publishing
     .option('--branch <branch>', 'a branch other than the one of the conversation')
-    .option('-m, --message <text>', 'the message of the commit of what is not committed')
+    .option('-m, --message <text>', 'the message of the commit with the uncommitted files')
     .option('--pull-request', 'open a pull or merge request for the branch, or update the open one; it needs --title')
     .addOption(new Option('--title <text>', 'the title of the pull request').implies({ pullRequest: true }))
     .addOption(new Option('--body <text>', 'the text of the pull request').implies({ pullRequest: true }))
-    .addOption(new Option('--base <branch>', 'what to merge into, if not the default branch').implies({ pullRequest: true }))
+    .addOption(new Option('--base <branch>', 'the branch to merge into; by default the default branch').implies({ pullRequest: true }))
     .addOption(new Option('--draft', 'open a new pull request as a draft').implies({ pullRequest: true }))
     .action(publish);
 }
@@ -34,7 +34,7 @@ async function showChanges(id: string, { patch = false, file, ...options }: Chan
   if (!patch && file === undefined) {
     const changes = await client.request(`GET ${changesPath}`, { path: { id } });
     print(options, changes, changesTable(changes));
-    if (changes.kept_at != null) notice(`These are the changes of ${safeText(changes.kept_at)}: the sandbox does not run any more.`);
+    if (changes.kept_at != null) notice(`These changes were saved at ${safeText(changes.kept_at)}: the sandbox does not run.`);
     if (!changes.complete) notice('Git could not read some files, which are not listed.');
     return;
   }
@@ -80,5 +80,5 @@ function changesTable({ commits, files }: api.ConversationChanges): string {
   });
   const made = commits.map(({ commit, author_name, subject }) => [commit.slice(0, 10), author_name, subject]);
   const commitTable = made.length === 0 ? '' : `${table(['COMMIT', 'AUTHOR', 'SUBJECT'], made)}\n`;
-  return files.length === 0 ? `${commitTable}Nothing differs.\n` : commitTable + table(['STATUS', 'LINES', 'COMMITTED', 'PATH'], rows);
+  return files.length === 0 ? `${commitTable}There are no changes.\n` : commitTable + table(['STATUS', 'LINES', 'COMMITTED', 'PATH'], rows);
 }

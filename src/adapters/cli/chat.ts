@@ -10,7 +10,7 @@ import { type Screen, Transcript } from './transcript.ts';
 const lostStatuses: ReadonlySet<string | null> = new Set(['ERROR', 'MISSING', null]);
 const help = 'Each line is a message. /cancel stops the turn, /pause pauses the sandbox, /diff shows the changes, '
   + '/publish pushes them to a branch, /publish TITLE opens or updates a pull request for it too, /quit leaves; '
-  + 'the conversation stays.';
+  + 'the conversation stays open.';
 
 export type ChatOptions = TerminalOptions & Omit<Screen, 'write'>;
 
@@ -124,7 +124,7 @@ export class Chat {
     if (start_status !== 'READY' || this.#leaving.signal.aborted) return;
     this.#ready = true;
     if (execution_status === null) {
-      this.#transcript.line('Its spec names no agent, so nobody answers. Choose a spec with an agent with --spec.');
+      this.#transcript.line('The spec of this conversation names no agent. Start a new conversation with --spec.');
       this.#leave(1);
     } else this.#terminal.showPrompt();
   }
@@ -231,7 +231,7 @@ export class Chat {
     const { execution_status } = await this.#conversation.refresh();
     if (execution_status !== 'waiting_for_permission') return;
     const advice = `${commandName} chat --conversation ${this.#conversation.id}, or start with --permissions allow or deny.`;
-    this.#transcript.line(`Nobody is here to answer, and the conversation waits: ${advice}`);
+    this.#transcript.line(`The agent waits for a permission, but the input has ended. Answer with ${advice}`);
     this.#leave(1);
   }
 
@@ -243,7 +243,7 @@ export class Chat {
     if (this.#leaving.signal.aborted) return;
     this.#code = code;
     const { id } = this.#conversation;
-    if (this.#terminal.interactive) this.#transcript.line(`The conversation stays: ${commandName} chat --conversation ${id}`);
+    if (this.#terminal.interactive) this.#transcript.line(`Continue this conversation with ${commandName} chat --conversation ${id}`);
     this.#leaving.abort();
   }
 }

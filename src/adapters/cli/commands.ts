@@ -25,12 +25,12 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
     .option('--branch <branch>', 'a branch other than the default one')
     .option('--spec <id>', 'a sandbox spec other than the default one')
     .option('--title <title>', 'the title of the conversation')
-    .addOption(new Option('--permissions <policy>', 'the answer to what the agent wants to do').choices(['allow', 'ask', 'deny']))
+    .addOption(new Option('--permissions <policy>', "the answer to the agent's requests for permission").choices(['allow', 'ask', 'deny']))
     .option('--message <text>', 'the first message')
-    .option('--once', 'read no input: leave when the message is answered; a new conversation needs --message')
+    .option('--once', 'read no input, and exit when the message is answered; a new conversation needs --message')
     .action(async (repository: string | undefined, options: ChatOptions) => finish(await chat(repository, options)));
   subcommand(program, 'open <sandbox> [port]', 'print a link to a port of a sandbox, by number or name, for a browser')
-    .addOption(new Option('--expires <seconds>', 'how long it can be used').argParser(Number))
+    .addOption(new Option('--expires <seconds>', 'how many seconds the link can be used').argParser(Number))
     .action(async (id: string, port: string | undefined, { expires, ...options }: Common & { readonly expires?: number }) => {
       const link = await linkTo(clientOf(options), id, port, expires);
       print(options, link, `${link.url}\n`);
@@ -38,23 +38,23 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
   subcommand(program, 'forward <sandbox> <ports>', 'serve a port of a sandbox on this machine: HTTP and WebSockets; for example 8080:8000')
     .action(async (id: string, text: string, options: Common) => {
       const ports = parsePorts(text);
-      if (ports === null) throw new CommandError('Name the ports as LOCAL:REMOTE, for example 8080:8000.');
+      if (ports === null) throw new CommandError('Give the ports as LOCAL:REMOTE, for example 8080:8000.');
       await forward(clientOf(options), id, ports);
     });
   addExecutions(program, finish);
   addCopy(program, urlHelp);
   program.command('logs').description('show what the command of a sandbox wrote')
     .argument('<sandbox>', 'the id of the sandbox, which may be paused')
-    .option('-f, --follow', 'go on until its present run ends')
-    .option('--tail <bytes>', 'only so many bytes at its end', Number)
+    .option('-f, --follow', 'continue until the sandbox stops')
+    .option('--tail <bytes>', 'only the last bytes of the log, at most this many', Number)
     .option('--url <url>', urlHelp)
     .action(showLogs);
   addChanges(
-    subcommand(program, 'changes <conversation>', 'show what was changed in a conversation'),
-    subcommand(program, 'publish <conversation>', 'push what was changed in a conversation to a branch'),
+    subcommand(program, 'changes <conversation>', 'show the changes of a conversation'),
+    subcommand(program, 'publish <conversation>', 'push the changes of a conversation to a branch'),
   );
   addRepositories(program.command('repositories').description('search repositories, and list their branches'));
-  addConversations(program.command('conversations').description('list, show, follow, archive and end conversations'));
+  addConversations(program.command('conversations').description('list, show, follow, archive and delete conversations'));
   addSandboxes(program.command('sandboxes').description('list, start, follow, pause, resume, adopt and delete sandboxes'));
 }
 
@@ -65,9 +65,9 @@ function addExecutions(program: Command, finish: (exitCode: number) => void): vo
     .argument('<sandbox>', 'the id of a running sandbox')
     .argument('<command...>', 'the command and its arguments')
     .passThroughOptions()
-    .option('-i, --interactive', 'hand the input on')
+    .option('-i, --interactive', 'send the standard input to the command')
     .option('-t, --tty', 'run it in a terminal')
-    .option('-d, --detach', 'only start it, and print the id of its execution')
+    .option('-d, --detach', 'run it in the background, and print the id of its execution')
     .action(async (sandboxId: string, command: string[], given: ExecOptions) => finish(await execute(sandboxId, command, given)));
   withExecOptions(program.command('shell').description('open a shell in a sandbox'))
     .argument('<sandbox>', 'the id of a running sandbox')
@@ -95,7 +95,7 @@ interface ExecOptions {
 
 async function execute(sandboxId: string, command: readonly string[], options: ExecOptions): Promise<number> {
   const { env = {}, workdir, interactive = false, tty = false, detach = false } = options;
-  if (detach && (interactive || tty)) throw new CommandError('Leave out -d, or -i and -t: a command that is only started gets no input.');
+  if (detach && (interactive || tty)) throw new CommandError('Use -d without -i and -t: a command in the background gets no input.');
   // All arguments after the sandbox are passed on unchanged, except a first `--`.
   const own = command[0] === '--' ? command.slice(1) : command;
   const client = clientOf(options);
@@ -114,18 +114,18 @@ function addConversations(parent: Command): void {
     get: (client, id) => client.request('GET /api/v1/app-conversations/{id}', { path: { id } }),
     table: conversationTable,
   });
-  subcommand(parent, 'follow <id>', 'show what is said and done in one')
+  subcommand(parent, 'follow <id>', 'show its messages and events as they come')
     .action(async (id: string, options: Common) => await followConversation(clientOf(options), id, options));
-  subcommand(parent, 'show <id>', 'print what was said and done in one, as Markdown or JSON')
+  subcommand(parent, 'show <id>', 'print its transcript, as Markdown or JSON')
     .action(async (id: string, options: Common) => await showTranscript(clientOf(options), id, options));
   subcommand(parent, 'rename <id> <title>', 'change the title of one').action(async (id: string, title: string, options: Common) =>
     await update(options, id, { title }));
-  subcommand(parent, 'archive <id>', 'end the agent and the sandbox of one, and keep what was said')
+  subcommand(parent, 'archive <id>', 'end its agent, delete its sandbox, and keep its transcript')
     .action(async (id: string, options: Common) => await update(options, id, { archived: true }));
-  subcommand(parent, 'end <id>', 'end one; its sandbox is deleted too if no other conversation uses it')
+  subcommand(parent, 'end <id>', 'delete one, with its sandbox if no other conversation uses it')
     .action(async (id: string, options: Common) => {
       await clientOf(options).request('DELETE /api/v1/app-conversations/{id}', { path: { id } });
-      showDeleted(options, id, `The conversation ${id} is ended.`);
+      showDeleted(options, id, `The conversation ${id} is deleted.`);
     });
 }
 
@@ -135,7 +135,7 @@ function addSandboxes(parent: Command): void {
     get: (client, id) => client.request('GET /api/v1/sandboxes/{id}', { path: { id } }),
     table: sandboxTable,
   }).option('--metadata <key=value>', 'only those with this metadata; may be repeated', addPair);
-  addStartOptions(subcommand(parent, 'start [spec]', 'start one, from the default spec unless one is named'))
+  addStartOptions(subcommand(parent, 'start [spec]', 'start one, by default from the default spec'))
     .action(async (spec: string | undefined, options: Common & StartOptions) =>
       showSandbox(options, await clientOf(options).request('POST /api/v1/sandboxes', { body: startBody(spec, options) })));
   subcommand(parent, 'follow', 'show status changes as they happen')
@@ -150,8 +150,8 @@ function addSandboxes(parent: Command): void {
     .action(async (id: string, options: Common) =>
       showSandbox(options, await clientOf(options).request('POST /api/v1/sandboxes/{id}/resume', { path: { id } })));
   subcommand(parent, 'adopt <id>', 'give one in quarantine to its owner; needs the key of an administrator')
-    .option('--user <user>', 'an owner other than the one that the runtime knows')
-    .option('--spec <id>', 'a spec other than the one that the runtime knows')
+    .option('--user <user>', 'its owner; by default the owner that the runtime knows')
+    .option('--spec <id>', 'its spec; by default the spec that the runtime knows')
     .action(async (id: string, { user, spec, ...options }: Common & { readonly user?: string; readonly spec?: string }) => {
       const body = { user_id: user, sandbox_spec_id: spec };
       showSandbox(options, await clientOf(options).request('POST /api/v1/sandboxes/{id}/adopt', { path: { id }, body }));
@@ -184,7 +184,7 @@ function addReadCommands<T extends object>(parent: Command, { list, get, table }
   const listing = subcommand(parent, 'list', 'list the newest', { isDefault: true }).action(async (options: ListOptions) => {
     const page = await list(clientOf(options), Object.entries(options.metadata ?? {}).map((pair) => pair.join('=')));
     print(options, page, table(page.items));
-    if (page.next_page_id !== null) notice('There are older ones.');
+    if (page.next_page_id !== null) notice('There are older ones. Only the newest are shown.');
   });
   subcommand(parent, 'get <id>', 'show one').action(async (id: string, options: Common) => {
     const found = await get(clientOf(options), id);
@@ -211,7 +211,7 @@ interface ChatOptions extends Common {
 async function chat(repository: string | undefined, options: ChatOptions): Promise<number> {
   const client = clientOf(options);
   if (options.conversation !== undefined && repository !== undefined) {
-    throw new CommandError('A conversation keeps its repository: leave out the repository, or --conversation.');
+    throw new CommandError('Give either a repository or --conversation: a conversation keeps its repository.');
   }
   const { branch, spec, title, permissions, once = false, json = false, message = null } = options;
   if (once && message === null && options.conversation === undefined) throw new CommandError('--once needs --message.');
@@ -236,8 +236,8 @@ async function requireAgent(client: SkepClient, id: string | undefined): Promise
   const spec = id === undefined ? items[0] : items.find((one) => one.id === id);
   if (spec?.agent !== null) return;
   const others = items.filter(({ agent }) => agent !== null).map((one) => one.id);
-  const advice = others.length === 0 ? 'No spec of the server has one.' : `Choose one that has, with --spec: ${others.join(', ')}.`;
-  throw new CommandError(`The spec ${spec.id} names no agent, so nobody would answer. ${advice}`);
+  const advice = others.length === 0 ? 'No spec of the server names one.' : `Choose one of these specs with --spec: ${others.join(', ')}.`;
+  throw new CommandError(`The spec ${spec.id} names no agent, so nobody can answer. ${advice}`);
 }
 
 async function update(options: Common, id: string, body: api.AppConversationUpdateRequest): Promise<void> {

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import type { Command } from 'commander';
 import stringWidth from 'string-width';
 import { commandName } from '../../client/command-name.ts';
-import { type api, createClient, isFailure, type SkepClient } from '../../client/index.ts';
+import { type api, createClient, isFailure, type SkepClient, type SkepError } from '../../client/index.ts';
+import { nameOfInput } from './arguments.ts';
 import { safeLine, safeText } from './safe-text.ts';
 
 /** A mistake of the user, with a message for the user. */
@@ -16,8 +17,14 @@ export function textOfError(error: unknown): string {
   if (error instanceof CommandError) return error.message;
   if (!isFailure(error)) return error.stack ?? error.message;
   const advice = error.code === 'unreachable' ? ` Start one with \`${commandName} serve\`, or give its address with --url.`
-    : error.code === 'timed_out' ? ' Look whether it did what you asked for, and try again.' : '';
-  return safeLine(error.message) + advice;
+    : error.code === 'timed_out' ? ' Check whether the request took effect, then try again.' : '';
+  return safeLine(messageOf(error)) + advice;
+}
+
+/** Returns the message of a failure. For an invalid request, it names the arguments of the command, not the fields of the API. */
+function messageOf(error: SkepError): string {
+  if (!isFailure(error, 'invalid_request')) return error.message;
+  return error.context.problems.map(({ loc, msg }) => `${nameOfInput(loc)}: ${msg}`).join('; ');
 }
 
 /** How long a command repeats a request after a temporary failure, in milliseconds. Short, because a person waits. */
@@ -27,7 +34,7 @@ const retryForMs = 2000;
 export function clientOf({ url }: { readonly url?: string }): SkepClient {
   const { env } = process;
   const key = env['SKEP_API_KEY'] ?? '';
-  if (key === '') throw new CommandError(`Set SKEP_API_KEY to a key of the server; \`${commandName} keys create <name>\` makes one.`);
+  if (key === '') throw new CommandError(`Set SKEP_API_KEY to a key. On the server, \`${commandName} keys create <name>\` creates one.`);
   const own = localUrl(env['SKEP_HOST'] ?? '127.0.0.1', env['SKEP_PORT'] ?? '3000');
   return createClient({ url: withScheme(url ?? env['SKEP_PUBLIC_URL'] ?? own), key, retryForMs });
 }
@@ -156,7 +163,8 @@ export function stopSignal(): AbortSignal {
 
 /** Returns options that follow a stream until the signal fires, and report when the server can't be reached. */
 export function followOptions(signal: AbortSignal, report: (text: string) => void = notice) {
-  return { signal, reconnectForMs: Infinity, onLost: (failure: Error) => report(textOfError(failure)) };
+  const onLost = (failure: Error): void => report(`The connection to the server was lost, reconnecting: ${safeLine(failure.message)}`);
+  return { signal, reconnectForMs: Infinity, onLost };
 }
 
 /** Yields the items until the signal fires, and then ends without an error. */

@@ -14,7 +14,7 @@ import { safeLine } from './safe-text.ts';
 import { discardBody, transfer } from './transfer.ts';
 
 export function addCopy(program: Command, urlHelp: string): void {
-  program.command('cp').description('copy files into a sandbox or out of it, as docker cp does; also one that is paused')
+  program.command('cp').description('copy files into a sandbox or out of it, as docker cp does; the sandbox may be paused')
     .argument('<source>', 'SANDBOX:/PATH, a path of this machine, or - for a tar on the standard input')
     .argument('<target>', 'the same; - writes a tar to the standard output')
     .option('--url <url>', urlHelp)
@@ -45,7 +45,7 @@ export async function copy(client: SkepClient, source: string, target: string): 
   try {
     if (from !== null && to === null) await copyOut(client, from, target);
     else if (from === null && to !== null) await copyIn(client, source, to);
-    else throw new CommandError('Name one place in a sandbox and one of this machine: SANDBOX:/PATH LOCAL, or LOCAL SANDBOX:/PATH.');
+    else throw new CommandError('Give one path in a sandbox and one on this machine: SANDBOX:/PATH LOCAL, or LOCAL SANDBOX:/PATH.');
   } catch (error) {
     const isOfSystem = error instanceof Error && 'syscall' in error;
     throw isOfSystem ? new CommandError(safeLine(error.message), { cause: error }) : error;
@@ -85,11 +85,11 @@ async function writeLocal(archive: Readable, { path }: Remote, to: Local): Promi
     else await unpack(archive, folder, false);
     // The sandbox chooses where a link leads. A later copy to this path could write anywhere on this machine.
     if ((await lstat(join(folder, name))).isSymbolicLink()) {
-      throw new CommandError(`${path} is a symbolic link in the sandbox. Name what it leads to, or copy it into a directory.`);
+      throw new CommandError(`${path} is a symbolic link in the sandbox. Give the path of its target, or copy it into a directory.`);
     }
     await rename(join(folder, name), target).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'EISDIR') throw new CommandError(`The directory ${target} is in the way: ${path} is a file.`);
-      if (error.code === 'ENOTDIR') throw new CommandError(`The file ${target} is in the way: ${path} is a directory.`);
+      if (error.code === 'EISDIR') throw new CommandError(`${target} is a directory, but ${path} is a file. Choose another target.`);
+      if (error.code === 'ENOTDIR') throw new CommandError(`${target} is a file, but ${path} is a directory. Choose another target.`);
       throw error;
     });
   } finally {
@@ -165,7 +165,7 @@ async function withTar(args: readonly string[], use: (tar: Tar) => Promise<void>
     throw error;
   });
   const [work, end] = await Promise.allSettled([used, once(tar, 'close')]);
-  if (end.status === 'rejected') throw new CommandError('Copying needs the program tar on this machine.', { cause: end.reason });
+  if (end.status === 'rejected') throw new CommandError('Install the program tar on this machine: cp needs it.', { cause: end.reason });
   if (work.status === 'rejected' && (isFailure(work.reason) || work.reason instanceof CommandError)) throw work.reason;
   if (tar.exitCode !== null && tar.exitCode !== 0) throw tarError(await errorOutput);
   if (work.status === 'rejected') throw work.reason;

@@ -36,7 +36,7 @@ export async function executeInSandbox(
   const { interactive, tty, env, workingDir } = options;
   const { stdin, stdout, stderr } = streams;
   if (tty && interactive && !stdin.isTTY) {
-    throw new CommandError(`The input is no terminal. Run it in one, or use \`${commandName} exec\` without -t.`);
+    throw new CommandError(`The standard input is not a terminal. Run this in a terminal, or use \`${commandName} exec\` without -t.`);
   }
   const { executions } = await client.sandboxes.get(sandboxId);
   // Set before the command starts, so this machine's terminal handles no key itself.
@@ -58,7 +58,7 @@ export async function executeInSandbox(
     await execution.delete().catch(ignore);
     if (output.signal.aborted) exitOnClosedPipe(output.signal.reason);
     const { exit_code: exitCode = null, status_detail: detail = null } = attachment.end ?? {};
-    if (exitCode === null) refused(detail ?? 'Nobody knows how the command ended.');
+    if (exitCode === null) refused(detail ?? 'The exit code of the command is not known.');
     return exitCode ?? unknownExitCode;
   } finally {
     if (isRaw) stdin.setRawMode(false);

@@ -51,7 +51,7 @@ export async function readFirstEntry(tar: Readable): Promise<FirstEntry | null> 
     if (chunk instanceof Buffer) {
       head = Buffer.concat([head, chunk]);
       first = firstEntry(head);
-    } else if (tar.readableEnded) throw new CommandError('The archive ended too early.');
+    } else if (tar.readableEnded) throw new CommandError('The archive is not complete. Try again.');
     else await Promise.race([once(tar, 'readable'), once(tar, 'end')]);
   }
   tar.unshift(head);
@@ -62,7 +62,7 @@ export async function readFirstEntry(tar: Readable): Promise<FirstEntry | null> 
 export async function writeFirstEntry(tar: Readable, { size, mode, modifiedAt, contentAt }: FirstEntry, path: string): Promise<void> {
   tar.read(contentAt);
   await pipeline(tar, createWriteStream(path, { mode, flags: 'wx', highWaterMark: 1 << 20 }));
-  if ((await stat(path)).size < size) throw new CommandError('The archive ended too early.');
+  if ((await stat(path)).size < size) throw new CommandError('The archive is not complete. Try again.');
   // Cuts off the rest of the tar after the content.
   await truncate(path, size);
   await utimes(path, modifiedAt, modifiedAt);

@@ -68,7 +68,7 @@ export async function forward(client: SkepClient, id: string, { local, port }: F
   });
   server.listen(local, '127.0.0.1');
   await once(server, 'listening').catch((error: Error) => {
-    throw new CommandError(`This machine can't serve the port ${local}: ${error.message}. Name another, or 0 for any that is free.`);
+    throw new CommandError(`Can't listen on port ${local}: ${error.message}. Choose another port, or 0 for any free port.`);
   });
   const address = server.address();
   const shown = typeof address === 'object' && address !== null ? address.port : local;

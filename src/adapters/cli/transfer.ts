@@ -34,7 +34,7 @@ export async function transfer({ url, headers }: SkepClient, { method, path, bod
   }
   const response = await promise.catch((error: unknown) => {
     if (body?.errored != null) throw error;
-    throw new SkepError('unreachable', `No Skep answers at ${url}.`, { context: { url }, cause: error });
+    throw new SkepError('unreachable', `No Skep server answers at ${url}.`, { context: { url }, cause: error });
   });
   const { statusCode = 0 } = response;
   if (statusCode >= 200 && statusCode < 300) return response;

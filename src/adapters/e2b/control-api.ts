@@ -173,7 +173,7 @@ const metrics: Handler = async ({ context, id }) => {
 };
 
 const unsupported = (what: string): Handler => async () => {
-  throw new Unsupported(what, 'It is not there.');
+  throw new Unsupported(what, 'It does not exist.');
 };
 
 /** A route of the control API. Every method except GET changes something. */

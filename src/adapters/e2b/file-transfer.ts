@@ -30,7 +30,7 @@ interface WrittenFile {
 /** Writes the body to the path. Each file of a form goes to the path, or to its own name if there is no path. Returns the written files. */
 export async function upload(call: ServiceCall, context: RequestContext, path: string): Promise<readonly WrittenFile[]> {
   const write = async (target: string, content: Readable): Promise<WrittenFile> => {
-    if (target === '') throw new ConnectError('invalid_argument', 'The query must name the path of the file.');
+    if (target === '') throw new ConnectError('invalid_argument', 'The query must have the path of the file.');
     const { skep, scope, sandboxId, ends } = call;
     const written = await skep.files.write(scope, sandboxId, resolvePath(call, target), webStreamOf(content), {}, ends);
     return { name: posix.basename(written.path), type: 'file', path: written.path };
@@ -79,5 +79,5 @@ async function writeForm(body: Readable, contentType: string, write: WriteFile):
 /** Reports a body that is incomplete or does not match its headers. */
 function malformed(error: unknown): never {
   if (isFailure(error)) throw error;
-  throw new ConnectError('invalid_argument', 'The body is not whole, or not of the form that its headers name.');
+  throw new ConnectError('invalid_argument', 'The body is incomplete, or does not match its headers.');
 }

@@ -90,7 +90,7 @@ export const filesystemService: Service<ServiceCall> = {
   MakeDir: callOf(path, async (call: ServiceCall, { path }) => {
     const { skep, scope, sandboxId, ends } = call;
     const { directory, isNew } = await skep.files.makeDirectory(scope, sandboxId, resolvePath(call, path), ends);
-    if (!isNew) throw new ConnectError('already_exists', 'The directory is there already.');
+    if (!isNew) throw new ConnectError('already_exists', 'The directory exists already.');
     return { entry: presentEntry(directory) };
   }),
   Move: callOf(z.object({ source: z.string(), destination: z.string() }), async (call: ServiceCall, { source, destination }) => {

@@ -45,7 +45,7 @@ export function e2b(router: Router): void {
   };
   e2bRouter.route('/files').get(files.get).post(files.post);
   e2bRouter.use(restHandler(async () => {
-    throw new Unsupported('such route', 'It is not there.');
+    throw new Unsupported('such route', 'It does not exist.');
   }));
   router.use(mountPath, e2bRouter);
   router.route('/files').get(files.get).post(files.post);

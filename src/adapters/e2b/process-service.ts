@@ -59,7 +59,7 @@ async function listAll({ skep, scope, sandboxId }: ServiceCall): Promise<Executi
 }
 
 async function find(call: ServiceCall, { process: { pid } }: Selected): Promise<ExecutionRecord> {
-  if (pid === undefined) throw new ConnectError('unimplemented', 'Skep has no tags of processes. Name the process by its pid.');
+  if (pid === undefined) throw new ConnectError('unimplemented', 'Skep has no tags for processes. Use the pid of the process.');
   const found = (await listAll(call)).find((execution) => pidOf(execution) === pid);
   if (found === undefined) throw new ConnectError('not_found', `There is no process with the pid ${pid}.`);
   return found;
@@ -93,7 +93,7 @@ async function* follow(call: ServiceCall, execution: ExecutionRecord): AsyncGene
   const outputs = tty ? { pty: await open('stdout') } : { stdout: await open('stdout'), stderr: await open('stderr') };
   for await (const data of merged(outputs)) yield { event: { data } };
   const { status, exitCode, statusReason } = await skep.executions.get(scope, sandboxId, id);
-  if (status !== 'exited') throw new ConnectError('unavailable', statusReason === null ? 'It is lost.' : sentenceOf(statusReason));
+  if (status !== 'exited') throw new ConnectError('unavailable', statusReason === null ? 'Its end is not known.' : sentenceOf(statusReason));
   const text = `exit status ${exitCode}`;
   yield { event: { end: { exitCode: exitCode ?? 0, exited: true, status: text, ...(exitCode !== 0 && { error: text }) } } };
 }

@@ -12,7 +12,7 @@ export function toTimestamp(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-const rfc3339 = 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z; the + of an offset is written %2B';
+const rfc3339 = 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z; write the + of an offset as %2B';
 
 /** A point in time in a query, parsed to milliseconds since the epoch, rounded up. */
 export const timeQuery = z.iso
@@ -25,7 +25,7 @@ export const timeQuery = z.iso
 
 export const resourceId = z
   .string()
-  .regex(dnsLabel, 'must be an id: at most 63 of a-z, 0-9 and -, with no - at either end')
+  .regex(dnsLabel, 'must be an id: at most 63 characters of a-z, 0-9 and -, without a - at the beginning or the end')
   .meta({ description: 'An id, safe as a DNS label.', example: 'sb-3f9k2m7x' });
 
 /** Text with a maximum length that every store keeps unchanged: well-formed Unicode without NUL. */
@@ -33,7 +33,7 @@ export const text = (max: number) =>
   z
     .string()
     .max(max)
-    .refine((value) => value.isWellFormed() && !value.includes('\0'), 'must be text without NUL and lone surrogates');
+    .refine((value) => value.isWellFormed() && !value.includes('\0'), 'must be valid Unicode text without NUL characters');
 
 /** A query parameter that may be repeated. */
 export const list = <S extends z.ZodArray>(items: S) => z.preprocess((value) => (typeof value === 'string' ? [value] : value), items);
@@ -41,11 +41,11 @@ export const list = <S extends z.ZodArray>(items: S) => z.preprocess((value) => 
 export const specId = text(255).min(1).meta({ description: 'The id of a sandbox spec.', example: 'workspace' });
 
 export const locationHeader = z.object({
-  Location: z.string().meta({ format: 'uri-reference', description: 'Where it is found.' }),
+  Location: z.string().meta({ format: 'uri-reference', description: 'The path of the new resource.' }),
 });
 
 export const retryAfterHeader = z.object({
-  'Retry-After': z.int().min(1).meta({ description: 'In how many seconds to try again.' }),
+  'Retry-After': z.int().min(1).meta({ description: 'After how many seconds to try again.' }),
 });
 
 export const idempotencyHeaders = z.object({
@@ -53,7 +53,7 @@ export const idempotencyHeaders = z.object({
     .string()
     .regex(/^[\x21-\x7e]{1,255}$/, 'must be 1 to 255 visible ASCII characters')
     .optional()
-    .meta({ description: 'Two requests with one key are one request: the second gets the answer of the first.' }),
+    .meta({ description: 'Makes the request safe to repeat: a second request with the same key gets the response of the first.' }),
 });
 
 /** Returns the claim of a request with an idempotency key. `asked` is everything that the request asks for. */
@@ -77,7 +77,7 @@ export const statusReason: z.ZodType<StatusReason> = z
   .looseObject({ code: z.string().meta({ examples: ['paused_by_owner', 'idle', 'not_ready_in_time', 'failure'] }) })
   .meta({
     id: 'StatusReason',
-    description: 'Why, for programs: a code with its data. New codes may come with any version, so expect codes that you do not know.',
+    description: 'The reason, for programs: a code with its data. Any version can add codes, so expect codes that you do not know.',
   });
 
 export function presentReason(reason: Reason): StatusReason {
@@ -85,7 +85,7 @@ export function presentReason(reason: Reason): StatusReason {
 }
 
 export const statusFields = {
-  status_detail: z.string().nullable().meta({ description: 'Why, as a sentence.' }),
+  status_detail: z.string().nullable().meta({ description: 'The reason, as a sentence.' }),
   status_reason: statusReason.nullable(),
 };
 
@@ -103,7 +103,7 @@ export function presentStatus(reason: Reason | null) {
 /** One mistake in a request. */
 const validationError = z
   .object({
-    loc: z.array(z.union([z.string(), z.int()])).meta({ description: 'The place; begins with path, query, header or body.' }),
+    loc: z.array(z.union([z.string(), z.int()])).meta({ description: 'The location. The first item is path, query, header or body.' }),
     msg: z.string(),
     type: z.string(),
   })
@@ -113,7 +113,7 @@ export type ValidationProblem = z.output<typeof validationError>;
 
 export const httpValidationErrorSchema = z
   .object({ detail: z.array(validationError) })
-  .meta({ id: 'HTTPValidationError', description: 'Everything in the request that is not valid.' });
+  .meta({ id: 'HTTPValidationError', description: 'All problems of an invalid request.' });
 
 const flag = z.enum(['true', 'false']).transform((value) => value === 'true').optional();
 

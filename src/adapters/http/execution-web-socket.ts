@@ -147,11 +147,11 @@ export class ExecutionWebSocket {
 
   #handleMessage(data: Buffer, isBinary: boolean): void {
     if (this.#releaseWriter === null) {
-      return this.#sendError('not_writer', 'Another one is attached as the writer, or the key may only read.');
+      return this.#sendError('not_writer', 'Another client is attached as the writer, or your key can only read.');
     }
     if (isBinary) return this.#input.push(data);
     const message = control.safeParse(parseJson(data));
-    if (!message.success) return this.#sendError('invalid_request', 'A text message is one of resize, signal and close_input, as JSON.');
+    if (!message.success) return this.#sendError('invalid_request', 'A text message must be JSON with resize, signal or close_input.');
     this.#controls = this.#controls.then(() => this.#control(message.data)).catch((error: unknown) => this.#report(error));
   }
 

@@ -7,9 +7,9 @@ import type { ByteRange } from '../../ports/sandbox-files.ts';
 import { HttpProblem } from './problems.ts';
 
 export const rangeHeaders = z.object({
-  'Range': z.string().optional().meta({ description: 'The bytes that are wanted.', example: 'bytes=0-1023' }),
-  'If-Range': z.string().optional().meta({ description: 'An `ETag`: the range is served only if the file still has it.' }),
-  'If-None-Match': z.string().optional().meta({ description: 'An `ETag`: a file that still has it is a 304 without a body.' }),
+  'Range': z.string().optional().meta({ description: 'The range of bytes to read.', example: 'bytes=0-1023' }),
+  'If-Range': z.string().optional().meta({ description: 'An `ETag`. If the file has changed since, the whole file is returned.' }),
+  'If-None-Match': z.string().optional().meta({ description: 'An `ETag`. If the file is unchanged, the response is 304 without a body.' }),
 });
 
 export const validators = z.object({
@@ -20,7 +20,7 @@ export const validators = z.object({
 export const fileHeaders = validators.extend({ 'Accept-Ranges': z.literal('bytes'), 'Content-Length': z.int() });
 
 export const partHeaders = fileHeaders.extend({
-  'Content-Range': z.string().meta({ description: 'Which part, and of how many bytes.', example: 'bytes 0-1023/4096' }),
+  'Content-Range': z.string().meta({ description: 'The range that is returned, and the size of the file.', example: 'bytes 0-1023/4096' }),
 });
 
 /** Returns an entity tag that changes when the size or the modification time changes. */

@@ -23,8 +23,8 @@ export function openApiDocument(operations: readonly Operation[], product = 'ske
         version: interfaceVersion,
         'x-skep-version': packageVersion(),
         description:
-          'A control plane for software-engineering agents: conversations, the sandboxes that power them, and the ' +
-          'microagents of git repositories. Send an `X-Request-Id` to find a request again in the log.',
+          'A control plane for software-engineering agents: conversations, the sandboxes that they run in, and the ' +
+          "microagents of git repositories. Send an `X-Request-Id` to find a request again in the server's log.",
         license: { name: 'MIT', identifier: 'MIT' },
       },
       tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
@@ -56,7 +56,7 @@ export function serversOf(publicUrl: string | undefined, mount: string) {
   const local = `${localServer}${mount}`;
   const servers = [{ url: own, description: 'This deployment.' }];
   const isLocal = own === local || own === local.replace('127.0.0.1', 'localhost');
-  return isLocal ? servers : [...servers, { url: local, description: 'A local one.' }];
+  return isLocal ? servers : [...servers, { url: local, description: 'A local deployment.' }];
 }
 
 function operationObject(operation: Operation): ZodOpenApiOperationObject {

@@ -5,16 +5,16 @@ import type { RequestContext } from './request-context.ts';
 import { parsed, readHeaders, readPath, readQuery } from './request-input.ts';
 
 export const tags = {
-  Microagents: 'Files in repositories that guide agents.',
-  Repositories: 'Repositories and branches to choose from.',
-  Conversations: 'Conversations with agents; each is powered by a sandbox.',
-  Events: 'What was said and done, in order.',
+  Microagents: 'Files in repositories with instructions for agents.',
+  Repositories: 'Lists of repositories and branches.',
+  Conversations: 'Conversations with agents. Each runs in a sandbox.',
+  Events: 'Everything that happened in conversations and sandboxes, in order.',
   Sandboxes: 'Execution environments that are started, paused and resumed.',
-  Executions: 'Commands in sandboxes, which go on when the connection or the server is gone.',
+  Executions: 'Commands in sandboxes. They continue if the connection is lost or the server stops.',
   Files: 'Files in sandboxes, also in paused ones.',
   'Sandbox specs': 'Templates from which sandboxes are started.',
   Overview: 'The state and the settings of the deployment.',
-  Keys: 'Who may use the API.',
+  Keys: 'The API keys.',
   Service: 'About the server and the caller.',
 } as const;
 

@@ -12,21 +12,21 @@ export const pageQuery = {
     // A token for repositories or branches can contain a long name.
     .max(8192)
     .optional()
-    .meta({ description: 'The `next_page_id` of the page before, for the same listing in the same order.' }),
+    .meta({ description: 'The `next_page_id` of the previous page of the same list in the same order.' }),
   limit: z
     .preprocess(
       (value) => (typeof value === 'string' && wholeNumber.test(value) ? Number(value) : value),
       z.int('must be a whole number from 1 to 100').min(1, 'must be at least 1').max(100, 'must be at most 100'),
     )
     .default(100)
-    .meta({ description: 'How many items at most.', override: { default: 100 } }),
+    .meta({ description: 'The maximum number of items.', override: { default: 100 } }),
 };
 
 export function pageSchema<T extends z.ZodType>(item: T, id: string) {
   return z
     .object({
       items: z.array(item),
-      next_page_id: z.string().nullable().meta({ description: 'Send it as `page_id` for the next page; null on the last one.' }),
+      next_page_id: z.string().nullable().meta({ description: 'Send it as `page_id` to get the next page. Null on the last page.' }),
     })
     .meta({ id });
 }
@@ -62,5 +62,5 @@ function parseToken(opened: string | null, listing: string): PageKey {
 }
 
 export function unknownPage() {
-  return invalidRequest(['query', 'page_id'], 'must be the next_page_id of a page of this listing in this order', 'page_id');
+  return invalidRequest(['query', 'page_id'], 'must be the next_page_id of a page of the same list in the same order', 'page_id');
 }

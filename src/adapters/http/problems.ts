@@ -36,12 +36,12 @@ export class HttpProblem<C extends keyof HttpContexts = keyof HttpContexts> exte
 }
 
 const details: { readonly [C in keyof HttpContexts]: (context: HttpContexts[C]) => string } = {
-  not_found: () => 'There is nothing at this address. The OpenAPI document of the API lists its routes.',
+  not_found: () => 'There is no such route. The OpenAPI document at /openapi.json lists all routes.',
   method_not_allowed: ({ allow }) => `The route does not accept this method. It accepts ${allow.join(', ')}.`,
-  payload_too_large: ({ limitBytes }) => `The body of the request is larger than ${limitBytes} bytes.`,
-  upgrade_required: () => 'This is a WebSocket: the request has to ask for the upgrade.',
-  origin_forbidden: () => 'Pages of this origin may not open a WebSocket here. The setting SKEP_CORS_ORIGINS allows origins.',
-  range_not_satisfiable: ({ size }) => `The file has only ${size} bytes. Ask for a range that begins within them.`,
+  payload_too_large: ({ limitBytes }) => `The body of the request is too large. The limit is ${limitBytes} bytes.`,
+  upgrade_required: () => 'This route is a WebSocket. Connect with a WebSocket client.',
+  origin_forbidden: () => 'Pages of this origin may not open a WebSocket here. Add the origin to SKEP_CORS_ORIGINS to allow it.',
+  range_not_satisfiable: ({ size }) => `The file has only ${size} bytes. Request a range that begins before its end.`,
   invalid_request: ({ problems }) => problems.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; '),
 };
 
@@ -214,19 +214,19 @@ function headersOf(problem: AnyProblem, retryAfter: number | null): Record<strin
 export const problemSchema = z
   .looseObject({
     type: z.string().meta({ format: 'uri-reference', example: 'about:blank' }),
-    title: z.string().meta({ description: 'The phrase of the HTTP status.' }),
+    title: z.string().meta({ description: 'The name of the HTTP status.' }),
     status: z.int().meta({ description: 'The HTTP status.' }),
     detail: z.string().meta({ description: 'What went wrong and what to do, as a sentence.' }),
     code: z.enum(problemCodes.filter((code) => code !== 'invalid_request')).meta({ description: 'The name of the failure, for programs.' }),
-    retry_after_seconds: z.int().optional().meta({ description: 'As in the header Retry-After.' }),
+    retry_after_seconds: z.int().optional().meta({ description: 'In how many seconds to try again, as in the header `Retry-After`.' }),
     repository: z.string().optional(),
     branch: z.string().optional(),
     sandbox_id: z.string().optional(),
-    sandbox_status: z.enum(sandboxStatuses).optional().meta({ description: 'The status of the sandbox that refused the move.' }),
+    sandbox_status: z.enum(sandboxStatuses).optional().meta({ description: 'The status, which does not allow the request.' }),
     conversation_id: z.string().optional(),
     permission_id: z.string().optional(),
     port: z.int().optional().meta({ description: 'A port inside a sandbox.' }),
-    exposed: z.array(z.int()).optional().meta({ description: 'The ports that the spec of the sandbox names.' }),
+    exposed: z.array(z.int()).optional().meta({ description: 'The ports in the spec of the sandbox.' }),
     execution_id: z.string().optional(),
     path: z.string().optional().meta({ description: 'A path inside a sandbox, or of a repository.' }),
     size: z.int().optional().meta({ description: 'How many bytes the file has.' }),
@@ -240,10 +240,10 @@ export const problemSchema = z
     max: z.int().optional(),
     limit_bytes: z.int().optional(),
     limit_ms: z.int().optional(),
-    incident: z.string().optional().meta({ description: 'Id of this error in the log.' }),
+    incident: z.string().optional().meta({ description: "The id of this error in the server's log." }),
     provider: z.string().optional(),
-    listing: z.string().optional().meta({ description: 'What the git provider has no list of.' }),
+    listing: z.string().optional().meta({ description: 'What the git provider cannot list.' }),
     runtime: z.string().optional(),
     reason: statusReason.optional(),
   })
-  .meta({ id: 'Problem', description: 'Problem details as of RFC 9457.' });
+  .meta({ id: 'Problem', description: 'Problem details (RFC 9457).' });

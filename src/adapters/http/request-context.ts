@@ -109,7 +109,7 @@ export class RequestContext {
     const incident = skep.random.id('inc');
     // An error caused by a client's disconnect is not logged.
     const clientIsGone = response.destroyed || request.errored !== null;
-    if (!clientIsGone) skep.logger.error({ request_id: requestId, incident, error }, 'request failed unforeseen');
+    if (!clientIsGone) skep.logger.error({ request_id: requestId, incident, error }, 'a request failed with an unexpected error');
     return new Failure('internal', { incident }, { cause: error });
   }
 }

@@ -166,7 +166,7 @@ function bodyProblem(error: unknown, request: IncomingMessage, limitBytes: numbe
     case 'entity.parse.failed':
       return invalidRequest(['body'], 'must be JSON', 'json_invalid');
     case 'encoding.unsupported':
-      return invalidRequest(['header', 'content-encoding'], 'must be left out: bodies are taken as they are', 'content_encoding');
+      return invalidRequest(['header', 'content-encoding'], 'must be left out: send the body without compression', 'content_encoding');
     case 'charset.unsupported':
       return contentTypeProblem(request) ?? error;
     default:

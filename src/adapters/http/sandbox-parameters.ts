@@ -7,7 +7,7 @@ const limits = parameterLimits;
 
 const variableName = z
   .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be a name of letters, digits and _ that begins with no digit');
+  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be a name of letters, digits and _ that does not begin with a digit');
 
 const boundedRecord = <K extends z.core.$ZodRecordKey, V extends z.ZodType>(max: number, key: K, value: V) =>
   z
@@ -28,25 +28,25 @@ const metadataKey = text(limits.metadataKey).regex(/^[^=\u0000-\u001f\u007f]+$/,
 const optional = <S extends z.ZodType>(schema: S, description: string) => schema.nullish().meta({ description });
 
 export const sandboxParameterFields = {
-  env: optional(env, "Variables of the sandbox's command, besides those of the spec or in place of them. No answer shows them."),
+  env: optional(env, "Variables for the sandbox's command. They are added to those of the spec, or replace them. No response shows them."),
   metadata: optional(
     boundedRecord(limits.metadata, metadataKey, text(limits.metadataValue)),
-    'Texts by which to find the sandbox again. Whoever may read it sees them.',
+    'Labels to find the sandbox by. Visible to everybody who can read the sandbox.',
   ),
   timeout_seconds: optional(
     z.int().min(1).max(limits.timeoutSeconds),
-    'From the creation to the deletion, whatever the sandbox does; at most the `max_life` of the spec, and that if left out.',
+    'The sandbox is deleted this long after its creation, even if it is in use. At most `max_life` of the spec, which is the default.',
   ),
   resources: optional(
     z
       .strictObject({ cpus: z.number().positive(), memory_bytes: z.int().positive(), pids: z.int().positive() })
       .partial()
       .meta({ id: 'ChosenResources' }),
-    'Limits of the sandbox; each at most that of the spec, and that if left out.',
+    'The limits of the sandbox. Each is at most the limit of the spec, which is the default.',
   ),
   secrets: optional(
     z.array(variableName).max(limits.variables).meta({ example: ['NPM_TOKEN'] }),
-    "Names of variables of the server's environment, of those in the spec's `allowed_secrets`, which the sandbox's command gets too.",
+    "Names of variables of the server's environment that the sandbox's command gets. The spec's `allowed_secrets` must have them.",
   ),
 };
 

@@ -25,7 +25,7 @@ export function answerOf(request: IncomingMessage, problem: AnyProblem): Answer 
 }
 
 /** A browser user has no key, so needs a link. */
-const needsLink = 'This page needs a link that is still good. Make one with: skep open SANDBOX PORT';
+const needsLink = 'This page needs a valid link. The link is missing, expired or revoked. Create a new one: skep open SANDBOX PORT';
 
 function pageOf(title: string, text: string): string {
   const [shownTitle, shownText] = [escapeHtml(title), escapeHtml(text)];

@@ -183,7 +183,7 @@ class PortRequests {
 
   #logUnexpected(error: unknown): AnyProblem {
     const incident = this.#skep.random.id('inc');
-    this.#skep.logger.error({ incident, error }, 'a request for a port failed unforeseen');
+    this.#skep.logger.error({ incident, error }, 'a request to a port failed with an unexpected error');
     const failure = new Failure('internal', { incident }, { cause: error });
     return problemOf(failure) ?? failure;
   }

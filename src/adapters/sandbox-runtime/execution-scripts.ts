@@ -9,7 +9,7 @@ d=$1 run=$2
 is_file() { [ -f "$1" ] && [ ! -L "$1" ]; }
 is_fifo() { [ -p "$1" ] && [ ! -L "$1" ]; }
 is_number() { case $1 in ''|*[!0-9]*) return 1;; esac; }
-# Reads the first line of a file into variables. Fails if it is not whole.
+# Reads the first line of a file into variables. Fails if the line is not complete.
 line_of() {
   is_file "$1" || return 1
   file=$1
@@ -17,7 +17,7 @@ line_of() {
   { read -r "$@" <"$file"; } 2>/dev/null
 }
 [ -d "$d" ] && [ ! -e "$d/kept/removed" ] || exit 4
-# It may be about to begin.
+# The supervisor may not have written the file yet.
 [ -s "$d/kept/begun" ] || sleep 1
 [ -d "$d/kept" ] || exit 4
 pid= start= begun=
@@ -39,14 +39,14 @@ status() {
   else how=unknown
   fi
 }
-# Sets the offset at which a file of an output begins.
+# Succeeds for a file with a part of an output. Sets n to the offset of that part.
 is_segment() {
   is_file "$1" || return 1
   n=\${1##*.}
   [ \${#n} = 20 ] && is_number "$n" || return 1
   n=\${n#"\${n%%[!0]*}"} n=\${n:-0}
 }
-# Ends this script when nobody waits for it any more: then its input ends.
+# Ends this script when its input ends, because then nobody reads its output.
 end_with_reader() {
   exec 7<&0
   { read -r rest <&7; kill -KILL $$; } >/dev/null 2>&1 &
@@ -81,7 +81,7 @@ echo
 const readScript = `${prelude}
 stream=$3 after=$4 follow=$5 tries=0 seg= from=0 seen=0 nap=0.05
 [ -z "$follow" ] || end_with_reader
-# Sets "over" if the command had ended, and all was written.
+# Sets "over" if the command has ended and all its output is written.
 look() {
   over=
   status
@@ -92,7 +92,7 @@ look() {
 rest() {
   if [ -n "$over" ] || [ -z "$follow" ]; then [ -e "$d/kept/$stream.whole" ] || exit 3; exit 0; fi
   sleep $nap
-  # The longer nothing comes, the less often it looks.
+  # Waits longer each time that there is no new output.
   case $nap in 0.05) nap=0.1;; 0.1) nap=0.2;; *) nap=0.4;; esac
 }
 while [ -z "$seg" ]; do
@@ -132,7 +132,7 @@ fi
 [ -n "$4" ] || exit 0
 : >"$d/closed"
 line_of "$d/pids" command begin hold feed && is_number "$hold" && is_number "$feed" || exit 0
-# What the starter has handed over goes first, if it closes the input itself.
+# If the starter closes the input, the input that it has sent is passed on first.
 if [ "$4" = starter ]; then kill $hold; else kill $hold $feed; fi 2>/dev/null
 exit 0
 `;
@@ -165,7 +165,7 @@ exec tee -a "$d/kept/in" >&9 9>&- 2>/dev/null
 const forgetScript = `${prelude}
 input=$3 output=$4
 blank() { [ $2 -le 0 ] || dd if=/dev/zero bs=$2 count=1 of="$1" conv=notrunc 2>/dev/null; }
-# Of a file that begins at an offset.
+# Erases the bytes of file $1, which begins at offset $2, up to offset $3.
 forget() {
   size=$(wc -c <"$1")
   [ $(($2 + size)) -gt $3 ] || { blank "$1" $size; return; }
@@ -203,9 +203,9 @@ status
 case $how in exited|ended) exit 0;; esac
 command=
 line_of "$d/leader" command rest || line_of "$d/pids" command rest
-# It leads no group yet if it is about to begin.
+# A command that is just being started leads no process group yet.
 is_number "$command" && [ "$command" -gt 1 ] && { kill -$number -"$command" || kill -$number "$command"; } 2>/dev/null
-# What the sandbox has written there does not decide what is killed.
+# The sandbox can change the files, so SIGKILL goes by the mark of the processes.
 rounds=0
 while [ $number = 9 ] && [ $rounds -lt 100 ] && kill_marked; do rounds=$((rounds + 1)); done
 exit 0
@@ -214,7 +214,7 @@ exit 0
 const resizeScript = `${prelude}
 status
 tries=0
-# It may be about to begin.
+# The terminal may not be open yet.
 while [ $how = running ] && [ ! -s "$d/tty" ] && [ $tries -lt 20 ]; do sleep 0.05; tries=$((tries + 1)); status; done
 [ $how = running ] && line_of "$d/tty" tty && [ -c "$tty" ] || exit 0
 stty cols $3 rows $4 <"$tty" 2>/dev/null

@@ -49,7 +49,7 @@ fi
 for _skep_tool in ${tools.join(' ')}; do command -v $_skep_tool >/dev/null || _skep_missing="$_skep_missing $_skep_tool"; done
 if [ -z "$_skep_missing" ]; then
   [ -d "$_skep_base" ] || mkdir -p -m 700 "$_skep_base" 2>/dev/null
-  # Who makes the folder has the id: of two who start it at one moment, one.
+  # If two starts with one id run at once, only one of them can create the folder.
   if mkdir "$_skep_d" 2>/dev/null; then
     mkdir "$_skep_d/kept" 2>/dev/null
     mkfifo "$_skep_d/alive" "$_skep_d/o" "$_skep_d/r" "$_skep_d/e" \${_skep_in:+"$_skep_d/in"} 2>/dev/null || _skep_missing=' fifos'
@@ -76,7 +76,7 @@ _skep_keep() {
     case $_blocks in [0-9]*+[0-9]*) ;; *) break;; esac
     [ $((\${_blocks%+*} + \${_blocks#*+})) -eq $_count ] || { : >"$_n.done"; exit; }
     _size=$(wc -c <"$_seg")
-    # What comes in small pieces takes more of them, so that few processes are started.
+    # If the output comes in small pieces, dd reads more of them, so fewer processes are started.
     if [ $((_size - _had)) -lt 2097152 ]; then _count=1024; else _count=128; fi
     _had=$_size
     [ $_size -ge ${segmentBytes} ] || continue
@@ -85,7 +85,7 @@ _skep_keep() {
     set -- "$@" $_at
     while [ $# -gt 2 ] && [ $((_at - $2)) -ge ${keptBytes} ]; do rm -f "$_n.$(printf %020d $1)"; shift; done
   done
-  # What holds the output is full. The command goes on, and the starter gets all.
+  # The disk is full. The command continues, and its output still goes to the starter.
   rm -f "$_n.whole"
   cat >/dev/null
   printf '' >"$_n.done"
@@ -115,7 +115,7 @@ else set -- setsid "$@"
 fi
 _skep_tee() { trap '' PIPE; exec tee /proc/self/fd/8 8>&1 >&5 5<&- 6>&- 7>&- 9>&-; }
 _skep_tee 5>&7 <"$_skep_d/o" | _skep_keep out >/dev/null 5<&- 6>&- 7>&- 9>&- &
-# Most commands write no errors, and less is started for these. A page is what a pipe always holds.
+# Most commands write no errors, so the processes for errors are started at the first one. A pipe holds at least one page.
 {
   exec 4<>"$_skep_d/e"
   case $(dd bs=4096 count=1 2>&1 >&4) in

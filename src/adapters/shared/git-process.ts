@@ -145,7 +145,7 @@ export async function checkGit(command: Omit<GitCommand, 'args' | 'environment'>
     output += chunk.toString('latin1');
   });
   const version = /\d+(?:\.\d+)+/u.exec(output)?.[0];
-  if (exit.code !== 0 || version === undefined) return { ok: false, detail: 'the git program does not tell its version; install git' };
+  if (exit.code !== 0 || version === undefined) return { ok: false, detail: 'the program git could not be run; install git' };
   const isOld = version.localeCompare(oldestVersion, 'en', { numeric: true }) < 0;
   return isOld
     ? { ok: false, detail: `git ${version} is too old; install ${oldestVersion} or newer` }

@@ -18,12 +18,12 @@ export const nameProblems: Readonly<Record<RepositoryNameProblem, string>> = {
 
 /** The problem of the front matter, and what to do. */
 export const frontMatterProblems: Readonly<Record<FrontMatterProblem, string>> = {
-  not_closed: 'has no end: close it with a line of three hyphens.',
+  not_closed: 'is not closed: end it with a line of three hyphens.',
   too_long: 'is too long to be read: keep it below 16,384 characters.',
   not_yaml: 'is not valid YAML.',
-  alias: 'has an alias, which is not read: write the value out.',
-  not_a_mapping: 'has no mapping at its top: write "key: value".',
-  triggers: 'has triggers that are not a list of texts.',
+  alias: 'contains an alias, which is not supported: write the value itself.',
+  not_a_mapping: 'is not a mapping: write lines such as "key: value".',
+  triggers: 'has triggers that are not a list of strings.',
 };
 
 export function asSentence(text: string): string {
@@ -45,30 +45,31 @@ type ReasonSentences = { readonly [C in ReasonCode]?: (reason: ReasonOf<C>) => s
 
 /** The sentences about an invalid argument. */
 export const argumentReasons = {
-  env_reserved: ({ names }) => `must not set ${names.join(', ')}: Skep sets it itself, or it is one of the secrets`,
+  env_reserved: ({ names }) => `must not set ${names.join(', ')}: Skep sets it, or secrets names it`,
   env_credential: ({ names }) =>
-    `must not hold what looks like a credential: ${names.join(', ')}; put the value into a variable of the server's environment, list that `
-    + 'one in the spec under allowed_secrets, and ask for it in secrets; if it is not a secret, the spec needs allow_plain_secrets: true',
+    `must not contain values that look like credentials: ${names.join(', ')}. Put such a value into a variable of the server's `
+    + 'environment, add the name of that variable to allowed_secrets in the spec, and name it in secrets. If the value is not a secret, '
+    + 'set allow_plain_secrets: true in the spec',
   secrets_not_allowed: ({ names, allowed }) =>
-    `must be names that the spec allows${allowed.length === 0 ? ', which are none' : `: ${allowed.join(', ')}`}; not allowed: `
-    + `${names.join(', ')}; allowed_secrets of the spec can add them`,
-  timeout_above_spec: ({ maxMs }) => `must be at most ${maxMs / 1000} seconds, the max_life of the spec`,
+    `must not name ${names.join(', ')}: the spec allows ${allowed.length === 0 ? 'no secrets' : `only ${allowed.join(', ')}`}. `
+    + 'Add the names to allowed_secrets in the spec, or leave them out',
+  timeout_above_spec: ({ maxMs }) => `must be at most ${maxMs / 1000} seconds: that is max_life of the spec`,
   resource_above_spec: ({ resource, max }) => aboveSpec(resource, max),
-  memory_below_minimum: ({ min }) => `must have at least ${min} memory_bytes, the least that a sandbox can have on this server`,
-  resources_not_limited: () => 'must be left out, since the runtime of the server limits no resources',
+  memory_below_minimum: ({ min }) => `must have at least ${min} memory_bytes: that is the minimum on this server`,
+  resources_not_limited: () => "must be left out: the sandbox runtime of the server can't limit resources",
   sandbox_path: ({ message }) => message,
   sandbox_directory: ({ message }) => message,
   sandbox_working_dir: ({ message }) => message,
   sandbox_archive: ({ message }) => message,
-  not_known_to_runtime: () => 'must be given, since the runtime does not know it',
+  not_known_to_runtime: () => 'must be given: the runtime does not know it',
   not_in_quarantine: () => 'must name a sandbox in quarantine; this one is not',
 } satisfies ReasonSentences;
 
 /** Returns the problem of a requested resource. If the spec has no bound for it, no value is allowed. */
 function aboveSpec(resource: string, max: number | null): string {
   const field = `resources.${resource.replace('_bytes', '')}`;
-  if (max === null) return `must not have ${resource}: the spec has no bound for it; give it ${field}`;
-  return `must have at most ${max} ${resource}, the ${field} of the spec`;
+  if (max === null) return `must not have ${resource}: the spec sets no limit for it. Add ${field} to the spec, or leave it out`;
+  return `must have at most ${max} ${resource}: that is ${field} of the spec`;
 }
 
 const units = [['d', 86_400_000], ['h', 3_600_000], ['min', 60_000]] as const;
@@ -100,9 +101,9 @@ export function exitText(subject: string, exitCode: number | null, signal: strin
 export const subjects = { starting: 'While it started, it', running: 'It', resuming: 'While it was resumed, it' } as const;
 
 export const hints = {
-  lasting: 'A sandbox lives as long as its command: give its spec one that goes on, for example sleep infinity.',
+  lasting: 'A sandbox runs only as long as its command. Give its spec a command that does not end, for example sleep infinity.',
   memory: 'Give its spec more resources.memory.',
-  probe: 'Its program must listen on all addresses (0.0.0.0) at the port of the spec; a slow one needs a longer ready.within.',
+  probe: 'Its program must listen on all addresses (0.0.0.0) at the port of the spec. If it starts slowly, set a longer ready.within.',
 } as const;
 
 /** Joins the sentences, and the last output if it is known. */
@@ -116,14 +117,14 @@ export function probeMissText(miss: ProbeMiss): string {
 }
 
 const misses: { readonly [K in ProbeMiss['kind']]: (miss: Extract<ProbeMiss, { readonly kind: K }>) => string } = {
-  answered: ({ status }) => `it answered ${status}`,
+  answered: ({ status }) => `it returned the status ${status}`,
   refused: () => 'the connection was refused',
   silent: ({ withinMs }) => `no answer within ${duration(withinMs)}`,
   closed: () => 'the connection was closed without an answer',
   host_unknown: () => "the name of its host can't be resolved",
   host_unreachable: () => "its host can't be reached",
   malformed: () => 'its answer is not HTTP',
-  certificate_refused: () => 'its certificate or its TLS is not accepted',
+  certificate_refused: () => 'its TLS certificate or its TLS version is not accepted',
   invalid_path: () => "the path can't be requested",
   failed: ({ errorCode }) => `the connection failed${errorCode === null ? '' : ` (${errorCode})`}`,
   unexposed: () => 'the port is not exposed',
@@ -131,12 +132,24 @@ const misses: { readonly [K in ProbeMiss['kind']]: (miss: Extract<ProbeMiss, { r
 
 type Authentication = Pick<ReasonOf<'agent_authentication_required'>, 'variables' | 'methods'>;
 
-export function authenticationAdvice({ variables, methods }: Authentication): string {
+function authenticationAdvice({ variables, methods }: Authentication): string {
   const secret = variables.length === 0 ? "the variable with its model's key" : variables.join(' or ');
   const advice = `Name ${secret} in the agent's secrets in the sandbox spec, and set it in the environment of the deployment.`;
   if (methods.length === 0) return advice;
   return `${advice} Some agents also need an auth_method; this one offers ${methods.map(({ id, name }) => `${id} (${name})`).join(', ')}.`;
 }
+
+const setSecrets = 'Set them in the environment of the server, and restart it.';
+
+/** The sentences about secrets and keys that a sandbox or an agent lacks. */
+export const credentialReasons = {
+  sandbox_secrets_missing: ({ names }) => `The sandbox needs variables that are not set: ${names.join(', ')}. ${setSecrets}`,
+  agent_secrets_missing: ({ names }) => `The agent needs variables that are not set: ${names.join(', ')}. ${setSecrets}`,
+  agent_authentication_required: (reason) =>
+    `The agent requires authentication: ${asSentence(reason.message)} ${authenticationAdvice(reason)}`,
+  agent_authentication_refused: (reason) =>
+    `The agent refused to authenticate by ${reason.methodId}: ${asSentence(reason.message)} ${authenticationAdvice(reason)}`,
+} satisfies ReasonSentences;
 
 export const idleActions = {
   freeze: (span: string) => `Frozen because it was idle for ${span}, as its spec says.`,
@@ -145,32 +158,34 @@ export const idleActions = {
 };
 
 export const executionReasons = {
-  execution_timed_out: ({ afterMs }) => `Ended with SIGKILL because it ran for ${duration(afterMs)}, as long as was asked for.`,
-  execution_not_started: () => 'It was never started: Skep ended before, or the start failed.',
-  execution_vanished: () => 'The sandbox does not have it any more, so nobody knows how it ended.',
+  execution_timed_out: ({ afterMs }) => `Killed (SIGKILL) because it reached its time limit of ${duration(afterMs)}.`,
+  execution_not_started: () => 'It was never started: Skep stopped before, or the start failed.',
+  execution_vanished: () => 'The sandbox does not have it any more, so its exit code is not known.',
   execution_sandbox_ended: () => 'Its sandbox was stopped or went away before it ended.',
-  execution_end_unknown: () => 'What watched over it in the sandbox was ended, so nobody knows how it ended.',
-  execution_attached: () => 'It ends with the server that started it: it could not be run apart from the server.',
-  execution_tools_missing: ({ tools }) => `It ends with the server that started it: its sandbox lacks ${tools.join(', ')}.`,
+  execution_end_unknown: () => 'Its supervisor in the sandbox was ended, so its exit code is not known.',
+  execution_attached: () => 'It ends when the server ends: it could not be started independently of the server.',
+  execution_tools_missing: ({ tools }) => `It ends when the server ends: its sandbox lacks ${tools.join(', ')}.`,
   terminal_unsupported: () => 'must be left out: the runtime of this deployment has no terminals',
 } satisfies ReasonSentences;
 
 /** The sentences of the reasons of changes and publications. */
 export const changeReasons = {
-  no_repository: () => 'It has no repository, its start has not brought it yet, or an earlier version began it.',
+  no_repository: () => 'It has no repository, the repository is not there yet, or an earlier version of Skep started it.',
   git_missing: () => 'Its sandbox lacks git or a standard tool. Use an image that has git.',
-  history_rewritten: () => 'The commits in its sandbox do not descend from where it began, or the repository there is gone.',
-  nothing_to_publish: () => 'Nothing differs from where the conversation began.',
+  history_rewritten: () =>
+    'The commit that it started from is not in the history of its branch any more, or its sandbox has no repository any more.',
+  nothing_to_publish: () => 'There are no changes since the conversation started.',
   default_branch: () => 'It is the default branch. Choose another one.',
   branch_protected: () => 'The git host refused it by a rule of its own, such as a protected branch. Choose another one.',
-  branch_checked_out: () => 'It is checked out in a work tree of the repository. Check out another one there, or choose another one.',
+  branch_checked_out: () =>
+    'It is checked out in a work tree of the repository. Check out another branch there, or choose another branch here.',
   branch_moved: () => 'It has commits that this conversation did not push. Choose another one.',
-  push_forbidden: () => "The deployment's credential may read the repository, but not push to it.",
+  push_forbidden: () => "The deployment's credential may read the repository, but not push to it. Allow pushes, and publish again.",
   pull_request_forbidden: () => "The deployment's credential may push, but not open pull requests. Allow it there, and publish again.",
   drafts_unsupported: () => 'Its host has no drafts for this repository. Publish again without draft.',
-  nothing_to_merge: () => 'There is nothing to merge: the base has all of it, or the repository has no other branch.',
+  nothing_to_merge: () => 'There is nothing to merge: the base branch has all commits already, or the repository has no other branch.',
   snapshot_failed: ({ exitCode }) =>
-    `Git could not read the work tree${exitCode === null ? '' : `: its exit code was ${exitCode}`}. The log of the server says more.`,
+    `Git could not read the work tree${exitCode === null ? '' : `: its exit code was ${exitCode}`}. The log of the server has the details.`,
 } satisfies ReasonSentences;
 
 /** Why a sandbox was moved, for reasons without data. */
@@ -183,7 +198,7 @@ export const movedBecause = {
   host_restarted: () => 'Its host was restarted while it ran.',
   being_removed: () => 'The runtime is removing it, or failed to remove it.',
   pause_refused: () => 'The runtime left the sandbox running.',
-  freeze_refused: () => 'It could not hold all processes of the sandbox at that moment; they go on.',
+  freeze_refused: () => 'Not all processes of the sandbox could be frozen, so they all continue.',
   pool_spec_changed: () => 'Its spec has changed, or has no pool any more.',
   pool_full: () => 'The pool has enough members without it.',
 } satisfies ReasonSentences;
@@ -191,7 +206,7 @@ export const movedBecause = {
 export const keyFailures = {
   key_name_taken: ({ name }) => `There is a key with the name ${quoted(name)} already. Revoke it first, or choose another name.`,
   key_not_found: ({ id }) => `There is no key ${quoted(id)} that this key may revoke.`,
-  keys_unsupported: () => 'This deployment does not keep the keys of its callers. Whoever runs it gives them out.',
+  keys_unsupported: () => 'This deployment does not manage its keys by the API. Ask its administrator for one.',
   login_code_invalid: () =>
-    'This link to log in was used before, or it is older than ten minutes. Make another on the server: skep dashboard',
+    'This login link was used before, or it is older than ten minutes. Make a new one on the server: skep dashboard',
 } satisfies { readonly [C in keyof FailureContexts]?: (context: FailureContexts[C]) => string };

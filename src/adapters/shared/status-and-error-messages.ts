@@ -1,7 +1,7 @@
 import type { AnyFailure, FailureCode, FailureContexts } from '../../domain/failure.ts';
 import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
 import {
-  argumentReasons, asSentence, authenticationAdvice, bytesProgress, changeReasons, duration, endText, executionReasons, exitText,
+  argumentReasons, asSentence, bytesProgress, changeReasons, credentialReasons, duration, endText, executionReasons, exitText,
   frontMatterProblems, hints, idleActions, keyFailures, movedBecause, nameProblems, probeMissText, quoted, subjects, textOfCode,
 } from './message-formatting.ts';
 
@@ -21,16 +21,16 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   explained: ({ message }) => asSentence(message),
   noted: ({ text }) => asSentence(text),
   failure: ({ failure: code, context }) => sentenceOfFailure({ code, context }),
-  internal_error: () => 'An internal error occurred. The log of the server says more.',
+  internal_error: () => 'An internal error occurred. The log of the server has the details.',
   closed: () => 'It is closed.',
   unreachable: () => "It can't be reached.",
   host_unknown: () => "The name of its host can't be resolved.",
   connection_lost: () => 'The connection broke.',
   certificate_untrusted: () => 'Its certificate is not trusted.',
-  server_error: ({ status }) => `It answered with status ${status}.`,
-  unexpected_status: ({ status }) => `It answered with the unexpected status ${status}.`,
-  malformed_answer: ({ about }) => `Its answer about ${about} does not have the documented form.`,
-  too_large: ({ limit }) => `There is too much to read. The limit is ${limit}.`,
+  server_error: ({ status }) => `It returned the status ${status}.`,
+  unexpected_status: ({ status }) => `It returned the unexpected status ${status}.`,
+  malformed_answer: ({ about }) => `Its response about ${about} is not in the documented format.`,
+  too_large: ({ limit }) => `The result is too large. The limit is ${limit}.`,
   disk_full: () => 'The disk is full.',
   locked: () => 'Another program has locked it.',
   damaged: () => 'Its data is damaged. Restore it from a backup.',
@@ -39,20 +39,20 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
 
   unknown_sandbox_spec: ({ specId }) =>
     specId === null ? 'The deployment has no sandbox spec.' : `There is no sandbox spec ${quoted(specId)}.`,
-  user_id: () => 'must have 1 to 100 characters, none of them a control character, and not begin with skep:',
+  user_id: () => 'must be 1 to 100 characters, without control characters, and must not begin with skep:',
   ...argumentReasons,
   unknown_option: ({ options }) => `must be one of the options that the agent offers: ${options.join(', ')}`,
   repository_name: ({ problem }) => `The repository name must not ${nameProblems[problem]}`,
 
   quarantined: ({ keptForMs, specId, ownerId }) =>
-    `The store did not know it: its record was lost, for example by the restore of a backup. It is deleted ${duration(keptForMs)} after it `
-    + `was stopped, unless an administrator adopts it. Its spec is ${specId ?? 'not known'}, its owner ${ownerId ?? 'not known'}.`,
+    `The store has no record of it. The record was lost, for example because a backup was restored. It is deleted ${duration(keptForMs)} `
+    + `after it was stopped, unless an administrator adopts it. Its spec is ${specId ?? 'not known'}, its owner ${ownerId ?? 'not known'}.`,
   adopted: () => 'Adopted from the quarantine. Its files are kept; resume it to continue.',
   claimed_from_pool: ({ instanceId }) => `Taken from the pool of its spec, where its id was ${instanceId}.`,
   idle: ({ tier, afterMs }) => idleActions[tier](duration(afterMs)),
-  life_over: ({ afterMs }) => `Deleted because it is ${duration(afterMs)} old. Its spec or its start allows no longer life.`,
+  life_over: ({ afterMs }) => `Deleted because it is ${duration(afterMs)} old, the maximum that its spec or its start request sets.`,
   disk_pressure: ({ usedPercent, limitPercent }) =>
-    `Deleted early to make space: ${usedPercent}% of the disk was used, and at most ${limitPercent}% may be.`,
+    `Deleted early to free disk space: ${usedPercent}% of the disk was used. The limit is ${limitPercent}%.`,
   made_room: ({ forSandbox, limit, max }) =>
     `Frozen to make room for ${forSandbox}: the limit ${limit} (${max}) was reached, and this sandbox was idle for the longest time.`,
   ended_outside: ({ cause }) => withCause('Something outside of Skep ended it. Its files are kept; resume it to continue.', cause),
@@ -70,12 +70,12 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   probe_missed: ({ probe, port, path, miss }) =>
     `The last probe of ${probe} port ${port}${path === null ? '' : ` ${path}`}: ${probeMissText(miss)}.`,
   processes_continued: () => 'Resumed. Its processes continue where they were.',
-  processes_restarted: () => 'Resumed. Its processes were started again over the files that were kept.',
+  processes_restarted: () => 'Resumed. Its processes were started again, with the files that were kept.',
   not_ready_in_time: ({ withinMs, last, output }) =>
     endText([withLast(`It was not ready within ${duration(withinMs)}.`, last), last?.code === 'probe_missed' ? hints.probe : null], output),
-  ended_while_starting: ({ output }) => endText(['It ended while it started.'], output),
-  ended_while_resuming: ({ output }) => endText(['It ended while it was resumed.'], output),
-  image_not_named: () => 'Its spec names no image.',
+  ended_while_starting: ({ output }) => endText(['It ended during the start.'], output),
+  ended_while_resuming: ({ output }) => endText(['It ended during the resume.'], output),
+  image_not_named: () => 'Its spec names no image. Add one to the spec.',
   image_name_invalid: ({ image }) => `${quoted(image)} is not the name of an image. Correct the image of the spec.`,
   image_not_found: ({ image, registry }) =>
     `${registry} has no image ${image}. Correct the image of the spec, or build or load the image where the sandboxes run.`,
@@ -94,10 +94,10 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
     'overlay2 on XFS with the mount option pquota, Btrfs or ZFS.',
   isolation_unavailable: ({ name, available }) =>
     `The isolation ${quoted(name)} is not installed where the sandboxes run, only ${available.join(', ')}. Install it, or change the spec.`,
-  command_not_named: () => 'Its spec has no command, and this runtime runs no image.',
+  command_not_named: () => 'Its spec has no command. Add one to the spec: this runtime does not run images.',
   command_not_found: ({ command }) => `Its command was not found: ${command}`,
   command_not_executable: ({ command }) => `Its command is not executable: ${command}`,
-  user_not_found: ({ kind, name }) => `Its image has no ${kind} ${name}.`,
+  user_not_found: ({ kind, name }) => `Its image has no ${kind} ${name}. Correct isolation.user of the spec, or use another image.`,
   launch_refused: ({ message }) => `It could not be started. ${asSentence(message)}`,
   invalid_id: () => 'Its id is not a DNS label.',
 
@@ -112,7 +112,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   sandbox_deleted: () => 'The sandbox was deleted.',
   sandbox_lost: ({ status, cause }) => withCause(`The sandbox is ${status}.`, cause),
   step_failed: ({ step, cause }) => withCause(`The start failed at ${step}.`, cause),
-  not_done_in_time: ({ withinMs }) => `It was not done within ${duration(withinMs)}.`,
+  not_done_in_time: ({ withinMs }) => `It did not finish within ${duration(withinMs)}.`,
   fetching_repository: ({ phase, percent }) =>
     `Fetching the repository${phase === null ? '' : `: ${percent ?? 0}% ${phase === 'receiving' ? 'received' : 'unpacked'}`}.`,
   fetching_repository_again: () => 'Fetching the repository again, because the earlier copy was damaged.',
@@ -127,26 +127,22 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   changes_not_kept: ({ cause }) => withCause('Its changes were not kept when it was archived.', cause),
   conversation_archived: () => 'The conversation is archived. Start a new one, or get the changes of this one as a patch (format=patch).',
   start_failed: ({ cause }) => withCause('The start of the conversation failed.', cause),
-  queue_full: ({ limit, max }) => `The limit of ${max} ${limit} that wait is reached. Wait until the agent has handled some.`,
+  queue_full: ({ limit, max }) => `The queue is full: at most ${max} ${limit} can wait. Wait until the agent has handled some.`,
 
   turn_failed: ({ stopReason }) => `The turn ended: ${stopReason}.`,
   interrupted_by_shutdown: () => 'Skep was shut down during the turn.',
   message_requeued: () => 'Skep was shut down before the agent got the message. It is sent after the restart.',
-  interrupted_by_restart: () => 'Skep ended during the turn. The message is not sent again.',
+  interrupted_by_restart: () => 'Skep stopped during the turn. It does not repeat the message: send it again to continue.',
   sandbox_stopped: ({ cause }) => withCause('The sandbox was stopped during the turn.', cause),
-  turn_silent: ({ withinMs }) => `The agent said nothing for ${duration(withinMs)}, so the turn was ended.`,
+  turn_silent: ({ withinMs }) => `The agent sent nothing for ${duration(withinMs)}, so the turn was ended.`,
   permission_unanswered: ({ withinMs }) => `Nobody answered within ${duration(withinMs)}.`,
   permission_by_policy: ({ policy }) => `Decided by the policy of the conversation: ${policy}.`,
   permission_not_offered: ({ policy }) => `The agent offers no option for the policy of the conversation: ${policy}.`,
   permission_withdrawn: () => 'The turn was cancelled, or the agent does not ask any more.',
 
-  sandbox_secrets_missing: ({ names }) =>
-    `The sandbox needs these variables, which are not set in the environment of the deployment: ${names.join(', ')}.`,
-
-  agent_not_named: () => 'The sandbox spec names no agent.',
-  agent_protocol_unknown: ({ protocol }) => `The deployment does not support the agent protocol ${protocol}.`,
-  agent_secrets_missing: ({ names }) =>
-    `The agent needs these variables, which are not set in the environment of the deployment: ${names.join(', ')}.`,
+  agent_not_named: () => 'The sandbox spec names no agent. Choose a spec that names one.',
+  agent_protocol_unknown: ({ protocol }) =>
+    `The deployment does not support the agent protocol ${protocol}. Correct the agent of the spec.`,
   agent_start_failed: ({ cause }) => withCause('The agent could not be started.', cause),
   agent_not_ready_in_time: ({ withinMs, last }) => withLast(`The agent had no session within ${duration(withinMs)}.`, last),
   agent_ended: ({ cause, exitCode, output }) =>
@@ -159,21 +155,19 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   agent_error: ({ message }) => (message === '' ? 'The agent reported an error.' : `The agent reported an error: ${message}`),
   agent_session_refused: ({ message }) => `The agent refused a session: ${message}`,
   agent_session_not_found: () =>
-    "The agent's earlier session could not be loaded. It starts a new one, and knows nothing of what was said before.",
+    "The agent's earlier session could not be loaded. The agent starts a new session, without the earlier messages.",
   agent_session_closed: () => 'The session with the agent was closed.',
   agent_connection_lost: () => 'The connection to the agent broke.',
   agent_version_unsupported: ({ offered, supported }) =>
     `The agent speaks version ${offered} of its protocol, and Skep version ${supported}. Use another release of the agent.`,
-  agent_authentication_required: (reason) =>
-    `The agent requires authentication: ${asSentence(reason.message)} ${authenticationAdvice(reason)}`,
-  agent_authentication_refused: (reason) =>
-    `The agent refused to authenticate by ${reason.methodId}: ${asSentence(reason.message)} ${authenticationAdvice(reason)}`,
   agent_output_invalid: ({ maxLines, firstLine }) =>
-    `The agent wrote more than ${maxLines} lines in a row that are not of its protocol. The first was ${quoted(firstLine)}.`,
+    `The agent wrote more than ${maxLines} lines in a row that are not messages of its protocol. `
+    + `Check its command in the spec. The first line was ${quoted(firstLine)}.`,
   agent_line_too_long: ({ maxBytes }) => `The agent wrote a line of more than ${maxBytes} bytes.`,
-  agent_output_not_stored: () => 'What the agent said could not be stored.',
+  agent_output_not_stored: () => 'The output of the agent could not be stored.',
   agent_stop_reason_unknown: ({ stopReason }) => `The agent ended the turn for an unknown reason: ${stopReason}.`,
   agent_busy: () => 'Another turn is running.',
+  ...credentialReasons,
   ...movedBecause,
   ...executionReasons,
   ...changeReasons,
@@ -185,9 +179,10 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   forbidden: ({ action }) => `This API key may not ${action}. Use one that may.`,
   ...keyFailures,
   repository_not_found: ({ repository }) =>
-    `The repository ${quoted(repository)} does not exist, or the deployment's credential can't see it.`,
+    `The repository ${quoted(repository)} does not exist, or the deployment's credential can't see it. `
+    + 'Check the name, or give the credential access.',
   repository_forbidden: ({ provider, repository }) =>
-    `The deployment's credential for the git provider ${provider} may not read the repository ${quoted(repository)}. Allow it there.`,
+    `The deployment's credential for the git provider ${provider} may not read the repository ${quoted(repository)}. Give it access there.`,
   repository_empty: ({ repository, branch }) =>
     `The repository ${quoted(repository)} is empty, so it has no branch ${quoted(branch)}. Push a commit, or select no branch.`,
   branch_not_found: ({ repository, branch }) =>
@@ -201,24 +196,25 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   port_closed: ({ id, port }) => `Nothing answers on the port ${port} of the sandbox ${id}. Start a program there, then try again.`,
   execution_not_found: ({ id }) => `There is no execution ${quoted(id)} in the sandbox.`,
   file_not_found: ({ path }) => `There is no file or directory ${quoted(path)}.`,
-  wrong_file_type: ({ path, fileType }) => `${quoted(path)} is ${fileTypeNames[fileType]}, so this can't be done with it.`,
+  wrong_file_type: ({ path, fileType }) => `${quoted(path)} is ${fileTypeNames[fileType]}. The request is not possible for this type.`,
   sandbox_not_running: ({ id, status }) =>
     `The sandbox ${id} is ${status}. It has to be RUNNING.${status === 'PAUSED' ? ' Resume it first.' : ''}`,
   sandbox_not_paused: ({ id, status }) =>
     `The sandbox ${id} is ${status}. Only a PAUSED sandbox can be resumed, or one in ERROR or MISSING whose files the runtime has.`,
   sandbox_busy: ({ id, status }) => `The sandbox ${id} is ${status}. Wait until that is done, then try again.`,
   sandbox_in_quarantine: ({ id }) => `The sandbox ${id} is in quarantine. An administrator has to adopt it first.`,
-  freeze_unsupported: ({ runtime }) => `The sandbox runtime ${runtime} can't freeze here. Pause with stop: it keeps the files.`,
+  freeze_unsupported: ({ runtime }) =>
+    `The sandbox runtime ${runtime} can't freeze sandboxes here. Pause it with the kind stop instead, which keeps its files.`,
   conversation_not_ready: ({ id, reason }) => withCause(`The conversation ${id} accepts no message.`, reason),
-  output_dropped: ({ oldest }) => `The output before byte ${oldest} is not kept any more. Read on from there.`,
+  output_dropped: ({ oldest }) => `The output before byte ${oldest} is no longer kept. Read from this offset.`,
   input_closed: ({ id }) => `The execution ${quoted(id)} takes no input: it has ended, or its standard input is closed.`,
-  conversation_changes_unavailable: ({ id, reason }) => withCause(`The changes of the conversation ${id} can't be told.`, reason),
+  conversation_changes_unavailable: ({ id, reason }) => withCause(`The changes of the conversation ${id} can't be shown.`, reason),
   conversation_publish_refused: ({ branch, reason }) => withCause(`Nothing was pushed to the branch ${quoted(branch)}.`, reason),
-  listing_unsupported: ({ provider, listing }) => `The git provider ${provider} can't list ${listing}. Give the name yourself.`,
+  listing_unsupported: ({ provider, listing }) => `The git provider ${provider} can't list ${listing}. Enter the name yourself.`,
   pull_requests_unsupported: ({ provider }) =>
     `The git provider ${provider} has no pull requests. Publish without one: that pushes a branch.`,
   pull_request_refused: ({ branch, repository, reason }) =>
-    withCause(`The branch ${quoted(branch)} is pushed, but ${quoted(repository)} has no new or updated pull request for it.`, reason),
+    withCause(`The branch ${quoted(branch)} was pushed, but no pull request of ${quoted(repository)} was opened or updated.`, reason),
   idempotency_conflict: ({ key }) => `The idempotency key ${quoted(key)} was used for another request. Use a new key for a new request.`,
   invalid_request: ({ problems }) => problems.map(({ argument, reason }) => `${argument}: ${sentenceOf(reason)}`).join('; '),
   sandbox_limit_reached: ({ limit, max }) => limit === 'disk'
@@ -226,8 +222,8 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
     : `The limit ${limit} (${max}) is reached. Pause or delete a sandbox, or try again later.`,
   conversation_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. End a conversation, or try again later.`,
   execution_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. Delete an execution, or try again later.`,
-  rate_limited: ({ limit }) => `Too many requests. The limit is ${limit}. Try again later.`,
-  internal: ({ incident }) => `An internal error occurred. The log of the server says more under ${incident}.`,
+  rate_limited: ({ limit }) => `Too many requests: the limit ${limit} is reached. Try again later.`,
+  internal: ({ incident }) => `An internal error occurred. The log of the server has the details under ${incident}.`,
   provider_unauthorized: ({ provider }) =>
     `The git provider ${provider} refused the deployment's credential. Its administrator has to renew it.`,
   provider_failed: ({ provider, reason }) => withCause(`The git provider ${provider} failed.`, reason),

@@ -93,7 +93,7 @@ export class Agents {
     try {
       await executions.remove(sandbox.instanceId, executionIdOf(conversationId));
     } catch (error) {
-      logger.info({ conversation: conversationId, error }, 'no agent of the conversation could be ended in its sandbox');
+      logger.info({ conversation: conversationId, error }, 'the agent of a conversation could not be ended in its sandbox');
     }
   }
 

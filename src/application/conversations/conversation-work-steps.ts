@@ -56,7 +56,7 @@ async function resumeTurn(
     }
     if (!isFailure(error)) throw error;
     const { code, context } = error;
-    deps.logger.warn({ conversation: conversation.id, code, context }, 'a turn could not go on; the next sweep tries again');
+    deps.logger.warn({ conversation: conversation.id, code, context }, 'a turn could not continue; the next sweep tries again');
     deps.access.addWaiting(conversation);
     return false;
   }

@@ -34,7 +34,7 @@ async function tryToKeep(deps: KeepDeps, conversation: Conversation, options: Ke
   try {
     await keepChanges(deps, conversation, options);
   } catch (error) {
-    deps.logger.info({ conversation: conversation.id, error }, 'the changes of a conversation were not kept');
+    deps.logger.info({ conversation: conversation.id, error }, 'the changes of a conversation were not saved');
   }
 }
 
@@ -51,7 +51,7 @@ export async function keepBeforeEnd(deps: KeepDeps, conversation: Conversation, 
   } catch (error) {
     if (signal.aborted) return null;
     if (isFailureOf(error, 'store_unavailable')) throw error;
-    deps.logger.warn({ conversation: id, error }, 'the last changes of a conversation were not kept');
+    deps.logger.warn({ conversation: id, error }, 'the last changes of a conversation were not saved');
     return (await deps.store.findKeptChanges(id)) === null ? { code: 'changes_not_kept', cause: causeOf(error) } : null;
   }
 }

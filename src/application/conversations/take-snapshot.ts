@@ -56,6 +56,6 @@ export function inWorkTree<T>(
 /** Returns a refusal as a failure, and any other error unchanged. */
 export function snapshotFailure({ logger }: Pick<ChangeDeps, 'logger'>, id: string, error: unknown): unknown {
   if (!(error instanceof SnapshotRefusal)) return error;
-  logger.warn({ conversation: id, error }, 'no snapshot of a work tree could be taken');
+  logger.warn({ conversation: id, error }, 'the snapshot of a work tree failed');
   return new Failure('conversation_changes_unavailable', { id, reason: error.reason }, { cause: error });
 }

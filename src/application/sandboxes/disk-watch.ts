@@ -81,7 +81,7 @@ export class DiskWatch {
     } catch (error) {
       if (signal.aborted) return null;
       if (!isFailure(error)) throw error;
-      this.#deps.logger.warn({ code: error.code, context: error.context }, 'the runtime does not say how full its disk is');
+      this.#deps.logger.warn({ code: error.code, context: error.context }, 'the disk usage could not be read from the runtime');
       return null;
     }
   }

@@ -40,7 +40,7 @@ export class Quarantine {
       for (const { sandbox } of await store.pooled()) {
         const to = quarantined(sandbox, { keptForMs, specId: sandbox.spec.id, ownerId: null }, clock.now());
         if ((await store.replace(to)).kind === 'stale') continue;
-        logger.warn({ sandbox: sandbox.id }, 'put a pool member in quarantine, since the store is older than what the runtime has');
+        logger.warn({ sandbox: sandbox.id }, 'put a pool member in quarantine, because the store is older than the runtime');
         reconciler.enqueue(sandbox.id);
       }
     }
@@ -65,7 +65,7 @@ export class Quarantine {
         await this.#sweepOne(id, closing);
       } catch (error) {
         if (!isFailure(error) || error.code === 'store_unavailable') throw error;
-        logger.warn({ instance: id, code: error.code, context: error.context }, 'a sandbox without a record could not be dealt with');
+        logger.warn({ instance: id, code: error.code, context: error.context }, 'a sandbox without a record could not be handled');
       }
     }
   }
@@ -88,7 +88,7 @@ export class Quarantine {
     const { specId = null, ownerId = null } = (await unlessAborted(closing, runtime.keptLaunch(id))) ?? {};
     const record = newQuarantinedSandbox({ id, sessionApiKey: random.secret(), now: clock.now() }, { keptForMs, specId, ownerId });
     await store.insert(record, unlimited, undefined, sandboxMovedEvents(null, record, 'skep'));
-    logger.warn({ sandbox: id, reason: record.statusReason }, 'put a sandbox that the store does not know in quarantine');
+    logger.warn({ sandbox: id, reason: record.statusReason }, 'put a sandbox without a record in quarantine');
     reconciler.enqueue(id);
   }
 }

@@ -16,10 +16,10 @@ export class ConfigError extends Error {
   constructor(problems: readonly ConfigProblem[]) {
     const lines = problems.map(({ name, problem, form, place }) => {
       const field = place === undefined ? name : `${name} (${place})`;
-      return `  ${field}: ${problem}\n      takes ${form}`;
+      return `  ${field}: ${problem}\n      allowed: ${form}`;
     });
     const count = problems.length === 1 ? 'a mistake' : `${problems.length} mistakes`;
-    super(`The configuration has ${count}; nothing was started.\n${lines.join('\n')}`);
+    super(`The configuration has ${count}. Nothing was started.\n${lines.join('\n')}`);
     this.name = 'ConfigError';
     this.problems = problems;
   }

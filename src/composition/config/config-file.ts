@@ -18,7 +18,7 @@ export interface ConfigFile {
 }
 
 export const configPathForm = 'the path of a YAML or JSON file, for example /etc/skep.yaml';
-const contentForm = 'a file in YAML or JSON with a mapping at its top, for example the one line: port: 3000';
+const contentForm = 'a file in YAML or JSON with a mapping at the top level, for example the single line: port: 3000';
 
 const isDuplicate = ({ code }: YAMLError): boolean => code === 'DUPLICATE_KEY';
 
@@ -50,7 +50,7 @@ export function readConfigFile(path = ''): ConfigFile {
 
 /** Returns the library's own message, unless it is meant for programmers. */
 function syntaxProblem({ code, message }: YAMLError): string {
-  if (code === 'MULTIPLE_DOCS') return 'holds several documents; keep one';
+  if (code === 'MULTIPLE_DOCS') return 'has several documents; keep only one';
   return code === 'TAG_RESOLVE_FAILED' ? `has a tag that Skep does not know (${message})` : `is not valid YAML: ${message}`;
 }
 
@@ -65,7 +65,7 @@ function reasonOf(error: unknown): string {
 function contentOf(document: Document): Readonly<Record<string, unknown>> | string {
   try {
     const content: unknown = document.toJS() ?? {};
-    return typeof content === 'object' && content !== null && !Array.isArray(content) ? { ...content } : 'has no mapping at its top';
+    return typeof content === 'object' && content !== null && !Array.isArray(content) ? { ...content } : 'has no mapping at the top level';
   } catch (error) {
     return `is not valid YAML: ${error instanceof Error ? error.message : String(error)}`;
   }

@@ -107,7 +107,7 @@ function unknownField(schema: z.ZodType, parent: Path, key: string): Mistake {
   const meant = nearest(key, known) ?? findElsewhere(schema, parent, key);
   return {
     path,
-    problem: `is not a field that Skep knows${meant === null ? '' : `; did you mean ${meant}?`}`,
+    problem: `is not a known field${meant === null ? '' : `; did you mean ${meant}?`}`,
     form: known.length === 1 ? known.join() : `one of ${known.toSorted().join(', ')}`,
   };
 }
@@ -137,7 +137,7 @@ function problemOf(issue: Issue, value: unknown, secret: boolean): string {
   const what = found(value, secret);
   if (issue.message !== '') return what === 'a text' ? issue.message : `is ${what}, which ${issue.message}`;
   if (issue.code !== 'invalid_type') return `is ${what}`;
-  return `is ${what} instead of ${kinds[issue.expected] ?? 'what it takes'}${quotesHint(value, issue.expected)}`;
+  return `is ${what} instead of ${kinds[issue.expected] ?? 'an allowed value'}${quotesHint(value, issue.expected)}`;
 }
 
 /** Returns a hint for the most common cause of a wrong type in YAML. */

@@ -16,18 +16,18 @@ const port = z.strictObject({
   name: z.string().regex(/^[A-Za-z][A-Za-z0-9_-]*$/, 'is not a name')
     .describe('a name of letters, digits, - and _ that begins with a letter, for example AGENT_SERVER'),
   port: portNumber(),
-  public: z.boolean().describe('true if anyone may reach the port through the proxy, or false').optional(),
+  public: z.boolean().describe('true if the proxy needs no key for the port, or false').optional(),
   wants_session_key: z.boolean().describe("true if the proxy sends the sandbox's own key to the port, or false").optional(),
-  keep_prefix: z.boolean().describe('true if the port gets paths with the prefix of the proxy, or false').optional(),
+  keep_prefix: z.boolean().describe('true if requests to the port keep the path prefix of the proxy, or false').optional(),
 }).describe('a mapping of a name and a port, for example { name: AGENT_SERVER, port: 8000 }')
   .transform(({ wants_session_key: wantsSessionKey, keep_prefix: keepsPrefix, ...same }) =>
     ({ ...same, ...omitUndefined({ wantsSessionKey, keepsPrefix }) }));
 
 const ready = z.strictObject({
   http: z.string().regex(/^\//, 'does not begin with a slash')
-    .describe('the path of a URL that answers when the sandbox is ready, for example /health'),
-  tcp: z.literal(true).describe('true, for a sandbox that is ready when its port takes a connection and holds it'),
-  port: portNumber().describe("one of the spec's ports, which http or tcp asks, for example 8000"),
+    .describe('the path of a URL that responds when the sandbox is ready, for example /health'),
+  tcp: z.literal(true).describe('true: the sandbox is ready when its port accepts a connection and keeps it open'),
+  port: portNumber().describe("one of the spec's ports, for http or tcp, for example 8000"),
   within: duration('60s'),
 }).partial().describe('a mapping that says when the sandbox is ready, for example { http: /health, port: 8000, within: 60s }')
   .transform(({ http, tcp, port, within: withinMs = 60_000 }): ReadinessRule => {
@@ -42,7 +42,7 @@ const resources = z.strictObject({
   open_files: orUnlimited(positiveInteger('16384', 'open files')),
   log: orUnlimited(size('20MiB')),
   disk: orUnlimited(size('10GiB')),
-}).partial().describe('a mapping of what a sandbox may take, for example { cpus: 2, memory: 2GiB, pids: 512 }')
+}).partial().describe('a mapping with the limits of a sandbox, for example { cpus: 2, memory: 2GiB, pids: 512 }')
   .transform(({ memory: memoryBytes, open_files: openFiles, log: logBytes, disk: diskBytes, ...same }) =>
     ({ ...defaultResources, ...omitUndefined({ ...same, memoryBytes, openFiles, logBytes, diskBytes }) }));
 
@@ -51,11 +51,11 @@ const user = z
   .pipe(z.string().regex(/^\w[\w.-]*(:\w[\w.-]*)?$/, 'is not a user'));
 
 const isolation = z.strictObject({
-  read_only_root: z.boolean().describe('true where everything but the working directory and /tmp is read-only, or false'),
-  network: z.enum(['isolated', 'shared', 'none']).describe('isolated (no other sandbox is reached), shared or none'),
+  read_only_root: z.boolean().describe('true if everything but the working directory and /tmp is read-only, or false'),
+  network: z.enum(['isolated', 'shared', 'none']).describe('isolated (it reaches no other sandbox), shared or none'),
   user: user.describe('a user of the image, as a name, a number, or user:group, for example "1000:1000"'),
 }).partial()
-  .describe('a mapping of what loosens or tightens the isolation, for example { read_only_root: true, network: none, user: "1000" }')
+  .describe('a mapping with settings of the isolation, for example { read_only_root: true, network: none, user: "1000" }')
   .transform(({ read_only_root: readOnlyRoot, ...same }) => ({ ...defaultIsolation, ...omitUndefined({ ...same, readOnlyRoot }) }));
 
 /** Labels that Skep itself sets have this prefix. */
@@ -80,11 +80,11 @@ const secretNames = z.array(variableName.describe(`the name of a variable, whose
   .meta({ description: `a list of names of variables, whose values are ${elsewhere} [ANTHROPIC_API_KEY]`, secret: true });
 
 const agent = z.strictObject({
-  protocol: z.literal('acp', { error: 'is no protocol that Skep speaks' }).describe('acp, which is the Agent Client Protocol'),
+  protocol: z.literal('acp', { error: 'is not a known protocol' }).describe('acp, which is the Agent Client Protocol'),
   command: command('[opencode, acp]'),
   env: variables("a mapping of variables for the agent's process, each a text, for example { MODE: quick }").default({}),
   secrets: secretNames.default([]),
-  auth_method: z.string().min(1).describe("the id of one of the agent's own ways to log in, for example api-key").optional(),
+  auth_method: z.string().min(1).describe("the id of a login method of the agent, for example api-key").optional(),
   permissions: z.enum(permissionPolicies).default('ask')
     .describe(`${permissionPolicies.slice(0, -1).join(', ')} or ${permissionPolicies.at(-1)}`),
   start_within: duration('60s').default(defaultAgentTimes.startWithinMs),
@@ -95,7 +95,7 @@ const agent = z.strictObject({
     ...same, authMethod: auth_method, startWithinMs: start_within, turnTimeoutMs: turn_timeout, permissionTimeoutMs: permission_timeout,
   }));
 
-const pool = z.strictObject({ size: z.int().min(0).describe('a whole number of sandboxes from 0 on, for example 2') })
+const pool = z.strictObject({ size: z.int().min(0).describe('a whole number of sandboxes, 0 or more, for example 2') })
   .describe('a mapping that says how many sandboxes are kept running, for example { size: 2 }');
 
 /** A sandbox spec in the form of the file. Its output is the domain's form. */
@@ -111,12 +111,12 @@ export const specSchema = z.strictObject({
   secrets: secretNames,
   allowed_secrets: secretNames,
   allow_plain_secrets: z.boolean()
-    .describe('true if initial_env, command, labels, description and env of a start may hold what looks like a credential, or false'),
+    .describe('true to allow values that look like credentials in initial_env, command, labels, description and env of a start, or false'),
   session_key_env: variableName
-    .describe('the name of the variable in which a sandbox finds its own key, for example SESSION_API_KEY'),
+    .describe("the name of the variable with the sandbox's own key, for example SESSION_API_KEY"),
   ports: z.array(port).describe('a list of ports, for example [{ name: AGENT_SERVER, port: 8000 }]'),
   wake_on_access: z.enum(wakesOnAccess)
-    .describe('none, freeze (a request for a port wakes frozen sandboxes) or stop (stopped ones too)'),
+    .describe('none, freeze (a request to a port resumes frozen sandboxes) or stop (also stopped ones)'),
   ready,
   resources,
   isolation,

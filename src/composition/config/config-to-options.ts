@@ -38,7 +38,7 @@ export function toGitOptions(
     case 'github': {
       const app = toGitHubApp(config, mistakes);
       if (app !== undefined && token !== undefined) {
-        mistakes.push({ path: ['github_token'], problem: 'is set together with a GitHub App; keep one of them' });
+        mistakes.push({ path: ['github_token'], problem: 'is set, and a GitHub App too; use only one of them' });
       }
       if (token !== undefined || app !== undefined) requireEncryption('github_url', config, mistakes);
       return { provider, timeoutMs, ...omitUndefined({ serveStaleForMs, httpHosts, url: config.github_url, token, app }) };
@@ -52,7 +52,7 @@ export function toGitOptions(
 function requireEncryption(key: 'github_url' | 'gitlab_url', config: GivenSettings, mistakes: Mistake[]): void {
   const url = config[key];
   if (url === undefined || !isUnencryptedRemote(url, config.git_http_hosts ?? [])) return;
-  const problem = 'is plain http, so the token could be read on the way; use https, or name the host in SKEP_GIT_HTTP_HOSTS';
+  const problem = 'is plain http, which would send the token without encryption; use https, or add the host to SKEP_GIT_HTTP_HOSTS';
   mistakes.push({ path: [key], problem });
 }
 
@@ -62,10 +62,10 @@ function toGitHubApp(config: GivenSettings, mistakes: Mistake[]): GitHubApp | un
   const keys = ['github_app_id', 'github_app_installation_id', 'github_app_key_file'] as const;
   const missing = keys.filter((key) => config[key] === undefined);
   if (missing.length === keys.length) return undefined;
-  for (const key of missing) mistakes.push({ path: [key], problem: 'is missing, while the others of the GitHub App are set' });
+  for (const key of missing) mistakes.push({ path: [key], problem: 'is missing, but other settings of the GitHub App are set' });
   if (appId === undefined || installationId === undefined || keyFile === undefined) return undefined;
   const privateKey = readKey(keyFile);
-  if (privateKey === '') mistakes.push({ path: ['github_app_key_file'], problem: 'names a file that does not hold a private key in PEM' });
+  if (privateKey === '') mistakes.push({ path: ['github_app_key_file'], problem: 'names a file without a private key in PEM format' });
   return { appId, installationId, privateKey };
 }
 

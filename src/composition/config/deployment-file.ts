@@ -25,13 +25,13 @@ export function readDeploymentFile(dataDir: string): DeploymentFile | null {
   } catch (error) {
     const code = errorCode(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return null;
-    const advice = 'Make it a file that the user who runs Skep may read and write.';
+    const advice = 'It must be a file that the user who runs Skep can read and write.';
     throw new DeploymentFileDamaged(`The file ${path} can't be read (${String(code)}). ${advice}`, { cause: error });
   }
   try {
     return schema.parse(JSON.parse(text));
   } catch (error) {
-    const advice = 'Restore it from a copy; the containers of this deployment carry its id in the label skep.deployment.';
+    const advice = "Restore it from a copy. Its id is also in the label skep.deployment of the deployment's containers.";
     throw new DeploymentFileDamaged(`The file ${path} is damaged. ${advice}`, { cause: error });
   }
 }

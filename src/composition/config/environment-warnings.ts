@@ -19,7 +19,7 @@ export function unknownVariables(env: NodeJS.ProcessEnv, specs: unknown): readon
     .filter((name) => name.startsWith('SKEP_') && !known.includes(name) && !given.has(name) && !otherVariables.test(name))
     .map((name) => {
       const { advice, form } = adviceFor(name, known);
-      return { name, problem: `is set, but Skep knows no such variable; ${advice}`, form };
+      return { name, problem: `is set, but it is not a known variable; ${advice}`, form };
     });
 }
 
@@ -30,7 +30,7 @@ function adviceFor(name: string, known: readonly string[]): { readonly advice: s
     return { advice: place, form: `${word} in the file that SKEP_CONFIG names: ${formAt(fileSchema, [word])}` };
   }
   const meant = nearest(word, words);
-  if (meant === null) return { advice: `\`${commandName} doctor\` lists those that it knows`, form: `one of ${known.join(', ')}` };
+  if (meant === null) return { advice: `\`${commandName} doctor\` lists all known variables`, form: `one of ${known.join(', ')}` };
   const variable = variableOf(meant);
   const form = meant === 'config' ? configPathForm : formAt(settingsSchema, [meant]);
   return { advice: `did you mean ${variable}?`, form: `${variable}: ${form}` };
@@ -48,7 +48,7 @@ export function unsetSecrets(specs: readonly SandboxSpec[] | null, env: NodeJS.P
   const unset = (specId: string, name: string, who: string, what: string): UnsetSecret[] => {
     if (env[name] === '') return [{ specId, name, detail: `${name} is empty: ${who} gets an empty value; ${advice}` }];
     if (env[name] !== undefined) return [];
-    return [{ specId, name, detail: `${name} is not set: each ${what} becomes an ERROR as it starts; ${advice}` }];
+    return [{ specId, name, detail: `${name} is not set: each ${what} will fail to start (ERROR); ${advice}` }];
   };
   return (specs ?? []).flatMap(({ id, secrets, agent }) => [
     ...secrets.flatMap((name) => unset(id, name, `a sandbox of the spec ${id}`, `sandbox of the spec ${id}`)),
@@ -57,7 +57,7 @@ export function unsetSecrets(specs: readonly SandboxSpec[] | null, env: NodeJS.P
   ]);
 }
 
-const advice = "set it in the server's environment and start the server again";
+const advice = "set it in the server's environment, and restart the server";
 
 /** Returns true for a wildcard address, on which a server is reachable by every address of its machine. */
 export function isEveryAddress(host: string | undefined): boolean {
@@ -69,19 +69,19 @@ export function addressWarnings(settings: Settings): readonly string[] {
   const { host, publicUrl, proxyPort, proxyUrl, dockerPublishAddress, dockerUrlHost } = settings;
   const warnings: string[] = [];
   if (isEveryAddress(host) && publicUrl === undefined) {
-    warnings.push(`SKEP_HOST is ${host}, which is every address of this machine; set SKEP_PUBLIC_URL to the one that clients use`);
+    warnings.push(`SKEP_HOST is ${host}, which means all addresses of this machine; set SKEP_PUBLIC_URL to the address that clients use`);
   }
   if (isEveryAddress(host) && proxyPort !== 'off' && proxyUrl === undefined) {
-    warnings.push(`SKEP_HOST is ${host}, so exposed_urls are addresses of this machine alone; set SKEP_PROXY_URL to the address at which `
+    warnings.push(`SKEP_HOST is ${host}, so exposed_urls work only on this machine; set SKEP_PROXY_URL to the address at which `
       + 'clients reach the proxy');
   }
   if (!isLoopback(host) && proxyPort === 'off' && dockerPublishAddress === undefined) {
-    warnings.push('other machines reach the server and not the ports of its sandboxes: exposed_urls are addresses of this machine alone; '
-      + 'with Docker, set SKEP_DOCKER_PUBLISH_ADDRESS to an address that clients reach');
+    warnings.push('other machines reach the server, but not the ports of its sandboxes: exposed_urls work only on this machine; '
+      + 'with Docker, set SKEP_DOCKER_PUBLISH_ADDRESS to an address that clients can reach');
   }
   if (isEveryAddress(dockerPublishAddress) && dockerUrlHost === undefined) {
-    warnings.push(`SKEP_DOCKER_PUBLISH_ADDRESS is ${dockerPublishAddress}, which is every address of the engine's machine; set `
-      + 'SKEP_DOCKER_URL_HOST to the one that exposed_urls name');
+    warnings.push(`SKEP_DOCKER_PUBLISH_ADDRESS is ${dockerPublishAddress}, which means all addresses of the engine's machine; set `
+      + 'SKEP_DOCKER_URL_HOST to the host name for exposed_urls');
   }
   return warnings;
 }

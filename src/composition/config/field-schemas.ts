@@ -15,12 +15,12 @@ export const size = (example: string) => quantity('size', sizeUnits)
   .describe(`a size, which is a number above 0 with its unit (KiB, MiB, GiB, or KB, MB, GB), for example ${example}`);
 
 export const positiveInteger = (example: string, of = '') =>
-  z.int().positive().describe(`a whole number ${of === '' ? '' : `of ${of} `}from 1 on, for example ${example}`);
+  z.int().positive().describe(`a whole number ${of === '' ? '' : `of ${of} `}of at least 1, for example ${example}`);
 
 export const portNumber = () => z.int().min(1).max(65_535).describe('a port from 1 to 65535, for example 8000');
 
 export const variableName = z.string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is no name of a variable (letters, digits and _, no digit first)');
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'is not a variable name (letters, digits and _, without a digit at the beginning)');
 
 export const variables = (form: string) =>
   z.record(variableName, z.string().describe('a text, for example "1"')).meta({ description: form, secret: true });

@@ -68,7 +68,7 @@ function misplacedIn({ keys }: ConfigFile): readonly Mistake[] {
     const variable = variableOf(key.replace(/^SKEP_/i, ''));
     const meant = settings.find((setting) => setting.variable === variable);
     if (meant === undefined || (meant.key === key && !meant.isSecret)) return [];
-    const problem = meant.isSecret ? `is a secret; set ${variable} in the environment instead` : `is called ${meant.key} in the file`;
+    const problem = meant.isSecret ? `is a secret; set ${variable} in the environment instead` : `must be named ${meant.key} in the file`;
     return [{ path: [key], problem, form: formAt(configSchema, [meant.key]) }];
   });
 }

@@ -29,7 +29,7 @@ interface RuntimeChoice {
   readonly warnings: readonly string[];
 }
 
-const noIsolation = 'sandboxes are plain processes of this machine, without isolation: run only what you trust';
+const noIsolation = 'sandboxes are plain processes of this machine, without isolation: run only code that you trust';
 
 /**
  * Chooses the runtime of a server. `auto` keeps the runtime that has sandboxes, so none is lost while an engine is down for a moment.
@@ -41,7 +41,7 @@ export async function chooseRuntime(config: SkepConfig, facts: RuntimeFacts = ru
   const inUse = await facts.inUse();
   if (sandboxRuntime !== 'auto') {
     const isLost = inUse !== null && inUse !== sandboxRuntime;
-    const lost = `the data folder has sandboxes of the runtime ${inUse}, which ${sandboxRuntime} does not see: they become MISSING, `
+    const lost = `the data folder has sandboxes of the runtime ${inUse}, which ${sandboxRuntime} can't find: they become MISSING, `
       + `and can be resumed when Skep runs with ${inUse} again`;
     const warnings = [...(isLost ? [lost] : []), ...(sandboxRuntime === 'process' ? [noIsolation] : [])];
     const options = sandboxRuntime === 'docker' ? dockerOptions(config) : ({ kind: 'process' } as const);
@@ -56,9 +56,9 @@ export async function chooseRuntime(config: SkepConfig, facts: RuntimeFacts = ru
   const warnings = [`${noIsolation} (auto chose the process runtime: ${whyProcess})`];
   const unsafe = isLoopback(host) ? specs?.find(asksForContainer) : null;
   if (unsafe === undefined) return { options: { kind: 'process' }, toNote: 'process', warnings };
-  const obstacle = unsafe === null ? 'SKEP_HOST is no loopback address' : `spec ${unsafe.id} asks for an image or isolation`;
-  const problem = `is auto, which would choose the process runtime (${whyProcess}); auto does not do so while ${obstacle}, `
-    + 'since that runtime has no isolation; set it to docker, or to process to have it all the same';
+  const obstacle = unsafe === null ? 'SKEP_HOST is not a loopback address' : `spec ${unsafe.id} asks for an image or isolation`;
+  const problem = `is auto, which would choose the process runtime (${whyProcess}); but that runtime has no isolation, and ${obstacle}; `
+    + 'set it to docker, or to process to use that runtime anyway';
   throw new ConfigError([{ name: 'SKEP_SANDBOX_RUNTIME', problem, form: formAt(settingsSchema, ['sandbox_runtime']) }]);
 }
 

@@ -23,20 +23,20 @@ const appNumber = integer(1, Number.MAX_SAFE_INTEGER).optional();
 const apiKey = z.string()
   .min(16, 'is shorter than 16 characters')
   .max(256, 'is longer than 256 characters')
-  .regex(/^[\x21-\x7e]+$/, 'has a character that no header takes');
+  .regex(/^[\x21-\x7e]+$/, 'has a character that is not allowed in a header');
 const product = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'is not a lower-case word');
 
 const gitProviderNames = ['github', 'gitlab', 'local'] as const;
 const names = z.string().transform((text) => text.split(',').map((name) => name.trim()));
 const listOf = <Entry extends string>(entry: z.ZodType<Entry, string>) =>
   z.union([names, z.array(z.string())], { error: 'is not a list' }).pipe(z.array(entry).min(1, 'is empty'));
-const providerName = z.enum(gitProviderNames, { error: ({ input }) => `has ${JSON.stringify(input)}, no provider that Skep knows` });
+const providerName = z.enum(gitProviderNames, { error: ({ input }) => `has ${JSON.stringify(input)}, which is not a known provider` });
 const providers = listOf(providerName).refine((names) => new Set(names).size === names.length, 'names a provider twice');
-const runtime = z.enum(['auto', 'docker', 'process'], { error: 'is no runtime' });
-const logLevel = z.enum(['debug', 'info', 'warn', 'error', 'silent'], { error: 'is no log level' });
-const origin = z.string().refine((text) => URL.canParse(text) && new URL(text).origin === text, 'has an entry that is no origin');
+const runtime = z.enum(['auto', 'docker', 'process'], { error: 'is not a known runtime' });
+const logLevel = z.enum(['debug', 'info', 'warn', 'error', 'silent'], { error: 'is not a log level' });
+const origin = z.string().refine((text) => URL.canParse(text) && new URL(text).origin === text, 'has an entry that is not an origin');
 const proxyNames = ['loopback', 'linklocal', 'uniquelocal'] as const;
-const proxy = z.union([z.enum(proxyNames), z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'has an entry that is no address' });
+const proxy = z.union([z.enum(proxyNames), z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'has an entry that is not an address' });
 /** Returns true for an address that Docker's client accepts. A bare `host:port` means `tcp`. */
 function isEngineAddress(text: string): boolean {
   const url = URL.parse(text.includes('://') ? text : `tcp://${text}`);
@@ -60,15 +60,15 @@ export const settingsSchema = z.object({
     .describe('the domain whose subdomains lead to the proxy, for example sandboxes.example.com'),
   cors_origins: listOf(origin).optional().describe('origins of pages that may call the API, for example https://app.example.com'),
   dashboard: z.enum(['on', 'off'], { error: 'is neither on nor off' }).default('on')
-    .describe('on, or off if the server is to have no page at /'),
+    .describe('on, or off to run the server without the dashboard'),
   api_key: secret(apiKey.optional(), 'a key of 16 to 256 visible ASCII characters, for example the output of: openssl rand -hex 24'),
   product: product.default(defaultProduct).describe('a lower-case word, for example skep'),
   git_providers: providers.default(['local']).describe(`names in order, of ${gitProviderNames.join(', ')}, for example github,local`),
   local_git_root: folder.optional().describe('a folder that exists, for example /srv/git'),
   git_timeout: duration('30s').default(30_000),
   git_http_hosts: listOf(hostName).optional()
-    .describe('hosts that get a token over plain http, where it can be read on the way, for example git.internal:8080'),
-  git_serve_stale_for: duration('10m').optional().describe(`${durationForm('10m')}; left out, a git host that is down is a failure`),
+    .describe('hosts that get the token over plain http, which is not encrypted, for example git.internal:8080'),
+  git_serve_stale_for: duration('10m').optional().describe(`${durationForm('10m')}; by default, requests fail while a git host is down`),
   github_token: secret(notEmpty.optional(), 'a token of GitHub'),
   github_app_id: appNumber.describe('the number of a GitHub App, for example 123456'),
   github_app_installation_id: appNumber.describe('the number of its installation, for example 7890123'),

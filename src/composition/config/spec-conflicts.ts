@@ -42,8 +42,8 @@ export function namedSecrets(specs: unknown): readonly unknown[] {
     [...listOf(secrets), ...listOf(allowed), ...listOf(mappingOf(agent)['secrets'])]);
 }
 
-const plainSecret = 'looks like a credential, which every API key may read; put the value into an environment variable of the server '
-  + 'and list that variable under secrets; if it is not a secret, set allow_plain_secrets: true';
+const plainSecret = 'looks like a credential, and everybody with an API key could read it; put the value into an environment variable of '
+  + 'the server, and list that variable under secrets; if it is not a secret, set allow_plain_secrets: true';
 
 /** Returns a mistake for each secret that is written as plain text. The mistake must not contain the value. */
 function plainSecrets(spec: Keys): Mistake[] {
@@ -71,7 +71,7 @@ function portConflicts(spec: Keys): Mistake[] {
   });
   const conflicts = [...repeated, ...ambiguous];
   if (ports.length === 0 || mappingOf(spec['isolation'])['network'] !== 'none') return conflicts;
-  return [...conflicts, { path: ['ports'], problem: 'can not be reached while isolation.network is none; take one of the two out' }];
+  return [...conflicts, { path: ['ports'], problem: 'can not be reached, because isolation.network is none; remove one of the two' }];
 }
 
 const atPort = (problem: string): Mistake[] => [{ path: ['ready', 'port'], problem }];
@@ -79,11 +79,11 @@ const atPort = (problem: string): Mistake[] => [{ path: ['ready', 'port'], probl
 function readyConflicts(spec: Keys): Mistake[] {
   const { http, tcp, port } = mappingOf(spec['ready']);
   if (http !== undefined && tcp !== undefined) return [{ path: ['ready'], problem: 'has both http and tcp; keep one of them' }];
-  if (http === undefined && tcp === undefined) return port === undefined ? [] : atPort('has no effect without http or tcp beside it');
-  if (port === undefined) return atPort(`is missing, while ${http === undefined ? 'tcp' : 'http'} needs it`);
+  if (http === undefined && tcp === undefined) return port === undefined ? [] : atPort('has no effect without http or tcp; add one');
+  if (port === undefined) return atPort(`is missing, but ${http === undefined ? 'tcp' : 'http'} needs it`);
   const known = listOf(spec['ports']).map((entry) => mappingOf(entry)['port']);
   if (typeof port !== 'number' || known.includes(port)) return [];
-  return atPort(`is ${port}, which is none of the ports of the spec${known.length === 0 ? ' (it has none)' : ''}`);
+  return atPort(`is ${port}, which is not a port of the spec${known.length === 0 ? ' (it has none)' : ''}`);
 }
 
 /** Returns the mappings that repeat the field's value of an earlier one, with the index of the earlier one. */

@@ -14,7 +14,7 @@ export async function backup(env: NodeJS.ProcessEnv, file: string, options: Json
   await backupSqlite({ dataDir, file, runtime, warn: (warning) => process.stderr.write(`${storeWarningText(warning)}\n`) });
   const { size } = statSync(file);
   print(options, { data_dir: dataDir, file, bytes: size }, `The store in ${dataDir} is copied to ${file} (${size} bytes).\n`);
-  process.stderr.write('It holds the keys of sandboxes: keep it private. Files inside sandboxes are not part of it.\n');
+  process.stderr.write('It contains the keys of sandboxes: keep it private. It does not contain files of sandboxes.\n');
   return 0;
 }
 
@@ -54,7 +54,7 @@ function restoredText({ dataDir, replaced, deploymentId, keepsRevocations, quara
   const skep = commandName;
   return [
     `The store in ${dataDir} is restored.`,
-    ...(replaced === null ? [] : [`The store that it replaces is kept: ${replaced}`]),
+    ...(replaced === null ? [] : [`The replaced store is kept: ${replaced}`]),
     ...(deploymentId === null ? [unknownDeployment] : []),
     '',
     'Next:',

@@ -24,7 +24,7 @@ async function createLink(keys: ApiKeys, url: string, userId: string, access: Ke
 
 /** Returns the reason why the server has no dashboard; null if it has one. */
 function whyNoDashboard({ dashboard }: SkepConfig): string | null {
-  if (dashboard === 'off') return 'The dashboard is off, because SKEP_DASHBOARD says so.';
+  if (dashboard === 'off') return 'The dashboard is off (SKEP_DASHBOARD).';
   return dashboardFolder() === null ? 'The dashboard was not built; build it with: npm run build' : null;
 }
 
@@ -32,7 +32,7 @@ function whyNoDashboard({ dashboard }: SkepConfig): string | null {
 export async function dashboardText(config: SkepConfig, url: string, keys: ApiKeys | undefined): Promise<readonly string[]> {
   if (keys === undefined || whyNoDashboard(config) !== null) return [];
   const link = await createLink(keys, url, 'default', 'admin');
-  return [`The dashboard; the link logs in once, within ten minutes. Another: ${commandName} dashboard`, '', `  ${link.url}`, ''];
+  return [`The dashboard. The link works once, within ten minutes. For a new link: ${commandName} dashboard`, '', `  ${link.url}`, ''];
 }
 
 /** Prints the link alone on standard output, or JSON with its expiry. */
@@ -45,7 +45,7 @@ export async function printDashboardLink(env: NodeJS.ProcessEnv, options: Dashbo
     }
     const { user, access } = options;
     const link = await createLink(keys, config.publicUrl ?? localUrl(config.host, config.port), user, access);
-    process.stderr.write(`The link logs in as ${user} (${access}), once and within ten minutes:\n`);
+    process.stderr.write(`The link logs in as ${user} (${access}). It works once, within ten minutes:\n`);
     print(options, { url: link.url, user, access, expires: new Date(link.expiresAt).toISOString() }, `${link.url}\n`);
     return 0;
   });

@@ -50,10 +50,10 @@ export const findings = {
 
   store_ok: ok<Store & Detail & { readonly keys: number }>(({ keys, detail, ...at }) =>
     `${store(at)}: ${detail}; ${keys === 1 ? 'one key' : `${keys} keys`}`),
-  store_absent: ok<Store>((at) => `${store(at)}: nothing there yet; the first start creates it`),
+  store_absent: ok<Store>((at) => `${store(at)}: does not exist yet; the first start creates it`),
   store_older: warning<Store & { readonly schema: number; readonly currentSchema: number }>(({ schema, currentSchema, ...at }) =>
-    `${store(at)}: of an older version (schema ${schema}, this version's is ${currentSchema}); `
-    + `\`${commandName} serve\` brings it up to date`),
+    `${store(at)}: from an older version (schema ${schema}, this version's is ${currentSchema}); `
+    + `\`${commandName} serve\` upgrades it`),
   store_log_lost: warning<Store>(({ dataDir }) => storeWarningText({ code: 'log_lost', dataDir })),
   store_failed: failed<Store & Detail>(({ detail, ...at }) => `${store(at)}: ${detail}`),
   sandbox_in_quarantine: warning<{ readonly sandboxId: string; readonly statusReason: Reason | null }>(({ sandboxId, statusReason }) =>
@@ -62,13 +62,13 @@ export const findings = {
       `Adopt or delete it: ${commandName} sandboxes adopt, ${commandName} sandboxes delete`,
     ].join(' ')),
 
-  api_key_static: ok(() => `${key} is valid for as long as the server has it set`),
+  api_key_static: ok(() => `${key} is valid as long as it is set for the server`),
   api_key_stored: ok<{ readonly name: string; readonly access: string }>(({ name }) => `${key} is the key ${name} of the store`),
   api_key_read_only: warning<{ readonly name: string; readonly access: string }>(({ name }) =>
-    `${key} is the key ${name} of the store, which may only read: whatever changes something is refused`),
+    `${key} is the key ${name} of the store, which can only read: requests that change something are refused`),
   api_key_not_of_store: warning(() =>
-    `${key} was made by Skep, but not for this store: it is valid for as long as the server has it set, with full access, `
-    + 'and can not be revoked'),
+    `${key} was created by Skep, but not for this store: it has full access, can not be revoked, `
+    + 'and is valid as long as it is set for the server'),
   api_key_invalid: failed(() => `${key} was revoked or has expired: every request with it is refused`),
 
   git_provider_ok: ok<Detail & { readonly provider: string }>(({ provider, detail }) => `git ${provider}: ${detail}`),
@@ -78,34 +78,34 @@ export const findings = {
   runtime_warning: warning<Detail & { readonly runtime: string }>(({ detail }) => detail),
   runtime_ok: ok<Detail & { readonly runtime: string }>(({ runtime, detail }) => `runtime ${runtime}: ${detail}`),
   runtime_failed: failed<Detail & { readonly runtime: string; readonly engine: string | null }>(({ runtime, detail, engine }) =>
-    `runtime ${runtime}: ${detail}${engine === null ? '' : ` (looked at ${engine})`}`),
+    `runtime ${runtime}: ${detail}${engine === null ? '' : ` (address: ${engine})`}`),
   disk_ok: ok<DiskShare>(({ usedPercent, limitPercent }) =>
-    `disk: ${usedPercent}% used, at most ${limitPercent}% may be (SKEP_DISK_USED_PERCENT)`),
+    `disk: ${usedPercent}% used, the limit is ${limitPercent}% (SKEP_DISK_USED_PERCENT)`),
   disk_full: warning<DiskShare>(({ usedPercent, limitPercent }) =>
     `disk: ${usedPercent}% used, more than the ${limitPercent}% of SKEP_DISK_USED_PERCENT; `
-    + 'no sandbox is started, and stopped ones with a delete_after are deleted early'),
+    + 'no sandbox is started, and stopped sandboxes with a delete_after are deleted early'),
   disk_unknown: warning(() =>
     "disk: the runtime can't tell how full it is, so SKEP_DISK_USED_PERCENT has no effect; watch it on the engine's machine"),
   engine_ok: ok<Engine>(({ version, apiVersion, cgroupVersion, cgroupDriver, ociRuntimes }) =>
     `engine ${version}, API ${apiVersion}, cgroup ${cgroupVersion ?? 'unknown'} by ${cgroupDriver ?? 'unknown'}, `
     + `OCI runtimes ${ociRuntimes.join(', ')}`),
   engine_without_swap_limit: warning(() =>
-    'engine: its kernel does not limit swap, so a sandbox may swap beyond its memory; boot it with swapaccount=1, or without swap'),
+    'engine: its kernel does not limit swap, so a sandbox can use swap beyond its memory limit; boot with swapaccount=1, or without swap'),
   oci_runtime_ok: ok<SpecRuntime>(({ specId, ociRuntime }) => `spec ${specId}: the OCI runtime ${ociRuntime} is there`),
   oci_runtime_missing: failed<SpecRuntime>(({ specId, ociRuntime }) =>
     `spec ${specId}: the engine has no OCI runtime ${ociRuntime}; install it and name it in the engine's daemon.json, `
-    + 'or take docker.oci_runtime out of the spec'),
+    + 'or remove docker.oci_runtime from the spec'),
   image_ok: ok<SpecImage & { readonly architecture: string; readonly bytes: number }>(({ specId, image, architecture, bytes }) =>
     `spec ${specId}: image ${image} is there (${architecture}, ${Math.round(bytes / 1e6)} MB)`),
   image_absent: warning<SpecImage>(({ specId, image }) =>
-    `spec ${specId}: image ${image} is absent; the first start pulls it, or now: ${commandName} pull ${specId}`),
-  image_not_named: failed<{ readonly specId: string }>(({ specId }) => `spec ${specId}: it names no image, and Docker needs one`),
+    `spec ${specId}: image ${image} is not there; the first start pulls it, or pull it now: ${commandName} pull ${specId}`),
+  image_not_named: failed<{ readonly specId: string }>(({ specId }) => `spec ${specId}: it names no image, but Docker needs one`),
 
   secret_ok: ok<SpecSecret>(({ specId, name }) => `spec ${specId}: the secret ${name} is set`),
   secret_not_set: failed<SpecSecret & Detail>(({ detail }) => detail),
 
   address_free: ok<Address>((at) => `${address(at)} is free`),
-  address_of_skep: ok<Address>((at) => `${address(at)} in use: a server of Skep runs there`),
+  address_of_skep: ok<Address>((at) => `${address(at)} in use by a Skep server`),
   address_in_use: failed<Address>((at) => `${address(at)}: another program uses it; set SKEP_PORT to another port`),
   address_refused: failed<Address & Detail & { readonly reason: string }>(({ detail, ...at }) => `${address(at)}: ${detail}`),
 };

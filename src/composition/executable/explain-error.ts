@@ -13,7 +13,7 @@ export function explain(error: unknown): string {
   if (expected.has(error.name)) return error.message;
   const { code, syscall, address, port } = error as NodeJS.ErrnoException & { readonly address?: string; readonly port?: number };
   const where = port === undefined ? 'there' : `on ${address === undefined ? 'port ' : `${address}:`}${port}`;
-  if (syscall === 'listen' || syscall === 'getaddrinfo') return `It can't listen ${where}: ${listenProblem(code ?? error.message)}.`;
+  if (syscall === 'listen' || syscall === 'getaddrinfo') return `Can't listen ${where}: ${listenProblem(code ?? error.message)}.`;
   return textOfError(error);
 }
 
@@ -31,11 +31,11 @@ export function reasonOfError(error: unknown): string | null {
   return error instanceof ConfigError ? 'configuration_invalid' : null;
 }
 
-const anAddress = 'set SKEP_HOST to an address of this machine (127.0.0.1 is reached from this machine only, 0.0.0.0 is all of them)';
+const anAddress = 'set SKEP_HOST to an address of this machine (127.0.0.1: only this machine can connect; 0.0.0.0: all addresses)';
 
 const listenProblems: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'the address is in use by another program; set SKEP_PORT, or SKEP_PROXY_PORT if it is that of the proxy, to another port '
-    + '(0 takes any that is free)',
+  EADDRINUSE: 'another program uses this address; set SKEP_PORT, or SKEP_PROXY_PORT for the proxy, to another port '
+    + '(0: any free port)',
   EACCES: 'this user may not listen on the port; set SKEP_PORT or SKEP_PROXY_PORT to one above 1023',
   EADDRNOTAVAIL: `this machine has no such address; ${anAddress}`,
   ENOTFOUND: `the host name is not known; ${anAddress}`,

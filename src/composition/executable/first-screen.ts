@@ -66,7 +66,7 @@ const exportKey = ['', '  export SKEP_API_KEY=<your key>'];
 
 export function setKeyText({ state, message }: Pick<Finding, 'state' | 'message'>): readonly string[] {
   const sentence = `${message[0]?.toUpperCase()}${message.slice(1)}.`;
-  if (state === 'failed') return [`WARNING: ${sentence}`, `Make another, and set it: ${createKeyCommand}`, ...exportKey];
+  if (state === 'failed') return [`WARNING: ${sentence}`, `Create a new key, and set it: ${createKeyCommand}`, ...exportKey];
   return [state === 'warning' ? `WARNING: ${sentence}` : sentence, 'The commands below use it.'];
 }
 
@@ -76,12 +76,12 @@ export async function storedKeyText(
 ): Promise<readonly string[]> {
   const records = await keys.list();
   if (records.some((record) => isKeyValid(record, deps.clock.now()))) {
-    return [`The key was shown at the first start. Lost? Make another: ${createKeyCommand}`, ...exportKey];
+    return [`The key was shown at the first start. If it is lost, create a new one: ${createKeyCommand}`, ...exportKey];
   }
   if (records.length > 0) {
-    return [`WARNING: every key of the store was revoked or has expired. Make another: ${createKeyCommand}`, ...exportKey];
+    return [`WARNING: All keys of the store are revoked or expired. Create a new one: ${createKeyCommand}`, ...exportKey];
   }
   const { createApiKeys } = await import('../../adapters/auth/api-keys/index.ts');
   const { key } = await createApiKeys({ ...deps, keys }).create({ name: 'first' });
-  return ['An API key was made; it is shown this once, and only its hash is kept:', '', `  export SKEP_API_KEY=${key}`];
+  return ['This is your API key. It is not shown again: only its hash is stored.', '', `  export SKEP_API_KEY=${key}`];
 }

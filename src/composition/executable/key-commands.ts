@@ -22,7 +22,7 @@ export async function createKey(env: NodeJS.ProcessEnv, options: CreateKeyOption
   return await withKeys(env, async (keys) => {
     const lifetime = expires === undefined ? {} : { expiresInMs: expires };
     const made = await keys.create({ name, userId: user, access, format, repositories, ...lifetime }).catch(rethrowWithOptionNames);
-    process.stderr.write(`The key ${name} of the user ${user}; it is shown only now:\n`);
+    process.stderr.write(`The key ${name} of the user ${user}. It is not shown again:\n`);
     print(options, { ...fieldsOf(made.record), key: made.key }, `${made.key}\n`);
     return 0;
   });
@@ -45,7 +45,7 @@ export async function listKeys(env: NodeJS.ProcessEnv, options: JsonOption): Pro
   return await withKeys(env, async (keys) => {
     const records = await keys.list();
     const rows = records.map(rowOf);
-    if (rows.length === 0) process.stderr.write(`There is no key yet; make one with: ${commandName} keys create <name>\n`);
+    if (rows.length === 0) process.stderr.write(`There is no key yet. Create one with: ${commandName} keys create <name>\n`);
     print(options, records.map(fieldsOf), rows.length === 0 ? '' : table(columns, rows));
     return 0;
   });
@@ -55,7 +55,7 @@ export async function revokeKey(env: NodeJS.ProcessEnv, key: string, options: Js
   return await withKeys(env, async (keys) => {
     const revoked = await keys.revoke(key);
     print(options, { name_or_id: key, revoked }, '');
-    const none = `There is no valid key ${JSON.stringify(key)}; see: ${commandName} keys list\n`;
+    const none = `There is no valid key ${JSON.stringify(key)}. See: ${commandName} keys list\n`;
     process.stderr.write(revoked ? `The key ${key} is revoked.\n` : none);
     return revoked ? 0 : 1;
   });

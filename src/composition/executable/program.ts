@@ -45,15 +45,15 @@ function addServerCommands(program: Command, finish: (code: number) => void): vo
     .action(async () => finish(await (await import('./serve.ts')).serve(env)));
   program
     .command('dashboard')
-    .description('print a link that logs in to the dashboard, once and within ten minutes; works while the server runs')
-    .option('--user <user>', 'who logs in', 'default')
-    .addOption(new Option('--access <access>', 'what they may do').choices(keyAccesses).default('admin'))
+    .description('print a login link for the dashboard, which works once within ten minutes; the server can be running')
+    .option('--user <user>', 'the user that logs in', 'default')
+    .addOption(new Option('--access <access>', 'what the user can do').choices(keyAccesses).default('admin'))
     .option(...jsonOption)
     .action(async (options: DashboardLinkOptions) => finish(await (await import('./dashboard-link.ts')).printDashboardLink(env, options)));
-  addKeyCommands(program.command('keys').description('manage API keys; works while the server runs'), finish);
+  addKeyCommands(program.command('keys').description('manage API keys; the server can be running'), finish);
   program
     .command('backup')
-    .description('copy the store into a new file; works while the server runs')
+    .description('copy the store into a new file; the server can be running')
     .argument('<file>', 'a file that does not exist yet')
     .option(...jsonOption)
     .action(async (file: string, options: JsonOption) => finish(await (await import('./backup-commands.ts')).backup(env, file, options)));
@@ -65,12 +65,12 @@ function addServerCommands(program: Command, finish: (code: number) => void): vo
     .action(async (file: string, options: JsonOption) => finish(await (await import('./backup-commands.ts')).restore(env, file, options)));
   program
     .command('doctor')
-    .description('show what is configured, what answers, and how to fix what does not work')
+    .description('show the configuration, check every part, and say how to fix problems')
     .option(...jsonOption)
     .action(async (options: JsonOption) => finish(await (await import('./doctor.ts')).doctor(env, options)));
   program
     .command('pull')
-    .description("pull the images that the sandbox specs need and Docker's engine lacks")
+    .description("pull the images of the sandbox specs that Docker's engine does not have")
     .argument('[specs...]', 'ids of specs; by default all')
     .option(...jsonOption)
     .action(async (specs: string[], options: JsonOption) => finish(await (await import('./pull-images.ts')).pull(env, specs, options)));
@@ -92,7 +92,7 @@ async function health(options: JsonOption): Promise<number> {
     const { ok, status } = await fetch(url, { signal: AbortSignal.timeout(5_000) });
     print(options, { url, ok, status }, '');
     if (ok) return 0;
-    process.stderr.write(`skep: ${url} answers ${status}.\n`);
+    process.stderr.write(`skep: ${url} returned the status ${status}.\n`);
   } catch {
     print(options, { url, ok: false, status: null }, '');
     process.stderr.write(`skep: ${url} does not answer; start the server: ${commandName} serve\n`);
@@ -103,13 +103,13 @@ async function health(options: JsonOption): Promise<number> {
 function addKeyCommands(keys: Command, finish: (code: number) => void): void {
   keys
     .command('create')
-    .description('make a key and print it, once')
+    .description('create a key and print it; it is not shown again')
     .argument('<name>', 'the name of the key')
-    .option('--user <user>', 'the owner of what is created with it', 'default')
+    .option('--user <user>', 'the owner of everything that the key creates', 'default')
     .option('--expires <duration>', 'the time until it expires, for example 30d', toDuration)
-    .addOption(new Option('--access <access>', 'what it may do').choices(keyAccesses).default('full'))
-    .addOption(new Option('--format <format>', "how it looks; E2B's clients take only `e2b`").choices(keyFormats).default('skep'))
-    .option('--repositories <patterns>', 'the repositories that it may list and clone, for example acme/shop,group/**',
+    .addOption(new Option('--access <access>', 'what the key can do').choices(keyAccesses).default('full'))
+    .addOption(new Option('--format <format>', "the form of the key; E2B's clients accept only `e2b`").choices(keyFormats).default('skep'))
+    .option('--repositories <patterns>', 'the repositories that the key can list and clone, for example acme/shop,group/**',
       (text: string) => text.split(',').map((pattern) => pattern.trim()))
     .option(...jsonOption)
     .action(async (name: string, options: Omit<CreateKeyOptions, 'name'>) =>

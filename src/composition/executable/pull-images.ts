@@ -13,14 +13,14 @@ import { defaultSpecs } from '../wiring/default-specs.ts';
 export async function pull(env: NodeJS.ProcessEnv, ids: readonly string[], options: JsonOption): Promise<number> {
   const config = readConfig(env);
   if (config.sandboxRuntime === 'process') {
-    process.stderr.write('skep: the process runtime uses no images; nothing to pull (SKEP_SANDBOX_RUNTIME).\n');
+    process.stderr.write('skep: There is nothing to pull: the process runtime (SKEP_SANDBOX_RUNTIME) uses no images.\n');
     print(options, [], '');
     return 0;
   }
   const specs = config.specs ?? defaultSpecs({ runtime: dockerOptions(config) });
   const unknown = ids.filter((id) => !specs.some((spec) => spec.id === id));
   if (unknown.length > 0) {
-    process.stderr.write(`skep: there is no spec ${unknown.join(', ')}; there is ${specs.map(({ id }) => id).join(', ')}.\n`);
+    process.stderr.write(`skep: There is no spec ${unknown.join(', ')}. The specs are ${specs.map(({ id }) => id).join(', ')}.\n`);
     return 1;
   }
   const { createDockerRuntime } = await import('../../adapters/sandbox-runtime/docker/index.ts');

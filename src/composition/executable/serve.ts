@@ -32,9 +32,9 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   const destination = pino.destination({ fd: 2, sync: false });
   const logger = createPinoLogger({ level: config.logLevel, destination });
   stop.addEventListener('abort', () => {
-    logger.info({ signal: stop.reason }, 'draining: no new work is taken, requests finish, sandboxes stay; a second Ctrl-C stops at once');
+    logger.info({ signal: stop.reason }, 'shutting down: active requests finish, and sandboxes stay; a second Ctrl-C stops at once');
     setTimeout(() => {
-      logger.error({ limitMs: config.shutdownTimeout }, 'the shutdown took too long; what was left is cut off');
+      logger.error({ limitMs: config.shutdownTimeout }, 'the shutdown took too long; the remaining requests are cut off');
       destination.flushSync();
       process.exit(1);
     }, config.shutdownTimeout).unref();
@@ -64,7 +64,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
 }
 
 async function screenOf(config: SkepConfig, skep: Skep, store: Store, serverUrl: string): Promise<string> {
-  const unanswered = { part: 'others', adapter: '-', ok: false, detail: 'have not answered yet; ask GET /ready' };
+  const unanswered = { part: 'others', adapter: '-', ok: false, detail: 'have not answered yet; see GET /ready' };
   const checked = await Promise.race([skep.check(), pause(partsTimeoutMs, [unanswered], { ref: false })]);
   const key = config.apiKey === undefined ? null : await checkKey(config.apiKey, skep.auth);
   const detail = key === null ? 'keys of the store' : 'SKEP_API_KEY and keys of the store';

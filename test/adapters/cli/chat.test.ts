@@ -71,7 +71,7 @@ describe('messages', () => {
     chat.type('small');
     chat.end();
     expect(await chat.done).toBe(1);
-    expect(chat.shown()).toContain('body.content.0.text: ');
+    expect(chat.shown()).toContain('the message: ');
     expect(chat.shown()).toContain('heard: small');
   });
 });
@@ -97,7 +97,7 @@ describe('permissions', () => {
     const chat = talk(apiOf(world), id, { message: 'ask' });
     chat.end();
     expect(await chat.done).toBe(1);
-    expect(chat.shown()).toContain(`Nobody is here to answer, and the conversation waits: ${commandName} chat --conversation ${id}`);
+    expect(chat.shown()).toContain(`The agent waits for a permission, but the input has ended. Answer with ${commandName} chat --conversation ${id}`);
     const other = talk(apiOf(world), id);
     await other.sees('  2  ');
     other.type('2');
@@ -125,7 +125,7 @@ describe('permissions', () => {
     chat.end();
     expect(await chat.done).toBe(0);
     expect(chat.shown()).toContain('chosen: no');
-    expect(chat.shown()).not.toContain('Nobody');
+    expect(chat.shown()).not.toContain('the input has ended');
   });
 });
 
@@ -177,7 +177,7 @@ describe('what there is no talking with', () => {
     const id = String(object(await world.ann('POST', conversations, { sandbox_spec_id: 'plain' }))['id']);
     const chat = talk(apiOf(world), id);
     expect(await chat.done).toBe(1);
-    expect(chat.shown()).toContain('Its spec names no agent');
+    expect(chat.shown()).toContain('The spec of this conversation names no agent');
   });
 
   test('a conversation that is ended meanwhile', async () => {

@@ -71,6 +71,6 @@ test('a detached command runs on when its id is printed', async () => {
   await terminal.sees(String(execution?.['id']));
   expect((await world.ann('DELETE', `${sandbox.path}/${String(execution?.['id'])}`)).status).toBe(204);
   const refused = inTerminal(['exec', '-dt', sandbox.id, 'cat']);
-  await refused.sees('Leave out -d');
+  await refused.sees('Use -d without -i and -t');
   expect(await refused.ended).toBe(1);
 });

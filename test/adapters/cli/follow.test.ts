@@ -109,7 +109,7 @@ describe('a stream that is followed', () => {
     const { api, stop } = await started();
     await expect(follow(api, { conversation: 'conv-none' }).done).rejects.toMatchObject({ name: 'SkepError' });
     await stop();
-    await expect(follow(api, {}).done).rejects.toMatchObject({ name: 'SkepError', message: expect.stringContaining('No Skep answers') });
+    await expect(follow(api, {}).done).rejects.toMatchObject({ name: 'SkepError', message: expect.stringContaining('No Skep server answers') });
   });
 });
 

@@ -153,7 +153,7 @@ describe('conversations', () => {
 
   test('start with everything, get, list, end', async () => {
     const created = await world.ann('POST', conversations, {
-      title: 'Mend the build',
+      title: 'Fix the build',
       sandbox_spec_id: 'plain',
       selected_repository: 'acme/shop',
       selected_branch: 'feature/one',
@@ -164,7 +164,7 @@ describe('conversations', () => {
     expect(created.body).toEqual({
       id: expect.stringMatching(/^[a-z0-9-]+$/),
       created_by_user_id: 'ann',
-      title: 'Mend the build',
+      title: 'Fix the build',
       sandbox_id: expect.stringMatching(/^[a-z0-9-]+$/),
       sandbox_status: expect.any(String),
       sandbox_spec_id: 'plain',

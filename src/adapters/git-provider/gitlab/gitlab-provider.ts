@@ -64,12 +64,12 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
 
 async function check(api: GitLabApi, { host: { name }, credential }: ResolvedOptions): Promise<CheckResult> {
   try {
-    return { ok: true, detail: `GitLab ${await api.version()} at ${name} answers, and takes the token` };
+    return { ok: true, detail: `GitLab ${await api.version()} at ${name} answers, and accepts the token` };
   } catch (error) {
     if (!(error instanceof Refusal) || error.apiMessage === null) throw error;
     // The version is for signed-in users only.
     const isAnonymous = error.status === 401 && !hasToken({ credential });
-    if (isAnonymous) return { ok: true, detail: `${name} answers; without a token, public projects only are seen` };
+    if (isAnonymous) return { ok: true, detail: `${name} answers; without a token, only public projects are visible` };
     return rethrowForbidden(error);
   }
 }

@@ -19,7 +19,7 @@ const fileChange = z
     binary: z.boolean(),
     lines_added: lines,
     lines_removed: lines,
-    committed: z.boolean().meta({ description: 'Whether the file is now as the last commit has it.' }),
+    committed: z.boolean().meta({ description: 'Whether the last commit contains the current content of the file.' }),
   })
   .meta({ id: 'FileChange' });
 
@@ -31,27 +31,27 @@ const publication = z
   .object({
     branch: z.string(),
     commit: z.string(),
-    pull_request: z.object(pullRequestFields).nullable().meta({ id: 'PullRequest', description: 'Null if none was asked for.' }),
+    pull_request: z.object(pullRequestFields).nullable().meta({ id: 'PullRequest', description: 'Null if none was requested.' }),
   })
   .meta({ id: 'Publication', description: 'Where the changes were pushed to.' });
 
 const changes = z
   .object({
     kept_at: timestamp.nullable()
-      .meta({ description: 'The changes are those of this time, because the sandbox does not run; null if they are those of now.' }),
-    start_commit: z.string().nullable().meta({ description: 'Where the conversation began; null if the repository was empty.' }),
+      .meta({ description: 'When the changes were saved, if the sandbox does not run. Null if they were read from the sandbox now.' }),
+    start_commit: z.string().nullable().meta({ description: 'The commit that it started from. Null if the repository was empty.' }),
     start_branch: z.string().nullable(),
     head_commit: z.string().nullable().meta({ description: 'The last commit in the sandbox.' }),
     complete: z.boolean().meta({ description: 'False if git could not read some files.' }),
     commits: z.array(agentCommit).meta({ description: 'Newest first.' }),
-    files: z.array(fileChange).meta({ description: 'All that differ from the start, committed or not; sorted by path.' }),
-    published: z.array(publication).meta({ description: 'The branches that it was pushed to, each with the last commit.' }),
+    files: z.array(fileChange).meta({ description: 'All files that changed since the start, committed or not; sorted by path.' }),
+    published: z.array(publication).meta({ description: 'The branches that were pushed, each with its last commit.' }),
   })
   .meta({ id: 'ConversationChanges' });
 
 const changeQuery = z.object({
   format: z.enum(['json', 'patch', 'archive']).default('json')
-    .meta({ description: '`patch` is what `git apply --binary` takes, `archive` the work tree as tar.' }),
+    .meta({ description: '`patch` is for `git apply --binary`; `archive` is a tar of the work tree.' }),
   path: text(4096).min(1).optional().meta({ description: 'Only this file, as a patch.' }),
 });
 
@@ -65,10 +65,10 @@ export const changeOperation = operation({
   operationId: 'get_app_conversation_changes',
   summary: 'Get the changes of a conversation',
   description:
-    "What differs from where it began: the agent's commits, and what is not committed and not ignored, by git in the sandbox. If it does "
-    + 'not run, or the conversation is archived, that is what was kept last: after each turn, before it was paused, and when it was '
-    + 'archived. An archive is read also from a sandbox that does not run, and also has what is ignored. Nothing is woken or changed. A '
-    + 'patch or an archive that can not be completed breaks off.',
+    "All changes since the conversation started: the agent's commits, and uncommitted files that git does not ignore. Git reads them "
+    + 'in the sandbox. If the sandbox does not run, or the conversation is archived, returns the changes that were saved last: after a '
+    + 'turn, before a pause, or when it was archived. An archive can also be read from a paused sandbox, and includes ignored files. The '
+    + 'request resumes and changes nothing. If a patch or an archive fails on the way, the connection breaks.',
   params: conversationPath,
   query: changeQuery,
   success: { status: 200, description: 'The changes.', schema: changes, otherMedia: [patchMedia, archiveMedia] },
@@ -90,19 +90,19 @@ const pullRequestBody = z
     title: text(255).min(1).regex(/^[^\r\n]*$/u, 'must be one line'),
     body: text(60_000).default('').meta({ description: 'As Markdown.' }),
     base: branchName.optional()
-      .meta({ description: 'What to merge into. Default: the default branch for a new one; an open one keeps its base.' }),
-    draft: z.boolean().default(false).meta({ description: 'Whether a new one is a draft. An open one stays what it is.' }),
+      .meta({ description: 'The branch to merge into. Default: the default branch for a new pull request; an open one keeps its base.' }),
+    draft: z.boolean().default(false).meta({ description: 'Whether a new pull request is a draft. An open one does not change.' }),
   })
   .meta({ id: 'PullRequestRequest' });
 
 const publishBody = z
   .strictObject({
     branch: branchName.optional()
-      .meta({ description: 'Not the default branch of the repository. Default: a branch of the conversation alone.' }),
+      .meta({ description: 'Any branch but the default branch of the repository. Default: a branch for this conversation only.' }),
     commit_message: text(10_000).min(1).optional()
-      .meta({ description: 'Of what is not committed. Default: the title of the conversation.' }),
+      .meta({ description: 'The message of the commit with the uncommitted files. Default: the title of the conversation.' }),
     pull_request: pullRequestBody.optional()
-      .meta({ description: 'Opens a pull request, or a merge request of GitLab, and updates the open one of the branch.' }),
+      .meta({ description: 'Opens a pull request (in GitLab a merge request), or updates the open one of the branch.' }),
   })
   .meta({ id: 'PublishRequest' });
 
@@ -113,9 +113,9 @@ export const publishOperation = operation({
   operationId: 'publish_app_conversation_changes',
   summary: 'Publish the changes of a conversation',
   description:
-    "Commits what is not committed and pushes all to a branch, with the deployment's credential, which never enters the sandbox. Again, "
-    + 'after more work, it moves the branch. A branch with commits of others is never moved. With `pull_request` it then opens a pull '
-    + 'request, or updates the open one of the branch. If that fails, the branch is pushed, and publishing again goes on from there.',
+    "Commits uncommitted files and pushes all commits to a branch, with the deployment's credential, which never enters the sandbox. "
+    + 'To push more work to the branch, publish again. A branch with commits of others is never changed. With `pull_request`, it also '
+    + 'opens a pull request, or updates the open one of the branch. If only that step fails, the branch is pushed already: publish again.',
   params: conversationPath,
   body: publishBody,
   success: { status: 200, description: 'The branch.', schema: publication },

@@ -32,16 +32,16 @@ export const conversationResource = z
     selected_repository: z.string().nullable(),
     selected_branch: z.string().nullable(),
     git_provider: z.string().nullable().meta({ description: 'The provider that serves the repository.', example: 'github' }),
-    start_status: z.enum(conversationStartStatuses).meta({ description: 'How far its start has come.' }),
-    execution_status: z.enum(executionStatuses).nullable().meta({ description: 'What its agent does; null while there is none.' }),
+    start_status: z.enum(conversationStartStatuses).meta({ description: 'The step that its start has reached.' }),
+    execution_status: z.enum(executionStatuses).nullable().meta({ description: 'What its agent does; null if it has no agent.' }),
     ...statusFields,
     pull_requests: z.array(z.object({ branch: z.string(), ...pullRequestFields }).meta({ id: 'PublishedPullRequest' }))
-      .meta({ description: 'Those that were opened or updated for what it published.' }),
+      .meta({ description: 'The pull requests that its publications opened or updated.' }),
     created_at: timestamp,
     updated_at: timestamp,
-    archived_at: timestamp.nullable().meta({ description: 'When it was archived: nothing runs in it any more.' }),
+    archived_at: timestamp.nullable().meta({ description: 'When it was archived. After that, nothing runs in it.' }),
   })
-  .meta({ id: 'AppConversation', description: 'A conversation with an agent, powered by a sandbox.' });
+  .meta({ id: 'AppConversation', description: 'A conversation with an agent, which runs in a sandbox.' });
 
 const maxText = 100_000;
 
@@ -67,24 +67,24 @@ const filter = <S extends z.ZodType>(schema: S, description: string) => schema.o
 const conversationStartBody = z
   .strictObject({
     title: text(maxTitle).nullable().default(null),
-    sandbox_id: orNull(resourceId, 'Use this sandbox; otherwise one is started.'),
-    sandbox_spec_id: orNull(specId, 'Start the sandbox from this spec; otherwise from the default one.'),
+    sandbox_id: orNull(resourceId, 'The sandbox to use. Default: a new one.'),
+    sandbox_spec_id: orNull(specId, 'The spec of the new sandbox. Default: the first spec of the deployment.'),
     ...sandboxParameterFields,
-    selected_repository: orNull(repositoryName, 'The repository to work on, which must exist; named as in the path of its microagents.'),
+    selected_repository: orNull(repositoryName, 'The repository to work on, in the form of `repository_name` of the microagents.'),
     selected_branch: orNull(branchName, 'A branch of that repository.'),
     initial_message: message.nullable().default(null),
     permission_policy: orNull(
       z.enum(permissionPolicies),
-      "What becomes of the agent's requests for permission: granted, put to you, or refused. Null is the spec's own policy.",
+      "The answer to the agent's requests for permission: allow them, ask the user, or deny them. Null: the policy of the spec.",
     ),
   })
   .superRefine((body, context) => {
     if (body.sandbox_id !== null && body.sandbox_spec_id !== null) {
-      context.addIssue({ code: 'custom', path: ['sandbox_spec_id'], message: 'must be left out where sandbox_id names the sandbox' });
+      context.addIssue({ code: 'custom', path: ['sandbox_spec_id'], message: 'must be left out if sandbox_id is given' });
     }
     if (body.sandbox_id !== null) {
       for (const path of sandboxParameterNames.filter((name) => body[name] != null)) {
-        context.addIssue({ code: 'custom', path: [path], message: 'is for a sandbox that is started; leave it out, or sandbox_id' });
+        context.addIssue({ code: 'custom', path: [path], message: 'is only for a new sandbox; leave it out, or leave out sandbox_id' });
       }
     }
     if (body.selected_branch !== null && body.selected_repository === null) {
@@ -93,28 +93,28 @@ const conversationStartBody = z
   })
   .meta({
     id: 'AppConversationStartRequest',
-    example: { title: 'Mend the build', initial_message: { content: [{ type: 'text', text: 'Find out why the build is red.' }] } },
+    example: { title: 'Fix the build', initial_message: { content: [{ type: 'text', text: 'Find out why the build is red.' }] } },
   });
 
 const conversationUpdateBody = z
   .strictObject({
     title: text(maxTitle).nullable().optional(),
-    archived: z.boolean().optional().meta({ description: 'True archives it; an archived one stays so.' }),
+    archived: z.boolean().optional().meta({ description: 'True archives the conversation. This cannot be undone.' }),
   })
   .meta({ id: 'AppConversationUpdateRequest', example: { archived: true } });
 
 const conversationListQuery = z.object({
   ...pageQuery,
-  ids: filter(list(z.array(resourceId).max(100)), 'Only these; repeat the parameter for each.'),
+  ids: filter(list(z.array(resourceId).max(100)), 'Only conversations with these ids. Repeat the parameter for each id.'),
   sort_order: z
     .enum(conversationSortOrders)
     .default('CREATED_AT_DESC')
     .meta({ description: 'Sort order; equal values are sorted by id.' }),
-  title__contains: filter(text(maxTitle), 'Only those whose title contains it, in any case.'),
-  created_at__gte: filter(timeQuery, 'Only those created then or later. RFC 3339; the + of an offset is written %2B.'),
-  created_at__lt: filter(timeQuery, 'Only those created before.'),
-  updated_at__gte: filter(timeQuery, 'Only those updated then or later.'),
-  updated_at__lt: filter(timeQuery, 'Only those updated before.'),
+  title__contains: filter(text(maxTitle), 'Only conversations whose title contains this text. Upper and lower case are equal.'),
+  created_at__gte: filter(timeQuery, 'Only those created at this time or later. RFC 3339; write the + of an offset as %2B.'),
+  created_at__lt: filter(timeQuery, 'Only those created before this time.'),
+  updated_at__gte: filter(timeQuery, 'Only those updated at this time or later.'),
+  updated_at__lt: filter(timeQuery, 'Only those updated before this time.'),
   sandbox_id__eq: filter(resourceId, 'Only those that use this sandbox.'),
 });
 
@@ -142,9 +142,9 @@ export const conversationOperations = [
     operationId: 'start_app_conversation',
     summary: 'Start a conversation',
     description:
-      'Starts a sandbox for it, or takes the one that `sandbox_id` names. `sandbox_id` excludes `sandbox_spec_id` and what a start is ' +
-      'given (`env`, `metadata`, `timeout_seconds`, `resources`, `secrets`); `selected_branch` needs ' +
-      '`selected_repository`. `start_status` says how far the start has come.',
+      'Starts a sandbox for it, or uses the one that `sandbox_id` names. With `sandbox_id`, leave out `sandbox_spec_id` and the fields ' +
+      'for a new sandbox (`env`, `metadata`, `timeout_seconds`, `resources`, `secrets`). `selected_branch` needs ' +
+      '`selected_repository`. The response does not wait for the start: `start_status` shows its progress.',
     headers: idempotencyHeaders,
     body: conversationStartBody,
     success: { status: 201, description: 'The conversation.', schema: conversationResource, headers: locationHeader },
@@ -198,8 +198,8 @@ export const conversationOperations = [
     operationId: 'update_app_conversation',
     summary: 'Change the title of a conversation, or archive it',
     description:
-      'Archiving ends its agent, and deletes the sandbox that it started, with its files, if no other conversation uses it. What was ' +
-      'said stays. It takes no message any more, and that can not be undone. Asking for it again is a success.',
+      'Archiving ends the agent. It also deletes the sandbox that the conversation started, with its files, unless another conversation ' +
+      'uses it. The events are kept. The conversation accepts no further messages. Archiving cannot be undone; archiving again succeeds.',
     body: conversationUpdateBody,
     success: { status: 200, description: 'The conversation.', schema: conversationResource },
     failures: ['conversation_not_found', 'conversation_not_ready'],
@@ -210,9 +210,9 @@ export const conversationOperations = [
     ...one,
     method: 'delete',
     operationId: 'delete_app_conversation',
-    summary: 'End a conversation',
-    description: 'Its sandbox goes too if no other conversation uses it. Ending it again is a success.',
-    success: { status: 204, description: 'It is gone.' },
+    summary: 'Delete a conversation',
+    description: 'Also deletes its sandbox, unless another conversation uses it. Deleting it again succeeds.',
+    success: { status: 204, description: 'It is deleted.' },
     failures: ['conversation_not_found'],
     handle: async ({ skep, scope }, { params }) => await skep.conversations.delete(scope, params.id),
   }),

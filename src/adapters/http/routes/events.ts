@@ -14,12 +14,12 @@ import { createTokenCipher } from '../token-cipher.ts';
 import { conversationPath } from './conversations.ts';
 
 const eventFields = {
-  id: z.int().meta({ description: 'Its place in the log: later events have greater ones.' }),
+  id: z.int().meta({ description: 'The position in the event log. Later events have greater ids.' }),
   at: timestamp,
   conversation_id: z.string().nullable(),
   sandbox_id: z.string().nullable(),
   actor: z.enum(eventActors).meta({
-    description: 'Who caused it: a caller, the agent, a rule or repair of the deployment, or what its runtime found.',
+    description: 'Who caused the event: a user of the API, the agent, Skep itself, or something that the runtime reported.',
   }),
   reason: statusFields.status_detail,
   status_reason: statusFields.status_reason,
@@ -35,13 +35,13 @@ const [firstKind, ...otherKinds] = eventKinds;
 
 const eventResource = z
   .discriminatedUnion('kind', [eventOf(firstKind), ...otherKinds.map(eventOf)])
-  .meta({ id: 'Event', description: 'Something that was said or done. The kind decides which form its data has.' });
+  .meta({ id: 'Event', description: 'Something that happened. The kind determines the form of the data.' });
 
 const eventPage = pageSchema(eventResource, 'EventPage');
 
 const kinds = list(z.array(z.enum(eventKinds).meta({ id: 'EventKind' })))
   .optional()
-  .meta({ description: 'Only these kinds; repeat the parameter for each.' });
+  .meta({ description: 'Only events of these kinds. Repeat the parameter for each kind.' });
 
 const eventId = z.string().regex(/^\d{1,15}$/, 'must be the id of an event').transform(Number);
 
@@ -50,15 +50,15 @@ const eventPageQuery = z.object({
   kinds,
   after: eventId
     .optional()
-    .meta({ description: 'Begin after the event of this id; `page_id` goes before it.', override: { type: 'string' } }),
+    .meta({ description: 'Begin after the event with this id. `page_id` overrides it.', override: { type: 'string' } }),
 });
 
 const changesPageQuery = eventPageQuery.extend({
-  sandbox_id__eq: resourceId.optional().meta({ description: 'Only those of this sandbox.' }),
+  sandbox_id__eq: resourceId.optional().meta({ description: 'Only events of this sandbox.' }),
 });
 
 export const ticketQuery = z.string().optional()
-  .meta({ description: 'Instead of the header with the key, for browsers, which can send none here.' });
+  .meta({ description: 'A ticket instead of the key, for browsers: they cannot send the header with the key here.' });
 
 const eventStreamQuery = z.object({
   kinds,
@@ -67,7 +67,7 @@ const eventStreamQuery = z.object({
     .union([eventId, z.literal('latest')], { error: 'must be the id of an event, or latest' })
     .optional()
     .meta({
-      description: 'Begin after the event of this id; `0` is the beginning of the log, `latest` its end. `Last-Event-ID` goes before it.',
+      description: 'Begin after the event with this id. `0`: the beginning of the log. `latest`: its end. `Last-Event-ID` overrides it.',
       override: { type: 'string' },
     }),
 });
@@ -75,7 +75,7 @@ const eventStreamQuery = z.object({
 const eventStreamHeaders = z.object({
   'Last-Event-ID': eventId
     .optional()
-    .meta({ description: 'The id of the last event seen; browsers send it when they connect again.', override: { type: 'string' } }),
+    .meta({ description: 'The id of the last event seen. Browsers send it when they reconnect.', override: { type: 'string' } }),
 });
 
 /** An open stream continues after its ticket expires. The sealing secret is never stored, so access logs reveal no API key. */
@@ -84,10 +84,10 @@ const ticketCipher = createTokenCipher(randomBytes(32).toString('hex'));
 
 const ticketResource = z
   .object({
-    ticket: z.string().meta({ description: 'Send it as `ticket`.' }),
+    ticket: z.string().meta({ description: 'Send it as the query parameter `ticket`.' }),
     expires_at: timestamp,
   })
-  .meta({ id: 'EventTicket', description: 'Stands for your key in the address of a stream, where a browser can send no headers.' });
+  .meta({ id: 'EventTicket', description: 'Replaces the key in the URL of a stream or WebSocket: browsers cannot send headers there.' });
 
 const ticketContent = z.tuple([z.literal('ticket'), z.number(), z.string()]);
 
@@ -100,7 +100,7 @@ export function openTicket({ skep }: RequestContext, ticket: string): string {
 }
 
 const eventStreamHead = z.object({
-  'Last-Event-ID': z.int().meta({ description: 'The id that the stream begins after, to go on from there if no event was seen.' }),
+  'Last-Event-ID': z.int().meta({ description: 'The id after which the stream begins. Reconnect with it if you have seen no event yet.' }),
 });
 
 function presentEvent(event: Event): z.output<typeof eventResource> {
@@ -121,7 +121,7 @@ function presentEvent(event: Event): z.output<typeof eventResource> {
 const common = { tag: 'Events', method: 'get' } as const;
 const streamForm = {
   status: 200,
-  description: 'Server-sent events: `id` is the id of the event, `event` its kind, `data` an Event as JSON. Either side ends it.',
+  description: 'Server-sent events: `id` is the id of the event, `event` its kind, `data` an Event as JSON.',
   schema: z.string(),
   media: eventStreamMedia,
   headers: eventStreamHead,
@@ -136,7 +136,7 @@ export const eventOperations = [
     path: '/api/v1/app-conversations/{id}/events',
     operationId: 'list_app_conversation_events',
     summary: 'List the events of a conversation',
-    description: 'Oldest first, those of its sandbox included.',
+    description: 'Oldest first. Includes the events of its sandbox.',
     params: conversationPath,
     query: eventPageQuery,
     success: { status: 200, description: 'A page of events.', schema: eventPage },
@@ -150,7 +150,7 @@ export const eventOperations = [
     operationId: 'stream_app_conversation_events',
     takesTicket: true,
     summary: 'Follow the events of a conversation',
-    description: 'From the beginning of its log, or after `Last-Event-ID` or `after`. The stream ends when the conversation is deleted.',
+    description: 'Begins with its first event, or after `Last-Event-ID` or `after`. The stream ends when the conversation is deleted.',
     params: conversationPath,
     query: eventStreamQuery,
     headers: eventStreamHeaders,
@@ -163,8 +163,8 @@ export const eventOperations = [
     ...common,
     path: '/api/v1/events',
     operationId: 'list_events',
-    summary: 'List what changed',
-    description: 'Changes of your sandboxes and conversations, why and by whom, oldest first. `kinds` asks for other kinds.',
+    summary: 'List status changes',
+    description: 'Status changes of your sandboxes and conversations, why and by whom. Oldest first. For other events, set `kinds`.',
     query: changesPageQuery,
     success: { status: 200, description: 'A page of events.', schema: eventPage },
     failures: [],
@@ -175,7 +175,7 @@ export const eventOperations = [
     ...common,
     path: '/api/v1/events/ticket',
     operationId: 'get_event_ticket',
-    summary: 'Get a ticket for a stream of events, or for attaching to an execution',
+    summary: 'Get a ticket for an event stream, or for attaching to an execution',
     success: { status: 200, description: 'The ticket.', schema: ticketResource },
     failures: [],
     handle: ({ skep, credential }) => {
@@ -189,8 +189,8 @@ export const eventOperations = [
     path: '/api/v1/events/stream',
     operationId: 'stream_events',
     takesTicket: true,
-    summary: 'Follow what changes',
-    description: 'From now on, or after `Last-Event-ID` or `after`. `kinds` asks for other kinds.',
+    summary: 'Follow status changes',
+    description: 'From now on, or after `Last-Event-ID` or `after`. For other events, set `kinds`.',
     query: eventStreamQuery,
     headers: eventStreamHeaders,
     success: streamForm,

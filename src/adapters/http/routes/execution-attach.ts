@@ -27,10 +27,10 @@ export const attachOperation = operation({
   operationId: 'attach_to_execution',
   summary: 'Attach to an execution by a WebSocket',
   description:
-    'Binary messages are bytes, both ways. Text messages are control messages as JSON, and a client needs none of them: ' +
-    '`{"stream", "offset"}` comes before bytes of another stream than the last, `{"writer"}` says whether input is taken, and the last ' +
-    'one has `status` and `exit_code`. The client may send `{"resize": {"cols", "rows"}}`, `{"signal"}` and `{"close_input": true}`. ' +
-    'Many may be attached; one of them writes.',
+    'Binary messages are input and output bytes. Text messages are control messages in JSON, which a client may ignore: ' +
+    '`{"stream", "offset"}` comes when the following bytes are of another stream, `{"writer"}` says whether your input is accepted, and ' +
+    'the last one has `status` and `exit_code`. You can send `{"resize": {"cols", "rows"}}`, `{"signal"}` and `{"close_input": true}`. ' +
+    'Many clients can be attached; only one of them can write.',
   params: executionPath,
   query: attachQuery,
   takesTicket: true,

@@ -20,15 +20,15 @@ const executionResource = z
     stdin: z.boolean().meta({ description: 'Whether it takes input.' }),
     tty: z.boolean().meta({ description: 'Whether it runs in a terminal.' }),
     status: z.enum(executionRecordStatuses)
-      .meta({ description: '`lost`: its sandbox was stopped or went away before it ended, or nobody knows how it ended.' }),
+      .meta({ description: '`lost`: the exit code is not known, for example because the sandbox was stopped before the command ended.' }),
     ...statusFields,
     exit_code: z.int().nullable()
-      .meta({ description: '128 and the number of the signal if a signal ended it; null unless it has exited.' }),
-    durable: z.boolean().meta({ description: 'Whether it goes on, and its output is kept, when the server ends.' }),
-    stdout_bytes: z.int().meta({ description: 'How much it has written; in a list, as far as was seen.' }),
+      .meta({ description: 'Null unless the status is `exited`. If a signal ended the command, 128 plus the number of the signal.' }),
+    durable: z.boolean().meta({ description: 'Whether the command continues, and its output is kept, when the server stops.' }),
+    stdout_bytes: z.int().meta({ description: 'How many bytes it has written. In a list, this may be an earlier number.' }),
     stderr_bytes: z.int(),
     started_at: timestamp,
-    deadline: timestamp.nullable().meta({ description: 'When it is ended with SIGKILL if it still runs.' }),
+    deadline: timestamp.nullable().meta({ description: 'When it is killed (SIGKILL) if it still runs.' }),
     ended_at: timestamp.nullable(),
   })
   .meta({ id: 'Execution', description: 'A command in a sandbox.' });
@@ -41,13 +41,13 @@ const variables = z
 const runBody = z
   .strictObject({
     command: z.array(word).min(1).optional().meta({ description: 'The program and its arguments.', example: ['ls', '-l'] }),
-    shell: word.min(1).optional().meta({ description: 'Instead of `command`: a text that `/bin/sh -c` runs.' }),
-    env: variables.default({}).meta({ description: "Added to the sandbox's own variables. They are not kept." }),
+    shell: word.min(1).optional().meta({ description: 'A shell command for `/bin/sh -c`, instead of `command`.' }),
+    env: variables.default({}).meta({ description: "Added to the sandbox's own variables, for this command only." }),
     working_dir: text(4096).regex(/^\//, 'must be an absolute path').nullable().default(null)
-      .meta({ description: "Default: that of the sandbox's spec." }),
+      .meta({ description: "Default: the working directory of the sandbox's spec." }),
     timeout_seconds: z.int().min(1).max(30 * 86_400).nullable().default(null)
-      .meta({ description: 'After this time it is ended with SIGKILL, also after a restart of the server.' }),
-    stdin: z.boolean().optional().meta({ description: 'Whether it takes input. Default: false, and true for one with a terminal.' }),
+      .meta({ description: 'After this time the command is killed (SIGKILL), also after a restart of the server.' }),
+    stdin: z.boolean().optional().meta({ description: 'Whether the command gets input. Default: true with a terminal, otherwise false.' }),
     tty: terminalSize.nullable().default(null).meta({ description: 'Runs it in a terminal of this size.' }),
   })
   .refine(({ command, shell }) => (command === undefined) !== (shell === undefined), 'must have either command or shell')
@@ -56,7 +56,7 @@ const runBody = z
 const sandboxPath = z.object({ id: resourceId });
 const outputQuery = z.object({
   stream: z.enum(['stdout', 'stderr', 'tty']).default('stdout')
-    .meta({ description: 'What is shown in a terminal is `tty`, or `stdout`.', override: { default: 'stdout' } }),
+    .meta({ description: 'For a command in a terminal, `tty` and `stdout` are the same.', override: { default: 'stdout' } }),
   after: offsetOf('The offset of the first byte. Default: 0.'),
   follow: flagOf('Go on until the command has ended.'),
 });
@@ -82,11 +82,11 @@ const run = operation({
   path: executions,
   operationId: 'run_execution',
   summary: 'Run a command in a sandbox',
-  description: 'Answers when it has begun. It goes on when the connection or the server is gone.',
+  description: 'Responds when the command has started. The command continues if the connection is lost or the server stops.',
   params: sandboxPath,
   headers: idempotencyHeaders,
   body: runBody,
-  success: { status: 201, description: 'It has begun.', schema: executionResource, headers: locationHeader },
+  success: { status: 201, description: 'The command has started.', schema: executionResource, headers: locationHeader },
   failures: [
     'sandbox_not_found', 'sandbox_not_running', 'sandbox_busy', 'idempotency_conflict', 'execution_not_found', 'execution_limit_reached',
     ...runtimeFailures,
@@ -110,7 +110,7 @@ const list = operation({
   path: executions,
   operationId: 'list_executions',
   summary: 'List the executions of a sandbox',
-  description: 'Newest first. The oldest that have ended are forgotten.',
+  description: 'Newest first. The oldest executions that have ended are deleted over time.',
   params: sandboxPath,
   query: z.object(pageQuery),
   success: { status: 200, description: 'A page of executions.', schema: pageSchema(executionResource, 'ExecutionPage') },
@@ -140,8 +140,8 @@ const remove = operation({
   method: 'delete',
   path: one,
   operationId: 'delete_execution',
-  summary: 'Kill and forget an execution',
-  description: 'Ends it and all that it started, and removes its output. Deleting it again is a success.',
+  summary: 'Delete an execution',
+  description: 'Kills the command and everything that it started, and deletes its output. Deleting it again succeeds.',
   params: executionPath,
   success: noContent,
   failures: ['sandbox_not_found', 'execution_not_found'],
@@ -156,7 +156,7 @@ const output = operation({
   path: `${one}/output`,
   operationId: 'get_execution_output',
   summary: 'Read the output of an execution',
-  description: 'The bytes from the offset on. A client whose connection breaks goes on from the offset that it has.',
+  description: 'Returns the bytes from the offset on. After a lost connection, a client continues from the offset that it has reached.',
   params: executionPath,
   query: outputQuery,
   success: { status: 200, description: 'The bytes.', schema: byteStream, media: 'application/octet-stream' },
@@ -177,7 +177,7 @@ const input = operation({
   path: `${one}/input`,
   operationId: 'write_execution_input',
   summary: 'Write to the input of an execution',
-  description: 'Answers when the bytes of the body are handed over, which waits while the command does not read.',
+  description: 'Responds when the command has been given all bytes of the body. This waits while the command does not read.',
   params: executionPath,
   query: inputQuery,
   takesBytes: true,
@@ -196,7 +196,7 @@ const signal = operation({
   path: `${one}/signal`,
   operationId: 'signal_execution',
   summary: 'Send a signal to an execution',
-  description: 'To its process group. To one that has ended nothing happens.',
+  description: 'Sends the signal to its process group. If the execution has ended, nothing happens.',
   params: executionPath,
   body: z.strictObject({ signal: signalName }).meta({ id: 'ExecutionSignal' }),
   success: noContent,

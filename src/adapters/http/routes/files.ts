@@ -15,14 +15,14 @@ const octal = /^0?[0-7]{3,4}$/;
 const fileResource = z
   .object({
     name: z.string(),
-    path: z.string().meta({ description: 'Absolute. What is not UTF-8 in it is replaced.' }),
+    path: z.string().meta({ description: 'The absolute path. Bytes that are not UTF-8 are replaced by U+FFFD.' }),
     type: z.enum(fileTypes).meta({ description: '`other` is a device, a pipe or a socket.' }),
-    size: z.int().meta({ description: 'The length of a file in bytes. Of anything else it means nothing.' }),
+    size: z.int().meta({ description: 'The length of a file in bytes. Without meaning for other types.' }),
     mode: z.string().meta({ description: 'The permission bits, octal.', example: '0644' }),
     modified_at: timestamp,
-    target: z.string().nullable().meta({ description: 'Where a symbolic link leads to; null for anything else.' }),
+    target: z.string().nullable().meta({ description: 'The target of a symbolic link; null for other types.' }),
   })
-  .meta({ id: 'File', description: 'What is at a path of a sandbox.' });
+  .meta({ id: 'File', description: 'A file, directory or link in a sandbox.' });
 
 function presentFile({ path, type, size, mode, modifiedAt, target }: FileEntry): z.output<typeof fileResource> {
   const octalMode = mode.toString(8).padStart(4, '0');
@@ -30,7 +30,7 @@ function presentFile({ path, type, size, mode, modifiedAt, target }: FileEntry):
 }
 
 const path = text(4096).regex(/^\//, 'must be an absolute path')
-  .meta({ description: 'Absolute, in the sandbox.', example: '/workspace/a.txt' });
+  .meta({ description: 'An absolute path in the sandbox.', example: '/workspace/a.txt' });
 const maxDepth = 32;
 const depth = z
   .string()
@@ -38,11 +38,11 @@ const depth = z
   .transform(Number)
   .default(1)
   .meta({
-    description: 'How many levels: 1 is what the directory itself holds.',
+    description: 'How many levels to list. 1: only the entries of the directory itself.',
     override: { type: 'integer', minimum: 1, maximum: maxDepth, default: 1 },
   });
 const mode = z.string().regex(octal, 'must be an octal number such as 0644').optional()
-  .meta({ description: 'The permission bits, octal. Default: those of the file that is replaced, or 0644.' });
+  .meta({ description: 'The permission bits, octal. Default: those of the existing file, or 0644 for a new file.' });
 
 const bytes = 'application/octet-stream';
 const files = '/api/v1/sandboxes/{id}/files';
@@ -53,7 +53,7 @@ const runtimeFailures = ['sandbox_not_found', 'sandbox_not_running', 'runtime_un
 const pathFailures = [...runtimeFailures, 'wrong_file_type'] as const;
 const existingFileFailures = [...pathFailures, 'file_not_found'] as const;
 const noContent = { status: 204, description: 'Done.' };
-const fileResponse = { status: 200, description: 'What is there then.', schema: fileResource };
+const fileResponse = { status: 200, description: 'The file after the change.', schema: fileResource };
 
 /** Returns the body of the request, and its length if the client sends one. */
 function contentOf(context: RequestContext): { readonly content: ReadableStream<Uint8Array>; readonly size?: number } {
@@ -67,7 +67,7 @@ const read = operation({
   path: files,
   operationId: 'read_file',
   summary: 'Read a file',
-  description: 'Links are followed within the sandbox. One range is served; a request for several gets the whole file. Wakes nothing.',
+  description: 'Follows links within the sandbox. Serves one range; for several, returns the whole file. Does not resume the sandbox.',
   headers: rangeHeaders,
   success: { status: 200, description: 'The bytes.', schema: byteStream, media: bytes, headers: fileHeaders },
   otherwise: [
@@ -91,8 +91,9 @@ const write = operation({
   operationId: 'write_file',
   summary: 'Write a file',
   description:
-    'Whoever reads it gets the old content or the new one, whole; if the request breaks off, the old file stays. Missing directories are ' +
-    'made, and a link is followed. Without a `Content-Length`, the sandbox may have to run. That counts as activity, and wakes nothing.',
+    'Readers see either the complete old content or the complete new content. If the request breaks off, the old file stays. Creates ' +
+    'missing directories, and follows links. Without `Content-Length`, the sandbox may have to be RUNNING. Counts as activity, but does ' +
+    'not resume the sandbox.',
   query: z.object({ path, mode }),
   takesBytes: true,
   success: { ...fileResponse, headers: validators.pick({ ETag: true }) },
@@ -113,8 +114,8 @@ const remove = operation({
   path: files,
   operationId: 'remove_file',
   summary: 'Remove a file',
-  description: 'A link itself is removed. That counts as activity, and wakes nothing.',
-  query: z.object({ path, recursive: flagOf('Whether to remove a directory too, with all that is in it.') }),
+  description: 'Removes a link itself, not its target. Counts as activity, but does not resume the sandbox.',
+  query: z.object({ path, recursive: flagOf('Whether to remove a directory with everything in it.') }),
   success: noContent,
   failures: existingFileFailures,
   handle: async (context, { params, query: { path, recursive = false } }) => {
@@ -129,9 +130,9 @@ const list = operation({
   operationId: 'list_directory',
   summary: 'List a directory',
   description:
-    'Ordered by path. Links below it are not followed. One that holds much can be listed only while the sandbox runs. Wakes nothing.',
+    'Sorted by path. Does not follow links. A very large directory can be listed only while the sandbox runs. Does not resume the sandbox.',
   query: z.object({ path, depth, ...pageQuery }),
-  success: { status: 200, description: 'A page of what it holds.', schema: pageSchema(fileResource, 'FilePage') },
+  success: { status: 200, description: 'A page of its entries.', schema: pageSchema(fileResource, 'FilePage') },
   failures: existingFileFailures,
   handle: async (context, { params, query }) => {
     const { skep, scope } = context;
@@ -147,9 +148,9 @@ const make = operation({
   path: directories,
   operationId: 'make_directory',
   summary: 'Make a directory',
-  description: 'With the missing ones above it. That counts as activity, and wakes nothing.',
-  success: { ...fileResponse, description: 'It was there already.' },
-  otherwise: [{ ...fileResponse, status: 201, description: 'It is made.' }],
+  description: 'Also creates missing parent directories. Counts as activity, but does not resume the sandbox.',
+  success: { ...fileResponse, description: 'It existed already.' },
+  otherwise: [{ ...fileResponse, status: 201, description: 'It was created.' }],
   failures: pathFailures,
   handle: async (context, { params, query }) => {
     const { skep, scope, response, closed } = context;
@@ -164,8 +165,8 @@ const readArchive = operation({
   method: 'get',
   path: archive,
   operationId: 'read_archive',
-  summary: 'Read a directory as a tar',
-  description: 'Or a file. Names begin with the last segment of the path. Links are content. Wakes nothing.',
+  summary: 'Read a directory or a file as a tar',
+  description: 'Names in the tar begin with the last segment of the path. Links are packed as links. Does not resume the sandbox.',
   success: { status: 200, description: 'The tar.', schema: byteStream, media: 'application/x-tar' },
   failures: [...runtimeFailures, 'file_not_found'],
   handle: async (context, { params, query }) => {
@@ -181,8 +182,8 @@ const writeArchive = operation({
   operationId: 'write_archive',
   summary: 'Unpack a tar below a directory',
   description:
-    'The directory is made if it is not there. What is there stays, or is replaced file by file. An archive whose names lead elsewhere ' +
-    'is refused, and part of it may be unpacked. That counts as activity, and wakes nothing.',
+    'Creates the directory if it does not exist. Existing files stay, or are replaced one by one. An archive with names outside of the ' +
+    'directory is refused, but part of it may be unpacked by then. Counts as activity, but does not resume the sandbox.',
   takesBytes: true,
   success: noContent,
   failures: runtimeFailures,

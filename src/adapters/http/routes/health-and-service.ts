@@ -24,10 +24,10 @@ const readinessReport = z
   .object({
     status: z
       .enum(['ready', 'degraded', 'not_ready'])
-      .meta({ description: '`degraded`: it can serve, but a part other than the store does not answer.' }),
+      .meta({ description: '`degraded`: the server works, but a part other than the store does not answer.' }),
     parts: z.array(partReadiness),
   })
-  .meta({ id: 'Readiness', description: 'Whether the server can serve, and whether each part of the deployment answers.' });
+  .meta({ id: 'Readiness', description: 'Whether the server can handle requests, and whether each part of the deployment answers.' });
 
 export type ReadinessReport = z.output<typeof readinessReport>;
 
@@ -99,13 +99,13 @@ async function checked(check: Part['check']): Promise<CheckResult & { readonly e
 
 const caller = z
   .object({
-    user_id: z.string().meta({ description: 'Owns what the key creates.' }),
+    user_id: z.string().meta({ description: 'The owner of everything that the key creates.' }),
     key_name: z.string(),
     access: z.enum(keyAccesses),
     repositories: z
       .array(z.string())
       .nullable()
-      .meta({ description: 'The repositories that the key may list and clone, as patterns (`acme/*`); null is all of them.' }),
+      .meta({ description: 'The repositories that the key can list and clone, as patterns (`acme/*`). Null: all repositories.' }),
     has_keys: z.boolean().meta({ description: 'Whether keys can be listed, made and revoked over HTTP.' }),
   })
   .meta({ id: 'Caller', description: 'Who makes the request.' });
@@ -127,8 +127,8 @@ export const serviceOperations = [
     path: '/ready',
     operationId: 'ready',
     summary: 'Check whether requests can be served',
-    description: 'The server is ready if its store answers. A git host or an engine in trouble is shown, with the status `degraded`.',
-    success: { status: 200, description: 'It can serve.', schema: readinessReport },
+    description: 'The server is ready if its store answers. If a git host or the engine does not answer, the status is `degraded`.',
+    success: { status: 200, description: 'The server can handle requests.', schema: readinessReport },
     otherwise: [{ status: 503, description: 'The store does not answer.', schema: readinessReport, headers: retryAfterHeader }],
     handle: async ({ http, response }) => {
       const report = await http.readiness();
@@ -140,8 +140,8 @@ export const serviceOperations = [
     ...common,
     path: '/api/v1/me',
     operationId: 'get_caller',
-    summary: 'See who you are',
-    success: { status: 200, description: 'The owner and the access of the key.', schema: caller },
+    summary: 'Get the user and the access of the key',
+    success: { status: 200, description: 'The user and the access of the key.', schema: caller },
     handle: ({ skep, principal }) =>
       presenter(caller)({ ...principal, repositories: principal.repositories ?? null, hasKeys: skep.auth.keys !== undefined }),
   }),
@@ -149,7 +149,7 @@ export const serviceOperations = [
     ...open,
     path: '/openapi.json',
     operationId: 'openapi',
-    summary: 'Get this description',
+    summary: 'Get the OpenAPI document',
     success: { status: 200, description: 'An OpenAPI 3.1 document.', schema: z.looseObject({ openapi: z.string() }) },
     handle: ({ http, mount }) => ({ ...http.openApi(), servers: serversOf(http.options.publicUrl, mount) }),
   }),
@@ -157,8 +157,8 @@ export const serviceOperations = [
     ...open,
     path: '/docs',
     operationId: 'docs',
-    summary: 'Read this description',
-    success: { status: 200, description: 'A page for people.', schema: z.string(), media: 'text/html; charset=utf-8' },
+    summary: 'Read the API reference',
+    success: { status: 200, description: 'An HTML page.', schema: z.string(), media: 'text/html; charset=utf-8' },
     handle: ({ response }) => {
       response.set(apiReferenceHeaders);
       return apiReferencePage;

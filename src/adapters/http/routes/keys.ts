@@ -6,46 +6,46 @@ import { operation } from '../operation.ts';
 import { presenter } from '../presenter.ts';
 
 const access = z.enum(keyAccesses).meta({
-  description: '`full` may see and change what its user owns, `read` only see it, and `admin` see and change what any user owns.',
+  description: '`full` can read and change everything that its user owns; `read` can only read it; `admin` can read and change everything.',
 });
 
 const patterns = z.array(z.string()).nullable()
-  .meta({ description: 'The repositories that it may list and clone, as patterns (`acme/*`); null is all of them.' });
+  .meta({ description: 'The repositories that it can list and clone, as patterns (`acme/*`). Null: all repositories.' });
 
 const keyFields = {
   id: z.string(),
   name: z.string(),
-  user_id: z.string().meta({ description: 'Owns what the key creates.' }),
+  user_id: z.string().meta({ description: 'The owner of everything that the key creates.' }),
   access,
   repositories: patterns,
   created_at: timestamp,
-  expires_at: timestamp.nullable().meta({ description: 'Null for never.' }),
+  expires_at: timestamp.nullable().meta({ description: 'Null: never.' }),
 };
 
 const keyResource = z.object({
   ...keyFields,
   revoked_at: timestamp.nullable(),
   state: z.enum(['valid', 'expired', 'revoked']),
-  is_own: z.boolean().meta({ description: 'Whether the request was made with it.' }),
+  is_own: z.boolean().meta({ description: 'Whether it is the key of this request.' }),
 }).meta({ id: 'Key', description: 'An API key, without the key itself.' });
 
 const newKey = z.object({
   ...keyFields,
-  key: z.string().meta({ description: 'The key itself, which is shown only now.' }),
+  key: z.string().meta({ description: 'The key itself. No later response shows it.' }),
 }).meta({ id: 'NewKey' });
 
 const keyCreateBody = z.strictObject({
-  name: text(100).min(1).meta({ description: 'No other key that is not revoked has it.' }),
-  user_id: text(100).min(1).optional().meta({ description: "Default: the caller's." }),
+  name: text(100).min(1).meta({ description: 'Must be unique among the keys that are not revoked.' }),
+  user_id: text(100).min(1).optional().meta({ description: 'The owner of what the key creates. Default: your own user.' }),
   access: access.default('full'),
   repositories: z.array(text(1024)).max(100).nullable().optional()
-    .meta({ description: "Default: all of them. A key that is limited to repositories needs a user of its own." }),
-  expires_in_seconds: z.int().min(1).max(100 * 365 * 86_400).optional().meta({ description: 'Default: for ever.' }),
-  format: z.enum(keyFormats).default('skep').meta({ description: "How it looks; E2B's clients take only `e2b`." }),
+    .meta({ description: 'Default: all repositories. A key for some repositories only needs a user of its own.' }),
+  expires_in_seconds: z.int().min(1).max(100 * 365 * 86_400).optional().meta({ description: 'Default: the key does not expire.' }),
+  format: z.enum(keyFormats).default('skep').meta({ description: "The form of the key. E2B's clients accept only `e2b`." }),
 }).meta({ id: 'KeyCreateRequest', example: { name: 'ci', access: 'full', expires_in_seconds: 2_592_000 } });
 
 const loginBody = z.strictObject({
-  code: text(200).min(1).meta({ description: 'What stands after `#/login/` in the link.' }),
+  code: text(200).min(1).meta({ description: 'The part of the login link after `#/login/`.' }),
 }).meta({ id: 'LoginRequest' });
 
 const toKey = presenter(keyResource);
@@ -71,7 +71,7 @@ export const keyOperations = [
     path: keys,
     operationId: 'list_keys',
     summary: 'List keys',
-    description: 'Oldest first, expired and revoked ones too: those of all users for an administrator, others those of the own user.',
+    description: 'Oldest first, with expired and revoked keys. An administrator gets the keys of all users; others only their own keys.',
     success: { status: 200, description: 'The keys.', schema: z.object({ items: z.array(keyResource) }).meta({ id: 'KeyList' }) },
     failures: ['keys_unsupported'],
     handle: async ({ skep, principal }) => {
@@ -84,11 +84,11 @@ export const keyOperations = [
     method: 'post',
     path: keys,
     operationId: 'create_key',
-    summary: 'Make a key',
-    description: 'For administrators whose own key is not limited to repositories.',
+    summary: 'Create a key',
+    description: 'Only for administrators whose own key is not limited to repositories.',
     adminOnly: true,
     body: keyCreateBody,
-    success: { status: 201, description: 'The key, which is shown only now.', schema: newKey },
+    success: { status: 201, description: 'The key. No later response shows it.', schema: newKey },
     failures: ['key_name_taken', 'keys_unsupported'],
     handle: async ({ skep, principal }, { body: { name, user_id: userId, access, repositories, expires_in_seconds: seconds, format } }) =>
       presentNewKey(await skep.keys.create(principal, {
@@ -104,7 +104,7 @@ export const keyOperations = [
     path: `${keys}/{key}`,
     operationId: 'revoke_key',
     summary: 'Revoke a key',
-    description: 'At once, for open streams too. Revoking it again by its id is a success.',
+    description: 'Takes effect at once, also for open streams. Revoking it again by its id succeeds.',
     params: z.object({ key: text(100).min(1).meta({ description: 'The id of the key, or its name.' }) }),
     success: { status: 204, description: 'It is revoked.' },
     failures: ['key_not_found', 'keys_unsupported'],
@@ -115,8 +115,8 @@ export const keyOperations = [
     method: 'post',
     path: '/api/v1/login',
     operationId: 'log_in',
-    summary: 'Log in by a link',
-    description: 'Exchanges the code of a link to the dashboard for a key. The code works once, and for ten minutes.',
+    summary: 'Log in with a link',
+    description: 'Exchanges the code of a dashboard login link for a key. The code works once, within ten minutes.',
     isPublic: true,
     body: loginBody,
     success: { status: 200, description: 'The key.', schema: newKey },

@@ -4,8 +4,8 @@ import { operation } from '../operation.ts';
 import { conversationPath, conversationResource, message, presentConversation } from './conversations.ts';
 
 const messageAccepted = z
-  .object({ message_id: z.string().meta({ description: 'The events of its turn name it.' }) })
-  .meta({ id: 'MessageAccepted', description: 'The message is kept, and handed to the agent in its turn.' });
+  .object({ message_id: z.string().meta({ description: 'The events of its turn have this id.' }) })
+  .meta({ id: 'MessageAccepted', description: 'The message is stored, and will be sent to the agent.' });
 
 const permissionAnswerBody = z
   .strictObject({ option_id: text(255).min(1).meta({ description: 'One of the options that the event `permission_requested` offers.' }) })
@@ -21,11 +21,11 @@ export const messageOperations = [
     operationId: 'send_app_conversation_message',
     summary: 'Send a message',
     description:
-      'The agent gets messages in order, each when the turn before it has ended. One that comes while the sandbox is paused resumes it. ' +
-      'The events show what follows.',
+      'The agent gets the messages in order, each after the turn before it has ended. A message resumes a paused sandbox. ' +
+      'The reply of the agent comes as events.',
     headers: idempotencyHeaders,
     body: message,
-    success: { status: 202, description: 'The message is kept.', schema: messageAccepted },
+    success: { status: 202, description: 'The message is stored.', schema: messageAccepted },
     failures: ['conversation_not_found', 'conversation_not_ready', 'conversation_limit_reached', 'idempotency_conflict'],
     handle: async ({ skep, scope, principal }, { params, headers, body }) => {
       const claim = claimOf(headers, principal.userId, 'send_app_conversation_message', { id: params.id, body });
@@ -39,9 +39,9 @@ export const messageOperations = [
     operationId: 'cancel_app_conversation_turn',
     summary: 'Stop the turn',
     description:
-      'Asks the agent to stop the turn, and ends an agent that does not. Messages that wait are not touched. ' +
-      'Between turns nothing happens.',
-    success: { status: 202, description: 'The conversation; its turn ends a little later.', schema: conversationResource },
+      'Asks the agent to stop the turn, and ends an agent that does not stop. Messages in the queue stay there. ' +
+      'If there is no turn, nothing happens.',
+    success: { status: 202, description: 'The conversation. Its turn ends a little later.', schema: conversationResource },
     failures: ['conversation_not_found'],
     handle: async ({ skep, scope }, { params }) => presentConversation(await skep.conversations.cancel(scope, params.id)),
   }),

@@ -8,22 +8,22 @@ import { presenter } from '../presenter.ts';
 import type { RequestContext } from '../request-context.ts';
 
 const microagentFields = {
-  name: z.string().meta({ description: 'The path below the directory, without its ending.', example: 'deploy/aws' }),
+  name: z.string().meta({ description: 'The path below the microagents directory, without the file extension.', example: 'deploy/aws' }),
   path: z.string().meta({ description: "Relative to the repository's root.", example: '.skep/microagents/deploy/aws.md' }),
   created_at: timestamp.meta({
-    description: 'When the earliest commit of the default branch that touches the path was made. RFC 3339, in UTC.',
+    description: 'The time of the first commit of the default branch that has the path. RFC 3339, in UTC.',
   }),
 };
 
 const microagentResource = z
   .object(microagentFields)
-  .meta({ id: 'MicroagentResponse', description: 'A Markdown file in a repository that guides agents.' });
+  .meta({ id: 'MicroagentResponse', description: 'A Markdown file in a repository with instructions for agents.' });
 
 const frontMatterProblem = z
   .object({
-    code: z.string().meta({ examples: ['not_yaml', 'triggers'], description: 'For programs. New codes may come with any version.' }),
+    code: z.string().meta({ examples: ['not_yaml', 'triggers'], description: 'The problem, for programs. Any version can add codes.' }),
     detail: z.string().meta({ description: 'What is wrong, as a sentence.' }),
-    line: z.int().min(1).nullable().meta({ description: 'The line of the file; null if it is not one line.' }),
+    line: z.int().min(1).nullable().meta({ description: 'The line of the file. Null if the problem has no single line.' }),
   })
   .meta({ id: 'FrontMatterProblem' });
 
@@ -32,12 +32,12 @@ const microagentContentResource = z
     ...microagentFields,
     content: z.string().meta({
       description:
-        'The text after the front matter; the whole text if there is none, or it can not be read. What is not UTF-8 is U+FFFD, and ' +
-        'a byte order mark is left out.',
+        'The text after the front matter, or the whole text if there is no valid front matter. Bytes that are not UTF-8 are replaced by ' +
+        'U+FFFD. A byte order mark is removed.',
     }),
-    triggers: z.array(z.string()).meta({ description: 'Words that call the microagent; empty if the front matter has none.' }),
+    triggers: z.array(z.string()).meta({ description: 'Words in a message that activate it. Empty if the front matter has none.' }),
     front_matter: z.record(z.string(), z.unknown()).nullable().meta({
-      description: 'The mapping between the two lines `---` at the beginning of the file; null if there is none, or it can not be read.',
+      description: 'The YAML mapping between two `---` lines at the beginning of the file. Null if there is no valid one.',
     }),
     front_matter_problem: frontMatterProblem.nullable().meta({ description: 'What is wrong with the front matter.' }),
     git_provider: z.string().meta({ example: 'github' }),
@@ -52,8 +52,8 @@ export const repositoryName = z
   })
   .meta({
     description:
-      '`owner/name`, `group/subgroup/name` or, for local git, a path below the root; slashes as they are or as `%2F`. ' +
-      'A host may stand in front (`github.com/owner/name`) and chooses the provider.',
+      '`owner/name`, `group/subgroup/name` or, for local git, a path below the root. Slashes may be written as `%2F`. ' +
+      'A host in front (`github.com/owner/name`) chooses the provider.',
     example: 'acme/shop',
   });
 
@@ -80,9 +80,9 @@ export const microagentOperations = [
     tag: 'Microagents',
     summary: 'List the microagents of a repository',
     description:
-      'Sorted by path, from the default branch. A repository without the directory, and an empty one, has none. ' +
-      'No content of a file is read. If the git host is down, the deployment may serve what the ' +
-      'host confirmed before; the header `Age` says how many seconds ago.',
+      'Sorted by path, from the default branch. Empty if the repository is empty or has no microagents directory. ' +
+      'The content of the files is not read. If the git host is down, the server can return an earlier list; ' +
+      'the header `Age` says how many seconds ago the git host confirmed it.',
     params: z.object({ repository_name: repositoryName }),
     success: { status: 200, description: 'The microagents.', schema: z.array(microagentResource) },
     failures: ['repository_not_found', ...gitProviderFailures],
@@ -101,8 +101,8 @@ export const microagentOperations = [
     tag: 'Microagents',
     summary: 'Read a microagent of a repository',
     description:
-      'Its content and front matter, from the default branch. Only what the list of microagents shows is found. Front matter that is ' +
-      'broken is reported, and is no failure. A file of more than 1 MiB is a failure. The header `Age` is as in the list.',
+      'Its content and front matter, from the default branch. Finds only files that the list of microagents shows. Invalid front ' +
+      'matter is no failure: it is reported in `front_matter_problem`. A file of more than 1 MiB is a failure. For `Age`, see the list.',
     params: z.object({ repository_name: repositoryName }),
     query: z.object({
       file_path: text(4096).min(1).meta({ description: 'The `path` that the list shows.', example: '.skep/microagents/deploy/aws.md' }),

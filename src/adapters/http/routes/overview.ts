@@ -24,19 +24,19 @@ const problem = z.object({
   id: z.string(),
   user_id: z.string(),
   sandbox_spec_id: z.string(),
-  title: z.string().nullable().meta({ description: 'Of a conversation.' }),
+  title: z.string().nullable().meta({ description: 'The title of a conversation; null for a sandbox.' }),
   status: z.enum([...new Set([...sandboxStatuses, ...conversationStartStatuses])])
-    .meta({ description: 'The status of the sandbox, or how far the start of the conversation has come.' }),
+    .meta({ description: 'The status of the sandbox, or the step that the start of the conversation has reached.' }),
   ...statusFields,
-  since: timestamp.meta({ description: 'When a sandbox got its status, and when a conversation was last changed.' }),
-}).meta({ id: 'OverviewProblem', description: 'What failed, or takes more than a minute to start.' });
+  since: timestamp.meta({ description: 'When the sandbox got this status, or when the conversation was last changed.' }),
+}).meta({ id: 'OverviewProblem', description: 'A sandbox or conversation that failed, or that takes more than a minute to start.' });
 
 const starts = z.object({
-  since: timestamp.meta({ description: 'This server counts its own starts: those of the last hour, and none from before it began.' }),
+  since: timestamp.meta({ description: 'The counts begin here: an hour ago, or when this server was started.' }),
   succeeded: count,
   failed: count,
-  from_pool: count.meta({ description: 'How many of the successful ones came from a pool.' }),
-  p50_ms: z.number().nullable().meta({ description: 'From the request until RUNNING. Null if there was no successful start.' }),
+  from_pool: count.meta({ description: 'How many of the successful starts used a sandbox from a pool.' }),
+  p50_ms: z.number().nullable().meta({ description: 'The time from the request until RUNNING. Null if no start succeeded.' }),
   p95_ms: z.number().nullable(),
 }).meta({ id: 'OverviewStarts' });
 
@@ -44,7 +44,7 @@ const limit = z.object({
   limit: z.string().meta({ example: 'running_per_owner' }),
   max: z.int().nullable().meta({ description: 'Null is no limit.' }),
   used: count,
-  user_id: z.string().nullable().meta({ description: 'For a limit per owner: the one who is nearest to it.' }),
+  user_id: z.string().nullable().meta({ description: 'For a limit per owner: the owner that is nearest to the limit.' }),
 }).meta({ id: 'OverviewLimit' });
 
 const upcoming = z.object({
@@ -54,47 +54,47 @@ const upcoming = z.object({
   action: z.enum(['freeze', 'stop', 'delete']),
   at: timestamp,
   reason: statusReason,
-}).meta({ id: 'UpcomingAction', description: 'What the idle policy does if nobody uses the sandbox until then.' });
+}).meta({ id: 'UpcomingAction', description: 'What the idle policy will do if nobody uses the sandbox before.' });
 
 const pool = z.object({
   sandbox_spec_id: z.string(),
   target: count,
   running: count,
   starting: count,
-  hits: count.meta({ description: 'Starts that got a member, since this server began.' }),
-  misses: count.meta({ description: 'Starts that found none, since this server began.' }),
-  failure_detail: z.string().nullable().meta({ description: 'Why a member was lost last; null if one has run since.' }),
+  hits: count.meta({ description: 'Starts that found a sandbox in the pool, since this server started.' }),
+  misses: count.meta({ description: 'Starts that found the pool empty, since this server started.' }),
+  failure_detail: z.string().nullable().meta({ description: 'Why the last sandbox of the pool was lost. Null if one started since.' }),
   failure_reason: statusReason.nullable(),
 }).meta({ id: 'OverviewPool' });
 
 const deployment = z.object({
   pools: z.array(pool),
   disk: z.object({ total_bytes: bytes, free_bytes: bytes, used_percent: z.number(), limit_percent: z.number() }).nullable()
-    .meta({ description: 'Where the sandboxes are, at the last sweep. Null if the runtime does not know.' }),
+    .meta({ description: 'The disk of the sandboxes, at the last sweep. Null if the runtime does not know it.' }),
   memory: z.object({
-    server_bytes: bytes.meta({ description: 'What the process of this server holds.' }),
-    machine_free_bytes: bytes.meta({ description: 'Of the machine of this server.' }),
+    server_bytes: bytes.meta({ description: 'The memory of the server process.' }),
+    machine_free_bytes: bytes.meta({ description: 'The free memory of the machine of the server.' }),
     machine_total_bytes: bytes,
-    agents_held_bytes: bytes.meta({ description: 'What agents said that is held in memory.' }),
+    agents_held_bytes: bytes.meta({ description: "The agents' output that is kept in memory." }),
     agents_max_bytes: bytes,
   }),
 }).meta({ id: 'OverviewDeployment' });
 
 const overview = z.object({
   at: timestamp,
-  scope: z.enum(['all', 'own']).meta({ description: 'Whose: that of all users for an administrator, otherwise of the own user.' }),
+  scope: z.enum(['all', 'own']).meta({ description: '`all`: everything, for an administrator. `own`: only what your user owns.' }),
   sandboxes: z.object({ by_status: countSchema(sandboxStatuses), in_quarantine: count }),
   conversations: z.object({
     by_start_status: countSchema(conversationStartStatuses),
-    by_execution_status: countSchema(executionStatuses).meta({ description: 'Of those with an agent.' }),
+    by_execution_status: countSchema(executionStatuses).meta({ description: 'Only conversations with an agent.' }),
   }).meta({ description: 'Without archived ones.' }),
   problems: z.array(problem).meta({ description: 'The newest 20 sandboxes and the newest 20 conversations.' }),
   starts,
   limits: z.array(limit),
-  upcoming: z.array(upcoming).meta({ description: 'The next 20 of the sandboxes that were there at the last sweep, the soonest first.' }),
-  parts: z.array(partReadiness).meta({ description: 'The store, the runtime, the git providers. An administrator sees details.' }),
+  upcoming: z.array(upcoming).meta({ description: 'The next 20, the soonest first, as of the last sweep.' }),
+  parts: z.array(partReadiness).meta({ description: 'The store, the runtime and the git providers. Only an administrator gets details.' }),
   deployment: deployment.nullable().meta({ description: 'For administrators only.' }),
-}).meta({ id: 'Overview', description: 'The state of the deployment at a glance.' });
+}).meta({ id: 'Overview', description: 'An overview of the state of the deployment.' });
 
 function sumByWord<W extends string>(
   words: readonly W[], counted: readonly { readonly word: W | null; readonly count: number }[],
@@ -164,11 +164,12 @@ function presentOverview(seen: Overview, parts: ReadinessReport['parts'], isAll:
 
 const setting = z.object({
   key: z.string().meta({ example: 'git_timeout' }),
-  variable: z.string().nullable().meta({ description: 'Null if it can only stand in the file.', example: 'SKEP_GIT_TIMEOUT' }),
+  variable: z.string().nullable()
+    .meta({ description: 'The environment variable. Null if only the configuration file can set it.', example: 'SKEP_GIT_TIMEOUT' }),
   source: z.enum(['environment', 'file', 'default']),
-  value: z.string().nullable().meta({ description: 'For a person. Null if there is none, and always for a secret.' }),
+  value: z.string().nullable().meta({ description: 'As a text for people. Null if there is none, and always null for a secret.' }),
   is_secret: z.boolean(),
-  form: z.string().meta({ description: 'What it takes.' }),
+  form: z.string().meta({ description: 'Which values are allowed, as a text for people.' }),
 }).meta({ id: 'Setting' });
 
 const settingList = z.object({ items: z.array(setting) }).meta({ id: 'SettingList' });
@@ -180,8 +181,8 @@ export const overviewOperations = [
     ...common,
     path: '/api/v1/overview',
     operationId: 'get_overview',
-    summary: 'See the state of the deployment',
-    description: 'What runs, rests and fails, and why; cheap enough to ask every few seconds. It wakes nothing.',
+    summary: 'Get the state of the deployment',
+    description: 'What runs, what is paused and what fails, and why. The request is cheap: it can be sent every few seconds.',
     success: { status: 200, description: 'The overview.', schema: overview },
     handle: async ({ skep, scope, http }) => {
       const isAll = scope === null;
@@ -194,8 +195,8 @@ export const overviewOperations = [
     adminOnly: true,
     path: '/api/v1/settings',
     operationId: 'list_settings',
-    summary: 'See the settings of the server',
-    description: "Needs an administrator's key. Of secrets it shows only whether they are set.",
+    summary: 'List the settings of the server',
+    description: "Needs an administrator's key. The values of secrets are not shown, only whether they are set.",
     success: { status: 200, description: 'The settings.', schema: settingList },
     handle: ({ http }) => presenter(settingList)({ items: http.options.settings ?? [] }),
   }),

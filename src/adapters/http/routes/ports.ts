@@ -10,19 +10,19 @@ const portPath = z.object({
   id: resourceId,
   port: z.string().regex(/^[1-9]\d{0,4}$/, 'must be a port').transform(Number)
     .refine((port) => port <= 65_535, 'must be a port')
-    .meta({ description: 'A port of the sandbox that its spec names.', override: { type: 'integer', minimum: 1, maximum: 65_535 } }),
+    .meta({ description: "One of the ports in the sandbox's spec.", override: { type: 'integer', minimum: 1, maximum: 65_535 } }),
 });
 
 const longestSeconds = 7 * 24 * 60 * 60;
 
 const portLinkBody = z.strictObject({
   expires_in_seconds: z.int().min(1).max(longestSeconds).default(3600)
-    .meta({ description: 'How long the link, and what it opened, can be used.' }),
+    .meta({ description: 'How long the link, and pages opened by it, can be used.' }),
 }).meta({ id: 'PortLinkRequest' });
 
 const portLink = z
   .object({ url: z.string().meta({ format: 'uri', description: 'Open it in a browser.' }), expires_at: timestamp })
-  .meta({ id: 'PortLink', description: 'Lets whoever has it reach one port of one sandbox, until it or your key ends.' });
+  .meta({ id: 'PortLink', description: 'Gives everybody who has it access to one port of one sandbox, until it or your key expires.' });
 
 export const portOperations = [
   operation({
@@ -30,8 +30,8 @@ export const portOperations = [
     path: '/api/v1/sandboxes/{id}/ports/{port}/links',
     operationId: 'create_port_link',
     tag: 'Sandboxes',
-    summary: 'Make a link to a port',
-    description: 'For a browser, which can send no key. The link ends with the key that made it. Making it wakes nothing.',
+    summary: 'Create a link to a port',
+    description: 'For browsers, which cannot send a key. The link ends when your key ends. Creating it does not resume the sandbox.',
     params: portPath,
     body: portLinkBody,
     success: { status: 201, description: 'The link.', schema: portLink },

@@ -8,8 +8,8 @@ import { repositoryName } from './microagents.ts';
 
 const repository = z
   .object({
-    name: z.string().meta({ description: 'As `selected_repository` of a conversation takes it.', example: 'acme/shop' }),
-    path: z.string().meta({ description: 'As its git provider has it.', example: 'acme/shop' }),
+    name: z.string().meta({ description: 'The name for `selected_repository` of a conversation.', example: 'acme/shop' }),
+    path: z.string().meta({ description: 'The path at its git provider.', example: 'acme/shop' }),
     git_provider: z.string().meta({ example: 'github' }),
   })
   .meta({ id: 'Repository', description: 'A repository of a git provider.' });
@@ -27,10 +27,10 @@ export const repositoryOperations = [
     operationId: 'search_repositories',
     summary: 'Search repositories',
     description:
-      'By name, in one git provider after another: those that the credential of the deployment can see and the key may use. GitHub also '
+      'Searches by name, in one git provider after another. Finds what the deployment can see and your key can use. GitHub also '
       + 'finds public ones of others. A page may be short, or empty, and yet not be the last one.',
     query: z.object({
-      query: text(200).min(1).meta({ description: 'A part of the name, as it is, in any case.', example: 'shop' }),
+      query: text(200).min(1).meta({ description: 'A part of the name. Upper and lower case are equal.', example: 'shop' }),
       ...pageQuery,
     }),
     success: { status: 200, description: 'A page of repositories.', schema: pageSchema(repository, 'RepositoryPage') },

@@ -11,8 +11,8 @@ const logQuery = z.object({
     .refine((text) => /^\d{1,7}$/.test(text) && Number(text) <= maxTailBytes, `must be a number from 0 to ${maxTailBytes}`)
     .transform(Number)
     .optional()
-    .meta({ description: 'Only so many bytes at its end. Default: all that is kept.', override: tailSchema }),
-  follow: flagOf('Go on until the present run of the sandbox ends.'),
+    .meta({ description: 'Only the last bytes, at most this many. Default: everything that is kept.', override: tailSchema }),
+  follow: flagOf('Continue until the sandbox stops.'),
 });
 
 export const logOperation = operation({
@@ -22,8 +22,8 @@ export const logOperation = operation({
   operationId: 'get_sandbox_logs',
   summary: 'Read the log of a sandbox',
   description:
-    "What its own command wrote to its standard output and error, without its secrets' values; the bytes need not be UTF-8. " +
-    'A paused sandbox stays so. Empty if the runtime has nothing of the sandbox.',
+    "The standard output and error of the sandbox's own command. Values of secrets are masked. The bytes need not be UTF-8. " +
+    'Does not resume a paused sandbox. Empty if the runtime has no log of the sandbox.',
   params: sandboxPath,
   query: logQuery,
   success: { status: 200, description: 'The log.', schema: byteStream, media: 'text/plain; charset=utf-8' },

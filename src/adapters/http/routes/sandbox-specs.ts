@@ -16,7 +16,7 @@ const sandboxResources = z
     memory_bytes: z.int().nullable(),
     pids: z.int().nullable().meta({ description: 'Processes and threads.' }),
   })
-  .meta({ id: 'SandboxResources', description: 'What a sandbox may use; null is no limit.' });
+  .meta({ id: 'SandboxResources', description: 'The limits of a sandbox. Null: no limit.' });
 
 const seconds = z.int().nullable();
 
@@ -26,25 +26,25 @@ const sandboxSpecResource = z
     description: z.string().nullable(),
     image: z.string().nullable(),
     command: z.array(z.string()).nullable().meta({
-      description: "The program and its arguments; null is the image's own. A key that may only read does not see it.",
+      description: "The program and its arguments. Null: the image's own command. Also null if your key can only read.",
     }),
     working_dir: z.string(),
-    initial_env: z.record(z.string(), z.string()).meta({ description: 'Values that look secret by their name are masked.' }),
-    allowed_secrets: z.array(z.string()).meta({ description: 'Names that a start may have in `secrets`.' }),
+    initial_env: z.record(z.string(), z.string()).meta({ description: 'Values whose name looks like that of a secret are masked.' }),
+    allowed_secrets: z.array(z.string()).meta({ description: 'The names that a start request can have in `secrets`.' }),
     ports: z.array(z.object({
-      name: z.string(), port: z.int(), public: z.boolean().meta({ description: 'Anyone may reach it through the proxy.' }),
+      name: z.string(), port: z.int(), public: z.boolean().meta({ description: 'True: the proxy needs no key for this port.' }),
     }).meta({ id: 'SandboxPort' })),
     wake_on_access: z.enum(wakesOnAccess).meta({
-      description: 'Which paused sandboxes a request for a port resumes: none, frozen ones, or stopped ones too.',
+      description: 'Which paused sandboxes a request to a port resumes. `freeze`: only frozen ones. `stop`: also stopped ones.',
     }),
     rest: z.object({
-      freeze_after_seconds: seconds.meta({ description: 'From the last activity of a running sandbox.' }),
-      stop_after_seconds: seconds.meta({ description: 'From its freeze.' }),
-      delete_after_seconds: seconds.meta({ description: 'From its stop.' }),
-      max_life_seconds: seconds.meta({ description: 'From its creation to its deletion, whatever it does.' }),
-    }).meta({ id: 'RestRule', description: 'What happens to a sandbox without a request; null is never.' }),
+      freeze_after_seconds: seconds.meta({ description: 'Counted from the last activity of a running sandbox.' }),
+      stop_after_seconds: seconds.meta({ description: 'Counted from the freeze.' }),
+      delete_after_seconds: seconds.meta({ description: 'Counted from the stop.' }),
+      max_life_seconds: seconds.meta({ description: 'Counted from its creation, even if it is in use.' }),
+    }).meta({ id: 'RestRule', description: 'When an idle sandbox is frozen, stopped and deleted. Null: never.' }),
     agent: z.object({ protocol: z.string().meta({ example: 'acp' }) }).meta({ id: 'SandboxAgent' }).nullable()
-      .meta({ description: 'The coding agent that conversations talk with; null is none.' }),
+      .meta({ description: 'The coding agent of conversations. Null: no agent.' }),
     resources: sandboxResources,
     created_at: timestamp,
   })
@@ -79,7 +79,7 @@ const search = operation({
   operationId: 'search_sandbox_specs',
   tag: 'Sandbox specs',
   summary: 'List sandbox specs',
-  description: "In the deployment's order; the first one is the default.",
+  description: 'In the order of the configuration. The first one is the default.',
   query: z.object(pageQuery),
   success: { status: 200, description: 'A page of sandbox specs.', schema: pageSchema(sandboxSpecResource, 'SandboxSpecPage') },
   failures: [],
@@ -103,7 +103,7 @@ export function requireKnownSpec(skep: Skep, specId: string, place: 'query' | 'b
 /** Returns the spec in the query or the body. Null means the deployment's default. */
 export function requestedSpec(skep: Skep, inQuery: string | null, inBody: string | null): string | null {
   if (inQuery !== null && inBody !== null && inQuery !== inBody) {
-    throw invalidRequest(['query', 'sandbox_spec_id'], 'must be that of the body, or be left out', 'contradiction');
+    throw invalidRequest(['query', 'sandbox_spec_id'], 'must be equal to sandbox_spec_id of the body, or be left out', 'contradiction');
   }
   const specId = inBody ?? inQuery;
   if (specId !== null) requireKnownSpec(skep, specId, inBody === null ? 'query' : 'body');

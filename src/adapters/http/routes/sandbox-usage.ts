@@ -6,11 +6,11 @@ import { sandboxPath } from './sandboxes.ts';
 
 const sandboxUsage = z
   .object({
-    cpu_ms: z.int().nullable().meta({ description: 'CPU time of its present run, in milliseconds.' }),
-    cpu_percent: z.number().nullable().meta({ description: 'CPU time per time, over the last second or so: 100 is one CPU.' }),
+    cpu_ms: z.int().nullable().meta({ description: 'CPU time since its last start, in milliseconds.' }),
+    cpu_percent: z.number().nullable().meta({ description: 'CPU use over about the last second. 100 is one full CPU.' }),
     memory_bytes: z.int().nullable(),
-    memory_limit_bytes: z.int().nullable().meta({ description: 'Null if there is no limit, too.' }),
-    disk_bytes: z.int().nullable().meta({ description: 'Files that it added or changed.' }),
+    memory_limit_bytes: z.int().nullable().meta({ description: 'Also null if there is no limit.' }),
+    disk_bytes: z.int().nullable().meta({ description: 'The size of the files that it added or changed.' }),
     pids: z.int().nullable().meta({ description: 'How many processes and threads it has.' }),
     at: timestamp,
   })
@@ -21,8 +21,8 @@ export const usageOperation = operation({
   method: 'get',
   path: '/api/v1/sandboxes/{id}/usage',
   operationId: 'get_sandbox_usage',
-  summary: 'What a sandbox takes',
-  description: 'May take seconds if it has many files. What is not known, or not taken since it does not run, is null.',
+  summary: 'Get the resource usage of a sandbox',
+  description: 'Can take seconds if it has many files. Values that are not known are null, and so are CPU and memory unless it runs.',
   params: sandboxPath,
   success: { status: 200, description: 'CPU, memory and disk.', schema: sandboxUsage },
   failures: ['sandbox_not_found', 'runtime_unavailable', 'runtime_timeout'],

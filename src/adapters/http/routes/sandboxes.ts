@@ -22,7 +22,7 @@ const exposedUrl = z
   .object({
     name: z.string(),
     url: z.string().meta({ format: 'uri', example: 'http://127.0.0.1:41873' }),
-    port: z.int().meta({ description: 'The port inside the sandbox.' }),
+    port: z.int().meta({ description: 'The port in the sandbox.' }),
   })
   .meta({ id: 'ExposedUrl' });
 
@@ -33,19 +33,19 @@ const sandboxResource = z
     sandbox_spec_id: z.string(),
     status: sandboxStatusSchema,
     ...statusFields,
-    pause_kind: pauseKind.nullable().meta({ description: 'The tier of rest that is wanted or holds.' }),
+    pause_kind: pauseKind.nullable().meta({ description: 'How the sandbox is paused, or will be.' }),
     paused_by: z.enum(eventActors).nullable()
-      .meta({ description: 'Who paused it, until it runs again: its owner, a rule of Skep, or something outside.' }),
+      .meta({ description: 'Who paused it: a user, the agent, Skep itself, or something outside of Skep. Null when it runs again.' }),
     paused_reason: statusReason.nullable(),
     session_api_key: z.string().nullable().meta({
-      description: "The sandbox's own key, for clients of its ports; only while it is RUNNING, and not for a key that may only read.",
+      description: "The sandbox's own key, for requests to its ports. Null unless it is RUNNING, and null if your key can only read.",
     }),
-    exposed_urls: z.array(exposedUrl).nullable().meta({ description: 'Where its ports are reached; only while it is RUNNING.' }),
-    metadata: z.record(z.string(), z.string()).meta({ description: 'What its owner wrote down with it at the start.' }),
+    exposed_urls: z.array(exposedUrl).nullable().meta({ description: 'The URLs of its ports. Null unless it is RUNNING.' }),
+    metadata: z.record(z.string(), z.string()).meta({ description: 'The metadata of the start request.' }),
     created_at: timestamp,
     updated_at: timestamp,
     last_active_at: timestamp,
-    expires_at: timestamp.nullable().meta({ description: 'When it is deleted, whatever it does; null for never.' }),
+    expires_at: timestamp.nullable().meta({ description: 'When it is deleted, even if it is in use. Null: never.' }),
   })
   .meta({ id: 'Sandbox', description: 'An execution environment that can be started, paused and resumed.' });
 
@@ -75,10 +75,10 @@ function presentSandbox(
 
 const sandboxSearchQuery = z.object({
   ...pageQuery,
-  status__eq: z.enum(sandboxStatuses).optional().meta({ description: 'Only those with this status.' }),
-  sandbox_spec_id__eq: specId.optional().meta({ description: 'Only those of this spec.' }),
+  status__eq: z.enum(sandboxStatuses).optional().meta({ description: 'Only sandboxes with this status.' }),
+  sandbox_spec_id__eq: specId.optional().meta({ description: 'Only sandboxes of this spec.' }),
   metadata__eq: metadataQuery.optional().meta({
-    description: 'Only those whose metadata has this `key=value`; repeat the parameter for each. Each key and value is percent-encoded.',
+    description: 'Only sandboxes with this `key=value` in their metadata. Repeat it for each pair. Percent-encode each key and value.',
   }),
 });
 
@@ -90,12 +90,12 @@ const sandboxStartBody = z
   });
 
 const sandboxStartQuery = z.object({
-  sandbox_spec_id: specId.optional().meta({ description: 'Instead of the one in the body.' }),
+  sandbox_spec_id: specId.optional().meta({ description: 'The spec. Use either this parameter or the field in the body.' }),
 });
 
 const sandboxAdoptBody = z.strictObject({
-  user_id: text(100).min(1).nullable().default(null).meta({ description: 'Its owner. Default: the one that the runtime knows.' }),
-  sandbox_spec_id: specId.nullable().default(null).meta({ description: 'Its spec. Default: the one that the runtime knows.' }),
+  user_id: text(100).min(1).nullable().default(null).meta({ description: 'The new owner. Default: the owner that the runtime knows.' }),
+  sandbox_spec_id: specId.nullable().default(null).meta({ description: 'The spec. Default: the spec that the runtime knows.' }),
 }).meta({ id: 'SandboxAdoptRequest' });
 
 const sandboxPauseBody = z.strictObject({ pause_kind: pauseKind.optional() }).meta({ id: 'SandboxPauseRequest' });
@@ -135,7 +135,7 @@ export const sandboxOperations = [
     path: sandboxes,
     operationId: 'start_sandbox',
     summary: 'Start a sandbox',
-    description: 'Answers while it is STARTING; ask for it again until it is RUNNING. If the runtime stays silent, it becomes an ERROR.',
+    description: 'Returns a STARTING sandbox. Get it again until it is RUNNING. If the runtime does not answer in time, it becomes ERROR.',
     query: sandboxStartQuery,
     headers: idempotencyHeaders,
     body: sandboxStartBody,
@@ -167,8 +167,8 @@ export const sandboxOperations = [
     operationId: 'delete_sandbox',
     summary: 'Delete a sandbox',
     description:
-      'No caller sees it any more when this answers. Its processes and files are removed by then too, unless the runtime takes longer ' +
-      'than 20 seconds or does not answer: then later. Deleting it again is a success.',
+      'After the response, no request finds the sandbox any more. Its processes and files are gone too, unless the runtime needs more ' +
+      'than 20 seconds or does not answer: then they are removed later. Deleting it again succeeds.',
     success: { status: 204, description: 'It is deleted.' },
     failures: ['sandbox_not_found'],
     handle: async ({ skep, scope }, { params }) => await skep.sandboxes.delete(scope, params.id),
@@ -178,7 +178,7 @@ export const sandboxOperations = [
     path: `${sandboxes}/{id}/pause`,
     operationId: 'pause_sandbox',
     summary: 'Pause a sandbox',
-    description: 'Pausing a paused one is a success that changes nothing, but `stop` stops a frozen one; the answer says which tier holds.',
+    description: 'Pausing a paused sandbox changes nothing, except that `stop` stops a frozen one. See `pause_kind` of the response.',
     body: sandboxPauseBody,
     failures: ['sandbox_not_found', 'sandbox_not_running', 'sandbox_busy', 'freeze_unsupported', 'runtime_unavailable', 'runtime_timeout'],
     handle: async (context, { params, body }) =>
@@ -189,7 +189,7 @@ export const sandboxOperations = [
     path: `${sandboxes}/{id}/resume`,
     operationId: 'resume_sandbox',
     summary: 'Resume a sandbox',
-    description: 'Resuming a running one only notes the activity.',
+    description: 'Resuming a running sandbox only counts as activity.',
     failures: [
       'sandbox_not_found', 'sandbox_not_paused', 'sandbox_busy', 'sandbox_in_quarantine', 'sandbox_limit_reached', 'runtime_unavailable',
       'runtime_timeout',
@@ -204,7 +204,7 @@ export const sandboxOperations = [
     adminOnly: true,
     summary: 'Give a sandbox in quarantine to an owner',
     description:
-      "Needs an administrator's key. Such a key sees the sandboxes in quarantine in its list; their owner is `skep:quarantine`. " +
+      "Needs an administrator's key. With such a key, the list of sandboxes shows those in quarantine, with the owner `skep:quarantine`. " +
       'The sandbox stays stopped until it is resumed.',
     body: sandboxAdoptBody,
     failures: ['sandbox_not_found', 'sandbox_busy', 'runtime_unavailable', 'runtime_timeout'],

@@ -28,7 +28,7 @@ const entry = z
     }),
     z.object({ kind: z.literal('turn_ended'), at: timestamp, stop_reason: z.string(), ...statusFields }),
   ])
-  .meta({ id: 'TranscriptEntry', description: 'Something that was said or done. Turns that ended as they should are left out.' });
+  .meta({ id: 'TranscriptEntry', description: 'A message, a tool call, or a turn that did not end normally.' });
 
 const transcript = z.object({ items: z.array(entry) }).meta({ id: 'Transcript' });
 

@@ -75,7 +75,7 @@ export function createGitMirror(options: GitMirrorOptions): RepositoryCheckouts 
     ...createSnapshots(resolved, open, closing.signal),
     async check() {
       const store = await open().catch(() => null);
-      if (store === null) return { ok: false, detail: 'the folder of the git mirrors can not be made or written; check who owns it' };
+      if (store === null) return { ok: false, detail: 'the folder of the git mirrors can not be written; check its owner and permissions' };
       const command = { binary: resolved.gitBinary, folder: resolved.root, failed: providerFailures('git').failed };
       const git = await checkGit(command, closing.signal).catch((error: unknown) => ({
         ok: false,

@@ -29,8 +29,8 @@ mkdir "$work/objects"
 if [ -f "$index" ]; then cp -p "$index" "$work/index"; fi
 export GIT_INDEX_FILE="$work/index" GIT_OBJECT_DIRECTORY="$work/objects" GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects"
 complete=1
-# Only what has another content is left to be added then. As if each file was big, all go into one pack, and not each into a file of its
-# own, which takes several times as long.
+# After the refresh, only changed files have to be added. With a threshold of 1, git treats every file as big and writes all of them into
+# one pack. Loose objects would take several times as long.
 g update-index -q --refresh >/dev/null || :
 g -c core.bigFileThreshold=1 -c core.fsync=none add -A --ignore-errors . >&2 || { [ $? -eq 1 ] && complete=0; }
 empty() { g hash-object -t tree -w --stdin </dev/null; }
@@ -43,9 +43,9 @@ to=\${head:-$(empty)}
  * that a comparison needs, without the base's history.
  */
 const snapshotScript = `${addAll}
-# Trees are compressed only once, in the pack.
+# Loose trees are not compressed here, because the pack compresses them.
 tree=$(g -c core.looseCompression=0 write-tree)
-# All objects that differ between two trees, and not only those of the second.
+# Prints all objects that differ between two trees, those of both trees.
 oids() {
   g diff-tree -r -t --raw --no-abbrev --no-renames "$1" "$2" >"$work/raw"
   sed -n -e h -e '/^:160000 /!s/^:[0-7]* [0-7]* \\([0-9a-f]*\\) .*/\\1/p' \\

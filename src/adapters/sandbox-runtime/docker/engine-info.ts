@@ -34,7 +34,7 @@ export async function checkEngine({ docker, call }: Engine): Promise<CheckResult
     if (isFailure(error)) return { ok: false, detail: sentenceOfFailure(error) };
     const status = statusOf(error);
     if (status === null) return { ok: false, detail: "Docker's engine can't be spoken to" };
-    return { ok: false, detail: `what listens at the engine's address answered ${status}; is it Docker?` };
+    return { ok: false, detail: `the program at the engine's address returned the status ${status}; check that it is Docker` };
   }
 }
 

@@ -106,7 +106,7 @@ export class TurnWatch {
       await work();
     } catch (error) {
       const fields = isFailure(error) ? { code: error.code, context: error.context } : { error };
-      this.#deps.logger.warn({ conversation: this.#options.conversation.id, ...fields }, 'the sandbox of a turn could not be looked after');
+      this.#deps.logger.warn({ conversation: this.#options.conversation.id, ...fields }, 'the sandbox of a turn could not be checked');
     }
   }
 }

@@ -7,14 +7,14 @@ import { hostOf, providerOf } from './support.ts';
 test('the check is one request, which says what answers', async () => {
   const host = await hostOf();
   const { ok, detail } = await providerOf(host).check();
-  expect([ok, detail]).toEqual([true, `GitLab 19.1.0-ee at ${new URL(host.url).host} answers, and takes the token`]);
+  expect([ok, detail]).toEqual([true, `GitLab 19.1.0-ee at ${new URL(host.url).host} answers, and accepts the token`]);
   expect(host.counts()).toEqual({ version: 1 });
 });
 
 test('without a token it says what that means', async () => {
   const host = await hostOf();
   const provider = createGitLabProvider({ url: host.url, clock: createSystemClock() });
-  expect(await provider.check()).toEqual({ ok: true, detail: expect.stringContaining('public projects only') });
+  expect(await provider.check()).toEqual({ ok: true, detail: expect.stringContaining('only public projects') });
   await provider.close();
 });
 
@@ -23,7 +23,7 @@ test.each<[string, Fault | null, RegExp]>([
   ['a scope', { kind: 'status', status: 403, body: { error: 'insufficient_scope' } }, /refused the deployment's credential.*scope read_api/u],
   ['another program', { kind: 'status', status: 404, headers: { 'content-type': 'text/html' } }, /check the configured one/u],
   ['a page', { kind: 'body', text: '<html>', contentType: 'text/html' }, /check that its URL/u],
-  ['another form', { kind: 'body', text: '{"version":"<b>"}' }, /does not have the documented form/u],
+  ['another form', { kind: 'body', text: '{"version":"<b>"}' }, /is not in the documented format/u],
   ['a failure', { kind: 'status', status: 500 }, /status 500/u],
 ])('it says how to mend %s', async (_, fault, detail) => {
   const host = await hostOf();
