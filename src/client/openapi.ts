@@ -338,7 +338,7 @@ export type TranscriptEntry = {
   readonly option_name: string | null;
   /** Who decided; `skep` for a policy or a time limit. */
   readonly actor: 'user' | 'agent' | 'skep' | 'runtime';
-  /** Why, as a sentence. */
+  /** The reason, as a sentence. */
   readonly status_detail: string | null;
   readonly status_reason: StatusReason | null;
 } | {
