@@ -85,7 +85,8 @@ function transcriptOf(events: readonly Json[], messageId: string, turn: number):
   const at = (kind: string): number => events.findIndex((event) => event['kind'] === kind && (event['data'] as Json)['message_id'] === messageId);
   const said: { readonly kind: unknown; text: string }[] = [];
   for (const { kind, data } of events.slice(at('turn_started'), at('turn_ended') + 1) as { kind: string; data: Json }[]) {
-    if (kind === 'conversation_updated' || kind === 'conversation_status') continue;
+    // A message of the user that comes meanwhile belongs to a later turn.
+    if (kind === 'conversation_updated' || kind === 'conversation_status' || data['role'] === 'user') continue;
     const { message_id: _, permission_id: __, text = '', ...rest } = data as { text?: string } & Json;
     const last = said.at(-1);
     if (kind === 'message_chunk' && last?.kind === kind + JSON.stringify(rest)) last.text += text;
@@ -107,20 +108,27 @@ class Talker {
   static async begin(): Promise<Talker> {
     const talker = new Talker(`/api/v1/app-conversations/${String(object(await ask('POST', '/api/v1/app-conversations', { permission_policy: 'ask' }))['id'])}`);
     await until(async () => object(await ask('GET', talker.#path)), ({ start_status: status }) => status === 'READY');
-    await talker.#talk();
+    await untilEnd(talker.#path, await talker.#send());
     return talker;
   }
 
+  /** The next message always waits while a turn runs. */
   async talkUntil(stop: AbortSignal): Promise<void> {
-    while (!stop.aborted) await this.#talk();
+    let running = await this.#send();
+    while (!stop.aborted) {
+      const waiting = await this.#send();
+      await untilEnd(this.#path, running);
+      running = waiting;
+    }
+    await untilEnd(this.#path, running);
   }
 
-  async #talk(): Promise<void> {
+  async #send(): Promise<string> {
     const turn = this.#messages.length;
     const sent = await ask('POST', `${this.#path}/messages`, messageOf(scriptOf(turn)), { 'Idempotency-Key': `turn-${this.#path}-${turn}` });
     const messageId = String(object(sent)['message_id']);
     this.#messages.push(messageId);
-    await untilEnd(this.#path, messageId);
+    return messageId;
   }
 
   /** The first turn is that of a server that goes on. */

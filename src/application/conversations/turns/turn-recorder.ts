@@ -1,5 +1,5 @@
 import type { Conversation } from '../../../domain/conversation.ts';
-import { type EventActor, type EventBody, type EventKind, eventOf } from '../../../domain/event.ts';
+import { type Event, type EventActor, type EventBody, type EventKind, eventOf } from '../../../domain/event.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { AgentUpdate } from '../../../ports/agent-protocol.ts';
 import { EventWriter, type EventWriterDeps } from './event-writer.ts';
@@ -125,10 +125,10 @@ function lengthOf(body: EventBody): number {
   return body.kind === 'message_chunk' ? body.data.text.length : 1;
 }
 
-/** Returns the amount of agent output: the characters of message parts, plus one for each other event. */
-export function outputAmount(events: readonly EventBody[]): number {
+/** Returns the amount of agent output: the characters of message parts, plus one for each other event. A queued message is the user's. */
+export function outputAmount(events: readonly Event[]): number {
   const outputKinds: ReadonlySet<EventKind> = new Set(agentOutputKinds);
-  return events.reduce((sum, event) => sum + (outputKinds.has(event.kind) ? lengthOf(event) : 0), 0);
+  return events.reduce((sum, event) => sum + (event.actor === 'agent' && outputKinds.has(event.kind) ? lengthOf(event) : 0), 0);
 }
 
 function bodyOf(update: OtherUpdate): EventBody {
