@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as tick } from 'node:timers/promises';
-import { soon, type AgentCase, type OpenedAgent } from './agent-harness.ts';
+import { type AgentCase, type OpenedAgent } from './agent-harness.ts';
+import { withTimeout } from './contract.ts';
 import { scripted } from './agent-script.ts';
 
 /** Opens a session and starts a turn in which the agent stalls. */
@@ -8,7 +9,7 @@ async function stalled(open: (client: { readonly update: () => Promise<void> }) 
   const { promise, resolve } = Promise.withResolvers<void>();
   const opened = await open({ update: async () => resolve() });
   const turn = opened.prompt(scripted({ stall }, { say: 'never' }));
-  await soon('the agent stalls', promise);
+  await withTimeout('the agent stalls', promise);
   return { ...opened, turn };
 }
 
@@ -33,11 +34,11 @@ export const endCases: readonly AgentCase[] = [
       const { stopReason, reason } = await turn;
       assert.equal(stopReason, 'interrupted');
       assert.notEqual(reason, null);
-      assert.notEqual(await soon('why it is closed', session.closed), '');
+      assert.notEqual(await withTimeout('why it is closed', session.closed), '');
       await session.close();
       assert.equal((await prompt(scripted({ say: 'never' }))).stopReason, 'interrupted');
       await session.cancel();
-      await soon('the agent ends', agent.gone);
+      await withTimeout('the agent ends', agent.gone);
     },
   ],
   [
@@ -47,7 +48,7 @@ export const endCases: readonly AgentCase[] = [
       const { stopReason, reason } = await prompt(scripted({ flood: 300 }, { crash: true }));
       assert.equal(stopReason, 'interrupted');
       assert.equal(client.updates.length, 300);
-      assert.deepEqual(await soon('why it is closed', session.closed), reason);
+      assert.deepEqual(await withTimeout('why it is closed', session.closed), reason);
       assert.equal((await prompt(scripted({ say: 'never' }))).stopReason, 'interrupted');
     },
   ],
@@ -57,7 +58,7 @@ export const endCases: readonly AgentCase[] = [
       const { session, agent, prompt } = await open();
       await prompt(scripted({ say: 'a' }));
       agent.kill();
-      assert.notEqual(await soon('why it is closed', session.closed), '');
+      assert.notEqual(await withTimeout('why it is closed', session.closed), '');
     },
   ],
   [
@@ -75,8 +76,8 @@ export const endCases: readonly AgentCase[] = [
         },
       });
       const turn = prompt(scripted({ flood: 500 })).finally(() => order.push('ended'));
-      await soon('the first update', begun);
-      await soon('the session closes', session.close());
+      await withTimeout('the first update', begun);
+      await withTimeout('the session closes', session.close());
       take();
       assert.equal((await turn).stopReason, 'interrupted');
       assert.deepEqual(order, ['taken', 'ended']);
@@ -93,7 +94,7 @@ export const endCases: readonly AgentCase[] = [
       });
       assert.equal((await prompt(scripted({ flood: 500 }))).stopReason, 'interrupted');
       assert.equal(client.updates.length, 3);
-      assert.notEqual(await soon('why it is closed', session.closed), '');
+      assert.notEqual(await withTimeout('why it is closed', session.closed), '');
     },
   ],
 ];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Message } from '../../src/domain/conversation.ts';
 import type { AgentClient, AgentPermission, AgentProtocol, AgentSession, AgentStreams, AgentTurn, AgentUpdate } from '../../src/ports/agent-protocol.ts';
-import type { ContractCase } from './contract.ts';
+import { type ContractCase, withTimeout } from './contract.ts';
 
 /** The permitted differences between agent protocols. */
 export interface AgentTraits {
@@ -66,19 +66,6 @@ export type AgentCase = readonly [name: string, run: (stage: AgentStage) => Prom
 /** A signal that never fires. */
 export const never: AbortSignal = new AbortController().signal;
 
-const patienceMs = 60_000;
-
-/** Waits for the answer. Rejects after a generous timeout. */
-export async function soon<T>(what: string, answer: Promise<T>): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new assert.AssertionError({ message: `waited in vain: ${what}` })), patienceMs);
-  try {
-    return await Promise.race([answer, promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
 export function recordingClient({ update, permission }: Partial<AgentClient> = {}): RecordingClient {
   const updates: AgentUpdate[] = [];
   const requests: AgentPermission[] = [];
@@ -87,7 +74,7 @@ export function recordingClient({ update, permission }: Partial<AgentClient> = {
     updates,
     requests,
     said: () => updates.map((one) => (one.kind === 'message_chunk' ? one.text : '')).join(''),
-    next: () => soon('an update', new Promise((resolve) => waiting.push(resolve))),
+    next: () => withTimeout('an update', new Promise((resolve) => waiting.push(resolve))),
     async update(one) {
       updates.push(one);
       for (const resolve of waiting.splice(0)) resolve(one);
@@ -95,7 +82,7 @@ export function recordingClient({ update, permission }: Partial<AgentClient> = {
     },
     async permission(request, signal) {
       requests.push(request);
-      return permission === undefined ? assert.fail('nobody was to ask leave') : await permission(request, signal);
+      return permission === undefined ? assert.fail('unexpected permission request') : await permission(request, signal);
     },
   };
 }
@@ -124,6 +111,6 @@ async function open(
   const agent = await start(behaviour);
   const recording = recordingClient(client);
   const request = { streams: agent.streams, workingDir: '/tmp', authMethod: null, sessionId, client: recording };
-  const session = await soon('a session', protocol.open(request, never));
-  return { session, client: recording, agent, prompt: (message) => soon('the turn ends', session.prompt(message)) };
+  const session = await withTimeout('a session', protocol.open(request, never));
+  return { session, client: recording, agent, prompt: (message) => withTimeout('the turn ends', session.prompt(message)) };
 }

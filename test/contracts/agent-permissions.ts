@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { AgentPermission } from '../../src/ports/agent-protocol.ts';
-import { soon, type AgentCase } from './agent-harness.ts';
+import { type AgentCase } from './agent-harness.ts';
+import { withTimeout } from './contract.ts';
 import { scripted } from './agent-script.ts';
 
 const ask: AgentPermission = {
@@ -16,10 +17,10 @@ const ask: AgentPermission = {
 const tool = { toolCallId: 'call-1', title: 'Run make', toolKind: 'execute' };
 
 /** Returns a client that answers null when its signal fires, and a promise that resolves at the first request. */
-function undecided(): { readonly permission: (request: AgentPermission, signal: AbortSignal) => Promise<null>; readonly asked: Promise<AbortSignal> } {
+function undecided(): { readonly permission: (request: AgentPermission, signal: AbortSignal) => Promise<null>; readonly requested: Promise<AbortSignal> } {
   const { promise, resolve } = Promise.withResolvers<AbortSignal>();
   return {
-    asked: promise,
+    requested: promise,
     permission: (_, signal) =>
       new Promise((withdraw) => {
         signal.addEventListener('abort', () => withdraw(null), { once: true });
@@ -31,7 +32,7 @@ function undecided(): { readonly permission: (request: AgentPermission, signal: 
 export const permissionCases: readonly AgentCase[] = [
   ...['yes', 'no'].map(
     (optionId): AgentCase => [
-      `asks leave, and hands the answer over: ${optionId}`,
+      `requests a permission, and passes the answer to the agent: ${optionId}`,
       async ({ open }) => {
         const { client, prompt } = await open({ permission: async () => optionId });
         assert.equal((await prompt(scripted({ tool }, { ask }, { say: '.' }))).stopReason, 'end_turn');
@@ -41,7 +42,7 @@ export const permissionCases: readonly AgentCase[] = [
     ],
   ),
   [
-    'has told everything that was said before it asks leave',
+    'reports everything that was said before a permission request',
     async ({ open }) => {
       const seen: string[] = [];
       const { client, prompt } = await open({
@@ -55,7 +56,7 @@ export const permissionCases: readonly AgentCase[] = [
     },
   ],
   [
-    'shows the tool call that the agent asks leave for, even if it was not spoken of before',
+    'reports the tool call of a permission request, even if it was not reported before',
     async ({ open }) => {
       const { client, prompt } = await open({ permission: async () => 'yes' });
       await prompt(scripted({ ask }));
@@ -66,10 +67,10 @@ export const permissionCases: readonly AgentCase[] = [
   [
     'withdraws the request when the turn is cancelled',
     async ({ open }) => {
-      const { permission, asked } = undecided();
+      const { permission, requested } = undecided();
       const { session, client, prompt } = await open({ permission });
       const turn = prompt(scripted({ tool }, { ask }, { say: 'never' }));
-      const signal = await soon('leave is asked', asked);
+      const signal = await withTimeout('the permission request', requested);
       assert.equal(signal.aborted, false);
       await session.cancel();
       assert.equal(signal.aborted, true);
@@ -81,10 +82,10 @@ export const permissionCases: readonly AgentCase[] = [
     'withdraws the request when the session is closed, and when the agent ends',
     async ({ open }) => {
       for (const end of ['close', 'kill'] as const) {
-        const { permission, asked } = undecided();
+        const { permission, requested } = undecided();
         const { session, agent, prompt } = await open({ permission });
         const turn = prompt(scripted({ tool }, { ask }));
-        const signal = await soon('leave is asked', asked);
+        const signal = await withTimeout('the permission request', requested);
         if (end === 'close') await session.close();
         else agent.kill();
         assert.equal((await turn).stopReason, 'interrupted', end);

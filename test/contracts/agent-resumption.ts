@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { AgentStreams } from '../../src/ports/agent-protocol.ts';
-import { type AgentCase, never, recordingClient, soon } from './agent-harness.ts';
+import { type AgentCase, never, recordingClient } from './agent-harness.ts';
+import { withTimeout } from './contract.ts';
 import { scripted } from './agent-script.ts';
 
 /** The streams of an agent, for several holders one after the other. No holder closes them. Each can begin at any offset. */
@@ -54,11 +55,11 @@ export const resumptionCases: readonly AgentCase[] = [
       const asked = Promise.withResolvers<void>();
       const first = recordingClient({ permission: async () => (asked.resolve(), await new Promise<null>(() => {})) });
       const request = { streams: streams.held(0, 0), workingDir: '/tmp', authMethod: null, sessionId: null, client: first };
-      const session = await soon('a session', protocol.open(request, never));
-      const requestId = await soon('the next request', session.nextRequest());
+      const session = await withTimeout('a session', protocol.open(request, never));
+      const requestId = await withTimeout('the next request', session.nextRequest());
       const began = { ...streams.bytes };
       const prompted = session.prompt(steps);
-      await soon('the question', asked.promise);
+      await withTimeout('the question', asked.promise);
       const handedOver = streams.bytes.written - began.written;
       assert.ok(handedOver > 0);
       await session.close();
@@ -67,7 +68,7 @@ export const resumptionCases: readonly AgentCase[] = [
       const second = recordingClient({ permission: async () => 'yes' });
       const resumed = protocol.resume({ streams: streams.held(began.read, handedOver), client: second, sessionId: session.id, requestId });
       assert.equal(resumed.id, session.id);
-      assert.equal((await soon('the turn ends', resumed.prompt(steps))).stopReason, 'end_turn');
+      assert.equal((await withTimeout('the turn ends', resumed.prompt(steps))).stopReason, 'end_turn');
       assert.deepEqual(second.updates.slice(0, first.updates.length), first.updates);
       assert.equal(second.said(), 'achosen: yesb');
       agent.kill();

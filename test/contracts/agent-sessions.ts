@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import type { ReasonCode } from '../../src/domain/reason.ts';
 import { AgentRefusal } from '../../src/ports/agent-protocol.ts';
-import { never, recordingClient, soon, type AgentBehaviour, type AgentCase } from './agent-harness.ts';
+import { never, recordingClient, type AgentBehaviour, type AgentCase } from './agent-harness.ts';
+import { withTimeout } from './contract.ts';
 import { scripted } from './agent-script.ts';
 
 function refuses(behaviour: AgentBehaviour, code: ReasonCode): AgentCase {
@@ -10,12 +11,12 @@ function refuses(behaviour: AgentBehaviour, code: ReasonCode): AgentCase {
     async ({ protocol, start }) => {
       const { streams, gone } = await start(behaviour);
       const opening = protocol.open({ streams, workingDir: '/tmp', authMethod: null, sessionId: null, client: recordingClient() }, never);
-      await assert.rejects(soon('the refusal', opening), (error) => {
+      await assert.rejects(withTimeout('the refusal', opening), (error) => {
         assert.ok(error instanceof AgentRefusal);
         assert.equal(error.reason.code, code);
         return true;
       });
-      await soon('the agent ends', gone);
+      await withTimeout('the agent ends', gone);
     },
   ];
 }
@@ -27,7 +28,7 @@ function goesOn(behaviour: 'speaks' | 'forgets'): AgentCase {
       const first = await open();
       await first.prompt(scripted({ say: 'old' }, { tool: { toolCallId: 'call-1', title: 'Old' } }));
       await first.session.close();
-      await soon('the agent ends', first.agent.gone);
+      await withTimeout('the agent ends', first.agent.gone);
 
       const again = await open({}, first.session.id, behaviour);
       const found = behaviour === 'speaks' && traits.sessions === 'found_again';
@@ -51,8 +52,8 @@ export const sessionCases: readonly AgentCase[] = [
         const { streams, gone } = await start('silent');
         const request = { streams, workingDir: '/tmp', authMethod: null, sessionId: null, client: recordingClient() };
         const opening = protocol.open(request, signalOf(reason));
-        await assert.rejects(soon('the rejection', opening), (error) => error === reason);
-        await soon('the agent ends', gone);
+        await assert.rejects(withTimeout('the rejection', opening), (error) => error === reason);
+        await withTimeout('the agent ends', gone);
       }
     },
   ],

@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+
 /**
  * A requirement for every adapter of a port. Suites are lists of cases and use no test framework, so that the author of an
  * adapter can run them with any framework: `for (const { name, run } of suite) test(name, run)`.
@@ -18,4 +20,14 @@ export async function runAndClose(run: () => Promise<void>, close: () => Promise
     if (failed.error instanceof Error) failed.error.message += `\nBesides, the harness's close failed: ${String(cause)}`;
   }
   if (failed !== null) throw failed.error;
+}
+
+/** The time limit of every wait in a suite, in milliseconds. */
+export const waitLimitMs = 60_000;
+
+/** Waits for the promise. Rejects with an `AssertionError` that says for what it waited if that takes longer than the time limit. */
+export async function withTimeout<T>(what: string, waited: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new assert.AssertionError({ message: `timed out: ${what}` })), waitLimitMs);
+  return await Promise.race([waited, promise]).finally(() => clearTimeout(timer));
 }

@@ -3,7 +3,7 @@ import type { ProbeMiss } from '../../src/domain/readiness.ts';
 import type { ExposedUrl } from '../../src/domain/sandbox.ts';
 import type { ReadinessRule } from '../../src/domain/sandbox-spec.ts';
 import type { ReadinessProbe } from '../../src/ports/readiness-probe.ts';
-import type { ContractCase } from './contract.ts';
+import { type ContractCase, withTimeout } from './contract.ts';
 
 /** The answer of a place: an HTTP status, `silent` if it accepts a connection and sends nothing, null if nobody listens. */
 export type PlaceAnswer = number | 'silent' | null;
@@ -56,17 +56,9 @@ function ask({ probe, url }: ReadinessProbeHarness, rule: Probe, signal = new Ab
     if (last?.kind === kind) return last;
     const { promise, resolve } = Promise.withResolvers<ProbeMiss>();
     listeners.add((miss) => void (miss.kind === kind && resolve(miss)));
-    return await soon(`a probe that meets ${kind}`, promise);
+    return await withTimeout(`a probe that meets ${kind}`, promise);
   };
   return { ready, isOver: () => over, told, tells };
-}
-
-const patienceMs = 60_000;
-
-async function soon<T>(what: string, answer: Promise<T>): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new assert.AssertionError({ message: `waited in vain for ${what}` })), patienceMs);
-  return await Promise.race([answer, promise]).finally(() => clearTimeout(timer));
 }
 
 /** While the place gives this answer, the probe reports this miss, until the place is ready or the signal fires. */

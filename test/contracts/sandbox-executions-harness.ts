@@ -13,7 +13,7 @@ export interface SandboxExecutionsTraits {
   /** Do commands continue after the end of the process that started them? */
   readonly durable: boolean;
   /** Is a terminal durable, because it runs in the sandbox? Or attached by the engine, refused, or only simulated? */
-  readonly terminals: 'durable' | 'attached' | 'refused' | 'pretended';
+  readonly terminals: 'durable' | 'attached' | 'refused' | 'simulated';
 }
 
 /**

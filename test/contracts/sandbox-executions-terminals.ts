@@ -13,7 +13,7 @@ export const terminalCases: readonly ExecutionsCase[] = [
   [
     'runs a command in a terminal of a size, which can be changed',
     async ({ start, traits }) => {
-      if (traits.terminals === 'pretended') return;
+      if (traits.terminals === 'simulated') return;
       if (traits.terminals === 'refused') {
         await assert.rejects(start('shows its terminal', { tty, stdin: true }), isFailing('invalid_request'));
         return;
@@ -30,7 +30,7 @@ export const terminalCases: readonly ExecutionsCase[] = [
   [
     'hands over what is typed in a terminal, and ends what it interrupts',
     async ({ start, traits }) => {
-      if (traits.terminals === 'pretended' || traits.terminals === 'refused') return;
+      if (traits.terminals === 'simulated' || traits.terminals === 'refused') return;
       const execution = await start('copies', { tty, stdin: true });
       await execution.write('hello\r');
       await shows(execution, 'hello\r\nhello\r\n');

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { assertOver, assertStill, beating, beatsOn } from './sandbox-runtime-beats.ts';
-import { decidedBy, eventually, freeze, never, type SandboxRuntimeStage, type StageCase, within } from './sandbox-runtime-harness.ts';
+import { decidedBy, eventually, freeze, never, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+import { withTimeout } from './contract.ts';
 import { bytesOf } from './sandbox-runtime-streams.ts';
 
 const endings: readonly StageCase[] = (['stop', 'remove', 'crash'] as const).map((ending) => [
@@ -61,7 +62,7 @@ export const executionEndCases: readonly StageCase[] = [
       await freeze(stage.runtime, sandbox.id);
       const killed = execution.kill();
       await decidedBy(stage, 'killWhileFrozen', async (effect) => {
-        if (effect === 'at once') await within('the kill', killed);
+        if (effect === 'at once') await withTimeout('the kill', killed);
       });
       assert.equal((await stage.runtime.inspect(sandbox.id)).state, 'frozen');
       await stage.resume(sandbox);

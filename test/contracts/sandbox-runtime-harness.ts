@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { isFailureOf } from '../../src/domain/failure.ts';
 import type { ObservedSandbox } from '../../src/domain/sandbox.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
-import { type ContractCase, runAndClose } from './contract.ts';
+import { type ContractCase, runAndClose, waitLimitMs } from './contract.ts';
 import type { SandboxCommands } from './sandbox-runtime-commands.ts';
 
 /** The permitted differences between sandbox runtimes. */
@@ -10,15 +10,15 @@ export interface SandboxRuntimeTraits {
   /** The observed state of a sandbox whose command does not exist. */
   readonly missingCommand: 'absent' | 'created' | 'stopped';
   /** Does the reason of an ended sandbox contain the exit code of its command? */
-  readonly exitCode: 'told' | 'unknown';
+  readonly exitCode: 'known' | 'unknown';
   /** Do the exposed URLs answer if a program listens? */
-  readonly ports: 'served' | 'pretended';
+  readonly ports: 'served' | 'simulated';
   /** Are listeners notified when a sandbox's processes are killed from outside? */
-  readonly outsideKill: 'wakes' | 'unnoticed';
+  readonly outsideKill: 'notified' | 'unnoticed';
   /** The same for sandboxes that an earlier runtime object started. */
-  readonly outsideKillAfterReopening: 'wakes' | 'unnoticed';
+  readonly outsideKillAfterReopening: 'notified' | 'unnoticed';
   /** When does the kill of a command in a frozen sandbox take effect? */
-  readonly killWhileFrozen: 'at once' | 'when it goes on';
+  readonly killWhileFrozen: 'at once' | 'on resume';
   /** Are logs kept byte for byte, or are bytes that are not UTF-8 replaced? */
   readonly logs: 'bytes' | 'UTF-8';
 }
@@ -142,7 +142,6 @@ export async function freeze(runtime: SandboxRuntime, id: string): Promise<Obser
   }
 }
 
-const patienceMs = 60_000;
 const quietMs = 3_000;
 
 /** Checks the condition until it holds. Prints a warning after a few seconds, and fails after a minute. */
@@ -151,19 +150,11 @@ export async function eventually(what: string, condition: () => Promise<boolean>
   let isQuiet = true;
   while (!(await condition())) {
     const waitedMs = performance.now() - begin;
-    if (waitedMs > patienceMs) assert.fail(`waited in vain: ${what}`);
+    if (waitedMs > waitLimitMs) assert.fail(`timed out: ${what}`);
     if (isQuiet && waitedMs > quietMs) process.stderr.write(`still waiting: ${what}\n`);
     isQuiet &&= waitedMs <= quietMs;
     await new Promise((resolve) => {
       setTimeout(resolve, 5);
     });
   }
-}
-
-/** Waits for a promise, with the timeout of `eventually`. */
-export async function within(what: string, promise: Promise<unknown>): Promise<void> {
-  let isSettled = false;
-  const settled = promise.finally(() => (isSettled = true));
-  await Promise.race([settled, eventually(what, async () => isSettled)]);
-  await promise;
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { isFailureOf } from '../../src/domain/failure.ts';
 import type { LogRequest, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
-import { decidedBy, eventually, freeze, never, type SandboxRuntimeStage, type StageCase, within } from './sandbox-runtime-harness.ts';
+import { decidedBy, eventually, freeze, never, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+import { withTimeout } from './contract.ts';
 import { bytesOf } from './sandbox-runtime-streams.ts';
 
 /** The first line of the program `says`, without the line end. */
@@ -86,10 +87,10 @@ export const logCases: readonly StageCase[] = [
       const all = await read(runtime, id);
       assert.ok(linesIn(all) >= 60);
       for (const reader of [early, other, late]) {
-        await within('the end of its run ends it', reader.over);
+        await withTimeout('the end of its run ends it', reader.over);
         assert.deepEqual(reader.bytes(), all);
       }
-      await within('the end of its run ends it', tail.over);
+      await withTimeout('the end of its run ends it', tail.over);
       assert.ok(tail.bytes().length >= 100);
       assert.deepEqual(tail.bytes(), all.subarray(-tail.bytes().length));
     },
@@ -101,7 +102,7 @@ export const logCases: readonly StageCase[] = [
       const reader = following(await stage.runtime.logs(id, { follow: true }, never));
       await counted(stage, id, 5);
       await stage.crash(id);
-      await within('the kill ends it', reader.over);
+      await withTimeout('the kill ends it', reader.over);
       assert.ok(linesIn(reader.bytes()) >= 5);
     },
   ],
@@ -121,7 +122,7 @@ export const logCases: readonly StageCase[] = [
       await resume(sandbox);
       await eventually('it gets what comes then', async () => linesIn(reader.bytes()) > before + 5);
       await runtime.stop(sandbox.id);
-      await within('the stop ends it', reader.over);
+      await withTimeout('the stop ends it', reader.over);
     },
   ],
   [
@@ -134,7 +135,7 @@ export const logCases: readonly StageCase[] = [
       await runtime.stop(sandbox.id);
       const first = await read(runtime, sandbox.id);
       await resume(sandbox);
-      await within('the end of its run ends it', reader.over);
+      await withTimeout('the end of its run ends it', reader.over);
       await eventually('the next run says something', async () => (await read(runtime, sandbox.id)).length > first.length);
       assert.deepEqual((await read(runtime, sandbox.id)).subarray(0, first.length), first);
     },
@@ -149,23 +150,23 @@ export const logCases: readonly StageCase[] = [
       const told = following(await runtime.logs(id, { follow: true }, controller.signal));
       await eventually('it reads', async () => told.bytes().length > 0);
       controller.abort(reason);
-      await within('the signal ends it', told.over);
+      await withTimeout('the signal ends it', told.over);
       assert.equal(await told.over, reason);
       await assert.rejects(runtime.logs(id, {}, controller.signal), (error) => error === reason);
 
       const left = (await runtime.logs(id, { follow: true, tailBytes: 0 }, never)).getReader();
       const pending = left.read();
-      await within('leaving is at once', left.cancel());
+      await withTimeout('leaving is at once', left.cancel());
       await pending;
 
       const second = await open();
       const closed = following(await second.logs(id, { follow: true }, never));
       await second.close();
-      await within('the close ends it', closed.over);
+      await withTimeout('the close ends it', closed.over);
 
       const gone = following(await runtime.logs(id, { follow: true }, never));
       await runtime.remove(id);
-      await within('the removal ends it', gone.over);
+      await withTimeout('the removal ends it', gone.over);
     },
   ],
 ];

@@ -160,7 +160,7 @@ export const startCases: readonly StageCase[] = [
       assert.deepEqual(observed.exposedUrls, []);
       await decidedBy(stage, 'exitCode', (code) => {
         const { reason } = observed;
-        if (code === 'told') assert.ok(reason?.code === 'process_exited' && reason.exitCode === 3, JSON.stringify(reason));
+        if (code === 'known') assert.ok(reason?.code === 'process_exited' && reason.exitCode === 3, JSON.stringify(reason));
       });
       assert.equal((await start(sandbox)).state, 'stopped');
       assert.equal(await runs(sandbox.id), 1);
@@ -190,13 +190,13 @@ export const startCases: readonly StageCase[] = [
     },
   ],
   [
-    'lets who listens on a port be reached, before and after a freeze, unless its ports are pretended',
+    'lets who listens on a port be reached, before and after a freeze, unless its ports are simulated',
     async (stage) => {
       if (!stage.runtime.capabilities.freeze) return;
       const { runtime, resume, begun, traits } = stage;
       const sandbox = await begun('serves');
       const { exposedUrls } = await runtime.inspect(sandbox.id);
-      if (traits.ports === 'pretended') {
+      if (traits.ports === 'simulated') {
         await decidedBy(stage, 'ports', () => exposedUrls.forEach(({ url }) => assert.match(new URL(url).hostname, /\.invalid$/)));
         return;
       }

@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
 import { acpScript } from '../doubles/acp-agent/steps.ts';
 import { type Answer, createClient, items, type Json, object } from '../support/client.ts';
-import { messageOf, type Told } from '../support/conversation.ts';
+import { messageOf, type ApiEvent } from '../support/conversation.ts';
 import { printedSeed, seeded } from '../support/seeded.ts';
 import { startServer, type Server } from '../support/server.ts';
 import { until } from '../support/until.ts';
@@ -72,7 +72,7 @@ async function eventsOf(path: string): Promise<Json[]> {
 /** Answers what the agent asks, until the turn of the message has ended. */
 async function untilEnd(path: string, messageId: string): Promise<void> {
   for (let after = 0; ; await pause(10)) {
-    for (const { id, kind, data } of items(await ask('GET', `${path}/events?after=${after}`)) as unknown as Told[]) {
+    for (const { id, kind, data } of items(await ask('GET', `${path}/events?after=${after}`)) as unknown as ApiEvent[]) {
       after = id;
       if (kind === 'permission_requested') await ask('POST', `${path}/permissions/${String(data['permission_id'])}`, { option_id: 'yes' });
       if (kind === 'turn_ended' && data['message_id'] === messageId) return;

@@ -225,7 +225,7 @@ describe('without an engine', () => {
       expect(server.output().stdout).toMatch(/runtime +docker +NOT OK .*SKEP_DOCKER_HOST/);
       expect(await server.stop()).toBe(0);
       const { code, stdout } = await runSkep(['doctor'], { SKEP_DATA_DIR: dataDir, SKEP_PORT: '0', SKEP_DOCKER_HOST: nowhere });
-      expect([code, stdout]).toEqual([1, expect.stringMatching(/NOT OK +runtime docker: .*start Docker.*looked at (?:unix|tcp):/)]);
+      expect([code, stdout]).toEqual([1, expect.stringMatching(/NOT OK +runtime docker: .*start Docker.*address: (?:unix|tcp):/)]);
     } finally {
       await removeFolder(dataDir);
     }

@@ -159,7 +159,7 @@ describe('a failure of the executable has its status and its form', () => {
     const slow = createClient(own.url, key)('GET', '/api/user/repository/corrupt-not/microagents');
     await until(() => existsSync(hangs), Boolean);
     own.process.kill('SIGTERM');
-    await until(() => own.output().stderr, (log) => log.includes('draining'));
+    await until(() => own.output().stderr, (log) => log.includes('shutting down'));
     late.socket.write(`X-Session-API-Key: ${key}\r\n\r\n`);
     await until(() => late.text(), (text) => text.includes('shutting_down'));
     expect(late.text()).toMatch(/^HTTP\/1\.1 503 [\s\S]*retry-after: \d+/i);

@@ -26,5 +26,5 @@ test('an engine that hangs holds up neither the start nor the end of the server'
   expect(server.output().stdout).toMatch(/others +- +NOT OK have not answered yet/);
   await server.stop();
   await expect(fetch(`${server.url}/health`)).rejects.toThrow();
-  expect(server.output().stderr).toMatch(/draining/);
+  expect(server.output().stderr).toMatch(/shutting down/);
 });

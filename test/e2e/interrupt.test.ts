@@ -25,7 +25,7 @@ test('the server takes the two signals of one Ctrl-C for one, and ends at once b
     server.process.kill('SIGINT');
     await setTimeout(10);
     server.process.kill('SIGINT');
-    await until(() => server.output().stderr, (log) => /draining.*a second Ctrl-C stops at once/.test(log));
+    await until(() => server.output().stderr, (log) => /shutting down.*a second Ctrl-C stops at once/.test(log));
     return { server, request, at };
   };
 

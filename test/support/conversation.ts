@@ -3,7 +3,7 @@ import { items, object, type Client, type Json } from './client.ts';
 import { until } from './until.ts';
 
 /** An event in a response. */
-export interface Told {
+export interface ApiEvent {
   readonly id: number;
   readonly kind: EventKind;
   readonly actor: string;
@@ -12,26 +12,26 @@ export interface Told {
 }
 
 /** The events of a turn, including its first and its last event. */
-export interface ToldTurn {
-  readonly events: readonly Told[];
+export interface TurnEvents {
+  readonly events: readonly ApiEvent[];
   readonly stopReason: unknown;
 }
 
 /** A conversation over HTTP. Every wait has a time limit. */
-export interface Talk {
+export interface ConversationClient {
   readonly id: string;
   readonly path: string;
   now(): Promise<Json>;
   /** Waits until the conversation is READY. Throws with the reason if the start fails. */
   ready(): Promise<Json>;
   /** Returns all events until now. */
-  events(): Promise<readonly Told[]>;
+  events(): Promise<readonly ApiEvent[]>;
   /** Waits for an event of the kind for which `wanted` returns true, with an id greater than `after`. */
-  event(kind: EventKind, wanted?: (told: Told) => boolean, after?: number): Promise<Told>;
+  event(kind: EventKind, wanted?: (told: ApiEvent) => boolean, after?: number): Promise<ApiEvent>;
   /** Sends a message. Returns its id. */
   say(text: string): Promise<string>;
   /** Waits until the turn of the message has ended. Default: the first message. */
-  turn(messageId?: string): Promise<ToldTurn>;
+  turn(messageId?: string): Promise<TurnEvents>;
   untilStatus(executionStatus: string | null): Promise<Json>;
   post(path: string, body?: unknown): Promise<Json>;
   sandboxId(): Promise<string>;
@@ -45,25 +45,25 @@ export function messageOf(text: string): Json {
 }
 
 /** Creates a conversation. Calls `call` for each request, so that a test can change the server in between. */
-export async function openTalk(call: () => Client, request: Json): Promise<Talk> {
+export async function startConversation(call: () => Client, request: Json): Promise<ConversationClient> {
   const created = await call()('POST', '/api/v1/app-conversations', request);
   if (created.status !== 201) throw new Error(`the conversation was refused: ${created.status} ${JSON.stringify(created.body)}`);
   const id = String(object(created)['id']);
   const path = `/api/v1/app-conversations/${id}`;
   const now = async (): Promise<Json> => object(await call()('GET', path));
-  const log: Told[] = [];
+  const log: ApiEvent[] = [];
 
-  async function events(): Promise<readonly Told[]> {
+  async function events(): Promise<readonly ApiEvent[]> {
     for (;;) {
-      const page = items(await call()('GET', `${path}/events?after=${log.at(-1)?.id ?? 0}`)) as unknown as Told[];
+      const page = items(await call()('GET', `${path}/events?after=${log.at(-1)?.id ?? 0}`)) as unknown as ApiEvent[];
       // A concurrent call may have added the same events.
       log.push(...page.filter((told) => told.id > (log.at(-1)?.id ?? 0)));
       if (page.length < 100) return [...log];
     }
   }
 
-  async function event(kind: EventKind, wanted: (told: Told) => boolean = () => true, after = 0): Promise<Told> {
-    const find = (all: readonly Told[]): Told | undefined => all.find((told) => told.kind === kind && told.id > after && wanted(told));
+  async function event(kind: EventKind, wanted: (told: ApiEvent) => boolean = () => true, after = 0): Promise<ApiEvent> {
+    const find = (all: readonly ApiEvent[]): ApiEvent | undefined => all.find((told) => told.kind === kind && told.id > after && wanted(told));
     const found = find(await until(events, (all) => find(all) !== undefined, patience));
     if (found === undefined) throw new Error(`no ${kind}`);
     return found;
@@ -92,7 +92,7 @@ export async function openTalk(call: () => Client, request: Json): Promise<Talk>
     },
     async turn(messageId) {
       const named = messageId ?? String((await event('message', ({ data }) => data['role'] === 'user')).data['message_id']);
-      const isOf = ({ data }: Told): boolean => data['message_id'] === named;
+      const isOf = ({ data }: ApiEvent): boolean => data['message_id'] === named;
       const end = await event('turn_ended', isOf);
       const begin = await event('turn_started', isOf);
       return { events: (await events()).filter(({ id }) => id >= begin.id && id <= end.id), stopReason: end.data['stop_reason'] };
@@ -103,11 +103,11 @@ export async function openTalk(call: () => Client, request: Json): Promise<Talk>
 }
 
 /** Returns the texts of the agent's answer messages. */
-export function saidIn({ events }: ToldTurn): unknown[] {
+export function answersIn({ events }: TurnEvents): unknown[] {
   return events.flatMap(({ kind, data }) => (kind === 'message' && data['role'] === 'agent' && data['channel'] === 'answer' ? [data['text']] : []));
 }
 
 /** Returns the last state of each tool call of a turn. */
-export function callsIn({ events }: ToldTurn): Json[] {
+export function toolCallsIn({ events }: TurnEvents): Json[] {
   return [...new Map(events.flatMap(({ kind, data }) => (kind === 'tool_call' ? [[data['tool_call_id'], data] as const] : []))).values()];
 }

@@ -93,7 +93,7 @@ async function* follow(call: ServiceCall, execution: ExecutionRecord): AsyncGene
   const outputs = tty ? { pty: await open('stdout') } : { stdout: await open('stdout'), stderr: await open('stderr') };
   for await (const data of merged(outputs)) yield { event: { data } };
   const { status, exitCode, statusReason } = await skep.executions.get(scope, sandboxId, id);
-  if (status !== 'exited') throw new ConnectError('unavailable', statusReason === null ? 'Its end is not known.' : sentenceOf(statusReason));
+  if (status !== 'exited') throw new ConnectError('unavailable', statusReason === null ? 'It is lost.' : sentenceOf(statusReason));
   const text = `exit status ${exitCode}`;
   yield { event: { end: { exitCode: exitCode ?? 0, exited: true, status: text, ...(exitCode !== 0 && { error: text }) } } };
 }

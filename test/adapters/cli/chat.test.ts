@@ -139,7 +139,7 @@ test('for a program, each event is a line of JSON', async () => {
 });
 
 describe('a turn', () => {
-  test('is stopped by /cancel, also while it asks leave', async () => {
+  test('is stopped by /cancel, also while it waits for a permission', async () => {
     const chat = talk(apiOf(world), await readyConversation(world));
     chat.type('stall');
     await chat.sees('stalling.');

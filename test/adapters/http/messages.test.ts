@@ -102,7 +102,7 @@ test('a turn that is cancelled ends, and the next message follows', async () => 
   expect(await world.ann('POST', `${conversations}/${id}/cancel`)).toMatchObject({ status: 202 });
 });
 
-test('what the agent asks leave for is answered once, with one of its options', async () => {
+test('a permission request is answered once, with one of its options', async () => {
   const id = await readyConversation(world, { permission_policy: 'ask' });
   const message = await sent(id, 'ask');
   const [asked] = await until(() => eventsOf(id, 'permission_requested'), (requests) => requests.length > 0, 60_000);

@@ -7,7 +7,7 @@ const once: PermissionOption = { optionId: 'once', name: 'Once', kind: 'allow_on
 const always: PermissionOption = { optionId: 'always', name: 'Always', kind: 'allow_always' };
 const never: PermissionOption = { optionId: 'never', name: 'No', kind: 'reject_once' };
 
-/** A conversation whose agent asks for leave to do each of the named things, at once. */
+/** A conversation whose agent requests a permission for each of the named things, at once. */
 async function asking(permissions: 'allow' | 'ask' | 'deny', options: readonly PermissionOption[] = [always, once, never], things: readonly string[] = ['rm']) {
   const answers: (string | null)[] = [];
   const w = await createReady({

@@ -5,8 +5,8 @@ import { perform } from './turn.ts';
 import { listen, write, type Request } from './wire.ts';
 
 /**
- * A coding agent that speaks the Agent Client Protocol and does what it is told: `node main.ts '<options as JSON>'`. It knows the
- * protocol by itself, so that a mistake of a library is not made on both sides.
+ * A scripted coding agent that speaks the Agent Client Protocol: `node main.ts '<options as JSON>'`. It implements the protocol itself,
+ * so a mistake of a library is not on both sides.
  */
 const { behaviour = 'speaks', sessions: folder = null, preamble = '', scripts = {} } = readOptions();
 const sessions = new Sessions(behaviour === 'forgets' ? null : folder);
@@ -31,7 +31,7 @@ async function answer({ method, params, answer }: Request): Promise<void> {
         },
       });
     case 'authenticate':
-      // The browser is never there.
+      // There is never a browser.
       if (params['methodId'] === 'browser') return;
       letIn = process.env['MODEL_API_KEY'] !== undefined;
       return await answer(letIn ? { result: {} } : { error: { code: -32_000, message: 'MODEL_API_KEY is not set' } });
@@ -88,7 +88,7 @@ async function turn(session: Session, prompt: readonly { readonly text: string }
 await write(preamble);
 if (behaviour === 'ends') process.exit(3);
 listen(
-  // It ends as a real one does where its script is wrong.
+  // If its script is wrong, it ends like a real agent that crashes.
   (request) => {
     if (behaviour !== 'silent') void answer(request);
   },

@@ -6,12 +6,12 @@ import { send } from './wire.ts';
 export interface Session {
   readonly id: string;
   readonly cwd: string;
-  /** Tells the client, and remembers that it did. */
+  /** Sends an update to the client, and stores it. */
   readonly update: (update: Readonly<Record<string, unknown>>) => Promise<void>;
   readonly remember: (update: Readonly<Record<string, unknown>>) => void;
 }
 
-/** The sessions of an agent, each a file of its updates, a line each. */
+/** The sessions of an agent. Each is a file with one update per line. */
 export class Sessions {
   readonly #folder: string | null;
 
@@ -26,7 +26,7 @@ export class Sessions {
     return this.#session(id, cwd);
   }
 
-  /** The session, after all that was said in it was told anew; null where it is not known. */
+  /** Returns the session, after its updates were sent again. Null if it is not known. */
   async load(id: string, cwd: string): Promise<Session | null> {
     if (this.#folder === null || !/^session-[\w-]+$/u.test(id) || !existsSync(join(this.#folder, id))) return null;
     const lines = readFileSync(join(this.#folder, id), 'utf8').split('\n').filter(Boolean);

@@ -13,7 +13,7 @@ export function acpAgentCommand(options: AcpAgentOptions = {}): string[] {
 
 export interface AgentProcess extends RunningAgent {
   readonly pid: number;
-  /** What it wrote to its standard error so far. */
+  /** Returns its standard error until now. */
   readonly stderr: () => string;
 }
 
@@ -32,7 +32,7 @@ export function startAgentProcess(command: readonly string[], options: { readonl
   };
 }
 
-/** Answers when the process and its streams have ended, or when it could not be started. */
+/** Resolves when the process and its streams have ended, or when it could not be started. */
 async function ended(child: ChildProcess): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   child.once('close', () => resolve()).once('error', () => resolve());

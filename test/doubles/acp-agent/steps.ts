@@ -1,20 +1,20 @@
 import type { AgentStep } from '../../contracts/agent-script.ts';
 
 /**
- * What the scripted agent does in a turn, besides what every scripted agent does.
+ * The steps of this agent in a turn, besides the steps of every scripted agent.
  *
- * - `flood` with `bytes`: chunks of so many characters.
- * - `raw`: written to standard output as it is, so often.
- * - `update`: a session update as it is; `notify`: a notification as it is.
- * - `request`: asks the client, and then says `answered: <result or error as JSON>`.
+ * - `flood` with `bytes`: sends chunks of this many characters.
+ * - `raw`: writes the text unchanged to standard output, this many times.
+ * - `update`: sends a session update unchanged; `notify`: a notification.
+ * - `request`: sends a request to the client, and then says `answered: <result or error as JSON>`.
  * - `stderr`: written to standard error.
  * - `write`: writes a file, relative to the session's directory, as a tool call with its diff; `read`: says what is in one.
  * - `run`: runs a shell command in the session's directory.
  * - `env`: says the value of a variable of its environment, or `unset`.
- * - `after`: done when the turn has been answered.
- * - `error`: the turn is answered with this error; `answer`: with this result.
- * - `objects`: says `stalling.`, and answers the turn with an error when it is cancelled.
- * - `deaf`: reads its standard input no more.
+ * - `after`: runs after the response to the turn.
+ * - `error`: ends the turn with this error; `answer`: with this result.
+ * - `objects`: says `stalling.`, and ends the turn with an error when it is cancelled.
+ * - `deaf`: stops reading its standard input.
  */
 export type AcpStep =
   | AgentStep
@@ -34,12 +34,12 @@ export type AcpStep =
   | { readonly objects: true }
   | { readonly deaf: true };
 
-/** The text of a message that makes the scripted agent do this. */
+/** Returns the text of a message that makes the scripted agent run the steps. */
 export function acpScript(...steps: readonly AcpStep[]): string {
   return JSON.stringify({ steps });
 }
 
-/** What the text tells; one that is no script is answered with `heard: <text>`. */
+/** Returns the steps of a message. If the text is not a script, the agent says `heard: <text>`. */
 export function acpStepsOf(text: string): readonly AcpStep[] {
   if (!text.startsWith('{"steps":')) return [{ say: `heard: ${text}` }];
   return (JSON.parse(text) as { readonly steps: readonly AcpStep[] }).steps;

@@ -9,18 +9,18 @@ import { ask, flushed, send, stopListening, write } from './wire.ts';
 
 export interface Turn {
   readonly session: Session;
-  /** Answers when the turn is cancelled. */
+  /** Resolves when the turn is cancelled. */
   readonly cancelled: Promise<void>;
   readonly isCancelled: () => boolean;
 }
 
 type Answer = { readonly result: unknown } | { readonly error: unknown };
 
-/** Does the step. Answers with the turn's answer where that ends it. */
+/** Runs the step. Returns the response to the turn if the step ends it. */
 export async function perform(step: AcpStep, turn: Turn): Promise<Answer | null> {
   const { session } = turn;
   if ('say' in step) await say(session, step.say, step.channel, step.messageId);
-  else if ('tool' in step) await told(session, step.tool);
+  else if ('tool' in step) await reportToolCall(session, step.tool);
   else if ('plan' in step) await session.update({ sessionUpdate: 'plan', entries: step.plan });
   else if ('usage' in step) await session.update({ sessionUpdate: 'usage_update', used: step.usage.usedTokens, size: step.usage.contextTokens, cost: step.usage.cost });
   else if ('flood' in step) {
@@ -66,9 +66,9 @@ async function performOdd(step: Odd, session: Session): Promise<void> {
   else if ('write' in step) {
     const { path, text } = step.write;
     const tool = { toolCallId: `write-${path}`, title: `Write ${path}`, toolKind: 'edit', paths: [join(session.cwd, path)] };
-    await told(session, { ...tool, status: 'in_progress' });
+    await reportToolCall(session, { ...tool, status: 'in_progress' });
     writeFileSync(join(session.cwd, path), text);
-    await told(session, { ...tool, status: 'completed', content: [{ type: 'diff', path: join(session.cwd, path), oldText: null, newText: text }] });
+    await reportToolCall(session, { ...tool, status: 'completed', content: [{ type: 'diff', path: join(session.cwd, path), oldText: null, newText: text }] });
   }
 }
 
@@ -83,8 +83,8 @@ async function say(session: Session, text: string, channel = 'answer', messageId
 
 const known = new Set<string>();
 
-/** The first time as a call, then as updates of it. */
-async function told(session: Session, { toolKind, paths, content, ...tool }: ToolCallChange): Promise<void> {
+/** Reports a tool call: the first time as a call, then as updates. */
+async function reportToolCall(session: Session, { toolKind, paths, content, ...tool }: ToolCallChange): Promise<void> {
   const sessionUpdate = known.has(tool.toolCallId) ? 'tool_call_update' : 'tool_call';
   known.add(tool.toolCallId);
   await session.update({ sessionUpdate, ...tool, kind: toolKind, locations: paths?.map((path) => ({ path })), content: content?.map(onTheWire) });

@@ -19,12 +19,12 @@ const asked = new Map<number, (message: Message) => void>();
 const input = createInterface({ input: process.stdin });
 let nextId = 1;
 
-/** Writes, and waits for as long as nobody reads. */
+/** Writes, and waits until somebody reads. */
 export async function write(text: string): Promise<void> {
   if (!process.stdout.write(text)) await once(process.stdout, 'drain');
 }
 
-/** Waits until all that was written is out of this process. */
+/** Waits until all output has left this process. */
 export async function flushed(): Promise<void> {
   await new Promise<void>((resolve) => {
     process.stdout.write('', () => resolve());
@@ -35,7 +35,7 @@ export async function send(message: Readonly<Record<string, unknown>>): Promise<
   await write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
 }
 
-/** Asks the client; answers with the whole answer, error or not. */
+/** Sends a request to the client. Returns the whole response, also an error. */
 export async function ask(method: string, params: unknown): Promise<{ readonly result?: unknown; readonly error?: unknown }> {
   const id = nextId++;
   const { promise, resolve } = Promise.withResolvers<Message>();
@@ -57,7 +57,7 @@ export function listen(onRequest: (request: Request) => void, onNotification: (m
   input.on('close', () => process.exit(0));
 }
 
-/** Reads no more, and lives on. */
+/** Stops reading and keeps running. */
 export function stopListening(): void {
   input.pause();
   setInterval(() => {}, 60_000);

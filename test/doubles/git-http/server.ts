@@ -8,35 +8,35 @@ import { runBackend } from './backend.ts';
 export interface GitHttpOptions {
   /** The folder whose bare repositories are served. */
   readonly root: string;
-  /** The value of `Authorization` that is let in; anybody is where it is left out. */
+  /** The accepted value of `Authorization`. Default: every request is accepted. */
   readonly authorization?: string;
 }
 
-/** What came, and what went out. */
+/** A request, and the size of its response. */
 export interface GitHttpRequest {
   readonly method: string;
   /** The path, without the query. */
   readonly path: string;
   readonly authorization: string | null;
-  /** What a protocol 2 request asks for: `ls-refs`, `fetch`; null for the first question. */
+  /** The command of a protocol 2 request: `ls-refs`, `fetch`. Null for the first request. */
   readonly command: string | null;
   readonly body: string;
   status: number;
-  /** Of the answer's body. */
+  /** The size of the response's body. */
   bytes: number;
-  /** In the pack that went out. */
+  /** The number of objects in the pack that was sent. */
   objects: number;
 }
 
-/** What a double does in place of an answer. Null: it answers as it should. */
-export type Mischief = (request: GitHttpRequest, response: ServerResponse) => boolean | Promise<boolean>;
+/** Handles a request instead of the double. Returns true if it has sent the response. */
+export type GitHttpInterceptor = (request: GitHttpRequest, response: ServerResponse) => boolean | Promise<boolean>;
 
 /** A host of git repositories on loopback, which speaks git's own protocol over HTTP by git's own backend. */
 export interface GitHttp {
   readonly url: string;
   readonly requests: GitHttpRequest[];
-  /** Told each request before it is answered; answers true where it has seen to it. */
-  mischief: Mischief | null;
+  /** Null: the double responds normally. */
+  interceptor: GitHttpInterceptor | null;
   close(): Promise<void>;
 }
 
@@ -46,7 +46,7 @@ export async function startGitHttp({ root, authorization }: GitHttpOptions): Pro
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const double: GitHttp = { url, requests, mischief: null, close };
+  const double: GitHttp = { url, requests, interceptor: null, close };
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const sent = await buffer(request);
@@ -64,7 +64,7 @@ export async function startGitHttp({ root, authorization }: GitHttpOptions): Pro
       objects: 0,
     };
     requests.push(log);
-    if (double.mischief !== null && (await double.mischief(log, response))) return;
+    if (double.interceptor !== null && (await double.interceptor(log, response))) return;
     if (authorization !== undefined && log.authorization !== authorization) {
       log.status = 401;
       response.writeHead(401, { 'www-authenticate': 'Basic realm="git"', 'content-type': 'text/plain' }).end('who are you?');
@@ -84,13 +84,13 @@ export async function startGitHttp({ root, authorization }: GitHttpOptions): Pro
   return double;
 }
 
-/** How many objects the pack holds that an answer of protocol 2 to a fetch carries; 0 where it carries none. */
+/** Returns the number of objects in the pack of a protocol 2 fetch response. 0 if there is no pack. */
 function objectsIn(answer: Buffer): number {
   const pack: Buffer[] = [];
   for (let at = 0; at + 4 <= answer.length; ) {
     const length = Number.parseInt(answer.toString('latin1', at, at + 4), 16);
     if (Number.isNaN(length)) return 0;
-    // The first band is the pack, the others are words.
+    // The first band is the pack. The others are messages.
     if (length > 5 && answer[at + 4] === 1) pack.push(answer.subarray(at + 5, at + length));
     if (pack.length > 0 && Buffer.concat(pack).length >= 12) break;
     at += Math.max(length, 4);

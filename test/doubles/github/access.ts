@@ -5,17 +5,17 @@ import { refusal, type DoubleRequest, type DoubleResponse } from './request.ts';
 export interface DoubleApp {
   readonly appId: string;
   readonly installationId: number;
-  /** PEM; the private one will do. */
+  /** A key in PEM format. The private key works too. */
   readonly key: string;
 }
 
-/** Who may ask. */
+/** The accepted credentials. */
 export interface Access {
   readonly tokens: Set<string>;
   app: DoubleApp | null;
 }
 
-/** Whether there is a credential; an answer where there is one that is refused. */
+/** Returns whether the request has a credential, or the response to a wrong one. */
 export function authenticate({ headers, isGraphql }: DoubleRequest, { tokens }: Access): boolean | DoubleResponse {
   const header = headers['authorization'];
   if (header === undefined) return isGraphql ? refusal(401, 'This endpoint requires you to be authenticated.') : false;
@@ -23,7 +23,7 @@ export function authenticate({ headers, isGraphql }: DoubleRequest, { tokens }: 
   return token !== undefined && tokens.has(token) ? true : refusal(401, 'Bad credentials');
 }
 
-/** Gives the App's installation a token, if it signed its request. */
+/** Returns a token for the App's installation if the request is signed. */
 export function installationToken({ headers, segments }: DoubleRequest, access: Access): DoubleResponse {
   const { app, tokens } = access;
   const jwt = /^bearer (\S+)$/iu.exec(headers['authorization'] ?? '')?.[1];

@@ -12,7 +12,7 @@ import { createPullRequests, type PullRequests } from './pull-requests.ts';
 import { createRepositories, type Repositories } from './repositories.ts';
 
 export interface DoubleOptions {
-  /** Passes before every answer. */
+  /** The delay before every response, in milliseconds. */
   readonly delayMs?: number;
   /** `/api/v3`, as on a GitHub Enterprise Server. */
   readonly prefix?: '' | '/api/v3';
@@ -26,12 +26,12 @@ export interface GitHubDouble {
   readonly access: Access;
   readonly faults: Faults;
   readonly graphql: GraphqlBehavior;
-  /** What was asked, in order. */
+  /** The requests, in order. */
   readonly requests: readonly Recorded[];
-  /** Answers of more entries are cut off. */
+  /** Responses with more entries are cut off. */
   treeLimit: number | null;
   forget(): void;
-  /** Rejects where something was asked that GitHub does not know. */
+  /** Rejects if there was a request that GitHub does not know. */
   close(): Promise<void>;
 }
 

@@ -1,17 +1,17 @@
 import type { ServerResponse } from 'node:http';
 import { refusal, send, type DoubleRequest, type DoubleResponse } from './request.ts';
 
-/** Takes over an exchange. */
+/** Handles a request instead of the double. */
 export type Fault = (response: ServerResponse, request: DoubleRequest) => void;
 
 export interface FaultPlan {
   readonly act: Fault;
-  /** How often; for ever, if it is left out. */
+  /** How many requests it affects. Default: all. */
   readonly times?: number;
   readonly when?: (request: DoubleRequest) => boolean;
 }
 
-/** What is going to go wrong. */
+/** The planned faults. */
 export interface Faults {
   plan(plan: FaultPlan): void;
   clear(): void;
@@ -51,7 +51,7 @@ export function secondaryLimit(retryAfter: number | null, status: 403 | 429 = 40
   return answerWith({ ...refusal(status, 'You have exceeded a secondary rate limit. Please wait a few minutes before you try again.'), headers });
 }
 
-/** GraphQL tells of its limit with status 200. */
+/** GraphQL reports its limit with status 200. */
 export function graphqlLimit(resetSeconds: number): Fault {
   return (response) => {
     const reset = Math.floor(Date.now() / 1000) + resetSeconds;
@@ -60,10 +60,10 @@ export function graphqlLimit(resetSeconds: number): Fault {
   };
 }
 
-/** Never answers. */
+/** Sends no response. */
 export const stall: Fault = () => undefined;
 
-/** Answers and then falls silent. */
+/** Begins the response, and then sends nothing more. */
 export const stallInBody: Fault = (response) => {
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': 1000 });
   response.write('{"data":');
@@ -77,7 +77,7 @@ export const cutBody: Fault = (response) => {
   response.write('{"data":', () => response.socket?.destroy());
 };
 
-/** Not what is documented, with a status that says that all is well. */
+/** Returns an undocumented body with a status of success. */
 export function rubbish(body: unknown): Fault {
   return answerWith({ status: 200, body });
 }

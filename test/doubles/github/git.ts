@@ -20,7 +20,7 @@ const atOnce = 6;
 let running = 0;
 const waiting: (() => void)[] = [];
 
-/** Runs git without anybody's configuration, a few at a time; null where it fails. */
+/** Runs git without a user's configuration, only a few processes at once. Returns null if git fails. */
 async function git(gitDir: string, ...args: readonly string[]): Promise<Buffer | null> {
   if (running >= atOnce) await new Promise<void>((resolve) => waiting.push(resolve));
   running += 1;
@@ -39,7 +39,7 @@ async function line(gitDir: string, ...args: readonly string[]): Promise<string 
   return (await git(gitDir, ...args))?.toString('utf8').trim() ?? null;
 }
 
-/** The branch that HEAD names; null where it has no commit yet. */
+/** Returns the branch of HEAD. Null if it has no commit yet. */
 export async function defaultBranch(gitDir: string): Promise<{ readonly name: string; readonly oid: string } | null> {
   const name = await line(gitDir, 'symbolic-ref', '--short', 'HEAD');
   const oid = name === null ? null : await resolve(gitDir, `refs/heads/${name}^{commit}`);
@@ -57,7 +57,7 @@ export async function branchesOf(gitDir: string): Promise<readonly { readonly na
   return output.split('\n').filter((each) => each !== '').map((each) => ({ oid: each.slice(0, 40), name: each.slice(41) }));
 }
 
-/** Remembers what can't change: what is a function of an object's id. */
+/** Caches results that can't change, because they depend only on the id of an object. */
 function remembering<T>(ask: (gitDir: string, key: string) => Promise<T>): (gitDir: string, key: string) => Promise<T> {
   const answers = new Map<string, Promise<T>>();
   return (gitDir, key) => {
@@ -91,12 +91,12 @@ const logOf = remembering(async (gitDir, key): Promise<readonly HistoryCommit[]>
   });
 });
 
-/** The commits that touch a path, as git tells them: the newest first, merges that took nothing left out. */
+/** Returns the commits that touch a path, as git lists them: newest first, without merges that took nothing. */
 export function historyOf(gitDir: string, head: string, path: string | null): Promise<readonly HistoryCommit[]> {
   return logOf(gitDir, path === null ? head : `${head}\0${path}`);
 }
 
-/** How many commits each of two has that the other lacks; null where one is missing. */
+/** Returns how many commits each of two commits has that the other does not have. Null if one is missing. */
 export async function countsBetween(gitDir: string, base: string, head: string): Promise<{ readonly ahead: number; readonly behind: number } | null> {
   const counts = await line(gitDir, 'rev-list', '--left-right', '--count', `${base}...${head}`);
   const [behind, ahead] = counts?.split('\t') ?? [];

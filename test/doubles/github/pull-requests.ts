@@ -14,9 +14,9 @@ type NewPullRequest = Pick<StoredPullRequest, 'title' | 'body' | 'head' | 'base'
 
 /** The pull requests of the repositories, by the ids of these. */
 export interface PullRequests {
-  /** Whether the credential may see and open them. */
+  /** Whether the credential can see and open them. */
   allowed: boolean;
-  /** Whether there may be drafts: a private repository of a free plan has none. */
+  /** Whether drafts are possible. A private repository of a free plan has none. */
   drafts: boolean;
   /** The oldest comes first. */
   of(repository: number): readonly StoredPullRequest[];

@@ -4,16 +4,16 @@ export interface ServedRepository {
   /** `owner/name` */
   readonly path: string;
   readonly gitDir: string;
-  /** Only for who has a credential. */
+  /** Only visible with a credential. */
   readonly isPrivate: boolean;
 }
 
-/** The repositories by name, in whatever case, with the names that they had before. */
+/** The repositories by their present and former names, case-insensitive. */
 export interface Repositories {
   put(path: string, gitDir: string, options?: { readonly isPrivate?: boolean }): void;
   rename(from: string, to: string): void;
   remove(path: string): void;
-  /** `moved` where it has another name now. */
+  /** `moved` if it has another name now. */
   find(path: string): { readonly repository: ServedRepository; readonly moved: boolean } | null;
   byId(id: number): ServedRepository | null;
   all(): readonly ServedRepository[];

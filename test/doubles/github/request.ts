@@ -20,9 +20,9 @@ export interface DoubleResponse {
   readonly body?: unknown;
 }
 
-/** What was asked, and answered with. */
+/** A request and its response. */
 export interface Recorded extends DoubleRequest {
-  /** When it had come, in ms, by the clock of `performance`. */
+  /** When it had arrived, in milliseconds, by the clock of `performance`. */
   readonly at: number;
   status: number | null;
 }

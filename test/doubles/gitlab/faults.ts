@@ -1,29 +1,29 @@
 import type { ServerResponse } from 'node:http';
 import type { Reply } from './request.ts';
 
-/** What the double does in place of an answer. */
+/** What the double does instead of a normal response. */
 export type Fault =
-  /** Refuses for the rate of requests, as the throttle in front of the application does. */
+  /** Refuses because of the rate of requests, like the throttle in front of the application. */
   | { readonly kind: 'throttle'; readonly headers: Readonly<Record<string, string>> }
   | { readonly kind: 'status'; readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: unknown }
-  /** Never answers. */
+  /** Sends no response. */
   | { readonly kind: 'stall' }
   /** Closes the connection before, or in the middle of the body. */
   | { readonly kind: 'reset' }
   | { readonly kind: 'cut' }
-  /** Answers with this, as JSON unless it says otherwise. */
+  /** Responds with this body. Default media type: JSON. */
   | { readonly kind: 'body'; readonly text: string; readonly contentType?: string }
-  /** Answers as it should, with other headers. */
+  /** Responds normally, with other headers. */
   | { readonly kind: 'headers'; readonly headers: Readonly<Record<string, string>> };
 
-/** Which requests a fault befalls: those whose route it is, the first so many of them. */
+/** The requests that a fault affects. */
 interface FaultPlan {
   readonly fault: Fault;
-  /** All, if it is left out. */
+  /** Default: all. */
   readonly route?: RouteName;
-  /** All, if it is left out. */
+  /** Default: all. */
   readonly times?: number;
-  /** How many are answered as they should be before. */
+  /** How many requests get a normal response first. */
   readonly after?: number;
 }
 
@@ -32,7 +32,7 @@ export type RouteName = 'project' | 'commit' | 'commits' | 'tree' | 'blob' | 've
 export interface Faults {
   add(plan: FaultPlan): void;
   clear(): void;
-  /** The fault that befalls a request for this route. */
+  /** Returns the fault for a request to this route. */
   next(route: RouteName): Fault | null;
 }
 
@@ -53,7 +53,7 @@ export function createFaults(): Faults {
   };
 }
 
-/** Sends the answer, or does what the fault says in place of it. */
+/** Sends the response, or does what the fault says instead. */
 export function send(response: ServerResponse, reply: Reply, fault: Fault | null): void {
   switch (fault?.kind) {
     case undefined:

@@ -5,11 +5,11 @@ const run = promisify(execFile);
 
 /** Git's plumbing on one repository, as byte strings. */
 export interface Git {
-  /** What git prints; null where it fails. */
+  /** Returns the output of git. Null if git fails. */
   (args: readonly string[]): Promise<string | null>;
 }
 
-/** Remembers what can't change: the answers about whole commit ids. */
+/** Caches results for full commit ids, which can't change. */
 export function gitOf(gitDir: string, memory: Map<string, Promise<string | null>>): Git {
   return async (args) => {
     if (!args.some((arg) => /\b[0-9a-f]{40}\b/u.test(arg)) || args.includes('rev-parse')) return await execute(gitDir, args);
@@ -23,7 +23,7 @@ export function gitOf(gitDir: string, memory: Map<string, Promise<string | null>
 async function execute(gitDir: string, args: readonly string[]): Promise<string | null> {
   const env = { PATH: process.env['PATH'], GIT_DIR: gitDir, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' };
   try {
-    // Names are bytes: what the host takes as UTF-8 goes to git as it came.
+    // Names are bytes, and are passed to git unchanged.
     const { stdout } = await run('git', [...args], { env, encoding: 'latin1', maxBuffer: 256 * 1024 * 1024 });
     return stdout;
   } catch {

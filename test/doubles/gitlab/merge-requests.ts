@@ -16,7 +16,7 @@ type NewMergeRequest = Pick<StoredMergeRequest, 'title' | 'description' | 'sourc
 
 /** The merge requests of the projects, by the ids of these. */
 export interface MergeRequests {
-  /** Whether the credential may see and open them. */
+  /** Whether the credential can see and open them. */
   allowed: boolean;
   /** The oldest comes first. */
   of(project: number): readonly StoredMergeRequest[];

@@ -5,7 +5,7 @@ export interface Paging {
   readonly perPage: number;
 }
 
-/** GitLab would make a page that is too large smaller without a word. */
+/** GitLab silently reduces a page size that is too large. */
 export function pagingOf({ query }: Exchange): Paging {
   const [page, perPage] = [query.number('page', 1), query.number('per_page', 20)];
   if (page < 1 || perPage < 1 || perPage > 100) throw new BadRequest('page or per_page is out of bounds');

@@ -7,9 +7,9 @@ export interface HostedProject {
   visibility: 'public' | 'private' | 'closed';
 }
 
-/** The projects by path, numbered in the order in which they came; GitLab tells the case of a path's letters apart nowhere. */
+/** The projects by path, numbered in order. Paths are case-insensitive everywhere in GitLab. */
 export interface Projects {
-  /** Makes the project, or gives the one of this path another repository. */
+  /** Creates the project, or replaces the repository of the project with this path. */
   put(path: string, gitDir: string, visibility?: HostedProject['visibility']): HostedProject;
   /** Requests for the old path are sent on to the new one. */
   rename(from: string, to: string): void;

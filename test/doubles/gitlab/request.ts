@@ -26,7 +26,7 @@ export interface Reply {
   readonly body: unknown;
 }
 
-/** What was asked of the double. */
+/** A request to the double. */
 export interface RequestLog {
   readonly route: RouteName;
   /** The path and query, as they came over the wire. */
@@ -34,19 +34,19 @@ export interface RequestLog {
   readonly query: Readonly<Record<string, string>>;
   /** How many other requests were under way. */
   readonly others: number;
-  /** By the machine's steady clock, in ms; it has not ended where it stalls. */
+  /** In milliseconds, by the monotonic clock. Without an end if it stalls. */
   readonly began: number;
   ended: number;
 }
 
-/** The parameters of a query; each that is taken counts as known. */
+/** The parameters of a query. Each parameter that is read counts as known. */
 export interface Query {
   text(name: string): string | undefined;
   number(name: string, fallback: number): number;
   flag(name: string, fallback: boolean): boolean;
 }
 
-/** What GitLab answers with a 400, and what it would pass over in silence though it is a mistake. */
+/** A request that GitLab refuses with a 400, or a mistake that GitLab would ignore. */
 export class BadRequest extends Error {}
 
 export function queryOf(parameters: URLSearchParams): Query & { readonly values: Readonly<Record<string, string>>; unknown(): string[] } {

@@ -20,7 +20,7 @@ const blobRoute = new RegExp(`^/projects/${segment}/repository/blobs/${segment}/
 
 const mergeRequestRoute = new RegExp(`^/projects/${segment}/merge_requests(?:/([0-9]+))?$`, 'u');
 
-/** The route of a path below the API's, which is still encoded; null where there is none. */
+/** Returns the route of a path below the API's, which is still encoded. Null if there is none. */
 export function routeOf(method: string, path: string, projects: Projects): Route | null {
   if (path === '/projects' && method === 'GET') {
     return { name: 'search', project: null, answer: (exchange, isKnown) => searchProjects(exchange, projects, isKnown) };

@@ -27,9 +27,9 @@ export interface GitLabDouble {
   readonly faults: Faults;
   /** The requests that came, redirected ones and their targets each. */
   readonly requests: RequestLog[];
-  /** What no GitLab would have been asked; a test that has any has failed. */
+  /** Requests that must not be sent to GitLab. A test with any of them has failed. */
   readonly unexpected: string[];
-  /** How long each answer takes, in ms. */
+  /** The delay of each response, in milliseconds. */
   delayMs: number;
   close(): Promise<void>;
 }

@@ -11,15 +11,15 @@ export class LinkEnded extends Error {
   }
 }
 
-/** The streams of an agent's process, of which only the end matters to an agent that is in memory. */
+/** The streams of an agent's process. An agent in memory only notices their end. */
 export interface MemoryLink {
-  /** Answers when it has ended, with why. */
+  /** Resolves with the reason when it has ended. */
   readonly closed: Promise<Reason>;
   readonly why: () => Reason | null;
   readonly end: (why: Reason) => void;
   /** Throws when it has ended. */
   readonly check: () => void;
-  /** Does the work, and rejects when the link ends before. */
+  /** Runs the work. Rejects if the link ends first. */
   readonly during: <T>(work: () => Promise<T>) => Promise<T>;
 }
 

@@ -4,7 +4,7 @@ import type { AgentClient, AgentSession, AgentTurn } from '../../../src/ports/ag
 import type { MemoryLink } from './agent-link.ts';
 import { createMemoryTurn, type MemoryTurn } from './agent-turn.ts';
 
-/** What an agent does in a turn. Answers with how it ended, `end_turn` unless it says; throwing fails the turn with the error's message. */
+/** What an agent does in a turn. Returns the stop reason (default: `end_turn`). If it throws, the turn fails with the error's message. */
 export type MemoryAgentScript = (turn: MemoryTurn) => Promise<TurnStopReason | void>;
 
 export interface MemorySessionDeps {

@@ -3,10 +3,10 @@ import type { Message } from '../../../src/domain/conversation.ts';
 import type { AgentClient, AgentPermission, AgentUpdate } from '../../../src/ports/agent-protocol.ts';
 import type { MemoryLink } from './agent-link.ts';
 
-/** What has changed of a tool call; the rest stays as it was. */
+/** The changed fields of a tool call. */
 export type MemoryToolCall = Pick<ToolCall, 'toolCallId'> & Partial<ToolCall>;
 
-/** A turn of an agent that is only in memory. What it tells is handed over one at a time; all of it rejects once the session has ended. */
+/** A turn of an agent in memory. Its updates are delivered one at a time. All methods reject when the session has ended. */
 export interface MemoryTurn {
   readonly sessionId: string;
   readonly message: Message;
@@ -15,9 +15,9 @@ export interface MemoryTurn {
   say(text: string, options?: { readonly channel?: MessageChannel; readonly messageId?: string | null }): Promise<void>;
   tool(change: MemoryToolCall): Promise<void>;
   update(update: AgentUpdate): Promise<void>;
-  /** Answers with the option that was chosen; null where the request was withdrawn. */
+  /** Resolves to the chosen option. Null if the request is withdrawn. */
   ask(request: AgentPermission): Promise<string | null>;
-  /** The agent ends, as one that crashes does. */
+  /** Ends the agent, like a crash. */
   crash(): Promise<never>;
 }
 
@@ -29,7 +29,7 @@ export interface MemoryTurnDeps {
   readonly link: MemoryLink;
 }
 
-/** The turn, and what answers when all that it told was taken. */
+/** Returns the turn, and a function that resolves when all its updates are delivered. */
 export function createMemoryTurn({ sessionId, message, client, signal, link }: MemoryTurnDeps): { readonly turn: MemoryTurn; readonly settled: () => Promise<void> } {
   const calls = new Map<string, ToolCall>();
   let last: Promise<void> = Promise.resolve();

@@ -4,22 +4,22 @@ import { createMemoryLink, LinkEnded } from './agent-link.ts';
 import { createMemorySession, type MemoryAgentScript } from './agent-session.ts';
 
 export interface MemoryAgentOptions {
-  /** What the agent does in a turn; without it, it says `heard: <the message>`. */
+  /** What the agent does in a turn. Default: it says `heard: <the message>`. */
   readonly script?: MemoryAgentScript;
-  /** Called before a session comes about; what it throws (an `AgentRefusal`) is what `open` rejects with. */
+  /** Called before a session is opened. If it throws (an `AgentRefusal`), `open` rejects with that error. */
   readonly beforeOpen?: (request: OpenAgentSession) => Promise<void> | void;
-  /** Does the agent find its sessions again? It does unless this is false. */
+  /** Does the agent find its earlier sessions? Default: true. */
   readonly remembers?: boolean;
-  /** The protocol in whose place it stands; `acp` unless it is said. */
+  /** The name of the protocol. Default: `acp`. */
   readonly name?: string;
 }
 
-/** What it does is in the memory of the process that runs it. */
+/** Throws, because an agent in memory can't continue a turn in another process. */
 export function refuseToResume(): never {
   throw new AgentRefusal({ code: 'agent_session_closed' });
 }
 
-/** An agent for tests: a function instead of a process. Of the streams that it is given it only notices the end. */
+/** An agent for tests: a function instead of a process. It only notices the end of its streams. */
 export function createMemoryAgentProtocol({ script = echo, beforeOpen = () => {}, remembers = true, name = 'acp' }: MemoryAgentOptions = {}): AgentProtocol {
   const sessions = new Set<string>();
 

@@ -4,9 +4,9 @@ import type { Principal } from '../../../src/domain/principal.ts';
 import type { Auth } from '../../../src/ports/auth.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 
-/** An auth whose keys the test hands out. */
+/** An auth with keys that the test creates. */
 export interface MemoryAuth extends Auth {
-  /** A new key of the principal. */
+  /** Returns a new key of the principal. */
   issue(principal: Principal, expiresInMs?: number): string;
   revoke(key: string): void;
 }

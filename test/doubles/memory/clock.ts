@@ -1,10 +1,10 @@
 import type { Clock } from '../../../src/ports/clock.ts';
 
-/** A clock that stands still until the test turns it. */
+/** A clock that only the test moves. */
 export interface ManualClock extends Clock {
-  /** Moves the time on, calling back each timer that becomes due at its own time, in order. */
+  /** Advances the time, and calls each timer that becomes due, in order and at its own time. */
   advance(ms: number): void;
-  /** How many timers wait. */
+  /** Returns the number of pending timers. */
   readonly pending: number;
 }
 
@@ -18,7 +18,7 @@ export function createManualClock(start = Date.UTC(2026, 0, 1)): ManualClock {
   let now = start;
   const timers = new Set<Timer>();
 
-  /** Of those due at one time, the one that was set first. */
+  /** Returns the next timer. If several are due at the same time, the one that was set first. */
   function nextUntil(end: number): Timer | undefined {
     return [...timers].filter(({ at }) => at <= end).toSorted((a, b) => a.at - b.at)[0];
   }

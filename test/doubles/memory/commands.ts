@@ -1,7 +1,7 @@
 import type { MemoryCommand, MemoryExecution } from './index.ts';
 import type { SandboxCommand, SandboxCommands } from '../../contracts/sandbox-runtime-commands.ts';
 
-/** The commands of the contract, each named by its only word. */
+/** The commands of the contract. Each has only its name and no arguments. */
 export const commands: SandboxCommands = {
   copies: ['copies'],
   speaks: ['speaks'],
@@ -86,7 +86,7 @@ function say(target: WritableStream<Uint8Array>): Say {
   };
 }
 
-/** Does what the command's word says. */
+/** Runs the command. */
 export const runCommand: MemoryCommand = (execution) => {
   const behaviour = Object.entries(behaviours).find(([name]) => name === execution.request.command[0])?.[1] ?? behaviours.missing;
   return behaviour(execution, say(execution.stdout), say(execution.stderr));

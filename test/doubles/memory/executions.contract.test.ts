@@ -55,7 +55,7 @@ const runCommand: MemoryCommand = async (execution) => {
 async function createHarness(): Promise<SandboxExecutionsHarness> {
   const engine = new MemoryEngine(undefined, runCommand);
   return {
-    traits: { durable: true, terminals: 'pretended' },
+    traits: { durable: true, terminals: 'simulated' },
     open: async () => createMemoryRuntime(engine),
     commands,
     launch: () => launchOf(['runs on']),

@@ -12,7 +12,7 @@ export interface MemoryFile extends Omit<DatedFile, 'blobId'> {
 export interface MemoryRepository extends RepositoryInfo {
   /** The regular files of the default branch. */
   readonly files: readonly MemoryFile[];
-  /** The default branch alone if it is left out. */
+  /** Default: only the default branch. */
   readonly branches?: readonly Branch[];
 }
 
@@ -24,7 +24,7 @@ export interface MemoryGitProviderOptions {
 }
 
 export interface MemoryGitProvider extends GitProvider {
-  /** Adds the repository, or puts it in the place of the one with its path. */
+  /** Adds the repository, or replaces the one with the same path. */
   put(repository: MemoryRepository): void;
   /** Idempotent. */
   remove(path: string): void;
@@ -36,7 +36,7 @@ export function createMemoryGitProvider(options: MemoryGitProviderOptions = {}):
   for (const repository of options.repositories ?? []) repositories.set(repository.path, repository);
 
   async function get(path: string, signal: AbortSignal | undefined): Promise<MemoryRepository> {
-    // A caller that leaves right after the call is told so, as it is by a host that takes its time.
+    // Lets a signal that fires right after the call take effect, as with a slow host.
     await Promise.resolve();
     signal?.throwIfAborted();
     const repository = parseRepositoryName(path).ok ? repositories.get(path) : undefined;
@@ -100,7 +100,7 @@ function bytesOf({ content = '' }: MemoryFile): Buffer {
   return Buffer.from(content);
 }
 
-/** As git makes it of the content. */
+/** Returns the id that git gives to the content. */
 function blobIdOf(file: MemoryFile): string {
   const bytes = bytesOf(file);
   return createHash('sha1').update(`blob ${bytes.length}\0`).update(bytes).digest('hex');

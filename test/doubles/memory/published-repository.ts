@@ -1,7 +1,7 @@
 import type { MemoryRepository } from './index.ts';
 import { git, readBlob } from '../../contracts/git-repository.ts';
 
-/** What a repository has on its default branch, found out in the plainest way: by one log of everything. */
+/** Reads the default branch of a repository in the simplest way: by one log of everything. */
 export async function readPublished(gitDir: string, path: string): Promise<MemoryRepository> {
   const branch = (await git(gitDir, ['symbolic-ref', '--short', 'HEAD'])).trim();
   const refs = (await git(gitDir, ['for-each-ref', '--format=%(objectname) %(refname:strip=2)', 'refs/heads'])).split('\n').slice(0, -1);

@@ -3,7 +3,7 @@ import type { Random } from '../../../src/ports/random.ts';
 const base32 = 'abcdefghijklmnopqrstuvwxyz234567';
 const base64url = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-/** Ids and secrets that look real and are the same for the same seed: for tests only, since anybody can guess them. */
+/** Ids and secrets that look real. The same seed gives the same values, so they are only for tests. */
 export function createSeededRandom(seed = 1): Random {
   const next = numbers(seed);
   const text = (alphabet: string, length: number): string =>

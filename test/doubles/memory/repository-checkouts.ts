@@ -24,7 +24,7 @@ export interface MemoryWorkTrees {
 export interface MemoryCheckouts extends RepositoryCheckouts {
   /** What was asked for so far. */
   readonly requests: readonly CheckoutRequest[];
-  /** Adds the repository, or puts it in the place of the one with its path. */
+  /** Adds the repository, or replaces the one with the same path. */
   put(repository: string, trees: MemoryWorkTrees): void;
 }
 
@@ -41,7 +41,7 @@ export function createMemoryCheckouts(): MemoryCheckouts {
   const closing = new AbortController();
 
   async function find({ provider, repository, branch: asked }: CheckoutRequest, ending: AbortSignal) {
-    // A caller that leaves right after the call is told so, as it is by a host that takes its time.
+    // Lets a signal that fires right after the call take effect, as with a slow host.
     await Promise.resolve();
     ending.throwIfAborted();
     const trees = repositories.get(repository);

@@ -56,25 +56,25 @@ export class MemoryEngine {
   readonly #program: MemoryProgram;
   readonly #command: MemoryCommand;
 
-  /** Without a program, every command of a spec runs until it is stopped; without a command, none can be executed. */
+  /** Default: every program runs until it is stopped, and no command can be executed. */
   constructor(program: MemoryProgram = () => {}, command: MemoryCommand = noCommand) {
     this.#program = program;
     this.#command = command;
   }
 
-  /** Ends a sandbox's program from within, as an error of its own does, and wakes who listens. */
+  /** Ends a sandbox's program, like a crash, and notifies the listeners. */
   crash(id: string, reason: Reason = { code: 'processes_killed' }): void {
     const entry = this.#sandboxes.get(id);
     if (entry !== undefined && entry.state !== 'stopped') this.#end(entry, reason, { unasked: true });
   }
 
-  /** Ends a sandbox as a person does who stops it by hand, and wakes who listens. */
+  /** Ends a sandbox, like a person who stops it by hand, and notifies the listeners. */
   stopFromOutside(id: string, reason: Reason = { code: 'processes_killed' }): void {
     const entry = this.#sandboxes.get(id);
     if (entry !== undefined && entry.state !== 'stopped') this.#end(entry, reason, { unasked: true, endedFromOutside: true });
   }
 
-  /** Ends all sandboxes as a restart of the engine does, and wakes who listens. */
+  /** Ends all sandboxes, like a restart of the engine, and notifies the listeners. */
   restart(): void {
     for (const id of this.#sandboxes.keys()) this.stopFromOutside(id, { code: 'host_restarted' });
   }
@@ -84,14 +84,14 @@ export class MemoryEngine {
     this.#demand(id).log.write(output);
   }
 
-  /** What its program has written. Throws `sandbox_not_found`. */
+  /** Returns the output of its program. Throws `sandbox_not_found`. */
   logs(id: string, request: LogRequest, signal: AbortSignal): ReadableStream<Uint8Array> {
     const entry = this.#demand(id);
     const { run } = entry;
     return entry.log.read(request, () => entry.run !== run || entry.state === 'stopped', signal);
   }
 
-  /** The file's text; null when there is none. */
+  /** Returns the text of the file. Null if there is none. */
   readFile(id: string, name: string): string | null {
     return this.#sandboxes.get(id)?.files.get(name) ?? null;
   }
@@ -105,7 +105,7 @@ export class MemoryEngine {
     if (entry === undefined) return absentSandbox(id);
     const { state, reason, launch, endedFromOutside } = entry;
     const ports = state === 'stopped' ? [] : launch.spec.ports;
-    // A name that no resolver knows, since nothing listens there.
+    // A host name that can't be resolved, because nothing listens there.
     const exposedUrls = ports.map(({ name, port }) => ({ name, port, url: `http://${id}.invalid:${port}` }));
     return { id, state, exposedUrls, reason, endedFromOutside };
   }

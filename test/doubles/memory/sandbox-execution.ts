@@ -2,7 +2,7 @@ import { refusedExecution, whyUnrunnable } from '../../../src/adapters/sandbox-r
 import type { Execution, ExecutionRequest, SandboxLaunch } from '../../../src/ports/sandbox-runtime.ts';
 import type { MemoryFiles } from './sandbox-files.ts';
 
-/** What a command has that is run beside a sandbox's program in memory. */
+/** The environment of a command that is executed in a sandbox in memory. */
 export interface MemoryExecution {
   readonly launch: SandboxLaunch;
   readonly request: ExecutionRequest;
@@ -11,16 +11,16 @@ export interface MemoryExecution {
   readonly workingDir: string;
   readonly files: MemoryFiles;
   readonly stdin: ReadableStream<Uint8Array>;
-  /** What is written is taken when it is read: to be waited for, as a command waits. */
+  /** Resolves when the text is read, so a command blocks as a real one does. */
   readonly stdout: WritableStream<Uint8Array>;
   readonly stderr: WritableStream<Uint8Array>;
-  /** Answers when the sandbox is not frozen, and rejects when the command is ended: to be asked before each step. */
+  /** Resolves when the sandbox is not frozen. Rejects when the command is ended. Call it before each step. */
   readonly step: () => Promise<void>;
-  /** Fires when the command is ended, which then is over whatever it does. */
+  /** Fires when the command is ended. Nothing that it does afterwards has an effect. */
   readonly signal: AbortSignal;
 }
 
-/** Stands for every command that is executed: answers with its exit code. One that it does not know says so on `stderr` and answers 127. */
+/** Runs every executed command. Returns its exit code. For an unknown command, writes to `stderr` and returns 127. */
 export type MemoryCommand = (execution: MemoryExecution) => number | Promise<number>;
 
 /** No command exists. */
@@ -34,7 +34,7 @@ export interface MemorySurroundings {
   readonly launch: SandboxLaunch;
   readonly files: MemoryFiles;
   readonly command: MemoryCommand;
-  /** Answers when the sandbox is not frozen. */
+  /** Resolves when the sandbox is not frozen. */
   readonly unfrozen: () => Promise<void>;
 }
 
@@ -88,7 +88,7 @@ export function runInMemory({ launch, files, command, unfrozen }: MemorySurround
 }
 
 interface Pipe extends TransformStream<Uint8Array, Uint8Array> {
-  /** Nothing more goes through; what did is still to be read. */
+  /** Accepts no more bytes. Earlier bytes can still be read. */
   readonly end: () => void;
 }
 

@@ -21,13 +21,13 @@ export class MemoryFiles {
     this.makeDirectory(workingDir);
   }
 
-  /** The text of a file, links followed. */
+  /** Returns the text of a file. Follows links. */
   get(name: string): string | undefined {
     const node = this.#follow(this.#resolve(name));
     return node?.kind === 'file' ? new TextDecoder().decode(node.content) : undefined;
   }
 
-  /** Writes the text of a file, links followed, and makes the directories that lead there. */
+  /** Writes the text of a file. Follows links, and creates missing parent directories. */
   set(name: string, text: string): void {
     let path = this.#resolve(name);
     for (let links = 0, node = this.node(path); node?.kind === 'symlink' && links < maxLinks; links += 1, node = this.node(path)) {
@@ -45,12 +45,12 @@ export class MemoryFiles {
     return path === '/' || this.#follow(path)?.kind === 'directory';
   }
 
-  /** What is at an absolute path itself. */
+  /** Returns the node at an absolute path, without following a link. */
   node(path: string): MemoryNode | undefined {
     return this.#nodes.get(path);
   }
 
-  /** Puts it at an absolute path, in place of what is there, and makes the directories that lead there. */
+  /** Puts the node at an absolute path, replaces an existing one, and creates missing parent directories. */
   put(path: string, node: MemoryNode): void {
     this.makeDirectory(posix.dirname(path));
     this.#nodes.set(path, node);
@@ -61,12 +61,12 @@ export class MemoryFiles {
     this.put(path, { kind: 'directory', mode: 0o755, modifiedAt: new Date() });
   }
 
-  /** Removes what is at an absolute path, and below it. */
+  /** Removes the node at an absolute path and everything below it. */
   delete(path: string): void {
     for (const one of this.below(path)) this.#nodes.delete(one);
   }
 
-  /** The absolute path without links above it, nor at itself if asked to, as far as they lead to something. */
+  /** Resolves the links above the path, and on request the path itself, as far as their targets exist. */
   realPath(path: string, followLink: boolean, links = 0): string {
     if (path === '/') return path;
     const real = posix.join(this.realPath(posix.dirname(path), true, links), posix.basename(path));
@@ -76,7 +76,7 @@ export class MemoryFiles {
     return target === '/' || this.node(target) !== undefined ? target : real;
   }
 
-  /** The paths of what is at the path and below it, in order. */
+  /** Returns the path and all paths below it, in order. */
   below(path: string): string[] {
     return [...this.#nodes.keys()].filter((one) => one === path || one.startsWith(`${path}/`)).toSorted();
   }

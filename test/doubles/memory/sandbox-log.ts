@@ -1,7 +1,7 @@
 import { raceSignal } from '../../../src/adapters/shared/timeout.ts';
 import type { LogRequest } from '../../../src/ports/sandbox-runtime.ts';
 
-/** What a program in a sandbox wrote, in all its runs. */
+/** The output of a program in a sandbox, of all its runs. */
 export class MemoryLog {
   #bytes = Buffer.alloc(0);
   /** Resolves when something is written, or a run ends. */
@@ -17,7 +17,7 @@ export class MemoryLog {
     this.#changed.resolve();
   }
 
-  /** Returns what is written; followed, until the run is over. */
+  /** Returns the output. With `follow`, continues until the run is over. */
   read({ tailBytes = Infinity, follow = false }: LogRequest, isOver: () => boolean, signal: AbortSignal): ReadableStream<Uint8Array> {
     const isFollowed = follow && !isOver();
     const end = isFollowed ? Infinity : this.#bytes.length;

@@ -34,10 +34,10 @@ async function createHarness({ canFreeze = true, refusesFreeze = (): boolean => 
   return {
     traits: {
       missingCommand: 'stopped',
-      exitCode: 'told',
-      ports: 'pretended',
-      outsideKill: 'wakes',
-      outsideKillAfterReopening: 'wakes',
+      exitCode: 'known',
+      ports: 'simulated',
+      outsideKill: 'notified',
+      outsideKillAfterReopening: 'notified',
       killWhileFrozen: 'at once',
       logs: 'bytes',
     },

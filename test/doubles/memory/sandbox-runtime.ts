@@ -82,7 +82,7 @@ export function createMemoryRuntime(engine: MemoryEngine = new MemoryEngine()): 
 }
 
 async function execute(engine: MemoryEngine, id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
-  // A caller that leaves right after the call gets its reason, as from a runtime that takes its time.
+  // Lets a signal that fires right after the call take effect, as with a slow runtime.
   await Promise.resolve();
   signal.throwIfAborted();
   const workingDir = request.workingDir === undefined ? {} : { workingDir: sandboxPath(request.workingDir, 'workingDir') };

@@ -7,7 +7,7 @@ import {
 import { Failure } from '../../../src/domain/failure.ts';
 import type { MemoryFiles } from './sandbox-files.ts';
 
-/** As long as most file systems allow. */
+/** The limit of most file systems. */
 const maxName = 255;
 
 /** Puts the entries below the directory. */
@@ -34,7 +34,7 @@ export async function unpack(files: MemoryFiles, directory: string, entries: Asy
   }
 }
 
-/** A tar of what is at the path. Throws `file_not_found`. */
+/** Returns a tar of the file or directory. Throws `file_not_found`. */
 export function packed(files: MemoryFiles, path: string, signal: AbortSignal): ReadableStream<Uint8Array> {
   const paths = files.below(path);
   if (paths.length === 0) throw new Failure('file_not_found', { path });

@@ -1,8 +1,8 @@
 /**
- * What the model answers to one request.
+ * The reply of the model to one request.
  *
- * - `text`: says it, in a few pieces; with `thought`, it thinks that first; with `stall`, it then says nothing more for ever.
- * - `tool`: calls the tool with these arguments, after `text` where there is any.
+ * - `text`: sends the text in a few pieces. With `thought`, sends that first. With `stall`, sends nothing more afterwards.
+ * - `tool`: calls the tool with these arguments, after `text` if there is any.
  * - `status`: fails with this HTTP status and message.
  */
 export type ModelReply =
@@ -31,7 +31,7 @@ export function modelScript(...replies: readonly ModelReply[]): string {
   return JSON.stringify({ replies });
 }
 
-/** What the script in the last message of the user says; without one, `ok`. A request that offers no tools wants a title. */
+/** Returns the reply that the script in the user's last message has next. Without a script: `ok`. A request without tools wants a title. */
 export function replyTo({ messages, tools = [] }: ChatRequest): ModelReply {
   if (tools.length === 0) return { text: 'A title' };
   const asked = messages.findLastIndex((message) => message.role === 'user' && textOf(message).includes('{"replies":'));
@@ -47,7 +47,7 @@ export function textOf({ content }: ChatMessage): string {
   return (content ?? []).map(({ text }) => text ?? '').join('');
 }
 
-/** Agents put words of their own around what the user says. */
+/** Agents add their own text to the user's message. */
 function scriptIn(text: string): string {
   return text.slice(text.indexOf('{"replies":'), text.lastIndexOf(']}') + 2);
 }

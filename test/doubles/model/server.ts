@@ -21,9 +21,9 @@ export interface ModelDouble {
 }
 
 interface ModelOptions {
-  /** Loopback unless it is said; `0.0.0.0` lets containers reach it. */
+  /** Default: loopback. `0.0.0.0` lets containers reach it. */
   readonly host?: string;
-  /** What to answer; by default what the messages tell (see `modelScript`). */
+  /** Returns the reply. Default: the script in the messages (see `modelScript`). */
   readonly reply?: (request: ChatRequest) => ModelReply;
 }
 

@@ -8,7 +8,7 @@ export interface Blob {
   readonly bytes: Buffer;
 }
 
-/** An image that nobody has yet, of one layer with one file. */
+/** A new, unique image with one layer and one file. */
 export interface TinyImage {
   readonly manifest: Blob;
   readonly config: Blob;
@@ -19,7 +19,7 @@ export const manifestType = 'application/vnd.docker.distribution.manifest.v2+jso
 
 export async function createTinyImage(): Promise<TinyImage> {
   const archive = pack();
-  // What does not compress, so that there is something to carry.
+  // Random bytes, because they do not compress.
   archive.entry({ name: 'content' }, randomBytes(1 << 20));
   archive.finalize();
   const tar = await buffer(archive);

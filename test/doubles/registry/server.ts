@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { createTinyImage, manifestType, type Blob, type TinyImage } from './image.ts';
 
 export interface RegistryOptions {
-  /** What is asked of who pulls. */
+  /** Whether a login is required. */
   readonly auth?: 'none' | 'basic' | 'bearer';
 }
 
@@ -12,9 +12,9 @@ export interface RegistryOptions {
 export interface Registry {
   readonly host: string;
   readonly image: string;
-  /** `METHOD path`, in the order in which they came. */
+  /** The requests as `METHOD path`, in order. */
   readonly requests: readonly string[];
-  /** From now on the layer does not come to its end. */
+  /** From now on, downloads of the layer do not finish. */
   stall(): void;
   close(): Promise<void>;
 }

@@ -10,7 +10,7 @@ import { runGit } from '../../contracts/work-tree.ts';
 import { acpAgentCommand } from '../../doubles/acp-agent/start.ts';
 import { acpScript } from '../../doubles/acp-agent/steps.ts';
 import { type Answer, type Json, object } from '../../support/client.ts';
-import { openTalk, type Talk } from '../../support/conversation.ts';
+import { startConversation, type ConversationClient } from '../../support/conversation.ts';
 import { clearEngine, deploymentOf } from '../../support/deployment.ts';
 import { describeWithDocker, images } from '../../support/docker.ts';
 import { executable, removeFolder, temporaryFolder } from '../../support/server.ts';
@@ -39,8 +39,8 @@ const expected = [
 ];
 
 /** A conversation in which the agent has done its work. */
-async function worked(scene: Scene): Promise<Talk> {
-  const talk = await openTalk(() => scene.call, { selected_repository: 'acme/shop' });
+async function worked(scene: Scene): Promise<ConversationClient> {
+  const talk = await startConversation(() => scene.call, { selected_repository: 'acme/shop' });
   await talk.ready();
   // The first message is preceded by the microagents, so it is no script.
   await talk.turn(await talk.say('hello'));
@@ -58,7 +58,7 @@ async function treeOfPatch(scene: Scene, folder: string, answer: Response): Prom
   return await runGit(clone, ['write-tree']);
 }
 
-function changesOf(scene: Scene, { path }: Talk, query: string): Promise<Response> {
+function changesOf(scene: Scene, { path }: ConversationClient, query: string): Promise<Response> {
   return fetch(`${scene.server.url}${path}/changes?${query}`, { headers: { 'X-Session-API-Key': key } });
 }
 
@@ -69,7 +69,7 @@ async function skepOutput({ server }: Scene, args: readonly string[]): Promise<s
 
 describe('the changes of a conversation', () => {
   let scene: Scene;
-  let talk: Talk;
+  let talk: ConversationClient;
   let folder: string;
   let workTree: string;
 
@@ -229,7 +229,7 @@ describeWithDocker('the changes of a conversation in Docker', () => {
   });
 
   test('are what git itself says there, and nothing of its configuration runs on the host', async () => {
-    const talk = await openTalk(() => scene.call, { selected_repository: 'acme/shop' });
+    const talk = await startConversation(() => scene.call, { selected_repository: 'acme/shop' });
     await talk.ready();
     const sandbox = `/api/v1/sandboxes/${await talk.sandboxId()}`;
     const output = async (shell: string): Promise<unknown> => {

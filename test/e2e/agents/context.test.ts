@@ -4,7 +4,7 @@ import type { RepositoryDescription } from '../../contracts/git-repository.ts';
 import { acpAgentCommand } from '../../doubles/acp-agent/start.ts';
 import { acpScript } from '../../doubles/acp-agent/steps.ts';
 import { items } from '../../support/client.ts';
-import { messageOf, openTalk, saidIn, type Talk } from '../../support/conversation.ts';
+import { messageOf, startConversation, answersIn, type ConversationClient } from '../../support/conversation.ts';
 import { createScene, type Scene } from './scene.ts';
 
 const repository: RepositoryDescription = {
@@ -20,7 +20,7 @@ const repository: RepositoryDescription = {
 };
 
 let scene: Scene;
-let talk: Talk;
+let talk: ConversationClient;
 
 beforeAll(async () => {
   scene = await createScene({
@@ -30,13 +30,13 @@ beforeAll(async () => {
       return { specs: [{ id: 'scripted', command: ['sh', '-c', 'exec sleep infinity'], agent }] };
     },
   });
-  talk = await openTalk(() => scene.call, { selected_repository: 'acme/shop', initial_message: messageOf('hello') });
+  talk = await startConversation(() => scene.call, { selected_repository: 'acme/shop', initial_message: messageOf('hello') });
   await talk.ready();
 });
 afterAll(() => scene?.close());
 
 const dataOf = async (wanted: string): Promise<unknown[]> => (await talk.events()).filter(({ kind }) => kind === wanted).map(({ data }) => data);
-const answerTo = async (text: string): Promise<string> => saidIn(await talk.turn(await talk.say(text))).join('');
+const answerTo = async (text: string): Promise<string> => answersIn(await talk.turn(await talk.say(text))).join('');
 
 test('the setup script has run before the agent starts, and its output is read as that of an execution', async () => {
   const executions = `/api/v1/sandboxes/${await talk.sandboxId()}/executions`;
@@ -49,7 +49,7 @@ test('the setup script has run before the agent starts, and its output is read a
 });
 
 test('the agent gets the microagents that apply, each once, also over the death of the server; and what the script made is there', async () => {
-  expect(saidIn(await talk.turn()).join('')).toMatch(/^heard: <REPOSITORY_INSTRUCTIONS>[^<]*style\.md[^<]*Be brief\.[^<]*<\/REPOSITORY_INSTRUCTIONS>hello$/);
+  expect(answersIn(await talk.turn()).join('')).toMatch(/^heard: <REPOSITORY_INSTRUCTIONS>[^<]*style\.md[^<]*Be brief\.[^<]*<\/REPOSITORY_INSTRUCTIONS>hello$/);
   expect(await answerTo('Deploy it!')).toMatch(/^heard: <EXTRA_INFO>[^<]*deploy\.md[^<]*Use make\.[^<]*<\/EXTRA_INFO>Deploy it!$/);
   await scene.crash();
   expect(await answerTo('deploy again')).toBe('heard: deploy again');

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { acpScript } from '../../doubles/acp-agent/steps.ts';
 import { buildScriptedImage, scriptedAgentCommand } from '../../support/agent-image.ts';
 import { type Client, object } from '../../support/client.ts';
-import { messageOf, openTalk, saidIn, type Talk, type ToldTurn } from '../../support/conversation.ts';
+import { messageOf, startConversation, answersIn, type ConversationClient, type TurnEvents } from '../../support/conversation.ts';
 import { clearEngine, deploymentOf } from '../../support/deployment.ts';
 import { describeWithDocker } from '../../support/docker.ts';
 import { filesBelow, foundIn, tracesOf } from '../../support/search.ts';
@@ -45,9 +45,9 @@ describeWithDocker('the credentials of a deployment', () => {
   let host: GitHost;
   let image: string;
   let scene: Scene;
-  let talk: Talk;
+  let talk: ConversationClient;
   /** In which the agent said what it knows of keys. */
-  let told: ToldTurn;
+  let told: TurnEvents;
   let container: Docker.Container;
 
   /** What ran when the host had got the commits, before it answered. */
@@ -77,7 +77,7 @@ describeWithDocker('the credentials of a deployment', () => {
     });
 
     // A whole conversation: the agent works, tells of what it knows, dies, and is started again.
-    talk = await openTalk(() => call, { title, selected_repository: 'acme/shop', initial_message: messageOf('hello') });
+    talk = await startConversation(() => call, { title, selected_repository: 'acme/shop', initial_message: messageOf('hello') });
     await talk.ready();
     await talk.turn();
     const tells = acpScript({ write: { path: 'notes.txt', text: 'tea' } }, { env: 'MODEL_API_KEY' }, { env: 'SKEP_GITHUB_TOKEN' }, { read: '.git/config' });
@@ -86,7 +86,7 @@ describeWithDocker('the credentials of a deployment', () => {
     await talk.turn(await talk.say(acpScript({ env: 'MODEL_API_KEY' }, { fail: 'no luck' })));
     await talk.turn(await talk.say('farewell'));
     container = new Docker().getContainer(`skep_${deploymentOf(scene.dataDir)}_${await talk.sandboxId()}`);
-    host.git.mischief = async ({ method, path }) => {
+    host.git.interceptor = async ({ method, path }) => {
       if (method !== 'POST' || !path.endsWith('/git-receive-pack')) return false;
       whilePushing.commandLines = commandLines();
       whilePushing.inSandbox = await processesIn(container);
@@ -104,7 +104,7 @@ describeWithDocker('the credentials of a deployment', () => {
     expect(host.git.requests.some(({ authorization, status }) => authorization !== null && status === 200)).toBe(true);
     expect(host.api.requests.length).toBeGreaterThan(0);
     // Its own key comes first, of which others see as much as nothing; it has no other.
-    expect(saidIn(told).join('')).toMatch(/^(?!unset).+unset\[core\]/);
+    expect(answersIn(told).join('')).toMatch(/^(?!unset).+unset\[core\]/);
   });
 
   test('are in no file of the sandbox, and in nothing that the engine tells of it', async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { modelScript } from '../../doubles/model/index.ts';
 import { buildOpenCodeImage } from '../../support/agent-image.ts';
 import { object } from '../../support/client.ts';
-import { callsIn, messageOf, openTalk, saidIn, type Talk } from '../../support/conversation.ts';
+import { toolCallsIn, messageOf, startConversation, answersIn, type ConversationClient } from '../../support/conversation.ts';
 import { clearEngine, deploymentOf } from '../../support/deployment.ts';
 import { describeWithDocker } from '../../support/docker.ts';
 import { describeWithOpenCode, openCodeEnv } from '../../support/opencode.ts';
@@ -19,7 +19,7 @@ describeWithDocker('in a Docker sandbox', () => {
   describeWithOpenCode('OpenCode', (binary) => {
     let scene: Scene;
     let image: string;
-    let talk: Talk;
+    let talk: ConversationClient;
     let container: Docker.Container;
 
     const git = (...args: string[]): Promise<string> => outputOf(container, ['git', ...args]);
@@ -43,11 +43,11 @@ describeWithDocker('in a Docker sandbox', () => {
     });
 
     test('gets READY, and edits a file of the repository in its container', async () => {
-      talk = await openTalk(() => scene.call, { selected_repository: 'acme/shop', initial_message: messageOf(modelScript(...edits('README.md', 'tea', 'coffee'), { text: 'It sells coffee now.' })) });
+      talk = await startConversation(() => scene.call, { selected_repository: 'acme/shop', initial_message: messageOf(modelScript(...edits('README.md', 'tea', 'coffee'), { text: 'It sells coffee now.' })) });
       await talk.ready();
       const turn = await talk.turn();
-      expect([turn.stopReason, saidIn(turn)]).toEqual(['end_turn', ['It sells coffee now.']]);
-      expect(callsIn(turn)).toContainEqual(expect.objectContaining({ tool_kind: 'edit', status: 'completed', paths: [expect.stringMatching(/README\.md$/)] }));
+      expect([turn.stopReason, answersIn(turn)]).toEqual(['end_turn', ['It sells coffee now.']]);
+      expect(toolCallsIn(turn)).toContainEqual(expect.objectContaining({ tool_kind: 'edit', status: 'completed', paths: [expect.stringMatching(/README\.md$/)] }));
 
       container = new Docker().getContainer(`skep_${deploymentOf(scene.dataDir)}_${await talk.sandboxId()}`);
       expect(await outputOf(container, ['cat', 'README.md'])).toBe('The shop sells coffee.\n');
@@ -66,7 +66,7 @@ describeWithDocker('in a Docker sandbox', () => {
       await talk.post('/cancel');
       expect((await talk.turn(message)).stopReason).toBe('cancelled');
       const turn = await talk.turn(await talk.say(modelScript(...writes('after.txt', 'later\n'), { text: 'here I am again' })));
-      expect([turn.stopReason, saidIn(turn)]).toEqual(['end_turn', ['here I am again']]);
+      expect([turn.stopReason, answersIn(turn)]).toEqual(['end_turn', ['here I am again']]);
       expect((await talk.events()).filter(({ kind }) => kind === 'agent_started')).toHaveLength(1);
       expect(handedOver(scene.model).at(-1)?.remembered).toContain('It sells coffee now.');
       expect(await git('status', '--porcelain')).toBe(' M README.md\n?? after.txt\n');
@@ -79,7 +79,7 @@ describeWithDocker('in a Docker sandbox', () => {
       expect((await talk.turn(message)).stopReason).toBe('interrupted');
       expect(await until(() => talk.now(), ({ sandbox_status: status }) => status === 'PAUSED', patience)).toMatchObject({ execution_status: 'error' });
       const turn = await talk.turn(await talk.say(modelScript({ text: 'and on it goes' })));
-      expect([turn.stopReason, saidIn(turn)]).toEqual(['end_turn', ['and on it goes']]);
+      expect([turn.stopReason, answersIn(turn)]).toEqual(['end_turn', ['and on it goes']]);
       const started = (await talk.events()).filter(({ kind }) => kind === 'agent_started');
       expect(started.map(({ data }) => data['loaded'])).toEqual([false, true]);
       expect(new Set(started.map(({ data }) => data['session_id'])).size).toBe(1);
@@ -96,7 +96,7 @@ describeWithDocker('in a Docker sandbox', () => {
       await talk.post('/cancel');
       expect((await talk.turn(message)).stopReason).toBe('cancelled');
       const turn = await talk.turn(await talk.say(modelScript({ text: 'still here' })));
-      expect([turn.stopReason, saidIn(turn)]).toEqual(['end_turn', ['still here']]);
+      expect([turn.stopReason, answersIn(turn)]).toEqual(['end_turn', ['still here']]);
       expect((await talk.events()).filter(({ kind }) => kind === 'agent_started')).toHaveLength(2);
     });
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createOwnEngine, whyNoOwnEngine, type OwnEngine } from '../../adapters/sandbox-runtime/docker/own-engine.ts';
 import { acpScript } from '../../doubles/acp-agent/steps.ts';
 import { buildScriptedImage, scriptedAgentCommand } from '../../support/agent-image.ts';
-import { messageOf, openTalk, saidIn, type Talk } from '../../support/conversation.ts';
+import { messageOf, startConversation, answersIn, type ConversationClient } from '../../support/conversation.ts';
 import { describeWithDocker } from '../../support/docker.ts';
 import { until } from '../../support/until.ts';
 import { createScene, type Scene } from './scene.ts';
@@ -18,7 +18,7 @@ describeWithDocker('a turn whose engine is restarted', () => {
   describe.skipIf(absent !== null)('with an engine of the test', () => {
     let engine: OwnEngine;
     let scene: Scene;
-    let talk: Talk;
+    let talk: ConversationClient;
 
     beforeAll(async () => {
       const image = await buildScriptedImage();
@@ -30,7 +30,7 @@ describeWithDocker('a turn whose engine is restarted', () => {
         env: { SKEP_SANDBOX_RUNTIME: 'docker', SKEP_DOCKER_HOST: engine.host },
         config: () => ({ specs: [{ id: 'scripted', image, command: ['sleep', 'infinity'], agent }] }),
       });
-      talk = await openTalk(() => scene.call, { selected_repository: 'acme/shop', initial_message: messageOf('hello') });
+      talk = await startConversation(() => scene.call, { selected_repository: 'acme/shop', initial_message: messageOf('hello') });
       await talk.ready();
       await talk.turn();
       await talk.turn(await talk.say(acpScript({ write: { path: 'notes.txt', text: 'before' } })));
@@ -57,7 +57,7 @@ describeWithDocker('a turn whose engine is restarted', () => {
       await engine.start();
       await until(() => talk.now(), ({ sandbox_status: status }) => status === 'PAUSED', patience);
       const turn = await talk.turn(await talk.say(acpScript({ read: 'notes.txt' })));
-      expect([turn.stopReason, saidIn(turn)]).toEqual(['end_turn', ['before']]);
+      expect([turn.stopReason, answersIn(turn)]).toEqual(['end_turn', ['before']]);
       expect((await agents()).map(({ loaded }) => loaded)).toEqual([false, true]);
     });
 
@@ -69,7 +69,7 @@ describeWithDocker('a turn whose engine is restarted', () => {
       const waiting = await talk.say('are you there?');
       await engine.start();
       const turn = await talk.turn(waiting);
-      expect([turn.stopReason, saidIn(turn)]).toEqual(['end_turn', ['heard: are you there?']]);
+      expect([turn.stopReason, answersIn(turn)]).toEqual(['end_turn', ['heard: are you there?']]);
       const told = await agents();
       expect(told.map(({ loaded }) => loaded)).toEqual([false, true, true]);
       expect(new Set(told.map(({ session_id: session }) => session)).size).toBe(1);

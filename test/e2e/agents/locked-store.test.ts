@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { acpAgentCommand } from '../../doubles/acp-agent/start.ts';
 import { acpScript } from '../../doubles/acp-agent/steps.ts';
-import { messageOf, openTalk, saidIn } from '../../support/conversation.ts';
+import { messageOf, startConversation, answersIn } from '../../support/conversation.ts';
 import { createScene } from './scene.ts';
 
 /** Longer than a write waits by itself. */
@@ -15,7 +15,7 @@ test('a turn goes on when another program holds the database for a while, and no
   const agent = { protocol: 'acp', command: acpAgentCommand() };
   const scene = await createScene({ config: () => ({ specs: [{ id: 'scripted', command: ['sh', '-c', 'while :; do sleep 1000; done'], agent }] }) });
   try {
-    const talk = await openTalk(() => scene.call, { initial_message: messageOf(acpScript({ say: 'begin ' }, { flood: chunks })) });
+    const talk = await startConversation(() => scene.call, { initial_message: messageOf(acpScript({ say: 'begin ' }, { flood: chunks })) });
     await talk.event('message_chunk');
     const other = new DatabaseSync(join(scene.dataDir, 'skep.db'), { timeout: 5000 });
     other.exec('BEGIN IMMEDIATE');
@@ -28,7 +28,7 @@ test('a turn goes on when another program holds the database for a while, and no
     other.close();
     const turn = await talk.turn();
     expect(turn.stopReason).toBe('end_turn');
-    expect(saidIn(turn).join('').replace(/^begin /, '')).toBe(Array.from({ length: chunks }, (_, n) => String(n)).join(''));
+    expect(answersIn(turn).join('').replace(/^begin /, '')).toBe(Array.from({ length: chunks }, (_, n) => String(n)).join(''));
   } finally {
     await scene.close();
   }

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { modelScript } from '../../doubles/model/index.ts';
 import { object } from '../../support/client.ts';
-import { callsIn, messageOf, openTalk, saidIn, type Talk } from '../../support/conversation.ts';
+import { toolCallsIn, messageOf, startConversation, answersIn, type ConversationClient } from '../../support/conversation.ts';
 import { describeWithOpenCode, openCodeEnv } from '../../support/opencode.ts';
 import { until } from '../../support/until.ts';
 import { followed } from './followed.ts';
@@ -16,7 +16,7 @@ const run = promisify(execFile);
 
 describeWithOpenCode('OpenCode in the process runtime', (binary) => {
   let scene: Scene;
-  let talk: Talk;
+  let talk: ConversationClient;
   let work: string;
 
   const git = async (...args: string[]): Promise<string> => (await run('git', ['-C', work, ...args])).stdout;
@@ -34,11 +34,11 @@ describeWithOpenCode('OpenCode in the process runtime', (binary) => {
 
   test('gets READY step by step, and edits a file of the repository in its sandbox', async () => {
     const request = { selected_repository: 'acme/shop', selected_branch: 'feature', permission_policy: 'allow', initial_message: messageOf(modelScript(...edits('README.md', 'tea', 'coffee'), { text: 'It sells coffee now.' })) };
-    talk = await openTalk(() => scene.call, request);
+    talk = await startConversation(() => scene.call, request);
     await talk.ready();
     const turn = await talk.turn();
     expect(turn.stopReason).toBe('end_turn');
-    expect(saidIn(turn)).toEqual(['It sells coffee now.']);
+    expect(answersIn(turn)).toEqual(['It sells coffee now.']);
 
     const steps = (await talk.events()).flatMap(({ kind, data }) => (kind === 'start_step' ? [data['to']] : []));
     expect(steps).toEqual(['WORKING', 'WAITING_FOR_SANDBOX', 'PREPARING_REPOSITORY', 'LISTING_MICROAGENTS', 'STARTING_AGENT', 'READY']);
@@ -46,7 +46,7 @@ describeWithOpenCode('OpenCode in the process runtime', (binary) => {
     expect(await git('status', '--porcelain')).toBe(' M README.md\n');
     expect(await git('diff', '--unified=0')).toMatch(/-The shop sells tea\.\n\+The shop sells coffee\./);
     expect((await git('branch', '--show-current')).trim()).toBe('feature');
-    expect(callsIn(turn)).toContainEqual(expect.objectContaining({ tool_kind: 'edit', status: 'completed', paths: [expect.stringMatching(/README\.md$/)] }));
+    expect(toolCallsIn(turn)).toContainEqual(expect.objectContaining({ tool_kind: 'edit', status: 'completed', paths: [expect.stringMatching(/README\.md$/)] }));
 
     const [request0] = handedOver(scene.model);
     expect(request0?.text).toContain('.skep/microagents/deploy.md');
@@ -68,7 +68,7 @@ describeWithOpenCode('OpenCode in the process runtime', (binary) => {
     expect(failed.stopReason).toBe('failed');
     expect(await talk.now()).toMatchObject({ execution_status: 'error', status_reason: { code: 'agent_error', message: expect.stringContaining('your account has no credit') } });
     const next = await talk.turn(await talk.say(modelScript({ text: 'fine again' })));
-    expect([next.stopReason, saidIn(next)]).toEqual(['end_turn', ['fine again']]);
+    expect([next.stopReason, answersIn(next)]).toEqual(['end_turn', ['fine again']]);
     expect(await talk.now()).toMatchObject({ execution_status: 'idle', status_detail: null, status_reason: null });
   });
 
@@ -85,7 +85,7 @@ describeWithOpenCode('OpenCode in the process runtime', (binary) => {
     const frozen = await scene.call('POST', `${sandbox}/pause`, { pause_kind: 'freeze' });
     expect(object(frozen)).toMatchObject({ status: 'PAUSED', pause_kind: 'freeze' });
     const turn = await talk.turn(await talk.say(modelScript({ text: 'awake' })));
-    expect([turn.stopReason, saidIn(turn)]).toEqual(['end_turn', ['awake']]);
+    expect([turn.stopReason, answersIn(turn)]).toEqual(['end_turn', ['awake']]);
     expect(object(await scene.call('GET', sandbox))['status']).toBe('RUNNING');
     expect((await talk.events()).filter(({ kind }) => kind === 'agent_started')).toHaveLength(1);
   });
@@ -97,15 +97,15 @@ describeWithOpenCode('OpenCode in the process runtime', (binary) => {
     await talk.post('/cancel');
     expect((await talk.turn(message)).stopReason).toBe('cancelled');
     const turn = await talk.turn(await talk.say(modelScript({ text: 'here I am again' })));
-    expect([turn.stopReason, saidIn(turn)]).toEqual(['end_turn', ['here I am again']]);
+    expect([turn.stopReason, answersIn(turn)]).toEqual(['end_turn', ['here I am again']]);
     const started = (await talk.events()).filter(({ kind }) => kind === 'agent_started');
     expect(started).toHaveLength(1);
     expect(handedOver(scene.model).at(-1)?.remembered).toContain('It sells coffee now.');
     expect(await git('status', '--porcelain')).toBe(' M README.md\n');
   });
 
-  test('asks for leave: what is granted is done, what is denied is not', async () => {
-    const asking = await openTalk(() => scene.call, { selected_repository: 'acme/shop', permission_policy: 'ask' });
+  test('requests permissions: what is allowed is done, what is denied is not', async () => {
+    const asking = await startConversation(() => scene.call, { selected_repository: 'acme/shop', permission_policy: 'ask' });
     await asking.ready();
     for (const [kind, name, stands] of [['allow_once', 'granted.txt', 'completed'], ['reject_once', 'denied.txt', 'failed']] as const) {
       const message = await asking.say(modelScript(...writes(name, `${name}\n`), { text: 'so be it' }));
@@ -117,7 +117,7 @@ describeWithOpenCode('OpenCode in the process runtime', (binary) => {
       const turn = await asking.turn(message);
       expect(turn.stopReason).toBe('end_turn');
       expect(turn.events).toContainEqual(expect.objectContaining({ kind: 'permission_answered', actor: 'user', data: { permission_id: asked.data['permission_id'], option_id: option } }));
-      expect(callsIn(turn)).toContainEqual(expect.objectContaining({ tool_kind: 'edit', status: stands }));
+      expect(toolCallsIn(turn)).toContainEqual(expect.objectContaining({ tool_kind: 'edit', status: stands }));
     }
     work = join(scene.dataDir, 'sandboxes', await asking.sandboxId(), 'workspace');
     expect(await git('status', '--porcelain')).toBe('?? granted.txt\n');

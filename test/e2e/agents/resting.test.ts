@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { acpAgentCommand } from '../../doubles/acp-agent/start.ts';
 import { acpScript } from '../../doubles/acp-agent/steps.ts';
 import { object } from '../../support/client.ts';
-import { messageOf, openTalk, saidIn, type Talk } from '../../support/conversation.ts';
+import { messageOf, startConversation, answersIn, type ConversationClient } from '../../support/conversation.ts';
 import { until } from '../../support/until.ts';
 import { createScene, type Scene } from './scene.ts';
 
 let scene: Scene;
-let talk: Talk;
+let talk: ConversationClient;
 const sandbox = async () => `/api/v1/sandboxes/${await talk.sandboxId()}`;
 
 beforeAll(async () => {
@@ -26,14 +26,14 @@ const options = [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' as const }];
 const script = acpScript({ tool: { toolCallId: 'c', title: 'rm' } }, { ask: { toolCallId: 'c', title: 'rm', options } }, { say: ' and done' });
 
 test('a sandbox whose agent waits for its user is frozen by its rule, and the answer wakes it', async () => {
-  talk = await openTalk(() => scene.call, { initial_message: messageOf(script) });
+  talk = await startConversation(() => scene.call, { initial_message: messageOf(script) });
   const { data } = await talk.event('permission_requested');
   const resting = await until(() => talk.now(), ({ sandbox_status: status }) => status === 'PAUSED', 60_000);
   expect(resting).toMatchObject({ execution_status: 'waiting_for_permission' });
   await talk.post(`/permissions/${String(data['permission_id'])}`, { option_id: 'yes' });
   const turn = await talk.turn();
   expect(turn.stopReason).toBe('end_turn');
-  expect(saidIn(turn).join('')).toBe('chosen: yes and done');
+  expect(answersIn(turn).join('')).toBe('chosen: yes and done');
 });
 
 test('a turn that waits in a frozen sandbox outlives the server: the answer wakes it, and so does its cancellation, whatever comes after that', async () => {
@@ -48,7 +48,7 @@ test('a turn that waits in a frozen sandbox outlives the server: the answer wake
     else await talk.post(`/permissions/${String(data['permission_id'])}`, { option_id: 'yes' });
     if (isKilledAgain) await scene.crash();
     const turn = await talk.turn(messageId);
-    expect([turn.stopReason, saidIn(turn).join('')]).toEqual([end, end === 'cancelled' ? 'chosen: nothing' : 'chosen: yes and done']);
+    expect([turn.stopReason, answersIn(turn).join('')]).toEqual([end, end === 'cancelled' ? 'chosen: nothing' : 'chosen: yes and done']);
     expect(turn.events.filter(({ kind }) => kind === 'permission_requested')).toHaveLength(1);
   }
   expect((await talk.events()).filter(({ kind }) => kind === 'agent_started')).toHaveLength(1);
@@ -70,7 +70,7 @@ test('a frozen turn shows as such, and one whose sandbox its owner stops reads a
 });
 
 test('a turn without output, and a request that nobody answers, end after the time that the spec allows', async () => {
-  const impatient = await openTalk(() => scene.call, { sandbox_spec_id: 'impatient', initial_message: messageOf(script) });
+  const impatient = await startConversation(() => scene.call, { sandbox_spec_id: 'impatient', initial_message: messageOf(script) });
   const answered = await impatient.event('permission_answered');
   expect(answered).toMatchObject({ actor: 'skep', reason: 'Nobody answered within 2 s.', data: { option_id: null } });
   await impatient.turn();

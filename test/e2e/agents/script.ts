@@ -1,5 +1,5 @@
 import { modelScript, textOf, type ModelDouble, type ModelReply } from '../../doubles/model/index.ts';
-import type { Talk } from '../../support/conversation.ts';
+import type { ConversationClient } from '../../support/conversation.ts';
 import { sandboxesWithProcesses } from '../../support/processes.ts';
 
 /** A model that reads a file and then changes a word in it. */
@@ -13,7 +13,7 @@ export function writes(filePath: string, content: string): ModelReply[] {
 }
 
 /** Sends a message over which the model stalls, and answers with its id when the agent is in the midst of its answer. */
-export async function stall(talk: Talk): Promise<string> {
+export async function stall(talk: ConversationClient): Promise<string> {
   const message = await talk.say(modelScript({ text: 'let me see', stall: true }));
   const { id } = await talk.event('turn_started', ({ data }) => data['message_id'] === message);
   await talk.event('message_chunk', () => true, id);

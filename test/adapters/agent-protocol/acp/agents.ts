@@ -1,7 +1,8 @@
 import { afterEach } from 'vitest';
 import { createAcpProtocol, type AcpOptions } from '../../../../src/adapters/agent-protocol/acp/index.ts';
 import type { AgentClient, AgentSession, AgentTurn } from '../../../../src/ports/agent-protocol.ts';
-import { never, recordingClient, soon, type RecordingClient } from '../../../contracts/agent-harness.ts';
+import { never, recordingClient, type RecordingClient } from '../../../contracts/agent-harness.ts';
+import { withTimeout } from '../../../contracts/contract.ts';
 import type { AcpAgentOptions } from '../../../doubles/acp-agent/options.ts';
 import { acpAgentCommand, startAgentProcess, type AgentProcess } from '../../../doubles/acp-agent/start.ts';
 import { acpScript, type AcpStep } from '../../../doubles/acp-agent/steps.ts';
@@ -34,11 +35,11 @@ export async function openScripted({ agent: options = {}, env = {}, client = {},
   started.push(agent);
   const recording = recordingClient(client);
   const request = { streams: agent.streams, workingDir: '/tmp', authMethod: authMethod ?? null, sessionId: null, client: recording };
-  const session = await soon('a session', createAcpProtocol(acp).open(request, never));
+  const session = await withTimeout('a session', createAcpProtocol(acp).open(request, never));
   return {
     session,
     client: recording,
     agent,
-    does: (...steps) => soon('the turn ends', session.prompt({ content: [{ type: 'text', text: acpScript(...steps) }] })),
+    does: (...steps) => withTimeout('the turn ends', session.prompt({ content: [{ type: 'text', text: acpScript(...steps) }] })),
   };
 }

@@ -1,6 +1,7 @@
 import { createAcpProtocol } from '../../../../src/adapters/agent-protocol/acp/index.ts';
 import type { AgentClient, AgentSession, AgentTurn } from '../../../../src/ports/agent-protocol.ts';
-import { never, recordingClient, soon, type RecordingClient } from '../../../contracts/agent-harness.ts';
+import { never, recordingClient, type RecordingClient } from '../../../contracts/agent-harness.ts';
+import { withTimeout } from '../../../contracts/contract.ts';
 
 interface Message {
   readonly id?: number | string;
@@ -89,13 +90,13 @@ export async function agentByHand(parts: Partial<AgentClient> = {}): Promise<Age
   const send = (...messages: readonly Message[]): void => {
     output.put(new TextEncoder().encode(messages.map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`).join('')));
   };
-  const heard = (): Promise<Message> => soon('a message of the client', input.take());
+  const heard = (): Promise<Message> => withTimeout('a message of the client', input.take());
 
   const client = recordingClient(parts);
   const opening = createAcpProtocol().open({ streams: { stdin, stdout }, workingDir: '/', authMethod: null, sessionId: null, client }, never);
   send({ id: (await heard()).id ?? 0, result: { protocolVersion: 1 } });
   send({ id: (await heard()).id ?? 0, result: { sessionId: 's' } });
-  const session = await soon('a session', opening);
+  const session = await withTimeout('a session', opening);
 
   return {
     session,
@@ -110,7 +111,7 @@ export async function agentByHand(parts: Partial<AgentClient> = {}): Promise<Age
       while ((await heard()).id !== id);
     },
     async turn() {
-      const ends = soon('the turn ends', session.prompt({ content: [{ type: 'text', text: 'go' }] }));
+      const ends = withTimeout('the turn ends', session.prompt({ content: [{ type: 'text', text: 'go' }] }));
       const { id = 0 } = await heard();
       return {
         ends,

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAcpProtocol } from '../../../../src/adapters/agent-protocol/acp/index.ts';
 import type { AgentClient, AgentPermission, AgentSession, AgentTurn, AgentUpdate } from '../../../../src/ports/agent-protocol.ts';
-import { never, recordingClient, soon, type RecordingClient } from '../../../contracts/agent-harness.ts';
+import { never, recordingClient, type RecordingClient } from '../../../contracts/agent-harness.ts';
+import { withTimeout } from '../../../contracts/contract.ts';
 import { startAgentProcess, type AgentProcess } from '../../../doubles/acp-agent/start.ts';
 import { modelScript, startModel, textOf, type ModelDouble, type ModelReply } from '../../../doubles/model/index.ts';
 import { describeWithOpenCode, openCodeEnv } from '../../../support/opencode.ts';
@@ -31,17 +32,17 @@ describeWithOpenCode('acp with OpenCode, its model a stub', (binary) => {
     started.push(agent);
     client = recordingClient({ permission: (request, signal) => decide(request, signal) });
     const { streams } = agent;
-    session = await soon('a session', createAcpProtocol().open({ streams, workingDir: work, authMethod: null, sessionId, client }, never));
+    session = await withTimeout('a session', createAcpProtocol().open({ streams, workingDir: work, authMethod: null, sessionId, client }, never));
   }
 
   async function close(): Promise<void> {
     await session.close();
-    await soon('OpenCode ends when its input does', started.at(-1)?.gone ?? Promise.resolve());
+    await withTimeout('OpenCode ends when its input does', started.at(-1)?.gone ?? Promise.resolve());
   }
 
   function prompt(...replies: readonly ModelReply[]): Promise<AgentTurn> {
     client.updates.length = 0;
-    return soon('the turn ends', session.prompt({ content: [{ type: 'text', text: modelScript(...replies) }] }));
+    return withTimeout('the turn ends', session.prompt({ content: [{ type: 'text', text: modelScript(...replies) }] }));
   }
 
   const writes = (name: string, content: string): ModelReply => ({ tool: 'write', arguments: { filePath: join(work, name), content } });
@@ -98,7 +99,7 @@ describeWithOpenCode('acp with OpenCode, its model a stub', (binary) => {
       });
     };
     const turn = prompt(writes('cancelled.txt', 'one\n'), { text: 'never' });
-    await soon('leave is asked', asked);
+    await withTimeout('the permission request', asked);
     await session.cancel();
     expect((await turn).stopReason).toBe('cancelled');
     expect(await contentOf('cancelled.txt')).toBeNull();

@@ -1,6 +1,6 @@
 import { setImmediate as tick } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { soon } from '../../../contracts/agent-harness.ts';
+import { withTimeout } from '../../../contracts/contract.ts';
 import { agentByHand } from './by-hand.ts';
 
 const ask = { sessionId: 's', toolCall: { toolCallId: 'call-1', title: 'Run it' }, options: [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' }] };
@@ -67,7 +67,7 @@ test('the agent is not read while an update is being taken', async () => {
   expect(client.updates.length).toBe(100);
 });
 
-test('what the agent says while it waits for leave is told at once', async () => {
+test('what the agent says while it waits for a permission is reported at once', async () => {
   const { signals, permission } = waiting();
   const { session, client, turn, says, send, heard, dealtWith } = await agentByHand({ permission });
   const { ends, answer } = await turn();
@@ -96,7 +96,7 @@ test('leave that is asked for when the turn was cancelled already is not put to 
   await ends;
 });
 
-test('the agent may withdraw what it asked leave for, and may end the turn without waiting for an answer', async () => {
+test('the agent may withdraw a permission request, and may end the turn without waiting for an answer', async () => {
   const { signals, permission } = waiting();
   const { turn, send, heard, dealtWith } = await agentByHand({ permission });
   const { ends, answer } = await turn();
@@ -116,7 +116,7 @@ test('an agent that asks without end and does not listen is read no further, and
   const { ends } = await turn();
   const before = reads();
   for (let index = 0; index < 2000; index += 1) send({ id: `r-${index}`, method: '_unknown', params: {} });
-  await soon('the first answer', heard());
+  await withTimeout('the first answer', heard());
   await standstill(reads);
   expect(reads() - before).toBeLessThan(500);
   await session.close();
@@ -139,7 +139,7 @@ test('leave is refused when the turn is cancelled, though whoever was asked does
   expect((await ends).stopReason).toBe('cancelled');
 });
 
-test('a call that was told of is not told again with the request for leave, and the calls of a turn are forgotten with it', async () => {
+test('a reported call is not reported again with the permission request, and the calls of a turn are forgotten with it', async () => {
   const { client, turn, send, heard } = await agentByHand({ permission: async () => 'yes' });
   const first = await turn();
   send(updating({ sessionUpdate: 'tool_call', ...ask.toolCall }), { id: 'ask', method: 'session/request_permission', params: ask });
@@ -204,10 +204,10 @@ test('a session that is closed while an update is taken takes none of those that
 test('a session that is closed leaves the agent\'s output', async () => {
   const { session, unheard } = await agentByHand();
   await session.close();
-  await soon('the output is left', unheard);
+  await withTimeout('the output is left', unheard);
 });
 
-test('leave is asked only when the call that it is about was taken', async () => {
+test('a permission is requested only when its tool call was taken', async () => {
   const { promise: taken, resolve: take } = Promise.withResolvers<void>();
   const order: string[] = [];
   const { client, turn, send, heard, reads } = await agentByHand({

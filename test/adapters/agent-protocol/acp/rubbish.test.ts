@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { AgentRefusal } from '../../../../src/ports/agent-protocol.ts';
-import { soon } from '../../../contracts/agent-harness.ts';
+import { withTimeout } from '../../../contracts/contract.ts';
 import type { AcpStep } from '../../../doubles/acp-agent/steps.ts';
 import { openScripted } from './agents.ts';
 
@@ -60,7 +60,7 @@ describe('what is not the protocol', () => {
   });
 
   test('is why an agent that only babbles is refused', async () => {
-    const refusal = await soon('the refusal', openScripted({ agent: { behaviour: 'babbles' } }).catch((error: unknown) => error));
+    const refusal = await withTimeout('the refusal', openScripted({ agent: { behaviour: 'babbles' } }).catch((error: unknown) => error));
     expect(refusal).toBeInstanceOf(AgentRefusal);
     expect(String(refusal)).toContain('starting up, please wait');
   });
@@ -98,7 +98,7 @@ describe('what is not the protocol', () => {
     expect(client.said().match(/"code":-32601/gu)).toHaveLength(2);
   });
 
-  test('may be a request for leave that makes no sense: it is answered with an error', async () => {
+  test('may be a permission request that makes no sense: the response is an error', async () => {
     const { client, does } = await openScripted();
     expect(await does({ request: { method: 'session/request_permission', params: { options: 'all' } } })).toEqual(ended);
     expect(client.said()).toContain('"code":-32602');

@@ -23,10 +23,10 @@ describe('a host that is not as one hopes is answered rightly all the same', () 
     expect(scene.asked()).toHaveLength(requests);
   });
 
-  test.each(['status', 'error', 'limit'] as const)('a query that it gives up on (%s) is asked in parts', async (givesUpWith) => {
+  test.each(['status', 'error', 'limit'] as const)('a query that it gives up on (%s) is asked in parts', async (failsWith) => {
     const scene = await createScene();
     await scene.publish(manyFiles(100));
-    Object.assign(scene.double.graphql, { mostHistories: 25, givesUpWith });
+    Object.assign(scene.double.graphql, { maxHistories: 25, failsWith });
     expect(await list(scene.provider())).toHaveLength(100);
     expect(scene.asked().filter((request) => request.endsWith(' 25 histories'))).toHaveLength(4);
   });
@@ -34,7 +34,7 @@ describe('a host that is not as one hopes is answered rightly all the same', () 
   test('the parts do not become ever smaller, and what was not answered is no empty list', async () => {
     const scene = await createScene();
     await scene.publish(manyFiles(100));
-    Object.assign(scene.double.graphql, { mostHistories: 3 });
+    Object.assign(scene.double.graphql, { maxHistories: 3 });
     expect(await failureOf(list(scene.provider()))).toMatch(/^provider_failed: .*server_error.*502/u);
     expect(scene.asked().length).toBeLessThanOrEqual(1 + 1 + 2 + 4);
   });
@@ -42,7 +42,7 @@ describe('a host that is not as one hopes is answered rightly all the same', () 
   test('trees that it can not tell by GraphQL are read by REST', async () => {
     const scene = await createScene();
     await scene.publish({ commits: [{ id: 'a', at: start, files: [[`${agents}/x/a.md`, '1'], [`${agents}/b.md`, '1']] }] });
-    Object.assign(scene.double.graphql, { tellsTrees: false });
+    Object.assign(scene.double.graphql, { servesTrees: false });
     expect(await list(scene.provider())).toEqual([[`${agents}/b.md`, start], [`${agents}/x/a.md`, start]]);
   });
 

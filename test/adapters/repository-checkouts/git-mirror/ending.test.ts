@@ -20,7 +20,7 @@ async function temporaries({ root }: Scene): Promise<string[]> {
 async function stalled(): Promise<Scene & { readonly begun: Promise<void> }> {
   const scene = await createScene(commits(5));
   const begun = Promise.withResolvers<void>();
-  scene.host.mischief = ({ command }) => {
+  scene.host.interceptor = ({ command }) => {
     if (command !== 'fetch') return false;
     begun.resolve();
     return true;
@@ -43,7 +43,7 @@ describe('ending', () => {
     await expect(left).rejects.toThrow('left');
     await until(() => processesIn(scene.root), (count) => count === 0);
     await until(() => temporaries(scene), (names) => names.length === 0);
-    scene.host.mischief = null;
+    scene.host.interceptor = null;
     expect(Object.keys((await open(mirror, scene.request)).files)).toHaveLength(5);
   });
 

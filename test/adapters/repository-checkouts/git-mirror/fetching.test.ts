@@ -47,7 +47,7 @@ describe('what is fetched', () => {
     // Nobody is answered before all have asked where the branch is.
     const all = Promise.withResolvers<void>();
     let asking = 0;
-    scene.host.mischief = async ({ command }) => {
+    scene.host.interceptor = async ({ command }) => {
       if (command === 'fetch') await all.promise;
       if (command === 'ls-refs' && ++asking === 6) all.resolve();
       return false;
@@ -62,7 +62,7 @@ describe('what is fetched', () => {
     const mirror = scene.mirror();
     const [fetching, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let asking = 0;
-    scene.host.mischief = async ({ command }) => {
+    scene.host.interceptor = async ({ command }) => {
       if (command === 'ls-refs' && ++asking === 3) fetching.resolve();
       if (command === 'fetch') await goOn.promise;
       return false;

@@ -33,8 +33,8 @@ async function overHttp(): Promise<RepositoryCheckoutsHarness> {
     },
     missing: source,
     async refused(name, what) {
-      const before = host.mischief;
-      host.mischief = async (request, response) => {
+      const before = host.interceptor;
+      host.interceptor = async (request, response) => {
         if (!request.path.startsWith(`/${name}.git/`)) return (await before?.(request, response)) ?? false;
         response.writeHead(what === 'credential' ? 401 : 403).end(`${request.authorization} may not`);
         return true;

@@ -30,18 +30,18 @@ describe('what a host refuses', () => {
     };
     const request = { ...scene.request, remote: { ...scene.request.remote, authorization: sent } };
     const mirror = scene.mirror();
-    scene.host.mischief = (_request, response) => answer(response);
+    scene.host.interceptor = (_request, response) => answer(response);
     const first = await failureOf(mirror.checkOut(request, noProgress, never));
     expect(first.split(':')[0]).toBe(code);
     expect(first).not.toContain(token);
     // The same, when git itself is told: the first two questions are answered.
     let asked = 0;
-    scene.host.mischief = (_request, response) => ++asked > 2 && answer(response);
+    scene.host.interceptor = (_request, response) => ++asked > 2 && answer(response);
     const before = scene.host.requests.length;
     const later = sent === null ? null : await failureOf(mirror.checkOut(request, noProgress, never));
     if (later !== null) expect(later.split(':')[0]).toBe(code);
     expect(scene.host.requests.length - before).toBe(sent === null ? 0 : asked);
-    scene.host.mischief = null;
+    scene.host.interceptor = null;
     expect(Object.keys((await open(mirror, scene.request)).files)).toHaveLength(3);
   });
 
@@ -67,7 +67,7 @@ describe('what a host refuses', () => {
     const location = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/acme/shop.git/info/refs?service=git-upload-pack`;
     for (const skipped of [0, 2, 4]) {
       let asked = 0;
-      scene.host.mischief = (_request, response) => {
+      scene.host.interceptor = (_request, response) => {
         asked += 1;
         if (asked <= skipped) return false;
         response.writeHead(307, { location }).end();
@@ -81,11 +81,11 @@ describe('what a host refuses', () => {
 
   test('who does not answer in time', async () => {
     const scene = await createScene();
-    scene.host.mischief = () => true;
+    scene.host.interceptor = () => true;
     const listing = scene.mirror({ answerMs: 200 }).checkOut(scene.request, noProgress, never);
     expect(await failureOf(listing)).toMatch(/^provider_timeout: .*"limitMs":200/u);
     let asked = 0;
-    scene.host.mischief = () => ++asked > 4;
+    scene.host.interceptor = () => ++asked > 4;
     const fetching = scene.mirror({ timeoutMs: 2000 }).checkOut(scene.request, noProgress, never);
     expect(await failureOf(fetching)).toMatch(/^provider_timeout: .*"limitMs":2000/u);
   });
@@ -93,7 +93,7 @@ describe('what a host refuses', () => {
   test('one that speaks the oldest protocol is understood', async () => {
     const scene = await createScene();
     let asked = 0;
-    scene.host.mischief = async (_request, response) => {
+    scene.host.interceptor = async (_request, response) => {
       asked += 1;
       if (asked > 1) return false;
       const answer = await fetch(`${scene.request.remote.url}/info/refs?service=git-upload-pack`, { headers: { authorization } });

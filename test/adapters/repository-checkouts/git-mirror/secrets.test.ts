@@ -30,7 +30,7 @@ describe('the credential', () => {
     const scene = await createScene();
     const seen: string[] = [];
     const found: string[] = [];
-    scene.host.mischief = async () => {
+    scene.host.interceptor = async () => {
       seen.push(...(await argumentsIn(scene.root)));
       found.push(...(await holders(scene.root)));
       return false;
@@ -66,7 +66,7 @@ describe('the credential', () => {
     }
     // What git itself is told, and repeats.
     let asked = 0;
-    scene.host.mischief = (_request, response) => {
+    scene.host.interceptor = (_request, response) => {
       asked += 1;
       if (asked <= 4) return false;
       response.writeHead(200, { 'content-type': 'application/x-git-upload-pack-result' });

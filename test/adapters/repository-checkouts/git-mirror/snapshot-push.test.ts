@@ -23,7 +23,7 @@ describe('a push', () => {
     await writeFile(hook, '#!/bin/sh\nexit 1\n', { mode: 0o755 });
     expect(await reasonOf(push())).toEqual({ code: 'branch_protected' });
     await rm(hook);
-    scene.host.mischief = (asked, response) => {
+    scene.host.interceptor = (asked, response) => {
       if (!asked.path.endsWith('/git-receive-pack')) return false;
       response.writeHead(403).end(`${asked.authorization} may not`);
       return true;
@@ -31,7 +31,7 @@ describe('a push', () => {
     const error = await push().then(() => null, (error: unknown) => error);
     expect(error).toMatchObject({ reason: { code: 'push_forbidden' } });
     expect(inspect(error, { depth: 10 })).not.toContain(token);
-    scene.host.mischief = null;
+    scene.host.interceptor = null;
     await push();
     expect((await mirror.findBranch(request, never)).commit).toBe(commit);
     // Neither the work tree nor the folder of this host ever had the credential.

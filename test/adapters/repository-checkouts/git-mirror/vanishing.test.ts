@@ -8,7 +8,7 @@ import { commits, createScene, failureOf, never, open, noProgress, type Scene } 
 async function meanwhile(happens: (scene: Scene, gitDir: string) => Promise<unknown>): Promise<Scene> {
   const scene = await createScene({ commits: commits(2), branches: { topic: 'c0' } });
   let asked = 0;
-  scene.host.mischief = async () => {
+  scene.host.interceptor = async () => {
     asked += 1;
     if (asked === 3) await happens(scene, join(scene.served, 'acme/shop.git'));
     return false;

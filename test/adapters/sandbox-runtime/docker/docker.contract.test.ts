@@ -13,11 +13,11 @@ describeWithDocker('docker keeps the contract of sandbox runtimes', () => {
   const createHarness = async (): Promise<SandboxRuntimeHarness> => ({
     traits: {
       missingCommand: 'stopped',
-      exitCode: 'told',
+      exitCode: 'known',
       ports: 'served',
-      outsideKill: 'wakes',
-      outsideKillAfterReopening: 'wakes',
-      killWhileFrozen: 'when it goes on',
+      outsideKill: 'notified',
+      outsideKillAfterReopening: 'notified',
+      killWhileFrozen: 'on resume',
       logs: 'UTF-8',
     },
     open: async () => engine.open(),

@@ -12,10 +12,10 @@ async function createHarness(options: Partial<ProcessRuntimeOptions>): Promise<S
     ...host,
     traits: {
       missingCommand: 'stopped',
-      exitCode: 'told',
+      exitCode: 'known',
       ports: 'served',
-      outsideKill: 'wakes',
-      outsideKillAfterReopening: 'wakes',
+      outsideKill: 'notified',
+      outsideKillAfterReopening: 'notified',
       killWhileFrozen: 'at once',
       logs: 'bytes',
     },

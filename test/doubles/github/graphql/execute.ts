@@ -16,7 +16,7 @@ function githubSchema(): GraphQLSchema {
 
 const Body = z.strictObject({ query: z.string(), variables: z.record(z.string(), z.unknown()).optional() });
 
-/** Executes a query as GitHub's schema has it. Throws where the schema has it not. */
+/** Executes a query by GitHub's schema. Throws if it does not match the schema. */
 export async function answerGraphql(request: DoubleRequest, repositories: Repositories, behavior: GraphqlBehavior): Promise<DoubleResponse> {
   const { query, variables = {} } = Body.parse(JSON.parse(request.body));
   const document = parse(query);
@@ -36,20 +36,20 @@ function refuseStrayVariables(document: DocumentNode, variables: Readonly<Record
   if (stray !== undefined) throw new Error(`the query declares no variable ${stray}`);
 }
 
-function isHeavy(document: DocumentNode, { mostHistories, tellsTrees }: GraphqlBehavior): boolean {
+function isHeavy(document: DocumentNode, { maxHistories, servesTrees }: GraphqlBehavior): boolean {
   const asked = { history: 0, entries: 0 };
   visit(document, {
     Field({ name: { value } }) {
       if (value === 'history' || value === 'entries') asked[value] += 1;
     },
   });
-  return (mostHistories !== null && asked.history > mostHistories) || (!tellsTrees && asked.entries > 0);
+  return (maxHistories !== null && asked.history > maxHistories) || (!servesTrees && asked.entries > 0);
 }
 
-function givenUp({ givesUpWith }: GraphqlBehavior): DoubleResponse {
+function givenUp({ failsWith }: GraphqlBehavior): DoubleResponse {
   const message = 'Something went wrong while executing your query. This may be the result of a timeout, or it could be a GitHub bug.';
-  if (givesUpWith === 'status') return { status: 502, body: { data: null, errors: [{ message }] } };
-  if (givesUpWith === 'error') return { status: 200, body: { data: null, errors: [{ message }] } };
+  if (failsWith === 'status') return { status: 502, body: { data: null, errors: [{ message }] } };
+  if (failsWith === 'error') return { status: 200, body: { data: null, errors: [{ message }] } };
   return { status: 200, body: { data: null, errors: [{ type: 'RESOURCE_LIMITS_EXCEEDED', message: 'Resource limits for this query exceeded.' }] } };
 }
 

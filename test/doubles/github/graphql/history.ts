@@ -1,22 +1,22 @@
 import { GraphQLError } from 'graphql';
 import { historyOf } from '../git.ts';
 
-/** In what GitHub's GraphQL API may differ from what a client hopes. */
+/** Permitted behavior of GitHub's GraphQL API that a client must not rely on. */
 export interface GraphqlBehavior {
-  /** Where a cursor that was made up leads: to its place, to the beginning, or to an error. */
+  /** The effect of an invented cursor: its position, the beginning, or an error. */
   cursors: 'honoured' | 'ignored' | 'refused';
-  /** Is a cursor a commit's id and a number, or something that nobody can read? */
+  /** Is a cursor a commit's id and a number, or opaque? */
   cursorForm: 'counted' | 'opaque';
-  /** A query that asks for more histories than that is given up. */
-  mostHistories: number | null;
-  /** So is one that asks for trees, if it is false. */
-  tellsTrees: boolean;
-  /** How the host says that it gives up. */
-  givesUpWith: 'status' | 'error' | 'limit';
+  /** A query for more histories fails. */
+  maxHistories: number | null;
+  /** False: a query for trees fails too. */
+  servesTrees: boolean;
+  /** The form of the failure. */
+  failsWith: 'status' | 'error' | 'limit';
 }
 
 export function usualBehavior(): GraphqlBehavior {
-  return { cursors: 'honoured', cursorForm: 'counted', mostHistories: null, tellsTrees: true, givesUpWith: 'status' };
+  return { cursors: 'honoured', cursorForm: 'counted', maxHistories: null, servesTrees: true, failsWith: 'status' };
 }
 
 export interface HistoryArguments {
@@ -50,7 +50,7 @@ function cursorOf(place: number, head: string, { cursorForm }: GraphqlBehavior):
   return cursorForm === 'counted' ? counted : Buffer.from(counted).toString('base64url');
 }
 
-/** Cursors that were given out are at the end of a page of a hundred. */
+/** The double only returns cursors at the end of a page of a hundred. */
 function placeOf(cursor: string, head: string, { cursors, cursorForm }: GraphqlBehavior): number {
   const counted = cursorForm === 'counted' ? cursor : Buffer.from(cursor, 'base64url').toString();
   const [oid, number = ''] = counted.split(' ');

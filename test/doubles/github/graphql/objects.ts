@@ -4,7 +4,7 @@ import type { Repositories, ServedRepository } from '../repositories.ts';
 import { statusOf } from '../rest/commits.ts';
 import { type GraphqlBehavior, type HistoryArguments, historyConnection } from './history.ts';
 
-/** What queries are executed on: objects whose methods are called as fields. */
+/** The root objects of queries. Their methods are called as fields. */
 export function rootOf(repositories: Repositories, behavior: GraphqlBehavior) {
   return {
     repository({ owner, name }: { readonly owner: string; readonly name: string }) {

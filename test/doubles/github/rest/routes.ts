@@ -49,7 +49,7 @@ export interface FoundRoute {
   readonly rest: readonly string[];
 }
 
-/** Null where GitHub has no such route, or the double does not know it. */
+/** Returns null if GitHub has no such route, or the double does not implement it. */
 export function findRoute({ method, segments }: DoubleRequest): FoundRoute | null {
   const [collection, owner, name, ...path] = segments;
   if (collection !== 'repos' || owner === undefined || name === undefined) return null;
@@ -61,7 +61,7 @@ export function findRoute({ method, segments }: DoubleRequest): FoundRoute | nul
   return null;
 }
 
-/** Who has no credential sees public repositories; of a renamed one it is told where it is. */
+/** Without a credential, only public repositories are found. A renamed repository is a redirect. */
 export function locate(
   repositories: Repositories,
   { owner, name }: FoundRoute,

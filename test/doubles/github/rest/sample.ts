@@ -40,7 +40,7 @@ function ofFormat(format: unknown): string {
   return format === 'uri' ? 'https://example.com/x' : 'x';
 }
 
-/** Lays what is real over the sample, field by field. */
+/** Replaces the fields of the sample that have real values. */
 export function overlay(sample: unknown, real: unknown): unknown {
   if (!isSchema(sample) || !isSchema(real)) return real;
   const fields = Object.entries(real).map(([name, value]) => [name, overlay(sample[name], value)] as const);
