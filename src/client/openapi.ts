@@ -1016,7 +1016,7 @@ export interface Operations {
       readonly ids?: readonly string[] | undefined;
       /** Sort order; equal values are sorted by id. */
       readonly sort_order?: 'CREATED_AT' | 'CREATED_AT_DESC' | 'UPDATED_AT' | 'UPDATED_AT_DESC' | undefined;
-      /** Only those whose title contains it, in any case. */
+      /** Only those whose title contains it, in any case, with or without accents. */
       readonly title__contains?: string | undefined;
       /** Only those created then or later. RFC 3339; the + of an offset is written %2B. */
       readonly created_at__gte?: string | undefined;

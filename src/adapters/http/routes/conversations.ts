@@ -110,7 +110,7 @@ const conversationListQuery = z.object({
     .enum(conversationSortOrders)
     .default('CREATED_AT_DESC')
     .meta({ description: 'Sort order; equal values are sorted by id.' }),
-  title__contains: filter(text(maxTitle), 'Only those whose title contains it, in any case.'),
+  title__contains: filter(text(maxTitle), 'Only those whose title contains it, in any case, with or without accents.'),
   created_at__gte: filter(timeQuery, 'Only those created then or later. RFC 3339; the + of an offset is written %2B.'),
   created_at__lt: filter(timeQuery, 'Only those created before.'),
   updated_at__gte: filter(timeQuery, 'Only those updated then or later.'),
