@@ -1016,7 +1016,7 @@ export interface Operations {
       readonly ids?: readonly string[] | undefined;
       /** Sort order; equal values are sorted by id. */
       readonly sort_order?: 'CREATED_AT' | 'CREATED_AT_DESC' | 'UPDATED_AT' | 'UPDATED_AT_DESC' | undefined;
-      /** Only conversations whose title contains this text. Upper and lower case are equal. */
+      /** Only conversations whose title contains this text. Case and accents are ignored. */
       readonly title__contains?: string | undefined;
       /** Only those created at this time or later. RFC 3339; write the + of an offset as %2B. */
       readonly created_at__gte?: string | undefined;

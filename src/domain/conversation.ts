@@ -126,11 +126,15 @@ export const conversationSortOrders = ['CREATED_AT', 'CREATED_AT_DESC', 'UPDATED
 
 export type ConversationSortOrder = (typeof conversationSortOrders)[number];
 
+/** The accents of Latin, Greek and Cyrillic letters. Marks of other scripts are vowels, or make another letter. */
+const accents = /[\u0300-\u036f]/g;
+
 /**
- * Returns the text in one case and one Unicode form. Upper case, because the lower case of a Greek sigma depends on its place in the word.
+ * Returns the text without accents, in one case and one Unicode form. Upper case, because the lower case of a Greek sigma depends on its
+ * place in the word.
  */
 export function foldTitle(text: string): string {
-  return text.normalize('NFC').toUpperCase();
+  return text.normalize('NFD').replaceAll(accents, '').normalize('NFC').toUpperCase();
 }
 
 export function textOf({ content }: Message): string {

@@ -11,7 +11,7 @@ import type { ReplaceOutcome } from './sandbox-store.ts';
 /** Times are in milliseconds since the epoch. */
 export interface ConversationFilter {
   readonly ids?: readonly string[] | undefined;
-  /** Case-insensitive. */
+  /** Ignores case and accents: `resume` finds `Résumé`. */
   readonly titleContains?: string | undefined;
   readonly createdFrom?: number | undefined;
   readonly createdBefore?: number | undefined;

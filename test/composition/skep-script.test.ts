@@ -13,7 +13,7 @@ test('the script skep takes paths from the folder of the caller, and uses the sa
     const skep = (cwd: string, ...args: string[]): string =>
       execFileSync('npm', ['run', '-s', '--prefix', checkout, 'skep', '--', ...args], { cwd, env, encoding: 'utf8', stdio: 'pipe' });
     skep(join(checkout, 'docs'), 'keys', 'create', 'ann');
-    expect(JSON.parse(skep(checkout, 'keys', 'list', '--json'))).toMatchObject([{ name: 'ann' }]);
+    expect(JSON.parse(skep(checkout, 'keys', 'list', '--json'))).toMatchObject({ items: [{ name: 'ann' }] });
     skep(caller, 'backup', 'a copy.db');
     expect(existsSync(join(caller, 'a copy.db'))).toBe(true);
   } finally {

@@ -107,6 +107,12 @@ function filterCases(harness: StoreHarness): ContractCase[] {
       [{ titleContains: 'nothing like it' }, []],
       [{ titleContains: '' }, ['r1', 'r2', 'r3', 'r4', 'r5']],
     ]),
+    filterCase(harness, 'finds a part of a title without its accents, and with them', [
+      [{ titleContains: 'cafe an' }, ['r4']],
+      [{ titleContains: 'UBER' }, ['r3']],
+      [{ titleContains: 'σισυφος' }, ['r3']],
+      [{ titleContains: 'dèploy' }, ['r1', 'r2']],
+    ]),
     filterCase(harness, 'finds an accent however it is encoded', [
       [{ titleContains: 'cafe\u0301' }, ['r4']],
       [{ titleContains: 'CAF\u00c9' }, ['r4']],

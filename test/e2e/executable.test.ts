@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createClient, items, object } from '../support/client.ts';
+import { createClient, items, type Json, object } from '../support/client.ts';
 import { killSandboxes } from '../support/processes.ts';
 import { removeFolder, runSkep, startServer, temporaryFolder } from '../support/server.ts';
 import { until } from '../support/until.ts';
@@ -166,14 +166,16 @@ describe('keys', () => {
       const { stdout } = await runSkep(['keys', 'list'], env);
       expect(stdout).toMatch(/narrow .*acme\/\*,group\/\*\*.*valid/);
       expect(stdout).toMatch(/full .*default.*valid[\s\S]*look .*read.*valid[\s\S]*other .*else.*valid/);
-      const listed = JSON.parse((await runSkep(['keys', 'list', '--json'], env)).stdout) as unknown[];
-      expect(listed).toContainEqual(expect.objectContaining({ name: 'look', access: 'read', state: 'valid' }));
+      const listed = JSON.parse((await runSkep(['keys', 'list', '--json'], env)).stdout) as { items: Json[] };
+      expect(listed.items).toContainEqual(expect.objectContaining({ name: 'look', access: 'read', state: 'valid' }));
+      // As the API has them, but for the key that it was asked with.
+      expect(listed.items).toEqual(items(await admin('GET', '/api/v1/keys')).map((one) => ({ ...one, is_own: false })));
       const revoke = async (key: string): Promise<unknown> => {
         const { code, stdout: printed } = await runSkep(['keys', 'revoke', key, '--json'], env);
         return { code, ...(JSON.parse(printed) as object) };
       };
       const made = JSON.parse((await runSkep(['keys', 'create', 'script', '--json'], env)).stdout) as Record<string, string>;
-      expect(made).toMatchObject({ id: expect.any(String), name: 'script', user: 'default', state: 'valid', key: expect.stringMatching(/^skep_/) });
+      expect(made).toMatchObject({ id: expect.any(String), name: 'script', user_id: 'default', repositories: null, expires_at: null, key: expect.stringMatching(/^skep_/) });
       expect((await createClient(server.url, made['key'] ?? '')('GET', '/api/v1/me')).status).toBe(200);
       expect(await revoke(made['id'] ?? '')).toEqual({ code: 0, name_or_id: made['id'], revoked: true });
       expect(await revoke('script')).toEqual({ code: 1, name_or_id: 'script', revoked: false });

@@ -4,18 +4,15 @@ import type { api, SkepClient } from '../../client/index.ts';
 import { addPair, addStartOptions, startBody, type StartOptions } from './arguments.ts';
 import { addChanges } from './changes.ts';
 import { Chat } from './chat.ts';
-import { clientOf, CommandError, conversationTable, type JsonOption, notice, print, recordText, sandboxTable, subcommand, urlHelp } from './console.ts';
+import {
+  clientOf, CommandError, type Common, conversationTable, notice, print, recordText, sandboxTable, subcommand, urlHelp,
+} from './console.ts';
 import { addCopy } from './copy.ts';
 import { executeInSandbox } from './exec-command.ts';
 import { forward, linkTo, parsePorts } from './port-forwarding.ts';
 import { addRepositories } from './repositories.ts';
 import { showLogs } from './show-logs.ts';
 import { followConversation, followSandboxes, showTranscript } from './transcript.ts';
-
-interface Common extends JsonOption {
-  /** The address of the server. Default: the server of this machine's settings. */
-  readonly url?: string;
-}
 
 /** Adds the commands that talk to a server, also on another machine. `finish` sets the exit code of the program. */
 export function addClientCommands(program: Command, finish: (exitCode: number) => void): void {

@@ -80,6 +80,12 @@ export interface JsonOption {
   readonly json?: boolean;
 }
 
+/** The options of a command that talks to a server. */
+export interface Common extends JsonOption {
+  /** The address of the server. Default: the server of this machine's settings. */
+  readonly url?: string;
+}
+
 export function print({ json = false }: JsonOption, value: unknown, text: string): void {
   process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
 }

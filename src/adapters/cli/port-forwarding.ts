@@ -17,7 +17,7 @@ async function portNamed(client: SkepClient, id: string, name: string | undefine
   const ports = await portsOf(client, id);
   const found = name === undefined ? ports[0] : ports.find((port) => port.name === name);
   if (found !== undefined) return found.port;
-  if (ports.length === 0) throw new CommandError(`The spec of the sandbox ${id} names no port. Add one to it, or give the number of a port.`);
+  if (ports.length === 0) throw new CommandError(`The spec of the sandbox ${id} names no port. Add one to it, or give a number.`);
   const known = ports.map((port) => `${port.name} (${port.port})`).join(', ');
   throw new CommandError(`The sandbox ${id} has no port ${name}. Its ports: ${known}.`);
 }

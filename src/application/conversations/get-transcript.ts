@@ -17,7 +17,7 @@ export type TranscriptEntry = MessageEntry | ({ readonly at: number } & (
   | { readonly kind: 'turn_ended'; readonly stopReason: TurnStopReason; readonly reason: Reason | null }
 ));
 
-/** A message of the user is placed where its turn began, after the answers to earlier ones. One that had no turn has the time it was sent. */
+/** A message of the user is placed where its turn began, after the answers to earlier ones. One without a turn has the time it was sent. */
 interface MessageEntry {
   readonly kind: 'message';
   readonly at: number;

@@ -1,7 +1,8 @@
 import { type JsonOption, print, table } from '../../adapters/cli/console.ts';
+import { presentKey, presentNewKey } from '../../adapters/http/routes/keys.ts';
 import { commandName } from '../../client/command-name.ts';
 import { Failure, isFailure } from '../../domain/failure.ts';
-import { type ApiKeyRecord, isKeyValid, type KeyAccess, type KeyFormat } from '../../domain/principal.ts';
+import type { KeyAccess, KeyFormat } from '../../domain/principal.ts';
 import type { ApiKeys } from '../../ports/api-keys.ts';
 import type { SkepConfig } from '../config/config-schema.ts';
 import { readConfig } from '../config/read-config.ts';
@@ -16,14 +17,14 @@ export interface CreateKeyOptions extends JsonOption {
   readonly repositories?: readonly string[];
 }
 
-/** Creates a key. For scripts, prints the key alone on standard output, or JSON with its record. */
+/** Creates a key. For scripts, prints the key alone on standard output, or JSON as the API has it. */
 export async function createKey(env: NodeJS.ProcessEnv, options: CreateKeyOptions): Promise<number> {
   const { name, user, expires, access, format, repositories = null } = options;
   return await withKeys(env, async (keys) => {
     const lifetime = expires === undefined ? {} : { expiresInMs: expires };
     const made = await keys.create({ name, userId: user, access, format, repositories, ...lifetime }).catch(rethrowWithOptionNames);
     process.stderr.write(`The key ${name} of the user ${user}. It is not shown again:\n`);
-    print(options, { ...fieldsOf(made.record), key: made.key }, `${made.key}\n`);
+    print(options, presentNewKey(made), `${made.key}\n`);
     return 0;
   });
 }
@@ -43,10 +44,10 @@ const columns = ['ID', 'NAME', 'USER', 'ACCESS', 'REPOSITORIES', 'CREATED', 'EXP
 
 export async function listKeys(env: NodeJS.ProcessEnv, options: JsonOption): Promise<number> {
   return await withKeys(env, async (keys) => {
-    const records = await keys.list();
-    const rows = records.map(rowOf);
+    const items = (await keys.list()).map((record) => presentKey(record, null, Date.now()));
+    const rows = items.map(rowOf);
     if (rows.length === 0) process.stderr.write(`There is no key yet. Create one with: ${commandName} keys create <name>\n`);
-    print(options, records.map(fieldsOf), rows.length === 0 ? '' : table(columns, rows));
+    print(options, { items }, rows.length === 0 ? '' : table(columns, rows));
     return 0;
   });
 }
@@ -80,15 +81,7 @@ export async function withKeys(
   return await use(createApiKeys({ keys: store.apiKeys, clock: createSystemClock(), random: createSystemRandom() }), config);
 }
 
-function fieldsOf(key: ApiKeyRecord): Readonly<Record<string, string | undefined>> {
-  const row = rowOf(key);
-  return Object.fromEntries(columns.map((column, index) => [column.toLowerCase(), row[index]]));
-}
-
-function rowOf(key: ApiKeyRecord): string[] {
-  const invalid = key.revokedAt === null ? 'expired' : 'revoked';
-  const state = isKeyValid(key, Date.now()) ? 'valid' : invalid;
-  const expires = key.expiresAt === null ? 'never' : new Date(key.expiresAt).toISOString();
-  const repositories = key.repositories === null ? 'all' : key.repositories.join(',');
-  return [key.id, key.name, key.userId, key.access, repositories, new Date(key.createdAt).toISOString(), expires, state];
+function rowOf(key: ReturnType<typeof presentKey>): string[] {
+  const { id, name, user_id: user, access, repositories, created_at: created, expires_at: expires, state } = key;
+  return [id, name, user, access, repositories?.join(',') ?? 'all', created, expires ?? 'never', state];
 }

@@ -110,7 +110,7 @@ const conversationListQuery = z.object({
     .enum(conversationSortOrders)
     .default('CREATED_AT_DESC')
     .meta({ description: 'Sort order; equal values are sorted by id.' }),
-  title__contains: filter(text(maxTitle), 'Only conversations whose title contains this text. Upper and lower case are equal.'),
+  title__contains: filter(text(maxTitle), 'Only conversations whose title contains this text. Case and accents are ignored.'),
   created_at__gte: filter(timeQuery, 'Only those created at this time or later. RFC 3339; write the + of an offset as %2B.'),
   created_at__lt: filter(timeQuery, 'Only those created before this time.'),
   updated_at__gte: filter(timeQuery, 'Only those updated at this time or later.'),

@@ -51,13 +51,14 @@ const loginBody = z.strictObject({
 const toKey = presenter(keyResource);
 const toNewKey = presenter(newKey);
 
-function presentKey(record: ApiKeyRecord, caller: Principal, now: number): z.output<typeof keyResource> {
+/** `caller` is null if no request was made. */
+export function presentKey(record: ApiKeyRecord, caller: Principal | null, now: number): z.output<typeof keyResource> {
   const state = record.revokedAt !== null ? 'revoked' : isKeyValid(record, now) ? 'valid' : 'expired';
-  const isOwn = state === 'valid' && record.name === caller.keyName && record.userId === caller.userId;
+  const isOwn = state === 'valid' && caller !== null && record.name === caller.keyName && record.userId === caller.userId;
   return toKey({ ...record, state, isOwn });
 }
 
-function presentNewKey({ key, record }: MadeApiKey): z.output<typeof newKey> {
+export function presentNewKey({ key, record }: MadeApiKey): z.output<typeof newKey> {
   return toNewKey({ ...record, key });
 }
 

@@ -12,7 +12,9 @@ const entry = z
   .discriminatedUnion('kind', [
     z.object({
       kind: z.literal('message'),
-      at: timestamp.meta({ description: "When it was complete. Of a user's message: when the agent got it, or was sent if the agent never got it." }),
+      at: timestamp.meta({
+        description: "When it was complete. Of a user's message: when the agent got it, or was sent if the agent never got it.",
+      }),
       role: z.enum(['user', 'agent']), text: z.string(),
     }),
     z.object({
@@ -39,7 +41,8 @@ function presentEntry(shown: TranscriptEntry): z.output<typeof entry> {
       return { kind: 'message', at, role: shown.role, text: shown.text };
     case 'permission': {
       const { title, option, actor, reason } = shown;
-      return { kind: 'permission', at, title, decision: decisionOf(option), option_name: option?.name ?? null, actor, ...presentStatus(reason) };
+      const decided = { decision: decisionOf(option), option_name: option?.name ?? null, actor };
+      return { kind: 'permission', at, title, ...decided, ...presentStatus(reason) };
     }
     case 'tool_call':
       return { kind: 'tool_call', at, title: shown.title, tool_kind: shown.toolKind, status: shown.status, paths: [...shown.paths] };

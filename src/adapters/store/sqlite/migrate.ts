@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { foldTitle } from '../../../domain/conversation.ts';
 import { migrations } from './migrations.ts';
 
 /** The file's application id: `Skep` in ASCII. */
@@ -7,6 +8,7 @@ export const applicationId = 0x536b6570;
 /** Applies all steps or none. Reads the version again under the write lock, since two processes may migrate at once. */
 export function migrate(database: DatabaseSync, steps: readonly string[] = migrations): void {
   if (versionOf(database) >= steps.length) return;
+  database.function('fold_title', { deterministic: true }, (title) => foldTitle(String(title ?? '')));
   database.exec('BEGIN IMMEDIATE');
   try {
     for (const step of steps.slice(versionOf(database))) database.exec(step);

@@ -1,8 +1,7 @@
 /**
  * The steps from one version of the schema to the next. The version is the number of applied steps, in SQLite's `user_version`. A
- * released step is never edited: a change is a new step at the end.
- *
- * STRICT tables check each value against its column's type. AUTOINCREMENT never gives a number twice, even after a purge.
+ * released step is never edited: a change is a new step at the end. STRICT tables check each value against its column's type.
+ * AUTOINCREMENT never gives a number twice, even after a purge.
  */
 export const migrations: readonly string[] = [
   `
@@ -246,4 +245,6 @@ export const migrations: readonly string[] = [
   CREATE INDEX conversations_troubled ON conversations (updated_at, owner_id)
     WHERE deleted_at IS NULL AND archived_at IS NULL AND (start_status <> 'READY' OR execution_status = 'error');
   `,
+  // Searches of titles ignore accents. `fold_title` is the `foldTitle` of this version.
+  `UPDATE conversations SET title_folded = fold_title(title) WHERE title_folded <> fold_title(title)`,
 ];

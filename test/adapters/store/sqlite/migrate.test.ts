@@ -56,3 +56,16 @@ test.each([...migrations.keys()].slice(1))('has the schema of a new one after th
   expect(versionOf(upgraded)).toBe(migrations.length);
   expect(schemaOf(upgraded)).toEqual(schemaOf(fresh));
 });
+
+test('titles of conversations lose their accents in the form for searches, and only there', () => {
+  const database = new DatabaseSync(':memory:');
+  migrate(database, migrations.slice(0, 2));
+  const insert = database.prepare(`
+    INSERT INTO conversations (id, owner_id, title, title_folded, sandbox_id, sandbox_spec_id, starts_sandbox, start_status, generation,
+      created_at, updated_at, unsettled)
+    VALUES (?, 'ann', ?, ?, 'sb', 'node', 1, 'READY', 1, 1, 1, 0)`);
+  for (const [id, title] of [['a', 'Résumé'], ['b', 'Shop'], ['c', null]] as const) insert.run(id, title, (title ?? '').toUpperCase());
+  migrate(database);
+  expect(database.prepare('SELECT title, title_folded FROM conversations ORDER BY id').all().map((row) => Object.values(row)))
+    .toEqual([['Résumé', 'RESUME'], ['Shop', 'SHOP'], [null, '']]);
+});
