@@ -36,6 +36,11 @@ export interface GitExit {
   readonly stderr: string;
 }
 
+export interface GitResult extends GitExit {
+  /** Empty if `onOutput` got the output. */
+  readonly stdout: string;
+}
+
 interface GitProcess {
   /** Git waits until this is read. */
   readonly stdout: Readable;
@@ -54,8 +59,8 @@ export function createGitRunner(options: GitRunnerOptions) {
   const { tooLarge } = providerFailures(provider);
   return {
     provider,
-    /** Returns git's output, unless `onOutput` gets it. If `onOutput` throws, git is killed. Settles only after the process has ended. */
-    async run(command: GitCommand, signal: AbortSignal, onOutput?: (chunk: Buffer) => void): Promise<GitExit & { readonly stdout: string }> {
+    /** If `onOutput` throws, git is killed, and that error is thrown. Settles only after the process has ended. */
+    async run(command: GitCommand, signal: AbortSignal, onOutput?: (chunk: Buffer) => void): Promise<GitResult> {
       const chunks: Buffer[] = [];
       const take = onOutput ?? ((chunk: Buffer): void => void chunks.push(chunk));
       const limit = command.maxOutputBytes ?? (onOutput === undefined ? maxCollectedBytes : Number.POSITIVE_INFINITY);

@@ -2,7 +2,7 @@ import type { Dirent } from 'node:fs';
 import { lstat, mkdir, mkdtemp, readdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { basename, isAbsolute, join } from 'node:path';
 import { isFailure } from '../../../domain/failure.ts';
-import { type GitCommand, type GitRunner, makeGitFolder, privateGitConfig } from '../../shared/git-process.ts';
+import { type GitCommand, type GitResult, makeGitFolder, privateGitConfig } from '../../shared/git-process.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { makeProcessFolder, type ProcessFolder } from '../../shared/process-folder.ts';
 import { errorCode, ignoring } from '../../shared/system-errors.ts';
@@ -21,7 +21,7 @@ export interface ObjectsRequest {
 /** Runs a command of git that reads the objects. */
 export type ReadObjects = (
   command: Omit<GitCommand, 'folder' | 'environment'>, signal: AbortSignal, onOutput?: (chunk: Buffer) => void,
-) => ReturnType<GitRunner['run']>;
+) => Promise<GitResult>;
 
 /**
  * Runs a task that reads objects with git, in a private git folder that uses nothing else of the repository. Removes the folder afterwards.
