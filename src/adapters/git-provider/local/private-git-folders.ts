@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Dirent } from 'node:fs';
 import { lstat, mkdir, mkdtemp, readdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { basename, isAbsolute, join } from 'node:path';
@@ -55,14 +56,11 @@ export async function readObjects<T>(
 /** A fetch runs git in the folder that it fetches from, so each repository gets a private folder with Skep's own configuration. */
 export function createFetchFolders(temporaryFolder: string) {
   let parent: Promise<ProcessFolder> | null = null;
-  const names = new Map<string, string>();
   const repositories = new KeyedMutex();
 
   async function folderOf({ gitDir, commonDir }: LocalRepository): Promise<string> {
     parent ??= makeProcessFolder(temporaryFolder, 'skep-git-remotes-');
-    const name = names.get(gitDir) ?? String(names.size);
-    names.set(gitDir, name);
-    const folder = join((await parent).path, name);
+    const folder = join((await parent).path, hash('sha256', gitDir));
     // Made again each time, because other programs may clean temporary folders.
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await Promise.all(['objects', 'refs', 'packed-refs'].map((entry) =>
