@@ -1,5 +1,5 @@
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { detailOf, problemOf, statusOf } from '../http/problems.ts';
 
@@ -101,13 +101,6 @@ function encodeFrame(message: object, flags = 0): Buffer {
   return Buffer.concat([header, content]);
 }
 
-/** Waits until the client has read the data or has disconnected. */
-async function waitForDrain(response: ServerResponse): Promise<void> {
-  const done = new AbortController();
-  const waits = ['drain', 'close'].map((event) => once(response, event, { signal: done.signal }));
-  await Promise.race(waits).finally(() => done.abort());
-}
-
 /** The message that a quiet stream sends to keep the connection alive. */
 export interface Keepalive {
   readonly message: object;
@@ -123,16 +116,14 @@ export async function sendMessages(
   const timer = setInterval(() => {
     if (response.writableLength === 0) response.write(encodeFrame(keepalive.message));
   }, keepalive.everyMs);
-  let ended = {};
-  try {
-    for await (const message of messages) {
-      if (response.destroyed) return;
-      if (!response.write(encodeFrame(message))) await waitForDrain(response);
+  async function* frames(): AsyncGenerator<Buffer, void> {
+    let ended = {};
+    try {
+      for await (const message of messages) yield encodeFrame(message);
+    } catch (error) {
+      ended = { error: errorAnswer(connectErrorOf(error) ?? unexpected(error)).body };
     }
-  } catch (error) {
-    ended = { error: errorAnswer(connectErrorOf(error) ?? unexpected(error)).body };
-  } finally {
-    clearInterval(timer);
+    yield encodeFrame(ended, endOfStream);
   }
-  if (!response.destroyed) response.end(encodeFrame(ended, endOfStream));
+  await pipeline(frames, response).catch(() => 'the client has disconnected').finally(() => clearInterval(timer));
 }

@@ -24,13 +24,9 @@ const defaultTimeoutSeconds = 300;
 /** The end time of a sandbox that never ends by itself. E2B's clients require an end time. */
 const noEndTime = Date.UTC(9999, 11, 31);
 
-/** A request for a feature that Skep does not have. */
-export class Unsupported extends Error {
-  override readonly name = 'Unsupported';
-
-  constructor(what: string, instead = 'Leave it out.') {
-    super(`Skep has no ${what} for E2B's clients. ${instead}`);
-  }
+/** Returns the error for a request of a feature that Skep does not have. */
+export function unsupported(what: string, instead: string): ConnectError {
+  return new ConnectError('unimplemented', `Skep has no ${what} for E2B's clients. ${instead}`);
 }
 
 const seconds = z.int().min(1);
@@ -59,7 +55,7 @@ function isDefault(name: string, value: unknown): boolean {
 function requireSupported(body: z.output<typeof createBody>): void {
   const given = Object.entries(body).find(([name, value]) => name in unsupportedOptions && !isDefault(name, value));
   if (given === undefined) return;
-  throw new Unsupported(unsupportedOptions[given[0]] ?? given[0], 'Set it in the sandbox spec, or leave it out.');
+  throw unsupported(unsupportedOptions[given[0]] ?? given[0], 'Set it in the sandbox spec, or leave it out.');
 }
 
 /** A request to the control API, with its JSON body. */
@@ -114,7 +110,7 @@ const listQuery = z.object({
 const list: Handler = async ({ context }) => {
   const { skep, principal } = context;
   const { limit, nextToken, state, template, startedAfter, order, ...query } = readQuery(listQuery, context.query);
-  if (order === 'asc') throw new Unsupported('list with the oldest first', 'Use order "desc".');
+  if (order === 'asc') throw unsupported('list with the oldest first', 'Use order "desc".');
   const states = new Set([state ?? ['running', 'paused']].flat().flatMap((text) => text.split(',')));
   const metadata = query.metadata === undefined ? {} : decodeMetadata(query.metadata);
   const { items, next_page_id: next } = await readPage(context, 'e2b-sandboxes', { page_id: nextToken, limit }, (request) =>
@@ -172,8 +168,8 @@ const metrics: Handler = async ({ context, id }) => {
   }];
 };
 
-const unsupported = (what: string): Handler => async () => {
-  throw new Unsupported(what, 'It does not exist.');
+const refuse = (what: string): Handler => async () => {
+  throw unsupported(what, 'It does not exist.');
 };
 
 /** A route of the control API. Every method except GET changes something. */
@@ -192,10 +188,10 @@ export const controlRoutes: readonly ControlRoute[] = [
   { method: 'post', paths: ['/sandboxes/:id/timeout'], handle: setTimeout },
   { method: 'post', paths: ['/sandboxes/:id/pause'], handle: pause },
   { method: 'get', paths: ['/sandboxes/:id/metrics'], handle: metrics },
-  { method: 'post', paths: ['/sandboxes/:id/snapshots'], handle: unsupported('snapshots') },
-  { method: 'get', paths: ['/snapshots'], handle: unsupported('snapshots') },
-  { method: 'post', paths: ['/sandboxes/:id/fork'], handle: unsupported('forks') },
-  { method: 'put', paths: ['/sandboxes/:id/network'], handle: unsupported('change of the network') },
+  { method: 'post', paths: ['/sandboxes/:id/snapshots'], handle: refuse('snapshots') },
+  { method: 'get', paths: ['/snapshots'], handle: refuse('snapshots') },
+  { method: 'post', paths: ['/sandboxes/:id/fork'], handle: refuse('forks') },
+  { method: 'put', paths: ['/sandboxes/:id/network'], handle: refuse('change of the network') },
 ];
 
 /** Returns the tokens and the domain for reaching the sandbox. A read-only key gets no token. */

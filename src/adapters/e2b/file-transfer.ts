@@ -29,21 +29,21 @@ interface WrittenFile {
 
 /** Writes the body to the path. Each file of a form goes to the path, or to its own name if there is no path. Returns the written files. */
 export async function upload(call: ServiceCall, context: RequestContext, path: string): Promise<readonly WrittenFile[]> {
-  const write = async (target: string, content: Readable): Promise<WrittenFile> => {
+  const write = async (target: string, content: ReadableStream<Uint8Array>): Promise<WrittenFile> => {
     if (target === '') throw new ConnectError('invalid_argument', 'The query must have the path of the file.');
     const { skep, scope, sandboxId, ends } = call;
-    const written = await skep.files.write(scope, sandboxId, resolvePath(call, target), webStreamOf(content), {}, ends);
+    const written = await skep.files.write(scope, sandboxId, resolvePath(call, target), content, {}, ends);
     return { name: posix.basename(written.path), type: 'file', path: written.path };
   };
-  const body = nodeStreamOf(takeBody(context));
+  const body = takeBody(context);
   const contentType = headerOf(context.request, 'content-type') ?? '';
   if (contentType.startsWith('multipart/form-data')) {
-    return await writeForm(body, contentType, (name, content) => write(path || name, content));
+    return await writeForm(nodeStreamOf(body), contentType, (name, content) => write(path || name, webStreamOf(content)));
   }
   const isCompressed = headerOf(context.request, 'content-encoding') === 'gzip';
   if (!isCompressed) return [await write(path, body)];
   const plain = createGunzip();
-  const [written] = await Promise.all([write(path, plain), pipeline(body, plain).catch(malformed)]);
+  const [written] = await Promise.all([write(path, webStreamOf(plain)), pipeline(nodeStreamOf(body), plain).catch(malformed)]);
   return [written];
 }
 

@@ -7,7 +7,7 @@ import { detailOf, problemOf, statusOf } from '../http/problems.ts';
 import type { HttpHandler, RequestContext } from '../http/request-context.ts';
 import { headerOf, readQuery } from '../http/request-input.ts';
 import { ConnectError, connectErrorOf, errorAnswer, parseJson, sendMessages, type Service } from './connect-protocol.ts';
-import { controlRoutes, type ControlRoute, Unsupported } from './control-api.ts';
+import { controlRoutes, type ControlRoute, unsupported } from './control-api.ts';
 import { download, upload } from './file-transfer.ts';
 import { filesystemService } from './filesystem-service.ts';
 import { processService, type ServiceCall } from './process-service.ts';
@@ -45,7 +45,7 @@ export function e2b(router: Router): void {
   };
   e2bRouter.route('/files').get(files.get).post(files.post);
   e2bRouter.use(restHandler(async () => {
-    throw new Unsupported('such route', 'It does not exist.');
+    throw unsupported('such route', 'It does not exist.');
   }));
   router.use(mountPath, e2bRouter);
   router.route('/files').get(files.get).post(files.post);
@@ -88,7 +88,6 @@ const internalError: RestError = { status: 500, message: 'An internal error occu
 
 /** Returns null for an unexpected error. */
 function restErrorOf(error: unknown): RestError | null {
-  if (error instanceof Unsupported) return { status: 501, message: error.message };
   if (error instanceof ConnectError) return { status: errorAnswer(error).status, message: error.message };
   const problem = problemOf(error);
   if (problem === null) return null;

@@ -1,18 +1,31 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { CheckResult } from '../../ports/check-result.ts';
+import { providerFailures } from './provider-failures.ts';
 
-export interface GitCommand {
+export interface GitRunnerOptions {
+  /** The git program: a name that is looked up on the PATH, or a path. */
   readonly binary: string;
-  readonly args: readonly string[];
-  readonly folder: string;
-  readonly environment: NodeJS.ProcessEnv;
-  /** Creates the failure if git can't be started. */
-  readonly failed: (reason: string, cause?: unknown) => Error;
-  /** The standard input. Empty if left out. */
-  readonly input?: string | AsyncIterable<Uint8Array>;
+  /** The provider in failures. */
+  readonly provider: string;
+  /** Added to the clean environment. */
+  readonly environment?: NodeJS.ProcessEnv;
   /** True if git starts programs that must end with it. Then git gets its own session, which is slow on a busy machine. */
   readonly ownSession?: boolean;
+}
+
+export interface GitCommand {
+  readonly args: readonly string[];
+  /** The git folder, in which git also runs. */
+  readonly folder: string;
+  /** Added to the runner's environment. */
+  readonly environment?: NodeJS.ProcessEnv;
+  /** The standard input. Empty if left out. */
+  readonly input?: string | AsyncIterable<Uint8Array>;
+  /** The maximum size of git's standard output. Default: 64 MiB if it is collected, otherwise no limit. */
+  readonly maxOutputBytes?: number;
   readonly onStderr?: (text: string) => void;
 }
 
@@ -23,7 +36,12 @@ export interface GitExit {
   readonly stderr: string;
 }
 
-export interface GitProcess {
+export interface GitResult extends GitExit {
+  /** Empty if `onOutput` got the output. */
+  readonly stdout: string;
+}
+
+interface GitProcess {
   /** Git waits until this is read. */
   readonly stdout: Readable;
   /** Settles when the process has ended. Rejects if git could not be started, or with the reason that was given to `end`. */
@@ -31,12 +49,60 @@ export interface GitProcess {
   readonly end: (reason: unknown) => void;
 }
 
+const maxCollectedBytes = 64 * 1024 * 1024;
+
+export type GitRunner = ReturnType<typeof createGitRunner>;
+
+/** If the signal of a command fires, git is killed, and the command fails with the signal's reason. */
+export function createGitRunner(options: GitRunnerOptions) {
+  const { provider } = options;
+  const { tooLarge } = providerFailures(provider);
+  return {
+    provider,
+    /** If `onOutput` throws, git is killed, and that error is thrown. Settles only after the process has ended. */
+    async run(command: GitCommand, signal: AbortSignal, onOutput?: (chunk: Buffer) => void): Promise<GitResult> {
+      const chunks: Buffer[] = [];
+      const take = onOutput ?? ((chunk: Buffer): void => void chunks.push(chunk));
+      const limit = command.maxOutputBytes ?? (onOutput === undefined ? maxCollectedBytes : Number.POSITIVE_INFINITY);
+      const { stdout, exited, end } = startGit(options, command, signal);
+      let bytes = 0;
+      stdout.on('data', (chunk: Buffer) => {
+        if (stdout.destroyed) return;
+        bytes += chunk.length;
+        try {
+          if (bytes > limit) throw tooLarge(`${limit} bytes`);
+          take(chunk);
+        } catch (error) {
+          end(error);
+        }
+      });
+      const exit = await exited;
+      return { ...exit, stdout: Buffer.concat(chunks).toString('utf8') };
+    },
+    /** Yields git's output, then calls `checkExit` with git's exit. If the output is not read to its end, git is killed. */
+    async *stream(command: GitCommand, signal: AbortSignal, checkExit: (exit: GitExit) => void): AsyncGenerator<Buffer> {
+      const { stdout, exited, end } = startGit(options, command, signal);
+      // Handled below. If reading fails, that error is thrown instead.
+      exited.catch(() => null);
+      try {
+        yield* stdout as AsyncIterable<Buffer>;
+        checkExit(await exited);
+      } finally {
+        end(new Error('what git prints is not read any more'));
+        await exited.catch(() => null);
+      }
+    },
+  };
+}
+
 const maxStderr = 4096;
 
-/** Starts git, and kills it when `signal` fires. Throws the signal's reason if it has already fired. */
-export function startGit(command: GitCommand, signal: AbortSignal): GitProcess {
+/** Throws the signal's reason if it has already fired. */
+function startGit(options: GitRunnerOptions, command: GitCommand, signal: AbortSignal): GitProcess {
   signal.throwIfAborted();
-  const { binary, args, folder, environment, ownSession = false, input, onStderr } = command;
+  const { binary, provider, ownSession = false } = options;
+  const { args, folder, input, onStderr } = command;
+  const environment = { ...cleanEnvironment(), GIT_DIR: folder, ...options.environment, ...command.environment };
   const child = spawn(binary, args, { cwd: folder, env: environment, detached: ownSession });
   let problem: { readonly reason: unknown } | null = null;
   const end = (reason: unknown): void => {
@@ -65,7 +131,7 @@ export function startGit(command: GitCommand, signal: AbortSignal): GitProcess {
       else reject(problem.reason);
     };
     child.on('error', (error) => {
-      problem ??= { reason: cannotStart(command, error) };
+      problem ??= { reason: cannotStart(provider, error) };
       if (child.pid === undefined) settle(null, null);
     });
     child.on('close', settle);
@@ -82,39 +148,15 @@ function kill(child: ChildProcess, ownSession: boolean): void {
   }
 }
 
-function cannotStart({ failed }: GitCommand, error: Error & { code?: unknown }): Error {
+function cannotStart(provider: string, error: Error & { code?: unknown }): Error {
+  const { failed } = providerFailures(provider);
   return error.code === 'ENOENT'
     ? failed('the git program is not there; install git, or name it in the configuration', error)
     : failed('the git program can not be started', error);
 }
 
-/** The maximum size of git's standard output, and the failure if git writes more. */
-export interface OutputLimit {
-  readonly bytes: number;
-  readonly failure: () => Error;
-}
-
-/** Runs git. If `signal` fires or `onOutput` throws, kills git and rejects with that reason. Settles only after the process has ended. */
-export async function runGit(
-  command: GitCommand, limit: OutputLimit, signal: AbortSignal, onOutput: (chunk: Buffer) => void,
-): Promise<GitExit> {
-  const { stdout, exited, end } = startGit(command, signal);
-  let bytes = 0;
-  stdout.on('data', (chunk: Buffer) => {
-    if (stdout.destroyed) return;
-    bytes += chunk.length;
-    try {
-      if (bytes > limit.bytes) throw limit.failure();
-      onOutput(chunk);
-    } catch (error) {
-      end(error);
-    }
-  });
-  return await exited;
-}
-
-/** The whole environment of git: the server's PATH, but no configuration, prompts or protocols, unless `more` adds them. */
-export function gitEnvironment(more: Readonly<NodeJS.ProcessEnv>): NodeJS.ProcessEnv {
+/** The server's PATH, but no configuration, prompts or protocols. */
+function cleanEnvironment(): NodeJS.ProcessEnv {
   return {
     PATH: process.env['PATH'],
     LC_ALL: 'C',
@@ -130,7 +172,6 @@ export function gitEnvironment(more: Readonly<NodeJS.ProcessEnv>): NodeJS.Proces
     GIT_LITERAL_PATHSPECS: '1',
     // A larger object fails instead of using up the machine's memory.
     GIT_ALLOC_LIMIT: '512m',
-    ...more,
   };
 }
 
@@ -138,18 +179,36 @@ export function gitEnvironment(more: Readonly<NodeJS.ProcessEnv>): NodeJS.Proces
 const oldestVersion = '2.31';
 
 /** Checks that git is new enough. Throws if it can't be started. */
-export async function checkGit(command: Omit<GitCommand, 'args' | 'environment'>, signal: AbortSignal): Promise<CheckResult> {
-  let output = '';
-  const limit = { bytes: 4096, failure: () => command.failed('the git program is none: it says too much of its version') };
-  const exit = await runGit({ ...command, environment: gitEnvironment({}), args: ['--version'] }, limit, signal, (chunk) => {
-    output += chunk.toString('latin1');
-  });
-  const version = /\d+(?:\.\d+)+/u.exec(output)?.[0];
-  if (exit.code !== 0 || version === undefined) return { ok: false, detail: 'the program git could not be run; install git' };
+export async function checkGit(git: GitRunner, folder: string, signal: AbortSignal): Promise<CheckResult> {
+  const { code, stdout } = await git.run({ args: ['--version'], folder, maxOutputBytes: 4096 }, signal);
+  const version = /\d+(?:\.\d+)+/u.exec(stdout)?.[0];
+  if (code !== 0 || version === undefined) return { ok: false, detail: 'the program git could not be run; install git' };
   const isOld = version.localeCompare(oldestVersion, 'en', { numeric: true }) < 0;
   return isOld
     ? { ok: false, detail: `git ${version} is too old; install ${oldestVersion} or newer` }
     : { ok: true, detail: `git ${version}` };
+}
+
+/** Makes a private git folder without objects and branches, in which the history ends at the commits that `shallow` lists. */
+export async function makeGitFolder(
+  folder: string, oid: string, { head = 'ref: refs/heads/none', shallow = '' }: { readonly head?: string; readonly shallow?: string } = {},
+): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await Promise.all([
+    mkdir(join(folder, 'objects')),
+    mkdir(join(folder, 'refs')),
+    writeFile(join(folder, 'HEAD'), `${head}\n`),
+    writeFile(join(folder, 'config'), privateGitConfig(oid)),
+    ...(shallow === '' ? [] : [writeFile(join(folder, 'shallow'), shallow)]),
+  ]);
+}
+
+/** Returns the configuration of a private git folder with the same hash algorithm as the given id. */
+export function privateGitConfig(oid: string | null, isBare = true): string {
+  const sha256 = oid !== null && isSha256(oid);
+  const settings = [`repositoryFormatVersion = ${sha256 ? 1 : 0}`, `bare = ${isBare}`, 'useReplaceRefs = false'];
+  const core = `[core]\n${settings.map((setting) => `\t${setting}\n`).join('')}[gc]\n\tauto = 0\n`;
+  return sha256 ? `${core}[extensions]\n\tobjectFormat = sha256\n` : core;
 }
 
 /** The id of an object, in SHA-1 or SHA-256. */
@@ -167,14 +226,6 @@ export function isRefName(name: string): boolean {
 
 export function isSha256(oid: string): boolean {
   return oid.length === 64;
-}
-
-/** Returns the configuration of a private git folder with the same hash algorithm as the given id. */
-export function privateGitConfig(oid: string | null, isBare = true): string {
-  const sha256 = oid !== null && isSha256(oid);
-  const settings = [`repositoryFormatVersion = ${sha256 ? 1 : 0}`, `bare = ${isBare}`, 'useReplaceRefs = false'];
-  const core = `[core]\n${settings.map((setting) => `\t${setting}\n`).join('')}[gc]\n\tauto = 0\n`;
-  return sha256 ? `${core}[extensions]\n\tobjectFormat = sha256\n` : core;
 }
 
 /** Splits a stream of NUL-terminated entries into byte strings. */

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import pLimit from 'p-limit';
 
 export interface TreeEntry {
   readonly mode: string;
@@ -16,23 +17,13 @@ export interface HistoryCommit {
 }
 
 const run = promisify(execFile);
-const atOnce = 6;
-let running = 0;
-const waiting: (() => void)[] = [];
+const fewAtOnce = pLimit(6);
 
 /** Runs git without a user's configuration, only a few processes at once. Returns null if git fails. */
 async function git(gitDir: string, ...args: readonly string[]): Promise<Buffer | null> {
-  if (running >= atOnce) await new Promise<void>((resolve) => waiting.push(resolve));
-  running += 1;
-  try {
-    const env = { PATH: process.env['PATH'], GIT_DIR: gitDir, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null', GIT_LITERAL_PATHSPECS: '1' };
-    return (await run('git', args, { env, encoding: 'buffer', maxBuffer: 64 * 1024 * 1024 })).stdout;
-  } catch {
-    return null;
-  } finally {
-    running -= 1;
-    waiting.shift()?.();
-  }
+  const env = { PATH: process.env['PATH'], GIT_DIR: gitDir, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null', GIT_LITERAL_PATHSPECS: '1' };
+  const options = { env, encoding: 'buffer', maxBuffer: 64 * 1024 * 1024 } as const;
+  return await fewAtOnce(async () => (await run('git', args, options)).stdout).catch(() => null);
 }
 
 async function line(gitDir: string, ...args: readonly string[]): Promise<string | null> {

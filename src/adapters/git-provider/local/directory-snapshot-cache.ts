@@ -1,5 +1,5 @@
 import type { DatedFile, FileContentId } from '../../../ports/git-provider.ts';
-import { runGit, splitAtNul } from '../../shared/git-process.ts';
+import { splitAtNul } from '../../shared/git-process.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { createLruMap } from '../../shared/lru-map.ts';
 import type { Semaphore } from '../../shared/semaphore.ts';
@@ -7,7 +7,7 @@ import { createSingleFlight } from '../../shared/single-flight.ts';
 import { realTimers, startTimeout } from '../../shared/timeout.ts';
 import { requireSuccess, failed, timedOut, tooLarge } from './local-git-failures.ts';
 import type { ResolvedOptions } from './local-git-provider.ts';
-import { type ObjectReader, type ObjectsRequest, readObjects } from './private-git-folders.ts';
+import { type ObjectsRequest, type ReadObjects, readObjects } from './private-git-folders.ts';
 
 interface SnapshotRequest extends ObjectsRequest {
   readonly directory: string;
@@ -24,7 +24,8 @@ type PathDates = ReadonlyMap<string, number>;
 
 type Earlier = { readonly oid: string; readonly dates: PathDates };
 
-interface Reading extends SnapshotRequest, ObjectReader {
+interface Reading extends SnapshotRequest {
+  readonly read: ReadObjects;
   readonly maxPaths: number;
 }
 
@@ -56,7 +57,7 @@ function reusableDates(earlier: Snapshot | null, { oid, shallow }: SnapshotReque
 const regularFile = /^100\d{3} blob ([0-9a-f]+)\t/u;
 
 /** Returns the regular files, with their paths as byte strings. */
-async function readTree({ command, limit, maxPaths, oid, directory }: Reading, signal: AbortSignal): Promise<FileContentId[]> {
+async function readTree({ read, maxPaths, oid, directory }: Reading, signal: AbortSignal): Promise<FileContentId[]> {
   const prefix = directory === '' ? '' : `${Buffer.from(directory, 'utf8').toString('latin1')}/`;
   const files: FileContentId[] = [];
   const collect = splitAtNul((entry) => {
@@ -67,13 +68,13 @@ async function readTree({ command, limit, maxPaths, oid, directory }: Reading, s
     files.push({ path, blobId });
   });
   const args = ['ls-tree', '-r', '-z', '--full-tree', oid, ...pathspec(directory)];
-  requireSuccess(await runGit({ ...command, args }, limit, signal, collect));
+  requireSuccess(await read({ args }, signal, collect));
   return files;
 }
 
 /** With an earlier snapshot, reads only the difference of the two histories. Null if that is not enough to date all paths. */
 async function readDates(reading: Reading, earlier: Earlier | null, signal: AbortSignal): Promise<PathDates | null> {
-  const { command, limit, maxPaths, oid, directory } = reading;
+  const { read, maxPaths, oid, directory } = reading;
   if (earlier?.oid === oid) return earlier.dates;
   const dates = new Map(earlier?.dates);
   let anyLost = false;
@@ -82,7 +83,7 @@ async function readDates(reading: Reading, earlier: Earlier | null, signal: Abor
     dates.set(path, Math.min(seconds, dates.get(path) ?? seconds));
     if (dates.size > maxPaths) throw tooLarge(`${maxPaths} paths`);
   });
-  const exit = await runGit({ ...command, args: logArguments(oid, directory, earlier?.oid ?? null) }, limit, signal, collect);
+  const exit = await read({ args: logArguments(oid, directory, earlier?.oid ?? null) }, signal, collect);
   if (earlier === null) requireSuccess(exit);
   return anyLost || exit.code !== 0 ? null : dates;
 }
@@ -171,8 +172,8 @@ export function createSnapshotCache(options: ResolvedOptions, semaphore: Semapho
       const readOnce = async (): Promise<Snapshot> => {
         const earlier = latest.get(key);
         if (earlier !== null && matchesRequest(earlier, request)) return earlier;
-        const snapshot = await readObjects(options, request, limit.signal, (reader, signal) =>
-          readSnapshot({ ...request, ...reader, maxPaths }, reusableDates(earlier, request), signal));
+        const snapshot = await readObjects(options, request, limit.signal, (read, signal) =>
+          readSnapshot({ ...request, read, maxPaths }, reusableDates(earlier, request), signal));
         latest.set(key, snapshot);
         return snapshot;
       };

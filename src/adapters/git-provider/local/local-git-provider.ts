@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { Failure, isFailure } from '../../../domain/failure.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { DirectoryListing, FileContentId, FileQuery, GitProvider } from '../../../ports/git-provider.ts';
-import { checkGit, oidForm, runGit } from '../../shared/git-process.ts';
+import { checkGit, createGitRunner, type GitRunner, oidForm } from '../../shared/git-process.ts';
 import { createSemaphore } from '../../shared/semaphore.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
 import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
@@ -11,7 +11,7 @@ import { realTimers } from '../../shared/timeout.ts';
 import { createTimeLimit } from '../provider-time-limit.ts';
 import { requireSuccess, failed, failures, providerName, tooLarge } from './local-git-failures.ts';
 import { readHead, readShallow } from './repository-head.ts';
-import { createFetchFolders, type ObjectReader, type ObjectsRequest, readObjects } from './private-git-folders.ts';
+import { createFetchFolders, type ObjectsRequest, type ReadObjects, readObjects } from './private-git-folders.ts';
 import { listLocalBranches, searchLocal } from './repositories-and-branches.ts';
 import { findRepository } from './repository-location.ts';
 import { createSnapshotCache } from './directory-snapshot-cache.ts';
@@ -37,12 +37,11 @@ export interface LocalGitOptions {
   readonly temporaryFolder?: string;
 }
 
-export type ResolvedOptions = Required<LocalGitOptions>;
+export type ResolvedOptions = Required<Omit<LocalGitOptions, 'gitBinary'>> & { readonly git: GitRunner };
 
 const defaults = {
   timeoutMs: 30_000,
   concurrency: 4,
-  gitBinary: 'git',
   cacheEntries: 256,
   cachePaths: 500_000,
   maxPaths: 100_000,
@@ -50,8 +49,8 @@ const defaults = {
 };
 
 /** A repository is not trusted: its configuration, hooks and attributes are never read, and no link or name leads out of the root. */
-export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
-  const resolved = { ...defaults, temporaryFolder: tmpdir(), ...options };
+export function createLocalGitProvider({ gitBinary: binary = 'git', ...options }: LocalGitOptions): GitProvider {
+  const resolved = { ...defaults, temporaryFolder: tmpdir(), ...options, git: createGitRunner({ binary, provider: providerName }) };
   const { root, timeoutMs } = resolved;
   const limit = createTimeLimit(realTimers, timeoutMs, failures);
   const semaphore = createSemaphore(resolved.concurrency);
@@ -111,39 +110,34 @@ export function createLocalGitProvider(options: LocalGitOptions): GitProvider {
   };
 }
 
-async function check({ gitBinary, root }: ResolvedOptions, signal: AbortSignal): Promise<CheckResult> {
-  const git = await checkGit({ binary: gitBinary, folder: tmpdir(), failed }, signal);
+async function check({ git, root }: ResolvedOptions, signal: AbortSignal): Promise<CheckResult> {
+  const checked = await checkGit(git, tmpdir(), signal);
   await (await opendir(root)).close();
-  return git.ok ? { ok: true, detail: `${git.detail}; the root folder can be read` } : git;
+  return checked.ok ? { ok: true, detail: `${checked.detail}; the root folder can be read` } : checked;
 }
 
 /** Reads the content with the id `oid`. Null if the repository has no such content. */
 async function readBlob(
   options: ResolvedOptions, request: ObjectsRequest, maxBytes: number, signal: AbortSignal,
 ): Promise<Buffer | null> {
-  return await readObjects(options, request, signal, async (reader, either) => {
+  return await readObjects(options, request, signal, async (read, either) => {
     // The size is read first, because git loads a large object into memory before it writes the first byte.
-    const size = await sizeOf(reader, request.oid, either);
+    const size = await sizeOf(read, request.oid, either);
     if (size === null) return null;
-    const limit = { bytes: maxBytes, failure: () => tooLarge(`${maxBytes} bytes in a file`) };
-    if (size > maxBytes) throw limit.failure();
+    if (size > maxBytes) throw tooLarge(`${maxBytes} bytes in a file`);
     const chunks: Buffer[] = [];
-    const command = { ...reader.command, args: ['cat-file', 'blob', request.oid] };
-    requireSuccess(await runGit(command, limit, either, (chunk) => chunks.push(chunk)));
+    const command = { args: ['cat-file', 'blob', request.oid], maxOutputBytes: maxBytes };
+    requireSuccess(await read(command, either, (chunk) => chunks.push(chunk)));
     return Buffer.concat(chunks);
   });
 }
 
 /** Returns the size in bytes. Null if the object does not exist, or is not a file's content. */
-async function sizeOf({ command, limit }: ObjectReader, oid: string, signal: AbortSignal): Promise<number | null> {
-  let output = '';
-  const check = { ...command, args: ['cat-file', '--batch-check'], input: `${oid}\n` };
-  const exit = await runGit(check, limit, signal, (chunk) => {
-    output += chunk.toString('latin1');
-  });
+async function sizeOf(read: ReadObjects, oid: string, signal: AbortSignal): Promise<number | null> {
+  const exit = await read({ args: ['cat-file', '--batch-check'], input: `${oid}\n` }, signal);
   requireSuccess(exit);
   // If git can't read an object, it reports the object as missing, with the cause on stderr.
   if (exit.stderr !== '') throw failed('objects of the repository are missing or corrupt', new Error(exit.stderr));
-  const size = /^[0-9a-f]+ blob (\d+)\n$/u.exec(output)?.[1];
+  const size = /^[0-9a-f]+ blob (\d+)\n$/u.exec(exit.stdout)?.[1];
   return size === undefined ? null : Number(size);
 }

@@ -1,12 +1,13 @@
+import { hash } from 'node:crypto';
 import type { Dirent } from 'node:fs';
 import { lstat, mkdir, mkdtemp, readdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { basename, isAbsolute, join } from 'node:path';
 import { isFailure } from '../../../domain/failure.ts';
-import { privateGitConfig, type GitCommand, gitEnvironment, type OutputLimit } from '../../shared/git-process.ts';
+import { type GitCommand, type GitResult, makeGitFolder, privateGitConfig } from '../../shared/git-process.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { makeProcessFolder, type ProcessFolder } from '../../shared/process-folder.ts';
 import { errorCode, ignoring } from '../../shared/system-errors.ts';
-import { failed, tooLarge } from './local-git-failures.ts';
+import { failed } from './local-git-failures.ts';
 import { type Head, readHead, readShallow } from './repository-head.ts';
 import type { ResolvedOptions } from './local-git-provider.ts';
 import type { LocalRepository } from './repository-location.ts';
@@ -18,37 +19,31 @@ export interface ObjectsRequest {
   readonly shallow: string;
 }
 
-/** The command and the output limit to read the objects with git. */
-export interface ObjectReader {
-  readonly command: Omit<GitCommand, 'args'>;
-  readonly limit: OutputLimit;
-}
+/** Runs a command of git that reads the objects. */
+export type ReadObjects = (
+  command: Omit<GitCommand, 'folder' | 'environment'>, signal: AbortSignal, onOutput?: (chunk: Buffer) => void,
+) => Promise<GitResult>;
 
 /**
  * Runs a task that reads objects with git, in a private git folder that uses nothing else of the repository. Removes the folder afterwards.
  * Ends the task if it finds objects outside the root.
  */
 export async function readObjects<T>(
-  { temporaryFolder, gitBinary, maxOutputBytes }: ResolvedOptions,
+  { temporaryFolder, git, maxOutputBytes }: ResolvedOptions,
   { repository, oid, shallow }: ObjectsRequest,
   signal: AbortSignal,
-  task: (reader: ObjectReader, signal: AbortSignal) => Promise<T>,
+  task: (read: ReadObjects, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const objects = await listObjectFolders(repository);
   await using cleanup = new AsyncDisposableStack();
   const folder = cleanup.adopt(await mkdtemp(join(temporaryFolder, 'skep-git-')), (path) => rm(path, { recursive: true, force: true }));
-  await Promise.all([
-    mkdir(join(folder, 'refs')),
-    writeFile(join(folder, 'HEAD'), 'ref: refs/heads/none\n'),
-    writeFile(join(folder, 'config'), privateGitConfig(oid)),
-    ...(shallow === '' ? [] : [writeFile(join(folder, 'shallow'), shallow)]),
-  ]);
-  const environment = gitEnvironment({ GIT_DIR: folder, GIT_OBJECT_DIRECTORY: objects[0] });
-  const limit = { bytes: maxOutputBytes, failure: () => tooLarge(`${maxOutputBytes} bytes`) };
+  await makeGitFolder(folder, oid, { shallow });
+  const environment = { GIT_OBJECT_DIRECTORY: objects[0] };
+  const read: ReadObjects = (command, within, onOutput) => git.run({ maxOutputBytes, ...command, folder, environment }, within, onOutput);
   const ending = new AbortController();
   const either = AbortSignal.any([signal, ending.signal]);
   const check = refuseOutsideObjects(repository, objects, either);
-  const work = task({ command: { binary: gitBinary, folder, environment, failed }, limit }, either);
+  const work = task(read, either);
   try {
     const [result] = await Promise.all([work, check]);
     return result;
@@ -61,14 +56,11 @@ export async function readObjects<T>(
 /** A fetch runs git in the folder that it fetches from, so each repository gets a private folder with Skep's own configuration. */
 export function createFetchFolders(temporaryFolder: string) {
   let parent: Promise<ProcessFolder> | null = null;
-  const names = new Map<string, string>();
   const repositories = new KeyedMutex();
 
   async function folderOf({ gitDir, commonDir }: LocalRepository): Promise<string> {
     parent ??= makeProcessFolder(temporaryFolder, 'skep-git-remotes-');
-    const name = names.get(gitDir) ?? String(names.size);
-    names.set(gitDir, name);
-    const folder = join((await parent).path, name);
+    const folder = join((await parent).path, hash('sha256', gitDir));
     // Made again each time, because other programs may clean temporary folders.
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await Promise.all(['objects', 'refs', 'packed-refs'].map((entry) =>

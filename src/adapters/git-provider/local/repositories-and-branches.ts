@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { isFailure } from '../../../domain/failure.ts';
 import { parseRepositoryName } from '../../../domain/repository-name.ts';
 import type { Branch, HostPage, HostPageRequest, ListedRepository } from '../../../ports/git-provider.ts';
-import { gitEnvironment, runGit } from '../../shared/git-process.ts';
 import { requireSuccess, failed, tooLarge } from './local-git-failures.ts';
 import type { ResolvedOptions } from './local-git-provider.ts';
 import { type LocalRepository, openRoot, repositoryAt, type RootFolder } from './repository-location.ts';
@@ -59,14 +58,12 @@ async function foldersIn(folder: string): Promise<readonly string[] | null> {
 
 /** Lists the branches of a git folder that `createFetchFolders` made. */
 export async function listLocalBranches(
-  { gitBinary: binary, maxOutputBytes }: ResolvedOptions, folder: string, page: HostPageRequest, signal: AbortSignal,
+  { git, maxOutputBytes }: ResolvedOptions, folder: string, page: HostPageRequest, signal: AbortSignal,
 ): Promise<HostPage<Branch>> {
   const args = ['for-each-ref', '--format=%(objectname) %(refname:strip=2)', 'refs/heads'];
-  const limit = { bytes: maxOutputBytes, failure: () => tooLarge(`${maxOutputBytes} bytes of branches`) };
-  const chunks: Buffer[] = [];
-  const command = { binary, args, folder, environment: gitEnvironment({ GIT_DIR: folder }), failed };
-  requireSuccess(await runGit(command, limit, signal, (chunk) => chunks.push(chunk)));
-  const lines = Buffer.concat(chunks).toString('utf8').split('\n').slice(0, -1);
+  const exit = await git.run({ args, folder, maxOutputBytes }, signal);
+  requireSuccess(exit);
+  const lines = exit.stdout.split('\n').slice(0, -1);
   const branches = lines.map((line) => ({ name: line.slice(line.indexOf(' ') + 1), commit: line.slice(0, line.indexOf(' ')) }));
   return pageAfter(branches, ({ name }) => name, page);
 }

@@ -1,13 +1,13 @@
-import { mkdir, rename, rm, stat } from 'node:fs/promises';
+import { rename, rm, stat } from 'node:fs/promises';
 import { isFailure, isFailureOf } from '../../../domain/failure.ts';
 import type { Checkout, CheckoutProgress, CheckoutRequest, RepositoryCheckouts } from '../../../ports/repository-checkouts.ts';
-import { splitAtNul } from '../../shared/git-process.ts';
+import { type GitRunner, splitAtNul } from '../../shared/git-process.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 import { raceSignal, realTimers, startTimeout } from '../../shared/timeout.ts';
 import { fetchBranch, maxRepositoryBytes } from './fetch-branch.ts';
 import { Corruption, requireSuccess, RefNotFound } from './git-failures.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
-import { createGitRunner, type GitRunner } from './git-runner.ts';
+import { createMirrorGit } from './git-environment.ts';
 import { type MirrorLease, type MirrorStore, sizeOf } from './mirror-store.ts';
 import { commitAt, exportOf, makeExport, makeMirror, type Mirror, refOf, removeLeftovers } from './mirror-folder.ts';
 import { askHead, type Head } from './remote-head.ts';
@@ -37,7 +37,7 @@ export function createCheckout(
     const { failed, timedOut } = providerFailures(provider);
     const limit = startTimeout(realTimers, timeoutMs, () => timedOut(timeoutMs), [signal, closing]);
     try {
-      return await work(await raceSignal(open(), limit.signal), createGitRunner(gitBinary, provider), limit.signal);
+      return await work(await raceSignal(open(), limit.signal), createMirrorGit(gitBinary, provider), limit.signal);
     } catch (error) {
       signal.throwIfAborted();
       closing.throwIfAborted();
@@ -158,7 +158,6 @@ async function fetchAndExport(job: CheckoutJob, head: Head, signal: AbortSignal)
   await store.work.use(signal, () => refuseLargeWorkTree(git, mirror, oid, options, signal));
   const temporary = store.temporary();
   try {
-    await mkdir(temporary, { mode: 0o700 });
     await store.work.use(signal, () => makeExport(git, mirror, oid, temporary, signal));
     await rename(temporary, folder);
   } finally {
@@ -193,5 +192,5 @@ async function refuseLargeWorkTree(
     if (path.split('/').length > maxDepth) throw tooLarge(`folders that lie ${maxDepth} deep in each other`);
   });
   const args = ['ls-tree', '-r', '-t', '-l', '-z', '--full-tree', oid];
-  requireSuccess(await git.run({ args, folder: gitDir, environment: { GIT_DIR: gitDir } }, signal, count), git.provider);
+  requireSuccess(await git.run({ args, folder: gitDir }, signal, count), git.provider);
 }

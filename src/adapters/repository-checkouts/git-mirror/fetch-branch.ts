@@ -4,7 +4,7 @@ import { providerFailures } from '../../shared/provider-failures.ts';
 import type { CheckoutJob } from './checkout.ts';
 import { Corruption, failureOfFetch } from './git-failures.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
-import { networkEnvironment } from './git-runner.ts';
+import { networkEnvironment } from './git-environment.ts';
 import { sizeOf } from './mirror-store.ts';
 import { commitAt, refOf } from './mirror-folder.ts';
 import { branchPrefix, type Head } from './remote-head.ts';
@@ -26,7 +26,7 @@ export async function fetchBranch(
   const ref = refOf(branch);
   const refspec = `+${branch === null ? 'HEAD' : branchPrefix + branch}:${ref}`;
   const args = [...settings, 'fetch', ...flags, ...(depth === null ? [] : [`--depth=${depth}`]), remote.url, refspec];
-  const environment = { GIT_DIR: gitDir, ...networkEnvironment(remote, answerMs) };
+  const environment = networkEnvironment(remote, answerMs);
   const growth = new AbortController();
   const checkSize = async (): Promise<void> => {
     if ((await sizeOf(gitDir)) > maxBytes) growth.abort(tooLarge());

@@ -7,6 +7,7 @@ import { providerFailures } from '../../shared/provider-failures.ts';
 import { createCheckout } from './checkout.ts';
 import { createSnapshots } from './snapshot.ts';
 import { openMirrorStore, type MirrorStore } from './mirror-store.ts';
+import { createMirrorGit } from './git-environment.ts';
 
 export interface GitMirrorOptions {
   /** The absolute path of a folder for the mirrors only. It is created if it does not exist, and only this user may read it. */
@@ -76,8 +77,7 @@ export function createGitMirror(options: GitMirrorOptions): RepositoryCheckouts 
     async check() {
       const store = await open().catch(() => null);
       if (store === null) return { ok: false, detail: 'the folder of the git mirrors can not be written; check its owner and permissions' };
-      const command = { binary: resolved.gitBinary, folder: resolved.root, failed: providerFailures('git').failed };
-      const git = await checkGit(command, closing.signal).catch((error: unknown) => ({
+      const git = await checkGit(createMirrorGit(resolved.gitBinary, 'git'), resolved.root, closing.signal).catch((error: unknown) => ({
         ok: false,
         detail: isFailure(error) ? sentenceOfFailure(error) : 'the check was ended',
       }));

@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { privateGitConfig, oidForm } from '../../shared/git-process.ts';
+import { type GitRunner, makeGitFolder, oidForm, privateGitConfig } from '../../shared/git-process.ts';
+import { ignoring } from '../../shared/system-errors.ts';
 import { requireSuccess } from './git-failures.ts';
-import type { GitRunner } from './git-runner.ts';
 
 export interface Mirror {
   readonly id: string;
@@ -30,20 +30,16 @@ export function refOf(branch: string | null): string {
 }
 
 function digest(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 40);
+  return hash('sha256', text).slice(0, 40);
 }
 
 /** Creates the mirror's repository in one step, unless it exists. The length of `oid` selects SHA-1 or SHA-256. */
 export async function makeMirror({ folder, gitDir, exports, used }: Mirror, oid: string, temporary: string): Promise<void> {
-  const config = privateGitConfig(oid);
   await mkdir(exports, { recursive: true, mode: 0o700 });
   const present = await readFile(join(gitDir, 'config'), 'utf8').catch(() => null);
-  if (present !== config || !(await isComplete(gitDir))) {
+  if (present !== privateGitConfig(oid) || !(await isComplete(gitDir))) {
     await rm(gitDir, { recursive: true, force: true });
-    await mkdir(join(temporary, 'objects'), { recursive: true });
-    await mkdir(join(temporary, 'refs'));
-    await writeFile(join(temporary, 'HEAD'), 'ref: refs/heads/none\n');
-    await writeFile(join(temporary, 'config'), config);
+    await makeGitFolder(temporary, oid);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await rename(temporary, gitDir);
   }
@@ -77,7 +73,7 @@ const maxPacks = 40;
 export async function repack(git: GitRunner, { gitDir }: Mirror, signal: AbortSignal): Promise<void> {
   const names = await readdir(join(gitDir, 'objects/pack')).catch(() => []);
   if (names.filter((name) => name.endsWith('.pack')).length <= maxPacks) return;
-  await git.run({ args: ['repack', '-a', '-d', '-q'], folder: gitDir, environment: { GIT_DIR: gitDir } }, signal);
+  await git.run({ args: ['repack', '-a', '-d', '-q'], folder: gitDir }, signal);
 }
 
 export function exportOf({ exports }: Mirror, oid: string): string {
@@ -89,28 +85,22 @@ export const lastFileName = 'description';
 
 /** Makes the content of a work tree's `.git`: an index, one commit and its history, and nothing of other branches. */
 export async function makeExport(git: GitRunner, mirror: Mirror, oid: string, folder: string, signal: AbortSignal): Promise<void> {
-  await Promise.all(['objects/pack', 'refs', 'info'].map((name) => mkdir(join(folder, name), { recursive: true })));
+  await makeGitFolder(folder, oid, { head: oid });
+  await Promise.all(['objects/pack', 'info'].map((name) => mkdir(join(folder, name))));
   await Promise.all([
-    writeFile(join(folder, 'HEAD'), `${oid}\n`),
-    writeFile(join(folder, 'config'), privateGitConfig(oid)),
     writeFile(join(folder, lastFileName), "Unnamed repository; edit this file 'description' to name the repository.\n"),
     // Otherwise `git archive` leaves out files, and changes contents, as the repository's attributes say.
     writeFile(join(folder, 'info/attributes'), '* -export-ignore -export-subst\n'),
-    copyFile(join(mirror.gitDir, 'shallow'), join(folder, 'shallow')).catch(ignoreMissing),
+    copyFile(join(mirror.gitDir, 'shallow'), join(folder, 'shallow')).catch(ignoring('ENOENT')),
   ]);
-  const environment = { GIT_DIR: mirror.gitDir };
+  const { gitDir } = mirror;
   const packArgs = ['pack-objects', '--quiet', '--revs', '--delta-base-offset', join(folder, 'objects/pack/pack')];
   const results = await Promise.allSettled([
-    git.run({ folder, environment, args: packArgs, input: `${oid}\n` }, signal),
-    git.run({ folder, environment: { ...environment, GIT_INDEX_FILE: join(folder, 'index') }, args: ['read-tree', oid] }, signal),
+    git.run({ folder: gitDir, args: packArgs, input: `${oid}\n` }, signal),
+    git.run({ folder: gitDir, environment: { GIT_INDEX_FILE: join(folder, 'index') }, args: ['read-tree', oid] }, signal),
   ]);
   for (const result of results) {
     if (result.status === 'rejected') throw result.reason;
     requireSuccess(result.value, git.provider);
   }
-}
-
-/** Throws the error of a file operation, unless the file does not exist. */
-export function ignoreMissing(error: unknown): void {
-  if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
 }

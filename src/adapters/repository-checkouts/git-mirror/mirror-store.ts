@@ -6,9 +6,10 @@ import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { makeProcessFolder, type ProcessFolder } from '../../shared/process-folder.ts';
 import { createSemaphore, type Semaphore } from '../../shared/semaphore.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
+import { ignoring } from '../../shared/system-errors.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
-import { createGitRunner } from './git-runner.ts';
-import { mirrorId, mirrorIn, repack, ignoreMissing, type Mirror } from './mirror-folder.ts';
+import { mirrorId, mirrorIn, repack, type Mirror } from './mirror-folder.ts';
+import { createMirrorGit } from './git-environment.ts';
 
 /** The right to use a mirror, which is not removed meanwhile. */
 export interface MirrorLease {
@@ -87,7 +88,7 @@ export class MirrorStore {
   /** Removes a folder in one step. A file that is being read at this moment can be read to its end. */
   async discard(path: string): Promise<void> {
     const trash = this.temporary();
-    await rename(path, trash).catch(ignoreMissing);
+    await rename(path, trash).catch(ignoring('ENOENT'));
     await rm(trash, { recursive: true, force: true });
   }
 
@@ -116,7 +117,7 @@ export class MirrorStore {
     await this.mutex.runExclusive(mirror.id, async () => {
       await this.#trimExports(mirror);
       if (this.#leasesOf(mirror).length > 0) return;
-      await repack(createGitRunner(this.#options.gitBinary, 'git'), mirror, this.#closing);
+      await repack(createMirrorGit(this.#options.gitBinary, 'git'), mirror, this.#closing);
     });
     await this.#evict();
   }

@@ -1,13 +1,12 @@
-import { dirname } from 'node:path';
 import { Failure } from '../../../domain/failure.ts';
 import type { CheckoutRequest } from '../../../ports/repository-checkouts.ts';
 import { fetchBounded } from '../../shared/bounded-fetch.ts';
-import { isRefName, oidForm } from '../../shared/git-process.ts';
+import { type GitRunner, isRefName, oidForm } from '../../shared/git-process.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 import { realTimers, startTimeout, withTimeout } from '../../shared/timeout.ts';
 import { branchNotFound, failureOfFetch, failureOfStatus } from './git-failures.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
-import { type GitRunner, isUrl } from './git-runner.ts';
+import { isUrl } from './git-environment.ts';
 
 /** The commit to check out, and its branch on the host. */
 export interface Head {
@@ -73,7 +72,7 @@ function headIn(refs: readonly Ref[], branch: string | null): Head | null {
   return { branch: named, oid: found.oid, isDefault: named !== null && named === defaultBranch };
 }
 
-/** Lists the refs of a git folder of this machine. Git runs in `folder`, which is not a repository. */
+/** Lists the refs of a git folder of this machine. `folder` is no git folder, so git uses no other repository. */
 async function listFolderRefs(
   git: GitRunner,
   request: CheckoutRequest,
@@ -83,9 +82,7 @@ async function listFolderRefs(
 ): Promise<readonly Ref[]> {
   const patterns = prefixes.map((prefix) => (prefix.endsWith('/') ? `${prefix}*` : prefix));
   const args = ['ls-remote', '--symref', '--quiet', request.remote.url, ...patterns];
-  // A repository around the folder has no effect.
-  const environment = { GIT_ALLOW_PROTOCOL: 'file', GIT_CEILING_DIRECTORIES: dirname(folder) };
-  const exit = await git.run({ args, folder, environment }, signal);
+  const exit = await git.run({ args, folder, environment: { GIT_ALLOW_PROTOCOL: 'file' } }, signal);
   if (exit.code !== 0) throw failureOfFetch(request, exit);
   // Lines `ref: refs/heads/main<tab>HEAD` and `OID<tab>NAME`.
   const target = /^ref: ([^\n]+)\tHEAD$/mu.exec(exit.stdout)?.[1] ?? null;

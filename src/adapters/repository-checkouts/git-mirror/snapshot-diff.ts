@@ -1,8 +1,7 @@
 import type { AgentCommit, FileChange } from '../../../domain/change.ts';
 import { SnapshotRefusal } from '../../../ports/work-tree-snapshot.ts';
-import { isSha256 } from '../../shared/git-process.ts';
+import { type GitRunner, isSha256 } from '../../shared/git-process.ts';
 import { collectEntries, diffFlags, diffSettings, listFlags, logFlags, nameFlags, parseCommits, parseFiles } from './change-list.ts';
-import type { GitRunner } from './git-runner.ts';
 import type { SnapshotHeader } from './snapshot-script.ts';
 
 /** A repository on this host with the received objects of a snapshot. */
@@ -47,7 +46,7 @@ export async function listFiles(snapshot: SnapshotFolder, signal: AbortSignal): 
 
 async function entriesOf({ git, folder }: SnapshotFolder, args: readonly string[], signal: AbortSignal): Promise<string[]> {
   const { entries, take } = collectEntries();
-  requireIntact(await git.run({ args, folder, environment: { GIT_DIR: folder } }, signal, take));
+  requireIntact(await git.run({ args, folder }, signal, take));
   return entries;
 }
 
@@ -55,7 +54,7 @@ async function entriesOf({ git, folder }: SnapshotFolder, args: readonly string[
 export function patchOf(snapshot: SnapshotFolder, paths: readonly string[] | null, signal: AbortSignal): ReadableStream<Uint8Array> {
   const { git, folder, header } = snapshot;
   const args = [...diff, '-p', '--binary', baseOf(snapshot), header.tree, ...(paths === null ? [] : ['--', ...paths])];
-  return ReadableStream.from(git.stream({ args, folder, environment: { GIT_DIR: folder } }, signal, requireIntact));
+  return ReadableStream.from(git.stream({ args, folder }, signal, requireIntact));
 }
 
 function baseOf({ base, header: { tree } }: SnapshotFolder): string {

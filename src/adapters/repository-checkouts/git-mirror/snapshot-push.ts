@@ -2,26 +2,25 @@ import { isFailureOf } from '../../../domain/failure.ts';
 import type { CheckoutRequest } from '../../../ports/repository-checkouts.ts';
 import { type PushRequest, SnapshotRefusal, type SnapshotCommit } from '../../../ports/work-tree-snapshot.ts';
 import { failureOfFetch } from './git-failures.ts';
-import { networkEnvironment } from './git-runner.ts';
+import { networkEnvironment } from './git-environment.ts';
 import { requireIntact, type SnapshotFolder } from './snapshot-diff.ts';
 
 /** Returns a commit of the whole tree: the last one of the work tree, or a new one on top of it. */
 export async function commitAll(snapshot: SnapshotFolder, request: SnapshotCommit, signal: AbortSignal): Promise<string> {
   const { git, folder, base, header: { head, tree } } = snapshot;
-  const environment = { GIT_DIR: folder };
   if (head !== null) {
-    const same = await git.run({ args: ['diff-tree', '--quiet', head, tree], folder, environment }, signal);
+    const same = await git.run({ args: ['diff-tree', '--quiet', head, tree], folder }, signal);
     if (same.code === 0 && head === base) throw new SnapshotRefusal({ code: 'nothing_to_publish' });
     if (same.code === 0) return head;
     if (same.code !== 1) requireIntact(same);
   }
   const { name, email } = request.author;
-  const before = head === null ? null : await git.run({ args: ['log', '-1', '--format=%ct', head], folder, environment }, signal);
+  const before = head === null ? null : await git.run({ args: ['log', '-1', '--format=%ct', head], folder }, signal);
   const date = `@${Math.max(Math.floor(request.at / 1000), Number(before?.stdout ?? 0))} +0000`;
   const author = { GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_AUTHOR_DATE: date };
   const identity = { ...author, GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: email, GIT_COMMITTER_DATE: date };
   const args = ['commit-tree', tree, ...(head === null ? [] : ['-p', head]), '-F', '-'];
-  const exit = await git.run({ args, folder, environment: { ...environment, ...identity }, input: request.message }, signal);
+  const exit = await git.run({ args, folder, environment: identity, input: request.message }, signal);
   requireIntact(exit);
   return exit.stdout.trim();
 }
@@ -48,11 +47,10 @@ export async function push(
 ): Promise<void> {
   // Checks that no object of the commits is missing, before the host finds out.
   const complete = ['rev-list', '--objects', '--quiet', commit, '--not', ...boundary];
-  requireIntact(await git.run({ args: complete, folder, environment: { GIT_DIR: folder } }, signal));
+  requireIntact(await git.run({ args: complete, folder }, signal));
   const ref = `refs/heads/${request.branch}`;
   const args = [...settings, 'push', ...flags, `--force-with-lease=${ref}:${expected ?? ''}`, request.remote.url, `${commit}:${ref}`];
-  const environment = { GIT_DIR: folder, ...networkEnvironment(request.remote, answerMs) };
-  const exit = await git.run({ args, folder, environment }, signal);
+  const exit = await git.run({ args, folder, environment: networkEnvironment(request.remote, answerMs) }, signal);
   if (exit.code === 0) return;
   const code = refusals.find(([text]) => text.test(exit.stdout))?.[1];
   if (code !== undefined) throw new SnapshotRefusal({ code }, { cause: new Error(exit.stderr) });

@@ -1,13 +1,12 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import type { ChangeList } from '../../../domain/change.ts';
 import { type SnapshotRequest, SnapshotRefusal, type WorkTreeSnapshot } from '../../../ports/work-tree-snapshot.ts';
-import { privateGitConfig } from '../../shared/git-process.ts';
+import { type GitRunner, makeGitFolder } from '../../shared/git-process.ts';
 import { createSemaphore } from '../../shared/semaphore.ts';
 import { raceSignal, realTimers, startTimeout, type Timeout } from '../../shared/timeout.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
-import { createGitRunner, type GitRunner } from './git-runner.ts';
 import type { MirrorStore } from './mirror-store.ts';
+import { createMirrorGit } from './git-environment.ts';
 import { collectEntries, parseChangeList } from './change-list.ts';
 import { type CommandOutput, readCommand } from './command-output.ts';
 import { listCommand, maxHeaderBytes, parseHeader, snapshotCommand, type SnapshotHeader } from './snapshot-script.ts';
@@ -17,7 +16,7 @@ import { requireIntact, listCommits, listFiles, patchOf, type SnapshotFolder } f
 /** Runs git in sandboxes. Each snapshot has its own bare repository, which is removed with it. */
 export function createSnapshots(options: ResolvedOptions, open: () => Promise<MirrorStore>, closing: AbortSignal) {
   const { gitBinary, concurrency, snapshotTimeoutMs } = options;
-  const git = createGitRunner(gitBinary, 'git');
+  const git = createMirrorGit(gitBinary, 'git');
   // A separate semaphore, because a slow sandbox must not block checkouts.
   const semaphore = createSemaphore(concurrency);
 
@@ -95,7 +94,7 @@ async function receiveSnapshot(
   const end = begin.indexOf(10);
   if (end === -1 && begin.length <= maxHeaderBytes) await output.requireSuccess();
   const header = parseHeader(begin.toString('latin1', 0, Math.max(end, 0)), base);
-  await makeRepository(folder, header);
+  await makeGitFolder(folder, header.tree, { shallow: header.boundary.map((oid) => `${oid}\n`).join('') });
   async function* pack(): AsyncGenerator<Uint8Array> {
     yield begin.subarray(end + 1);
     for (let chunk = await output.read(); chunk !== null; chunk = await output.read()) yield chunk;
@@ -103,7 +102,7 @@ async function receiveSnapshot(
   // Object names are content hashes, so no object can replace another. Links are not checked, because the base is incomplete. Nothing is
   // synced, because the snapshot need not survive a crash of the machine.
   const args = ['-c', 'core.fsync=none', 'index-pack', '--stdin', '--fsck-objects', `--max-input-size=${maxBytes}`];
-  const exit = await git.run({ args, folder, environment: { GIT_DIR: folder }, input: pack() }, signal);
+  const exit = await git.run({ args, folder, input: pack() }, signal);
   output.cancel();
   if (/exceeds maximum allowed size/u.test(exit.stderr)) {
     throw new SnapshotRefusal({ code: 'too_large', limit: `${maxBytes} bytes that differ` });
@@ -112,20 +111,11 @@ async function receiveSnapshot(
   return header;
 }
 
-/** Makes a bare repository in which the history ends at the boundary. */
-async function makeRepository(folder: string, { tree, boundary }: SnapshotHeader): Promise<void> {
-  await mkdir(join(folder, 'objects'), { recursive: true, mode: 0o700 });
-  await mkdir(join(folder, 'refs'));
-  await writeFile(join(folder, 'HEAD'), 'ref: refs/heads/none\n');
-  await writeFile(join(folder, 'config'), privateGitConfig(tree));
-  if (boundary.length > 0) await writeFile(join(folder, 'shallow'), boundary.map((oid) => `${oid}\n`).join(''));
-}
-
 /** Throws a refusal unless the last commit descends from the base. A wrong boundary only removes parents, so it can't fake that. */
 async function requireDescendant({ git, folder, base, header: { head } }: SnapshotFolder, signal: AbortSignal): Promise<void> {
   if (base === null || head === null || head === base) return;
   const args = ['merge-base', '--is-ancestor', base, head];
-  const exit = await git.run({ args, folder, environment: { GIT_DIR: folder } }, signal);
+  const exit = await git.run({ args, folder }, signal);
   if (exit.code === 1) throw new SnapshotRefusal({ code: 'history_rewritten' });
   requireIntact(exit);
 }

@@ -3,8 +3,8 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { pack, type Pack } from 'tar-stream';
-import { isSha256 } from '../../shared/git-process.ts';
-import { type GitRunner, isUrl } from './git-runner.ts';
+import { type GitRunner, isSha256 } from '../../shared/git-process.ts';
+import { isUrl } from './git-environment.ts';
 import { lastFileName } from './mirror-folder.ts';
 import type { Head } from './remote-head.ts';
 
@@ -66,7 +66,7 @@ async function exportedNames(exported: string): Promise<string[]> {
 function gitArchive(git: GitRunner, exported: string, signal: AbortSignal): AsyncGenerator<Buffer> {
   const lastFile = ['--prefix=.git/', `--add-file=${join(exported, lastFileName)}`, '--prefix='];
   const args = ['-c', 'tar.umask=0022', 'archive', '--format=tar', ...lastFile, 'HEAD^{tree}'];
-  return untilTarEnd(git.stream({ args, folder: exported, environment: { GIT_DIR: exported } }, signal, (exit) => {
+  return untilTarEnd(git.stream({ args, folder: exported }, signal, (exit) => {
     if (exit.code !== 0) throw new Error(`git ended with ${exit.signal ?? `exit code ${exit.code}`}: ${exit.stderr}`);
   }));
 }

@@ -1,10 +1,10 @@
-import { createServer } from 'node:net';
-import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
+import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { answerWith, cutConnection, redirect, rubbish, stall, stallInBody } from '../../../doubles/github/faults.ts';
 import { refusal } from '../../../doubles/github/request.ts';
 import { startGitHubDouble } from '../../../doubles/github/index.ts';
-import { createScene, everything, failureOf, list, manyFiles, realClock, simple, simpleListing, recordingCache } from './support.ts';
+import { deadUrl, everything, failureOf, list, recordingCache } from '../support.ts';
+import { createScene, manyFiles, simple, simpleListing } from './support.ts';
 
 const oid = '0'.repeat(40);
 const branch = (target: unknown): object => ({ data: { repository: { name: 'shop', nameWithOwner: 'acme/shop', defaultBranchRef: { name: 'main', target } } } });
@@ -95,13 +95,13 @@ describe('time', () => {
   test.each([stall, stallInBody])('is limited for a host that falls silent', async (act) => {
     const scene = await createScene();
     await scene.publish(simple);
-    const short = { clock: realClock, timeoutMs: 300 };
+    const short = { clock: createSystemClock(), timeoutMs: 300 };
     for (const provider of [scene.provider(short), scene.anonymous(short)]) {
       scene.double.faults.plan({ act, times: 1 });
       expect(await failureOf(list(provider))).toMatch(/^provider_timeout: .*"limitMs":300/u);
     }
     scene.double.faults.plan({ act, times: 2 });
-    const provider = scene.provider({ clock: realClock, timeoutMs: 300 });
+    const provider = scene.provider({ clock: createSystemClock(), timeoutMs: 300 });
     expect(await failureOf(provider.find('acme/shop'))).toMatch(/^provider_timeout: /u);
     expect(await provider.check()).toMatchObject({ ok: false, detail: expect.stringContaining('300 ms') });
   });
@@ -119,15 +119,6 @@ describe('time', () => {
     expect(await provider.check()).toMatchObject({ ok: false });
   });
 });
-
-async function deadUrl(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return `http://127.0.0.1:${typeof address === 'object' ? (address?.port ?? 1) : 1}`;
-}
 
 describe('a host that is down', () => {
   test('is a failure, and so is a name that nobody has', async () => {

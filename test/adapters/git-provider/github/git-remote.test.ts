@@ -1,9 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { Octokit } from '@octokit/rest';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { createGitHubProvider } from '../../../../src/adapters/git-provider/github/index.ts';
 import { doubleToken } from '../../../doubles/github/index.ts';
-import { createScene, failureOf, realClock } from './support.ts';
+import { failureOf } from '../support.ts';
+import { createScene } from './support.ts';
 
 function basic(token: string): string {
   return `Basic ${Buffer.from(`x-access-token:${token}`).toString('base64')}`;
@@ -16,10 +18,10 @@ describe('where git fetches from', () => {
     ['https://ghe.example.com:8443/api/v3', 'https://ghe.example.com:8443/acme/shop.git'],
     ['https://api.tenant.ghe.com', 'https://tenant.ghe.com/acme/shop.git'],
   ])('%s', async (api, url) => {
-    const provider = createGitHubProvider({ url: api, token: 'ghp_x', clock: realClock });
+    const provider = createGitHubProvider({ url: api, token: 'ghp_x', clock: createSystemClock() });
     onTestFinished(() => provider.close());
     expect(await provider.remote('acme/shop')).toEqual({ url, authorization: basic('ghp_x') });
-    const anonymous = createGitHubProvider({ url: api, clock: realClock });
+    const anonymous = createGitHubProvider({ url: api, clock: createSystemClock() });
     onTestFinished(() => anonymous.close());
     expect(await anonymous.remote('acme/shop')).toEqual({ url, authorization: null });
   });

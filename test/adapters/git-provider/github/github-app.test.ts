@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { agents, createScene, failureOf, list, simple, simpleListing, start } from './support.ts';
+import { agents, failureOf, list, start } from '../support.ts';
+import { createScene, simple, simpleListing } from './support.ts';
 
 function makeKey(): string {
   return generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' });

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { RepositoryDescription } from '../../../contracts/git-repository.ts';
 import { rubbish } from '../../../doubles/github/faults.ts';
-import { createScene, failureOf, start } from './support.ts';
+import { failureOf, start } from '../support.ts';
+import { createScene } from './support.ts';
 
 const one: RepositoryDescription = { commits: [{ id: 'first', at: start, files: [['a', '1']] }] };
 const first = { after: null, limit: 100 };

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { createGitHubProvider } from '../../../../src/adapters/git-provider/github/index.ts';
 import { createLocalGitProvider } from '../../../../src/adapters/git-provider/local/index.ts';
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
-import { failureOf, list, recordingCache } from './support.ts';
+import { failureOf, list, recordingCache } from '../support.ts';
 
 const token = process.env['SKEP_TEST_GITHUB_TOKEN'];
 /** `owner/name` of a public repository that has files below `.skep/microagents`. It is only read. */

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { PullRequestRequest } from '../../../../src/ports/git-provider.ts';
 import { answerWith, cutConnection, redirect, rubbish, secondaryLimit, type Fault } from '../../../doubles/github/faults.ts';
-import { createScene, failureOf, type Scene, start } from './support.ts';
+import { failureOf, start } from '../support.ts';
+import { createScene, type Scene } from './support.ts';
 
 const wanted: PullRequestRequest = { branch: 'work', title: 'Sell coffee', body: '', base: null, draft: false };
 const commits = [{ id: 'first', at: start, files: [['a', '1'] as const] }, { id: 'second', at: start + 10, files: [['a', '2'] as const] }];

@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isFailure } from '../../../../src/domain/failure.ts';
 import { answerWith } from '../../../doubles/github/faults.ts';
-import { createScene, everything, simple } from './support.ts';
+import { everything } from '../support.ts';
+import { createScene, simple } from './support.ts';
 
 const providerCodes = ['repository_not_found', 'provider_unauthorized', 'provider_rate_limited', 'provider_timeout', 'provider_failed'];
 

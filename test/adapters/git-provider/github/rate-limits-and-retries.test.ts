@@ -9,7 +9,8 @@ import {
   type Fault,
 } from '../../../doubles/github/faults.ts';
 import { refusal } from '../../../doubles/github/request.ts';
-import { createScene, everything, failureOf, list, manyFiles, simple, simpleListing } from './support.ts';
+import { everything, failureOf, list } from '../support.ts';
+import { createScene, manyFiles, simple, simpleListing } from './support.ts';
 import { isFailureOf } from '../../../../src/domain/failure.ts';
 
 async function waitOf(promise: Promise<unknown>): Promise<number> {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseRepositoryName } from '../../../../src/domain/repository-name.ts';
-import { createScene, failureOf, list, simple, simpleListing, start, agents } from './support.ts';
+import { agents, failureOf, list, start } from '../support.ts';
+import { createScene, simple, simpleListing } from './support.ts';
 
 const odd = ['?', '#', '%', 'a?b=c', 'a#b', '%2e%2e', '%2F', 'a b', ' ', 'ü', '日本', '🐝', '"', "it's", '<>', ':owner', '{owner}', '{+x}', ';', '&x=1', '=', '+', '@', '...', '.git', '-x', '~', '\u2028'];
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { git, type RepositoryDescription } from '../../../contracts/git-repository.ts';
 import { answerWith } from '../../../doubles/github/faults.ts';
-import { agents, conditional, createScene, failureOf, list, manyFiles, simple, simpleListing, start, recordingCache, everything } from './support.ts';
+import { agents, everything, failureOf, list, recordingCache, start } from '../support.ts';
+import { conditional, createScene, manyFiles, simple, simpleListing } from './support.ts';
 
 const dated = (files: number): (readonly [string, number])[] =>
   Array.from({ length: files }, (_, index) => [`${agents}/${index}.md`, start] as const).toSorted(([a], [b]) => (a < b ? -1 : 1));

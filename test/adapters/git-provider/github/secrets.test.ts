@@ -1,10 +1,12 @@
 import { describe, expect, test, vi } from 'vitest';
 import { Octokit } from '@octokit/rest';
+import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { createGitHubProvider } from '../../../../src/adapters/git-provider/github/index.ts';
 import { doubleToken, startGitHubDouble } from '../../../doubles/github/index.ts';
 import { answerWith, cutBody, cutConnection, primaryLimit, redirect, rubbish, type Fault } from '../../../doubles/github/faults.ts';
 import { refusal } from '../../../doubles/github/request.ts';
-import { agents, createScene, failureOf, list, realClock, simple, simpleListing, start, recordingCache } from './support.ts';
+import { agents, failureOf, list, recordingCache, start } from '../support.ts';
+import { createScene, simple, simpleListing } from './support.ts';
 
 const mishaps: readonly (readonly [string, Fault])[] = [
   ['a refusal', answerWith(refusal(401, `bad token ${doubleToken}`))],
@@ -119,8 +121,8 @@ describe('a ready-made client', () => {
 
 test('a credential does not go over plain HTTP to another machine, unless that is right by name', () => {
   const url = 'http://git.internal:8080/api/v3';
-  expect(() => createGitHubProvider({ url, clock: realClock, token: doubleToken })).toThrow(/read on the way to git\.internal:8080/u);
+  expect(() => createGitHubProvider({ url, clock: createSystemClock(), token: doubleToken })).toThrow(/read on the way to git\.internal:8080/u);
   for (const options of [{ token: doubleToken, httpHosts: ['git.internal'] }, {}]) {
-    expect(() => createGitHubProvider({ url, clock: realClock, ...options })).not.toThrow();
+    expect(() => createGitHubProvider({ url, clock: createSystemClock(), ...options })).not.toThrow();
   }
 });

@@ -1,22 +1,17 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { inspect } from 'node:util';
-import { expect, onTestFinished } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { createGitHubProvider, type GitHubOptions } from '../../../../src/adapters/git-provider/github/index.ts';
 import type { Clock } from '../../../../src/ports/clock.ts';
-import type { FileQuery, GitProvider } from '../../../../src/ports/git-provider.ts';
-import type { ListingCache } from '../../../../src/ports/listing-cache.ts';
+import type { GitProvider } from '../../../../src/ports/git-provider.ts';
 import { createRepository, type CommitDescription, type RepositoryDescription } from '../../../contracts/git-repository.ts';
 import { doubleToken, startGitHubDouble, type DoubleOptions, type GitHubDouble } from '../../../doubles/github/index.ts';
-
-export const agents = '.skep/microagents';
-export const start = 1_600_000_000;
-export const everything: FileQuery = { directory: () => agents, accepts: () => true };
+import { agents, type Dated, start } from '../support.ts';
 
 /** One file. */
 export const simple: RepositoryDescription = { commits: [{ id: 'first', at: start, files: [[`${agents}/a.md`, '1']] }] };
-export const simpleListing: readonly (readonly [string, number])[] = [[`${agents}/a.md`, start]];
+export const simpleListing: readonly Dated[] = [[`${agents}/a.md`, start]];
 
 /** As many files, each in the first commit, and as many commits, all of which touch every file. */
 export function manyFiles(files: number, commits = 1): RepositoryDescription {
@@ -49,38 +44,6 @@ export function hurriedClock(): HurriedClock {
       return () => clearTimeout(timer);
     },
     advance: (ms) => void (ahead += ms),
-  };
-}
-
-/** Time as it is, also for limits that are short. */
-export const realClock: Clock = {
-  now: () => Date.now(),
-  after(ms, callback) {
-    const timer = setTimeout(callback, ms);
-    return () => clearTimeout(timer);
-  },
-};
-
-export interface RecordingCache extends ListingCache {
-  /** Everything that it ever got to see. */
-  readonly seen: readonly string[];
-  readonly entries: Map<string, string>;
-}
-
-export function recordingCache(): RecordingCache {
-  const entries = new Map<string, string>();
-  const seen: string[] = [];
-  return {
-    seen,
-    entries,
-    async get(scope, key) {
-      seen.push(scope, key);
-      return entries.get(`${scope}\0${key}`) ?? null;
-    },
-    async put(scope, key, value) {
-      seen.push(scope, key, value);
-      entries.set(`${scope}\0${key}`, value);
-    },
   };
 }
 
@@ -135,25 +98,6 @@ export async function createScene(options: DoubleOptions = {}): Promise<Scene> {
       return asked;
     },
   };
-}
-
-
-export async function list(provider: GitProvider, repository = 'acme/shop', signal?: AbortSignal): Promise<(readonly [string, number])[]> {
-  const { files } = await provider.listFiles(repository, everything, signal);
-  return files
-    .map(({ path, createdAt }) => [path, createdAt / 1000] as const)
-    .toSorted(([a], [b]) => (a < b ? -1 : Number(a > b)));
-}
-
-/** Expects a failure, which holds no secret however closely one looks. */
-export async function failureOf(promise: Promise<unknown>): Promise<string> {
-  const error = await promise.then(
-    () => null,
-    (error: unknown) => error,
-  );
-  if (!(error instanceof Error) || !('code' in error)) throw new Error('expected a failure', { cause: error });
-  expect(inspect(error, { depth: 20, showHidden: true })).not.toMatch(/ghp_|ghs_|authorization|PRIVATE KEY/iu);
-  return error.message.replace(' ', ': ');
 }
 
 export const conditional = 'GET /repos/acme/shop/commits/HEAD 304';

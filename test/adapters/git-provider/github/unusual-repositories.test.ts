@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { CommitDescription } from '../../../contracts/git-repository.ts';
-import { agents, createScene, everything, failureOf, list, manyFiles, simple, simpleListing, start } from './support.ts';
+import { agents, everything, failureOf, list, start } from '../support.ts';
+import { createScene, manyFiles, simple, simpleListing } from './support.ts';
 
 const long: readonly CommitDescription[] = Array.from({ length: 250 }, (_, index) => ({
   id: `c${index}`,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { agents, everything, failureOf, hostOf, providerOf, simple } from './support.ts';
+import { agents, everything, failureOf, simple } from '../support.ts';
+import { hostOf, providerOf } from './support.ts';
 
 const file = `${agents}/a.md`;
 

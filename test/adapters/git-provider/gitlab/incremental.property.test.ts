@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createGitLabProvider } from '../../../../src/adapters/git-provider/gitlab/index.ts';
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
-import type { ListingCache } from '../../../../src/ports/listing-cache.ts';
 import { createRepository, git, type CommitDescription } from '../../../contracts/git-repository.ts';
 import { startGitLab } from '../../../doubles/gitlab/index.ts';
-import { agents, list, start, token } from './support.ts';
+import { agents, list, recordingCache, start } from '../support.ts';
+import { token } from './support.ts';
 
 // Few contents, so that branches come to the same by different ways.
 const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
@@ -44,26 +44,13 @@ function describeCommits(drawn: readonly Drawn[]): CommitDescription[] {
   return [root, ...rest];
 }
 
-/** A cache that can be put back to what it was. */
-function rewindable(): ListingCache & { entries: Map<string, string> } {
-  return {
-    entries: new Map(),
-    async get(scope, key) {
-      return this.entries.get(`${scope} ${key}`) ?? null;
-    },
-    async put(scope, key, value) {
-      this.entries.set(`${scope} ${key}`, value);
-    },
-  };
-}
-
 test('what is found from any earlier listing is what is found anew, whatever has happened', async () => {
   const history = fc.array(step, { minLength: 10, maxLength: 10 });
   await fc.assert(
     fc.asyncProperty(history, async (drawn) => {
       const root = await mkdtemp(join(tmpdir(), 'skep-gitlab-'));
       const host = await startGitLab();
-      const listingCache = rewindable();
+      const listingCache = recordingCache();
       const provider = createGitLabProvider({ url: host.url, token, clock: createSystemClock(), listingCache });
       try {
         const gitDir = join(root, 'shop.git');

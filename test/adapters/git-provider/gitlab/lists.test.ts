@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { createGitLabProvider } from '../../../../src/adapters/git-provider/gitlab/index.ts';
-import { failureOf, hostOf, providerOf, simple } from './support.ts';
+import { failureOf, simple } from '../support.ts';
+import { hostOf, providerOf } from './support.ts';
 
 const first = { after: null, limit: 100 };
 

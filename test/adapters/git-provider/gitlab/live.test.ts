@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createGitLabProvider } from '../../../../src/adapters/git-provider/gitlab/index.ts';
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { isMicroagentPath } from '../../../../src/domain/microagent.ts';
-import { failureOf, pairs } from './support.ts';
+import { failureOf, pairs } from '../support.ts';
 
 /**
  * The real host, where the environment names a token, a repository that it may read, and the directory that is listed:

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { PullRequestRequest } from '../../../../src/ports/git-provider.ts';
 import type { Fault } from '../../../doubles/gitlab/index.ts';
-import { failureOf, type Host, hostOf, providerOf, start } from './support.ts';
+import { failureOf, start } from '../support.ts';
+import { type Host, hostOf, providerOf } from './support.ts';
 
 const wanted: PullRequestRequest = { branch: 'work', title: 'Sell coffee', body: '', base: null, draft: false };
 

@@ -2,7 +2,8 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { failureOf, hostOf, list, manyFiles, providerOf, simple } from './support.ts';
+import { failureOf, list, simple } from '../support.ts';
+import { hostOf, manyFiles, providerOf } from './support.ts';
 
 describe('nobody but the host is asked', () => {
   test('where a redirect leads elsewhere', async () => {

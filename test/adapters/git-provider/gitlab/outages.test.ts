@@ -1,9 +1,7 @@
-import { createServer } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { describe, expect, test, vi } from 'vitest';
 import { createManualClock } from '../../../doubles/memory/index.ts';
-import { everything, failureOf, hostOf, list, providerOf, simple, simpleListing } from './support.ts';
+import { deadUrl, everything, failureOf, list, recordingCache, simple, simpleListing } from '../support.ts';
+import { hostOf, providerOf } from './support.ts';
 
 describe('a host that does not answer', () => {
   test('is waited for until the time limit of the whole listing', async () => {
@@ -19,13 +17,7 @@ describe('a host that does not answer', () => {
   });
 
   test('that is not there', async () => {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    server.close();
-    await once(server, 'close');
-    const host = await hostOf();
-    const provider = providerOf(host, { url: `http://127.0.0.1:${port}` });
+    const provider = providerOf(await hostOf(), { url: await deadUrl() });
     expect(await failureOf(list(provider))).toMatch(/^provider_failed: .*unreachable/u);
     expect(await provider.check()).toMatchObject({ ok: false, detail: expect.stringContaining("can't be reached") });
   });
@@ -80,11 +72,7 @@ describe('while the host is down', () => {
   test('also after a restart, and after a confirmation that changed nothing', async () => {
     const host = await hostOf();
     await host.publish(simple);
-    const kept = new Map<string, string>();
-    const listingCache = {
-      get: async (scope: string, key: string) => kept.get(`${scope} ${key}`) ?? null,
-      put: async (scope: string, key: string, value: string) => void kept.set(`${scope} ${key}`, value),
-    };
+    const listingCache = recordingCache();
     const clock = createManualClock();
     const options = { clock, listingCache, serveStaleForMs: 10 * minute };
     const provider = providerOf(host, options);

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isFailure } from '../../../../src/domain/failure.ts';
 import type { Fault, RouteName } from '../../../doubles/gitlab/index.ts';
-import { everything, hostOf, providerOf, simple } from './support.ts';
+import { everything, simple } from '../support.ts';
+import { hostOf, providerOf } from './support.ts';
 
 const sha = fc.constantFrom('a'.repeat(40), 'b'.repeat(40), 'x', '');
 const scalar = fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null));

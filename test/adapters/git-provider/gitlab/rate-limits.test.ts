@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { createManualClock } from '../../../doubles/memory/index.ts';
 import { isFailureOf } from '../../../../src/domain/failure.ts';
-import { hostOf, list, manyFiles, providerOf, simple, simpleListing } from './support.ts';
+import { list, simple, simpleListing } from '../support.ts';
+import { hostOf, manyFiles, providerOf } from './support.ts';
 
 describe('the rate of requests is limited', () => {
   const date = 'Thu, 01 Jan 2026 00:00:00 GMT';

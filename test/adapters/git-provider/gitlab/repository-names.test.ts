@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { createGitLabProvider } from '../../../../src/adapters/git-provider/gitlab/index.ts';
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { parseRepositoryName } from '../../../../src/domain/repository-name.ts';
-import { everything, failureOf, hostOf, list, pairs, providerOf, simple, simpleListing, start } from './support.ts';
+import { everything, failureOf, list, pairs, simple, simpleListing, start } from '../support.ts';
+import { hostOf, providerOf } from './support.ts';
 
 describe('no name changes what is asked for', () => {
   test('nested groups', async () => {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { createMemoryListingCache } from '../../../../src/adapters/git-provider/incremental-listing.ts';
 import type { CommitDescription } from '../../../contracts/git-repository.ts';
-import { agents, everything, hostOf, failureOf, list, manyFiles, pairs, providerOf, simple, simpleListing, start } from './support.ts';
+import { agents, everything, failureOf, list, pairs, simple, simpleListing, start } from '../support.ts';
+import { hostOf, manyFiles, providerOf } from './support.ts';
 
 const file = `${agents}/a.md`;
 

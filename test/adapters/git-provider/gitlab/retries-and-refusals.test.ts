@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Fault } from '../../../doubles/gitlab/index.ts';
-import { failureOf, hostOf, list, manyFiles, providerOf, simple, simpleListing } from './support.ts';
+import { failureOf, list, simple, simpleListing } from '../support.ts';
+import { hostOf, manyFiles, providerOf } from './support.ts';
 
 describe('what may pass is tried again, twice', () => {
   const passing: [string, Fault][] = [

@@ -3,28 +3,9 @@ import { Gitlab } from '@gitbeaker/rest';
 import { describe, expect, test } from 'vitest';
 import { createGitLabProvider, type GitLabOptions } from '../../../../src/adapters/git-provider/gitlab/index.ts';
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
-import type { ListingCache } from '../../../../src/ports/listing-cache.ts';
 import type { Fault } from '../../../doubles/gitlab/index.ts';
-import { failureOf, hostOf, list, providerOf, simple, simpleListing, token } from './support.ts';
-
-function recordingCache(): ListingCache & { readonly texts: string[]; readonly scopes: Set<string> } {
-  const entries = new Map<string, string>();
-  const texts: string[] = [];
-  const scopes = new Set<string>();
-  return {
-    texts,
-    scopes,
-    async get(scope, key) {
-      scopes.add(scope);
-      texts.push(scope, key);
-      return entries.get(JSON.stringify([scope, key])) ?? null;
-    },
-    async put(scope, key, value) {
-      texts.push(scope, key, value);
-      entries.set(JSON.stringify([scope, key]), value);
-    },
-  };
-}
+import { failureOf, list, recordingCache, simple, simpleListing } from '../support.ts';
+import { hostOf, providerOf, token } from './support.ts';
 
 describe('the token', () => {
   test('is in no URL, and in nothing that is kept', async () => {
@@ -36,8 +17,8 @@ describe('the token', () => {
     await provider.find('acme/shop');
     expect(await provider.check()).toMatchObject({ ok: true });
     expect(host.requests.map(({ target }) => target).join('\n')).not.toContain(token);
-    expect(listingCache.texts.length).toBeGreaterThan(4);
-    expect(listingCache.texts.join('\n')).not.toContain(token);
+    expect(listingCache.seen.length).toBeGreaterThan(4);
+    expect(listingCache.seen.join('\n')).not.toContain(token);
     expect(inspect(provider, { depth: null, showHidden: true })).not.toContain(token);
   });
 

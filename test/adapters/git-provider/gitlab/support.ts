@@ -1,31 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { inspect } from 'node:util';
 import { expect, onTestFinished } from 'vitest';
 import { createGitLabProvider, type GitLabOptions } from '../../../../src/adapters/git-provider/gitlab/index.ts';
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
-import { isFailure } from '../../../../src/domain/failure.ts';
-import type { DirectoryListing, FileQuery, GitProvider } from '../../../../src/ports/git-provider.ts';
+import type { GitProvider } from '../../../../src/ports/git-provider.ts';
 import { createRepository, type CommitDescription, type RepositoryDescription } from '../../../contracts/git-repository.ts';
 import { startGitLab, type GitLabDouble, type GitLabDoubleOptions } from '../../../doubles/gitlab/index.ts';
+import { agents, start } from '../support.ts';
 
-export const agents = '.skep/microagents';
-export const start = 1_600_000_000;
 export const token = 'glpat-double';
-export const everything: FileQuery = { directory: () => agents, accepts: () => true };
-
-/** Two files, a change of one, and something else. */
-export const simple: readonly CommitDescription[] = [
-  { id: 'first', at: start, files: [[`${agents}/a.md`, '1']] },
-  { id: 'second', at: start + 10, files: [[`${agents}/deploy/b.md`, '1']] },
-  { id: 'third', at: start + 20, files: [[`${agents}/a.md`, '2'], ['src/x', '1']] },
-];
-
-export const simpleListing: readonly (readonly [string, number])[] = [
-  [`${agents}/a.md`, start],
-  [`${agents}/deploy/b.md`, start + 10],
-];
 
 export interface Host extends GitLabDouble {
   /** Makes the repository, and serves it in place of what had the name before. */
@@ -68,28 +52,6 @@ export function providerOf(host: GitLabDouble, options: Partial<GitLabOptions> =
   return provider;
 }
 
-export async function list(provider: GitProvider, repository = 'acme/shop'): Promise<(readonly [string, number])[]> {
-  return pairs(await provider.listFiles(repository, everything));
-}
-
-export function pairs({ files }: DirectoryListing): (readonly [string, number])[] {
-  return files
-    .map(({ path, createdAt }) => [path, createdAt / 1000] as const)
-    .toSorted(([a], [b]) => (a < b ? -1 : Number(a > b)));
-}
-
-/** Expects a failure, in which nothing of the credential or of this machine is to be found, and tells it. */
-export async function failureOf(promise: Promise<unknown>): Promise<string> {
-  const error = await promise.then(
-    (value) => new Error(`expected a failure, not ${inspect(value)}`),
-    (error: unknown) => error,
-  );
-  if (!isFailure(error)) throw new Error('expected a failure', { cause: error });
-  expect(inspect(error, { depth: null, showHidden: true })).not.toContain(token);
-  expect(error.message).not.toContain(tmpdir());
-  return error.message.replace(' ', ': ');
-}
-
 /** So many files, each brought by a commit of its own. */
 export function manyFiles(count: number): CommitDescription[] {
   return Array.from({ length: count }, (_, index) => ({
@@ -98,4 +60,3 @@ export function manyFiles(count: number): CommitDescription[] {
     files: [[`${agents}/${String(index).padStart(4, '0')}.md`, 'x'] as const],
   }));
 }
-

@@ -3,7 +3,8 @@ import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { bare, failureOf, gitIn, list, providerOf, simple, simpleListing, temporaryFolder } from './support.ts';
+import { failureOf, list, simpleListing } from '../support.ts';
+import { bare, gitIn, providerOf, temporaryFolder } from './support.ts';
 
 const leadsOut = /^provider_failed: .*(?:outside|out of) the root folder/u;
 const notFound = /^repository_not_found: /u;
@@ -94,7 +95,7 @@ describe('nothing leads local-git out of its root', () => {
     const secret = await bare(outside, 'secret.git');
     const provider = providerOf({ root });
     const first = await bare(root, 'first', { commits: [] });
-    const second = await bare(root, 'second', simple);
+    const second = await bare(root, 'second');
     await writeFile(join(first, 'objects/info/alternates'), `# comment\n${secret}/objects\n`);
     await writeFile(join(second, 'objects/info/alternates'), '../../first/objects\n');
     expect(await failureOf(list(provider, 'second'))).toMatch(leadsOut);

@@ -3,7 +3,8 @@ import { chmod, mkdir, readdir, readFile, rm, symlink, truncate, writeFile } fro
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { agents, bare, everything, failureOf, gitIn, list, providerOf, script, simpleListing, start, temporaryFolder } from './support.ts';
+import { agents, everything, failureOf, list, simpleListing, start } from '../support.ts';
+import { bare, gitIn, providerOf, script, temporaryFolder } from './support.ts';
 
 const damaged = /^provider_failed: .*missing or corrupt/u;
 const run = promisify(execFile);

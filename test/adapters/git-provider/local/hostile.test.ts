@@ -1,7 +1,8 @@
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { agents, bare, exists, gitIn, list, providerOf, script, simpleListing, start, temporaryFolder } from './support.ts';
+import { agents, list, simpleListing, start } from '../support.ts';
+import { bare, exists, gitIn, providerOf, script, temporaryFolder } from './support.ts';
 
 /** A repository in which everything that git may be made to run, or to believe, is a trap. */
 async function trap(root: string): Promise<{ readonly gitDir: string; readonly canaries: string }> {

@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createLocalGitProvider } from '../../../../src/adapters/git-provider/local/index.ts';
 import { createRepository, git, type CommitDescription, type Entry } from '../../../contracts/git-repository.ts';
-import { agents, list, start } from './support.ts';
+import { agents, list, start } from '../support.ts';
 
 const paths = ['a.md', 'b.md', 'deep/c.md', 'deep/er/d.md'].map((name) => `${agents}/${name}`);
 

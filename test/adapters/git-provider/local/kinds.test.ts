@@ -3,7 +3,8 @@ import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readHead } from '../../../../src/adapters/git-provider/local/repository-head.ts';
 import { findRepository } from '../../../../src/adapters/git-provider/local/repository-location.ts';
-import { agents, bare, everything, failureOf, gitIn, list, providerOf, simple, simpleListing, start, temporaryFolder } from './support.ts';
+import { agents, everything, failureOf, list, simple, simpleListing, start } from '../support.ts';
+import { bare, gitIn, providerOf, temporaryFolder } from './support.ts';
 
 describe('local-git reads every kind of repository', () => {
   test('a bare one, with and without its ending, and with its packed refs', async () => {
@@ -56,7 +57,7 @@ describe('local-git reads every kind of repository', () => {
 
   test('SHA-256 objects, a new commit included', async () => {
     const root = await temporaryFolder();
-    const gitDir = await bare(root, 'shop', { ...simple, objectFormat: 'sha256' });
+    const gitDir = await bare(root, 'shop', { commits: simple, objectFormat: 'sha256' });
     expect((await gitIn(gitDir, 'rev-parse', 'HEAD')).length).toBe(64);
     const provider = providerOf({ root });
     expect(await list(provider, 'shop')).toEqual(simpleListing);
@@ -109,7 +110,7 @@ describe('local-git reads every kind of repository', () => {
   test('branches with slashes, other alphabets, and names that end in another one', async () => {
     const root = await temporaryFolder();
     for (const branch of ['feature/größe', '日本', 'in', 'x/main']) {
-      const gitDir = await bare(root, 'shop', { ...simple, defaultBranch: branch, branches: { [`a/${branch}`]: 'first' } });
+      const gitDir = await bare(root, 'shop', { commits: simple, defaultBranch: branch, branches: { [`a/${branch}`]: 'first' } });
       await gitIn(gitDir, 'pack-refs', '--all');
       const provider = providerOf({ root });
       expect(await provider.find('shop')).toEqual({ path: 'shop', defaultBranch: branch });

@@ -1,10 +1,9 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import {
-  bare, countedGit, everything, exists, failureOf, gitIn, list, providerOf, script, simpleListing, temporaryFolder,
-  until,
-} from './support.ts';
+import { everything, failureOf, list, simpleListing } from '../support.ts';
+import { until } from '../../../support/until.ts';
+import { bare, countedGit, exists, gitIn, providerOf, script, temporaryFolder } from './support.ts';
 
 /** Git that hangs for the one repository with the file `hang` beside its objects, and tells the number of its process. */
 async function hangingGit(): Promise<{ readonly binary: string; readonly pids: () => Promise<number[]> }> {
@@ -52,13 +51,13 @@ describe('a listing has a time limit, and does not block others', () => {
         provider.listFiles('slow', { ...everything, directory: () => directory }, leaving.signal),
       ),
     );
-    await until(async () => (await pids()).length === 2);
+    await until(pids, ({ length }) => length === 2);
     for (const name of ['a', 'b', 'c']) expect(await list(provider, name)).toEqual(simpleListing);
     expect(await pids()).toHaveLength(2);
     const reason = new Error('left');
     leaving.abort(reason);
     expect(await slow).toEqual(directories.map(() => ({ status: 'rejected', reason })));
-    await until(async () => allGone(await pids()));
+    await until(async () => allGone(await pids()), (gone) => gone);
   });
 
   test('waiting for a slot counts, and who waits is served in turn', async () => {
@@ -69,7 +68,7 @@ describe('a listing has a time limit, and does not block others', () => {
     const { binary, pids } = await hangingGit();
     const provider = providerOf({ root, gitBinary: binary, concurrency: 1, timeoutMs: 3000 });
     const first = failureOf(list(provider, 'slow'));
-    await until(async () => (await pids()).length > 0);
+    await until(pids, ({ length }) => length > 0);
     const controller = new AbortController();
     const second = list(provider, 'waiting', controller.signal);
     controller.abort(new Error('left while waiting'));
@@ -84,7 +83,7 @@ describe('a listing has a time limit, and does not block others', () => {
     const { binary, pids } = await hangingGit();
     const provider = providerOf({ root, gitBinary: binary });
     const running = failureOf(list(provider, 'slow'));
-    await until(async () => (await pids()).length === 2);
+    await until(pids, ({ length }) => length === 2);
     await provider.close();
     expect(await allGone(await pids())).toBe(true);
     expect(await running).toMatch(/^provider_failed: .*closed/u);
@@ -131,7 +130,7 @@ describe('equal requests share one run', () => {
     const controller = new AbortController();
     const leaving = list(provider, 'shop', controller.signal);
     const staying = list(provider, 'shop');
-    await until(() => exists(waiting));
+    await until(() => exists(waiting), (there) => there);
     controller.abort(new Error('left'));
     await expect(leaving).rejects.toThrow('left');
     await rm(gate);

@@ -1,0 +1,36 @@
+import type { GitRemote } from '../../../ports/git-provider.ts';
+import { createGitRunner, type GitRunner } from '../../shared/git-process.ts';
+
+/** Most of the mirror's commands start other programs, which must end with git. */
+export function createMirrorGit(binary: string, provider: string): GitRunner {
+  // Git finds no files of the server's user, such as .netrc or keys. A list of ten million objects must fit into its memory.
+  return createGitRunner({ binary, provider, ownSession: true, environment: { HOME: '/dev/null', GIT_ALLOC_LIMIT: '4g' } });
+}
+
+// The machine's proxies, and the certificates that it trusts.
+const proxyVariables = ['http_proxy', 'https_proxy', 'all_proxy', 'no_proxy', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY'];
+const networkVariables = [...proxyVariables, 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'GIT_SSL_CAINFO', 'GIT_SSL_CAPATH'];
+
+/** The credential is only in the environment, because others can read arguments, and files stay. Git sends it to this URL only. */
+export function networkEnvironment({ url, authorization }: GitRemote, answerMs: number): NodeJS.ProcessEnv {
+  if (!isUrl(url)) return { GIT_ALLOW_PROTOCOL: 'file' };
+  const settings = [
+    ['http.followRedirects', 'false'],
+    ['http.lowSpeedLimit', '1'],
+    ['http.lowSpeedTime', String(Math.max(1, Math.ceil(answerMs / 1000)))],
+    ...(authorization === null ? [] : [[`http.${url}.extraHeader`, `Authorization: ${authorization}`]]),
+  ];
+  const variables = networkVariables.map((name) => [name, process.env[name]]).filter(([, value]) => value !== undefined);
+  return {
+    ...Object.fromEntries(variables),
+    GIT_ALLOW_PROTOCOL: new URL(url).protocol.slice(0, -1),
+    GIT_CONFIG_COUNT: String(settings.length),
+    ...Object.fromEntries(settings.map(([key], index) => [`GIT_CONFIG_KEY_${index}`, key])),
+    ...Object.fromEntries(settings.map(([, value], index) => [`GIT_CONFIG_VALUE_${index}`, value])),
+  };
+}
+
+/** Returns true if the remote is on a host, and not a folder of this machine. */
+export function isUrl(remote: string): boolean {
+  return /^https?:\/\//iu.test(remote);
+}
