@@ -14,6 +14,8 @@ import type { Turns } from './turns/turns.ts';
 export async function takeWorkStep(deps: StepDeps, turns: Turns, conversation: Conversation, signal: AbortSignal): Promise<boolean> {
   const { access, agents } = deps;
   const sandbox = await access.find(conversation);
+  // A stop ends the agent, but if an earlier process started it, its end may be noticed only after the sandbox runs again.
+  if (sandbox?.pauseKind === 'stop') await agents.end(conversation.id);
   const agent = agents.get(conversation.id);
   const step = nextWorkStep(conversation, sandbox, agent !== null, deps.clock.now());
   switch (step.kind) {
@@ -107,11 +109,18 @@ async function startAgent(deps: StepDeps, conversation: Conversation, sandbox: S
       await noteWaiting(deps, conversation, error);
       return false;
     }
+    // If the sandbox was paused meanwhile, its next run starts the agent.
+    if (!isSameRun(sandbox, await deps.access.find(conversation))) return true;
     const reason = reasonOf(error);
     if (reason === null) deps.logger.error({ conversation: conversation.id, error }, 'an agent could not be started');
     await failTurn(deps, conversation, reason ?? { code: 'agent_start_failed', cause: { code: 'internal_error' } });
     return true;
   }
+}
+
+/** Returns true if the sandbox has been RUNNING since it was read. */
+function isSameRun(before: Sandbox, now: Sandbox | null): boolean {
+  return now?.status === before.status && now.statusSince === before.statusSince;
 }
 
 /** Ends the turn of the next message before it begins, because the agent can't get the message. */

@@ -66,7 +66,8 @@ function portConflicts(spec: Keys): Mistake[] {
   const variables = ports.map(({ name }) => (typeof name === 'string' ? { name, variable: portVariable(name) } : {}));
   const ambiguous = repeatedIn(variables, 'variable').flatMap(({ index, first }) => {
     const [name, earlier] = [variables[index]?.name, variables[first]?.name];
-    const problem = `is ${JSON.stringify(name)}, which has the same variable ${portVariable(name ?? '')} as ports[${first}]; rename one of them`;
+    const variable = portVariable(name ?? '');
+    const problem = `is ${JSON.stringify(name)}, which has the same variable ${variable} as ports[${first}]; rename one of them`;
     return name === earlier ? [] : [{ path: ['ports', index, 'name'], problem }];
   });
   const conflicts = [...repeated, ...ambiguous];
