@@ -30,6 +30,8 @@ export class Host {
   readonly puts: Put[] = [];
   /** Commands that are told to end never say that they have. */
   stuck = false;
+  /** Nobody is told that the stop of a sandbox has ended its commands. */
+  endsUnnoticed = false;
   readonly #brings: Readonly<Record<string, string>>;
   readonly #running = new Set<Executed>();
 
@@ -127,6 +129,7 @@ export class Host {
 
   /** What ran in a sandbox that runs no more has ended. */
   notice(): void {
+    if (this.endsUnnoticed) return;
     for (const executed of this.#running) {
       const { state } = this.engine.inspect(executed.instanceId);
       if (state !== 'running' && state !== 'frozen') executed.end(137);

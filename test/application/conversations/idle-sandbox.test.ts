@@ -122,6 +122,16 @@ describe('a conversation whose sandbox rests', () => {
     expect(w.handed).toEqual(['one', 'two']);
   });
 
+  test('that was stopped has a new agent, also if the end of the old one is not noticed', async () => {
+    const w = await createReady();
+    w.host.endsUnnoticed = true;
+    await w.sandboxes.pause('me', w.sandboxId, 'stop');
+    await w.conversations.send('me', w.id, said('one'));
+    await w.rested();
+    expect(w.handed).toEqual(['one']);
+    expect(w.host.executed).toHaveLength(2);
+  });
+
   test('that its owner stops while the agent starts keeps the message, which the agent gets when the sandbox is resumed', async () => {
     let starts = 0;
     const w = await createReady({ beforeOpen: () => ((starts += 1) === 2 ? new Promise<void>(() => {}) : Promise.resolve()) });
