@@ -27,6 +27,7 @@ const work = [
   "git add -A; git commit -q -m 'Sell coffee'",
   'echo notes >notes.txt; chmod +x notes.txt',
   'rm .skep/microagents/deploy.md',
+  'mkdir -p ~/.local/share/agent; echo rows >~/.local/share/agent/database',
 ].join('; ');
 
 const brief = (file: Json): unknown[] => ['path', 'status', 'committed', 'lines_added', 'lines_removed', 'mode', 'old_path'].map((name) => file[name]);

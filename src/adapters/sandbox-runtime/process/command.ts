@@ -46,11 +46,12 @@ export function passedEnvironment(): { readonly PATH: string; readonly [name: st
 
 /** Returns the whole environment of a sandbox's command. Skep's own variables win over those of the spec. */
 export function sandboxEnvironment(
-  { id, spec, sessionApiKey, secrets = {} }: SandboxLaunch, workspace: string, { mark, ports }: LaunchPlan,
+  { id, spec, sessionApiKey, secrets = {} }: SandboxLaunch, { workspace, home }: { readonly workspace: string; readonly home: string },
+  { mark, ports }: LaunchPlan,
 ): Record<string, string> {
   return {
     ...passedEnvironment(),
-    HOME: workspace,
+    HOME: home,
     ...spec.initialEnv,
     ...secrets,
     ...portVariables(ports.map(({ name, port, hostPort }) => ({ name, port, reachedAt: hostPort }))),

@@ -13,6 +13,7 @@ import { unavailable } from './runtime-failures.ts';
  * The files of the runtime. All are below one folder that only its owner can enter:
  *
  * - `<id>/workspace/`: the sandbox's own files.
+ * - `<id>/home/`: the home folder of its programs. It is not the workspace, so that their settings and caches stay out of a work tree.
  * - `<id>/launches/`: Skep's records of the sandbox's launches, see `launch-records.ts`.
  * - `<id>/executions/<execution>/`: the kept files of an execution, see `execution-supervisor.ts`.
  * - `<id>/output.log`: the command's standard output and error, see `sandbox-logs.ts`.
@@ -30,6 +31,7 @@ function sandboxLayout(folder: string) {
   return {
     folder,
     workspace: join(folder, 'workspace'),
+    home: join(folder, 'home'),
     launches: join(folder, 'launches'),
     executions: join(folder, 'executions'),
     log: join(folder, 'output.log'),
@@ -56,6 +58,11 @@ export async function makeSandbox(layout: Layout, id: string): Promise<void> {
       ignoring('ENOTEMPTY', 'EEXIST', 'ENOENT')(error);
     }
   }
+}
+
+/** Creates the home folder if it does not exist: programs may remove it, and a sandbox that an earlier version started has none. */
+export async function makeHome(home: string): Promise<void> {
+  await mkdir(home, 0o700).catch(ignoring('EEXIST'));
 }
 
 /** Moves the folder to the trash. From then on, the sandbox does not exist. Idempotent. */
@@ -116,10 +123,16 @@ export async function endDiscarded(layout: Layout, table: ProcessTable, id?: str
   return folders;
 }
 
-/** Returns the disk space of a sandbox's files, in bytes. Null if the sandbox does not exist. Does not follow links. */
-export async function sizeOfWorkspace(layout: Layout, id: string): Promise<number | null> {
+/** Returns the disk space of a sandbox's files, in bytes. Null if the sandbox does not exist. */
+export async function sizeOfFiles(layout: Layout, id: string): Promise<number | null> {
   if (!dnsLabel.test(id)) return null;
-  const folder = layout.sandbox(id).workspace;
+  const { workspace, home } = layout.sandbox(id);
+  const bytes = await sizeOfFolder(workspace);
+  return bytes === null ? null : bytes + ((await sizeOfFolder(home)) ?? 0);
+}
+
+/** Null if the folder does not exist. Does not follow links. */
+async function sizeOfFolder(folder: string): Promise<number | null> {
   const entries = await readdir(folder, { recursive: true }).catch(ignoring('ENOENT'));
   if (entries === null) return null;
   let bytes = 0;

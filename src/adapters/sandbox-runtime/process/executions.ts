@@ -12,6 +12,7 @@ import { refusedExecution, whyUnrunnable } from '../execution-streams.ts';
 import { sandboxPath } from '../sandbox-path.ts';
 import { type Child, type ChildExecution, childExecution, spawnCommand } from './child-execution.ts';
 import { passedEnvironment } from './command.ts';
+import { makeHome } from './data-folder.ts';
 import { hostPath } from './file-transfer.ts';
 import type { LiveLaunch, Observer } from './observed-sandbox.ts';
 import { findLeader, killAll, type Lineage } from './process-groups.ts';
@@ -76,7 +77,7 @@ export class ProcessExecutions implements ExecutionHost {
   ): Promise<HostExecution> {
     const { live, environment } = await this.#running(id);
     const { plan } = live.claim;
-    const { workspace, executions: folder } = this.#observer.layout.sandbox(id);
+    const { workspace, home, executions: folder } = this.#observer.layout.sandbox(id);
     const workingDir = request.workingDir === undefined ? null : sandboxPath(request.workingDir, 'workingDir');
     const unrunnable = whyUnrunnable(request);
     if (unrunnable !== null) return refusedExecution(126, unrunnable);
@@ -84,10 +85,13 @@ export class ProcessExecutions implements ExecutionHost {
     const { SKEP_WORKSPACE = '', SKEP_SANDBOX_ID = '', SKEP_SANDBOX_MARK = '' } = environment;
     const cwd = workingDir === null ? workspace : hostPath(workingDir, { folder: workspace, workingDir: plan.workingDir });
     const place = { folder, run: plan.mark, workingDir: cwd, announce: false, fallbackMark: '' };
+    await makeHome(home);
     const child = await spawnCommand(supervise?.(place) ?? request.command, cwd, {
       ...environment,
       // The leader's own PATH is for its tools, so it is replaced here.
       PATH: plan.path ?? passedEnvironment().PATH,
+      // In a launch of an earlier version, the workspace is the home.
+      ...(environment['HOME'] === SKEP_WORKSPACE && { HOME: home }),
       ...request.env,
       SKEP_WORKSPACE,
       SKEP_SANDBOX_ID,

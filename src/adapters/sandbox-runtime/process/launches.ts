@@ -8,7 +8,7 @@ import { explained, type Reason } from '../../../domain/reason.ts';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
 import { errorCode } from '../../shared/system-errors.ts';
 import { environmentVariable, passedEnvironment, resolveCommand, sandboxEnvironment } from './command.ts';
-import type { Layout } from './data-folder.ts';
+import { type Layout, makeHome } from './data-folder.ts';
 import { launchFile, type LaunchNumber, type LaunchPlan, type LaunchRecord, readLastLaunch, refuseLaunch } from './launch-records.ts';
 import type { PortReservations } from './port-reservations.ts';
 import type { ProcessTable } from './process-table.ts';
@@ -36,7 +36,7 @@ export async function runLaunch(
   options: LaunchOptions, launch: SandboxLaunch, last: LaunchRecord, progress: Progress,
 ): Promise<ChildProcess | null> {
   const { layout, ports } = options;
-  const { workspace } = layout.sandbox(launch.id);
+  const { workspace, home } = layout.sandbox(launch.id);
   const { workingDir, command, initialEnv } = launch.spec;
   const about = { spec: launch.spec.id, owner: launch.ownerId, workingDir };
   const next = { folder: last.folder, number: last.number + 1 };
@@ -47,6 +47,7 @@ export async function runLaunch(
   };
 
   await mkdir(workspace, { recursive: true });
+  await makeHome(home);
   const path = initialEnv['PATH'] ?? passedEnvironment().PATH;
   const resolved = await resolveCommand(command, workspace, path);
   if ('refused' in resolved) return refuse(resolved.refused);
@@ -72,11 +73,11 @@ export async function runLaunch(
 async function tryLaunch(
   { layout, table, logs }: LaunchOptions, launch: SandboxLaunch, next: LaunchNumber, plan: LaunchPlan, command: readonly string[],
 ): Promise<ChildProcess | null> {
-  const { workspace, log } = layout.sandbox(launch.id);
+  const { workspace, home, log } = layout.sandbox(launch.id);
   await logs.cut(launch.id);
   // Opened for appending, so it still writes at the end after the log is cut.
   const output = await open(log, 'a', 0o600);
-  const environment = sandboxEnvironment(launch, workspace, plan);
+  const environment = sandboxEnvironment(launch, { workspace, home }, plan);
   // The process list shows all arguments, so they must not contain a secret.
   const files = [launchFile(next, 'claim'), launchFile(next, 'exit')];
   const args = ['-c', script.trim(), 'skep-sandbox', ...files, table.kind, JSON.stringify(plan), plan.path ?? '', ...command];

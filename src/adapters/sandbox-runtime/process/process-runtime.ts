@@ -15,7 +15,7 @@ import { DurableExecutions } from '../durable-executions.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import {
-  createLayout, discardSandbox, endDiscarded, type Layout, makeSandbox, openRoot, removeDiscarded, sizeOfWorkspace,
+  createLayout, discardSandbox, endDiscarded, type Layout, makeSandbox, openRoot, removeDiscarded, sizeOfFiles,
 } from './data-folder.ts';
 import { ProcessExecutions } from './executions.ts';
 import { FileTransfer } from './file-transfer.ts';
@@ -156,7 +156,7 @@ export class ProcessRuntime implements SandboxRuntime {
   }
 
   async usage(id: string): Promise<SandboxUsage> {
-    return { ...unknownUsage, diskBytes: await withFailures(() => sizeOfWorkspace(this.#layout, id)) };
+    return { ...unknownUsage, diskBytes: await withFailures(() => sizeOfFiles(this.#layout, id)) };
   }
 
   diskSpace(): ReturnType<typeof diskSpaceOf> {

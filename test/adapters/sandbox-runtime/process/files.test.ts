@@ -39,9 +39,11 @@ describe('a place', () => {
     await put([[{ name: 'b' }, 'two']], join(workspace, 'below'));
     const found = await readTar(await runtime.getFiles(launch.id, join(workspace, 'below'), never));
     assert.deepEqual([...found.keys()], ['below', 'below/a', 'below/b']);
-    for (const path of ['/etc', host.root, join(host.root, launch.id, 'launches'), '/workspaces']) {
+    const own = ['launches', 'home'].map((name) => join(host.root, launch.id, name));
+    for (const path of ['/etc', host.root, ...own, '/workspaces']) {
       await assert.rejects(put([[{ name: 'a' }, 'one']], path), isRefused, path);
       await assert.rejects(runtime.getFiles(launch.id, path, never), isRefused, path);
+      await assert.rejects(runtime.files.stat(launch.id, path, true, never), isRefused, path);
     }
   });
 

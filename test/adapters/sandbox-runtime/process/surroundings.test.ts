@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, test } from 'vitest';
 import type { SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
 import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { finish } from '../../../contracts/sandbox-runtime-streams.ts';
 import { createHost, type Host } from './host.ts';
 import { launchOf, programs } from './programs.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
@@ -54,7 +55,7 @@ describe('the environment of a command', () => {
       const usual = /^(?:SKEP_SANDBOX_MARK|PATH|LANG|LC_[A-Z]+|TZ|TMPDIR|PWD|OLDPWD|SHLVL|_)$/;
       const rest = Object.entries(env).filter(([name]) => !usual.test(name));
       assert.deepEqual(Object.fromEntries(rest), {
-        HOME: workspace,
+        HOME: join(host.root, launch.id, 'home'),
         GREETING: 'hello there',
         SESSION_KEY: launch.sessionApiKey,
         SKEP_WORKSPACE: workspace,
@@ -97,6 +98,50 @@ describe('the environment of a command', () => {
       for (const secret of [launch.sessionApiKey, 'a-secret-of-the-spec']) assert.equal(content.includes(secret), false, file.name);
     }
     assert.equal((await stat(host.root)).mode & 0o777, 0o700);
+  });
+});
+
+async function run(id: string, script: string): Promise<string> {
+  const { out, code } = await finish(await runtime.execute(id, { command: shell(script) }, never));
+  assert.equal(code, 0);
+  return out;
+}
+
+describe('the home of a sandbox', () => {
+  test('is the same for its command and its executions, and after a stop; only its user can enter it', async () => {
+    const launch = await start(shell('echo run >> ~/runs; exec sleep 1000'));
+    const home = join(host.root, launch.id, 'home');
+    await eventually('it begins', async () => (await readdir(home)).includes('runs'));
+    assert.equal((await stat(home)).mode & 0o777, 0o700);
+    assert.equal(await run(launch.id, 'cat ~/runs; echo kept > ~/session; pwd'), `run\n${join(host.root, launch.id, 'workspace')}\n`);
+    await runtime.stop(launch.id);
+    await runtime.resume(launch, never);
+    assert.equal(await run(launch.id, 'cat ~/session'), 'kept\n');
+    assert.deepEqual(await readdir(join(host.root, launch.id, 'workspace')), []);
+  });
+
+  test('counts as disk space, and goes with the sandbox', async () => {
+    const { id } = await start(shell('exec sleep 1000'));
+    const before = (await runtime.usage(id)).diskBytes ?? 0;
+    await run(id, 'mkdir ~/.cache; dd if=/dev/urandom of="$HOME/.cache/much" bs=1024 count=1024 2>/dev/null; sync ~/.cache/much; chmod 500 ~/.cache');
+    assert.ok(((await runtime.usage(id)).diskBytes ?? 0) - before >= 1024 * 1024);
+    await runtime.remove(id);
+    assert.deepEqual(await host.leftovers(id), []);
+  });
+
+  test('is made for a sandbox that has none, also while its command has the workspace as its home, as of an earlier version', async () => {
+    const launch = launchOf(shell('exec sleep 1000'));
+    const [workspace, home] = ['workspace', 'home'].map((name) => join(host.root, launch.id, name));
+    assert.ok(workspace !== undefined && home !== undefined);
+    await runtime.start({ ...launch, spec: { ...launch.spec, initialEnv: { HOME: workspace } } }, () => {}, never);
+    await rm(home, { recursive: true });
+    assert.equal((await runtime.usage(launch.id)).diskBytes, 0);
+    assert.equal(await run(launch.id, 'echo x > ~/x; echo ~'), `${home}\n`);
+    await runtime.stop(launch.id);
+    await rm(home, { recursive: true });
+    await runtime.resume(launch, never);
+    assert.deepEqual(await readdir(home), []);
+    assert.deepEqual(await readdir(workspace), []);
   });
 });
 
