@@ -11,6 +11,10 @@ export const hostileArchives: readonly (readonly [what: string, items: readonly 
   ['a name that leads up later', [evil('folder/../../outside/secret')]],
   ['an absolute name', [evil('/outside/secret')]],
   ['a way through a link of its own', [[{ name: 'own', type: 'symlink', linkname: '../outside' }], evil('own/secret')]],
+  [
+    'a way through a link of its own, after a large file',
+    [[{ name: 'own', type: 'symlink', linkname: '../outside' }], [{ name: 'large' }, 'x'.repeat(3 << 20)], evil('own/secret')],
+  ],
   ['a way through a link that is there', [evil('link/secret')]],
   ['a directory in a link that is there', [[{ name: 'link/made', type: 'directory' }]]],
   [

@@ -4,33 +4,39 @@ import type { Reason } from '../../domain/reason.ts';
 import type { ExecutionStart, ExecutionState, OutputStream } from '../../ports/sandbox-executions.ts';
 import type { Execution } from '../../ports/sandbox-runtime.ts';
 import { raceSignal } from '../shared/timeout.ts';
+import type { TerminalExecution } from './execution-host.ts';
 import { OutputBuffer, type OlderBytes } from './output-buffer.ts';
 
 /** How much of each output is kept in this process. */
 const keptBytes = 4 << 20;
 /** How long to wait for the end of the outputs after the command ended. A process that it left behind may hold them open. */
 const openOutputMs = 1_000;
+/** The highest exit code that is not from a signal. A higher one may be that of the supervisor, killed by a signal. */
+const maxCertainCode = 128;
+
+/** The execution can be resized only if it runs in the host's terminal. */
+type Attached = Execution & Partial<Pick<TerminalExecution, 'resize'>>;
 
 /** A command whose output is kept in this process. The command never has to wait for a reader. */
 export class AttachedExecution {
-  readonly execution: Execution;
+  readonly execution: Attached;
   readonly stdout = new OutputBuffer(keptBytes);
   readonly stderr = new OutputBuffer(keptBytes);
   readonly ended: Promise<ExecutionState>;
   readonly #id: string;
   readonly #isTerminal: boolean;
   readonly #keptInSandbox: number;
-  readonly #durability: Pick<ExecutionState, 'durable' | 'reason'>;
+  readonly #notDurable: Reason | null;
   readonly #input: WritableStreamDefaultWriter<Uint8Array>;
   #exit: { readonly code: number | null } | null = null;
   #isInputClosed = false;
 
   /** `notDurable`: why it ends with this process, or null. `keptInSandbox`: how many bytes of each output the sandbox keeps, too. */
-  constructor({ executionId, stdin, tty }: ExecutionStart, execution: Execution, notDurable: Reason | null, keptInSandbox = 0) {
+  constructor({ executionId, stdin, tty }: ExecutionStart, execution: Attached, notDurable: Reason | null, keptInSandbox = 0) {
     this.#keptInSandbox = keptInSandbox;
     this.#id = executionId;
     this.#isTerminal = tty !== null;
-    this.#durability = { durable: notDurable === null, reason: notDurable };
+    this.#notDurable = notDurable;
     this.execution = execution;
     this.#input = execution.stdin.getWriter();
     this.#input.closed.catch(() => {});
@@ -38,11 +44,21 @@ export class AttachedExecution {
     this.ended = this.#run();
   }
 
+  get isDurable(): boolean {
+    return this.#notDurable === null;
+  }
+
+  /** True if only the sandbox knows the end: the connection ended without a certain exit code, or maybe before the command. */
+  get isEndUncertain(): boolean {
+    return this.isDurable && this.#exit !== null && (this.#exit.code === null || this.#exit.code > maxCertainCode);
+  }
+
   get state(): ExecutionState {
     const kept = { stdout: this.#keptOf(this.stdout), stderr: this.#keptOf(this.stderr) };
-    if (this.#exit === null) return { status: 'running', exitCode: null, ...this.#durability, ...kept };
-    if (this.#exit.code !== null) return { status: 'exited', exitCode: this.#exit.code, ...this.#durability, ...kept };
-    return { status: 'lost', exitCode: null, ...this.#durability, ...kept, reason: { code: 'execution_sandbox_ended' } };
+    const common = { durable: this.isDurable, ...kept, reason: this.#notDurable };
+    if (this.#exit === null) return { ...common, status: 'running', exitCode: null };
+    if (this.#exit.code !== null) return { ...common, status: 'exited', exitCode: this.#exit.code };
+    return { ...common, status: 'lost', exitCode: null, reason: { code: 'execution_sandbox_ended' } };
   }
 
   #keptOf({ oldest, end }: OutputBuffer): { readonly oldest: number; readonly end: number } {

@@ -1,38 +1,27 @@
 import { Failure } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type {
-  ExecutionStart, ExecutionState, OpenExecution, OpenExecutionStart, OutputRequest, SandboxExecutions, TerminalSize,
+  ExecutionStart, ExecutionState, OpenExecution, OpenExecutionStart, OutputRequest, OutputStream, SandboxExecutions, StreamOffsets,
+  TerminalSize,
 } from '../../ports/sandbox-executions.ts';
-import type { Execution } from '../../ports/sandbox-runtime.ts';
 import { createSingleFlight } from '../shared/single-flight.ts';
 import { pause, raceSignal, realTimers } from '../shared/timeout.ts';
 import { AttachedExecution } from './attached-execution.ts';
-import { readFirstLine, killOnFailure } from './script-result.ts';
+import { readFirstLine, killOnFailure, noScriptResult } from './script-result.ts';
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
 import { ExecutionReader } from './execution-reader.ts';
 import { scripts } from './execution-scripts.ts';
-import { keptBytes, supervisorCommand } from './execution-supervisor.ts';
+import { environmentLines, keptBytes, supervisorCommand } from './execution-supervisor.ts';
 import { streamOf } from './output-buffer.ts';
-import { openExecution, reopenExecution } from './open-executions.ts';
 import { signalNumber } from './signal-numbers.ts';
-
-/** An execution that this process started and still has in memory. */
-interface LocalExecution {
-  readonly attached: AttachedExecution;
-  readonly durable: boolean;
-  /** Resizes the host's terminal. Null if the execution has none, or has one of `script`. */
-  readonly resize: ((size: TerminalSize) => Promise<void>) | null;
-  /** The end as the sandbox has it. Read only if the connection alone leaves it unclear. */
-  confirmedEnd: ExecutionState | null;
-}
 
 const neverAborts = new AbortController().signal;
 /** How long an ended execution stays in memory with its output. */
 const keptAfterEndMs = 10_000;
 const firstWaitMs = 50;
 const longestWaitMs = 5_000;
-/** The highest exit code that is not from a signal. A higher one may be that of the supervisor, killed by a signal. */
-const maxCertainCode = 128;
+/** The exit code of the script `feed` if the command accepts no more input. */
+const inputClosedCode = 5;
 
 /**
  * Executions under a shell script in the sandbox, see `execution-supervisor.ts`. The process that started one reads its outputs from the
@@ -41,7 +30,8 @@ const maxCertainCode = 128;
 export class DurableExecutions implements SandboxExecutions {
   readonly #host: ExecutionHost;
   readonly #reader: ExecutionReader;
-  readonly #local = new Map<string, LocalExecution>();
+  /** The executions that this process started and still has in memory. */
+  readonly #local = new Map<string, AttachedExecution>();
   readonly #starts = createSingleFlight<ExecutionState>();
 
   constructor(host: ExecutionHost) {
@@ -50,30 +40,19 @@ export class DurableExecutions implements SandboxExecutions {
   }
 
   async start(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<ExecutionState> {
-    if (this.#find(sandboxId, start.executionId) !== undefined) return this.state(sandboxId, start.executionId);
+    if (this.#local.has(keyOf(sandboxId, start.executionId))) return this.state(sandboxId, start.executionId);
     return this.#starts.join(keyOf(sandboxId, start.executionId), signal, (joined) => this.#start(sandboxId, start, joined));
   }
 
   async state(sandboxId: string, executionId: string): Promise<ExecutionState> {
-    return this.#state(sandboxId, executionId, neverAborts);
-  }
-
-  async #state(sandboxId: string, executionId: string, signal: AbortSignal): Promise<ExecutionState> {
-    const local = this.#find(sandboxId, executionId);
-    if (local === undefined) return this.#reader.readState(sandboxId, executionId, false, signal);
-    if (!isEndUncertain(local)) return local.attached.state;
-    local.confirmedEnd ??= await this.#reader.readState(sandboxId, executionId, false, signal);
-    // The connection was lost, and the command still runs.
-    if (local.confirmedEnd.status === 'running') this.#local.delete(keyOf(sandboxId, executionId));
-    return local.confirmedEnd;
+    return this.#find(sandboxId, executionId)?.state ?? this.#reader.readState(sandboxId, executionId, false, neverAborts);
   }
 
   async ended(sandboxId: string, executionId: string, signal: AbortSignal): Promise<ExecutionState> {
     const local = this.#find(sandboxId, executionId);
     if (local !== undefined) {
-      await raceSignal(local.attached.ended, signal);
-      const state = await this.#state(sandboxId, executionId, signal);
-      if (state.status !== 'running') return state;
+      const state = await raceSignal(local.ended, signal);
+      if (!local.isEndUncertain) return state;
     }
     for (let waitMs = firstWaitMs; ; waitMs = Math.min(2 * waitMs, longestWaitMs)) {
       const state = await this.#reader.readState(sandboxId, executionId, true, signal);
@@ -100,8 +79,8 @@ export class DurableExecutions implements SandboxExecutions {
     const local = this.#find(sandboxId, executionId);
     if (local !== undefined) {
       await this.#reader.requireRunning(sandboxId);
-      await local.attached.write(content, close, signal);
-      if (local.durable && close) await this.#reader.runToEnd(sandboxId, executionId, scripts.input('none', 'starter'), signal);
+      await local.write(content, close, signal);
+      if (local.isDurable && close) await this.#reader.runToEnd(sandboxId, executionId, scripts.input('none', 'starter'), signal);
       return;
     }
     const execution = await this.#reader.start(sandboxId, executionId, scripts.input('any', close ? 'all' : ''), signal);
@@ -115,32 +94,84 @@ export class DurableExecutions implements SandboxExecutions {
   async signal(sandboxId: string, executionId: string, signalName: string): Promise<void> {
     const number = signalNumber(signalName);
     const local = this.#find(sandboxId, executionId);
-    if (local?.durable === false) return local.attached.execution.kill();
-    if (local !== undefined && local.attached.state.status !== 'running') return void (await this.#reader.requireRunning(sandboxId));
+    if (local?.isDurable === false) return local.execution.kill();
+    if (local !== undefined && local.state.status !== 'running') return void (await this.#reader.requireRunning(sandboxId));
     await this.#reader.runToEnd(sandboxId, executionId, scripts.signal(number, this.#host.mark(sandboxId, executionId)));
   }
 
   async resize(sandboxId: string, executionId: string, size: TerminalSize): Promise<void> {
     const local = this.#find(sandboxId, executionId);
-    if (local !== undefined && local.attached.state.status !== 'running') return;
-    if (local?.durable === false) return local.resize?.(size);
+    if (local !== undefined && local.state.status !== 'running') return;
+    if (local?.isDurable === false) return local.execution.resize?.(size);
     await this.#reader.runToEnd(sandboxId, executionId, scripts.resize(size));
   }
 
   async remove(sandboxId: string, executionId: string): Promise<void> {
     const local = this.#find(sandboxId, executionId);
-    if (local?.durable === false) await local.attached.execution.kill();
+    if (local?.isDurable === false) await local.execution.kill();
     else await this.#host.remove(sandboxId, executionId);
     this.#local.delete(keyOf(sandboxId, executionId));
   }
 
-  open(sandboxId: string, start: OpenExecutionStart, signal: AbortSignal): Promise<OpenExecution> {
-    return openExecution(this.#host, this.#reader, sandboxId, start, signal);
+  async open(sandboxId: string, { env = {}, ...given }: OpenExecutionStart, signal: AbortSignal): Promise<OpenExecution> {
+    const { executionId } = given;
+    const { lines, rest } = environmentLines(env);
+    const start = { ...given, env: rest, stdin: true, tty: null };
+    const execution = await this.#host.launch(sandboxId, start, (place) => supervisorCommand(start, place, true), signal);
+    const input = execution.stdin.getWriter();
+    // If the command can't run, the write fails. That is no error here.
+    void input.write(Buffer.from(lines)).catch(() => {});
+    input.releaseLock();
+    const { line, rest: stdout } = await readFirstLine(execution, signal);
+    if (line === 'exists') {
+      await this.#host.remove(sandboxId, executionId);
+      return this.open(sandboxId, { env, ...given }, signal);
+    }
+    const durable = line === 'durable';
+    if (durable) execution.outlive();
+    const { stdin, stderr, exited, workingDir } = execution;
+    return {
+      stdin, stdout, stderr, exited, durable,
+      ...(workingDir !== undefined && { workingDir }),
+      kill: () => (durable ? this.#host.remove(sandboxId, executionId) : execution.kill()),
+      handedOver: { bytes: 0, isCut: false },
+      forgetBefore: (offsets) => this.#forgetBefore(sandboxId, executionId, offsets),
+      // Does nothing: closing the runtime leaves the execution.
+      leave: () => {},
+    };
   }
 
   async reopen(sandboxId: string, executionId: string, after: number, signal: AbortSignal): Promise<OpenExecution> {
-    const ended = (until: AbortSignal): Promise<ExecutionState> => this.ended(sandboxId, executionId, until);
-    return await reopenExecution(this.#host, this.#reader, ended, sandboxId, executionId, after, signal);
+    const { status, stderr: errors } = await this.#reader.readState(sandboxId, executionId, false, signal);
+    if (status === 'lost') throw executionNotFound(executionId);
+    const feeder = await this.#reader.start(sandboxId, executionId, scripts.feed(), signal);
+    // The feeder ends when its input ends. If it were killed, its count of passed bytes would be wrong.
+    feeder.outlive();
+    const { line } = await readFirstLine(feeder, signal);
+    if (line === null && (await feeder.exited) !== inputClosedCode) throw noScriptResult;
+    const [bytes, isCut] = line?.split(' ') ?? [];
+    const over = new AbortController();
+    const output = (stream: OutputStream, from: number): ReadableStream<Uint8Array> =>
+      streamOf(over.signal, (cancelled) => this.#reader.read(sandboxId, executionId, { stream, after: from, follow: true }, cancelled));
+    return {
+      stdin: feeder.stdin,
+      stdout: output('stdout', after),
+      stderr: output('stderr', errors.oldest),
+      exited: this.ended(sandboxId, executionId, over.signal).then(({ exitCode }) => exitCode, () => null),
+      durable: true,
+      kill: async () => {
+        over.abort(new Error('the command is ended'));
+        await this.#host.remove(sandboxId, executionId);
+      },
+      // An ended command accepts no more input.
+      handedOver: { bytes: bytes === undefined ? Infinity : Number(bytes), isCut: isCut === 'cut' },
+      forgetBefore: (offsets) => this.#forgetBefore(sandboxId, executionId, offsets),
+      leave: () => over.abort(new Error('the command is left to another process')),
+    };
+  }
+
+  #forgetBefore(sandboxId: string, executionId: string, { stdin, stdout }: StreamOffsets): Promise<void> {
+    return this.#reader.runToEnd(sandboxId, executionId, scripts.forget(stdin, stdout));
   }
 
   async #start(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<ExecutionState> {
@@ -154,7 +185,7 @@ export class DurableExecutions implements SandboxExecutions {
     const reason = { attached: { code: 'execution_tools_missing', tools }, refused: { code: 'execution_attached' } } as const;
     const { stdin, stderr, exited } = execution;
     const whole = { stdin, stdout: rest, stderr, exited, kill: () => execution.kill() };
-    return this.#keep(sandboxId, start, whole, how === 'attached' || how === 'refused' ? reason[how] : null, null);
+    return this.#keep(sandboxId, start, whole, how === 'attached' || how === 'refused' ? reason[how] : null);
   }
 
   async #startTerminal(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<ExecutionState> {
@@ -162,23 +193,19 @@ export class DurableExecutions implements SandboxExecutions {
       throw new Failure('invalid_request', { problems: [{ argument: 'tty', reason: { code: 'terminal_unsupported' } }] });
     }
     const execution = await this.#host.launchTerminal(sandboxId, start, signal);
-    const reason = { code: 'execution_tools_missing', tools: ['script'] } as const;
-    return this.#keep(sandboxId, start, execution, reason, (size) => execution.resize(size));
+    return this.#keep(sandboxId, start, execution, { code: 'execution_tools_missing', tools: ['script'] });
   }
 
-  #keep(
-    sandboxId: string, start: ExecutionStart, execution: Execution, reason: Reason | null, resize: LocalExecution['resize'],
-  ): ExecutionState {
-    const attached = new AttachedExecution(start, execution, reason, reason === null ? keptBytes : 0);
+  #keep(sandboxId: string, start: ExecutionStart, execution: AttachedExecution['execution'], notDurable: Reason | null): ExecutionState {
+    const local = new AttachedExecution(start, execution, notDurable, notDurable === null ? keptBytes : 0);
     const key = keyOf(sandboxId, start.executionId);
-    const local = { attached, durable: reason === null, resize, confirmedEnd: null };
     this.#local.set(key, local);
     // The sandbox keeps a durable execution. Callers that wait for its end still read it from memory.
-    if (local.durable) {
+    if (local.isDurable) {
       const forget = (): unknown => this.#local.get(key) === local && this.#local.delete(key);
-      void attached.ended.then(() => setTimeout(forget, keptAfterEndMs).unref());
+      void local.ended.then(() => setTimeout(forget, keptAfterEndMs).unref());
     }
-    return attached.state;
+    return local.state;
   }
 
   /** Forgets the executions of a sandbox that is removed. */
@@ -187,30 +214,26 @@ export class DurableExecutions implements SandboxExecutions {
   }
 
   async *#readLocal(
-    local: LocalExecution, sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
+    local: AttachedExecution, sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
   ): AsyncGenerator<Uint8Array, void> {
     let at = after;
     const readOlder = (from: number, cancelled: AbortSignal): AsyncIterable<Uint8Array> =>
       this.#reader.read(sandboxId, executionId, { stream, after: from, follow: false }, cancelled);
-    for await (const chunk of local.attached.read(stream, after, follow, signal, local.durable ? readOlder : undefined)) {
+    for await (const chunk of local.read(stream, after, follow, signal, local.isDurable ? readOlder : undefined)) {
       at += chunk.length;
       yield chunk;
     }
     // The connection may have been lost before the command ended.
-    if (isEndUncertain(local)) yield* this.#reader.read(sandboxId, executionId, { stream, after: at, follow }, signal);
+    if (local.isEndUncertain) yield* this.#reader.read(sandboxId, executionId, { stream, after: at, follow }, signal);
   }
 
-  #find(sandboxId: string, executionId: string): LocalExecution | undefined {
-    return this.#local.get(keyOf(sandboxId, executionId));
+  /** Returns undefined for an execution that has to be read from the sandbox. */
+  #find(sandboxId: string, executionId: string): AttachedExecution | undefined {
+    const local = this.#local.get(keyOf(sandboxId, executionId));
+    return local?.isEndUncertain === true ? undefined : local;
   }
 }
 
 function keyOf(sandboxId: string, executionId: string): string {
   return `${sandboxId}/${executionId}`;
-}
-
-/** Returns true if the connection ended without a certain exit code, or maybe before the command. */
-function isEndUncertain({ attached, durable }: LocalExecution): boolean {
-  const { status, exitCode } = attached.state;
-  return durable && status !== 'running' && (exitCode === null || exitCode > maxCertainCode);
 }

@@ -15,7 +15,7 @@ interface Common {
   readonly modifiedAt: Date;
 }
 
-/** An entry to unpack in a sandbox. No name leads out of the target directory. */
+/** An entry to unpack in a sandbox. No name contains `..`, but it may lead through a link, also one of the same archive. */
 export type TarEntry =
   | (Common & { readonly kind: 'directory' })
   /** The content must be read to its end before the next entry. */
@@ -30,7 +30,6 @@ export type TarEntry =
  */
 export async function* tarEntries(archive: ReadableStream<Uint8Array>, signal: AbortSignal): AsyncGenerator<TarEntry, void, void> {
   const { tar, failureOf } = openTar(archive, signal);
-  const check = createLinkCheck();
   async function* contentOf(entry: Entry): AsyncGenerator<Uint8Array, void, void> {
     try {
       for await (const chunk of entry) if (chunk instanceof Uint8Array) yield chunk;
@@ -42,7 +41,6 @@ export async function* tarEntries(archive: ReadableStream<Uint8Array>, signal: A
     for await (const entry of tar) {
       signal.throwIfAborted();
       const checked = toEntry(entry, contentOf(entry));
-      check(checked);
       if (checked.kind !== 'file') entry.resume();
       yield checked;
       signal.throwIfAborted();
@@ -146,29 +144,9 @@ function checkedName(name: string, what: 'name' | 'target'): TarName {
   return parts;
 }
 
-/** Returns a check to call for each entry in order. It throws `invalid_request` if an entry leads through a link of the archive. */
-function createLinkCheck(): (entry: TarEntry) => void {
-  const links = new Set<string>();
-  const requireNoLink = (parts: TarName): void => {
-    if (links.size === 0) return;
-    for (let depth = 1; depth < parts.length; depth += 1) {
-      if (links.has(parts.slice(0, depth).join('/'))) throw throughLink(parts, depth);
-    }
-  };
-  return (entry) => {
-    requireNoLink(entry.parts);
-    if (entry.kind === 'hardlink') requireNoLink(entry.target);
-    const name = entry.parts.join('/');
-    if (entry.kind === 'symlink') links.add(name);
-    // A second name for a link is a link.
-    else if (entry.kind === 'hardlink' && links.has(entry.target.join('/'))) links.add(name);
-    else links.delete(name);
-  };
-}
-
-/** Returns the failure for an entry below a link. The first `depth` parts of its name are the link. */
-export function throughLink(parts: TarName, depth: number): Error {
-  return refusedFiles('archive', `${quoted(parts.join('/'))} leads through the link ${quoted(parts.slice(0, depth).join('/'))}`);
+/** Returns the failure for an entry whose name, or whose target, leads through a link. */
+export function throughLink(parts: TarName, link: TarName): Error {
+  return refusedFiles('archive', `${quoted(parts.join('/'))} leads through the link ${quoted(link.join('/'))}`);
 }
 
 /** The largest number that fits into the header's field for an owner. */

@@ -66,7 +66,7 @@ function requireParents(files: MemoryFiles, directory: string, parts: TarName): 
     throw refusedFiles('archive', `${quoted(parts.join('/'))} has a name that is too long`);
   for (let depth = 1; depth < parts.length; depth += 1) {
     const kind = files.node(posix.join(directory, ...parts.slice(0, depth)))?.kind;
-    if (kind === 'symlink') throw throughLink(parts, depth);
+    if (kind === 'symlink') throw throughLink(parts, parts.slice(0, depth));
     if (kind === 'file') throw refusedFiles('archive', `${quoted(parts.slice(0, depth).join('/'))} is there, and is not a directory`);
   }
 }

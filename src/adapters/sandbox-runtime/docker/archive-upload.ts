@@ -149,7 +149,7 @@ async function inMemory(content: AsyncIterable<Uint8Array>): Promise<AsyncIterab
 class ParentDirectories {
   readonly #base: string;
   readonly #files: ContainerFiles;
-  readonly #known = new Map<string, 'directory' | 'to be made' | 'made'>();
+  readonly #known = new Map<string, 'directory' | 'to be made' | 'made' | 'link'>();
 
   /** Names are relative to the base, which exists. The missing directory below it does not. */
   constructor(base: string, missing: TarName, files: ContainerFiles) {
@@ -168,16 +168,24 @@ class ParentDirectories {
     for (const { parent, parts } of this.#unknown(entries)) this.#known.set(parent.join('/'), await this.#kindOf(parent, parts));
   }
 
-  /** Returns the directories to create before the entry. After that, they and the entry count as unpacked. */
+  /**
+   * Returns the directories to create before the entry. After that, they and the entry count as unpacked. Throws `invalid_request` if the
+   * entry leads through a link of the archive.
+   */
   enter(entry: TarEntry): readonly TarName[] {
     const made: TarName[] = [];
     for (const parent of parentsOf(entry)) {
       const name = parent.join('/');
       const kind = this.#known.get(name) ?? 'to be made';
+      if (kind === 'link') throw throughLink(entry.parts, parent);
       if (kind === 'to be made') made.push(parent);
       this.#known.set(name, kind === 'directory' ? kind : 'made');
     }
-    if (entry.kind === 'directory') this.#known.set(entry.parts.join('/'), this.#isNew(entry.parts) ? 'made' : 'directory');
+    const name = entry.parts.join('/');
+    if (entry.kind === 'directory') this.#known.set(name, this.#isNew(entry.parts) ? 'made' : 'directory');
+    // A second name for a link is a link.
+    const isLink = entry.kind === 'symlink' || (entry.kind === 'hardlink' && this.#known.get(entry.target.join('/')) === 'link');
+    if (isLink) this.#known.set(name, 'link');
     return made;
   }
 
@@ -192,7 +200,7 @@ class ParentDirectories {
     const found = await this.#files.stat(posix.join(this.#base, ...parent));
     if (found === null) return 'to be made';
     if (found.type === 'directory') return 'directory';
-    if (found.type === 'symlink') throw throughLink(parts, parent.length);
+    if (found.type === 'symlink') throw throughLink(parts, parent);
     throw refusedFiles('archive', `${quoted(parent.join('/'))} is there, and is not a directory`);
   }
 

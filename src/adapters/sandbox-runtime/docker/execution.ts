@@ -7,7 +7,7 @@ import { raceSignal } from '../../shared/timeout.ts';
 import type { HostExecution } from '../execution-host.ts';
 import { inputStream, outputStream } from '../execution-streams.ts';
 import { type Engine, statusOf, unavailable, unlessMissing, withFailures, withSignal } from './engine.ts';
-import { ExecutionOutput } from './execution-output.ts';
+import type { ExecutionOutput } from './execution-output.ts';
 import { killCommand, type Leader } from './shell-scripts.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
 
@@ -24,7 +24,6 @@ export interface StartedExecution {
   /** The container's state when the execution began. */
   readonly container: Docker.ContainerInspectInfo;
   readonly socket: Duplex;
-  readonly isTerminal: boolean;
   /** The value of the environment variable that marks its processes. */
   readonly mark: string;
   readonly unfrozen: Unfrozen;
@@ -35,13 +34,6 @@ const killPollMs = 25;
 const longestPollMs = 1_000;
 /** How long after the end of a command the engine may report it. */
 const endReportMs = 5_000;
-
-/** Waits until the command has begun. If it can't begin, returns the engine's message. */
-export async function beginExecution(started: StartedExecution): Promise<OwnExecution | { readonly refusal: string }> {
-  const output = new ExecutionOutput(started.socket, started.isTerminal);
-  const leader = await output.begun;
-  return 'refusal' in leader ? leader : new OwnExecution(started, output, leader);
-}
 
 /**
  * An execution that this runtime began. It checks for the end when the engine reports it, and when the output ends. While the output is

@@ -9,7 +9,8 @@ import type { HostExecution, Supervise } from '../execution-host.ts';
 import { refusedExecution, whyUnrunnable } from '../execution-streams.ts';
 import { sandboxPath } from '../sandbox-path.ts';
 import { type Engine, findContainer, statusOf, unavailable } from './engine.ts';
-import { beginExecution, type OwnExecution, runScript, type Unfrozen } from './execution.ts';
+import { OwnExecution, runScript, type Unfrozen } from './execution.ts';
+import { ExecutionOutput } from './execution-output.ts';
 import { listContainers } from './observed-sandbox.ts';
 import { labels } from './labels.ts';
 import { beginCommand, keptMark, killLeftoversCommand, markVariable, newMark, removeCommand } from './shell-scripts.ts';
@@ -123,7 +124,10 @@ export class Executions {
       // From here on, the call can't be cancelled: nobody would know whether the command has begun.
       const socket: Duplex = await call((abortSignal) => exec.start({ hijack: true, stdin: true, Tty: isTerminal, abortSignal }));
       addAbortSignal(this.#left.signal, socket);
-      return beginExecution({ engine: this.#engine, exec, watch: this.#watch, container, socket, isTerminal, mark, unfrozen });
+      const output = new ExecutionOutput(socket, isTerminal);
+      const leader = await output.begun;
+      if ('refusal' in leader) return leader;
+      return new OwnExecution({ engine: this.#engine, exec, watch: this.#watch, container, socket, mark, unfrozen }, output, leader);
     });
   }
 

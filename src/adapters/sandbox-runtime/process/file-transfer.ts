@@ -38,16 +38,14 @@ export class FileTransfer {
 
   async putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
     try {
-      await withFailures(async () => {
-        const { workspace, root, stack, ended } = await this.enter(id, signal);
-        await using opened = stack;
-        const parts = workspaceParts(sandboxPath(directory, 'directory'), workspace, 'directory');
-        const folder = await opened.use(new FolderWalk(root)).enter(parts, true).catch((error: unknown) => {
-          if (!isNotDirectory(error)) throw error;
-          throw refusedFiles('directory', `${quoted(directory)} leads through something else than directories`);
-        });
-        await unpackBelow(folder, tarEntries(archive, ended));
+      const { workspace, root, stack, ended } = await this.enter(id, signal);
+      await using opened = stack;
+      const parts = workspaceParts(sandboxPath(directory, 'directory'), workspace, 'directory');
+      const folder = await opened.use(new FolderWalk(root)).enter(parts, true).catch((error: unknown) => {
+        if (!isNotDirectory(error)) throw error;
+        throw refusedFiles('directory', `${quoted(directory)} leads through something else than directories`);
       });
+      await unpackBelow(folder, tarEntries(archive, ended));
     } finally {
       if (!archive.locked) archive.cancel().catch(() => {});
     }
@@ -55,24 +53,22 @@ export class FileTransfer {
 
   async getFiles(id: string, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     signal.throwIfAborted();
-    return await withFailures(async () => {
-      const { workspace, root, stack, ended } = await this.enter(id, signal);
-      await using opened = stack;
-      const place = sandboxPath(path, 'path');
-      const { folder, name } = await resolveParent(root, workspaceParts(place, workspace, 'path'), path, opened);
-      const tar = pack();
-      const parts = [posix.basename(place)];
-      const stop = (): void => tar.destroy(ended.reason instanceof Error ? ended.reason : unavailable('it was ended'));
-      ended.addEventListener('abort', stop);
-      opened.defer(() => ended.removeEventListener('abort', stop));
-      if (ended.aborted) stop();
-      const kept = opened.move();
-      const fill = async (): Promise<void> => {
-        await using _ = kept;
-        await withFailures(() => (name === null ? addOpened(tar, folder, parts) : addTree(tar, folder, name, parts)));
-      };
-      return ReadableStream.from(tarOf(tar, fill));
-    });
+    const { workspace, root, stack, ended } = await this.enter(id, signal);
+    await using opened = stack;
+    const place = sandboxPath(path, 'path');
+    const { folder, name } = await resolveParent(root, workspaceParts(place, workspace, 'path'), path, opened);
+    const tar = pack();
+    const parts = [posix.basename(place)];
+    const stop = (): void => tar.destroy(ended.reason instanceof Error ? ended.reason : unavailable('it was ended'));
+    ended.addEventListener('abort', stop);
+    opened.defer(() => ended.removeEventListener('abort', stop));
+    if (ended.aborted) stop();
+    const kept = opened.move();
+    const fill = async (): Promise<void> => {
+      await using _ = kept;
+      await withFailures(() => (name === null ? addOpened(tar, folder, parts) : addTree(tar, folder, name, parts)));
+    };
+    return ReadableStream.from(tarOf(tar, fill));
   }
 
   /** Opens the workspace of a sandbox. A removal ends the work through `ended`, and waits until the stack is disposed of. */

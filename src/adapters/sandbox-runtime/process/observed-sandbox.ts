@@ -1,4 +1,5 @@
 import pLimit from 'p-limit';
+import { dnsLabel } from '../../../domain/dns-label.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import { signalName } from '../signal-numbers.ts';
@@ -53,8 +54,9 @@ export class Observer {
     return pLimit(concurrency).map(observations, ({ observed, record }) => this.#stateOf(observed.id, record, processes));
   }
 
-  /** Returns null if the sandbox does not exist. */
+  /** Returns null if the sandbox does not exist. Only a DNS label can be the id of one: no other id may become a path. */
   async #readRecord(id: string): Promise<LaunchRecord | null> {
+    if (!dnsLabel.test(id)) return null;
     const { launches } = this.layout.sandbox(id);
     const record = await readLastLaunch(launches);
     if (record !== null) return record;

@@ -21,7 +21,7 @@ import { ProcessExecutions } from './executions.ts';
 import { FileTransfer } from './file-transfer.ts';
 import { ProcessFiles } from './files.ts';
 import type { ProcessRuntimeOptions } from './index.ts';
-import { addNote, keptLaunch, removeFreezeNote, readExit } from './launch-records.ts';
+import { addNote, keptLaunch, type LaunchRecord, removeFreezeNote, readExit } from './launch-records.ts';
 import { runLaunch } from './launches.ts';
 import { Observer } from './observed-sandbox.ts';
 import { PortReservations } from './port-reservations.ts';
@@ -50,7 +50,7 @@ export class ProcessRuntime implements SandboxRuntime {
   readonly #logs: SandboxLogs;
   readonly #mutex = new KeyedMutex();
   readonly executions: DurableExecutions;
-  readonly files = new ProcessFiles((id, signal) => this.#within(id, () => this.#transfer.enter(id, signal)));
+  readonly files = new ProcessFiles((id, signal) => this.#withOpenRoot(() => this.#transfer.enter(id, signal)));
   readonly #removals = new Set<string>();
   #root: ReturnType<typeof openRoot> | null = null;
 
@@ -61,7 +61,7 @@ export class ProcessRuntime implements SandboxRuntime {
     this.#table = this.#options.processTable === 'proc' ? createProcTable() : createPsTable();
     this.#ports = new PortReservations(this.#layout.ports);
     this.#observer = new Observer(this.#layout, this.#table);
-    this.#executions = new ProcessExecutions(this.#observer, (id, task) => this.#within(id, () => this.#mutex.runExclusive(id, task)));
+    this.#executions = new ProcessExecutions(this.#observer, (id, task) => this.#withOpenRoot(() => this.#mutex.runExclusive(id, task)));
     this.executions = new DurableExecutions(this.#executions);
     this.#transfer = new FileTransfer(this.#observer);
     this.#logs = new SandboxLogs(this.#observer, this.#options.logLimitBytes);
@@ -79,7 +79,8 @@ export class ProcessRuntime implements SandboxRuntime {
   start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<ObservedSandbox> {
     return this.#change(launch.id, async () => {
       await makeSandbox(this.#layout, launch.id);
-      if ((await this.#observer.observe(launch.id)).observed.state === 'created') await this.#run(launch, progress);
+      const { observed, record } = await this.#observer.observe(launch.id);
+      if (observed.state === 'created') await this.#run(launch, record, progress);
     }, signal);
   }
 
@@ -106,8 +107,8 @@ export class ProcessRuntime implements SandboxRuntime {
   resume(launch: SandboxLaunch, signal: AbortSignal): Promise<ObservedSandbox> {
     return this.#change(launch.id, async () => {
       await this.#killLeftovers(launch.id);
-      const { live, observed } = await this.#observer.observe(launch.id);
-      if (observed.state === 'stopped') await this.#run(launch, () => {});
+      const { live, observed, record } = await this.#observer.observe(launch.id);
+      if (observed.state === 'stopped') await this.#run(launch, record, () => {});
       if (live === null || (observed.state !== 'frozen' && !live.isFreezing)) return;
       await thawAll(this.#table, live.claim);
       await removeFreezeNote(live);
@@ -128,7 +129,7 @@ export class ProcessRuntime implements SandboxRuntime {
   }
 
   inspect(id: string): Promise<ObservedSandbox> {
-    return this.#withOpenRoot(async () => (dnsLabel.test(id) ? (await this.#observer.observe(id)).observed : absentSandbox(id)));
+    return this.#withOpenRoot(async () => (await this.#observer.observe(id)).observed);
   }
 
   list(): Promise<readonly ObservedSandbox[]> {
@@ -136,7 +137,7 @@ export class ProcessRuntime implements SandboxRuntime {
   }
 
   keptLaunch(id: string): Promise<KeptLaunch | null> {
-    return this.#withOpenRoot(async () => (dnsLabel.test(id) ? keptLaunch((await this.#observer.observe(id)).record) : null));
+    return this.#withOpenRoot(async () => keptLaunch((await this.#observer.observe(id)).record));
   }
 
   execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
@@ -144,15 +145,15 @@ export class ProcessRuntime implements SandboxRuntime {
   }
 
   putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
-    return this.#within(id, () => this.#transfer.putFiles(id, directory, archive, signal));
+    return this.#withOpenRoot(() => this.#transfer.putFiles(id, directory, archive, signal));
   }
 
   getFiles(id: string, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    return this.#within(id, () => this.#transfer.getFiles(id, path, signal));
+    return this.#withOpenRoot(() => this.#transfer.getFiles(id, path, signal));
   }
 
   logs(id: string, request: LogRequest, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    return this.#within(id, () => this.#logs.read(id, request, this.#watch, signal));
+    return this.#withOpenRoot(() => this.#logs.read(id, request, this.#watch, signal));
   }
 
   async usage(id: string): Promise<SandboxUsage> {
@@ -204,8 +205,7 @@ export class ProcessRuntime implements SandboxRuntime {
     await addNote(live, 'gone');
   }
 
-  async #run(launch: SandboxLaunch, progress: Progress): Promise<void> {
-    const { record } = await this.#observer.observe(launch.id);
+  async #run(launch: SandboxLaunch, record: LaunchRecord | null, progress: Progress): Promise<void> {
     const host = { ...this.#options, layout: this.#layout, table: this.#table, ports: this.#ports, logs: this.#logs };
     const leader = record && (await runLaunch(host, launch, record, progress));
     if (leader) this.#watch.addChild(launch.id, leader);
@@ -225,11 +225,6 @@ export class ProcessRuntime implements SandboxRuntime {
       }),
     );
     return signal === undefined ? done : raceSignal(done, signal);
-  }
-
-  async #within<T>(id: string, work: () => Promise<T>): Promise<T> {
-    if (!dnsLabel.test(id)) throw new Failure('sandbox_not_found', { id });
-    return this.#withOpenRoot(work);
   }
 
   /** Runs the work when the data folder is ready. If that failed before, tries again. Turns system errors into failures. */

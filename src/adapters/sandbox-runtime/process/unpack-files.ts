@@ -50,7 +50,7 @@ async function enter(walk: FolderWalk, parts: TarName, makes: boolean): Promise<
     if (!isNotDirectory(error)) throw error;
     const way = parts.slice(0, walk.depth + 1);
     const found = await lstat(walk.last.within(way.at(-1) ?? ''));
-    if (found.isSymbolicLink()) throw throughLink(parts, way.length);
+    if (found.isSymbolicLink()) throw throughLink(parts, way);
     throw refusedFiles('archive', `${quoted(way.join('/'))} is there, and is not a directory`);
   }
 }
