@@ -126,12 +126,22 @@ done
 /** Passes its input to the command, unless `$3` is `none`. Closes the command's input if `$4` is set. Exits with 5 if it accepts none. */
 const inputScript = `${prelude}
 is_fifo "$d/in" && ! has_exited && [ ! -e "$d/closed" ] || exit 5
+hold= feed=
+line_of "$d/pids" command begin hold feed && is_number "$hold" && is_number "$feed" || feed=
+feeds() {
+  { read -r stat <"/proc/$feed/stat"; } 2>/dev/null || return 1
+  set -- \${stat##*) }
+  case $1 in Z|X) return 1;; esac
+}
 if [ "$3" != none ]; then
+  # The feeder of a starter that is gone first passes on the input that it still has.
+  tries=0
+  while [ -n "$feed" ] && feeds && [ $tries -lt 20 ]; do sleep 0.05; tries=$((tries + 1)); done
   ( exec 8<>"$d/in" 9>"$d/in" 8>&-; trap '' PIPE; exec cat >&9 2>/dev/null 9>&- ) || exit 5
 fi
 [ -n "$4" ] || exit 0
 : >"$d/closed"
-line_of "$d/pids" command begin hold feed && is_number "$hold" && is_number "$feed" || exit 0
+[ -n "$feed" ] || exit 0
 # If the starter closes the input, the input that it has sent is passed on first.
 if [ "$4" = starter ]; then kill $hold; else kill $hold $feed; fi 2>/dev/null
 exit 0
