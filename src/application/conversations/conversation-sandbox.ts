@@ -21,6 +21,12 @@ export class SandboxAccess {
     return findSandbox(this.#deps.sandboxStore, ownerId, sandboxId);
   }
 
+  /** Returns true if the sandbox has another status than before, or had one meanwhile. */
+  async hasChanged(conversation: Conversation, before: Sandbox): Promise<boolean> {
+    const now = await this.find(conversation);
+    return now?.status !== before.status || now.statusSince !== before.statusSince;
+  }
+
   /** Resumes the sandbox. Throws the failures of `Sandboxes.resume` except `sandbox_busy`: the next step checks the sandbox again. */
   async resume({ ownerId, sandboxId }: Conversation): Promise<void> {
     try {

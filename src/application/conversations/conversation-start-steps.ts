@@ -30,6 +30,8 @@ export async function takeStartStep(deps: StepDeps, conversation: Conversation, 
   } catch (error) {
     if (signal.aborted) return true;
     if (isStoreFailure(error)) throw error;
+    // A step that failed because the sandbox was paused or lost meanwhile is decided again.
+    if (sandbox !== null && (await access.hasChanged(conversation, sandbox))) return true;
     const cause = reasonOf(error);
     if (cause === null) logger.error({ conversation: id, step: startStatus, error }, 'a step of a conversation start failed');
     await agents.end(id);

@@ -110,17 +110,12 @@ async function startAgent(deps: StepDeps, conversation: Conversation, sandbox: S
       return false;
     }
     // If the sandbox was paused meanwhile, its next run starts the agent.
-    if (!isSameRun(sandbox, await deps.access.find(conversation))) return true;
+    if (await deps.access.hasChanged(conversation, sandbox)) return true;
     const reason = reasonOf(error);
     if (reason === null) deps.logger.error({ conversation: conversation.id, error }, 'an agent could not be started');
     await failTurn(deps, conversation, reason ?? { code: 'agent_start_failed', cause: { code: 'internal_error' } });
     return true;
   }
-}
-
-/** Returns true if the sandbox has been RUNNING since it was read. */
-function isSameRun(before: Sandbox, now: Sandbox | null): boolean {
-  return now?.status === before.status && now.statusSince === before.statusSince;
 }
 
 /** Ends the turn of the next message before it begins, because the agent can't get the message. */

@@ -235,3 +235,13 @@ function aborted(signal: AbortSignal): Promise<never> {
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
   });
 }
+
+test('a start whose sandbox is stopped while its agent starts takes the step again', async () => {
+  let starts = 0;
+  const w = createOne({ beforeOpen: () => ((starts += 1) === 1 ? new Promise<void>(() => {}) : Promise.resolve()) });
+  const { conversation: { id, sandboxId } } = await w.conversations.start('me', plain);
+  await until(() => starts === 1);
+  await w.sandboxes.pause('me', sandboxId, 'stop');
+  await until(() => w.store.conversations.find(id), (found) => found?.startStatus === 'READY');
+  expect(starts).toBe(2);
+});
