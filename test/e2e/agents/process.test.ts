@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -23,9 +22,8 @@ describeWithOpenCode('OpenCode in the process runtime', (binary) => {
 
   beforeAll(async () => {
     scene = await createScene({
-      config: (model, folder) => {
-        mkdirSync(join(folder, 'home'), { recursive: true });
-        const agent = { protocol: 'acp', command: [binary, 'acp'], env: { ...openCodeEnv({ modelUrl: model.url }), HOME: join(folder, 'home') }, secrets: ['MODEL_API_KEY'] };
+      config: (model) => {
+        const agent = { protocol: 'acp', command: [binary, 'acp'], env: openCodeEnv({ modelUrl: model.url }), secrets: ['MODEL_API_KEY'] };
         return { specs: [{ id: 'opencode', command: ['sh', '-c', 'while :; do sleep 1000; done'], agent }] };
       },
     });
