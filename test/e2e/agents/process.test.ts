@@ -102,6 +102,17 @@ describeWithOpenCode('OpenCode in the process runtime', (binary) => {
     expect(await git('status', '--porcelain')).toBe(' M README.md\n');
   });
 
+  test('loads its session from its home when its sandbox was stopped', async () => {
+    const sandbox = `/api/v1/sandboxes/${await talk.sandboxId()}`;
+    expect((await scene.call('POST', `${sandbox}/pause`, { pause_kind: 'stop' })).status).toBe(200);
+    const turn = await talk.turn(await talk.say(modelScript({ text: 'back again' })));
+    expect([turn.stopReason, saidIn(turn)]).toEqual(['end_turn', ['back again']]);
+    const started = (await talk.events()).filter(({ kind }) => kind === 'agent_started');
+    expect(started.map(({ data }) => data['loaded'])).toEqual([false, true]);
+    expect(handedOver(scene.model).at(-1)?.remembered).toContain('It sells coffee now.');
+    expect(await git('status', '--porcelain')).toBe(' M README.md\n');
+  });
+
   test('asks for leave: what is granted is done, what is denied is not', async () => {
     const asking = await openTalk(() => scene.call, { selected_repository: 'acme/shop', permission_policy: 'ask' });
     await asking.ready();
