@@ -57,7 +57,7 @@ describe('skep exec', () => {
 
   test('says what is wrong', async () => {
     expect(await runSkep(['exec', 'sb-none', 'ls'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('There is no sandbox') });
-    expect(await runSkep(['exec', '-it', sandbox, 'ls'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('no terminal') });
+    expect(await runSkep(['exec', '-it', sandbox, 'ls'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('is not a terminal') });
     expect(await runSkep(['shell', sandbox], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('skep -- exec` without -t') });
     expect(await runSkep(['exec', '--help'])).toMatchObject({ code: 0, stdout: expect.not.stringContaining('(default') });
     expect(await runSkep(['exec', '-e', 'X', sandbox, 'ls'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('NAME=VALUE') });

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -23,9 +22,8 @@ describeWithOpenCode('OpenCode in the process runtime', (binary) => {
 
   beforeAll(async () => {
     scene = await createScene({
-      config: (model, folder) => {
-        mkdirSync(join(folder, 'home'), { recursive: true });
-        const agent = { protocol: 'acp', command: [binary, 'acp'], env: { ...openCodeEnv({ modelUrl: model.url }), HOME: join(folder, 'home') }, secrets: ['MODEL_API_KEY'] };
+      config: (model) => {
+        const agent = { protocol: 'acp', command: [binary, 'acp'], env: openCodeEnv({ modelUrl: model.url }), secrets: ['MODEL_API_KEY'] };
         return { specs: [{ id: 'opencode', command: ['sh', '-c', 'while :; do sleep 1000; done'], agent }] };
       },
     });
@@ -100,6 +98,17 @@ describeWithOpenCode('OpenCode in the process runtime', (binary) => {
     expect([turn.stopReason, answersIn(turn)]).toEqual(['end_turn', ['here I am again']]);
     const started = (await talk.events()).filter(({ kind }) => kind === 'agent_started');
     expect(started).toHaveLength(1);
+    expect(handedOver(scene.model).at(-1)?.remembered).toContain('It sells coffee now.');
+    expect(await git('status', '--porcelain')).toBe(' M README.md\n');
+  });
+
+  test('loads its session from its home when its sandbox was stopped', async () => {
+    const sandbox = `/api/v1/sandboxes/${await talk.sandboxId()}`;
+    expect((await scene.call('POST', `${sandbox}/pause`, { pause_kind: 'stop' })).status).toBe(200);
+    const turn = await talk.turn(await talk.say(modelScript({ text: 'back again' })));
+    expect([turn.stopReason, answersIn(turn)]).toEqual(['end_turn', ['back again']]);
+    const started = (await talk.events()).filter(({ kind }) => kind === 'agent_started');
+    expect(started.map(({ data }) => data['loaded'])).toEqual([false, true]);
     expect(handedOver(scene.model).at(-1)?.remembered).toContain('It sells coffee now.');
     expect(await git('status', '--porcelain')).toBe(' M README.md\n');
   });
