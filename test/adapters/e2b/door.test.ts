@@ -112,6 +112,15 @@ describe('the door for the clients of E2B', () => {
     expect((await door.world.ann('GET', `/api/v1/sandboxes/${door.id}/executions`)).body).toMatchObject({ items: [] });
   });
 
+  test('a sandbox that was killed is gone, as from the proxy of E2B', async () => {
+    const { as, world, headers, id } = await openDoor();
+    expect((await as(world.keys.ann)('DELETE', `/e2b/sandboxes/${id}`)).status).toBe(204);
+    expect((await as(null)('GET', '/e2b/health', undefined, headers)).status).toBe(502);
+    expect((await as(null)('GET', '/e2b/files?path=x', undefined, headers)).status).toBe(502);
+    expect(object(await as(null)('POST', '/e2b/filesystem.Filesystem/ListDir', { path: '/' }, headers))['code']).toBe('unavailable');
+    expect((await as(world.keys.ann)('GET', `/e2b/sandboxes/${id}`)).status).toBe(404);
+  });
+
   test('a token ends with its key, also for a stream that is open', async () => {
     const door = await openDoor();
     const { world, headers, as } = door;

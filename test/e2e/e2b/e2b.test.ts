@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
-import { CommandExitError, FileNotFoundError, FilesystemEventType, InvalidArgumentError, Sandbox, SandboxNotFoundError } from 'e2b';
+import { CommandExitError, FileNotFoundError, FilesystemEventType, InvalidArgumentError, Sandbox, SandboxNotFoundError, TimeoutError } from 'e2b';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { send } from '../../adapters/proxy/send.ts';
 import { clearEngine, deploymentOf } from '../../support/deployment.ts';
@@ -88,6 +88,9 @@ describeWithDocker("E2B's own package", () => {
 
     expect(await sandbox.kill()).toBe(true);
     expect(await sandbox.kill()).toBe(false);
+    expect(await sandbox.isRunning()).toBe(false);
+    await expect(sandbox.files.list('/')).rejects.toThrow(TimeoutError);
+    await expect(sandbox.files.read('/etc/hosts')).rejects.toThrow(TimeoutError);
     await expect(Sandbox.connect(sandboxId, options)).rejects.toThrow(SandboxNotFoundError);
     await expect(Sandbox.create('no-such-template', options)).rejects.toThrow('no-such-template');
     await expect(Sandbox.create({ ...options, allowInternetAccess: false })).rejects.toThrow('internet access');
