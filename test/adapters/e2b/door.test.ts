@@ -121,6 +121,12 @@ describe('the door for the clients of E2B', () => {
     expect((await as(world.keys.ann)('GET', `/e2b/sandboxes/${id}`)).status).toBe(404);
   });
 
+  test('limits are 0 if the runtime does not apply them', async () => {
+    const { as, world, id } = await openDoor();
+    const info = object(await as(world.keys.ann)('GET', `/e2b/sandboxes/${id}`));
+    expect(info).toMatchObject({ cpuCount: 0, memoryMB: 0, diskSizeMB: 0 });
+  });
+
   test('a token ends with its key, also for a stream that is open', async () => {
     const door = await openDoor();
     const { world, headers, as } = door;

@@ -60,7 +60,7 @@ describeWithDocker("E2B's own package", () => {
     sandboxes.defer(async () => void (await other.kill()));
 
     const info = await sandbox.getInfo();
-    expect(info).toMatchObject({ sandboxId, templateId: 'web', metadata: { 'task id': '4 2&é' }, state: 'running' });
+    expect(info).toMatchObject({ sandboxId, templateId: 'web', metadata: { 'task id': '4 2&é' }, state: 'running', cpuCount: 2, memoryMB: 2048 });
     expect(Math.abs(info.endAt.getTime() - begun - 600_000)).toBeLessThan(60_000);
     await sandbox.setTimeout(1_200_000);
     expect((await sandbox.getInfo()).endAt.getTime()).toBeGreaterThan(info.endAt.getTime() + 300_000);
