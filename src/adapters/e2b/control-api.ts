@@ -79,7 +79,12 @@ const create: Handler = async ({ context, body }) => {
   requireSupported(asked);
   const { templateID, timeout, envVars, metadata } = asked;
   const specId = templateID === defaultTemplate && skep.specs.find(templateID) === undefined ? null : templateID;
-  const maxLifeMs = skep.specs.find(specId)?.rest.maxLifeMs ?? Infinity;
+  const spec = skep.specs.find(specId);
+  if (spec === undefined) {
+    const message = `There is no template ${JSON.stringify(templateID)}. A template is a sandbox spec of the deployment.`;
+    throw new ConnectError('invalid_argument', message);
+  }
+  const maxLifeMs = spec.rest.maxLifeMs ?? Infinity;
   const timeoutMs = timeout === undefined ? Math.min(defaultTimeoutSeconds * 1000, maxLifeMs) : timeout * 1000;
   const parameters = { env: envVars ?? undefined, metadata: metadata ?? undefined, timeoutMs };
   const { id } = await skep.sandboxes.start(principal.userId, { specId, parameters });

@@ -95,6 +95,9 @@ describe('the door for the clients of E2B', () => {
     expect(object(await ann('POST', '/e2b/v3/templates', {}))).toMatchObject({ code: 501 });
     expect(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'base', autoPause: true }))).toMatchObject({ code: 501 });
     expect(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'base', timeout: 0 }))).toMatchObject({ code: 400 });
+    expect(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'nope' }))).toEqual({
+      code: 400, message: 'There is no template "nope". A template is a sandbox spec of the deployment.',
+    });
     expect(object(await ann('POST', '/e2b/v2/sandboxes', '{'))).toMatchObject({ code: 400 });
     expect(object(await as(null)('POST', '/e2b/process.Process/StreamInput', {}, headers))['code']).toBe('unimplemented');
     expect(object(await as(null)('POST', '/e2b/process.Process/SendSignal', { process: { pid: 1 }, signal: 'SIGNAL_SIGKILL' }, headers))['code']).toBe('not_found');
