@@ -46,6 +46,7 @@ const own = {
   listFiles: async (repository, query) => ({ directory: query.directory('shop'), files: [{ path: query.directory('shop') + '/a.md', blobId: '0'.repeat(40), createdAt: 0 }] }),
   readFile: async () => Buffer.from('text'),
   find: async (path) => ({ path, defaultBranch: 'main' }),
+  remote: async (path) => ({ url: 'https://git.example.com/' + path, authorization: null }),
   check: async () => ({ ok: true, detail: 'mine' }),
   close: async () => {},
 };
