@@ -35,7 +35,7 @@ const codesByStatus: Readonly<Record<number, ConnectCode>> = {
 
 const goneCodes: ReadonlySet<string> = new Set(['sandbox_not_running', 'sandbox_not_found']);
 
-/** Converts the error to the protocol's form; null if it is unexpected. A sandbox that is gone or does not run is `unavailable`, as in E2B. */
+/** Converts the error to the protocol's form; null if it is unexpected. A sandbox that is gone or stopped is `unavailable`, as in E2B. */
 export function connectErrorOf(error: unknown): ConnectError | null {
   if (error instanceof ConnectError) return error;
   const problem = problemOf(error);

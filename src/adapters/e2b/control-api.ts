@@ -143,7 +143,8 @@ function decodeMetadata(text: string): Record<string, string> {
 
 const info: Handler = async ({ context, id }) => {
   const sandbox = await context.skep.sandboxes.get(scopeOf(context.principal), id);
-  return { ...presentListed(context.skep, sandbox), ...presentConnection(context, sandbox), lifecycle: { onTimeout: 'kill', autoResume: false } };
+  const lifecycle = { onTimeout: 'kill', autoResume: false };
+  return { ...presentListed(context.skep, sandbox), ...presentConnection(context, sandbox), lifecycle };
 };
 
 const kill: Handler = async ({ context, id }) => {

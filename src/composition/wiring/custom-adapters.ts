@@ -64,7 +64,8 @@ export function gitMistakesIn(given: unknown): Mistake[] {
     const { name } = provider;
     const first = names.get(name);
     names.set(name, first ?? index);
-    return first === undefined ? [] : [{ path: ['git', index], problem: `has the name ${JSON.stringify(name)}, which git[${first}] has already` }];
+    if (first === undefined) return [];
+    return [{ path: ['git', index], problem: `has the name ${JSON.stringify(name)}, which git[${first}] has already` }];
   });
 }
 
