@@ -4,7 +4,7 @@ import { keyedRoutes, type Operations, type Page } from './openapi.ts';
 import { Backoff, Watchdog } from './waiting.ts';
 
 export interface ClientOptions {
-  /** The address of the server: `http://127.0.0.1:3000`. */
+  /** The address of the server: `http://127.0.0.1:3000`. Without a scheme, `http` is used for this machine, and `https` for others. */
   readonly url: string;
   /** An API key. */
   readonly key?: string | undefined;
@@ -71,6 +71,13 @@ interface PreparedRequest {
   readonly isSafe: boolean;
 }
 
+/** Adds a missing scheme: `https` for other machines, so the key is sent without TLS only if `http://` is written out. */
+function withScheme(address: unknown): string {
+  if (typeof address !== 'string') throw new TypeError('The client needs the address of a server: { url: "http://127.0.0.1:3000" }.');
+  if (/^https?:\/\//i.test(address)) return address;
+  return `${/^(?:localhost|127\.[\d.]+|\[::1\])(?:[:/]|$)/i.test(address) ? 'http' : 'https'}://${address}`;
+}
+
 /** Sends requests. Repeats them if that can help and does no harm. */
 export class Connection {
   readonly url: string;
@@ -78,7 +85,7 @@ export class Connection {
   readonly options: ClientOptions;
 
   constructor(options: ClientOptions) {
-    this.url = options.url.replace(/\/+$/, '');
+    this.url = withScheme(options.url).replace(/\/+$/, '');
     this.headers = options.key === undefined ? {} : { 'X-Session-API-Key': options.key };
     this.options = options;
   }

@@ -16,7 +16,7 @@ import { limitFields, specSchema } from './config/config-schema.ts';
 import { mistakesIn, toProblem } from './config/config-mistakes.ts';
 import { settingsSchema } from './config/settings.ts';
 import { asksForContainer, conflictsIn } from './config/spec-conflicts.ts';
-import { isCustomAdapter, type OwnAdapters, customForm, type OwnOption } from './wiring/custom-adapters.ts';
+import { customForm, gitMistakesIn, isCustomAdapter, isObjectWith, type OwnAdapters, type OwnOption } from './wiring/custom-adapters.ts';
 
 const { github_token: token, github_url: url, gitlab_url: gitLabUrl, ...setting } = settingsSchema.shape;
 const milliseconds = positiveInteger('30000', 'milliseconds');
@@ -138,7 +138,7 @@ export const optionsSchema = z.strictObject({
   /** Default: warnings and errors, as JSON lines on standard error. */
   logger: customAdapter<'logger', Deployment>('logger'),
   /** Modules, loaded in order after Skep's own. A module's services are closed only if their factory adds them to `tokens.closers`. */
-  modules: z.array(z.custom<ContainerModule>((given) => typeof given === 'object' && given !== null)).readonly()
+  modules: z.array(z.custom<ContainerModule>((given) => isObjectWith(given, ['load']), 'is not a module')).readonly()
     .describe('a list of container modules of inversify'),
   /** The folder for the embedded store, the deployment's id and the process runtime's workspaces. */
   dataDir: path,
@@ -236,7 +236,7 @@ export type Own<T, Deps = AdapterDeps> = T | ((deps: Deps) => T | Promise<T>);
 export function checkOptions(options: SkepOptions): CheckedOptions {
   const { runtime = {}, specs } = options;
   const forDocker = typeof runtime === 'object' && 'kind' in runtime && runtime.kind === 'docker';
-  const mistakes = [...mistakesIn(optionsSchema, options), ...conflictsIn(specs, { forDocker })];
+  const mistakes = [...mistakesIn(optionsSchema, options), ...conflictsIn(specs, { forDocker }), ...gitMistakesIn(options.git)];
   if (mistakes.length === 0) {
     const checked = optionsSchema.parse(options);
     const isolated = options.runtime === undefined && options.modules === undefined ? checked.specs?.find(asksForContainer) : undefined;

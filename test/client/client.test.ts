@@ -73,3 +73,20 @@ test('the code of a failure narrows its context', async () => {
   expect(error.context.problems.map(({ loc }) => loc)).toEqual([['query', 'limit']]);
   expect(error.message).toBe('query.limit: must be at most 100');
 });
+
+test.each([
+  ['localhost:3000', 'http://localhost:3000'],
+  ['127.0.0.1', 'http://127.0.0.1'],
+  ['[::1]:3000', 'http://[::1]:3000'],
+  ['skep.example.com', 'https://skep.example.com'],
+  ['localhost.example.com', 'https://localhost.example.com'],
+  ['http://skep.example.com', 'http://skep.example.com'],
+])('the address %s is %s', (address, url) => {
+  expect(createClient({ url: address }).url).toBe(url);
+});
+
+test('a client without an address is a TypeError that says so', () => {
+  // JavaScript has no type check.
+  const create: (options: object) => unknown = createClient as never;
+  expect(() => create({})).toThrow(new TypeError('The client needs the address of a server: { url: "http://127.0.0.1:3000" }.'));
+});

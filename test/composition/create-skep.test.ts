@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ConfigError, createSkep, loadConfig, type SkepOptions } from '../../src/composition/index.ts';
 import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
+import { createMemoryGitProvider } from '../doubles/memory/index.ts';
 import { until } from '../support/until.ts';
 import { isAlive } from '../adapters/sandbox-runtime/process/host.ts';
 
@@ -18,6 +19,8 @@ async function refusalOf(options: unknown): Promise<ConfigError> {
   if (error instanceof ConfigError) return error;
   throw new Error('the options were taken', { cause: error });
 }
+
+const ownGit = { ...createMemoryGitProvider({ hosts: ['own.example'], repositories: [] }), name: 'own' };
 
 describe('an option', () => {
   test.each<[unknown, string, string]>([
@@ -40,6 +43,9 @@ describe('an option', () => {
     [{ clock: Date.now }, 'clock: is a function that returned a number', 'an object with now, after, or'],
     [{ secrets: (name: string) => process.env[name] }, 'secrets: is a function that returned nothing', 'an object with get, or'],
     [{ git: [{ provider: 'local' }, () => null] }, 'git[1]: is a function that returned nothing', 'an object with listFiles, or'],
+    [{ git: [{ name: 'a', listFiles() {}, readFile() {} }] }, 'git[0]: is a git provider without family, hosts, find, remote, check, close', 'an adapter'],
+    [{ git: [ownGit, { ...ownGit }] }, 'git[1]: has the name "own", which git[0] has already', 'an adapter of your own'],
+    [{ modules: [{}] }, 'modules[0]: is', 'a list of container modules'],
     [{ limits: -1 }, 'limits: is -1 instead of a mapping', 'runningPerOwner'],
     [{ limits: { running: 0 } }, 'limits.running: is 0', 'of at least 1'],
     [{ limits: { runing: 3 } }, 'limits.runing: is not a known field; did you mean running?', 'one of'],

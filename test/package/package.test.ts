@@ -46,6 +46,7 @@ const own = {
   listFiles: async (repository, query) => ({ directory: query.directory('shop'), files: [{ path: query.directory('shop') + '/a.md', blobId: '0'.repeat(40), createdAt: 0 }] }),
   readFile: async () => Buffer.from('text'),
   find: async (path) => ({ path, defaultBranch: 'main' }),
+  remote: async (path) => ({ url: 'https://git.example.com/' + path, authorization: null }),
   check: async () => ({ ok: true, detail: 'mine' }),
   close: async () => {},
 };
@@ -70,24 +71,38 @@ test('every subpath of the export map resolves, and exports something', async ()
 
 /** For Node as ES modules, and for a bundler; declaration files are checked too, so an import in one of them that leads nowhere is seen. */
 test.each([['nodenext', 'nodenext'], ['esnext', 'bundler']])('every subpath has its types: module %s, resolution %s', async (module, moduleResolution) => {
-  const { exports } = JSON.parse(await readFile(join(project, 'package.json'), 'utf8')) as { readonly exports: object };
-  const subpaths = Object.keys(exports).filter((name) => !name.endsWith('.json'));
-  const imports = subpaths.map((subpath, index) => `import * as m${index} from '${join('skep', subpath)}';`);
-  await writeFile(join(app, 'types.ts'), `${imports.join('\n')}\nexport const all = [${subpaths.map((_, index) => `m${index}`).join(', ')}];\n`);
+  await writeFile(join(app, 'types.ts'), importAll(await subpaths()));
   const compilerOptions = { module, moduleResolution, target: 'es2024', lib: ['es2024'], types: ['node'], strict: true, noEmit: true };
   await writeFile(join(app, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['types.ts'] }));
   const { stdout } = await run(join(project, 'node_modules/.bin/tsc'), ['-p', '.'], { cwd: app }).catch((error: unknown) => error as { readonly stdout: string });
   expect(stdout).toBe('');
 });
 
-describe('types of skep/express', () => {
+async function subpaths(): Promise<readonly string[]> {
+  const { exports } = JSON.parse(await readFile(join(project, 'package.json'), 'utf8')) as { readonly exports: object };
+  return Object.keys(exports).filter((name) => !name.endsWith('.json'));
+}
+
+const importAll = (subpaths: readonly string[]): string => {
+  const imports = subpaths.map((subpath, index) => `import * as m${index} from '${join('skep', subpath)}';`);
+  return `${imports.join('\n')}\nexport const all = [${subpaths.map((_, index) => `m${index}`).join(', ')}];\n`;
+};
+
+describe('types', () => {
   const strict = {
     strict: true, module: 'nodenext', target: 'es2024', lib: ['es2024'], types: ['node'], noEmit: true, preserveSymlinks: true,
   };
 
+  /** Not below the other folder, whose packages would be found too. */
+  let alone: string;
+  beforeAll(async () => {
+    alone = await temporaryFolder();
+  });
+  afterAll(async () => await removeFolder(alone));
+
   /** Compiles the program against the packed package and those packages of the project that are chosen; returns what is wrong. */
   async function compiled(name: string, program: string, chosen: (dev: boolean) => boolean, options: object): Promise<string> {
-    const folder = join(app, name);
+    const folder = join(alone, name);
     const modules = join(folder, 'node_modules');
     const lock = await readFile(join(project, 'package-lock.json'), 'utf8');
     const { packages } = JSON.parse(lock) as { packages: Record<string, { dev?: boolean }> };
@@ -107,7 +122,13 @@ describe('types of skep/express', () => {
     return await compiling.then(({ stdout }) => stdout, (error: { stdout: string }) => error.stdout);
   }
 
-  test('come with the package alone', async () => {
+  test('of every subpath need no other package than the dependencies', async () => {
+    // The contract suites run in Vitest, which their user has.
+    const program = importAll((await subpaths()).filter((name) => name !== './testing'));
+    expect(await compiled('dependencies', program, (dev) => !dev, { skipLibCheck: false })).toBe('');
+  });
+
+  test('of skep/express come with the package alone', async () => {
     const program = `
       import { createServer } from 'node:http';
       import type { Skep } from 'skep';
@@ -121,7 +142,7 @@ describe('types of skep/express', () => {
     expect(await compiled('alone', program, (dev) => !dev, {})).toBe('');
   });
 
-  test('go with those of Express', async () => {
+  test('of skep/express go with those of Express', async () => {
     const program = `
       import express from 'express';
       import type { Skep } from 'skep';

@@ -36,13 +36,7 @@ export function clientOf({ url }: { readonly url?: string }): SkepClient {
   const key = env['SKEP_API_KEY'] ?? '';
   if (key === '') throw new CommandError(`Set SKEP_API_KEY to a key. On the server, \`${commandName} keys create <name>\` creates one.`);
   const own = localUrl(env['SKEP_HOST'] ?? '127.0.0.1', env['SKEP_PORT'] ?? '3000');
-  return createClient({ url: withScheme(url ?? env['SKEP_PUBLIC_URL'] ?? own), key, retryForMs });
-}
-
-/** Adds a missing scheme: `https` for other machines, so the key is sent without TLS only if `http://` is written out. */
-export function withScheme(address: string): string {
-  if (/^https?:\/\//i.test(address)) return address;
-  return `${/^(?:localhost|127\.[\d.]+|\[::1\])(?:[:/]|$)/i.test(address) ? 'http' : 'https'}://${address}`;
+  return createClient({ url: url ?? env['SKEP_PUBLIC_URL'] ?? own, key, retryForMs });
 }
 
 /** Returns the URL by which this machine reaches a server that listens on the host and the port. */

@@ -33,12 +33,14 @@ const codesByStatus: Readonly<Record<number, ConnectCode>> = {
   502: 'unavailable', 503: 'unavailable', 504: 'unavailable',
 };
 
-/** Converts the error to the protocol's form; null if it is unexpected. `sandbox_not_running` becomes `unavailable`, as in E2B. */
+const goneCodes: ReadonlySet<string> = new Set(['sandbox_not_running', 'sandbox_not_found']);
+
+/** Converts the error to the protocol's form; null if it is unexpected. A sandbox that is gone or stopped is `unavailable`, as in E2B. */
 export function connectErrorOf(error: unknown): ConnectError | null {
   if (error instanceof ConnectError) return error;
   const problem = problemOf(error);
   if (problem === null) return null;
-  const code = problem.code === 'sandbox_not_running' ? 'unavailable' : codesByStatus[statusOf(problem.code)];
+  const code = goneCodes.has(problem.code) ? 'unavailable' : codesByStatus[statusOf(problem.code)];
   return new ConnectError(code ?? 'internal', detailOf(problem));
 }
 

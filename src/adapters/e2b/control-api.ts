@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Skep } from '../../application/skep.ts';
 import { expiresAt } from '../../domain/idle-policy.ts';
 import { Failure } from '../../domain/failure.ts';
 import { scopeOf } from '../../domain/principal.ts';
@@ -74,7 +75,12 @@ const create: Handler = async ({ context, body }) => {
   requireSupported(asked);
   const { templateID, timeout, envVars, metadata } = asked;
   const specId = templateID === defaultTemplate && skep.specs.find(templateID) === undefined ? null : templateID;
-  const maxLifeMs = skep.specs.find(specId)?.rest.maxLifeMs ?? Infinity;
+  const spec = skep.specs.find(specId);
+  if (spec === undefined) {
+    const message = `There is no template ${JSON.stringify(templateID)}. A template is a sandbox spec of the deployment.`;
+    throw new ConnectError('invalid_argument', message);
+  }
+  const maxLifeMs = spec.rest.maxLifeMs ?? Infinity;
   const timeoutMs = timeout === undefined ? Math.min(defaultTimeoutSeconds * 1000, maxLifeMs) : timeout * 1000;
   const parameters = { env: envVars ?? undefined, metadata: metadata ?? undefined, timeoutMs };
   const { id } = await skep.sandboxes.start(principal.userId, { specId, parameters });
@@ -118,7 +124,7 @@ const list: Handler = async ({ context }) => {
   const since = startedAfter === undefined ? -Infinity : Date.parse(startedAfter);
   const shown = items.filter((sandbox) => states.has(stateOf(sandbox) ?? '') && sandbox.createdAt > since);
   if (next !== null) context.response.set('X-Next-Token', next);
-  return shown.map(presentListed);
+  return shown.map((sandbox) => presentListed(skep, sandbox));
 };
 
 /** Decodes the metadata. It is a query string inside the query, so names and values are encoded twice. */
@@ -133,7 +139,8 @@ function decodeMetadata(text: string): Record<string, string> {
 
 const info: Handler = async ({ context, id }) => {
   const sandbox = await context.skep.sandboxes.get(scopeOf(context.principal), id);
-  return { ...presentListed(sandbox), ...presentConnection(context, sandbox), lifecycle: { onTimeout: 'kill', autoResume: false } };
+  const lifecycle = { onTimeout: 'kill', autoResume: false };
+  return { ...presentListed(context.skep, sandbox), ...presentConnection(context, sandbox), lifecycle };
 };
 
 const kill: Handler = async ({ context, id }) => {
@@ -158,13 +165,13 @@ const pause: Handler = async ({ context, id, body }) => {
 
 const metrics: Handler = async ({ context, id }) => {
   const { skep, principal } = context;
-  const { spec: { resources } } = await skep.sandboxes.get(scopeOf(principal), id);
+  const { cpus, memoryBytes: memoryLimit, diskBytes: diskLimit } = limitsOf(skep, await skep.sandboxes.get(scopeOf(principal), id));
   const { cpuPercent, memoryBytes, memoryLimitBytes, diskBytes } = await skep.sandboxes.usage(scopeOf(principal), id);
   const now = skep.clock.now();
   return [{
-    timestamp: toTimestamp(now), timestampUnix: Math.floor(now / 1000), cpuCount: resources.cpus ?? 0, cpuUsedPct: cpuPercent ?? 0,
-    memUsed: memoryBytes ?? 0, memTotal: memoryLimitBytes ?? resources.memoryBytes ?? 0, memCache: 0, diskUsed: diskBytes ?? 0,
-    diskTotal: resources.diskBytes ?? 0,
+    timestamp: toTimestamp(now), timestampUnix: Math.floor(now / 1000), cpuCount: cpus, cpuUsedPct: cpuPercent ?? 0,
+    memUsed: memoryBytes ?? 0, memTotal: memoryLimitBytes ?? memoryLimit, memCache: 0, diskUsed: diskBytes ?? 0,
+    diskTotal: diskLimit,
   }];
 };
 
@@ -208,12 +215,20 @@ function domainOf(proxy: { readonly url: string; readonly domain?: string | unde
   return port === '' ? proxy.domain : `${proxy.domain}:${port}`;
 }
 
-function presentListed(sandbox: Sandbox) {
-  const { id, spec: { id: templateID, resources }, metadata, createdAt } = sandbox;
+/** Returns the limits that the runtime applies to the sandbox. 0 means no limit. */
+function limitsOf({ sandboxes }: Pick<Skep, 'sandboxes'>, { spec: { resources } }: Sandbox) {
+  const { cpus, memoryBytes, diskBytes } = resources;
+  if (!sandboxes.limitsResources()) return { cpus: 0, memoryBytes: 0, diskBytes: 0 };
+  return { cpus: cpus ?? 0, memoryBytes: memoryBytes ?? 0, diskBytes: diskBytes ?? 0 };
+}
+
+function presentListed(skep: Pick<Skep, 'sandboxes'>, sandbox: Sandbox) {
+  const { id, spec: { id: templateID }, metadata, createdAt } = sandbox;
+  const { cpus, memoryBytes, diskBytes } = limitsOf(skep, sandbox);
   return {
     sandboxID: id, templateID, clientID: 'skep', startedAt: toTimestamp(createdAt), endAt: toTimestamp(expiresAt(sandbox) ?? noEndTime),
-    state: stateOf(sandbox) ?? 'paused', cpuCount: resources.cpus ?? 0, memoryMB: Math.floor((resources.memoryBytes ?? 0) / 2 ** 20),
-    diskSizeMB: Math.floor((resources.diskBytes ?? 0) / 2 ** 20), metadata, envdVersion, volumeMounts: [],
+    state: stateOf(sandbox) ?? 'paused', cpuCount: cpus, memoryMB: Math.floor(memoryBytes / 2 ** 20),
+    diskSizeMB: Math.floor(diskBytes / 2 ** 20), metadata, envdVersion, volumeMounts: [],
   };
 }
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import express, { Router } from 'express';
 import { z } from 'zod';
-import { Failure } from '../../domain/failure.ts';
+import { Failure, isFailureOf } from '../../domain/failure.ts';
 import { type Principal, scopeOf } from '../../domain/principal.ts';
 import { detailOf, problemOf, statusOf } from '../http/problems.ts';
 import type { HttpHandler, RequestContext } from '../http/request-context.ts';
@@ -28,17 +28,17 @@ const mountPath = '/e2b';
 export function e2b(router: Router): void {
   const e2bRouter = Router({ caseSensitive: true });
   for (const route of controlRoutes) e2bRouter[route.method]([...route.paths], readBytes, controlHandler(route));
-  e2bRouter.get('/health', restHandler(async (context) => {
+  e2bRouter.get('/health', sandboxHandler(async (context) => {
     context.response.status((await accessOf(context)).isRunning ? 204 : 502).end();
   }));
   e2bRouter.post('/process.Process/:method', readBytes, serviceHandler(processService));
   e2bRouter.post('/filesystem.Filesystem/:method', readBytes, serviceHandler(filesystemService));
   const files = {
-    get: restHandler(async (context) => {
+    get: sandboxHandler(async (context) => {
       const { call, path } = await fileAccess(context, 'read');
       await download(call, context, path);
     }),
-    post: restHandler(async (context) => {
+    post: sandboxHandler(async (context) => {
       const { call, path } = await fileAccess(context, 'write');
       context.response.json(await upload(call, context, path));
     }),
@@ -65,14 +65,20 @@ function controlHandler({ method, handle }: ControlRoute): HttpHandler {
   });
 }
 
+/** Handles a request to a sandbox itself. If the sandbox is gone, the status is 502, as from E2B's own proxy. */
+const sandboxHandler = (handle: Handle): HttpHandler => restHandler(handle, 502);
+
+type Handle = (context: RequestContext) => Promise<void>;
+
 /** Runs the handler. Sends an error in the form of E2B's API if it fails. */
-function restHandler(handle: (context: RequestContext) => Promise<void>): HttpHandler {
+function restHandler(handle: Handle, goneStatus = statusOf('sandbox_not_found')): HttpHandler {
   return async (_request, response) => {
     const { context } = response.locals;
     try {
       await handle(context);
     } catch (error) {
-      const { status, message } = restErrorOf(error) ?? restErrorOf(context.logUnexpected(error)) ?? internalError;
+      const { status: ownStatus, message } = restErrorOf(error) ?? restErrorOf(context.logUnexpected(error)) ?? internalError;
+      const status = isFailureOf(error, 'sandbox_not_found') ? goneStatus : ownStatus;
       if (response.headersSent) response.destroy();
       else response.status(status).json({ code: status, message });
     }

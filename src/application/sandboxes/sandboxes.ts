@@ -25,7 +25,7 @@ import { getSandbox } from './sandbox-records.ts';
 import type { SandboxSpecs } from './sandbox-specs.ts';
 import { setSandboxTimeout } from './set-sandbox-timeout.ts';
 import type { StartStatistics } from './start-statistics.ts';
-import { awaitRunning, checkParameters, startSandbox, startSandboxAs } from './start-sandbox.ts';
+import { awaitRunning, checkParameters, limitsResources, startSandbox, startSandboxAs } from './start-sandbox.ts';
 
 export type { OpenPort, PortAccess, PortGrant, PortVisitor } from './sandbox-ports.ts';
 export type { StartSandboxRequest } from './start-sandbox.ts';
@@ -42,6 +42,8 @@ const useCases = {
   /** Returns the resources that the sandbox uses now. Throws `sandbox_not_found`, `runtime_unavailable` or `runtime_timeout`. */
   usage: async ({ store, runtime }: SandboxesDeps, scope: OwnerScope, id: string): Promise<SandboxUsage> =>
     runtime.usage((await getSandbox(store, scope, id)).instanceId),
+  /** Returns whether the runtime applies the resource limits of specs. */
+  limitsResources,
   logs: readLogs,
   pause: pauseSandbox,
   resume: resumeSandbox,

@@ -63,10 +63,14 @@ export async function awaitRunning(deps: SandboxesDeps, scope: OwnerScope, id: s
 }
 
 /** Throws `invalid_request` if the spec or the runtime does not allow the parameters. */
-export function checkParameters({ runtime }: SandboxesDeps, spec: SandboxSpec, parameters: SandboxParameters): void {
-  const { ignores, minMemoryBytes } = runtime;
-  const problems = parameterProblems(spec, parameters, { limitsResources: !ignores.includes('resources'), minMemoryBytes });
+export function checkParameters(deps: SandboxesDeps, spec: SandboxSpec, parameters: SandboxParameters): void {
+  const { minMemoryBytes } = deps.runtime;
+  const problems = parameterProblems(spec, parameters, { limitsResources: limitsResources(deps), minMemoryBytes });
   if (problems.length > 0) throw new Failure('invalid_request', { problems });
+}
+
+export function limitsResources({ runtime }: Pick<SandboxesDeps, 'runtime'>): boolean {
+  return !runtime.ignores.includes('resources');
 }
 
 export function unknownSpec(specId: string | null): Failure {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Bind } from 'inversify';
 import { ConfigError } from '../config/config-error.ts';
+import type { Mistake } from '../config/config-mistakes.ts';
 import type { AdapterDeps, Own } from '../skep-options.ts';
 import { provide, type ServiceOf, type Token, tokens } from './tokens.ts';
 
@@ -43,8 +44,29 @@ export function customForm(option: OwnOption): string {
   return `an object with ${members[option].join(', ')}, or a function that returns one`;
 }
 
-function isAdapter(given: unknown, option: OwnOption): boolean {
-  return typeof given === 'object' && given !== null && members[option].every((member) => member in given);
+export function isObjectWith(given: unknown, names: readonly string[]): given is object {
+  return typeof given === 'object' && given !== null && names.every((name) => name in given);
+}
+
+function isAdapter<O extends OwnOption>(given: unknown, option: O): given is OwnAdapters[O] {
+  return isObjectWith(given, members[option]);
+}
+
+const gitMembers = ['name', 'family', 'hosts', 'listFiles', 'readFile', 'find', 'remote', 'check', 'close'] as const;
+
+/** Returns the mistakes in ready-made git providers: missing members of the port, and names that are taken. */
+export function gitMistakesIn(given: unknown): Mistake[] {
+  const names = new Map<unknown, number>();
+  return (Array.isArray(given) ? given : []).flatMap((provider: unknown, index): Mistake[] => {
+    if (!isAdapter(provider, 'git')) return [];
+    const missing = gitMembers.filter((name) => !isObjectWith(provider, [name]));
+    if (missing.length > 0) return [{ path: ['git', index], problem: `is a git provider without ${missing.join(', ')}` }];
+    const { name } = provider;
+    const first = names.get(name);
+    names.set(name, first ?? index);
+    if (first === undefined) return [];
+    return [{ path: ['git', index], problem: `has the name ${JSON.stringify(name)}, which git[${first}] has already` }];
+  });
 }
 
 /** Returns true if the option is an adapter or a function, which counts as a factory, and not one of Skep's own choices. */

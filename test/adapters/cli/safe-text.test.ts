@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { safeLine, safeText } from '../../../src/adapters/cli/safe-text.ts';
-import { table, withScheme } from '../../../src/adapters/cli/console.ts';
+import { table } from '../../../src/adapters/cli/console.ts';
 
 describe('text of others', () => {
   test.each([
@@ -19,15 +19,4 @@ describe('text of others', () => {
     expect(safeLine(' one\r\n  2  Yes\u2028three\u001b[2K ')).toBe('one 2 Yes three');
     expect(table(['ID', 'TITLE'], [['a', 'one\ntwo'], ['bcd', '\u001b[31m']])).toBe('ID   TITLE\na    one two\nbcd\n');
   });
-});
-
-test.each([
-  ['localhost:3000', 'http://localhost:3000'],
-  ['127.0.0.1', 'http://127.0.0.1'],
-  ['[::1]:3000', 'http://[::1]:3000'],
-  ['skep.example.com', 'https://skep.example.com'],
-  ['localhost.example.com', 'https://localhost.example.com'],
-  ['http://skep.example.com', 'http://skep.example.com'],
-])('the address %s is %s', (address, url) => {
-  expect(withScheme(address)).toBe(url);
 });

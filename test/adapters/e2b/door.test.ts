@@ -95,6 +95,9 @@ describe('the door for the clients of E2B', () => {
     expect(object(await ann('POST', '/e2b/v3/templates', {}))).toMatchObject({ code: 501 });
     expect(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'base', autoPause: true }))).toMatchObject({ code: 501 });
     expect(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'base', timeout: 0 }))).toMatchObject({ code: 400 });
+    expect(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'nope' }))).toEqual({
+      code: 400, message: 'There is no template "nope". A template is a sandbox spec of the deployment.',
+    });
     expect(object(await ann('POST', '/e2b/v2/sandboxes', '{'))).toMatchObject({ code: 400 });
     expect(object(await as(null)('POST', '/e2b/process.Process/StreamInput', {}, headers))['code']).toBe('unimplemented');
     expect(object(await as(null)('POST', '/e2b/process.Process/SendSignal', { process: { pid: 1 }, signal: 'SIGNAL_SIGKILL' }, headers))['code']).toBe('not_found');
@@ -110,6 +113,21 @@ describe('the door for the clients of E2B', () => {
       expect(codeOf(await stream(door, 'Start', body))).toBe('invalid_argument');
     }), { numRuns: 100 });
     expect((await door.world.ann('GET', `/api/v1/sandboxes/${door.id}/executions`)).body).toMatchObject({ items: [] });
+  });
+
+  test('a sandbox that was killed is gone, as from the proxy of E2B', async () => {
+    const { as, world, headers, id } = await openDoor();
+    expect((await as(world.keys.ann)('DELETE', `/e2b/sandboxes/${id}`)).status).toBe(204);
+    expect((await as(null)('GET', '/e2b/health', undefined, headers)).status).toBe(502);
+    expect((await as(null)('GET', '/e2b/files?path=x', undefined, headers)).status).toBe(502);
+    expect(object(await as(null)('POST', '/e2b/filesystem.Filesystem/ListDir', { path: '/' }, headers))['code']).toBe('unavailable');
+    expect((await as(world.keys.ann)('GET', `/e2b/sandboxes/${id}`)).status).toBe(404);
+  });
+
+  test('limits are 0 if the runtime does not apply them', async () => {
+    const { as, world, id } = await openDoor();
+    const info = object(await as(world.keys.ann)('GET', `/e2b/sandboxes/${id}`));
+    expect(info).toMatchObject({ cpuCount: 0, memoryMB: 0, diskSizeMB: 0 });
   });
 
   test('a token ends with its key, also for a stream that is open', async () => {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
-import { CommandExitError, FileNotFoundError, FilesystemEventType, InvalidArgumentError, Sandbox, SandboxNotFoundError } from 'e2b';
+import { CommandExitError, FileNotFoundError, FilesystemEventType, InvalidArgumentError, Sandbox, SandboxNotFoundError, TimeoutError } from 'e2b';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { send } from '../../adapters/proxy/send.ts';
 import { clearEngine, deploymentOf } from '../../support/deployment.ts';
@@ -60,7 +60,7 @@ describeWithDocker("E2B's own package", () => {
     sandboxes.defer(async () => void (await other.kill()));
 
     const info = await sandbox.getInfo();
-    expect(info).toMatchObject({ sandboxId, templateId: 'web', metadata: { 'task id': '4 2&é' }, state: 'running' });
+    expect(info).toMatchObject({ sandboxId, templateId: 'web', metadata: { 'task id': '4 2&é' }, state: 'running', cpuCount: 2, memoryMB: 2048 });
     expect(Math.abs(info.endAt.getTime() - begun - 600_000)).toBeLessThan(60_000);
     await sandbox.setTimeout(1_200_000);
     expect((await sandbox.getInfo()).endAt.getTime()).toBeGreaterThan(info.endAt.getTime() + 300_000);
@@ -88,6 +88,9 @@ describeWithDocker("E2B's own package", () => {
 
     expect(await sandbox.kill()).toBe(true);
     expect(await sandbox.kill()).toBe(false);
+    expect(await sandbox.isRunning()).toBe(false);
+    await expect(sandbox.files.list('/')).rejects.toThrow(TimeoutError);
+    await expect(sandbox.files.read('/etc/hosts')).rejects.toThrow(TimeoutError);
     await expect(Sandbox.connect(sandboxId, options)).rejects.toThrow(SandboxNotFoundError);
     await expect(Sandbox.create('no-such-template', options)).rejects.toThrow('no-such-template');
     await expect(Sandbox.create({ ...options, allowInternetAccess: false })).rejects.toThrow('internet access');

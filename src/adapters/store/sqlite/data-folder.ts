@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { errorCode } from '../../shared/system-errors.ts';
-import { isBusy } from './sqlite-error.ts';
+import { isBusy, reasonOf } from './sqlite-error.ts';
 
 /** The files of a data folder. SQLite keeps its own files beside the database (`-wal`, `-shm`). */
 export interface DataFolder {
@@ -93,10 +93,11 @@ export function otherDeployment(folder: DataFolder, kept: string, id: string): S
 }
 
 export function unusable(path: string, error: unknown): StoreRefused {
+  const isFull = errorCode(error) === 'ENOSPC' || reasonOf(error)?.code === 'disk_full';
+  const [why, advice] = isFull ? ['the disk is full', 'Free some space'] : [whyUnusable(error), 'Make it writable for this user'];
   return new StoreRefused(
     'unusable',
-    `The data folder ${path} can't be used: ${whyUnusable(error)}. Make it writable for this user, or choose another data folder `
-      + '(SKEP_DATA_DIR).',
+    `The data folder ${path} can't be used: ${why}. ${advice}, or choose another data folder (SKEP_DATA_DIR).`,
     { cause: error },
   );
 }

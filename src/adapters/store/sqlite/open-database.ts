@@ -99,13 +99,13 @@ function requireKnown(folder: DataFolder, version: number): number {
 }
 
 /** Runs the work. Turns its errors into refusals that say what to do. */
-function withRefusals<T>(folder: DataFolder, work: () => T): T {
+export function withRefusals<T>(folder: DataFolder, work: () => T): T {
   try {
     return work();
   } catch (error) {
     if (error instanceof StoreRefused) throw error;
     const reason = reasonOf(error);
-    if (reason === null) throw unusable(folder.path, error);
+    if (reason === null || reason.code === 'disk_full') throw unusable(folder.path, error);
     if (reason.code !== 'damaged') throw unusable(folder.path, new Error(sentenceOf(reason), { cause: error }));
     throw new StoreRefused(
       'damaged',

@@ -4,7 +4,7 @@ import { storeUnavailable } from '../database.ts';
 
 const busy = 5;
 
-/** The reasons for SQLite's primary result codes, for the person who runs the deployment. */
+/** The reasons for SQLite's result codes, for the person who runs the deployment. */
 const reasons: Readonly<Record<number, Reason>> = {
   3: explained('the database file may not be accessed'),
   [busy]: { code: 'locked' },
@@ -16,17 +16,21 @@ const reasons: Readonly<Record<number, Reason>> = {
   13: { code: 'disk_full' },
   14: explained('the database file could not be opened'),
   26: { code: 'damaged' },
+  // SQLITE_IOERR_SHMSIZE: the shared memory file could not grow.
+  4874: { code: 'disk_full' },
 };
 
 /** Returns whether another connection holds the lock that the statement needs. */
 export function isBusy(error: unknown): boolean {
-  return primaryCodeOf(error) === busy;
+  const code = codeOf(error);
+  return code !== null && primary(code) === busy;
 }
 
 /** Returns the reason of an error of `node:sqlite`; null for any other error. */
 export function reasonOf(error: unknown): Reason | null {
-  const code = primaryCodeOf(error);
-  return code === null ? null : (reasons[code] ?? explained(`SQLite refused a statement with code ${code}`));
+  const code = codeOf(error);
+  if (code === null) return null;
+  return reasons[code] ?? reasons[primary(code)] ?? explained(`SQLite refused a statement with code ${primary(code)}`);
 }
 
 /** Turns an error of `node:sqlite` into the failure `store_unavailable`. Returns any other error unchanged. */
@@ -35,6 +39,11 @@ export function asFailure(error: unknown): unknown {
   return reason === null ? error : storeUnavailable(reason, error);
 }
 
-function primaryCodeOf(error: unknown): number | null {
-  return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode & 0xff : null;
+function codeOf(error: unknown): number | null {
+  return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode : null;
+}
+
+/** Returns the primary result code of an extended one. */
+function primary(code: number): number {
+  return code & 0xff;
 }

@@ -20,7 +20,7 @@ import {
 import { createSqliteDialect } from './dialect.ts';
 import { migrations } from './migrations.ts';
 import { markClosed, markOpen, type StoreWarning } from './shutdown-marker.ts';
-import { examineFolder, openAndMigrate, openCurrent, openInMemory, openReadOnly } from './open-database.ts';
+import { examineFolder, openAndMigrate, openCurrent, openInMemory, openReadOnly, withRefusals } from './open-database.ts';
 
 const defaultBusyTimeoutMs = 5000;
 const defaultListingCacheBytes = 64 * 1024 * 1024;
@@ -95,8 +95,10 @@ function openExclusive(folder: DataFolder, options: SqliteStoreOptions): Store {
   const lock = opened.use(lockFolder(folder));
   examineFolder(folder, options.warn);
   const database = opened.use(openAndMigrate(folder));
-  if (options.deploymentId !== undefined) claimForDeployment(folder, database, options.deploymentId);
-  markOpen(folder, database);
+  withRefusals(folder, () => {
+    if (options.deploymentId !== undefined) claimForDeployment(folder, database, options.deploymentId);
+    markOpen(folder, database);
+  });
   // From here on, the store closes them.
   opened.move();
   return storeOf('sqlite', database, () => closeExclusive(folder, database, lock), options);
