@@ -131,3 +131,32 @@ describe('a turn whose agent ends tells its exit code and its last words', () =>
     expect((await w.record()).statusReason).toEqual(ended(1, '********** and'));
   });
 });
+
+describe('a sandbox', () => {
+  test('that was stopped has a new agent, also if the end of the old one is not noticed', async () => {
+    const w = await createReady();
+    w.host.endsUnnoticed = true;
+    await w.sandboxes.pause('me', w.sandboxId, 'stop');
+    await w.conversations.send('me', w.id, said('one'));
+    await w.rested();
+    expect(w.handed).toEqual(['one']);
+    expect(w.host.executed).toHaveLength(2);
+  });
+
+  test('that its owner stops while the agent starts keeps the message, which the agent gets when the sandbox is resumed', async () => {
+    let starts = 0;
+    const w = await createReady({ beforeOpen: () => ((starts += 1) === 2 ? new Promise<void>(() => {}) : Promise.resolve()) });
+    await w.sandboxes.pause('me', w.sandboxId, 'stop');
+    await w.conversations.send('me', w.id, said('one'));
+    await until(() => starts === 2);
+    await w.sandboxes.pause('me', w.sandboxId, 'stop');
+    await until(w.view, ({ sandboxStatus }) => sandboxStatus === 'PAUSED');
+    await w.reconciler.sweep();
+    await calm();
+    expect(await w.record()).toMatchObject({ queue: [{ message: said('one') }], turn: null, statusReason: null });
+    expect(told(await w.log(), 'turn_ended')).toEqual([]);
+    await w.sandboxes.resume('me', w.sandboxId);
+    await w.rested();
+    expect(w.handed).toEqual(['one']);
+  });
+});

@@ -122,33 +122,6 @@ describe('a conversation whose sandbox rests', () => {
     expect(w.handed).toEqual(['one', 'two']);
   });
 
-  test('that was stopped has a new agent, also if the end of the old one is not noticed', async () => {
-    const w = await createReady();
-    w.host.endsUnnoticed = true;
-    await w.sandboxes.pause('me', w.sandboxId, 'stop');
-    await w.conversations.send('me', w.id, said('one'));
-    await w.rested();
-    expect(w.handed).toEqual(['one']);
-    expect(w.host.executed).toHaveLength(2);
-  });
-
-  test('that its owner stops while the agent starts keeps the message, which the agent gets when the sandbox is resumed', async () => {
-    let starts = 0;
-    const w = await createReady({ beforeOpen: () => ((starts += 1) === 2 ? new Promise<void>(() => {}) : Promise.resolve()) });
-    await w.sandboxes.pause('me', w.sandboxId, 'stop');
-    await w.conversations.send('me', w.id, said('one'));
-    await until(() => starts === 2);
-    await w.sandboxes.pause('me', w.sandboxId, 'stop');
-    await until(w.view, ({ sandboxStatus }) => sandboxStatus === 'PAUSED');
-    await w.reconciler.sweep();
-    await calm();
-    expect(await w.record()).toMatchObject({ queue: [{ message: said('one') }], turn: null, statusReason: null });
-    expect(told(await w.log(), 'turn_ended')).toEqual([]);
-    await w.sandboxes.resume('me', w.sandboxId);
-    await w.rested();
-    expect(w.handed).toEqual(['one']);
-  });
-
   test('is kept awake from the moment that a turn begins, however long it was idle before, and rests by its rule when its agent was started anew', async () => {
     const held = gate();
     const w = await createReady({ spec: { rest: { freezeAfterMs: 20_000, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: null } }, script: () => held.opened });
