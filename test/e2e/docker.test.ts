@@ -176,7 +176,7 @@ describeWithDocker('doctor and pull with Docker', () => {
     const { code, stdout } = await skep(['doctor'], specs);
     expect(stdout).toMatch(/ok +engine \d+\.\S+, API 1\.\d+, cgroup [12]/);
     expect(stdout).toMatch(/ok +spec here: image skep-test\/tiny is there/);
-    expect(stdout).toMatch(/warning +spec absent: image \S+ is absent.* pull absent/);
+    expect(stdout).toMatch(/warning +spec absent: image \S+ is not there.* pull absent/);
     expect(stdout).toMatch(/NOT OK +spec odd: the engine has no OCI runtime no-such-runtime/);
     expect(code).toBe(1);
     const json = await skep(['doctor', '--json'], specs.slice(0, 2));
@@ -195,7 +195,7 @@ describeWithDocker('doctor and pull with Docker', () => {
       { spec_id: 'absent', image: 'skep.invalid/nobody/has-this:1', reason: expect.objectContaining({ code: expect.stringMatching(/^image_/) }) },
     ]]);
     expect(pulled.stderr).toMatch(/^absent: .*could not be pulled/m);
-    expect(await skep(['pull', 'nobody'], specs)).toMatchObject({ code: 1, stderr: expect.stringContaining('there is here, absent, odd') });
+    expect(await skep(['pull', 'nobody'], specs)).toMatchObject({ code: 1, stderr: expect.stringContaining('The specs are here, absent, odd') });
   });
 });
 

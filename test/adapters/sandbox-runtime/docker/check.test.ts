@@ -82,7 +82,7 @@ test('says so where the engine is too old, or no Docker', async () => {
   });
   expect(await open({ host: await serve(json(404, {})) }).check()).toMatchObject({
     ok: false,
-    detail: expect.stringMatching(/answered 404; is it Docker\?/),
+    detail: expect.stringMatching(/returned the status 404; check that it is Docker/),
   });
   await expect(open({ host: await serve(json(500, { message: 'at /var/lib/docker' })) }).list()).rejects.toMatchObject({
     code: 'runtime_unavailable',
