@@ -22,13 +22,15 @@ line_of() {
 [ -d "$d/kept" ] || exit 4
 pid= start= begun=
 line_of "$d/kept/begun" pid start begun && is_number "$pid" && is_number "$start" || begun=
-alive() {
-  { read -r stat <"/proc/$pid/stat"; } 2>/dev/null || return 1
+# Succeeds for the id of a process that has not ended. Sets since to its start time.
+is_process() {
+  { read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 1
   set -- \${stat##*) }
   case $1 in Z|X) return 1;; esac
   shift 19
-  [ "$1" = "$start" ]
+  since=$1
 }
+alive() { is_process "$pid" && [ "$since" = "$start" ]; }
 has_exited() { code=; line_of "$d/kept/exit" code && is_number "$code" && [ \${#code} -le 3 ] || { code=; return 1; }; }
 status() {
   if has_exited; then how=exited
@@ -128,15 +130,10 @@ const inputScript = `${prelude}
 is_fifo "$d/in" && ! has_exited && [ ! -e "$d/closed" ] || exit 5
 hold= feed=
 line_of "$d/pids" command begin hold feed && is_number "$hold" && is_number "$feed" || feed=
-feeds() {
-  { read -r stat <"/proc/$feed/stat"; } 2>/dev/null || return 1
-  set -- \${stat##*) }
-  case $1 in Z|X) return 1;; esac
-}
 if [ "$3" != none ]; then
   # The feeder of a starter that is gone first passes on the input that it still has.
   tries=0
-  while [ -n "$feed" ] && feeds && [ $tries -lt 20 ]; do sleep 0.05; tries=$((tries + 1)); done
+  while [ -n "$feed" ] && is_process "$feed" && [ $tries -lt 20 ]; do sleep 0.05; tries=$((tries + 1)); done
   ( exec 8<>"$d/in" 9>"$d/in" 8>&-; trap '' PIPE; exec cat >&9 2>/dev/null 9>&- ) || exit 5
 fi
 [ -n "$4" ] || exit 0

@@ -4,7 +4,7 @@ import { providerFailures } from '../../shared/provider-failures.ts';
 import type { CheckoutJob } from './checkout.ts';
 import { Corruption, failureOfFetch } from './git-failures.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
-import { networkEnvironment } from './git-environment.ts';
+import { networkEnvironment } from './mirror-git.ts';
 import { sizeOf } from './mirror-store.ts';
 import { commitAt, refOf } from './mirror-folder.ts';
 import { branchPrefix, type Head } from './remote-head.ts';

@@ -7,7 +7,7 @@ import { providerFailures } from '../../shared/provider-failures.ts';
 import { createCheckout } from './checkout.ts';
 import { createSnapshots } from './snapshot.ts';
 import { openMirrorStore, type MirrorStore } from './mirror-store.ts';
-import { createMirrorGit } from './git-environment.ts';
+import { createMirrorGit } from './mirror-git.ts';
 
 export interface GitMirrorOptions {
   /** The absolute path of a folder for the mirrors only. It is created if it does not exist, and only this user may read it. */

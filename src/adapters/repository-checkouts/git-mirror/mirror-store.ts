@@ -9,7 +9,7 @@ import { createSingleFlight } from '../../shared/single-flight.ts';
 import { ignoring } from '../../shared/system-errors.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
 import { mirrorId, mirrorIn, repack, type Mirror } from './mirror-folder.ts';
-import { createMirrorGit } from './git-environment.ts';
+import { createMirrorGit } from './mirror-git.ts';
 
 /** The right to use a mirror, which is not removed meanwhile. */
 export interface MirrorLease {

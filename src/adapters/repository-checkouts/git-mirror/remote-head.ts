@@ -6,7 +6,7 @@ import { providerFailures } from '../../shared/provider-failures.ts';
 import { realTimers, startTimeout, withTimeout } from '../../shared/timeout.ts';
 import { branchNotFound, failureOfFetch, failureOfStatus } from './git-failures.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
-import { isUrl } from './git-environment.ts';
+import { isUrl } from './mirror-git.ts';
 
 /** The commit to check out, and its branch on the host. */
 export interface Head {

@@ -2,7 +2,7 @@ import { isFailureOf } from '../../../domain/failure.ts';
 import type { CheckoutRequest } from '../../../ports/repository-checkouts.ts';
 import { type PushRequest, SnapshotRefusal, type SnapshotCommit } from '../../../ports/work-tree-snapshot.ts';
 import { failureOfFetch } from './git-failures.ts';
-import { networkEnvironment } from './git-environment.ts';
+import { networkEnvironment } from './mirror-git.ts';
 import { requireIntact, type SnapshotFolder } from './snapshot-diff.ts';
 
 /** Returns a commit of the whole tree: the last one of the work tree, or a new one on top of it. */

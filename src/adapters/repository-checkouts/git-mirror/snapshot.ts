@@ -6,7 +6,7 @@ import { createSemaphore } from '../../shared/semaphore.ts';
 import { raceSignal, realTimers, startTimeout, type Timeout } from '../../shared/timeout.ts';
 import type { ResolvedOptions } from './git-mirror.ts';
 import type { MirrorStore } from './mirror-store.ts';
-import { createMirrorGit } from './git-environment.ts';
+import { createMirrorGit } from './mirror-git.ts';
 import { collectEntries, parseChangeList } from './change-list.ts';
 import { type CommandOutput, readCommand } from './command-output.ts';
 import { listCommand, maxHeaderBytes, parseHeader, snapshotCommand, type SnapshotHeader } from './snapshot-script.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { pack, type Pack } from 'tar-stream';
 import { type GitRunner, isSha256 } from '../../shared/git-process.ts';
-import { isUrl } from './git-environment.ts';
+import { isUrl } from './mirror-git.ts';
 import { lastFileName } from './mirror-folder.ts';
 import type { Head } from './remote-head.ts';
 
