@@ -19,6 +19,8 @@ export interface OutputOptions extends FollowOptions {
 export interface Finished {
   /** Null if the exit code is unknown. */
   readonly exit_code: number | null;
+  /** Why the exit code is unknown, or that `timeout_seconds` has ended the command. Otherwise null. */
+  readonly status_reason: ExecutionState['status_reason'];
   readonly stdout: string;
   readonly stderr: string;
 }
@@ -40,14 +42,20 @@ export class Executions {
     return new Execution(this.#connection, await this.#connection.request('POST /api/v1/sandboxes/{id}/executions', input));
   }
 
-  /** Runs a command to its end, then deletes the execution. */
+  /** Runs a command to its end, then deletes the execution. If the signal fires, the command is ended. */
   async run(command: CommandLine, options: RunOptions = {}): Promise<Finished> {
     const { signal } = options;
     const execution = await this.start(command, options);
-    const [stdout, stderr] = await Promise.all([execution.text('stdout', { signal }), execution.text('stderr', { signal })]);
-    const { exit_code } = await execution.refresh({ signal });
-    await execution.delete({ signal });
-    return { exit_code, stdout, stderr };
+    try {
+      const [stdout, stderr] = await Promise.all([execution.text('stdout', { signal }), execution.text('stderr', { signal })]);
+      const { exit_code, status_reason } = await execution.refresh({ signal });
+      await execution.delete({ signal });
+      return { exit_code, status_reason, stdout, stderr };
+    } catch (error) {
+      // The caller gets the signal's reason even if the command can't be ended.
+      if (signal?.aborted === true) await execution.delete().catch(() => {});
+      throw error;
+    }
   }
 
   async get(id: string, options: CallOptions = {}): Promise<Execution> {

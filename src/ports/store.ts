@@ -19,7 +19,7 @@ export interface Store {
   readonly specs: SpecStore;
   readonly listingCache: ListingCache;
 
-  /** Checks whether it answers. Never fails. */
+  /** Checks whether it can be read and written. Never fails. */
   check(): Promise<CheckResult>;
 
   /** Idempotent. Later calls fail with `store_unavailable`. */

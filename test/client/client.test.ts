@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClient, isFailure, type SkepClient } from '../../src/client/index.ts';
 import { commands, randomOutput } from '../adapters/http/executions-support.ts';
 import { coderSpec, createWorld, plainSpec, type World } from '../adapters/http/world.ts';
+import { until } from '../support/until.ts';
 
 let world: World;
 let skep: SkepClient;
@@ -36,7 +37,7 @@ describe('a sandbox', () => {
 
   test('runs commands, and tells their outputs apart', async () => {
     await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
-    expect(await sandbox.run(['errs'])).toEqual({ exit_code: 7, stdout: 'out', stderr: 'err' });
+    expect(await sandbox.run(['errs'])).toEqual({ exit_code: 7, status_reason: null, stdout: 'out', stderr: 'err' });
     expect(await all(sandbox.executions.list())).toEqual([]);
     const execution = await sandbox.executions.start(['random']);
     const read = async () => Buffer.concat(await all(execution.output()));
@@ -47,6 +48,17 @@ describe('a sandbox', () => {
     await cat.write('one ');
     await cat.write('two', { close: true });
     expect(await cat.text()).toBe('one two');
+  });
+
+  test('ends a command that runs too long, or whose caller has stopped waiting', async () => {
+    await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
+    expect(await sandbox.run(['sleep'], { timeout_seconds: 1 })).toMatchObject({ status_reason: { code: 'execution_timed_out' } });
+    const caller = new AbortController();
+    const running = sandbox.run(['sleep'], { signal: caller.signal });
+    await until(() => all(sandbox.executions.list()), (found) => found.length === 1, 10_000);
+    caller.abort(new Error('enough'));
+    await expect(running).rejects.toThrow('enough');
+    expect(await all(sandbox.executions.list())).toEqual([]);
   });
 
   test('is attached to', async () => {

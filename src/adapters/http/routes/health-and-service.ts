@@ -39,7 +39,7 @@ const othersKeptMs = 10_000;
 const answerWithinMs = 500;
 
 /**
- * Returns a function that reports whether the server is ready. Anyone can call it without a key. The server is ready if its store answers;
+ * Returns a function that reports whether the server is ready. Anyone can call it without a key. The server is ready if its store works;
  * problems of a git host or an engine are only shown. Only a detailed report says why a part does not answer, because the reason may name
  * paths of the host.
  */
@@ -127,9 +127,9 @@ export const serviceOperations = [
     path: '/ready',
     operationId: 'ready',
     summary: 'Check whether requests can be served',
-    description: 'The server is ready if its store answers. If a git host or the engine does not answer, the status is `degraded`.',
+    description: 'The server is ready if its store can be read and written. If a git host or the engine does not answer, the status is `degraded`.',
     success: { status: 200, description: 'The server can handle requests.', schema: readinessReport },
-    otherwise: [{ status: 503, description: 'The store does not answer.', schema: readinessReport, headers: retryAfterHeader }],
+    otherwise: [{ status: 503, description: "The store can't be read or written.", schema: readinessReport, headers: retryAfterHeader }],
     handle: async ({ http, response }) => {
       const report = await http.readiness();
       if (report.status === 'not_ready') response.status(503).set('Retry-After', '1');

@@ -87,7 +87,7 @@ export async function lookIntoSqlite(dataDir: string, warn?: (warning: StoreWarn
   if (schema !== migrations.length) return { kind: 'older', schema, current: migrations.length, hasSandboxes };
   // From here on, the store closes it.
   opened.move();
-  return { kind: 'current', hasSandboxes, store: storeOf('sqlite', database, () => database.close(), {}) };
+  return { kind: 'current', hasSandboxes, store: storeOf('sqlite', database, () => database.close(), { isReadOnly: true }) };
 }
 
 function openExclusive(folder: DataFolder, options: SqliteStoreOptions): Store {
@@ -149,8 +149,10 @@ function migrateShared(folder: DataFolder): void {
   openAndMigrate(folder).close();
 }
 
-function storeOf(name: 'sqlite' | 'memory', database: DatabaseSync, close: () => void, options: Partial<SqliteStoreOptions>): Store {
-  const { busyTimeoutMs = defaultBusyTimeoutMs, listingCacheBytes = defaultListingCacheBytes, clock = Date } = options;
+function storeOf(
+  name: 'sqlite' | 'memory', database: DatabaseSync, close: () => void, options: Partial<SqliteStoreOptions> & { readonly isReadOnly?: true },
+): Store {
+  const { busyTimeoutMs = defaultBusyTimeoutMs, listingCacheBytes = defaultListingCacheBytes, clock = Date, isReadOnly = false } = options;
   const db = new Kysely<Database>({ dialect: createSqliteDialect(database, busyTimeoutMs) });
   const log = createEventLog(db);
   return {
@@ -162,15 +164,17 @@ function storeOf(name: 'sqlite' | 'memory', database: DatabaseSync, close: () =>
     apiKeys: createApiKeyStore(db),
     specs: createSpecStore(db),
     listingCache: createListingCache(db, { maxBytes: listingCacheBytes, now: () => clock.now() }),
-    check: () => check(name, db),
+    check: () => check(name, db, isReadOnly),
     close: async () => {
       if (database.isOpen) close();
     },
   };
 }
 
-async function check(name: string, db: Db): Promise<CheckResult> {
+/** Also writes, since a full disk can still be read. */
+async function check(name: string, db: Db, isReadOnly: boolean): Promise<CheckResult> {
   try {
+    if (!isReadOnly) await sql.raw(`PRAGMA user_version = ${migrations.length}`).execute(db);
     const { rows } = await sql<{ version: string }>`SELECT sqlite_version() AS version FROM sqlite_schema LIMIT 1`.execute(db);
     return { ok: true, detail: `${name}: answers (SQLite ${rows[0]?.version}, schema ${migrations.length})` };
   } catch (error) {

@@ -1,4 +1,6 @@
 import { execFileSync } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createSqliteStore, isStoreRefused } from '../../../../src/adapters/store/sqlite/index.ts';
 import { newFolder } from './harness.ts';
@@ -6,21 +8,28 @@ import { newFolder } from './harness.ts';
 /** Only root may mount a small file system. */
 const canMount = process.platform === 'linux' && process.getuid?.() === 0;
 
-/** Opens a store on a file system of this size. Returns the error; null if there is none. */
-async function openOn(kib: number): Promise<unknown> {
+/** Calls `use` with the path of a file system of this size. */
+async function withDisk<T>(kib: number, use: (path: string) => Promise<T>): Promise<T> {
   const folder = newFolder();
   const { path } = folder;
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${kib}k`, 'skep-test', path]);
   try {
-    await (await createSqliteStore({ dataDir: path })).close();
-    return null;
-  } catch (error) {
-    return isStoreRefused(error) ? error.message.replace(path, 'PATH') : error;
+    return await use(path);
   } finally {
     execFileSync('umount', [path]);
     folder.remove();
   }
 }
+
+/** Opens a store on a file system of this size. Returns the error; null if there is none. */
+const openOn = async (kib: number): Promise<unknown> => await withDisk(kib, async (path) => {
+  try {
+    await (await createSqliteStore({ dataDir: path })).close();
+    return null;
+  } catch (error) {
+    return isStoreRefused(error) ? error.message.replace(path, 'PATH') : error;
+  }
+});
 
 test.skipIf(!canMount)('a full disk is refused, wherever in the start the space ends', async () => {
   const refusals: unknown[] = [];
@@ -29,4 +38,22 @@ test.skipIf(!canMount)('a full disk is refused, wherever in the start the space 
   expect(new Set(refusals)).toEqual(new Set([
     "The data folder PATH can't be used: the disk is full. Free some space, or choose another data folder (SKEP_DATA_DIR).",
   ]));
+});
+
+test.skipIf(!canMount)('a store on a disk that has become full is not ready until there is space again', async () => {
+  await withDisk(4096, async (path) => {
+    const store = await createSqliteStore({ dataDir: path });
+    try {
+      const ballast = join(path, 'ballast');
+      execFileSync('sh', ['-c', 'cat /dev/zero >"$1" 2>/dev/null || :', 'fill', ballast]);
+      let checked = await store.check();
+      // The last page of a file may still have room.
+      for (let more = 0; checked.ok && more < 1000; more += 1) checked = await store.check();
+      expect(checked).toEqual({ ok: false, detail: expect.stringMatching(/disk is full/u) });
+      rmSync(ballast);
+      expect(await store.check()).toMatchObject({ ok: true });
+    } finally {
+      await store.close();
+    }
+  });
 });
