@@ -47,7 +47,8 @@ describe('with the process runtime', () => {
     expect((await runSkep(['open', id, 'FILES'], env)).stdout).toMatch(new RegExp(`^http://${link.host}/`));
     expect(await runSkep(['open', id, 'WEB'], env)).toMatchObject({ code: 1, stderr: `skep: The sandbox ${id} has no port WEB. Its ports: FILES (8000).\n` });
     expect(await runSkep(['open', id, '5173'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('5173') });
-    expect(await runSkep(['forward', id, 'x'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('8080:8000') });
+    expect(await runSkep(['forward', id, '8080:'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('8080:8000') });
+    expect(await runSkep(['forward', id, 'WEB'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('FILES (8000)') });
     expect(await runSkep(['forward', id, '0:9999'], env)).toMatchObject({
       code: 1, stderr: `skep: The sandbox ${id} does not expose the port 9999. Add it to the ports of its spec.\n`,
     });
@@ -57,7 +58,7 @@ describe('with the process runtime', () => {
 
     await call('POST', `/api/v1/sandboxes/${id}/pause`);
     expect((await runSkep(['open', id, 'FILES'], env)).stdout).toContain(`://${link.host}/`);
-    const tunnel = spawn(process.execPath, [executable, 'forward', id, '0:8000'], { env: cleanEnv(env), stdio: ['ignore', 'ignore', 'pipe'] });
+    const tunnel = spawn(process.execPath, [executable, 'forward', id, '0:FILES'], { env: cleanEnv(env), stdio: ['ignore', 'ignore', 'pipe'] });
     const ended = once(tunnel, 'exit');
     let said = '';
     tunnel.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));

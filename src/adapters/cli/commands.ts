@@ -32,10 +32,10 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
       const link = await linkTo(clientOf(options), id, port, expires);
       print(options, link, `${link.url}\n`);
     });
-  subcommand(program, 'forward <sandbox> <ports>', 'serve a port of a sandbox on this machine: HTTP and WebSockets; for example 8080:8000')
+  subcommand(program, 'forward <sandbox> <ports>', 'serve a port of a sandbox, by number or name, on this machine; for example 8080:8000')
     .action(async (id: string, text: string, options: Common) => {
       const ports = parsePorts(text);
-      if (ports === null) throw new CommandError('Give the ports as LOCAL:REMOTE, for example 8080:8000.');
+      if (ports === null) throw new CommandError('Give the ports as LOCAL:REMOTE, for example 8080:8000 or 8080:WEB.');
       await forward(clientOf(options), id, ports);
     });
   addExecutions(program, finish);

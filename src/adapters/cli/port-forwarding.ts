@@ -9,11 +9,13 @@ import { CommandError, notice, stopSignal } from './console.ts';
 export async function linkTo(
   client: SkepClient, id: string, port: string | undefined, expiresInSeconds: number | undefined,
 ): Promise<api.PortLink> {
-  const path = { id, port: port !== undefined && /^\d+$/.test(port) ? Number(port) : await portNamed(client, id, port) };
+  const path = { id, port: await portNumber(client, id, port) };
   return await client.request('POST /api/v1/sandboxes/{id}/ports/{port}/links', { path, body: { expires_in_seconds: expiresInSeconds } });
 }
 
-async function portNamed(client: SkepClient, id: string, name: string | undefined): Promise<number> {
+/** Returns the number of a port that is given by its number or its name. Default: the first port of the sandbox. */
+async function portNumber(client: SkepClient, id: string, name: string | undefined): Promise<number> {
+  if (name !== undefined && /^\d+$/.test(name)) return Number(name);
   const ports = await portsOf(client, id);
   const found = name === undefined ? ports[0] : ports.find((port) => port.name === name);
   if (found !== undefined) return found.port;
@@ -30,22 +32,24 @@ async function portsOf(client: SkepClient, id: string): Promise<readonly { reado
   return items.find((spec) => spec.id === specId)?.ports ?? [];
 }
 
-/** The two ports of `8080:8000`. `8000` alone means the same port on both sides. */
+/** The two ports of `8080:8000`. `8000` alone means the same port on both sides. The port of the sandbox may be a name. */
 interface ForwardedPorts {
-  readonly local: number;
-  readonly port: number;
+  readonly local: number | undefined;
+  readonly remote: string;
 }
 
 /** Returns null if the text is not a valid port or pair of ports. */
 export function parsePorts(text: string): ForwardedPorts | null {
-  const [, first = '', second = first] = /^(\d{1,5})(?::(\d{1,5}))?$/.exec(text) ?? [];
-  const [local, port] = [Number(first), Number(second)];
-  return first === '' || local > 65_535 || port < 1 || port > 65_535 ? null : { local, port };
+  const [, first, remote = ''] = /^(?:(\d+):)?([\w-]+)$/.exec(text) ?? [];
+  const isPort = (number: string, least: number): boolean => Number(number) >= least && Number(number) <= 65_535;
+  if (remote === '' || (/^\d+$/.test(remote) && !isPort(remote, 1)) || (first !== undefined && !isPort(first, 0))) return null;
+  return { local: first === undefined ? undefined : Number(first), remote };
 }
 
 /** Forwards HTTP and WebSockets until a stop signal. Sends only the sandbox's own key, because the sandbox can read it. */
-export async function forward(client: SkepClient, id: string, { local, port }: ForwardedPorts): Promise<void> {
+export async function forward(client: SkepClient, id: string, { local, remote }: ForwardedPorts): Promise<void> {
   const stop = stopSignal();
+  const port = await portNumber(client, id, remote);
   const sandbox = await client.sandboxes.get(id);
   const running = sandbox.state.status === 'PAUSED' ? await sandbox.resume() : sandbox.state;
   if (running.exposed_urls === null) throw new CommandError(`The sandbox ${id} is ${running.status}. It has to be RUNNING.`);
@@ -66,12 +70,12 @@ export async function forward(client: SkepClient, id: string, { local, port }: F
     socket.on('error', () => socket.destroy());
     proxy.ws(request, socket, {}, head).catch(() => socket.destroy());
   });
-  server.listen(local, '127.0.0.1');
+  server.listen(local ?? port, '127.0.0.1');
   await once(server, 'listening').catch((error: Error) => {
-    throw new CommandError(`Can't listen on port ${local}: ${error.message}. Choose another port, or 0 for any free port.`);
+    throw new CommandError(`Can't listen on port ${local ?? port}: ${error.message}. Choose another port, or 0 for any free port.`);
   });
   const address = server.address();
-  const shown = typeof address === 'object' && address !== null ? address.port : local;
+  const shown = typeof address === 'object' && address !== null ? address.port : port;
   notice(`http://127.0.0.1:${shown} leads to the port ${port} of ${id}. Ctrl-C ends it.`);
   if (!stop.aborted) await once(stop, 'abort');
   server.close();
