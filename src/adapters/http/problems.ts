@@ -146,8 +146,14 @@ export function problemOf(error: unknown): AnyProblem | null {
   });
 }
 
+interface ProblemAnswer {
+  readonly status: number;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 /** Returns the response: problem details (RFC 9457), or the list of mistakes in the request. */
-export function problemAnswer(problem: AnyProblem): { status: number; body: string; headers: Readonly<Record<string, string>> } {
+export function problemAnswer(problem: AnyProblem, detail = detailOf(problem)): ProblemAnswer {
   const status = statusOf(problem.code);
   if (problem.code === 'invalid_request') {
     const body = JSON.stringify({ detail: problem.context.problems });
@@ -158,7 +164,7 @@ export function problemAnswer(problem: AnyProblem): { status: number; body: stri
     type: 'about:blank',
     title: STATUS_CODES[status] ?? 'Failure',
     status,
-    detail: detailOf(problem),
+    detail,
     code: problem.code,
     ...membersOf(problem),
     ...('reason' in problem.context && { reason: presentReason(problem.context.reason) }),

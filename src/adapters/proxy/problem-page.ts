@@ -16,16 +16,16 @@ export function isNavigation(request: IncomingMessage): boolean {
 
 /** Returns the response to a problem: a page for a person, problem details for a program. */
 export function answerOf(request: IncomingMessage, problem: AnyProblem): Answer {
-  const { status, body, headers } = problemAnswer(problem);
+  const detail = problem.code === 'unauthorized' ? needsCredential : detailOf(problem);
+  const { status, body, headers } = problemAnswer(problem, detail);
   const common = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', Vary: 'Accept, Sec-Fetch-Mode' };
   if (!isNavigation(request)) return { status, body, headers: { ...headers, ...common } };
-  const page = pageOf(`${status} ${STATUS_CODES[status] ?? ''}`.trim(), problem.code === 'unauthorized' ? needsLink : detailOf(problem));
+  const page = pageOf(`${status} ${STATUS_CODES[status] ?? ''}`.trim(), detail);
   const ofPage = { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': "default-src 'none'; frame-ancestors 'self'" };
   return { status, body: page, headers: { ...headers, ...common, ...ofPage } };
 }
 
-/** A browser user has no key, so needs a link. */
-const needsLink = 'This page needs a valid link. The link is missing, expired or revoked. Create a new one: skep open SANDBOX PORT';
+const needsCredential = 'This port needs a valid link or API key. It is missing, expired or revoked. Create a new link: skep open SANDBOX PORT';
 
 function pageOf(title: string, text: string): string {
   const [shownTitle, shownText] = [escapeHtml(title), escapeHtml(text)];
