@@ -40,10 +40,9 @@ interface ForwardedPorts {
 
 /** Returns null if the text is not a valid port or pair of ports. */
 export function parsePorts(text: string): ForwardedPorts | null {
-  const [, first, remote = ''] = /^(?:(\d+):)?([\w-]+)$/.exec(text) ?? [];
-  const isPort = (number: string, least: number): boolean => Number(number) >= least && Number(number) <= 65_535;
-  if (remote === '' || (/^\d+$/.test(remote) && !isPort(remote, 1)) || (first !== undefined && !isPort(first, 0))) return null;
-  return { local: first === undefined ? undefined : Number(first), remote };
+  const [, first, remote = ''] = /^(?:(\d{1,5}):)?([\w-]+)$/.exec(text) ?? [];
+  const local = first === undefined ? undefined : Number(first);
+  return remote === '' || (local ?? 0) > 65_535 ? null : { local, remote };
 }
 
 /** Forwards HTTP and WebSockets until a stop signal. Sends only the sandbox's own key, because the sandbox can read it. */

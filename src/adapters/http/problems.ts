@@ -146,14 +146,8 @@ export function problemOf(error: unknown): AnyProblem | null {
   });
 }
 
-interface ProblemAnswer {
-  readonly status: number;
-  readonly body: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
 /** Returns the response: problem details (RFC 9457), or the list of mistakes in the request. */
-export function problemAnswer(problem: AnyProblem, detail = detailOf(problem)): ProblemAnswer {
+export function problemAnswer(problem: AnyProblem, detail = detailOf(problem)) {
   const status = statusOf(problem.code);
   if (problem.code === 'invalid_request') {
     const body = JSON.stringify({ detail: problem.context.problems });
