@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { flushCompileCache } from 'node:module';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { stopSignal } from '../../adapters/cli/console.ts';
@@ -56,6 +57,8 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     open.defer(async () => void (await Promise.all([server.close(), proxy?.server.close()])));
     logger.info({ url: server.url, proxy_url: proxy?.address.url ?? null }, 'listening');
     process.stdout.write(await screenOf(config, skep, store, server.url));
+    // Otherwise it is written at the end, and a crash would lose it.
+    flushCompileCache();
     if (!stop.aborted) await once(stop, 'abort');
     return 0;
   } finally {
