@@ -16,18 +16,18 @@ const of = (id: string, fields: Partial<Sandbox>, rules: Partial<RestRule> = {})
 const stopped = { status: 'PAUSED', pauseKind: 'stop' } as const;
 const idsOf = (sandboxes: readonly Sandbox[]): string[] => deletionCandidates(sandboxes, now).map(({ id }) => id);
 
-describe('the pressure of a disk', () => {
-  test('begins beyond the limit, and not at it; it is rounded up as df rounds', () => {
+describe('disk pressure', () => {
+  test('is reported only above the limit, with the percentage rounded up as df does', () => {
     expect(diskPressure({ totalBytes: 1000, freeBytes: 100 }, 90)).toBeNull();
     expect(diskPressure({ totalBytes: 1000, freeBytes: 99 }, 90)).toEqual({ code: 'disk_pressure', usedPercent: 91, limitPercent: 90 });
   });
 
-  test('never is with a limit of 100, nor on a disk without a size', () => {
+  test('is never reported with a limit of 100, or for a disk of 0 bytes', () => {
     expect(diskPressure({ totalBytes: 1000, freeBytes: 0 }, 100)).toBeNull();
     expect(diskPressure({ totalBytes: 0, freeBytes: 0 }, 90)).toBeNull();
   });
 
-  test('is a limit for what is new, not for what is resumed', () => {
+  test('refuses new sandboxes, but not the resume of existing ones', () => {
     const none = { runningOfOwner: 0, running: 0, existingOfOwner: 0, existing: 0 };
     expect(limitReached({ ...unlimited, diskUsedPercent: 90 }, none, 'new')).toEqual({ limit: 'disk', max: 90 });
     expect(limitReached({ ...unlimited, diskUsedPercent: 90 }, none, 'resumed')).toBeNull();
@@ -35,8 +35,8 @@ describe('the pressure of a disk', () => {
   });
 });
 
-describe('what is deleted under disk pressure', () => {
-  test('is what rests and a rule would delete later, the longest idle first', () => {
+describe('deletion under disk pressure', () => {
+  test('deletes stopped and failed sandboxes that a rule would delete later, longest idle first', () => {
     const sandboxes = [
       of('later', { ...stopped, statusSince: 500 * minute }),
       of('first', { ...stopped, statusSince: 400 * minute }),
@@ -49,18 +49,18 @@ describe('what is deleted under disk pressure', () => {
   test.each<[string, Sandbox]>([
     ['runs', of('x', { status: 'RUNNING' }, mortal)],
     ['is frozen', of('x', { status: 'PAUSED', pauseKind: 'freeze' })],
-    ['is frozen, and would be deleted for its age', of('x', { status: 'PAUSED', pauseKind: 'freeze' }, { ...mortal, stopAfterMs: null })],
+    ['is frozen and has a maximum life', of('x', { status: 'PAUSED', pauseKind: 'freeze' }, { ...mortal, stopAfterMs: null })],
     ['has no delete_after', of('x', stopped, { ...mortal, deleteAfterMs: null })],
-    ['failed, and no rule deletes it', of('x', { status: 'ERROR' })],
+    ['failed and has no rule that deletes it', of('x', { status: 'ERROR' })],
     ['is being resumed', of('x', { status: 'RESUMING', pauseKind: 'stop' })],
-    ['was stopped a moment ago', of('x', { ...stopped, statusSince: now - 5 * minute + 1 })],
-    ['was active a moment ago', of('x', { ...stopped, lastActiveAt: now - 5 * minute + 1 })],
-    ['is lost', of('x', { status: 'MISSING' }, mortal)],
-    ['is deleted', of('x', { ...stopped, deletedAt: 5 })],
+    ['was stopped less than 5 minutes ago', of('x', { ...stopped, statusSince: now - 5 * minute + 1 })],
+    ['was active less than 5 minutes ago', of('x', { ...stopped, lastActiveAt: now - 5 * minute + 1 })],
+    ['is MISSING', of('x', { status: 'MISSING' }, mortal)],
+    ['is already deleted', of('x', { ...stopped, deletedAt: 5 })],
     ['is in quarantine', { ...quarantined(of('x', {}), { keptForMs: minute, specId: null, ownerId: null }, 0), ...stopped }],
-  ])('is nothing that %s', (_what, sandbox) => expect(idsOf([sandbox])).toEqual([]));
+  ])('does not delete a sandbox that %s', (_what, sandbox) => expect(idsOf([sandbox])).toEqual([]));
 
-  test('is only what waits in pools, while something does', () => {
+  test('deletes only pool members while there are any', () => {
     const idle = of('idle', stopped);
     const member = of('member', { status: 'RUNNING', ownerId: unowned }, { deleteAfterMs: null });
     expect(idsOf([idle, member])).toEqual(['member']);

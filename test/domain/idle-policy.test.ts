@@ -11,13 +11,13 @@ const spec = sandboxSpec({
 });
 const of = (fields: Partial<Sandbox>): Sandbox => ({ ...newSandbox({ id: 'sb-1', ownerId: 'me', spec, sessionApiKey: 'k', now: 0 }), ...fields });
 
-describe('rest', () => {
+describe('the idle policy', () => {
   test.each<[string, Partial<Sandbox>, string, number, string]>([
-    ['running, from its last activity', { status: 'RUNNING', lastActiveAt: 7 }, 'freeze', 15 * minute + 7, 'idle'],
-    ['frozen, from its freeze', { status: 'PAUSED', pauseKind: 'freeze', statusSince: 7 }, 'stop', 120 * minute + 7, 'idle'],
-    ['stopped, from its stop', { status: 'PAUSED', pauseKind: 'stop', statusSince: 7 }, 'delete', 14_400 * minute + 7, 'idle'],
-    ['failed, from its creation', { status: 'ERROR', createdAt: 7 }, 'delete', 28_800 * minute + 7, 'life_over'],
-    ['old, before it is idle', { status: 'RUNNING', lastActiveAt: 28_800 * minute }, 'delete', 28_800 * minute, 'life_over'],
+    ['freezes a RUNNING sandbox, counted from its last activity', { status: 'RUNNING', lastActiveAt: 7 }, 'freeze', 15 * minute + 7, 'idle'],
+    ['stops a frozen sandbox, counted from the freeze', { status: 'PAUSED', pauseKind: 'freeze', statusSince: 7 }, 'stop', 120 * minute + 7, 'idle'],
+    ['deletes a stopped sandbox, counted from the stop', { status: 'PAUSED', pauseKind: 'stop', statusSince: 7 }, 'delete', 14_400 * minute + 7, 'idle'],
+    ['deletes a failed sandbox, counted from its creation', { status: 'ERROR', createdAt: 7 }, 'delete', 28_800 * minute + 7, 'life_over'],
+    ['deletes a sandbox at the end of its life, even if it is not idle yet', { status: 'RUNNING', lastActiveAt: 28_800 * minute }, 'delete', 28_800 * minute, 'life_over'],
   ])('%s', (_what, fields, tier, at, code) => {
     const sandbox = of(fields);
     expect(nextIdleAction(sandbox)).toMatchObject({ tier, at, reason: { code } });
@@ -25,13 +25,13 @@ describe('rest', () => {
     expect(dueIdleAction(sandbox, at)).toMatchObject({ tier });
   });
 
-  test('no rule holds for what waits in a pool, is deleted, or has none', () => {
+  test('has no action for pool members, deleted sandboxes, and specs without rules', () => {
     expect(nextIdleAction(of({ status: 'RUNNING', ownerId: unowned }))).toBeNull();
     expect(nextIdleAction(of({ status: 'RUNNING', deletedAt: 5 }))).toBeNull();
     expect(nextIdleAction(of({ status: 'RUNNING', spec: sandboxSpec({ id: 'y' }) }))).toBeNull();
   });
 
-  test('a start is due at its deadline once its turn has come', () => {
+  test('counts the deadline of a start from its start slot', () => {
     expect(nextDueAt(of({ status: 'STARTING', startingSince: 50 }))).toBe(1050);
     expect(nextDueAt(of({ status: 'RESUMING', startingSince: 50 }))).toBe(1050);
     expect(nextDueAt(of({ status: 'RUNNING', startingSince: 50, lastActiveAt: 100 }))).toBe(100 + 15 * minute);

@@ -24,23 +24,23 @@ describe('a trigger', () => {
     ['(', 'what (', true],
     ['', 'anything', false],
     ['  ', 'any  thing', false],
-  ])('%j in %j: %s', (trigger, text, isMentioned) => {
+  ])('%j matches the message %j: %s', (trigger, text, isMentioned) => {
     expect(applicableMicroagents([one('a', [trigger])], text).length === 1).toBe(isMentioned);
   });
 });
 
-test('those without a trigger always apply and come first, one that is settled does not', () => {
+test('microagents without triggers always apply and come first, settled ones never apply', () => {
   const all = [one('a', ['tea', 'cup']), one('b'), one('c', [], true), one('d', ['tea'], true), one('e')];
   expect(applicableMicroagents(all, 'a cup of tea').map(({ microagent: { path }, trigger }) => [path, trigger])).toEqual([['b', null], ['e', null], ['a', 'tea']]);
 });
 
-test('what does not fit into a message is left out, and what comes after it may fit', () => {
+test('a microagent that is too large is left out, and a smaller one after it is still added', () => {
   const { given, tooLarge } = fitIntoContext([text('a', 'x'.repeat(maxContextBytes - 2)), text('b', 'ß!'), text('c', '2')]);
   expect(given.map(({ microagent }) => microagent.path)).toEqual(['a', 'c']);
   expect(tooLarge).toEqual([{ path: 'b', why: 'too_large' }]);
 });
 
-test('an event names a bounded number of those that were left out, and counts them all', () => {
+test('an event lists at most 100 microagents that were left out, and counts all of them', () => {
   const leftOut = Array.from({ length: 250 }, (_, index) => ({ path: `${index}.md`, why: 'too_many' as const }));
   const told = microagentsEventData([], leftOut);
   expect([told.leftOut.length, told.leftOutCount]).toEqual([100, 250]);

@@ -17,7 +17,7 @@ const paused = [['pause', 'user'], ['paused', 'skep']] as const;
 const rested = [['pause', 'skep'], ['paused', 'skep']] as const;
 const resumed = [['resume', 'user'], ['ready', 'runtime']] as const;
 
-/** Returns the next step of a conversation after all that, at one moment. */
+/** Returns the next step of a conversation after these events, all at the same time. */
 function stepAfter(happenings: readonly Happening[]): string {
   let sandbox = running;
   const queue: QueuedMessage[] = [];
@@ -31,20 +31,20 @@ function stepAfter(happenings: readonly Happening[]): string {
 }
 
 test.each<readonly [string, boolean, readonly Happening[]]>([
-  ['its owner paused it after the message', true, ['message', ...paused]],
-  ['the message came after that', false, ['message', ...paused, 'message']],
-  ['the message came while it was being paused', false, [paused[0], 'message', paused[1]]],
-  ['a rule stopped it after its owner had frozen it', true, ['message', ...paused, 'stop frozen']],
-  ['a rule put it to rest', false, ['message', ...rested]],
-  ['it was ended from outside', false, ['message', ['pause', 'runtime'], ['paused', 'skep']]],
-  ['a resumption was refused', true, ['message', ...paused, ['resume', 'user'], ['refused', 'runtime']]],
-  ['it was resumed since, and rests by a rule now', false, ['message', ...paused, ...resumed, ...rested]],
-  ['its owner paused it again after a rule had', true, ['message', ...rested, ...resumed, ...paused]],
-])('a message that waits is held if its owner paused the sandbox after it: %s: %s', (_, held, happenings) => {
+  ['its owner paused the sandbox after the message', true, ['message', ...paused]],
+  ['a message came after the pause', false, ['message', ...paused, 'message']],
+  ['the message came while the sandbox was PAUSING', false, [paused[0], 'message', paused[1]]],
+  ['a rule stopped the sandbox after its owner froze it', true, ['message', ...paused, 'stop frozen']],
+  ['a rule paused the sandbox', false, ['message', ...rested]],
+  ['the sandbox was stopped outside Skep', false, ['message', ['pause', 'runtime'], ['paused', 'skep']]],
+  ['the runtime refused a resume after the owner paused the sandbox', true, ['message', ...paused, ['resume', 'user'], ['refused', 'runtime']]],
+  ['the owner resumed the sandbox, and a rule paused it later', false, ['message', ...paused, ...resumed, ...rested]],
+  ['a rule paused the sandbox, and its owner paused it later', true, ['message', ...rested, ...resumed, ...paused]],
+])('a waiting message is held if %s: %s', (_, held, happenings) => {
   expect(stepAfter(happenings)).toBe(held ? 'none' : 'resume-sandbox');
 });
 
-test('who paused a sandbox, and why, is on its record until it runs', () => {
+test('the record says who paused the sandbox and why, until it runs again', () => {
   const reason = { code: 'paused_by_owner' } as const;
   const pausing = applyTransition(running, 'pause', 'user', { now: 1, reason, pauseKind: 'stop' }) ?? running;
   const resting = applyTransition(pausing, 'paused', 'skep', { now: 2, reason: null }) ?? running;

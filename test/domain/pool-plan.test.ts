@@ -11,7 +11,7 @@ function pooled(id: string, size: number, others: Partial<SandboxSpecInput> = {}
 }
 
 const specs = [pooled('a', 3), pooled('b', 2)];
-/** When no member is young any more. */
+/** A time at which no member is young any more. */
 const later = 1_000_000;
 const nobody: ReadonlySet<string> = new Set();
 
@@ -25,7 +25,7 @@ const members: fc.Arbitrary<PoolMember[]> = fc
   );
 
 describe('a pool', () => {
-  test('has after its plan exactly what it lacked, of what runs or starts, and starts no more at once than it may', () => {
+  test('is planned to its full size, with no more starts at once than allowed', () => {
     fc.assert(
       fc.property(members, fc.integer({ min: 1, max: 6 }), (all, atOnce) => {
         const { remove, add } = planPool(all, specs, { atOnce, held: nobody, now: later });
@@ -46,7 +46,7 @@ describe('a pool', () => {
     );
   });
 
-  test('removes no running member before one that starts, and none that is of use', () => {
+  test('keeps RUNNING members up to its size', () => {
     fc.assert(
       fc.property(members, (all) => {
         const removed = new Set(planPool(all, specs, { atOnce: 2, held: nobody, now: later }).remove.map(({ sandbox }) => sandbox.id));
@@ -59,14 +59,14 @@ describe('a pool', () => {
     );
   });
 
-  test('counts what runs before what starts, however late it came', () => {
+  test('keeps a RUNNING member instead of a STARTING one, even if it is younger', () => {
     const { spec, fingerprint } = pooled('b', 1);
     const member = (id: string, status: 'STARTING' | 'RUNNING', now: number): PoolMember => ({ fingerprint, sandbox: { ...newPoolMember({ id, spec, sessionApiKey: 'k', now }), status } });
     const plan = planPool([member('sb-early', 'STARTING', 1), member('sb-late', 'RUNNING', 2)], [{ spec, fingerprint }], { atOnce: 2, held: nobody, now: later });
     expect([plan.remove.map(({ sandbox }) => sandbox.id), plan.add]).toEqual([['sb-early'], []]);
   });
 
-  test('leaves alone, while it is young, what another configuration may want', () => {
+  test('does not remove young members that another configuration may use', () => {
     fc.assert(
       fc.property(members, (all) => {
         const early = planPool(all, specs, { atOnce: 2, held: nobody, now: 20 }).remove;
@@ -79,17 +79,17 @@ describe('a pool', () => {
     );
   });
 
-  test('what is held back starts none, and the others fare as without it', () => {
+  test('adds no member for a spec that is held back, and fills the other specs', () => {
     const [a, b] = specs;
     const plan = planPool([], specs, { atOnce: 4, held: new Set([a?.fingerprint ?? '']), now: later });
     expect(plan.add).toEqual([b, b]);
   });
 
-  test('starts members of all specs in turn', () => {
+  test('alternates between specs when it starts members', () => {
     expect(planPool([], specs, { atOnce: 3, held: nobody, now: later }).add.map(({ spec }) => spec.id)).toEqual(['a', 'b', 'a']);
   });
 
-  test('hands out what runs, with a life that begins now', () => {
+  test('gives a claimed member an owner, and its life begins at the claim', () => {
     const { spec } = pooled('a', 1);
     const member = { ...newPoolMember({ id: 'sb-m', spec, sessionApiKey: 'its key', now: 1 }), status: 'RUNNING' as const, version: 7 };
     const urls = [{ name: 'HTTP', port: 80, url: 'http://127.0.0.1:1' }];
@@ -116,7 +116,7 @@ describe('the fingerprint of a spec', () => {
     expect(pooled('x', 1, change).fingerprint).not.toBe(pooled('x', 1).fingerprint);
   });
 
-  test('does not change with what is bound later, nor with the order of keys', () => {
+  test('does not depend on the description, idle rules, pool size, or order of keys', () => {
     const rest = { freezeAfterMs: 1, stopAfterMs: 1, deleteAfterMs: 1, maxLifeMs: 1 };
     expect(pooled('x', 5, { description: 'd', rest }).fingerprint).toBe(pooled('x', 1).fingerprint);
     expect(fingerprintOf({ a: 1, b: [{ c: 2, d: 3 }] })).toBe(fingerprintOf({ b: [{ d: 3, c: 2 }], a: 1 }));

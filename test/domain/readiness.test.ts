@@ -11,13 +11,13 @@ const miss: ProbeMiss = { kind: 'answered', status: 503 };
 
 const late = (seen: Reason | null) => ({ code: 'not_ready_in_time', withinMs: 60_000, last: seen });
 
-test('a missed probe is a reason that holds no query of a path', () => {
+test('the reason of a missed probe contains the path without its query', () => {
   expect(probeMissed(http, miss)).toEqual({ code: 'probe_missed', probe: 'http', port: 8000, path: '/health', miss });
   expect(probeMissed(tcp, miss)).toEqual({ code: 'probe_missed', probe: 'tcp', port: 22, path: null, miss });
   expect(probeMissed({ probe: { kind: 'none' }, withinMs: 1 }, miss)).toBeNull();
 });
 
-test('a start that is too late says what was seen last, unless it was only frozen', () => {
+test('a start that is not ready in time reports its last progress, except after a freeze', () => {
   const last: Reason = { code: 'starting_command' };
   const spec = sandboxSpec({ id: 'x', ready: http });
   const fresh = { ...newSandbox({ id: 'sb-1', ownerId: 'me', spec, sessionApiKey: 'k', now: 0 }), startingSince: 0, statusReason: last };
@@ -28,7 +28,7 @@ test('a start that is too late says what was seen last, unless it was only froze
   expect(nextSandboxStep({ ...resuming, pauseKind: 'stop' }, observed, 60_000)).toMatchObject({ to: { status: 'ERROR', statusReason: late(last) } });
   expect(nextSandboxStep({ ...resuming, pauseKind: 'freeze' }, observed, 60_000)).toMatchObject({ to: { status: 'ERROR', statusReason: late(null) } });
   expect(nextSandboxStep(fresh, null, 60_000)).toMatchObject({ to: { statusReason: late({ code: 'runtime_silent' }) } });
-  // A sandbox that ended says so, also if it is late.
+  // A sandbox that ended reports that, even if it is late.
   const exited: Reason = { code: 'process_exited', exitCode: 3, signal: null, program: null };
   expect(nextSandboxStep(fresh, { ...observed, state: 'stopped', reason: exited }, 60_000)).toMatchObject({ to: { status: 'ERROR', statusReason: exited } });
 });

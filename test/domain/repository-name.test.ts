@@ -9,7 +9,7 @@ const hostile = fc.array(
 ).map((parts) => parts.join(''));
 
 describe('parseRepositoryName', () => {
-  test.each(['owner/name', 'group/sub/name', 'name', '.skep', 'a b/c d', 'ümläut/名前', 'github.com/owner/name', '...', 'a'.repeat(maxRepositoryNameLength)])('takes %j', (name) => {
+  test.each(['owner/name', 'group/sub/name', 'name', '.skep', 'a b/c d', 'ümläut/名前', 'github.com/owner/name', '...', 'a'.repeat(maxRepositoryNameLength)])('accepts %j', (name) => {
     expect(parseRepositoryName(name)).toEqual({ ok: true, segments: name.split('/') });
   });
 
@@ -21,7 +21,7 @@ describe('parseRepositoryName', () => {
     expect(parseRepositoryName(name)).toEqual({ ok: false, problem });
   });
 
-  test('is total, and no name that it takes leads out of where it is resolved', () => {
+  test('never throws, and accepts no name that leaves the directory it is resolved in', () => {
     fc.assert(
       fc.property(hostile, (name) => {
         const result = parseRepositoryName(name);
@@ -59,7 +59,7 @@ test.each([
   ['gitlab.com/acme/*', 'acme/shop', false],
   ['GitHub.com/acme/*', 'acme/shop', true],
   ['github.com/**', 'acme/group/shop', true],
-  // A repository whose path begins like a host is not the host's.
+  // A repository whose path begins with the name of a host does not belong to that host.
   ['gitlab.com/acme/*', 'gitlab.com/acme/shop', false],
   ['other.example/acme/*', 'other.example/acme/shop', true],
   ['acme/*.*', 'acme/.skep', true],
@@ -70,16 +70,16 @@ test.each([
   ['*', 'shop', true],
   ['*', 'acme/shop', false],
   ['**', 'acme/shop', false],
-] as const)('the pattern %s and the repository %s', (pattern, path, matches) => {
+] as const)('the pattern %s matches the repository %s: %s', (pattern, path, matches) => {
   expect(matchesRepository([pattern], path, ['github.com'], ['github.com', 'gitlab.com'])).toBe(matches);
 });
 
-test('one of several patterns is enough, and none matches nothing', () => {
+test('one matching pattern is enough, and an empty list matches nothing', () => {
   expect(matchesRepository(['other/*', 'acme/shop'], 'acme/shop', [], [])).toBe(true);
   expect(matchesRepository([], 'acme/shop', [], [])).toBe(false);
 });
 
-test('a pattern with many stars is compared at once', () => {
+test('a pattern with many stars is compared without exponential time', () => {
   expect(matchesRepository([`${'*a'.repeat(50)}/x`], `${'a'.repeat(1000)}/y`, [], [])).toBe(false);
   expect(matchesRepository([`${'*a'.repeat(50)}b`], 'a'.repeat(1000), [], [])).toBe(false);
 });
@@ -88,6 +88,6 @@ test.each([
   ['acme/*', true], ['group/**', true], ['github.com/**', true], ['acme/shop', true], ['*/docs', true],
   ['**', false], ['**/shop', false], ['acme/**/shop', false], ['acme/x**', false], ['acme/shop.git', false], ['acme/*.git', false],
   ['', false], ['/acme', false], ['acme/', false],
-] as const)('%s can be a pattern of repositories: %s', (pattern, can) => {
+] as const)('%s is a valid repository pattern: %s', (pattern, can) => {
   expect(isRepositoryPattern(pattern)).toBe(can);
 });

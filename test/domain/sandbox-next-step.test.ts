@@ -36,7 +36,7 @@ const fromOutside = found({ endedFromOutside: true, reason: { code: 'host_restar
 const resume = (pauseKind: 'freeze' | 'stop') => applyTransition(of({ status: 'PAUSED', pauseKind }), 'resume', 'user', { now: 5, reason: null }) ?? fresh;
 
 describe('the lifecycle', () => {
-  test('is the table of the design', () => {
+  test('has exactly these transitions', () => {
     expect(lifecycle).toEqual({
       STARTING: { ready: 'RUNNING', failed: 'ERROR' },
       RUNNING: { pause: 'PAUSING', crashed: 'ERROR', vanished: 'MISSING' },
@@ -48,7 +48,7 @@ describe('the lifecycle', () => {
     });
   });
 
-  test('a move that the table lacks is none, and a deleted sandbox makes no move', () => {
+  test('allows only transitions of the table, and none for a deleted sandbox', () => {
     fc.assert(
       fc.property(sandboxes, fc.constantFrom(...events), (sandbox, event) => {
         const moved = applyTransition(sandbox, event, 'skep', { now: 10, reason: null });
@@ -65,7 +65,7 @@ describe('the lifecycle', () => {
 });
 
 describe('reconciliation', () => {
-  test('whatever it records is a move of the table', () => {
+  test('writes only statuses that the lifecycle table allows', () => {
     fc.assert(
       fc.property(sandboxes, facts, fc.nat(20_000), (sandbox, observed, now) => {
         for (const step of [nextSandboxStep(sandbox, observed, now), nextSandboxStep(sandbox, null, now)]) {
@@ -78,7 +78,7 @@ describe('reconciliation', () => {
     );
   });
 
-  test('with a runtime that does what it is told, everything comes to rest, and the record and the observed agree', () => {
+  test('ends in a stable status that agrees with the runtime, if the runtime never fails', () => {
     fc.assert(
       fc.property(sandboxes, facts, fc.nat(20_000), (start, found, now) => {
         let sandbox: Sandbox = { ...start, pauseKind: start.status === 'PAUSED' || start.status === 'PAUSING' ? (start.pauseKind ?? 'freeze') : start.pauseKind };
@@ -103,7 +103,7 @@ describe('reconciliation', () => {
   });
 
 
-  test('a running one that was ended from outside goes by way of PAUSING to PAUSED, with the files; a crash is an ERROR', () => {
+  test('pauses a RUNNING sandbox that was stopped outside Skep, and sets ERROR after a crash', () => {
     const running = of({ status: 'RUNNING' });
     expect(nextSandboxStep(running, fromOutside, 1)).toMatchObject({ by: 'runtime', to: { status: 'PAUSING', pauseKind: 'stop', statusReason: { code: 'ended_outside', cause: { code: 'host_restarted' } } } });
     expect(nextSandboxStep(running, found({ reason: exited3 }), 1)).toMatchObject({ to: { status: 'ERROR', statusReason: exited3 } });
@@ -113,7 +113,7 @@ describe('reconciliation', () => {
     expect(nextSandboxStep(of({ status: 'ERROR' }), fromOutside, 1)).toEqual({ kind: 'none' });
   });
 
-  test('a start that was ended from outside is run again within its time, and no longer', () => {
+  test('runs a start again that was stopped outside Skep, until its deadline', () => {
     const starting = of({ status: 'STARTING' });
     expect(nextSandboxStep(starting, fromOutside, 999)).toEqual({ kind: 'resume' });
     expect(nextSandboxStep(starting, fromOutside, 1000)).toMatchObject({ to: { status: 'ERROR', statusReason: { code: 'not_ready_in_time' } } });
@@ -121,7 +121,7 @@ describe('reconciliation', () => {
     expect(nextSandboxStep(starting, found({ reason: exited3 }), 1000), 'why it failed counts more than when').toMatchObject({ to: { status: 'ERROR', statusReason: exited3 } });
   });
 
-  test('the time of a start counts from its turn, and a runtime that does not answer makes it count', () => {
+  test('counts the deadline of a start from its start slot, or from when the runtime does not answer', () => {
     const waiting = of({ status: 'STARTING', startingSince: null });
     expect(nextSandboxStep(waiting, absentSandbox('sb-1'), 17_000)).toEqual({ kind: 'take-start-slot' });
     expect(nextSandboxStep(waiting, null, 17_000)).toMatchObject({ kind: 'write', to: { status: 'STARTING', startingSince: 17_000 }, by: null });
@@ -131,7 +131,7 @@ describe('reconciliation', () => {
     expect(nextSandboxStep({ ...begun, createdAt: 9000 }, null, 18_000)).toMatchObject({ to: { status: 'ERROR', statusReason: { code: 'not_ready_in_time' } } });
   });
 
-  test('a frozen one is resumed without a turn, a stopped one after it, and a crash after that is an ERROR', () => {
+  test('resumes a frozen sandbox without a start slot, and a stopped sandbox only with one', () => {
     expect(nextSandboxStep(resume('freeze'), found({ state: 'frozen' }), 6)).toEqual({ kind: 'resume' });
     expect(nextSandboxStep(resume('stop'), found({}), 6)).toEqual({ kind: 'take-start-slot' });
     expect(nextSandboxStep(takeStartSlot(resume('stop'), 6), found({}), 7)).toEqual({ kind: 'resume' });
@@ -141,7 +141,7 @@ describe('reconciliation', () => {
     expect(nextSandboxStep(resume('freeze'), found({}), 6)).toMatchObject({ kind: 'write', to: { status: 'RESUMING', pauseKind: 'stop', startingSince: null } });
   });
 
-  test('one that was ERROR or MISSING is ERROR again, for the same reason, if its resumption fails; nobody paused it', () => {
+  test('sets ERROR if the resume of an ERROR or MISSING sandbox fails', () => {
     for (const status of ['ERROR', 'MISSING'] as const) {
       const resuming = applyTransition(of({ status, statusReason: { code: 'vanished' } }), 'resume', 'user', { now: 5, reason: null, pauseKind: 'stop' });
       expect(resuming).toMatchObject({ status: 'RESUMING', startingSince: null, pausedBy: { actor: 'runtime', reason: { code: 'vanished' }, hasFailed: true } });
@@ -150,7 +150,7 @@ describe('reconciliation', () => {
     }
   });
 
-  test('whatever its status, what has lived long enough is deleted, even if the runtime does not answer; in a pool it is not', () => {
+  test('deletes owned sandboxes at the end of their life in any status, and no pool members', () => {
     fc.assert(
       fc.property(sandboxes, facts, (sandbox, observed) => {
         const steps = [nextSandboxStep(sandbox, observed, 18_000), nextSandboxStep(sandbox, null, 18_000)];
@@ -162,14 +162,14 @@ describe('reconciliation', () => {
     );
   });
 
-  test('a running one that is reached elsewhere is written so', () => {
+  test('writes the new URL of a port if the runtime reports another one', () => {
     const http = { name: 'HTTP', port: 80 };
     const running = of({ status: 'RUNNING', spec: { ...spec, ports: [http] }, exposedUrls: [{ ...http, url: 'http://127.0.0.1:1' }] });
     const at = (url: string) => nextSandboxStep(running, found({ state: 'running', exposedUrls: [{ ...http, url }] }), 1).kind;
     expect([at('http://127.0.0.1:1'), at('http://127.0.0.1:2'), nextSandboxStep(running, found({ state: 'running' }), 1).kind]).toEqual(['none', 'write', 'none']);
   });
 
-  test('of several ports each counts, and nothing is concluded while the runtime knows only some of them', () => {
+  test('writes new URLs if any port has a new one, but not if the runtime reports only some ports', () => {
     const ports = [{ name: 'HTTP', port: 80 }, { name: 'TLS', port: 443 }];
     const urls = (...hosts: readonly number[]) => hosts.map((host, index) => ({ name: ports[index]?.name ?? '', port: ports[index]?.port ?? 0, url: `http://127.0.0.1:${host}` }));
     const running = of({ status: 'RUNNING', spec: { ...spec, ports }, exposedUrls: urls(1, 2) });
@@ -177,25 +177,25 @@ describe('reconciliation', () => {
     expect([at(1, 2), at(1, 3), at(3, 2), at(2, 1), at(3)]).toEqual(['none', 'write', 'write', 'write', 'none']);
   });
 
-  test('what has given up holds no process, not even a frozen one; its files stay', () => {
+  test('stops running and frozen processes of an ERROR or MISSING sandbox, and keeps its files', () => {
     for (const status of ['ERROR', 'MISSING'] as const) {
       const steps = (['running', 'frozen', 'stopped', 'created', 'absent'] as const).map((state) => nextSandboxStep(of({ status }), found({ state }), 1).kind);
       expect(steps).toEqual(['stop', 'stop', 'none', 'none', 'none']);
     }
   });
 
-  test('what is paused and runs is put back into its own tier', () => {
+  test('freezes or stops a PAUSED sandbox again if it runs', () => {
     for (const pauseKind of ['freeze', 'stop'] as const) {
       expect(nextSandboxStep(of({ status: 'PAUSED', pauseKind }), found({ state: 'running' }), 1)).toEqual({ kind: pauseKind });
     }
   });
 
-  test('a pause that is to stop is not content with what is frozen', () => {
+  test('stops a frozen sandbox if the pause asks for a stop', () => {
     expect(nextSandboxStep(of({ status: 'PAUSING', pauseKind: 'stop' }), found({ state: 'frozen' }), 1)).toEqual({ kind: 'stop' });
     expect(nextSandboxStep(of({ status: 'PAUSING', pauseKind: 'freeze' }), found({ state: 'frozen' }), 1)).toMatchObject({ to: { status: 'PAUSED', pauseKind: 'freeze' } });
   });
 
-  test('a pause is acted on before anything is looked at, in its own tier; and nothing else is, a deletion included', () => {
+  test('freezes or stops a PAUSING sandbox without an inspect, and needs an inspect for all else', () => {
     fc.assert(
       fc.property(sandboxes, (sandbox) => {
         const pausing = sandbox.status === 'PAUSING' && sandbox.deletedAt === null;
@@ -207,7 +207,7 @@ describe('reconciliation', () => {
 
 type Step = ReturnType<typeof nextSandboxStep>;
 
-/** What a faultless driver and runtime make of the step. */
+/** Returns the record and the observed state after the step, if neither reconciler nor runtime fails. */
 function apply(sandbox: Sandbox, observed: ObservedSandbox, step: Step, now: number): [Sandbox, ObservedSandbox] {
   const to = (state: ObservedSandbox['state']): [Sandbox, ObservedSandbox] => [sandbox, { ...observed, state }];
   switch (step.kind) {
