@@ -1,6 +1,6 @@
 import { isFailure, type FailureCode } from '../../src/domain/failure.ts';
 
-/** The code that the call failed with; null when it did not fail. */
+/** Returns the code of the failure, or null if the call did not fail. */
 export async function codeOf(promise: Promise<unknown>): Promise<FailureCode | null> {
   try {
     await promise;

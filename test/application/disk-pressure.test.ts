@@ -17,7 +17,7 @@ async function world(options: WorldOptions = {}) {
   created.engine.disk = used(90);
   await skep.reconciler.start();
   const { sandboxes, store, clock, engine } = { ...created, ...skep };
-  /** Starts so many sandboxes and stops them, a minute after one another. */
+  /** Starts `count` sandboxes and stops them, one minute apart. */
   const stopped = async (count: number, specId = 'plain'): Promise<string[]> => {
     const ids: string[] = [];
     for (let n = 0; n < count; n += 1) {
@@ -29,7 +29,7 @@ async function world(options: WorldOptions = {}) {
     }
     return ids;
   };
-  /** Lets them rest for long enough. */
+  /** Lets them be idle for long enough. */
   const rests = async (): Promise<void> => {
     clock.advance(10 * minute);
     await calm();
@@ -47,7 +47,7 @@ async function world(options: WorldOptions = {}) {
 const withoutPools = { specs: [spec, kept] };
 
 describe('under disk pressure', () => {
-  test('a few of the longest idle go at each sweep, until there is space, with the reason on the record and the event', async () => {
+  test('each sweep deletes the 3 longest idle sandboxes with a reason, until there is space', async () => {
     const { engine, store, stopped, rests, sweep, existing } = await world(withoutPools);
     const ids = await stopped(6);
     await rests();
@@ -68,7 +68,7 @@ describe('under disk pressure', () => {
     expect(await existing()).toEqual(ids.slice(3));
   });
 
-  test('no more are deleted while those before are not removed', async () => {
+  test('a sweep deletes no more while the runtime has not removed those deleted before', async () => {
     const { engine, clock, faults, stopped, rests, sweep, existing } = await world(withoutPools);
     const ids = await stopped(5);
     await rests();
@@ -84,7 +84,7 @@ describe('under disk pressure', () => {
     expect(await existing()).toEqual([]);
   });
 
-  test('two sweeps at once, as of two processes, delete no more than one', async () => {
+  test('two sweeps at once in two processes delete no more than one sweep', async () => {
     const { boot, reconciler, engine, stopped, rests, existing } = await world(withoutPools);
     const ids = await stopped(6);
     await rests();
@@ -95,7 +95,7 @@ describe('under disk pressure', () => {
     expect(await existing()).toEqual(ids.slice(3));
   });
 
-  test('what no rule deletes, what runs, and what has a message to work on stays', async () => {
+  test('sandboxes that run, have a waiting message, or have no delete rule are kept', async () => {
     const { engine, sandboxes, store, stopped, rests, sweep, existing } = await world(withoutPools);
     const [forGood = ''] = await stopped(1, 'kept');
     const [awaited = '', gone = ''] = await stopped(2);
@@ -112,7 +112,7 @@ describe('under disk pressure', () => {
     expect(engine.inspect(gone).state).toBe('absent');
   });
 
-  test('a start is refused, also when room is made; one that is repeated is answered, and stopped ones are resumed', async () => {
+  test('new starts are refused, but a repeated start is answered and a stopped sandbox resumes', async () => {
     const { engine, sandboxes, stopped, sweep } = await world({ ...withoutPools, whenFull: 'pause_idle' });
     const [id = ''] = await stopped(1);
     const claim = { ownerId: 'me', key: 'k', fingerprint: 'f' };
@@ -127,7 +127,7 @@ describe('under disk pressure', () => {
     expect(await codeOf(sandboxes.start('me', { specId: null }))).toBeNull();
   });
 
-  test('pools are dropped first, and filled again when there was space for five minutes', async () => {
+  test('pool members are deleted first, and pools are filled again after five minutes with space', async () => {
     const { engine, sandboxes, clock, stopped, rests, sweep, existing, members } = await world();
     await calm();
     expect(await members()).toBe(2);
@@ -150,7 +150,7 @@ describe('under disk pressure', () => {
     expect(await existing()).toEqual(ids);
   });
 
-  test('of which the runtime says nothing, nothing happens', async () => {
+  test('nothing is deleted or refused if the runtime does not report its disk usage', async () => {
     const { engine, sandboxes, faults, logged, stopped, rests, sweep, existing } = await world(withoutPools);
     const ids = await stopped(1);
     await rests();

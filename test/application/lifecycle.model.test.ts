@@ -9,9 +9,9 @@ import { checkEnd, checkEvents, checkRecords, checkWrite } from './model-invaria
 import { calm, createWorld, type Process, type WorldOptions } from './world.ts';
 
 /*
- * Random sequences of calls by several clients of two owners on several processes at once; faults of the store and of the
- * runtime at any call, the death of a process at any call, crashes, removals and restarts from outside. What must hold at
- * every write is checked at every write; then the faults end, and what must hold in the end is read from records and engine.
+ * Random calls by several clients of two owners, on several processes at once. The store and the runtime fail at any call, a
+ * process dies at any call, and sandboxes crash, are removed and are restarted outside Skep. The invariants of a write are
+ * checked at every write. Then the faults end, and the invariants of the end are checked on the records and the engine.
  */
 
 const rest = { freezeAfterMs: 14_000, stopAfterMs: 6000, deleteAfterMs: 15_000, maxLifeMs: 40_000 };
@@ -20,18 +20,18 @@ const specs = [
   sandboxSpec({ id: 'plain', rest, ready: { probe: { kind: 'none' }, withinMs: 10_000 } }),
   sandboxSpec({ id: 'warm', rest, ready, ports: [{ name: 'HTTP', port: 80 }], pool: { size: 2 } }),
 ];
-/** As the other version of the deployment has them. */
+/** The specs of the other version of the deployment. */
 const changed = specs.map((spec) => (spec.pool.size > 0 ? { ...spec, initialEnv: { VERSION: '2' } } : spec));
 const pool = { fingerprint: poolFingerprint(specs[1] ?? sandboxSpec({ id: 'none' })), size: 2 };
 const limits = { ...unlimited, running: 4, runningPerOwner: 3, existing: 8 };
 
-/** What a client may be told besides a success; anything else is a defect. */
+/** The failures that a client may get. Any other failure is a defect. */
 const tolerated = new Set([
   'sandbox_not_found', 'freeze_unsupported', 'sandbox_busy', 'sandbox_not_running', 'sandbox_not_paused', 'sandbox_limit_reached',
   'runtime_unavailable', 'runtime_timeout', 'store_unavailable',
 ]);
 
-test.each([['refuse', 300], ['pause_idle', 120]] as const)('whatever happens, all comes to rest as it must; when full: %s', { timeout: 300_000 }, async (whenFull, numRuns) => {
+test.each([['refuse', 300], ['pause_idle', 120]] as const)('random calls and faults break no invariant and end in a stable state (when full: %s)', { timeout: 300_000 }, async (whenFull, numRuns) => {
   await fc.assert(fc.asyncProperty(scenario, (scenario) => play(scenario, whenFull)), { numRuns });
 });
 
@@ -44,7 +44,7 @@ async function play({ batches, stuck }: Scenario, whenFull: WorldOptions['whenFu
   const world = createWorld({
     limits, specs, whenFull,
     minIdleMs: 1000,
-    // Where starts hang, those who wait must have had their turn when the end is looked at.
+    // If starts hang, all waiting starts must have had a start slot before the end is checked.
     atOnce: stuck === null ? 2 : 4,
     onWrite: (write) => {
       const { member, to } = write;
@@ -53,7 +53,7 @@ async function play({ batches, stuck }: Scenario, whenFull: WorldOptions['whenFu
         if (member !== null) {
           expect(handedOut.has(member), `${member} was handed out twice`).toBe(false);
           handedOut.add(member);
-          // It may die while it is handed out, but not before.
+          // It may die while it is claimed, but not before.
           const runs = world.engine.inspect(to.instanceId).state === 'running';
           expect(runs || deaths.get(to.instanceId) === batch, `${member} was handed out dead`).toBe(true);
         }
@@ -80,11 +80,11 @@ async function play({ batches, stuck }: Scenario, whenFull: WorldOptions['whenFu
   const ids: { readonly id: string; readonly owner: string }[] = [];
   const deleted = new Set<string>();
   const paused = new Set<string>();
-  /** Resumptions that were asked for, and answered, by sandbox. */
+  /** How many resumes were requested, and answered, by sandbox. */
   const asked = new Map<string, number>();
   const answered = new Map<string, number>();
 
-  /** A call of a client: what it is told, or null where it failed or its process died. */
+  /** Makes a call of a client. Returns the result, or null if the call failed or its process died. */
   const told = async <T>(who: number, call: (process: Process) => Promise<T>): Promise<T | null> => {
     const process = alive()[who % Math.max(1, alive().length)];
     if (process === undefined) return null;
@@ -168,7 +168,7 @@ async function play({ batches, stuck }: Scenario, whenFull: WorldOptions['whenFu
     }
   };
 
-  /** Waits for what the batch began, while the time goes on. */
+  /** Waits until the batch is done, while the clock advances. */
   const finished = async (work: Promise<unknown>): Promise<void> => {
     const state = { isDone: false };
     const done = work.finally(() => (state.isDone = true));

@@ -27,13 +27,13 @@ describe('a full deployment', () => {
     ['running', { running: 2 }],
     ['existing_per_owner', { existingPerOwner: 2 }],
     ['existing', { existing: 2 }],
-  ] as const)('refuses by default, and names the limit %s', async (limit, limits) => {
+  ] as const)('refuses a start by default and names the limit %s', async (limit, limits) => {
     const { sandboxes, running } = await full(limits, 'refuse');
     await expect(sandboxes.start('me', { specId: null })).rejects.toMatchObject({ code: 'sandbox_limit_reached', context: { limit, max: 2 } });
     expect(await running()).toBe(2);
   });
 
-  test('that makes room freezes the owner\'s longest idle one, and says for whom', async () => {
+  test('with `pause_idle` freezes the owner\'s longest idle sandbox, and the reason names the new one', async () => {
     const { sandboxes, ids, clock } = await full({ runningPerOwner: 2 }, 'pause_idle', ['you', 'me', 'me']);
     clock.advance(10);
     await sandboxes.resume('me', ids[1] ?? '');
@@ -48,7 +48,7 @@ describe('a full deployment', () => {
     expect(await sandboxes.get('me', ids[1] ?? '')).toMatchObject({ status: 'PAUSED' });
   });
 
-  test('pauses no more than one for a start while the runtime takes its time', async () => {
+  test('pauses only one sandbox for a start, even if the freeze takes long', async () => {
     const { sandboxes, engine, store, clock } = await full({ running: 4 }, 'pause_idle', ['a', 'b', 'c', 'd']);
     engine.close('freeze');
     const refused = codeOf(sandboxes.start('me', { specId: null }));
@@ -63,13 +63,13 @@ describe('a full deployment', () => {
     expect(statuses.toSorted()).toEqual(['PAUSED', 'RUNNING', 'RUNNING', 'RUNNING']);
   });
 
-  test('that makes room among all owners freezes whoever is idle the longest', async () => {
+  test('freezes the longest idle sandbox of all owners if the limit is for all owners', async () => {
     const { sandboxes, ids } = await full({ running: 2 }, 'pause_idle', ['you', 'me']);
     await sandboxes.start('me', { specId: null });
     expect(await sandboxes.get('you', ids[0] ?? '')).toMatchObject({ status: 'PAUSED' });
   });
 
-  test('never freezes one that was active a moment ago, nor one whose agent is at work, whoever owns it', async () => {
+  test('does not freeze a sandbox that was active recently, or whose agent is working', async () => {
     const { sandboxes, store, clock, ids } = await full({ running: 2 }, 'pause_idle', ['you', 'me']);
     const [yours = '', mine = ''] = ids;
     await store.sandboxes.touch(mine, clock.now() - minIdleMs + 1);
@@ -83,7 +83,7 @@ describe('a full deployment', () => {
     expect(await sandboxes.get('you', yours)).toMatchObject({ status: 'RUNNING' });
   });
 
-  test('makes no room for one more to exist, nor where nothing can be frozen', async () => {
+  test('refuses a start at a limit of existing sandboxes, or if the runtime refuses to freeze', async () => {
     for (const limits of [{ existing: 2 }, { existingPerOwner: 2 }]) {
       const existing = await full(limits, 'pause_idle');
       expect(await codeOf(existing.sandboxes.start('me', { specId: null }))).toBe('sandbox_limit_reached');
@@ -95,7 +95,7 @@ describe('a full deployment', () => {
     expect(await stuck.running()).toBe(2);
   });
 
-  test('goes on where somebody else was quicker to pause the one that was to make room', async () => {
+  test('starts the new sandbox if another caller pauses the chosen one first', async () => {
     const { sandboxes, store, ids } = await full({ running: 2 }, 'pause_idle');
     const longestIdle = store.sandboxes.longestIdle.bind(store.sandboxes);
     let quicker = true;
@@ -110,13 +110,13 @@ describe('a full deployment', () => {
     expect(await Promise.all([...ids, third.id].map(async (id) => (await sandboxes.get('me', id)).status))).toEqual(['PAUSED', 'RUNNING', 'RUNNING']);
   });
 
-  test('has room to resume in, however many exist', async () => {
+  test('resumes a sandbox even if the limit of existing sandboxes is reached', async () => {
     const { sandboxes, ids } = await full({ existing: 2, existingPerOwner: 2 }, 'refuse');
     await sandboxes.pause('me', ids[0] ?? '', 'stop');
     expect(await sandboxes.resume('me', ids[0] ?? '')).toMatchObject({ status: 'RUNNING' });
   });
 
-  test('never runs more than it may, however many start at once', async () => {
+  test('never runs more sandboxes than the limit, even with many starts at once', async () => {
     for (const whenFull of ['refuse', 'pause_idle'] as const) {
       const { sandboxes, writes, running } = await full({ running: 3 }, whenFull);
       const before = writes.length;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { codeOf } from './code-of.ts';
 import { calm, createWorld } from './world.ts';
 
-/** A sandbox that is MISSING, because another engine is asked. */
+/** A sandbox that is MISSING because Skep talks to another engine. */
 async function missing() {
   const world = createWorld();
   const skep = world.boot();
@@ -19,7 +19,7 @@ async function missing() {
   return { ...world, ...skep, id, switchEngine };
 }
 
-test('a MISSING sandbox is run again over its files by a resumption if the runtime has it again, and not by itself', async () => {
+test('a MISSING sandbox resumes with its files if the runtime has it again, but never by itself', async () => {
   const { sandboxes, engine, id, switchEngine } = await missing();
   expect(await codeOf(sandboxes.resume('me', id))).toBe('sandbox_not_paused');
   await switchEngine();
@@ -29,7 +29,7 @@ test('a MISSING sandbox is run again over its files by a resumption if the runti
   expect(engine.calls.start).toBe(1);
 });
 
-test('one whose resumption the runtime refuses is an ERROR, runs nothing, and can be resumed', async () => {
+test('a MISSING sandbox becomes ERROR if the runtime refuses its resume, and can be resumed later', async () => {
   const { sandboxes, engine, faults, id, switchEngine } = await missing();
   await switchEngine();
   faults.plan({ call: 'resume', what: 'unavailable', when: 'before' });

@@ -3,7 +3,7 @@ import { pauseKinds, type PauseKind } from '../../src/domain/sandbox.ts';
 import type { Gate } from './engine.ts';
 import type { Fault } from './mortal.ts';
 
-/** What clients, the world and the operator do. `which` names one of the sandboxes that were started so far, `who` a process. */
+/** What clients, the host and the operator do. `which` selects one of the sandboxes started so far, `who` a process. */
 export type Action =
   | { readonly kind: 'start'; readonly owner: string; readonly spec: string; readonly who: number }
   | { readonly kind: 'pause'; readonly which: number; readonly pauseKind: PauseKind; readonly who: number }
@@ -15,7 +15,7 @@ export type Action =
   | { readonly kind: 'ability'; readonly canFreeze: boolean }
   | { readonly kind: 'gate'; readonly gate: Gate; readonly isOpen: boolean }
   | { readonly kind: 'fault'; readonly fault: Fault }
-  /** A process with the deployment's specs, or with another content of the pooled one. */
+  /** A process with the deployment's specs, or with a changed spec of the pool. */
   | { readonly kind: 'boot'; readonly isChanged: boolean }
   | { readonly kind: 'shutdown'; readonly who: number }
   | { readonly kind: 'sweep'; readonly who: number }
@@ -25,7 +25,7 @@ const which = fc.nat(7);
 const who = fc.nat(1);
 const constant = <T>(value: T) => fc.constant(value);
 
-/** Those that move a sandbox more often, since most calls only look. */
+/** Calls that change a sandbox are listed more often, because most calls only read. */
 const calls = [
   'start', 'freeze', 'stop', 'resume', 'resume', 'handOut',
   'provide', 'start', 'freeze', 'stop', 'resume', 'remove', 'inspect', 'list',
@@ -35,7 +35,7 @@ const calls = [
 const when = fc.constantFrom('before', 'after' as const);
 const fault: fc.Arbitrary<Fault> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ call: fc.constantFrom(...calls), what: fc.constantFrom('unavailable', 'timeout', 'death' as const), when }) },
-  // The end of the process at any call whatever.
+  // The process dies at any call.
   { weight: 2, arbitrary: fc.record({ call: constant(null), what: constant('death' as const), when, skip: fc.nat(30) }) },
 );
 
@@ -55,9 +55,9 @@ const action: fc.Arbitrary<Action> = fc.oneof(
 );
 
 export interface Scenario {
-  /** What is in one batch happens at once. */
+  /** The actions of one batch run at the same time. */
   readonly batches: readonly (readonly Action[])[];
-  /** What stays closed when all else is well again. */
+  /** The gate that stays closed after all other faults have ended. */
   readonly stuck: Gate | null;
 }
 

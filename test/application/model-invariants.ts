@@ -7,7 +7,7 @@ import { poolFingerprint } from '../../src/domain/pool-plan.ts';
 import { isPooled, type Sandbox, type ObservedSandbox } from '../../src/domain/sandbox.ts';
 import type { Write } from './observed.ts';
 
-/** What holds after every write, whoever made it. Throws where it does not. */
+/** Checks what must hold after every write. Throws if it does not hold. */
 export function checkRecords(records: readonly Sandbox[], limits: SandboxLimits, poolSize: number): void {
   const there = records.filter(({ deletedAt }) => deletedAt === null);
   const owned = there.filter((one) => !isPooled(one));
@@ -28,11 +28,11 @@ function most(all: readonly Sandbox[], max: number | null, what: string): void {
   expect(all.length, what).toBeLessThanOrEqual(max ?? Infinity);
 }
 
-/** Was the write a move of the table, one version on? */
+/** Checks that the write is a transition of the table and raises the version by one. */
 export function checkWrite({ from, to, member }: Write): void {
   const shown = JSON.stringify({ from, to });
   expect(isMove(from, to, member), shown).toBe(true);
-  // What was ended from outside did not crash.
+  // A sandbox that was stopped outside Skep did not crash.
   if (from?.status === 'RUNNING' && to.status === 'ERROR') expect(to.statusReason?.code, shown).not.toMatch(/outside|restarted/);
 }
 
@@ -48,11 +48,11 @@ export interface End {
   readonly records: readonly Sandbox[];
   readonly facts: ReadonlyMap<string, ObservedSandbox>;
   readonly now: number;
-  /** Null where the pool could not be filled. */
+  /** Null if the pool could not be filled. */
   readonly pool: { readonly fingerprint: string; readonly size: number } | null;
 }
 
-/** What holds once the faults are over and the sweeps have been: everything is at rest, and records and facts agree. */
+/** Checks the end, after faults and sweeps: each sandbox is in a stable status, and records and observed states agree. */
 export function checkEnd({ records, facts, now, pool }: End): void {
   const there = records.filter(({ deletedAt }) => deletedAt === null);
   const owners = new Map(there.map((one) => [one.instanceId, one.id]));
@@ -72,7 +72,7 @@ export function checkEnd({ records, facts, now, pool }: End): void {
   expect(members.map(({ status }) => status), 'the pool is full').toEqual(Array.from({ length: pool.size }, () => 'RUNNING'));
 }
 
-/** The events of a sandbox tell its whole story, without a gap. */
+/** Checks that the events of a sandbox contain every change of its status, without a gap. */
 export function checkEvents(events: readonly Event[], records: readonly Sandbox[], writes: readonly Write[]): void {
   expect(events.length).toBe(writes.filter(isTold).length);
   for (const record of records.filter((one) => !isPooled(one))) {
@@ -84,7 +84,7 @@ export function checkEvents(events: readonly Event[], records: readonly Sandbox[
   }
 }
 
-/** Is it a write that the log tells of: one that an owner would notice? */
+/** Returns whether the write has an event, which means that an owner would notice it. */
 function isTold({ from, to }: Write): boolean {
   if (isPooled(to)) return false;
   if (from === null || from.status !== to.status || (from.deletedAt === null) !== (to.deletedAt === null)) return true;

@@ -3,17 +3,17 @@ import { Failure } from '../../src/domain/failure.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import { noteCall } from './port-calls.ts';
 
-/** What goes wrong with a call on a port: it is refused or times out, or its process ends; before it had its effect or after. */
+/** How a call on a port fails: it is refused, it times out, or its process dies. Before or after the call has its effect. */
 export interface Fault {
-  /** `start`, `replace`...: the next call of this name; of any name where it is null. */
+  /** The next call of this name, such as `start` or `replace`. Null: the next call of any name. */
   readonly call: string | null;
   readonly what: 'unavailable' | 'timeout' | 'death';
   readonly when: 'before' | 'after';
-  /** So many calls that it could concern are let pass first. Default: none. */
+  /** How many matching calls succeed first. Default: none. */
   readonly skip?: number;
 }
 
-/** What goes wrong next, in order, whoever makes the call. */
+/** The planned faults, in order, for the calls of all processes. */
 export class Faults {
   readonly planned: Fault[] = [];
 
@@ -32,12 +32,12 @@ export class Faults {
   }
 }
 
-/** Each its own, so that nothing is kept that waits for it. */
+/** A new promise for each caller, so that waiting callers are not kept in memory. */
 const never = (): Promise<never> => new Promise(() => {});
 
 /**
- * A process of Skep as its ports see it. When it dies, what it called is never answered, nothing more of what it calls
- * has an effect, and no timer or listener of its calls back.
+ * A process of Skep, seen from its ports. After its death, its pending calls never return, its new calls have no effect,
+ * and its timers and listeners are not called.
  */
 export class Mortal {
   readonly #faults: Faults;
@@ -48,7 +48,7 @@ export class Mortal {
     this.#faults = faults;
   }
 
-  /** Answers when it has died. */
+  /** Resolves when the process has died. */
   get died(): Promise<void> {
     return this.#death.promise;
   }
@@ -67,7 +67,7 @@ export class Mortal {
     };
   }
 
-  /** The port as this process has it. `failure` is what a fault of the port is. */
+  /** Wraps a port for this process. `failure` creates the failure of a planned fault. */
   port<T extends object>(port: T, failure: (what: 'unavailable' | 'timeout') => Failure): T {
     return new Proxy(port, {
       get: (target, name) => {

@@ -1,21 +1,21 @@
 import type { Sandbox } from '../../src/domain/sandbox.ts';
 import type { SandboxStore } from '../../src/ports/sandbox-store.ts';
 
-/** One write of a sandbox, as the store saw it, and at what time. `from` is null for a new one. */
+/** One write of a sandbox in the store, with its time. `from` is null for a new sandbox. */
 export interface Write {
   readonly from: Sandbox | null;
   readonly to: Sandbox;
-  /** The member of a pool that was handed out with it. */
+  /** The pool member that was claimed by it. */
   readonly member: string | null;
   readonly at: number;
 }
 
-/** The store, telling of each write that it made, after it. */
+/** Wraps the store. Calls `onWrite` after each write that changed something. */
 export function observed(store: SandboxStore, now: () => number, onWrite: (write: Write) => void): SandboxStore {
   const noting = async <T extends { readonly kind: string }>(to: Sandbox, member: string | null, made: string, call: () => Promise<T>): Promise<T> => {
     const from = await store.find(to.id);
     const outcome = await call();
-    // What was there already is left as it is by an insert.
+    // An insert does not change a sandbox that exists already.
     if (outcome.kind === made && (made === 'replaced' || from === null)) onWrite({ from, to, member, at: now() });
     return outcome;
   };

@@ -29,21 +29,21 @@ const records = [
   resting('starting', { status: 'STARTING' }),
 ];
 
-test('the forecast has the soonest actions first, of the owner or of all', async () => {
+test('the forecast lists the soonest actions first, for one owner or for all owners', async () => {
   const { shown } = forecastOf(records);
   expect(await shown('ann', 9)).toEqual(['running freeze 11000', 'frozen stop 15000', 'stopped delete 19000']);
   expect(await shown(null, 2)).toEqual(['bobs freeze 10000', 'running freeze 11000']);
   expect(await forecastOf(records, false).shown('bob', 9)).toEqual(['bobs stop 10000']);
 });
 
-test('the forecast shows the records as they are now', async () => {
+test('the forecast uses the current records', async () => {
   const { found, shown } = forecastOf(records);
   found.set('running', resting('running', { status: 'RUNNING', lastActiveAt: 20_000 }));
   found.set('frozen', resting('frozen', { status: 'PAUSED', pauseKind: 'freeze', deletedAt: 1 }));
   expect(await shown('ann', 9)).toEqual(['stopped delete 19000', 'running freeze 21000']);
 });
 
-test('starts are counted by owner, with percentiles of those that succeeded, for an hour', () => {
+test('start statistics count by owner for one hour, with percentiles of successful starts', () => {
   const clock = createManualClock();
   const starts = new StartStatistics(clock);
   const begun = clock.now();
@@ -54,7 +54,7 @@ test('starts are counted by owner, with percentiles of those that succeeded, for
   const failing = someSandbox('sb', { status: 'STARTING', ownerId: 'bob' });
   starts.note(failing, { ...failing, status: 'ERROR' });
   starts.note(null, someSandbox('sb', { status: 'RUNNING', createdAt: clock.now() - 5, ownerId: 'cyd' }));
-  // Neither a start nor an end of one.
+  // Neither ends a start: a resume, and a start that begins.
   starts.note(someSandbox('sb', { status: 'RESUMING' }), someSandbox('sb', { status: 'RUNNING' }));
   starts.note(null, someSandbox('sb', { status: 'STARTING' }));
   expect(starts.summary('ann')).toEqual({ since: begun, succeeded: 20, failed: 0, fromPool: 0, p50Ms: 1000, p95Ms: 1900 });
@@ -65,7 +65,7 @@ test('starts are counted by owner, with percentiles of those that succeeded, for
   expect(starts.summary(null)).toMatchObject({ since: begun + 1, succeeded: 0, failed: 0, p50Ms: null });
 });
 
-test('a pool counts the starts that got a member and those that found none, and says why members are lost', async () => {
+test('a pool report counts hits and misses, and has the last failure of a member', async () => {
   const { engine, boot } = createWorld({ specs: [sandboxSpec({ id: 'warm', pool: { size: 2 } })] });
   const { pool, reconciler, sandboxes } = boot();
   await reconciler.start();

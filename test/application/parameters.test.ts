@@ -26,13 +26,13 @@ describe('a start', () => {
   test.each<[string, SandboxParameters]>([
     ['nothing', {}],
     ['metadata and a time limit', { metadata: { task: '7' }, timeoutMs: 60_000 }],
-    ['a variable as the spec has it', { env: { CI: '1' } }],
-  ])('that asks for %s takes from the pool', async (_, parameters) => {
+    ['a variable with the value of the spec', { env: { CI: '1' } }],
+  ])('that asks for %s gets a pool member', async (_, parameters) => {
     const { start } = await filled();
     expect(await start(parameters)).toMatchObject({ status: 'RUNNING', statusReason: { code: 'claimed_from_pool' }, metadata: parameters.metadata ?? {} });
   });
 
-  test('that asks for variables or secrets starts cold with them, and again after it was stopped, by another process too', async () => {
+  test('with variables or secrets starts cold, and has them after a stop, also in another process', async () => {
     const { start, engine, sandboxes, store, boot, shutdown } = await filled();
     const { id, status } = await start({ env: { LEVEL: '2' }, secrets: ['NPM_TOKEN'] });
     expect(status).toBe('STARTING');
@@ -48,7 +48,7 @@ describe('a start', () => {
     expect(JSON.stringify([await store.sandboxes.find(id), await store.events.read({ ownerId: 'me' }, 0, 100)])).not.toContain(secrets.NPM_TOKEN);
   });
 
-  test('with a time limit is deleted when it is over, busy or not, after a restart too', async () => {
+  test('with a time limit is deleted when the time is over, even after activity and a restart', async () => {
     const { start, sandboxes, engine, clock, store, shutdown, boot } = await filled();
     const { id, instanceId } = await start({ timeoutMs: 15_000 });
     clock.advance(10_000);
@@ -71,8 +71,8 @@ describe('a start', () => {
   test.each<[string, SandboxParameters, string]>([
     ['a longer life', { timeoutMs: 90_001 }, 'timeout_above_spec'],
     ['a secret that the spec does not name', { secrets: ['SKEP_API_KEY'] }, 'secrets_not_allowed'],
-    ["a variable of Skep's", { env: { SKEP_SANDBOX_ID: 'x' } }, 'env_reserved'],
-    ['resources where the runtime limits none', { resources: { cpus: 1 } }, 'resources_not_limited'],
+    ['a variable that Skep sets', { env: { SKEP_SANDBOX_ID: 'x' } }, 'env_reserved'],
+    ['resources if the runtime limits none', { resources: { cpus: 1 } }, 'resources_not_limited'],
   ])('that asks for %s is refused, and nothing is written', async (_, parameters, code) => {
     const { start, sandboxes, pool, writes } = await filled();
     const before = writes.length;

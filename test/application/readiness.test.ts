@@ -3,8 +3,8 @@ import { codeOf } from './code-of.ts';
 import { started } from './started.ts';
 import { calm } from './world.ts';
 
-describe('what the probe of a start has met last', () => {
-  test('is told while it waits, and when it is too late, also what was met at the very end', async () => {
+describe('the last result of a readiness probe', () => {
+  test('is on the record while a start waits, and in the ERROR if the start is too late', async () => {
     const { engine, begin, ids, of, clock, miss, writes } = await started();
     engine.close('ready');
     await begin();
@@ -23,7 +23,7 @@ describe('what the probe of a start has met last', () => {
     expect(writes).toHaveLength(6);
   });
 
-  test('is told once while it is the same, whoever drives the start', async () => {
+  test('is written only once while it stays the same', async () => {
     const { engine, begin, clock, miss, writes, reconciler } = await started();
     await reconciler.start();
     engine.close('ready');
@@ -36,7 +36,7 @@ describe('what the probe of a start has met last', () => {
     expect(writes.map(({ to }) => to.statusReason)).toEqual([null, null, { code: 'probe_missed', probe: 'tcp', port: 80, path: null, miss: { kind: 'refused' } }]);
   });
 
-  test('is told by the next process too, as far as it was written down', async () => {
+  test('is in the ERROR that the next process writes', async () => {
     const { engine, begin, ids, of, clock, miss, boot, shutdown } = await started();
     engine.close('ready');
     await begin();
@@ -50,7 +50,7 @@ describe('what the probe of a start has met last', () => {
     expect(await of(ids[0])).toMatchObject({ status: 'ERROR', statusReason: { code: 'not_ready_in_time', withinMs: 10_000, last: { code: 'probe_missed', miss: { kind: 'answered', status: 404 } } } });
   });
 
-  test('is told no more once it is ready', async () => {
+  test('is removed from the record when the sandbox is ready', async () => {
     const { engine, begin, ids, of, clock } = await started();
     engine.close('ready');
     await begin();
@@ -61,7 +61,7 @@ describe('what the probe of a start has met last', () => {
     expect(await of(ids[0])).toMatchObject({ status: 'RUNNING', statusReason: null });
   });
 
-  test('tells of it in the same way when it is resumed', async () => {
+  test('is in the ERROR of a resume that is too late', async () => {
     const { engine, begin, ids, sandboxes, of, clock } = await started();
     await begin();
     const id = ids[0] ?? '';

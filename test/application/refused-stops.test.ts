@@ -23,8 +23,8 @@ async function begun(spec = slow) {
 
 const refusal = { code: 'failure', failure: 'runtime_unavailable' };
 
-describe('what the runtime does not stop', () => {
-  test('in ERROR says so on the record, beside what it failed with, and is tried again; then the record is as before', async () => {
+describe('a sandbox that the runtime does not stop', () => {
+  test('reports `still_running` in ERROR, and its earlier reason after a later stop succeeds', async () => {
     const { engine, sandboxes, faults, id, refuse, pass } = await begun();
     engine.close('ready');
     const late = await sandboxes.start('me', { specId: null });
@@ -41,7 +41,7 @@ describe('what the runtime does not stop', () => {
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING' });
   });
 
-  test.each(['freeze', 'stop'] as const)('while it is recorded PAUSED says so too (%s), and who paused it stays', async (kind) => {
+  test.each(['freeze', 'stop'] as const)('reports `still_running` in PAUSED, and keeps who paused it (%s)', async (kind) => {
     const { engine, sandboxes, reconciler, id, refuse, pass } = await begun(sandboxSpec({ id: 'plain' }));
     await sandboxes.pause('me', id, 'freeze');
     if (kind === 'freeze') engine.thawFromOutside(id);
@@ -58,7 +58,7 @@ describe('what the runtime does not stop', () => {
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', statusReason: before });
   });
 
-  test('although the runtime reports no failure is tried with back-off as well', async () => {
+  test('is retried with back-off even if the runtime reports no failure', async () => {
     const { engine, runtime, sandboxes, id, pass } = await begun(sandboxSpec({ id: 'plain' }));
     let stops = 0;
     Object.assign(runtime, { stop: async (one: string) => {

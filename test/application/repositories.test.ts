@@ -9,7 +9,7 @@ import { microagentDeps } from './microagent-deps.ts';
 
 const actual = (name: string): string => (name === 'acme/shop' ? 'secret/shop' : name);
 
-/** A host that has the repository under another name than the one that it is asked for. */
+/** A host that has the repository under another name than the requested one. */
 function renamed() {
   const provider = createMemoryGitProvider({ hosts: ['git.example.org'], repositories: [{ path: 'secret/shop', defaultBranch: 'main', files: [] }] });
   const asked: string[] = [];
@@ -29,14 +29,14 @@ test.each([
   ['git.example.org/acme/shop', ['acme/*', 'git.example.org/acme/**']],
   ['secret/shop', ['acme/*', 'other.example.org/secret/*']],
   ['secret/shop', []],
-])('the repository %s does not exist for a key with the patterns %j, whatever name it is asked for by', async (name, patterns) => {
+])('a renamed repository requested as %s is not found by a key with the patterns %j', async (name, patterns) => {
   const { repositories, microagents, asked } = renamed();
   await expect(repositories.find(name, patterns)).rejects.toMatchObject({ code: 'repository_not_found' });
   await expect(microagents.list(name, patterns)).rejects.toMatchObject({ code: 'repository_not_found' });
   expect(asked).toEqual([]);
 });
 
-test('a repository that a pattern matches by its present name is served, and without patterns every one', async () => {
+test('a renamed repository is found if a pattern matches its current name, or without patterns', async () => {
   const { repositories, microagents } = renamed();
   for (const patterns of [['secret/*'], ['git.example.org/secret/shop'], null]) {
     expect((await repositories.find('acme/shop', patterns)).path).toBe('secret/shop');
@@ -54,7 +54,7 @@ function withoutLists(provider: GitProvider): GitProvider {
   return plain;
 }
 
-/** Names of all pages, of which each has so many items at most. */
+/** Returns the names of all pages, with at most `limit` items each. */
 async function searchAll(repositories: Repositories, text: string, patterns: RepositoryPatterns, limit: number): Promise<string[]> {
   const names: string[] = [];
   for (let after: PageKey | null | undefined; after !== null; ) {
@@ -72,21 +72,21 @@ describe('a search for repositories', () => {
   const plain = withoutLists(createMemoryGitProvider({ name: 'plain', hosts: ['plain.example'] }));
   const repositories = new Repositories([github, gitlab, plain, nameless]);
 
-  test.each([1, 2, 100])('goes over all providers, and gives each a name that leads to it, in pages of %i', async (limit) => {
+  test.each([1, 2, 100])('returns the repositories of all providers with names that find them, in pages of %i', async (limit) => {
     const names = ['acme/shop', 'acme/shopping', 'github.com/gitlab.com/shop', 'gitlab.com/acme/shop', 'gitlab.com/group/sub/shop'];
     expect(await searchAll(repositories, 'shop', null, limit)).toEqual(names);
     expect(await searchAll(repositories, 'group', null, limit)).toEqual(['gitlab.com/group/sub/shop']);
     for (const name of names) await expect(repositories.find(name, null)).resolves.toBeDefined();
   });
 
-  test('shows what the patterns of the key match, and goes on where a page has nothing of that', async () => {
+  test('returns only what the patterns match, and continues after pages without a match', async () => {
     expect(await searchAll(repositories, 'shop', ['gitlab.com/group/**'], 1)).toEqual(['gitlab.com/group/sub/shop']);
     expect(await searchAll(repositories, 'shop', ['*/shopping'], 1)).toEqual(['acme/shopping']);
     expect((await repositories.search('shop', ['gitlab.com/acme/*'], { after: null, limit: 2 })).items).toMatchObject([{ path: 'acme/shop', gitProvider: 'gitlab' }]);
     expect(await searchAll(repositories, 'shop', [], 100)).toEqual([]);
   });
 
-  test('fails if a provider does, and if none can search', async () => {
+  test('fails if one provider fails, or if no provider can search', async () => {
     const failure = new Failure('provider_timeout', { provider: 'gitlab', limitMs: 1 });
     const failing = new Repositories([github, { ...gitlab, searchRepositories: async () => await Promise.reject(failure) }]);
     await expect(failing.search('group', null, first)).rejects.toBe(failure);
@@ -94,7 +94,7 @@ describe('a search for repositories', () => {
   });
 });
 
-test('branches are listed of what the key may use, with the default one marked', async () => {
+test('a branch listing marks the default branch, and fails if the key may not use the repository', async () => {
   const branches = ['main', 'next'].map((name) => ({ name, commit: '1'.repeat(40) }));
   const provider = createMemoryGitProvider({ hosts: ['git.example.org'], repositories: [{ ...repository('acme/shop'), branches }] });
   const plain = withoutLists(provider);

@@ -15,7 +15,7 @@ async function running(options: Parameters<typeof createWorld>[0] = {}) {
 }
 
 describe('a sandbox', () => {
-  test('starts, freezes, resumes, stops, resumes, and says which tier holds and what came back', async () => {
+  test('starts, freezes, stops and resumes, and reports whether processes continued or restarted', async () => {
     const { sandboxes, engine, id } = await running();
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING', pauseKind: null });
     expect(await sandboxes.pause('me', id, 'freeze')).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze' });
@@ -26,7 +26,7 @@ describe('a sandbox', () => {
     expect(await sandboxes.resume('me', id)).toMatchObject({ status: 'RUNNING', statusReason: { code: 'processes_restarted' } });
   });
 
-  test('pausing what is paused as deep and resuming what runs change nothing', async () => {
+  test('is not written again by a pause while it is stopped, or a resume while it runs', async () => {
     const { sandboxes, id, writes } = await running();
     await sandboxes.pause('me', id, 'stop');
     const before = writes.length;
@@ -40,7 +40,7 @@ describe('a sandbox', () => {
     expect(writes.length).toBe(after);
   });
 
-  test('is frozen by one call, though the runtime tells of the freeze while it is made', async () => {
+  test('is frozen by one call, even if the runtime reports the freeze during the call', async () => {
     const { sandboxes, driver, runtime, id } = await running();
     const freezes: string[] = [];
     const freeze = runtime.freeze.bind(runtime);
@@ -54,7 +54,7 @@ describe('a sandbox', () => {
     expect(freezes).toEqual([id]);
   });
 
-  test('of two pauses at once one moves, both see it PAUSED, and the stop prevails', async () => {
+  test('is stopped if a freeze and a stop come at once, and both calls return PAUSED', async () => {
     const { sandboxes, id, writes } = await running();
     const both = await Promise.all([sandboxes.pause('me', id, 'freeze'), sandboxes.pause('me', id, 'stop')]);
     expect(both.map(({ status }) => status)).toEqual(['PAUSED', 'PAUSED']);
@@ -63,7 +63,7 @@ describe('a sandbox', () => {
     expect(writes.filter(({ to }) => to.status === 'PAUSING')).toHaveLength(1);
   });
 
-  test('a pause and a resumption at once leave it in a state that one of them asked for', async () => {
+  test('has the state of one of the calls after a pause and a resume at once', async () => {
     const { sandboxes, engine, id } = await running();
     await sandboxes.pause('me', id, 'freeze');
     await Promise.allSettled([sandboxes.resume('me', id), sandboxes.pause('me', id, 'freeze')]);
@@ -72,7 +72,7 @@ describe('a sandbox', () => {
     expect([status, engine.inspect(id).state]).toEqual(status === 'RUNNING' ? ['RUNNING', 'running'] : ['PAUSED', 'frozen']);
   });
 
-  test('is busy for a pause while it starts, and for a resumption', async () => {
+  test('fails with `sandbox_busy` for a pause or a resume while it starts', async () => {
     const { sandboxes, engine, id } = await running({ specs: [slow] });
     engine.close('ready');
     const second = await sandboxes.start('me', { specId: 'slow' });
@@ -82,7 +82,7 @@ describe('a sandbox', () => {
     expect(await codeOf(sandboxes.resume('me', second.id))).toBe('sandbox_busy');
   });
 
-  test('that crashes is an ERROR with the reason; one that vanishes is MISSING', async () => {
+  test('becomes ERROR with a reason if it crashes, and MISSING if it is removed outside Skep', async () => {
     const { sandboxes, engine, reconciler, id } = await running();
     engine.crash(id);
     await calm();
@@ -95,7 +95,7 @@ describe('a sandbox', () => {
     expect(await sandboxes.get('me', other.id)).toMatchObject({ status: 'MISSING' });
   });
 
-  test('that crashed is run again over its files by a resumption, within the limits; without files it stays an ERROR', async () => {
+  test('resumes after a crash and keeps its files, but stays ERROR if its files are gone', async () => {
     const { sandboxes, engine, id } = await running();
     engine.crash(id);
     await calm();
@@ -108,7 +108,7 @@ describe('a sandbox', () => {
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'ERROR', statusReason: { code: 'process_exited' } });
   });
 
-  test('whose runtime refuses a pause runs on, and the caller is told', async () => {
+  test('keeps its status if the runtime refuses a pause or a resume, and the call fails', async () => {
     const { sandboxes, faults, id } = await running();
     faults.plan({ call: 'freeze', what: 'unavailable', when: 'before' });
     expect(await codeOf(sandboxes.pause('me', id, 'freeze'))).toBe('runtime_unavailable');
@@ -119,7 +119,7 @@ describe('a sandbox', () => {
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze' });
   });
 
-  test('whose resumption was refused, though it had its effect, is held again, and takes no place of another', async () => {
+  test('is frozen again if its resume failed but had its effect', async () => {
     const { sandboxes, engine, faults, reconciler, id } = await running({ limits: { running: 1 } });
     await sandboxes.pause('me', id, 'freeze');
     faults.plan({ call: 'resume', what: 'unavailable', when: 'after' });
@@ -132,7 +132,7 @@ describe('a sandbox', () => {
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze' });
   });
 
-  test('of another owner does not exist', async () => {
+  test('is not found by another owner', async () => {
     const { sandboxes, id } = await running();
     for (const call of [sandboxes.get('you', id), sandboxes.pause('you', id, 'freeze'), sandboxes.resume('you', id), sandboxes.delete('you', id)]) {
       expect(await codeOf(call)).toBe('sandbox_not_found');
@@ -140,7 +140,7 @@ describe('a sandbox', () => {
     expect((await sandboxes.search('you', {}, { after: null, limit: 10 })).items).toEqual([]);
   });
 
-  test('counts against the limits while it runs, and again when it is resumed', async () => {
+  test('counts against the limits while it runs, and again when it resumes', async () => {
     const { sandboxes, id } = await running({ limits: { runningPerOwner: 2 } });
     await sandboxes.start('me', { specId: null });
     expect(await codeOf(sandboxes.start('me', { specId: null }))).toBe('sandbox_limit_reached');
@@ -152,8 +152,8 @@ describe('a sandbox', () => {
   });
 });
 
-describe('the reconciler', () => {
-  test('stops what no record owns, after a grace', async () => {
+describe('reconciliation', () => {
+  test('stops an instance without a record after a grace period', async () => {
     const { engine, reconciler, clock, store } = await running();
     const lookedUp = new Set<string>();
     const findByInstance = store.sandboxes.findByInstance.bind(store.sandboxes);
@@ -171,7 +171,7 @@ describe('the reconciler', () => {
     expect([...lookedUp], 'what the scan has found is not asked for one by one').toEqual(['sb-stray']);
   });
 
-  test('gives what it finds without a record the whole grace, also where that was seen before, and was gone since', async () => {
+  test('starts the grace period again if an instance without a record was gone in between', async () => {
     const { engine, reconciler, clock } = await running();
     const stray = { id: 'sb-stray', spec: slow, sessionApiKey: 'k' };
     engine.run(stray);
@@ -185,7 +185,7 @@ describe('the reconciler', () => {
     expect(engine.inspect(stray.id).state).toBe('running');
   });
 
-  test('leaves alone what a record owns, though its scans have passed over that record', async () => {
+  test('leaves an instance alone if its record exists, even if the scan did not return the record', async () => {
     const { engine, reconciler, clock, store, id } = await running();
     const scan = store.sandboxes.scan.bind(store.sandboxes);
     store.sandboxes.scan = async (...from) => (await scan(...from)).filter((record) => record.id !== id);
@@ -197,7 +197,7 @@ describe('the reconciler', () => {
     expect([engine.inspect(id).state, engine.inspect('sb-stray').state]).toEqual(['running', 'stopped']);
   });
 
-  test('removes what comes up after its record was seen to have nothing left', async () => {
+  test('removes an instance that appears after its record was marked as removed', async () => {
     const { engine, reconciler, clock, store, sandboxes, id } = await running();
     await sandboxes.delete('me', id);
     expect((await store.sandboxes.find(id))?.removedAt).not.toBeNull();
@@ -208,7 +208,7 @@ describe('the reconciler', () => {
     expect(engine.inspect(id).state).toBe('absent');
   });
 
-  test('goes on with what an earlier process left on the way', async () => {
+  test('completes a pause that an earlier process left unfinished', async () => {
     const { store, boot, engine, shutdown, id } = await running();
     await shutdown();
     const sandbox = await store.sandboxes.find(id);
@@ -221,7 +221,7 @@ describe('the reconciler', () => {
     expect(engine.inspect(id).state).toBe('stopped');
   });
 
-  test('knows whose an instance is, and leaves alone what it does not know', async () => {
+  test('finds the record of an instance, and ignores an unknown instance', async () => {
     const { driver, engine, sandboxes, id } = await running();
     driver.enqueueInstance('sb-nobody');
     engine.crash(id);
@@ -229,7 +229,7 @@ describe('the reconciler', () => {
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'ERROR' });
   });
 
-  test('goes on with its sweep where one removal of an orphan fails', async () => {
+  test('continues the sweep if the removal of one orphan fails', async () => {
     const { engine, reconciler, clock, faults, sandboxes, id } = await running();
     const other = await sandboxes.start('me', { specId: null });
     for (const deleted of [id, other.id]) await sandboxes.delete('me', deleted);

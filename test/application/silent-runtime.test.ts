@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { codeOf } from './code-of.ts';
 import { calm, createWorld } from './world.ts';
 
-/** Two sandboxes of a runtime that stops answering. The docs say what becomes of each request. */
+/** Two sandboxes of a runtime that stops answering. The docs say what happens to each request. */
 async function silent() {
   const world = createWorld();
   const skep = world.boot();
@@ -26,7 +26,7 @@ async function silent() {
   return { ...world, ...skep, running: running.id, paused: paused.id, pass, answers };
 }
 
-test('a deletion is accepted while the runtime is silent: no caller sees it any more, and it is removed when the runtime answers', async () => {
+test('a delete while the runtime does not answer hides the sandbox at once and removes it later', async () => {
   const { sandboxes, engine, answers, running } = await silent();
   await sandboxes.delete('me', running);
   expect(await codeOf(sandboxes.get('me', running))).toBe('sandbox_not_found');
@@ -35,7 +35,7 @@ test('a deletion is accepted while the runtime is silent: no caller sees it any 
   expect(engine.inspect(running).state).toBe('absent');
 });
 
-test('a start is accepted and carried out if the runtime answers within its time, and is an ERROR otherwise', async () => {
+test('a start is RUNNING if the runtime answers within its time limit, and ERROR otherwise', async () => {
   const { sandboxes, pass, answers } = await silent();
   const late = await sandboxes.start('me', { specId: null });
   await pass(11);
@@ -47,7 +47,7 @@ test('a start is accepted and carried out if the runtime answers within its time
   expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING' });
 });
 
-test('a pause fails and changes nothing; a resumption fails, and is carried out if the runtime answers within its time', async () => {
+test('pause and resume fail while the runtime does not answer, and only the resume completes later', async () => {
   const { sandboxes, pass, answers, running, paused } = await silent();
   expect(await codeOf(sandboxes.pause('me', running, 'stop'))).toBe('runtime_unavailable');
   expect(await codeOf(sandboxes.resume('me', paused))).toBe('runtime_unavailable');

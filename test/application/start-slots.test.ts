@@ -6,12 +6,12 @@ import { calm, createWorld } from './world.ts';
 const spec = sandboxSpec({ id: 'plain', ready: { probe: { kind: 'none' }, withinMs: 10_000 } });
 const warm = { ...spec, id: 'warm', pool: { size: 2 } };
 
-/** Sandboxes in the order in which their starts came to an end. */
+/** Returns the sandboxes in the order in which they became RUNNING. */
 function inOrder(writes: readonly Write[]): string[] {
   return writes.flatMap(({ from, to }) => (from?.status === 'STARTING' && to.status === 'RUNNING' ? [to.id] : []));
 }
 
-test('turns go to what somebody asked for before what fills a pool', async () => {
+test('start slots go to requested starts before pool members', async () => {
   const { engine, store, writes, boot } = createWorld({ specs: [spec, warm], atOnce: 1 });
   const { sandboxes, pool, shutdown } = boot();
   engine.close('start');
@@ -28,7 +28,7 @@ test('turns go to what somebody asked for before what fills a pool', async () =>
   await shutdown();
 });
 
-test('turns go to what an earlier process left under way before what is asked for, and to its members of a pool after that', async () => {
+test('start slots go first to unfinished starts of an earlier process, then to requests, then to pools', async () => {
   const { engine, store, writes, boot } = createWorld({ specs: [spec, warm], atOnce: 2 });
   const earlier = boot([spec, { ...warm, pool: { size: 1 } }]);
   engine.close('start');

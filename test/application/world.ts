@@ -18,9 +18,9 @@ export interface WorldOptions {
   readonly specs?: readonly SandboxSpec[];
   readonly limits?: Partial<SandboxLimits>;
   readonly whenFull?: WhenFull;
-  /** Default: that of a deployment. */
+  /** Default: the default of a deployment. */
   readonly minIdleMs?: number;
-  /** How many starts a process lets run at a time. Default: 2. */
+  /** How many starts a process runs at once. Default: 2. */
   readonly atOnce?: number;
   /** How long a sandbox that the store does not know is kept. Default: 24 hours. */
   readonly quarantineForMs?: number;
@@ -31,13 +31,13 @@ export interface WorldOptions {
 
 export type Process = ReturnType<ReturnType<typeof createWorld>['boot']>;
 
-/** Deleted records are remembered, so that a test sees what became of them. */
+/** Deleted records are kept, so that a test can read them. */
 const rememberDeletedMs = 3_600_000;
 
-/** No conversation is in these worlds. */
+/** These worlds have no conversations. */
 const idle = { enqueue() {} } as unknown as ConversationReconciler;
 
-/** The use cases over a store in memory and a scripted engine, with a clock, faults and deaths that the test commands. */
+/** The use cases over a store in memory and a scripted engine, with a clock, faults and deaths that the test controls. */
 export function createWorld(options: WorldOptions = {}) {
   const clock = createManualClock();
   const random = createSeededRandom(1);
@@ -50,7 +50,7 @@ export function createWorld(options: WorldOptions = {}) {
   };
   const store = { ...memory, sandboxes: observed(memory.sandboxes, () => clock.now(), onWrite) };
   const faults = new Faults();
-  /** What the log was told of, in words. */
+  /** The messages of the log. */
   const logged: string[] = [];
   const log = (_: object, message: string): void => void logged.push(message);
   const logger = { debug() {}, info: log, warn: log, error: log };

@@ -10,7 +10,7 @@ function plan(fields: Partial<EventDraft> = {}): EventDraft {
   return { kind: 'plan', data: { entries: [] }, at: 0, ownerId: 'me', conversationId: 'conv', sandboxId: null, actor: 'agent', reason: null, ...fields } as EventDraft;
 }
 
-/** Followers of one log, and by name how often each has read it and how many events it got. The clock stands still. */
+/** Creates followers of one log, and counts the reads and the events of each. The clock does not advance. */
 function log() {
   const { events } = createInMemoryStore();
   const clock = createManualClock();
@@ -37,7 +37,7 @@ function log() {
   return { write, followed };
 }
 
-test('a follower reads once for all that was written at a time', async () => {
+test('a follower reads once for several writes at a time', async () => {
   const { write, followed } = log();
   const one = await followed();
   for (let count = 0; count < 5; count += 1) await write();
@@ -47,7 +47,7 @@ test('a follower reads once for all that was written at a time', async () => {
   one.leave();
 });
 
-test('those read whom it concerns: of the owner, of the conversation, of its sandbox; and no other', async () => {
+test('a write is read only by followers of its owner, conversation or sandbox', async () => {
   const { write, followed } = log();
   const followers = {
     owner: await followed({ ownerId: 'me' }),
@@ -67,7 +67,7 @@ test('those read whom it concerns: of the owner, of the conversation, of its san
   for (const { leave } of Object.values(followers)) leave();
 });
 
-test('a follower that has left reads no more, also what was written before it left', async () => {
+test('a follower that has left reads no more, not even earlier writes', async () => {
   const { write, followed } = log();
   const [gone, there] = [await followed(), await followed()];
   await write();
@@ -79,7 +79,7 @@ test('a follower that has left reads no more, also what was written before it le
   there.leave();
 });
 
-test('what is written during a read is read next', async () => {
+test('a follower reads again if something is written during a read', async () => {
   const { write, followed } = log();
   let writes = 0;
   const one = await followed({}, async () => {
@@ -90,7 +90,7 @@ test('what is written during a read is read next', async () => {
   one.leave();
 });
 
-test('a follower that leaves during a read gets nothing of it', async () => {
+test('a follower that leaves during a read gets none of its events', async () => {
   const { write, followed } = log();
   let leave: (() => void) | null = null;
   const one = await followed({}, async () => leave?.());
