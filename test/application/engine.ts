@@ -5,7 +5,7 @@ import { explained, type Reason } from '../../src/domain/reason.ts';
 import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { type Progress, type Provision, type SandboxLaunch, type SandboxRuntime, unknownUsage } from '../../src/ports/sandbox-runtime.ts';
 
-/** What the test can hold up until it lets it pass. */
+/** A point where the test can hold calls until it lets them pass. */
 export type Gate = 'provide' | 'start' | 'ready' | 'freeze';
 
 interface Container {
@@ -21,26 +21,26 @@ function unused(what: string): () => Promise<never> {
   };
 }
 
-/** A host of sandboxes that does what the test tells it: crashes, is restarted, and holds up what comes to a closed gate. */
+/** A sandbox host that the test controls: sandboxes crash, the host restarts, and calls wait at a closed gate. */
 export class ScriptedEngine {
   #containers = new Map<string, Container>();
   #elsewhere = new Map<string, Container>();
   readonly #listeners = new Set<{ readonly call: (id: string) => void }>();
   readonly #closed = new Map<Gate, { readonly opened: Promise<void>; readonly open: () => void }>();
-  /** Images that can't be had, by spec. */
+  /** Specs whose image does not exist. */
   readonly refused = new Set<string>();
   /** Specs whose command ends as soon as it is run. */
   readonly broken = new Set<string>();
-  /** What commands have written, by sandbox. */
+  /** The output of the commands, by sandbox. */
   readonly outputs = new Map<string, string>();
   canFreeze = true;
-  /** What the runtime says of its disk. */
+  /** The disk usage that the runtime reports. */
   disk: DiskSpace | null = null;
-  /** While it is set, nobody is told of what happens. */
+  /** While it is set, no listener is called. */
   isMute = false;
-  /** Called when a container ends or goes without being asked to. */
+  /** Called when a container ends or disappears without a request. */
   onDeath: (id: string) => void = () => {};
-  /** How many of each kind of call have begun; how many starts are under way, and the most there were at once. */
+  /** How many calls of each kind have begun, how many starts are in progress, and the most that were at once. */
   readonly calls = { provide: 0, start: 0, inspect: 0, list: 0 };
   starting = 0;
   mostStarting = 0;
@@ -86,7 +86,7 @@ export class ScriptedEngine {
     this.#tell(id);
   }
 
-  /** A person lets what is frozen go on. */
+  /** A person unfreezes it. */
   thawFromOutside(id: string): void {
     const container = this.#containers.get(id);
     if (container?.state === 'frozen') container.state = 'running';
@@ -99,12 +99,12 @@ export class ScriptedEngine {
     this.#tell(id);
   }
 
-  /** Another engine is asked, which has none of the containers; the next time the first one again, where all is as it was. */
+  /** Switches to another engine, which has none of the containers. The next call switches back to the first one. */
   switchEngine(): void {
     [this.#containers, this.#elsewhere] = [this.#elsewhere, this.#containers];
   }
 
-  /** The engine is restarted: whatever ran or was frozen has ended, and nobody is told until it is asked. */
+  /** Restarts the engine: running and frozen containers end, and no listener is called. */
   restart(): void {
     const before = this.isMute;
     this.isMute = true;
@@ -125,7 +125,7 @@ export class ScriptedEngine {
     return { id, state, exposedUrls, reason, endedFromOutside };
   }
 
-  /** What the container was last run with. */
+  /** Returns what the container was last run with. */
   launchOf(id: string): SandboxLaunch | undefined {
     return this.#containers.get(id)?.launch;
   }
@@ -136,7 +136,7 @@ export class ScriptedEngine {
     if (this.broken.has(launch.spec.id)) this.crash(launch.id);
   }
 
-  /** A runtime over it. */
+  /** Returns a runtime that uses this engine. */
   runtime(): SandboxRuntime {
     const canFreeze = (): boolean => this.canFreeze;
     return {

@@ -18,8 +18,8 @@ async function running() {
   return { ...world, ...skep, id, pass };
 }
 
-describe('a sandbox at rest', () => {
-  test('is frozen, then stopped, then deleted, each at its time rather than at the next sweep, and with the reason', async () => {
+describe('an idle sandbox', () => {
+  test('is frozen, then stopped, then deleted, each on time and with the reason', async () => {
     const { sandboxes, engine, id, pass } = await running();
     await pass(1499);
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING' });
@@ -33,7 +33,7 @@ describe('a sandbox at rest', () => {
     expect(engine.inspect(id).state).toBe('absent');
   });
 
-  test('is left alone while it is active', async () => {
+  test('is not paused while it is active', async () => {
     const { sandboxes, id, pass } = await running();
     for (let times = 0; times < 5; times += 1) {
       await pass(1000);
@@ -44,7 +44,7 @@ describe('a sandbox at rest', () => {
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED' });
   });
 
-  test('lives no longer than its spec allows, however active it is, and also where it has failed', async () => {
+  test('is deleted at the end of its maximum life, even if it is active or in ERROR', async () => {
     const { sandboxes, engine, id, pass, store } = await running();
     const broken = await sandboxes.start('me', { specId: null });
     await calm();
@@ -63,7 +63,7 @@ describe('a sandbox at rest', () => {
     }
   });
 
-  test('tells of every move in the log of events, and of who caused it', async () => {
+  test('has an event for every status change, with the actor and the reason', async () => {
     const { sandboxes, engine, store, id, pass } = await running();
     await pass(1500);
     await sandboxes.resume('me', id);
@@ -88,7 +88,7 @@ describe('a sandbox at rest', () => {
 });
 
 describe('a runtime that cannot freeze', () => {
-  test('stops an idle sandbox instead, once, and rests with it then', async () => {
+  test('stops an idle sandbox instead, and only once', async () => {
     const { engine, sandboxes, store, id, pass } = await running();
     engine.canFreeze = false;
     await pass(1500);
@@ -100,7 +100,7 @@ describe('a runtime that cannot freeze', () => {
     expect(moves).toEqual(['STARTING', 'RUNNING', 'PAUSING', 'PAUSED']);
   });
 
-  test('refuses an explicit freeze, and stops if nothing else is asked for', async () => {
+  test('refuses a requested freeze, and stops the sandbox if the request names no kind', async () => {
     const { engine, sandboxes, id } = await running();
     engine.canFreeze = false;
     await expect(sandboxes.pause('me', id, 'freeze')).rejects.toMatchObject({ code: 'freeze_unsupported', context: { runtime: 'scripted' } });
@@ -108,7 +108,7 @@ describe('a runtime that cannot freeze', () => {
     expect(await sandboxes.pause('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'stop' });
   });
 
-  test('and could before stops what was frozen, instead of trying for ever', async () => {
+  test('stops a frozen sandbox that was unfrozen outside Skep', async () => {
     const { engine, sandboxes, reconciler, id, pass } = await running();
     await sandboxes.pause('me', id);
     expect(await sandboxes.get('me', id)).toMatchObject({ pauseKind: 'freeze' });
@@ -121,7 +121,7 @@ describe('a runtime that cannot freeze', () => {
   });
 });
 
-test('a runtime that refuses to pause is asked less and less often, with the reason on the record, and goes on when it does', async () => {
+test('a refused idle pause is retried with back-off, and the record has the reason', async () => {
   const { engine, sandboxes, store, faults, id, pass } = await running();
   faults.plan(...Array.from({ length: 9 }, () => ({ call: 'freeze', what: 'unavailable' as const, when: 'before' as const })));
   await pass(1500);
@@ -137,7 +137,7 @@ test('a runtime that refuses to pause is asked less and less often, with the rea
   expect(engine.inspect(id).state).toBe('absent');
 });
 
-test('a start that the runtime refuses shows why, and goes on when the runtime does', async () => {
+test('a start that the runtime refuses shows the reason, and succeeds when the runtime recovers', async () => {
   const { sandboxes, faults, pass } = await running();
   faults.plan(...Array.from({ length: 3 }, () => ({ call: 'start', what: 'unavailable' as const, when: 'before' as const })));
   const { id } = await sandboxes.start('me', { specId: null });
@@ -147,7 +147,7 @@ test('a start that the runtime refuses shows why, and goes on when the runtime d
   expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING', statusReason: null });
 });
 
-test('a runtime that fails to remove a sandbox is asked less and less often', async () => {
+test('a failed removal is retried with back-off', async () => {
   const { sandboxes, faults, id, pass } = await running();
   faults.plan(...Array.from({ length: 50 }, () => ({ call: 'remove', what: 'unavailable' as const, when: 'before' as const })));
   await sandboxes.delete('me', id);
@@ -155,8 +155,8 @@ test('a runtime that fails to remove a sandbox is asked less and less often', as
   expect(50 - faults.planned.length).toBeLessThanOrEqual(8);
 });
 
-describe('what happens from outside', () => {
-  test('an engine that was restarted leaves running and frozen ones PAUSED with their files, and they can be resumed', async () => {
+describe('changes outside Skep', () => {
+  test('an engine restart leaves running and frozen sandboxes PAUSED, and they can be resumed', async () => {
     const { sandboxes, engine, reconciler, id } = await running();
     const frozen = await sandboxes.start('me', { specId: null });
     await calm();
@@ -172,7 +172,7 @@ describe('what happens from outside', () => {
     }
   });
 
-  test('one that a person froze is PAUSED, and what gave up stays as it is', async () => {
+  test('a sandbox that a person froze is PAUSED, and a sandbox in ERROR keeps its reason', async () => {
     const { sandboxes, engine, reconciler, id } = await running();
     engine.freezeFromOutside(id);
     await calm();

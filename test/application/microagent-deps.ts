@@ -1,7 +1,7 @@
 import { parseYamlFrontMatter } from '../../src/adapters/front-matter/yaml-front-matter.ts';
 import type { MicroagentDeps } from '../../src/application/microagents/microagents.ts';
 
-/** What the use cases of microagents need besides repositories. */
+/** The dependencies of the microagent use cases, except repositories. */
 export function microagentDeps(): Omit<MicroagentDeps, 'repositories'> {
   const texts = new Map<string, string>();
   return {

@@ -5,7 +5,7 @@ import type { GitProvider } from '../../src/ports/git-provider.ts';
 import { createMemoryGitProvider } from '../doubles/memory/index.ts';
 import { microagentDeps } from './microagent-deps.ts';
 
-test('the repository that was compared with the patterns is the one that is listed, by whatever name it was asked for', async () => {
+test('a listing uses the current name that was checked against the patterns, not the requested one', async () => {
   const memory = createMemoryGitProvider({ repositories: [{ path: 'acme/shop', defaultBranch: 'main', files: [] }] });
   const listed: string[] = [];
   const provider: GitProvider = {
@@ -19,7 +19,7 @@ test('the repository that was compared with the patterns is the one that is list
   expect(listed).toEqual(['acme/shop']);
 });
 
-test('without patterns the host is asked for the listing alone', async () => {
+test('a listing without patterns does not look up the repository first', async () => {
   const memory = createMemoryGitProvider({ repositories: [{ path: 'acme/shop', defaultBranch: 'main', files: [] }] });
   let asked = 0;
   const provider: GitProvider = { ...memory, find: (name, signal) => (asked += 1, memory.find(name, signal)) };
@@ -69,7 +69,7 @@ describe('the content of a microagent', () => {
     expect(reads).toEqual([`acme/shop ${path} 1048576`]);
   });
 
-  test('is read again after a change, and no more when the repository is gone', async () => {
+  test('is read again after a change, and is not found after the repository is removed', async () => {
     const { memory, microagents, reads } = world(text);
     await microagents.read('acme/shop', path, null);
     memory.put(shop('another text'));
@@ -79,7 +79,7 @@ describe('the content of a microagent', () => {
     expect(reads).toHaveLength(2);
   });
 
-  test('is for those who may list it, also after others have read it', async () => {
+  test('is returned only if the patterns match, even if it was read before', async () => {
     const { microagents, reads } = world(text);
     expect((await microagents.read('acme/shop', path, ['acme/*'])).name).toBe('deploy/aws');
     await expect(microagents.read('acme/shop', path, ['other/*'])).rejects.toMatchObject({ code: 'repository_not_found' });
@@ -88,7 +88,7 @@ describe('the content of a microagent', () => {
   });
 
   test.each(['.skep/microagents/README.md', '.env', 'deploy/aws', `/${path}`, `./${path}`, '.skep/microagents/../microagents/deploy/aws.md', ''])(
-    'is no other file of the repository: %j',
+    'fails with `file_not_found` for a path that is not a microagent: %j',
     async (other) => {
       const { microagents, reads } = world(text);
       await expect(microagents.read('acme/shop', other, null)).rejects.toMatchObject({ code: 'file_not_found', context: { path: other } });
@@ -96,13 +96,13 @@ describe('the content of a microagent', () => {
     },
   );
 
-  test('is bounded', async () => {
+  test('fails if the file is larger than 1 MiB', async () => {
     const { microagents } = world('x'.repeat(2 ** 20 + 1));
     const failure = { code: 'provider_failed', context: { reason: { code: 'too_large' } } };
     await expect(microagents.read('acme/shop', path, null)).rejects.toMatchObject(failure);
   });
 
-  test('has replacement characters for what is not UTF-8, and no byte order mark', async () => {
+  test('has replacement characters for invalid UTF-8, and no byte order mark', async () => {
     const { microagents } = world(Buffer.concat([Buffer.from('\ufeff---\ntype: repo\n---\ngr'), Buffer.of(0xfc, 0xdf), Buffer.from('e')]));
     expect(await microagents.read('acme/shop', path, null)).toMatchObject({ content: 'gr\ufffd\ufffde', frontMatter: { type: 'repo' } });
   });
@@ -111,12 +111,12 @@ describe('the content of a microagent', () => {
     ['---\ntriggers: deploy\n---\nx', 'triggers', 'x'],
     ['---\ntriggers: [1]\n---\nx', 'triggers', 'x'],
     ['---\na: [\n---\nx', 'not_yaml', '---\na: [\n---\nx'],
-  ])('tells what is wrong with %j', async (broken, problem, content) => {
+  ])('reports what is wrong with the front matter %j', async (broken, problem, content) => {
     const { microagents } = world(broken);
     expect(await microagents.read('acme/shop', path, null)).toMatchObject({ content, triggers: [], frontMatterProblem: { problem } });
   });
 
-  test('has no triggers where the key has no value', async () => {
+  test('has no triggers if the key has no value', async () => {
     const { microagents } = world('---\ntriggers:\n---\nx');
     expect(await microagents.read('acme/shop', path, null)).toMatchObject({ triggers: [], frontMatterProblem: null });
   });

@@ -25,7 +25,7 @@ async function filled(options: WorldOptions = {}) {
 }
 
 describe('a pool', () => {
-  test('is filled at the start, and nobody sees what is in it', async () => {
+  test('is filled at the start, and no caller sees its members', async () => {
     const { members, sandboxes, engine, clock } = await filled();
     const all = await members();
     expect(all.map(({ status }) => status)).toEqual(['RUNNING', 'RUNNING']);
@@ -38,7 +38,7 @@ describe('a pool', () => {
     expect((await members()).map(({ id }) => id)).toEqual(all.map(({ id }) => id));
   });
 
-  test('hands out a running one at once, with its key and addresses, at no call but one look; and is filled again', async () => {
+  test('gives a RUNNING member to a start, with its key and URLs, and is filled again', async () => {
     const { members, start, engine, clock, store } = await filled();
     const before = await members();
     clock.advance(5000);
@@ -56,7 +56,7 @@ describe('a pool', () => {
     expect(engine.list()).toHaveLength(3);
   });
 
-  test('what was handed out is paused, resumed, frozen by its rules, crashes and is deleted as any other', async () => {
+  test('has members that, once claimed, are paused, resumed and deleted like any other sandbox', async () => {
     const { start, sandboxes, engine, members, pass } = await filled();
     const mine = await start();
     expect(await sandboxes.pause('me', mine.id, 'stop')).toMatchObject({ status: 'PAUSED' });
@@ -75,7 +75,7 @@ describe('a pool', () => {
     expect(engine.list().map(({ id }) => id).toSorted()).toEqual((await members()).map(({ id }) => id).toSorted());
   });
 
-  test('gives each member to one alone, and the rest start cold', async () => {
+  test('gives each member to one start only, and the other starts are cold', async () => {
     const { start, writes, engine } = await filled();
     const all = await Promise.all(Array.from({ length: 5 }, () => start()));
     expect(all.filter(({ status }) => status === 'RUNNING')).toHaveLength(2);
@@ -85,7 +85,7 @@ describe('a pool', () => {
     expect(engine.list().filter(({ state }) => state === 'running')).toHaveLength(7);
   });
 
-  test('hands out none that is dead, though nobody was told of its death', async () => {
+  test('gives away no member that has crashed, even if the runtime did not report it', async () => {
     const { start, engine, members, pass } = await filled();
     engine.isMute = true;
     for (const { id } of await members()) engine.crash(id);
@@ -96,7 +96,7 @@ describe('a pool', () => {
     expect(engine.list().map(({ state }) => state)).toEqual(['running', 'running', 'running']);
   });
 
-  test('hands out none that does not run, and none of another content of the spec', async () => {
+  test('gives away no member that is not RUNNING or has another version of the spec', async () => {
     const { store, boot, engine } = createWorld({ specs: [warm] });
     const fingerprint = poolFingerprint(warm);
     const members = [['a', 'other', 'RUNNING'], ['b', fingerprint, 'STARTING'], ['c', fingerprint, 'ERROR']] as const;
@@ -108,13 +108,13 @@ describe('a pool', () => {
     expect(engine.calls.inspect).toBe(0);
   });
 
-  test('is left out where the runtime does not answer', async () => {
+  test('is skipped if the runtime does not answer', async () => {
     const { start, faults } = await filled();
     faults.plan({ call: 'inspect', what: 'timeout', when: 'before' });
     expect(await start()).toMatchObject({ status: 'STARTING' });
   });
 
-  test('replaces members whose engine was restarted, that were frozen, or removed by hand', async () => {
+  test('replaces members that were frozen or removed by hand, or whose engine restarted', async () => {
     const { engine, members, reconciler } = await filled();
     const before = new Set((await members()).map(({ id }) => id));
     engine.restart();
@@ -130,7 +130,7 @@ describe('a pool', () => {
     expect(engine.list()).toHaveLength(2);
   });
 
-  test('replaces what an earlier content of the spec left, and removes what no spec wants; what lies outside of a member does not matter', async () => {
+  test('replaces its members if the spec changes in a way that matters, and removes them without a pool', async () => {
     const { boot, shutdown, members, engine, clock } = await filled();
     const grow = () => clock.advance(60_000);
     const before = (await members()).map(({ id }) => id);
@@ -156,7 +156,7 @@ describe('a pool', () => {
     expect(engine.list()).toEqual([]);
   });
 
-  test('loses no member to a removal that somebody who asked for it came before', async () => {
+  test('does not remove a member that a start claims at the same time', async () => {
     const { boot, members, start, engine, store, clock, logged, sandboxes } = await filled();
     const before = (await members()).map(({ id }) => id);
     clock.advance(60_000);
@@ -178,7 +178,7 @@ describe('a pool', () => {
     expect(logged.filter((words) => words === 'a pool member was removed')).toHaveLength(1);
   });
 
-  test('hands out what there is, however many of those that it knows of another process has handed out meanwhile', async () => {
+  test('gives away its last member after another process has claimed all others', async () => {
     const many = { ...warm, pool: { size: 10 } };
     const { boot, members, start, pass } = await filled({ specs: [many] });
     await pass(5);
@@ -188,7 +188,7 @@ describe('a pool', () => {
     expect((await start()).status).toBe('RUNNING');
   });
 
-  test('backs off, longer each time, while starting fails, and is filled once it goes', async () => {
+  test('backs off while starts fail, and is filled when they succeed again', async () => {
     const { engine, members, pass, start } = await filled();
     engine.refused.add('warm');
     await Promise.all([start(), start()]);
@@ -203,7 +203,7 @@ describe('a pool', () => {
     expect(engine.list().filter(({ state }) => state === 'running').length).toBe(2);
   });
 
-  test('counts against no limit until it is handed out, and takes no turn from those who ask', async () => {
+  test('counts against no limit until a member is claimed', async () => {
     const { start, writes, sandboxes } = await filled({ limits: { runningPerOwner: 1, running: 2, existing: 2 } });
     const mine = await start();
     expect(mine.status).toBe('RUNNING');
@@ -226,7 +226,7 @@ describe('a pool', () => {
     expect((await store.sandboxes.scan(null, 100)).filter(countsAsRunning)).toHaveLength(4);
   });
 
-  test('of two processes with different contents of the spec each fills its own, and neither fights the other', async () => {
+  test('is filled separately by two processes with different versions of the spec', async () => {
     const { boot, members, writes, pass, shutdown } = await filled();
     const other = boot([{ ...warm, initialEnv: { NEW: '1' }, pool: { size: 1 } }]);
     await other.reconciler.start();

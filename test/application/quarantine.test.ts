@@ -11,7 +11,7 @@ const stray = { id: 'sb-stray', spec: plain, sessionApiKey: 'key-of-the-stray', 
 const asKnown = { ownerId: null, specId: null };
 const problem = (argument: string, reason: object) => ({ code: 'invalid_request', context: { problems: [{ argument, reason }] } });
 
-/** A world whose runtime has sandboxes that the store knows nothing of, after the grace. */
+/** A world whose runtime has sandboxes that the store does not know, after the grace period. */
 async function withStrays(
   ids: readonly string[] = [stray.id], options: WorldOptions = {}, beforeStop: (world: ReturnType<typeof createWorld>) => void = () => {},
 ) {
@@ -28,7 +28,7 @@ async function withStrays(
 }
 
 describe('a sandbox that the store does not know', () => {
-  test('is shown with what the runtime knows of it', async () => {
+  test('is stopped, and its record has the spec and the owner that the runtime knows', async () => {
     const { engine, quarantine } = await withStrays();
     expect(engine.inspect(stray.id).state).toBe('stopped');
     expect(await quarantine()).toMatchObject([
@@ -36,7 +36,7 @@ describe('a sandbox that the store does not know', () => {
     ]);
   });
 
-  test('belongs to no caller, and is kept for a day', async () => {
+  test('is not found by its owner, and is removed after a day', async () => {
     const { engine, reconciler, clock, sandboxes } = await withStrays();
     expect(await codeOf(sandboxes.get('ann', stray.id))).toBe('sandbox_not_found');
     clock.advance(24 * hour - 10_000);
@@ -49,7 +49,7 @@ describe('a sandbox that the store does not know', () => {
     expect(engine.inspect(stray.id).state).toBe('absent');
   });
 
-  test('is kept as long as the deployment says, over a restart of the server', async () => {
+  test('is kept for the configured time, also across a restart of the server', async () => {
     const { engine, boot, clock, mortal, quarantine } = await withStrays([stray.id], { quarantineForMs: 3 * hour });
     mortal.die();
     const next = boot([plain]);
@@ -63,12 +63,12 @@ describe('a sandbox that the store does not know', () => {
     expect([engine.inspect(stray.id).state, await quarantine()]).toEqual(['absent', []]);
   });
 
-  test('is removed after the grace if its deployment keeps no store', async () => {
+  test('is removed after the grace period if the quarantine time is 0', async () => {
     const { engine, quarantine } = await withStrays([stray.id], { quarantineForMs: 0 });
     expect([engine.inspect(stray.id).state, await quarantine()]).toEqual(['absent', []]);
   });
 
-  test('comes into quarantine by a later sweep if the runtime does not answer for it now; the others do not wait', async () => {
+  test('enters quarantine in a later sweep if the runtime does not answer, without delaying others', async () => {
     const world = createWorld({ specs: [plain] });
     const { reconciler } = world.boot();
     for (const id of ['sb-stray-1', 'sb-stray-2']) world.engine.run({ ...stray, id });
@@ -84,7 +84,7 @@ describe('a sandbox that the store does not know', () => {
 });
 
 describe('quarantine', () => {
-  test('ends a sandbox that the runtime refuses to stop at first', async () => {
+  test('stops a sandbox later if the runtime refuses the first stop', async () => {
     const w = await withStrays([stray.id], {}, ({ faults }) => faults.plan({ call: 'stop', what: 'unavailable', when: 'before' }));
     expect(w.engine.inspect(stray.id).state).toBe('running');
     for (let minutes = 0; minutes < 10; minutes += 1) {
@@ -95,7 +95,7 @@ describe('quarantine', () => {
     expect(await w.sandboxes.adopt(null, stray.id, asKnown)).toMatchObject({ status: 'PAUSED' });
   });
 
-  test('forgets what is gone before it is stopped, and never says that it runs', async () => {
+  test('drops a sandbox that vanishes before it is stopped, and never reports it as RUNNING', async () => {
     const w = await withStrays([stray.id], {}, ({ engine, store }) => {
       const insert = store.sandboxes.insert.bind(store.sandboxes);
       store.sandboxes.insert = async (...given) => {
@@ -109,7 +109,7 @@ describe('quarantine', () => {
     expect(log.map(({ data }) => data)).toMatchObject([{ to: 'PAUSING' }, { to: 'MISSING' }, { to: null }]);
   });
 
-  test('does not count for the life that the spec of an adopted sandbox allows', async () => {
+  test('does not count toward the maximum life of an adopted sandbox', async () => {
     const rest = { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: 8 * hour };
     const brief = sandboxSpec({ ...plain, id: 'brief', rest });
     const world = createWorld({ specs: [brief] });
@@ -132,7 +132,7 @@ describe('quarantine', () => {
 });
 
 describe('adoption', () => {
-  test('comes before a resume, also for an administrator', async () => {
+  test('is required before a resume, also for an administrator', async () => {
     const { sandboxes, engine } = await withStrays();
     expect(await codeOf(sandboxes.resume(null, stray.id))).toBe('sandbox_in_quarantine');
     expect(engine.inspect(stray.id).state).toBe('stopped');
@@ -140,7 +140,7 @@ describe('adoption', () => {
     expect(await sandboxes.resume(null, stray.id)).toMatchObject({ ownerId: 'ann', spec: plain, status: 'RUNNING' });
   });
 
-  test('gives it back as what the runtime knows: its owner, its spec, its own key', async () => {
+  test('restores the owner, the spec and the key that the runtime knows', async () => {
     const { sandboxes, engine, store, reconciler, clock } = await withStrays();
     expect(await sandboxes.adopt(null, stray.id, asKnown)).toMatchObject({
       id: stray.id, ownerId: 'ann', spec: plain, status: 'PAUSED', pauseKind: 'stop', statusReason: { code: 'adopted' }, sessionApiKey: stray.sessionApiKey,
@@ -153,7 +153,7 @@ describe('adoption', () => {
     expect((await store.events.read({ ownerId: 'ann' }, 0, 10))[0]).toMatchObject({ kind: 'sandbox_moved', reason: { code: 'adopted' }, data: { to: 'PAUSED' } });
   });
 
-  test('takes the owner and the spec that are named, and needs them if the runtime does not know them', async () => {
+  test('uses the given owner and spec, and requires them if the runtime does not know them', async () => {
     const { sandboxes, runtime } = await withStrays();
     runtime.keptLaunch = async () => ({ specId: null, ownerId: null, fixedEnv: {} });
     await expect(sandboxes.adopt(null, stray.id, asKnown)).rejects.toMatchObject(problem('ownerId', { code: 'not_known_to_runtime' }));
@@ -162,7 +162,7 @@ describe('adoption', () => {
     expect(await sandboxes.adopt(null, stray.id, { ownerId: 'bob', specId: 'plain' })).toMatchObject({ ownerId: 'bob', spec: plain });
   });
 
-  test('is done once, and gives nothing away that has an owner', async () => {
+  test('succeeds only once, and fails for a sandbox that is not in quarantine', async () => {
     const { sandboxes } = await withStrays();
     const { id } = await sandboxes.start('me', { specId: null });
     await expect(sandboxes.adopt(null, id, { ownerId: 'you', specId: null })).rejects.toMatchObject(problem('id', { code: 'not_in_quarantine' }));
@@ -184,8 +184,8 @@ async function withPool() {
   return { ...world, instanceId: pool.sandbox.instanceId };
 }
 
-describe('a pool over a store that is older than what the runtime has', () => {
-  test('gives no member away that may have got an owner since', async () => {
+describe('a pool of an earlier process', () => {
+  test('gives away no member if the runtime has sandboxes that the store does not know', async () => {
     const { boot, engine, store, instanceId } = await withPool();
     engine.run({ ...stray, spec: pooled });
     const next = boot();
@@ -197,7 +197,7 @@ describe('a pool over a store that is older than what the runtime has', () => {
     expect(engine.inspect(instanceId).state).toBe('stopped');
   });
 
-  test('gives its members away if the store knows all', async () => {
+  test('gives away its members if the store knows all sandboxes', async () => {
     const { boot, instanceId } = await withPool();
     const next = boot();
     await next.reconciler.sweep();

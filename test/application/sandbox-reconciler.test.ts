@@ -22,7 +22,7 @@ async function alone() {
   return { ...world, ...skep, start, statusOf };
 }
 
-test('what is told of while a start is under way is looked at before its readiness is waited for', async () => {
+test('a crash during a start is noticed before the wait for readiness', async () => {
   const { engine, runtime, start, sandboxes } = await alone();
   engine.close('ready');
   const run = runtime.start.bind(runtime);
@@ -37,7 +37,7 @@ test('what is told of while a start is under way is looked at before its readine
   expect(await sandboxes.get('me', id)).toMatchObject({ status: 'ERROR', statusReason: { code: 'process_exited', exitCode: 3 } });
 });
 
-test('what has no effect on the runtime is not done on and on, but again with a later sweep', async () => {
+test('a freeze without effect is not repeated at once, but again in a later sweep', async () => {
   const { clock, engine, runtime, reconciler, start, sandboxes, statusOf } = await alone();
   const id = await start();
   await sandboxes.pause('me', id, 'freeze');
@@ -57,7 +57,7 @@ test('what has no effect on the runtime is not done on and on, but again with a 
   expect([await statusOf(id), engine.inspect(id).state]).toEqual(['PAUSED', 'frozen']);
 });
 
-test('a refusal is told to whoever asked, also where the sandbox was looked at once more after it', async () => {
+test('a refused pause fails for the caller, even if the sandbox is reconciled again after it', async () => {
   const { runtime, driver, start, sandboxes, statusOf } = await alone();
   const id = await start();
   runtime.freeze = async () => {
@@ -68,7 +68,7 @@ test('a refusal is told to whoever asked, also where the sandbox was looked at o
   expect(await statusOf(id)).toBe('RUNNING');
 });
 
-test('a turn is given back where the runtime does not answer right after it', async () => {
+test('a start slot is released if the runtime does not answer right after it was taken', async () => {
   const { faults, start, statusOf } = await alone();
   faults.plan({ call: 'inspect', what: 'unavailable', when: 'before', skip: 1 });
   const first = await start();
@@ -76,7 +76,7 @@ test('a turn is given back where the runtime does not answer right after it', as
   expect(await statusOf(await start())).toBe('RUNNING');
 });
 
-test('a turn is given back where there is nothing to run: what runs already is only waited for', async () => {
+test('a start slot is released if the container runs already and only readiness is missing', async () => {
   const { engine, start, sandboxes, statusOf } = await alone();
   const id = await start('probed');
   await sandboxes.pause('me', id, 'stop');

@@ -4,7 +4,7 @@ import { StartQueue, type StartSlot, type StartPriority } from '../../src/applic
 
 const forever = new AbortController().signal;
 
-/** Asks for a turn, and notes under the name when it is granted. */
+/** Asks for a start slot, and adds the name to `granted` when it is granted. */
 function ask(queue: StartQueue, granted: string[], name: string, asked: { owner?: string; priority?: StartPriority; signal?: AbortSignal } = {}): Promise<StartSlot> {
   const { owner = 'me', priority = 'requested', signal = forever } = asked;
   const turn = queue.take(owner, priority, signal);
@@ -12,7 +12,7 @@ function ask(queue: StartQueue, granted: string[], name: string, asked: { owner?
   return turn;
 }
 
-/** Gives each turn back as soon as it is granted, and answers with the order of all. */
+/** Releases each start slot as soon as it is granted, and returns the order in which they were granted. */
 async function orderOf(turns: readonly Promise<StartSlot>[], first: StartSlot, granted: string[]): Promise<string[]> {
   first.release();
   for (const turn of turns) void turn.then((one) => one.release(), () => {});
@@ -20,8 +20,8 @@ async function orderOf(turns: readonly Promise<StartSlot>[], first: StartSlot, g
   return granted;
 }
 
-describe('the queue of starts', () => {
-  test('lets so many run at a time', async () => {
+describe('the start queue', () => {
+  test('grants only as many slots at once as configured', async () => {
     const queue = new StartQueue(2);
     const granted: string[] = [];
     const turns = ['a', 'b', 'c', 'd'].map((name) => ask(queue, granted, name));
@@ -34,7 +34,7 @@ describe('the queue of starts', () => {
     expect(granted).toEqual(['a', 'b', 'c']);
   });
 
-  test('takes owners in turn, however many one asks for', async () => {
+  test('alternates between owners, even if one owner asks for many slots', async () => {
     const queue = new StartQueue(1);
     const granted: string[] = [];
     const first = await queue.take('x', 'requested', forever);
@@ -42,7 +42,7 @@ describe('the queue of starts', () => {
     expect(await orderOf(turns, first, granted)).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
   });
 
-  test('takes what was under way before what is asked for, and pools last', async () => {
+  test('serves interrupted starts first, then requested starts, then pools', async () => {
     const queue = new StartQueue(1);
     const granted: string[] = [];
     const first = await queue.take('x', 'requested', forever);
@@ -50,7 +50,7 @@ describe('the queue of starts', () => {
     expect(await orderOf(turns, first, granted)).toEqual(['interrupted2', 'requested1', 'requested3', 'pool0']);
   });
 
-  test('whoever gives up loses its place at once, and nobody else does', async () => {
+  test('rejects a caller that aborts at once, and keeps the other callers', async () => {
     const queue = new StartQueue(1);
     const granted: string[] = [];
     const first = await queue.take('x', 'requested', forever);

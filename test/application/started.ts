@@ -3,7 +3,7 @@ import { calm, createWorld } from './world.ts';
 
 const spec = sandboxSpec({ id: 'pulled', image: 'node:26', secrets: ['MODEL_KEY'], ports: [{ name: 'HTTP', port: 80 }], ready: { probe: { kind: 'tcp', port: 80 }, withinMs: 10_000 } });
 
-/** A world with one process, which starts so many sandboxes when the test has it begin. */
+/** A world with one process, which starts `count` sandboxes when the test calls `begin`. */
 export async function started(count = 1, owners: readonly string[] = ['me']) {
   const world = createWorld({ specs: [spec], secrets: { MODEL_KEY: 'the-key-of-a-model' } });
   const skep = world.boot();

@@ -4,7 +4,7 @@ import { started } from './started.ts';
 import { calm } from './world.ts';
 
 describe('a start', () => {
-  test('tells what is pulled, and neither the pull nor the wait for its turn counts as its time', async () => {
+  test('reports the image pull, and its time limit excludes the pull and the wait for a start slot', async () => {
     const { engine, clock, begin, ids, of } = await started(3);
     engine.close('provide');
     engine.close('start');
@@ -27,13 +27,13 @@ describe('a start', () => {
     expect(engine.mostStarting).toBe(2);
   });
 
-  test('that is quick is told of in no word, and writes no more than it must', async () => {
+  test('that is quick reports no progress, and is written only three times', async () => {
     const { begin, writes } = await started();
     await begin();
     expect(writes.map(({ to }) => [to.status, to.statusReason])).toEqual([['STARTING', null], ['STARTING', null], ['RUNNING', null]]);
   });
 
-  test('of an image that can\'t be had is an ERROR that says so', async () => {
+  test('of an image that does not exist is an ERROR with `image_not_found`', async () => {
     const { engine, begin, ids, of } = await started();
     engine.refused.add('pulled');
     await begin();
@@ -41,7 +41,7 @@ describe('a start', () => {
     expect(engine.calls.start).toBe(0);
   });
 
-  test.each(['provide', 'start', 'ready'] as const)('deleted while it waits at %s leaves nothing behind, and lets the next one go on at once', async (gate) => {
+  test.each(['provide', 'start', 'ready'] as const)('that is deleted while it waits at %s leaves no container, and the next start runs at once', async (gate) => {
     const { engine, begin, ids, of, sandboxes } = await started(3);
     engine.close(gate);
     await begin();
@@ -54,7 +54,7 @@ describe('a start', () => {
     expect(await of(next.id)).toMatchObject({ status: 'RUNNING' });
   });
 
-  test('too late is an ERROR, wherever it hangs after its turn, and its place goes to the next', async () => {
+  test('that exceeds its time limit is an ERROR, and its start slot goes to the next start', async () => {
     const { engine, begin, ids, of, clock, start } = await started(2);
     engine.close('start');
     await begin();
@@ -69,7 +69,7 @@ describe('a start', () => {
     expect(await of(third)).toMatchObject({ status: 'RUNNING' });
   });
 
-  test('that crashes while it is waited for ends at once', async () => {
+  test('that crashes during the wait for readiness is an ERROR at once', async () => {
     const { engine, begin, ids, of, reconciler } = await started();
     await reconciler.start();
     engine.close('ready');
@@ -79,7 +79,7 @@ describe('a start', () => {
     expect(await of(ids[0])).toMatchObject({ status: 'ERROR', statusReason: { code: 'process_exited', exitCode: 3 } });
   });
 
-  test('that crashes between its start and the wait for it is noticed as well', async () => {
+  test('that crashes before the wait for readiness is an ERROR', async () => {
     const { engine, begin, ids, of, reconciler } = await started();
     await reconciler.start();
     engine.close('ready');
@@ -88,7 +88,7 @@ describe('a start', () => {
     expect(await of(ids[0])).toMatchObject({ status: 'ERROR', statusReason: { code: 'process_exited', exitCode: 3 } });
   });
 
-  test('whose engine was restarted meanwhile is run again in its time', async () => {
+  test('is run again if the engine restarts during the wait for readiness', async () => {
     const { engine, begin, ids, of, reconciler } = await started();
     engine.close('ready');
     await begin();
@@ -101,7 +101,7 @@ describe('a start', () => {
     expect(engine.inspect(ids[0] ?? '').state).toBe('running');
   });
 
-  test('is neither lost nor repeated when its process ends: it goes on with the time that it has left', async () => {
+  test('continues in the next process with the time that is left', async () => {
     const { engine, begin, ids, of, boot, shutdown, clock } = await started(3);
     engine.close('start');
     await begin();
@@ -123,7 +123,7 @@ describe('a start', () => {
     expect(engine.list().filter(({ state }) => state === 'running').map(({ id }) => id)).toEqual([ids[2]]);
   });
 
-  test('does not stay STARTING while its runtime does not answer, whichever call fails', async () => {
+  test('becomes ERROR after its time limit if the runtime does not answer, whichever call fails', async () => {
     for (const call of ['inspect', 'provide', 'start']) {
       const { faults, begin, ids, of, clock, reconciler } = await started();
       await reconciler.start();
@@ -138,7 +138,7 @@ describe('a start', () => {
     }
   });
 
-  test('under an id that was used is that of before, and not possible once it was deleted', async () => {
+  test('with an id that exists returns the existing sandbox, and fails after that was deleted', async () => {
     const { sandboxes } = await started();
     const id = 'sb-chosen';
     const [one, two] = await Promise.all([sandboxes.startAs('me', id, { specId: null }), sandboxes.startAs('me', id, { specId: null })]);
@@ -148,8 +148,8 @@ describe('a start', () => {
   });
 });
 
-describe('a resumption', () => {
-  test('of a stopped one needs nothing that only its start needed', async () => {
+describe('a resume', () => {
+  test('of a stopped sandbox does not need its image', async () => {
     const { engine, begin, ids, sandboxes } = await started();
     await begin();
     await sandboxes.pause('me', ids[0] ?? '', 'stop');
@@ -157,7 +157,7 @@ describe('a resumption', () => {
     expect(await sandboxes.resume('me', ids[0] ?? '')).toMatchObject({ status: 'RUNNING' });
   });
 
-  test('that another process carries out, while this one waits for its turn, is a success here too', async () => {
+  test('succeeds if another process completes it while this one waits for a start slot', async () => {
     const { engine, begin, ids, sandboxes, start, boot, clock } = await started();
     await begin();
     const id = ids[0] ?? '';
@@ -173,7 +173,7 @@ describe('a resumption', () => {
     expect(await resumed).toMatchObject({ status: 'RUNNING' });
   });
 
-  test('of a stopped one waits its turn; of a frozen one does not', async () => {
+  test('of a stopped sandbox waits for a start slot, and of a frozen one does not', async () => {
     const { engine, begin, ids, sandboxes, start, of } = await started(2);
     await begin();
     await sandboxes.pause('me', ids[0] ?? '', 'stop');
@@ -189,7 +189,7 @@ describe('a resumption', () => {
     expect(await stopped).toMatchObject({ status: 'RUNNING', statusReason: { code: 'processes_restarted' } });
   });
 
-  test('of a frozen one whose processes ended brings back the files, and says so', async () => {
+  test('of a frozen sandbox whose processes ended restarts them, and reports that', async () => {
     const { engine, begin, ids, sandboxes } = await started();
     await begin();
     const id = ids[0] ?? '';
@@ -212,7 +212,7 @@ describe('a resumption', () => {
     expect(await of(id)).toMatchObject({ status: 'ERROR', statusReason: { code: 'process_exited', exitCode: 3 } });
   });
 
-  test('that is in ERROR is so again, for the same reason, if the runtime refuses to resume it', async () => {
+  test('of an ERROR sandbox keeps ERROR and its reason if the runtime refuses the resume', async () => {
     const { engine, begin, ids, sandboxes, of, reconciler, faults } = await started();
     await reconciler.start();
     await begin();
@@ -227,7 +227,7 @@ describe('a resumption', () => {
     expect(await sandboxes.resume('me', id)).toMatchObject({ status: 'RUNNING' });
   });
 
-  test('whose processes fail has a reason that says when they ended, and what they wrote last, without secrets', async () => {
+  test('a crash has a reason with its phase and the last output, and secrets are redacted', async () => {
     const { engine, begin, ids, of, reconciler } = await started();
     await reconciler.start();
     await begin();

@@ -12,7 +12,7 @@ async function frozen() {
   return { ...world, ...skep, id };
 }
 
-test('a frozen sandbox is stopped on request, with an event of its owner, and its files stay', async () => {
+test('a frozen sandbox is stopped on request, with an event of its owner, and keeps its files', async () => {
   const { sandboxes, engine, store, id } = await frozen();
   expect(await sandboxes.pause('me', id, 'stop')).toMatchObject({
     status: 'PAUSED', pauseKind: 'stop', statusReason: { code: 'paused_by_owner' }, pausedBy: { actor: 'user' },
@@ -23,7 +23,7 @@ test('a frozen sandbox is stopped on request, with an event of its owner, and it
   expect(await sandboxes.resume('me', id)).toMatchObject({ status: 'RUNNING', statusReason: { code: 'processes_restarted' } });
 });
 
-test('its owner is then who paused it, although a rule had frozen it, and nothing freezes what is stopped', async () => {
+test('a stop by the owner replaces who paused a frozen sandbox, and a later freeze changes nothing', async () => {
   const { sandboxes, engine, id } = await frozen();
   await sandboxes.resume('me', id);
   engine.freezeFromOutside(id);
@@ -34,7 +34,7 @@ test('its owner is then who paused it, although a rule had frozen it, and nothin
   expect(await sandboxes.pause('me', id, 'freeze')).toEqual(stopped);
 });
 
-test('a stop that comes while it is being frozen stops it too', async () => {
+test('a stop during a freeze stops the sandbox', async () => {
   const { sandboxes, engine, id } = await frozen();
   await sandboxes.resume('me', id);
   engine.close('freeze');
@@ -48,7 +48,7 @@ test('a stop that comes while it is being frozen stops it too', async () => {
   expect(engine.inspect(id).state).toBe('stopped');
 });
 
-test('a stop that the runtime refuses is told to the caller, and done when the runtime does', async () => {
+test('a stop that the runtime refuses fails for the caller, and is retried by a later sweep', async () => {
   const { sandboxes, engine, faults, reconciler, clock, id } = await frozen();
   faults.plan({ call: 'stop', what: 'unavailable', when: 'before' });
   expect(await codeOf(sandboxes.pause('me', id, 'stop'))).toBe('runtime_unavailable');

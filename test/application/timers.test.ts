@@ -15,7 +15,7 @@ beforeEach(() => {
 
 afterEach(() => alarms.close());
 
-test('rings once for each key at its time', () => {
+test('a timer calls back once for each key at its time', () => {
   alarms.set('a', 1000);
   alarms.set('b', 2000);
   alarms.set('a', 1000);
@@ -27,7 +27,7 @@ test('rings once for each key at its time', () => {
   expect(rung).toEqual(['a', 'b']);
 });
 
-test('the newest time of a key is the one that counts, sooner or later than before, or never', () => {
+test('a new time of a key replaces the old one, and null cancels it', () => {
   for (const at of [1000, 500]) alarms.set('sooner', at);
   for (const at of [1000, 1500]) alarms.set('later', at);
   for (const at of [1000, null]) alarms.set('never', at);
@@ -40,14 +40,14 @@ test('the newest time of a key is the one that counts, sooner or later than befo
   expect(clock.pending).toBe(0);
 });
 
-test('what is due already does not ring: it would ring for ever where nothing can be done', () => {
+test('a time that is not in the future sets no timer', () => {
   clock.advance(1000);
   alarms.set('a', 1000);
   alarms.set('b', 1);
   expect(clock.pending).toBe(0);
 });
 
-test('what is due in weeks sets no timer, which could not hold as much: a sweep finds it when it is near', () => {
+test('a time that is weeks ahead sets no timer until it is set again when it is near', () => {
   alarms.set('a', 30 * 24 * hour);
   expect(clock.pending).toBe(0);
   clock.advance(30 * 24 * hour - 1000);
@@ -56,7 +56,7 @@ test('what is due in weeks sets no timer, which could not hold as much: a sweep 
   expect(rung).toEqual(['a']);
 });
 
-test('a close leaves no timer, and none is set afterwards', () => {
+test('close cancels all timers, and no timer is set after it', () => {
   alarms.set('a', 1000);
   alarms.close();
   alarms.set('b', 1000);
