@@ -16,15 +16,15 @@ import { agent, plain, said } from '../conversations/world.ts';
 
 const never = new AbortController().signal;
 
-/** The share goes on when this resolves; `went` says whether it has. */
+/** Waits for room for the share. `went` says whether it has got it. */
 function asking(share: MemoryShare, bytes: number) {
   const state = { went: false };
   void share.waitForRoom(bytes).then(() => (state.went = true));
   return state;
 }
 
-describe('the memory of agents', () => {
-  test('beyond the bound agents wait for room, in their order, and one of them goes on alone', async () => {
+describe('the memory limit of agents', () => {
+  test('lets one agent continue above the limit, and makes the others wait in order', async () => {
     const memory = new AgentMemory(100, createManualClock());
     const [a, b, c] = [memory.share(), memory.share(), memory.share()];
     expect(() => memory.check()).not.toThrow();
@@ -40,7 +40,7 @@ describe('the memory of agents', () => {
     expect([third.went, c.isHeldBack, memory.held]).toEqual([true, false, 5]);
   });
 
-  test('one that went on alone and then says nothing makes way for another; so does one that ends', async () => {
+  test('lets the next agent continue if the first one sends nothing for 5 seconds or ends', async () => {
     const clock = createManualClock();
     const memory = new AgentMemory(100, clock);
     memory.share().hold(200);
@@ -54,7 +54,7 @@ describe('the memory of agents', () => {
     expect(await went()).toEqual([true, true, true]);
   });
 
-  test('what an agent held that has ended is given back, also where it waits', async () => {
+  test('frees the memory of an agent that ends, and ends its wait', async () => {
     const memory = new AgentMemory(100, createManualClock());
     const [a, b, c] = [memory.share(), memory.share(), memory.share()];
     a.setOutput('line', 60);
@@ -73,7 +73,7 @@ describe('the memory of agents', () => {
 const encoder = new TextEncoder();
 const text = (n: number, size: number): string => `${n} `.padEnd(size, 'x');
 
-/** The execution of an agent that says so many texts of so many characters in its turn, as fast as it is read. */
+/** The execution of an agent that sends `count` texts of `size` characters in its turn, as fast as they are read. */
 function noisyAgent(count: number, size: number): Execution {
   const prompted = Promise.withResolvers<number>();
   const out: object[] = [];
@@ -112,7 +112,7 @@ function noisyAgent(count: number, size: number): Execution {
 
 const chunkBytes = 16 * 1024;
 
-/** Lets so many noisy agents speak at once into a store that writes one batch after the other, slowly. */
+/** Lets noisy agents send output at the same time into a store that writes slowly, one batch after the other. */
 async function speak({ agents: count, texts, size, maxBytes }: Record<'agents' | 'texts' | 'size' | 'maxBytes', number>) {
   const clock = createManualClock();
   const memory = new AgentMemory(maxBytes, clock);
@@ -163,21 +163,21 @@ describe('many noisy agents over a slow store', () => {
   test.each([
     ['short texts', { agents: 20, texts: 400, size: 1000, maxBytes: 500_000 }],
     ['lines that are each longer than an equal share', { agents: 20, texts: 4, size: 100_000, maxBytes: 500_000 }],
-    ['lines that are each longer than the bound', { agents: 5, texts: 3, size: 200_000, maxBytes: 50_000 }],
-  ])('%s: memory is bounded, and all that they say is written', { timeout: 60_000 }, async (_what, load) => {
+    ['lines that are each longer than the limit', { agents: 5, texts: 3, size: 200_000, maxBytes: 50_000 }],
+  ])('with %s use bounded memory, and all their output is written', { timeout: 60_000 }, async (_what, load) => {
     const { peak, refused, memory, said } = await speak(load);
     const whole = Array.from({ length: load.texts }, (_, n) => text(n, load.size)).join('');
     for (let n = 0; n < load.agents; n += 1) expect(await said(n) === whole, `agent ${n}`).toBe(true);
     expect(memory.held).toBe(0);
     expect(refused, 'the bound was reached').toBeGreaterThan(0);
-    // Beyond it each agent may have one chunk and what it becomes, and one agent a message, its parts and its last line.
+    // Above the limit each agent may hold one chunk and its parsed form, and one agent a message, its parts and its last line.
     const beyond = load.agents * 3 * chunkBytes + 3 * whole.length;
     expect(peak).toBeLessThan(load.maxBytes + beyond);
     expect(load.maxBytes + beyond, 'which is less than they say').toBeLessThan(load.agents * whole.length);
   });
 });
 
-test('while agents hold too much, a message and a new conversation with an agent are refused by the name of the bound', async () => {
+test('new messages and conversations are refused while agents hold too much memory', async () => {
   const { conversations, agentMemory, log, rested, id } = await createReady();
   const claim = { ownerId: 'me', key: 'k', fingerprint: 'f' };
   const sent = await conversations.send('me', id, said('before'), claim);

@@ -4,10 +4,10 @@ import { SecretRedactor } from '../../../src/application/agents/secret-redactor.
 
 const secrets = ['sk-0123', '(a+b)*c', 'aaaab'];
 
-/** Texts full of secrets and of what looks like their beginnings, in parts. */
+/** Texts in parts, full of secrets and of text that looks like the beginning of one. */
 const parts = fc.array(fc.array(fc.constantFrom(...secrets, 'sk-', '01', '23', 'a', 'aaa', 'b', '(a+', 'b)*', 'c', ' ', 'x'), { maxLength: 4 }).map((pieces) => pieces.join('')), { maxLength: 12 });
 
-test('a text in parts is redacted as the whole is, wherever it is cut', () => {
+test('a text in parts is redacted like the whole text, wherever it is cut', () => {
   const redactor = new SecretRedactor(secrets);
   fc.assert(
     fc.property(parts, (texts) => {
@@ -25,7 +25,7 @@ test('a text in parts is redacted as the whole is, wherever it is cut', () => {
   );
 });
 
-test('what is no secret passes as it is, and at once', () => {
+test('text without a secret passes unchanged and at once', () => {
   const none = new SecretRedactor(['', 'abc']);
   const data = { text: 'abc', list: ['abc'] };
   expect(none.partial('abcabc')).toEqual({ safe: 'abcabc', held: '' });
@@ -33,7 +33,7 @@ test('what is no secret passes as it is, and at once', () => {
   expect(new SecretRedactor(['secret']).data({ a: ['my secret', 1, null], b: { c: 'none' } })).toEqual({ a: ['my **********', 1, null], b: { c: 'none' } });
 });
 
-test('of a text that was cut at its beginning, the end of a secret does not stay', () => {
+test('the end of a secret at the beginning of a cut text is removed', () => {
   const redactor = new SecretRedactor(secrets);
   fc.assert(
     fc.property(fc.constantFrom(...secrets), fc.nat(6), parts, (secret, cut, texts) => {
@@ -46,18 +46,18 @@ test('of a text that was cut at its beginning, the end of a secret does not stay
   );
 });
 
-test('a text that begins like the last characters of a secret by chance stays whole', () => {
+test('a text that begins with the last character of a secret by chance is not changed', () => {
   expect(new SecretRedactor(['0123456c']).tail('cannot find it')).toBe('cannot find it');
 });
 
-/** What passes through a redactor of bytes, each part as it comes out. */
+/** Returns the parts that come out of a redactor of bytes. */
 async function passed(values: readonly string[], chunks: readonly Uint8Array[], isTail: boolean): Promise<Buffer[]> {
   const out: Buffer[] = [];
   for await (const chunk of ReadableStream.from(chunks).pipeThrough(new SecretRedactor(values).bytes({ isTail }))) out.push(Buffer.from(chunk));
   return out;
 }
 
-test('bytes in parts are redacted as the whole is, wherever they are cut, and others stay as they are', async () => {
+test('bytes in parts are redacted like the whole, and other bytes are not changed', async () => {
   const values = [...secrets, 'pässwörd'];
   const piece = fc.oneof(fc.constantFrom(...values, 'sk-', 'aaa', 'p\u00e4ss', ' ').map((text) => Buffer.from(text)), fc.uint8Array({ maxLength: 5 }));
   await fc.assert(
@@ -72,7 +72,7 @@ test('bytes in parts are redacted as the whole is, wherever they are cut, and ot
   );
 });
 
-test('bytes that begin within a secret lose the end of it, however they come, and others are not held back', async () => {
+test('the end of a secret at the beginning of cut bytes is removed, and other bytes pass at once', async () => {
   const [secret] = secrets as [string];
   for (let cut = 1; cut <= secret.length - 4; cut += 1) {
     const chunks = [...Buffer.from(`${secret.slice(cut)}| and more`)].map((byte) => Uint8Array.of(byte));

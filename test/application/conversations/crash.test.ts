@@ -5,10 +5,10 @@ import type { Mishap } from './process.ts';
 import { createWorld, plain, said, stepsIn, until, type World } from './world.ts';
 
 /*
- * Skep is killed at every call that it makes of a port, from the start of a conversation to the end of its second turn,
- * once before the call has its effect and once after. The next process must bring the start to its end, hand over what
- * was taken in and not yet handed over, and leave nothing that says `running`. Then the same where the call only fails,
- * or has its effect and fails, and the process goes on.
+ * Skep is killed at every call on a port, from the start of a conversation to the end of its second turn, once before the
+ * call has its effect and once after. The next process must complete the start, send every accepted message that the agent
+ * did not get, and leave no status `running`. Then the same with a call that only fails, before or after its effect, while
+ * the process continues.
  */
 
 const steps = ['WORKING', 'WAITING_FOR_SANDBOX', 'PREPARING_REPOSITORY', 'LISTING_MICROAGENTS', 'STARTING_AGENT', 'READY'];
@@ -29,7 +29,7 @@ function world(): World {
   });
 }
 
-/** A client that talks with one process. What was answered is acknowledged; where the process dies, nothing more is. */
+/** A client of one process. An answered message is acknowledged. If the process dies, nothing more is acknowledged. */
 async function talk(world: World, mishap: Mishap | null) {
   const skep = world.boot(mishap);
   const { mortal, conversations } = skep;
@@ -63,7 +63,7 @@ function refused(error: unknown): null {
   throw error;
 }
 
-/** One look of a client that says yes to everything, and a sweep: is nothing under way any more? */
+/** Allows a requested permission and sweeps once. Returns whether no work is left. */
 async function sweptToRest(world: World, skep: ReturnType<World['boot']>, id: string): Promise<boolean> {
   const { permission } = (await world.store.conversations.find(id)) ?? { permission: null };
   if (permission !== null) void skep.conversations.answerPermission('me', id, permission.permissionId, 'yes').catch(refused);
@@ -88,7 +88,7 @@ async function count(): Promise<readonly string[]> {
 
 const calls = await count();
 
-describe.each(['before', 'after'] as const)('killed %s a call has its effect', (when) => {
+describe.each(['before', 'after'] as const)('a process killed %s a call has its effect', (when) => {
   test.each(calls.map((call, index) => [index + 1, call] as const))('%i: %s', async (call) => {
     const made = world();
     const { skep: first, acknowledged, id: known } = await talk(made, { call, when, kind: 'kill' });
@@ -117,7 +117,7 @@ describe.each(['before', 'after'] as const)('a call that fails %s it has its eff
   test.each(calls.map((call, index) => [index + 1, call] as const))('%i: %s', async (call, name) => {
     const made = world();
     const { skep, acknowledged } = await talk(made, { call, when, kind: 'fail' });
-    // What Skep does beside the turns makes the calls come in another order: this one may have been yet to come.
+    // Work besides the turns can change the order of the calls, so this call may not have come yet.
     skep.mortal.spare();
     try {
       const [record] = (await made.store.conversations.search('me', {}, 'CREATED_AT', { after: null, limit: 10 })).items;
@@ -129,14 +129,14 @@ describe.each(['before', 'after'] as const)('a call that fails %s it has its eff
         expect(stepsIn(await made.log(id)).at(-1)).toBe('ERROR');
         expect(JSON.stringify(found.statusReason)).toContain('a planted fault');
         expect(made.handed).toEqual([]);
-        // A command whose beginning could not be told is lost with the connection that carries it.
+        // A command whose start could not be reported ends with its connection.
         if (name === 'runtime.execute' && when === 'after') made.host.executed.at(-1)?.end(null);
         expect(made.host.running).toHaveLength(0);
         return;
       }
       await invariants(made, id, acknowledged);
       await skep.conversations.send('me', id, said('three'));
-      // Work that failed is tried again a while later, so time passes.
+      // Failed work is retried later, so time must pass.
       await until(async () => (await sweptToRest(made, skep, id)) && made.handed.some((text) => text.endsWith('three')));
       await invariants(made, id, [...acknowledged, 'three']);
       expect(made.host.running).toHaveLength(1);
@@ -170,7 +170,7 @@ async function invariants(world: World, id: string, acknowledged: readonly strin
   whole(log);
 }
 
-/** What was gathered is what came in parts. */
+/** Checks that each whole message is equal to its parts. */
 function whole(log: readonly Event[]): void {
   for (const event of log) {
     if (event.kind !== 'message' || event.data.role !== 'agent') continue;

@@ -26,8 +26,8 @@ function collect(batches: AsyncIterable<readonly Event[]>) {
 
 const open = new AbortController().signal;
 
-describe('pages of events', () => {
-  test('go through the log once, in order, and tell of the sandbox too', async () => {
+describe('event pages', () => {
+  test('contain each event once, in order, with the events of the sandbox', async () => {
     const w = await createReady();
     await w.conversations.send('me', w.id, said('one'));
     await w.rested();
@@ -47,7 +47,7 @@ describe('pages of events', () => {
     expect(await failureOf(w.events.page('you', { conversationId: w.id }, 0, 100))).toMatchObject({ code: 'conversation_not_found' });
   });
 
-  test('older than they are to be kept are forgotten', async () => {
+  test('do not contain events that are older than the configured time', async () => {
     const w = createOne({ keepForMs: 1000 });
     const { conversation: { id } } = await w.conversations.start('me', plain);
     await until(() => w.store.conversations.find(id), (found) => found?.startStatus === 'READY');
@@ -59,8 +59,8 @@ describe('pages of events', () => {
   });
 });
 
-describe('following events', () => {
-  test('shows what was and then what comes, each once, until the conversation is deleted', async () => {
+describe('the event stream', () => {
+  test('returns past events and then new ones, each once, until the conversation is deleted', async () => {
     const w = await createReady({
       script: async (turn) => {
         for (let n = 0; n < 300; n += 1) await turn.tool({ toolCallId: `c${n}` });
@@ -86,7 +86,7 @@ describe('following events', () => {
     expect(w.clock.pending).toBe(0);
   });
 
-  test('cut off at any place and taken up again misses none and shows none twice', async () => {
+  test('continues after a disconnect at any point, and neither loses nor repeats an event', async () => {
     const w = await createReady({
       script: async (turn) => {
         for (let n = 0; n < 200; n += 1) {
@@ -111,7 +111,7 @@ describe('following events', () => {
     expect(seen).toEqual(log.map(({ sequence }) => sequence));
   });
 
-  test('wakes only those whom it concerns, and sees what another process wrote when it looks again', async () => {
+  test('reads the log only for its own events, and every 5 seconds for other processes', async () => {
     let reads = 0;
     const w = await createReady({
       store: (store) => ({ ...store, events: { ...store.events, read: (filter, after, limit) => {
@@ -134,7 +134,7 @@ describe('following events', () => {
     expect(reader.ended()).toBe('yes');
   });
 
-  test('what is written while the log is read is read next, without waiting for the time', async () => {
+  test('returns an event that is written during a read without waiting for the interval', async () => {
     let interfere = true;
     const w = await createReady({
       store: (store) => ({ ...store, events: { ...store.events, read: async (filter, after, limit) => {
@@ -152,7 +152,7 @@ describe('following events', () => {
     await reader.done;
   });
 
-  test('a reader that does not read holds nothing up', async () => {
+  test('does not delay a turn if its reader is slow', async () => {
     const held = gate();
     const w = await createReady({ script: async (turn) => { for (let n = 0; n < 500; n += 1) await turn.tool({ toolCallId: `c${n}` }); } });
     const slow = (async () => {

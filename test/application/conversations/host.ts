@@ -11,7 +11,7 @@ export interface Executed {
   readonly complain: (text: string) => void;
   /** Ends its standard output only, as a process does that is about to end. */
   readonly endOutput: () => void;
-  /** Ends its process only: its streams stay open in another one that it started. */
+  /** Ends only the process. Its streams stay open in a child process. */
   readonly exit: (code: number) => void;
   readonly end: (code: number | null) => void;
 }
@@ -23,19 +23,19 @@ export interface Put {
   readonly archive: string;
 }
 
-/** What the sandboxes of a memory engine were asked to run and to hold, by whatever process of Skep. */
+/** The commands that all processes of Skep ran in the sandboxes of a memory engine, and the files that they put there. */
 export class Host {
   readonly engine: MemoryEngine;
   readonly executed: Executed[] = [];
   readonly puts: Put[] = [];
-  /** Commands that are told to end never say that they have. */
+  /** Commands that are killed never report their end. */
   stuck = false;
-  /** Nobody is told that the stop of a sandbox has ended its commands. */
+  /** The stop of a sandbox does not report the end of its commands. */
   endsUnnoticed = false;
   readonly #brings: Readonly<Record<string, string>>;
   readonly #running = new Set<Executed>();
 
-  /** `brings` are files, by their paths, that each archive is taken to hold. */
+  /** `brings` are the files, by their paths, that each archive contains. */
   constructor(engine: MemoryEngine, brings: Readonly<Record<string, string>> = {}) {
     this.engine = engine;
     this.#brings = brings;
@@ -48,7 +48,7 @@ export class Host {
     return [...this.#running];
   }
 
-  /** A runtime of one process: what it executes ends with it. */
+  /** Returns the runtime of one process. Its commands end with the process. */
   runtime(): { readonly runtime: SandboxRuntime; readonly cut: () => void } {
     const memory = createMemoryRuntime(this.engine);
     const own = new Set<Executed>();
@@ -127,7 +127,7 @@ export class Host {
     return { executed, stdin, stdout: out.readable, stderr: err.readable, exited, kill };
   }
 
-  /** What ran in a sandbox that runs no more has ended. */
+  /** Ends the commands of sandboxes that run no more. */
   notice(): void {
     if (this.endsUnnoticed) return;
     for (const executed of this.#running) {

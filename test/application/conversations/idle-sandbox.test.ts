@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createReady, failureOf, gate } from './support.ts';
 import { calm, plain, said, told, until } from './world.ts';
 
-/** Its owner stops the sandbox in the midst of a turn, while another message waits. */
+/** The owner stops the sandbox during a turn, while another message waits. */
 async function stoppedInTurn(w: Awaited<ReturnType<typeof createReady>>): Promise<void> {
   await w.conversations.send('me', w.id, said('one'));
   await w.conversations.send('me', w.id, said('two'));
@@ -12,8 +12,8 @@ async function stoppedInTurn(w: Awaited<ReturnType<typeof createReady>>): Promis
   await calm();
 }
 
-describe('a conversation whose sandbox rests', () => {
-  test('is woken by a message; a frozen agent goes on, a stopped one is started again with its session', async () => {
+describe('a conversation with a paused sandbox', () => {
+  test('resumes on a message: a frozen agent continues, a stopped one starts again with its session', async () => {
     const w = await createReady();
     await w.sandboxes.pause('me', w.sandboxId, 'freeze');
     await w.conversations.send('me', w.id, said('one'));
@@ -29,7 +29,7 @@ describe('a conversation whose sandbox rests', () => {
     expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'idle' }, sandboxStatus: 'RUNNING' });
   });
 
-  test('waits where a limit refuses the resumption, says so, and goes on when there is room', async () => {
+  test('keeps a message with a reason if a limit refuses the resume, and sends it when there is room', async () => {
     const w = await createReady({ limits: { running: 1 } });
     await w.sandboxes.pause('me', w.sandboxId, 'freeze');
     const other = await w.sandboxes.start('me', { specId: null });
@@ -50,7 +50,7 @@ describe('a conversation whose sandbox rests', () => {
     expect(await w.view()).toMatchObject({ conversation: { statusReason: null } });
   });
 
-  test('goes on at once when its owner resumes the sandbox', async () => {
+  test('sends a waiting message at once when its owner resumes the sandbox', async () => {
     const w = await createReady({ limits: { running: 1 } });
     await w.sandboxes.pause('me', w.sandboxId, 'freeze');
     const other = await w.sandboxes.start('me', { specId: null });
@@ -62,7 +62,7 @@ describe('a conversation whose sandbox rests', () => {
     expect(w.handed).toEqual(['one']);
   });
 
-  test('shows a frozen turn as such, with an event, and the same turn when it goes on', async () => {
+  test('shows its turn as frozen, with an event, and continues the same turn after a resume', async () => {
     const held = gate();
     const w = await createReady({ script: () => held.opened });
     await w.conversations.send('me', w.id, said('one'));
@@ -79,7 +79,7 @@ describe('a conversation whose sandbox rests', () => {
     expect(told(await w.log(), 'execution_changed').map(({ to }) => to)).toEqual(['idle', 'running', 'frozen', 'running', 'idle']);
   });
 
-  test('goes on in a turn when a message comes after its owner froze the sandbox', async () => {
+  test('continues a turn that its owner froze when a new message comes', async () => {
     const held = gate();
     const w = await createReady({ script: () => held.opened });
     await w.conversations.send('me', w.id, said('one'));
@@ -97,7 +97,7 @@ describe('a conversation whose sandbox rests', () => {
     expect(w.handed).toEqual(['one', 'two', 'three']);
   });
 
-  test('that its owner stops in a turn stays stopped, though messages wait and the log was purged, until the next message', async () => {
+  test('stays stopped if its owner stopped it in a turn, even with waiting messages, until a new one', async () => {
     const w = await createReady({ script: (turn) => (turn.message.content[0]?.text === 'one' ? new Promise(() => {}) : Promise.resolve()) });
     await stoppedInTurn(w);
     const ended = (await w.log()).find(({ kind }) => kind === 'turn_ended');
@@ -112,7 +112,7 @@ describe('a conversation whose sandbox rests', () => {
     expect(w.handed).toEqual(['one', 'two', 'three']);
   });
 
-  test('that its owner stopped in a turn goes on at once with what waits when its owner resumes the sandbox', async () => {
+  test('sends the waiting message if its owner stopped it in a turn and resumes it', async () => {
     const w = await createReady({ script: (turn) => (turn.message.content[0]?.text === 'one' ? turn.say('half a w').then(() => new Promise(() => {})) : Promise.resolve()) });
     await stoppedInTurn(w);
     expect(told(await w.log(), 'message').map(({ text }) => text)).toEqual(['one', 'two', 'half a w']);
@@ -122,7 +122,7 @@ describe('a conversation whose sandbox rests', () => {
     expect(w.handed).toEqual(['one', 'two']);
   });
 
-  test('is kept awake from the moment that a turn begins, however long it was idle before, and rests by its rule when its agent was started anew', async () => {
+  test('keeps its sandbox RUNNING from the start of a turn, even if it was idle before', async () => {
     const held = gate();
     const w = await createReady({ spec: { rest: { freezeAfterMs: 20_000, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: null } }, script: () => held.opened });
     const pass = async (seconds: number) => {
@@ -146,7 +146,7 @@ describe('a conversation whose sandbox rests', () => {
 });
 
 describe('a conversation whose sandbox is lost', () => {
-  test('is an error with the reason, in a turn and between turns, and takes no message', async () => {
+  test('has the status error with the reason, and accepts no message', async () => {
     const w = await createReady({ script: () => new Promise(() => {}) });
     await w.conversations.send('me', w.id, said('one'));
     await w.conversations.send('me', w.id, said('two'));
@@ -166,7 +166,7 @@ describe('a conversation whose sandbox is lost', () => {
   });
 });
 
-test('two conversations in one sandbox have an agent each, and end with their own', async () => {
+test('two conversations in one sandbox have an agent each, and a delete ends only its own', async () => {
   const w = await createReady();
   const { conversation } = await w.conversations.start('me', { ...plain, sandboxId: w.sandboxId, initialMessage: said('mine') });
   await until(() => w.handed.includes('mine'));
@@ -180,7 +180,7 @@ test('two conversations in one sandbox have an agent each, and end with their ow
   expect(w.handed).toEqual(['mine', 'yours', 'again']);
 });
 
-test('what waits goes on by itself after its sandbox was ended from outside in a turn', async () => {
+test('a waiting message is sent after the sandbox was stopped outside Skep in a turn', async () => {
   const w = await createReady({ script: (turn) => (turn.message.content[0]?.text === 'one' ? new Promise(() => {}) : Promise.resolve()) });
   await w.conversations.send('me', w.id, said('one'));
   await w.conversations.send('me', w.id, said('two'));
@@ -194,7 +194,7 @@ test('what waits goes on by itself after its sandbox was ended from outside in a
   expect(told(await w.log(), 'turn_ended').map(({ stopReason }) => stopReason)).toEqual(['interrupted', 'end_turn']);
 });
 
-test('of several conversations whose messages wait for one sandbox all go on when it is resumed', async () => {
+test('all conversations of one sandbox send their waiting messages when it is resumed', async () => {
   const w = await createReady({ limits: { running: 1 } });
   const { conversation } = await w.conversations.start('me', { ...plain, sandboxId: w.sandboxId });
   await until(() => w.store.conversations.find(conversation.id), (found) => found?.startStatus === 'READY');
@@ -210,7 +210,7 @@ test('of several conversations whose messages wait for one sandbox all go on whe
   expect(w.handed.toSorted()).toEqual([w.id, conversation.id].toSorted());
 });
 
-test('a message that comes while a rule decides to freeze the sandbox makes the decision void', async () => {
+test('a message that comes just before an idle freeze is written prevents the freeze', async () => {
   const [writing, release] = [gate(), gate()];
   const state = { isHeld: false };
   const w = await createReady({

@@ -22,14 +22,14 @@ async function asking(permissions: 'allow' | 'ask' | 'deny', options: readonly P
   return { ...w, answers, asked };
 }
 
-describe('a request for permission', () => {
+describe('a permission request', () => {
   test.each([
     ['allow', [always, once, never], 'once'],
     ['allow', [always, never], 'always'],
     ['deny', [always, once, never], 'never'],
     ['deny', [once], null],
     ['allow', [never], null],
-  ] as const)('under the policy %s is answered at once, by the narrowest option there is', async (policy, options, expected) => {
+  ] as const)('with the policy %s is answered at once with the narrowest option', async (policy, options, expected) => {
     const w = await asking(policy, options);
     await w.rested();
     expect(w.answers).toEqual([expected]);
@@ -39,7 +39,7 @@ describe('a request for permission', () => {
     expect(told(log, 'execution_changed').map(({ to }) => to)).toEqual(['idle', 'running', 'idle']);
   });
 
-  test('under ask waits for its owner, who knows of it by its event', async () => {
+  test('with the policy ask waits for its owner, and has an event', async () => {
     const w = await asking('ask');
     const permission = await w.asked();
     expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'waiting_for_permission' } });
@@ -62,7 +62,7 @@ describe('a request for permission', () => {
     expect(await failureOf(w.conversations.answerPermission('me', w.id, permissionId, 'never'))).toMatchObject({ code: 'permission_not_found' });
   });
 
-  test('waits for the one before it', async () => {
+  test('waits until the request before it is answered', async () => {
     const w = await asking('ask', undefined, ['rm', 'mv']);
     for (const title of ['rm', 'mv']) {
       const permission = await until(async () => (await w.record()).permission, (found) => found?.title === title);
@@ -72,7 +72,7 @@ describe('a request for permission', () => {
     expect(w.answers).toEqual(['once', 'never']);
   });
 
-  test('answered by two at once is answered by one', async () => {
+  test('accepts only one of two answers at once', async () => {
     const w = await asking('ask');
     const { permissionId } = (await w.asked()) ?? { permissionId: '' };
     const outcomes = await Promise.all(['once', 'never'].map((option) => failureOf(w.conversations.answerPermission('me', w.id, permissionId, option))));
@@ -83,7 +83,7 @@ describe('a request for permission', () => {
     expect(told(await w.log(), 'permission_answered')).toHaveLength(1);
   });
 
-  test('is withdrawn when the turn is cancelled, when the agent ends, and when the conversation is deleted', async () => {
+  test('is withdrawn if the turn is cancelled, the agent ends, or the conversation is deleted', async () => {
     const cancelled = await asking('ask');
     await cancelled.asked();
     await cancelled.conversations.cancel('me', cancelled.id);

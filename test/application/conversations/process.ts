@@ -6,15 +6,15 @@ import { noteCall } from '../port-calls.ts';
 
 const never = new Promise<never>(() => {});
 
-/** What becomes of a process of Skep at its so-many-th call of a port, before the call has had its effect or after. */
+/** What happens to a process of Skep at one of its calls on a port, before or after the call has its effect. */
 export interface Mishap {
   readonly call: number;
   readonly when: 'before' | 'after';
-  /** The process is killed, or it goes on and the call fails. */
+  /** The process is killed, or the call fails and the process continues. */
   readonly kind: 'kill' | 'fail';
 }
 
-/** A process of Skep that may be killed: from then on none of its calls has an effect or an answer. */
+/** A process of Skep that can be killed. After that, none of its calls has an effect or returns. */
 export class Mortal {
   /** The ports' methods that were called, in order. */
   readonly calls: string[] = [];
@@ -36,7 +36,7 @@ export class Mortal {
     for (const end of this.#onDeath) end();
   }
 
-  /** From now on nothing goes wrong any more. */
+  /** Drops the planned mishap. */
   spare(): void {
     this.#mishap = null;
   }
@@ -45,7 +45,7 @@ export class Mortal {
     this.#onDeath.push(end);
   }
 
-  /** The port as this process has it. */
+  /** Wraps a port for this process. */
   port<T extends object>(name: string, port: T): T {
     return new Proxy(port, {
       get: (target, property) => {
@@ -84,7 +84,7 @@ export class Mortal {
   }
 }
 
-/** How a port that does not answer fails. */
+/** Returns the failure of a port that does not answer. */
 function failureOfPort(port: string): Error {
   if (port === 'runtime') return new Failure('runtime_unavailable', { runtime: 'memory', reason: explained('a planted fault'), retryAfterSeconds: 1 });
   if (port === 'git' || port === 'checkouts') return new Failure('provider_failed', { provider: 'memory', reason: explained('a planted fault') });

@@ -10,19 +10,19 @@ import { calm, createOne, plain, said, shop, stepsIn, told, until, type WorldOpt
 
 const repository = { ...plain, selectedRepository: 'acme/shop' };
 
-/** Checkouts that have the repository like this; null is none. */
+/** Checkouts with this repository. Null: without it. */
 function memoryCheckouts(trees: MemoryWorkTrees | null) {
   const memory = createMemoryCheckouts();
   if (trees !== null) memory.put('acme/shop', trees);
   return memory;
 }
 
-/** The same, if it became so only after the branch was checked. */
+/** The same, but the check of the branch succeeds, as if the repository changed after it. */
 function checkouts(trees: MemoryWorkTrees | null): WorldOptions {
   return { checkouts: { ...memoryCheckouts(trees), checkBranch: async () => {} } };
 }
 
-/** Starts a conversation and answers when its start is over. */
+/** Starts a conversation and returns when its start is over. */
 async function started(options: WorldOptions, request: StartConversationRequest = repository) {
   const world = createOne(options);
   const { conversation: { id } } = await world.conversations.start('me', request);
@@ -37,13 +37,13 @@ describe('the start of a conversation', () => {
     ['an agent', {}, plain, ['WORKING', 'WAITING_FOR_SANDBOX', 'STARTING_AGENT', 'READY'], 'idle'],
     ['a repository', null, repository, ['WORKING', 'WAITING_FOR_SANDBOX', 'PREPARING_REPOSITORY', 'LISTING_MICROAGENTS', 'READY'], null],
     ['both', {}, repository, ['WORKING', 'WAITING_FOR_SANDBOX', 'PREPARING_REPOSITORY', 'LISTING_MICROAGENTS', 'STARTING_AGENT', 'READY'], 'idle'],
-  ] as const)('with %s takes the steps that apply, each told', async (_, agent, request, steps, executionStatus) => {
+  ] as const)('with %s goes through the steps that apply, each with an event', async (_, agent, request, steps, executionStatus) => {
     const { record, log } = await started({ agent }, request);
     expect(record).toMatchObject({ startStatus: 'READY', statusReason: null, executionStatus });
     expect(stepsIn(log)).toEqual(steps);
   });
 
-  test('puts the repository into the working directory at its branch, finds its microagents and hands both to the agent', async () => {
+  test('checks out the branch into the working directory and gives its microagents to the agent', async () => {
     const w = await started({}, { ...repository, selectedRepository: 'acme/shop', selectedBranch: 'next', initialMessage: said('hello') });
     expect(w.checkedOut).toEqual([`acme/shop next ${(await w.provider.remote('acme/shop')).url}`]);
     expect(w.host.puts).toEqual([{ instanceId: w.record.sandboxId, directory: '/workspace', archive: 'tar of acme/shop' }]);
@@ -57,7 +57,7 @@ describe('the start of a conversation', () => {
     expect(told(await w.store.events.read({ ownerId: 'me', conversationId: w.id }, 0, 1000), 'message').map(({ text }) => text)).not.toContain(w.handed[0]);
   });
 
-  test('in a sandbox that it was given has a folder of its own for its repository', async () => {
+  test('in an existing sandbox uses a separate folder for the repository', async () => {
     const w = await started({});
     const { conversation } = await w.conversations.start('me', { ...repository, sandboxId: w.record.sandboxId });
     await until(() => w.store.conversations.find(conversation.id), (found) => found?.startStatus === 'READY');
@@ -65,7 +65,7 @@ describe('the start of a conversation', () => {
     expect(w.host.executed.at(-1)?.request.workingDir).toBe(`/workspace/${conversation.id}`);
   });
 
-  test('tells how far a long step is, now and then', async () => {
+  test('reports the progress of a long step at intervals', async () => {
     const held = gate();
     const w = createOne({
       checkouts: {
@@ -95,7 +95,7 @@ const failure = (code: FailureCode) => ({ code: 'failure', failure: code });
 const notStarted = (cause: Reason) => ({ code: 'agent_start_failed', cause });
 const tooNew: Reason = { code: 'agent_version_unsupported', offered: 9, supported: 1 };
 
-/** A provider's `remote`, which fails from the second time on. */
+/** A provider's `remote` that fails from the second call on. */
 function secondTime(failure: Failure): GitProvider['remote'] {
   let calls = 0;
   return async () => {
@@ -104,15 +104,15 @@ function secondTime(failure: Failure): GitProvider['remote'] {
   };
 }
 
-describe('a branch that can not be checked out is found before anything is started', () => {
+describe('a branch that cannot be checked out', () => {
   const main = { defaultBranch: 'main', branches: { main: {} } };
 
   test.each<[string, MemoryWorkTrees | null, string]>([
-    ['there is none', main, 'branch_not_found'],
+    ['the branch does not exist', main, 'branch_not_found'],
     ['the repository is empty', { defaultBranch: null, branches: {} }, 'repository_empty'],
     ['the repository is gone', null, 'repository_not_found'],
     ['the credential may not read the repository', { ...main, refuses: 'repository' }, 'repository_forbidden'],
-  ])('%s', async (_, trees, code) => {
+  ])('fails the request before anything is created if %s', async (_, trees, code) => {
     const w = createOne({ checkouts: memoryCheckouts(trees) });
     const asked = { ...repository, selectedBranch: 'next' };
     expect(await failureOf(w.conversations.start('me', asked))).toMatchObject({ code });
@@ -122,23 +122,23 @@ describe('a branch that can not be checked out is found before anything is start
   });
 });
 
-describe('a step that fails is the end of the start, with its name and the reason', () => {
+describe('a failed start step', () => {
   const refused = new Failure('provider_failed', { provider: 'memory', reason: explained('it is down') });
   const main = { defaultBranch: 'main', branches: { main: {} } };
   const cases: readonly (readonly [string, WorldOptions, string, object])[] = [
-    ['the checkout', { checkouts: { checkOut: () => Promise.reject(refused) } }, 'PREPARING_REPOSITORY', failure('provider_failed')],
-    ['the branch, which there is not', checkouts(main), 'PREPARING_REPOSITORY', failure('branch_not_found')],
-    ['the branch, of an empty repository', checkouts({ defaultBranch: null, branches: {} }), 'PREPARING_REPOSITORY', failure('repository_empty')],
-    ['the repository, which is gone', checkouts(null), 'PREPARING_REPOSITORY', failure('repository_not_found')],
-    ['the repository, which the credential may not read', checkouts({ ...main, refuses: 'repository' }), 'PREPARING_REPOSITORY', failure('repository_forbidden')],
-    ['the credential, which its host refuses', checkouts({ ...main, refuses: 'credential' }), 'PREPARING_REPOSITORY', failure('provider_unauthorized')],
-    ['the credential', { providers: [{ ...createMemoryGitProvider({ repositories: [shop] }), remote: secondTime(new Failure('provider_unauthorized', { provider: 'memory' })) }] }, 'PREPARING_REPOSITORY', failure('provider_unauthorized')],
-    ['a defect', { checkouts: { checkOut: () => Promise.reject(new TypeError('/home/skep/x.ts:1 boom')) } }, 'PREPARING_REPOSITORY', { code: 'internal_error' }],
-    ['a missing secret', { agent: { secrets: ['MODEL_KEY'] } }, 'STARTING_AGENT', notStarted({ code: 'agent_secrets_missing', names: ['MODEL_KEY'] })],
-    ['the agent', { beforeOpen: () => { throw new AgentRefusal(tooNew); } }, 'STARTING_AGENT', notStarted(tooNew)],
+    ['the checkout fails', { checkouts: { checkOut: () => Promise.reject(refused) } }, 'PREPARING_REPOSITORY', failure('provider_failed')],
+    ['the branch does not exist any more', checkouts(main), 'PREPARING_REPOSITORY', failure('branch_not_found')],
+    ['the repository is empty', checkouts({ defaultBranch: null, branches: {} }), 'PREPARING_REPOSITORY', failure('repository_empty')],
+    ['the repository is gone', checkouts(null), 'PREPARING_REPOSITORY', failure('repository_not_found')],
+    ['the credential may not read the repository', checkouts({ ...main, refuses: 'repository' }), 'PREPARING_REPOSITORY', failure('repository_forbidden')],
+    ['the git host refuses the credential at the checkout', checkouts({ ...main, refuses: 'credential' }), 'PREPARING_REPOSITORY', failure('provider_unauthorized')],
+    ['the git provider refuses the credential', { providers: [{ ...createMemoryGitProvider({ repositories: [shop] }), remote: secondTime(new Failure('provider_unauthorized', { provider: 'memory' })) }] }, 'PREPARING_REPOSITORY', failure('provider_unauthorized')],
+    ['the checkout throws an unexpected error', { checkouts: { checkOut: () => Promise.reject(new TypeError('/home/skep/x.ts:1 boom')) } }, 'PREPARING_REPOSITORY', { code: 'internal_error' }],
+    ['a secret of the agent is missing', { agent: { secrets: ['MODEL_KEY'] } }, 'STARTING_AGENT', notStarted({ code: 'agent_secrets_missing', names: ['MODEL_KEY'] })],
+    ['the agent refuses to open a session', { beforeOpen: () => { throw new AgentRefusal(tooNew); } }, 'STARTING_AGENT', notStarted(tooNew)],
   ];
 
-  test.each(cases)('%s', async (_, options, step, cause) => {
+  test.each(cases)('ends the start with the step and the reason if %s', async (_, options, step, cause) => {
     const w = await started(options, { ...repository, selectedBranch: 'next', initialMessage: said('hello') });
     expect(w.record).toMatchObject({ startStatus: 'ERROR', statusReason: { code: 'step_failed', step, cause }, executionStatus: null });
     expect(stepsIn(w.log).at(-1)).toBe('ERROR');
@@ -151,9 +151,9 @@ describe('a step that fails is the end of the start, with its name and the reaso
   });
 
   test.each([
-    ['a checkout that does not end', { checkouts: { checkOut: (_: unknown, __: unknown, signal: AbortSignal) => aborted(signal) } }, 30 * 60_000, 'PREPARING_REPOSITORY', { code: 'not_done_in_time', withinMs: 30 * 60_000 }],
-    ['an agent that says nothing', { beforeOpen: () => new Promise<void>(() => {}) }, 20_000, 'STARTING_AGENT', notStarted({ code: 'agent_not_ready_in_time', withinMs: 20_000, last: { code: 'agent_ended', cause: null, exitCode: null, output: 'warming up' } })],
-  ] as const)('%s', async (_, options, ms, step, cause) => {
+    ['the checkout does not end', { checkouts: { checkOut: (_: unknown, __: unknown, signal: AbortSignal) => aborted(signal) } }, 30 * 60_000, 'PREPARING_REPOSITORY', { code: 'not_done_in_time', withinMs: 30 * 60_000 }],
+    ['the agent does not answer', { beforeOpen: () => new Promise<void>(() => {}) }, 20_000, 'STARTING_AGENT', notStarted({ code: 'agent_not_ready_in_time', withinMs: 20_000, last: { code: 'agent_ended', cause: null, exitCode: null, output: 'warming up' } })],
+  ] as const)('ends the start after its time limit if %s', async (_, options, ms, step, cause) => {
     const w = createOne(options);
     const { conversation: { id } } = await w.conversations.start('me', repository);
     await until(() => w.store.conversations.find(id), (found) => found?.startStatus === 'PREPARING_REPOSITORY' || found?.startStatus === 'STARTING_AGENT');
@@ -166,7 +166,7 @@ describe('a step that fails is the end of the start, with its name and the reaso
     expect(w.host.running).toEqual([]);
   });
 
-  test('the sandbox, lost on the way', async () => {
+  test('ends the start if the sandbox crashes during the step', async () => {
     const held = gate();
     const w = createOne({ beforeOpen: () => held.opened });
     const { conversation } = await w.conversations.start('me', repository);
@@ -179,7 +179,7 @@ describe('a step that fails is the end of the start, with its name and the reaso
   });
 });
 
-test('a start whose runtime does not answer waits without asking on and on, and goes on as soon as somebody else moves its sandbox', async () => {
+test('a start waits without polling a runtime that does not answer, and continues with its sandbox', async () => {
   const w = createOne();
   const inspect = w.runtime.inspect.bind(w.runtime);
   let asked = 0;
@@ -198,8 +198,8 @@ test('a start whose runtime does not answer waits without asking on and on, and 
   await until(() => w.store.conversations.find(id), (found) => found?.startStatus === 'READY');
 });
 
-describe('deleting a conversation on its way', () => {
-  test('leaves off what is under way, and leaves nothing behind', async () => {
+describe('deleting a conversation during its start', () => {
+  test('stops the current step and leaves nothing behind', async () => {
     const w = createOne({ checkouts: { checkOut: (_, __, signal) => aborted(signal) } });
     const { conversation: { id, sandboxId } } = await w.conversations.start('me', repository);
     await until(() => w.store.conversations.find(id), (found) => found?.startStatus === 'PREPARING_REPOSITORY');
@@ -213,7 +213,7 @@ describe('deleting a conversation on its way', () => {
   });
 });
 
-test('no credential of the git provider leaves the checkout', async () => {
+test('the credential of the git provider is in no record, event, log, file or command', async () => {
   const credential = 'Basic c2VjcmV0LXRva2Vu';
   const provider = createMemoryGitProvider({ repositories: [shop] });
   const seen: (string | null)[] = [];
@@ -236,7 +236,7 @@ function aborted(signal: AbortSignal): Promise<never> {
   });
 }
 
-test('a start whose sandbox is stopped while its agent starts takes the step again', async () => {
+test('a start repeats the agent step if its sandbox is stopped during the step', async () => {
   let starts = 0;
   const w = createOne({ beforeOpen: () => ((starts += 1) === 1 ? new Promise<void>(() => {}) : Promise.resolve()) });
   const { conversation: { id, sandboxId } } = await w.conversations.start('me', plain);

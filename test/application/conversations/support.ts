@@ -3,7 +3,7 @@ import { isFailure, type AnyFailure } from '../../../src/domain/failure.ts';
 import type { StartConversationRequest } from '../../../src/application/conversations/conversations.ts';
 import { createOne, plain, until, type WorldOptions } from './world.ts';
 
-/** What the call fails with; null where it does not. */
+/** Returns the failure of the call, or null if it succeeds. */
 export async function failureOf(promise: Promise<unknown>): Promise<AnyFailure | null> {
   return await promise.then(() => null, (error: unknown) => {
     if (!isFailure(error)) throw error;
@@ -17,8 +17,7 @@ export function gate() {
   return { opened, open };
 }
 
-/** A conversation that is READY, and what a test asks of it. */
-/** A store in which whoever writes that a turn begins, or goes on, waits afterwards for what `late` returns. */
+/** A store in which each write of a conversation with a turn waits for `late` after it. */
 export function withLateTurns(late: () => Promise<void> | null) {
   return (made: Store): Store => ({
     ...made,
@@ -33,6 +32,7 @@ export function withLateTurns(late: () => Promise<void> | null) {
   });
 }
 
+/** A conversation that is READY, and what tests read from it. */
 export async function createReady(options: WorldOptions = {}, request: Partial<StartConversationRequest> = {}) {
   const world = createOne(options);
   const { conversation: { id, sandboxId } } = await world.conversations.start('me', { ...plain, ...request });
@@ -42,7 +42,7 @@ export async function createReady(options: WorldOptions = {}, request: Partial<S
     return found;
   };
   const view = async () => await world.conversations.get('me', id);
-  /** Nothing is under way any more. */
+  /** Waits until no work is left. */
   const rested = async () => await until(record, ({ startStatus, turn, queue }) => startStatus === 'ERROR' || (startStatus === 'READY' && turn === null && queue.length === 0));
   await rested();
   const log = () => world.log(id);

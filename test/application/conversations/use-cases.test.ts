@@ -17,7 +17,7 @@ async function codeOf(promise: Promise<unknown>): Promise<FailureCode | null> {
 }
 
 describe('a conversation', () => {
-  test('starts its sandbox and is READY when that runs', async () => {
+  test('starts its sandbox and is READY when the sandbox runs', async () => {
     const { conversations, sandboxes } = world();
     const { conversation, sandboxStatus } = await conversations.start('me', { ...plain, title: 'Hello' });
     expect(conversation).toMatchObject({ startStatus: expect.stringMatching(/WORKING|WAITING/), title: 'Hello', executionStatus: null });
@@ -27,7 +27,7 @@ describe('a conversation', () => {
     expect(await sandboxes.get('me', conversation.sandboxId)).toMatchObject({ status: 'RUNNING' });
   });
 
-  test('is an ERROR with the reason where its sandbox is', async () => {
+  test('is an ERROR with the reason if its sandbox fails to start', async () => {
     const spec = { ports: [{ name: 'H', port: 80 }], ready: { probe: { kind: 'tcp' as const, port: 80 }, withinMs: 1000 } };
     const { conversations, probe, clock } = world({ spec });
     const { conversation } = await conversations.start('me', plain);
@@ -39,7 +39,7 @@ describe('a conversation', () => {
     expect(view.conversation).toMatchObject({ startStatus: 'ERROR', statusReason: { code: 'step_failed', cause: { code: 'sandbox_lost', cause: { code: 'not_ready_in_time', withinMs: 1000 } } } });
   });
 
-  test('takes the sandbox that it is told, and resumes it', async () => {
+  test('uses and resumes a given sandbox of the same owner', async () => {
     const { conversations, sandboxes } = world();
     const { id } = await sandboxes.start('me', { specId: null });
     await calm();
@@ -50,7 +50,7 @@ describe('a conversation', () => {
     expect(await codeOf(conversations.start('you', { ...plain, sandboxId: id }))).toBe('sandbox_not_found');
   });
 
-  test('needs the repository that it names to exist', async () => {
+  test('fails with `repository_not_found` if its repository does not exist', async () => {
     const provider = createMemoryGitProvider({ repositories: [{ path: 'acme/shop', defaultBranch: 'main', files: [] }] });
     const { conversations } = world({ providers: [provider] });
     const { conversation } = await conversations.start('me', { ...plain, selectedRepository: 'acme/shop' });
@@ -58,14 +58,14 @@ describe('a conversation', () => {
     expect(await codeOf(conversations.start('me', { ...plain, selectedRepository: 'acme/none' }))).toBe('repository_not_found');
   });
 
-  test('that a limit refuses leaves nothing behind', async () => {
+  test('leaves no record if a limit refuses its sandbox', async () => {
     const { conversations, sandboxes } = world({ limits: { running: 1 } });
     await sandboxes.start('me', { specId: null });
     expect(await codeOf(conversations.start('me', plain))).toBe('sandbox_limit_reached');
     expect((await conversations.search('me', {}, 'CREATED_AT', { after: null, limit: 10 })).items).toEqual([]);
   });
 
-  test('deleted takes its sandbox with it, unless another conversation uses that', async () => {
+  test('deletes its sandbox with it, unless another conversation uses the sandbox', async () => {
     const { conversations, sandboxes } = world();
     const { conversation: first } = await conversations.start('me', plain);
     await calm();
@@ -80,7 +80,7 @@ describe('a conversation', () => {
     expect(await codeOf(conversations.delete('you', second.id))).toBe('conversation_not_found');
   });
 
-  test('whose sandbox was deleted shows it as MISSING', async () => {
+  test('shows its sandbox as MISSING if that was deleted', async () => {
     const { conversations, sandboxes } = world();
     const { conversation } = await conversations.start('me', plain);
     await calm();
@@ -88,7 +88,7 @@ describe('a conversation', () => {
     expect(await conversations.get('me', conversation.id)).toMatchObject({ sandboxStatus: 'MISSING', conversation: { startStatus: 'READY' } });
   });
 
-  test('asked for twice under one idempotency key is one; under another request it is a conflict', async () => {
+  test('is created once for an idempotency key, and a different request with the key is a conflict', async () => {
     const { conversations } = world();
     const claim = { ownerId: 'me', key: 'k', fingerprint: 'a' };
     const first = await conversations.start('me', { ...plain, claim });
@@ -97,7 +97,7 @@ describe('a conversation', () => {
     expect(await codeOf(conversations.start('me', { ...plain, claim: { ...claim, fingerprint: 'b' } }))).toBe('idempotency_conflict');
   });
 
-  test.each(['WORKING', 'WAITING_FOR_SANDBOX'] as const)('whose start was interrupted at %s goes on in the next process', async (startStatus) => {
+  test.each(['WORKING', 'WAITING_FOR_SANDBOX'] as const)('continues a start that was interrupted at %s in the next process', async (startStatus) => {
     const { store, boot, clock, conversations, conversationDriver, driver } = world();
     const { conversation } = await conversations.start('me', plain);
     await calm();
@@ -115,7 +115,7 @@ describe('a conversation', () => {
   });
 });
 
-test('a start that is over has no further steps, and every other one may fail', () => {
+test('a start in READY or ERROR has no next step, and every other one can become ERROR', () => {
   for (const status of conversationStartStatuses) {
     if (status === 'READY' || status === 'ERROR') expect(startSteps[status]).toEqual([]);
     else expect(startSteps[status]).toContain('ERROR');

@@ -56,13 +56,13 @@ export interface WorldOptions {
   readonly keepForMs?: number;
   /** Files of the repository, by their paths. */
   readonly brings?: Readonly<Record<string, string>>;
-  /** What runs as an execution. */
+  /** The command that runs as an execution. */
   readonly command?: MemoryCommand;
 }
 
 const owner = 'me';
 
-/** Conversations over memory adapters, with a clock, an agent and crashes that the test commands. */
+/** Conversations over memory adapters, with a clock, an agent and crashes that the test controls. */
 export function createWorld(options: WorldOptions = {}) {
   const clock = createManualClock();
   const random = createSeededRandom(1);
@@ -122,7 +122,7 @@ export function createWorld(options: WorldOptions = {}) {
       gitProvider: (options.providers ?? [provider]).map((provider) => mortal.port('git', provider)),
       agentProtocol: [mortal.port('protocol', protocol)],
       checkouts: mortal.port('checkouts', checkouts),
-      // Loaded at once: tests count turns of the event loop.
+      // Loaded beforehand, because tests count iterations of the event loop.
       parseFrontMatter: async (text) => parseYamlFrontMatter(text),
       secrets: { get: (name) => options.secrets?.[name] ?? null },
       rules: {
@@ -155,23 +155,23 @@ export function createWorld(options: WorldOptions = {}) {
 
 export type World = ReturnType<typeof createWorld>;
 
-/** A world with one process, and the conversation's record and log at hand. */
+/** A world with one process. */
 export function createOne(options: WorldOptions = {}) {
   const world = createWorld(options);
   return { ...world, ...world.boot() };
 }
 
-/** What the events tell, without where and when. */
+/** Returns the kind and the data of the events of these kinds. */
 export function told<K extends EventKind>(events: readonly Event[], ...kinds: readonly K[]): (EventData[K] & { readonly kind: K })[] {
   return events.filter(({ kind }) => kinds.includes(kind as K)).map(({ kind, data }) => ({ kind, ...data }) as EventData[K] & { readonly kind: K });
 }
 
-/** The steps of a start that the log tells. */
+/** Returns the steps of a start that are in the log. */
 export function stepsIn(events: readonly Event[]): string[] {
   return events.flatMap((event) => (event.kind === 'start_step' ? event.data.to : []));
 }
 
-/** Lets what is ready to run, run, until the condition holds: the memory adapters answer without any time passing. */
+/** Runs the event loop until the condition holds. The memory adapters answer without any time passing. */
 export async function until<T>(ask: () => T | Promise<T>, wanted: (answer: T) => boolean = Boolean): Promise<T> {
   for (let turns = 0; ; turns += 1) {
     const answer = await ask();
