@@ -5,7 +5,7 @@ import { refuseToResume } from '../../doubles/memory/agent.ts';
 import { createReady } from './support.ts';
 import { calm, createOne, plain, said, told, until, type WorldOptions } from './world.ts';
 
-/** An agent's process as it ends: its output first, and a while later its exit code and what it said last. */
+/** Ends the process of an agent: first its stdout, and later its stderr and its exit code. */
 async function endsLate(world: ReturnType<typeof createOne>, code: number, words: string): Promise<void> {
   const process = world.host.executed.at(-1);
   process?.endOutput();
@@ -14,7 +14,7 @@ async function endsLate(world: ReturnType<typeof createOne>, code: number, words
   process?.end(code);
 }
 
-/** Starts a conversation whose agent does so while its session is opened; answers with what became of the start. */
+/** Starts a conversation, calls `meanwhile` while the agent opens its session, and returns why the start failed. */
 async function startOf(options: WorldOptions, meanwhile: (world: ReturnType<typeof createOne>) => Promise<void>) {
   const world = createOne({ beforeOpen: () => new Promise<void>(() => {}), ...options });
   const { conversation: { id } } = await world.conversations.start('me', plain);
@@ -30,7 +30,7 @@ async function startOf(options: WorldOptions, meanwhile: (world: ReturnType<type
 
 const tooNew: Reason = { code: 'agent_version_unsupported', offered: 9, supported: 1 };
 
-/** Lets go of the agent, which ends by itself then. */
+/** Closes the streams of the agent, which then ends by itself. */
 async function refuse({ stdin, stdout }: AgentStreams, reason: Reason): Promise<never> {
   await Promise.all([stdout.cancel(), stdin.close()]);
   throw new AgentRefusal(reason);
@@ -39,13 +39,13 @@ async function refuse({ stdin, stdout }: AgentStreams, reason: Reason): Promise<
 const notStarted = (cause: Reason) => ({ code: 'step_failed', step: 'STARTING_AGENT', cause: { code: 'agent_start_failed', cause } });
 const ended = (exitCode: number | null, output: string): Reason => ({ code: 'agent_ended', cause: { code: 'agent_exited' }, exitCode, output });
 
-describe('a start whose agent ends tells its exit code and its last words', () => {
-  test('which come after the end of its output', async () => {
+describe('a start whose agent ends', () => {
+  test('reports the exit code and the last stderr, even if they come after the end of stdout', async () => {
     const reason = await startOf({}, (world) => endsLate(world, 127, 'sh: agent: not found\n'));
     expect(reason).toEqual(notStarted(ended(127, 'sh: agent: not found')));
   });
 
-  test('though what it started keeps its streams open', async () => {
+  test('reports the exit code and the last stderr, even if a child process keeps the streams open', async () => {
     const reason = await startOf({}, async ({ host, clock }) => {
       host.executed.at(-1)?.complain('no licence\n');
       host.executed.at(-1)?.exit(3);
@@ -57,7 +57,7 @@ describe('a start whose agent ends tells its exit code and its last words', () =
     expect(reason).toEqual(notStarted(ended(3, 'no licence')));
   });
 
-  test('as far as they come in a while', async () => {
+  test('reports the last stderr without an exit code if the process does not end in time', async () => {
     const reason = await startOf({}, async ({ host, clock }) => {
       host.executed.at(-1)?.complain('stuck');
       await calm();
@@ -70,7 +70,7 @@ describe('a start whose agent ends tells its exit code and its last words', () =
     expect(reason).toEqual(notStarted(ended(null, 'stuck')));
   });
 
-  test('and no code where it is ended because its session is refused', async () => {
+  test('reports no exit code if the agent refused the session', async () => {
     const world = createOne({ protocol: { name: 'acp', open: async ({ streams }) => await refuse(streams, tooNew), resume: refuseToResume } });
     const { conversation: { id } } = await world.conversations.start('me', plain);
     const record = await until(() => world.store.conversations.find(id), (found) => found?.startStatus === 'ERROR');
@@ -78,8 +78,8 @@ describe('a start whose agent ends tells its exit code and its last words', () =
   });
 });
 
-describe('a turn whose agent ends tells its exit code and its last words', () => {
-  test('which come after the end of its output', async () => {
+describe('a turn whose agent ends', () => {
+  test('reports the exit code and the last stderr, even if they come after the end of stdout', async () => {
     const w = await createReady({
       script: async (turn) => {
         await endsLate(w, 139, 'Segmentation fault\n');
@@ -94,7 +94,7 @@ describe('a turn whose agent ends tells its exit code and its last words', () =>
     expect(w.logged.join('\n')).toContain('Segmentation fault');
   });
 
-  test('though what it started keeps its streams open', async () => {
+  test('reports the exit code and the last stderr, even if a child process keeps the streams open', async () => {
     const w = await createReady({
       script: async (turn) => {
         w.host.executed.at(-1)?.complain('out of memory\n');
@@ -114,13 +114,13 @@ describe('a turn whose agent ends tells its exit code and its last words', () =>
     expect(told(await w.log(), 'message').map(({ text }) => text)).toContain('still to be read');
   });
 
-  test('without the parts of a secret, also where what was kept of them cuts one, or it has several lines', async () => {
+  test('redacts secrets in the last stderr, even if one is cut or has several lines', async () => {
     const [key, pem] = ['sk-live-0123456789', '-----BEGIN KEY-----\nMIIB\nabcd\n-----END KEY-----'];
     const w = await createReady({
       agent: { secrets: ['MODEL_KEY', 'PEM'] },
       secrets: { MODEL_KEY: key, PEM: pem },
       script: async (turn) => {
-        // Of this the last 4,096 bytes are kept, and of them only blanks stand between the two keys.
+        // Of this the last 4,096 bytes are kept. They begin within the first key, and only blanks stand between the two keys.
         const words = `${pem} and `;
         await endsLate(w, 1, `${key}${' '.repeat(4096 - 10 - words.length)}${words}`);
         await turn.say('never');
@@ -132,8 +132,8 @@ describe('a turn whose agent ends tells its exit code and its last words', () =>
   });
 });
 
-describe('a sandbox', () => {
-  test('that was stopped has a new agent, also if the end of the old one is not noticed', async () => {
+describe('a stopped sandbox', () => {
+  test('gets a new agent, even if the end of the old one was not reported', async () => {
     const w = await createReady();
     w.host.endsUnnoticed = true;
     await w.sandboxes.pause('me', w.sandboxId, 'stop');
@@ -143,7 +143,7 @@ describe('a sandbox', () => {
     expect(w.host.executed).toHaveLength(2);
   });
 
-  test('that its owner stops while the agent starts keeps the message, which the agent gets when the sandbox is resumed', async () => {
+  test('keeps a message if it was stopped during the agent start, and sends it after a resume', async () => {
     let starts = 0;
     const w = await createReady({ beforeOpen: () => ((starts += 1) === 2 ? new Promise<void>(() => {}) : Promise.resolve()) });
     await w.sandboxes.pause('me', w.sandboxId, 'stop');

@@ -3,7 +3,7 @@ import { createReady, failureOf, gate } from './support.ts';
 import { calm, said, told, until } from './world.ts';
 
 describe('cancelling a turn', () => {
-  test('asks the agent, answers at once, and leaves what waits', async () => {
+  test('asks the agent to stop, returns at once, and keeps the waiting messages', async () => {
     const w = await createReady({
       script: async (turn) => {
         if (turn.message.content[0]?.text !== 'one') return;
@@ -28,7 +28,7 @@ describe('cancelling a turn', () => {
     expect(w.host.executed).toHaveLength(1);
   });
 
-  test('that the agent does not heed ends the agent after a while; the next turn has its session', async () => {
+  test('ends an agent that does not stop within 10 seconds, and the next turn has its session', async () => {
     const w = await createReady({ script: (turn) => (turn.message.content[0]?.text === 'one' ? new Promise(() => {}) : Promise.resolve()) });
     await w.conversations.send('me', w.id, said('one'));
     await until(() => w.handed.length === 1);
@@ -49,7 +49,7 @@ describe('cancelling a turn', () => {
     expect(told(await w.log(), 'agent_started').map(({ loaded }) => loaded)).toEqual([false, true]);
   });
 
-  test('that comes when the agent has ended its turn does not end the agent, however long the end takes to be written', async () => {
+  test('does not end an agent that has ended its turn, even if the end is written late', async () => {
     const ending = gate();
     let isHeld = false;
     const w = await createReady({
@@ -84,7 +84,7 @@ describe('cancelling a turn', () => {
     expect(w.host.executed, 'the same agent').toHaveLength(1);
   });
 
-  test('between turns changes nothing, and is its owner\'s alone', async () => {
+  test('changes nothing between turns, and is not possible for another owner', async () => {
     const w = await createReady();
     const before = await w.record();
     await w.conversations.cancel('me', w.id);
@@ -94,7 +94,7 @@ describe('cancelling a turn', () => {
     expect(w.clock.pending).toBe(0);
   });
 
-  test('at any moment ends the turn as cancelled or lets it be, and never hands a message over twice', async () => {
+  test('at any moment ends the turn as cancelled or normally, and no message is sent twice', async () => {
     for (let moment = 0; moment < 40; moment += 1) {
       const w = await createReady({
         script: async (turn) => {

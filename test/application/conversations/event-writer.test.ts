@@ -22,7 +22,7 @@ function chunk(messageId: string, text: string): EventDraft {
 
 const titleOf = ({ kind, data }: EventDraft): string => (kind === 'tool_call' ? data.title : kind === 'message_chunk' ? data.text : kind);
 
-/** A writer over a store of which each append waits for the test, and what was written, by batch. */
+/** A writer over a store in which each append waits for the test, and the batches that were written. */
 function heldWriter() {
   const { events } = createInMemoryStore();
   const batches: string[][] = [];
@@ -44,7 +44,7 @@ function heldWriter() {
   return { writer, batches, held, begun, log };
 }
 
-test('the first event is written at once, what comes meanwhile in one batch after it, and all is written when it says so', async () => {
+test('the first event is written at once, later events in one batch, and drained() waits for all', async () => {
   const { writer, batches, held, begun, log } = heldWriter();
   const order: string[] = [];
   for (const title of ['a', 'b', 'c']) writer.add(call(title));
@@ -90,7 +90,7 @@ test('readers get a batch before the next is written', async () => {
   await reading;
 });
 
-test('parts of one message that wait are one event, up to a length; parts of another, and what is no part, stand alone', async () => {
+test('waiting parts of one message are merged into one event, up to a maximum length', async () => {
   const { writer, batches, held, begun } = heldWriter();
   writer.add(call('first'));
   for (const event of [chunk('m', 'a'), chunk('m', 'b'), chunk('n', 'c'), call('d'), chunk('n', 'e'), chunk('n', 'x'.repeat(16_383)), chunk('n', 'f')]) writer.add(event);
@@ -102,7 +102,7 @@ test('parts of one message that wait are one event, up to a length; parts of ano
   await drained;
 });
 
-test('where much waits, whoever adds is held back until there is room', async () => {
+test('ready() waits for room if many events wait', async () => {
   const { writer, held, begun } = heldWriter();
   const order: string[] = [];
   for (let count = 0; count <= 200; count += 1) writer.add(call(`${count}`));
@@ -116,7 +116,7 @@ test('where much waits, whoever adds is held back until there is room', async ()
   await writer.drained();
 });
 
-test('after a write that failed nothing more is written, and whoever waits or asks afterwards is told', async () => {
+test('after a failed write nothing more is written, and all present and later waits fail', async () => {
   const { writer, batches, held, log } = heldWriter();
   for (let count = 0; count <= 200; count += 1) writer.add(call(`${count}`));
   const outcomes = Promise.allSettled([writer.ready(), writer.drained()]);
@@ -130,7 +130,7 @@ test('after a write that failed nothing more is written, and whoever waits or as
   expect(await log()).toEqual([]);
 });
 
-test('a later batch that fails leaves what was written before it', async () => {
+test('a failed batch leaves the batches before it in the log', async () => {
   const { writer, batches, held, begun, log } = heldWriter();
   for (const title of ['a', 'b']) writer.add(call(title));
   const outcome = writer.drained().then(() => null, (error: unknown) => error);
@@ -142,7 +142,7 @@ test('a later batch that fails leaves what was written before it', async () => {
   expect(batches).toEqual([['a'], ['b']]);
 });
 
-/** A writer over a store that refuses so many writes, before or after they have their effect. */
+/** A writer over a store that refuses `times` writes, before or after they have their effect. */
 function refusing(times: number, when: 'before' | 'after', signal = open) {
   const { events } = createInMemoryStore();
   const clock = createManualClock();
@@ -166,7 +166,7 @@ function refusing(times: number, when: 'before' | 'after', signal = open) {
 }
 
 describe('a store that does not answer for a while', () => {
-  test.each(['before', 'after'] as const)('costs no event and doubles none, if it refuses %s the effect; the same event may come again', async (when) => {
+  test.each(['before', 'after'] as const)('loses no event and repeats none if it fails %s the write takes effect', async (when) => {
     const { writer, pass, titles } = refusing(10, when);
     const written = ['a', 'a', 'b', 'a'];
     writer.add(call('a'));
@@ -178,7 +178,7 @@ describe('a store that does not answer for a while', () => {
     expect(await titles()).toEqual(written);
   });
 
-  test('is given up after two minutes, or five seconds after the turn was to end', async () => {
+  test('is given up after two minutes, or five seconds after the turn had to end', async () => {
     const long = refusing(1000, 'before');
     long.writer.add(call('a'));
     const outcome = long.writer.drained().then(() => null, (error: unknown) => error);

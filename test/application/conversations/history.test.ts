@@ -12,7 +12,7 @@ async function entries(w: Pick<Awaited<ReturnType<typeof createReady>>, 'convers
 }
 
 describe('an archived conversation', () => {
-  test('has neither agent nor sandbox, takes no message, and keeps what was said', async () => {
+  test('has no agent and no sandbox, accepts no message, and keeps its transcript', async () => {
     const w = await createReady();
     await w.conversations.send('me', w.id, said('hello'));
     await w.rested();
@@ -33,7 +33,7 @@ describe('an archived conversation', () => {
     expect(await failureOf(w.conversations.get('me', w.id))).toMatchObject({ code: 'conversation_not_found' });
   });
 
-  test('ends the turn that runs, and the messages that wait are dropped', async () => {
+  test('ends its running turn and drops its waiting messages', async () => {
     const begun = Promise.withResolvers<void>();
     const w = await createReady({
       script: async (turn) => {
@@ -54,7 +54,7 @@ describe('an archived conversation', () => {
     expect(await entries(w)).toContainEqual({ kind: 'turn_ended', at: expect.any(Number), stopReason: 'interrupted', reason: null });
   });
 
-  test('is not seen by others, who can not change it', async () => {
+  test('can be archived and read only by its owner', async () => {
     const w = await createReady();
     expect(await failureOf(w.conversations.update('you', w.id, { archived: true }))).toMatchObject({ code: 'conversation_not_found' });
     expect(await failureOf(w.conversations.transcript('you', w.id))).toMatchObject({ code: 'conversation_not_found' });
@@ -62,7 +62,7 @@ describe('an archived conversation', () => {
   });
 });
 
-test('a title is changed and removed, and a change that changes nothing writes nothing', async () => {
+test('a title is changed and removed, and an update without a change writes nothing', async () => {
   const w = await createReady();
   expect(await w.conversations.update('me', w.id, { title: 'New' })).toMatchObject({ conversation: { title: 'New' } });
   const { version } = await w.record();
@@ -72,7 +72,7 @@ test('a title is changed and removed, and a change that changes nothing writes n
   expect(await w.conversations.update('me', w.id, { title: null })).toMatchObject({ conversation: { title: null } });
 });
 
-test('a transcript has each tool call once, as it ended, and no thoughts', async () => {
+test('a transcript has each tool call once, with its last status, and no thoughts', async () => {
   const w = await createReady({
     script: async (turn) => {
       await turn.say('let me think', { channel: 'thought' });
@@ -93,7 +93,7 @@ test('a transcript has each tool call once, as it ended, and no thoughts', async
   ]);
 });
 
-test('a transcript has a message where its turn began, after the answer to the one before', async () => {
+test('a transcript has a message at the start of its turn, after the answer before it', async () => {
   const begun = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
   const w = await createReady({
@@ -116,7 +116,7 @@ test('a transcript has a message where its turn began, after the answer to the o
   expect(all.map(({ at }) => at)).toEqual(all.map(({ at }) => at).toSorted((a, b) => a - b));
 });
 
-test('a transcript has messages that never had a turn where they were sent', async () => {
+test('a transcript has messages without a turn, with the time when they were sent', async () => {
   const w = await createReady();
   const record = await w.record();
   const bodies: EventBody[] = [
@@ -139,7 +139,7 @@ const asks: WorldOptions['script'] = async (turn) => {
   await turn.tool({ toolCallId: 'edit', status: 'completed' });
 };
 
-test('a transcript says who allowed or refused what', async () => {
+test('a transcript says who answered a permission request, and how', async () => {
   const w = await createReady({ agent: { permissions: 'ask' }, script: asks });
   await w.conversations.send('me', w.id, said('go'));
   const permission = await until(async () => (await w.record()).permission);
@@ -153,7 +153,7 @@ test('a transcript says who allowed or refused what', async () => {
   ]);
 });
 
-test('a transcript has decisions of a policy, and requests that were withdrawn', async () => {
+test('a transcript has permission decisions of a policy, and withdrawn requests', async () => {
   const byPolicy = await createReady({ agent: { permissions: 'deny' }, script: asks });
   await byPolicy.conversations.send('me', byPolicy.id, said('go'));
   await byPolicy.rested();

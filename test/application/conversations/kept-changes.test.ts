@@ -42,7 +42,7 @@ function createWorkTree() {
 async function createWorking() {
   const { tree, checkouts } = createWorkTree();
   const w = await createReady({ checkouts }, { selectedRepository: 'acme/shop' });
-  /** Lets the agent work, and waits until the turn is behind the conversation. */
+  /** Lets the agent work, and waits until the turn is over. */
   const turn = async (...files: readonly FileChange[]): Promise<void> => {
     tree.files = [...files];
     await w.conversations.send('me', w.id, said('work'));
@@ -59,7 +59,7 @@ async function createWorking() {
 }
 
 describe('after a turn', () => {
-  test('an event has the counts of what differs, if the work tree is not as it was', async () => {
+  test('an event has the counts of files and lines, if the turn changed the work tree', async () => {
     const w = await createWorking();
     await w.turn();
     await w.turn(fileAt('a'), fileAt('b', { binary: true, added: null, removed: null }));
@@ -75,7 +75,7 @@ describe('after a turn', () => {
     expect(log.find(({ kind }) => kind === 'work_tree_changed')).toMatchObject({ actor: 'agent', conversationId: w.id, reason: null });
   });
 
-  test('nothing that goes wrong with a snapshot is seen in the turn, or holds up the next for long', async () => {
+  test('a failed snapshot does not fail the turn, and a slow one delays the next by 10 seconds at most', async () => {
     const w = await createWorking();
     w.tree.take = async () => await Promise.reject(new SnapshotRefusal({ code: 'git_missing' }));
     await w.turn(fileAt('a'));
@@ -98,12 +98,12 @@ describe('after a turn', () => {
 });
 
 describe('while the sandbox does not run', () => {
-  test('list and patch are those that were kept, and nothing wakes', async () => {
+  test('list and patch are the kept ones, and the sandbox is not resumed', async () => {
     const w = await createWorking();
     const files = [
       fileAt('a'), fileAt('link', { mode: '120000' }), fileAt('c', { status: 'renamed', oldPath: 'b' }), fileAt('new', { status: 'added', oldMode: null }),
     ];
-    // What was a file and is a link has two parts.
+    // A file that became a link has two parts in a patch.
     w.tree.patchOf = ({ path }) => `diff --git a/${path} b/${path}\n+diff --git of ${path}\n`.repeat(path === 'link' ? 2 : 1);
     await w.turn(...files);
     const whole = files.map((file) => w.tree.patchOf(file));
@@ -120,7 +120,7 @@ describe('while the sandbox does not run', () => {
     expect(await w.list()).toMatchObject({ keptAt: expect.any(Number), files });
   });
 
-  test('they are those of the moment before it was paused, also without a turn', async () => {
+  test('the list is from just before the pause, even without a turn', async () => {
     const w = await createWorking();
     w.tree.files = [fileAt('by hand')];
     await w.sandboxes.pause('me', w.sandboxId);
@@ -131,7 +131,7 @@ describe('while the sandbox does not run', () => {
     expect(await w.list()).toMatchObject({ keptAt: expect.any(Number), files: [{ path: 'by hand' }] });
   });
 
-  test('a patch that is too large to be kept is refused, and the list is there', async () => {
+  test('a patch that was too large to keep fails, but the list is returned', async () => {
     const w = await createWorking();
     w.tree.patchOf = () => 'x'.repeat(3 * 2 ** 20);
     await w.turn(fileAt('a'), fileAt('b'));
@@ -140,7 +140,7 @@ describe('while the sandbox does not run', () => {
     expect(await failureOf(w.patch())).toMatchObject({ code: 'conversation_changes_unavailable', context: { reason: { code: 'too_large' } } });
   });
 
-  test('and nothing was kept, that is said', async () => {
+  test('the list fails with `sandbox_not_running` if nothing was kept', async () => {
     const w = await createWorking();
     w.tree.take = async () => await Promise.reject(new SnapshotRefusal({ code: 'git_missing' }));
     await w.turn(fileAt('a'));
@@ -161,7 +161,7 @@ describe('an archived conversation', () => {
     expect(await w.patch()).toBe('diff --git a/b b/b\n+x\n');
   });
 
-  test('is not published', async () => {
+  test('cannot be published', async () => {
     const w = await createWorking();
     await w.turn(fileAt('a'));
     await w.archive();
@@ -171,7 +171,7 @@ describe('an archived conversation', () => {
     });
   });
 
-  test('has those of its last turn if its sandbox is paused or gone', async () => {
+  test('has the changes of its last turn if its sandbox was paused or deleted', async () => {
     for (const end of ['pause', 'delete'] as const) {
       const w = await createWorking();
       await w.turn(fileAt('a'));
@@ -181,7 +181,7 @@ describe('an archived conversation', () => {
     }
   });
 
-  test('says why it has none', async () => {
+  test('reports why it has no changes', async () => {
     const w = await createWorking();
     w.tree.take = async () => await Promise.reject(new SnapshotRefusal({ code: 'git_missing' }));
     const reason = { code: 'changes_not_kept', cause: { code: 'git_missing' } };
@@ -196,7 +196,7 @@ describe('an archived conversation', () => {
     expect(await failureOf(without.conversations.changes('me', without.id, never))).toMatchObject({ context: { reason: { code: 'no_repository' } } });
   });
 
-  test('keeps its sandbox until the changes are kept, also if the process ends meanwhile', async () => {
+  test('keeps its sandbox until its changes are kept, even if the process ends meanwhile', async () => {
     const w = await createWorking();
     w.tree.files = [fileAt('a')];
     const begun = Promise.withResolvers<void>();

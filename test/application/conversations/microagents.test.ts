@@ -41,7 +41,7 @@ const toldOfMicroagents = async (world: Pick<World, 'log'>, id: string) =>
 
 const at = (name: string): string => `${folder}/${name}`;
 
-test('those that always apply go before the first message, the others before the first one that calls them, each once', async () => {
+test('each microagent is sent once, with the first message or the first one with its trigger', async () => {
   const w = await ready(providerOf());
   expect(await w.say('hello')).toMatch(/^<REPOSITORY_INSTRUCTIONS>\n[^<]*style\.md[^<]*Be brief\.\n<\/REPOSITORY_INSTRUCTIONS>\|hello$/);
   expect(await w.say('Deploy it')).toMatch(/^<EXTRA_INFO>\n[^<]*"deploy"[^<]*aws\.md[^<]*Use make\.\n<\/EXTRA_INFO>\|Deploy it$/);
@@ -55,7 +55,7 @@ test('those that always apply go before the first message, the others before the
   expect(log[log.findIndex(({ kind }) => kind === 'microagents') + 1]?.kind).toBe('turn_started');
 });
 
-test('a process that takes over gives none a second time; an agent with a new session gets them again', async () => {
+test('the next process sends no microagent again, but an agent with a new session gets them again', async () => {
   const w = await ready(providerOf());
   await w.say('hello');
   w.mortal.kill();
@@ -70,7 +70,7 @@ test('a process that takes over gives none a second time; an agent with a new se
   expect(await forgetful.say('hello again')).toMatch(/^<REPOSITORY_INSTRUCTIONS>.*\|hello again$/s);
 });
 
-test('what is beyond the bounds, or can not be understood, is told and not given', async () => {
+test('microagents that are too many, too large or invalid are left out, and an event lists them', async () => {
   const many = Object.fromEntries(Array.from({ length: maxMicroagents }, (_, index) => [`many-${index}.md`, called('never', '')]));
   const w = await ready(providerOf({
     'a.md': 'x'.repeat(maxContextBytes - 10), 'b.md': 'y'.repeat(20), 'c.md': '---\n{', 'd.md': 'z'.repeat(2 ** 20 + 1),
@@ -91,7 +91,7 @@ test('what is beyond the bounds, or can not be understood, is told and not given
 
 const down = new Failure('provider_failed', { provider: 'memory', reason: explained('it is down') });
 
-test('a host that does not list them does not end the start, and that is told', async () => {
+test('a failed listing of microagents does not fail the start, and an event has the reason', async () => {
   const w = await ready({ ...providerOf(), listFiles: () => Promise.reject(down) });
   expect(await toldOfMicroagents(w, w.id)).toMatchObject([
     { given: [], leftOut: [], reason: { code: 'microagents_unavailable', cause: { failure: 'provider_failed' } } },
@@ -99,7 +99,7 @@ test('a host that does not list them does not end the start, and that is told', 
   expect(await w.say('hello')).toBe('hello');
 });
 
-test('a host that does not answer in time is not waited for', async () => {
+test('a start continues if the git host does not list microagents in time', async () => {
   const provider = providerOf();
   const asked = gate();
   const listFiles: GitProvider['listFiles'] = (_, __, signal) => (asked.open(), aborted(signal));
@@ -113,13 +113,13 @@ test('a host that does not answer in time is not waited for', async () => {
   await skep.close();
 });
 
-test('one that its host does not give any more is left out of the message, which goes to the agent all the same', async () => {
+test('a microagent that cannot be read is left out, and the message is sent anyway', async () => {
   const memory = providerOf();
   let isDown = false;
   const readFile: GitProvider['readFile'] = (...args) => (isDown ? Promise.reject(down) : memory.readFile(...args));
   const w = await ready({ ...memory, readFile });
   w.mortal.kill();
-  // What was read is in the memory of the process that read it.
+  // A process keeps what it has read in memory, so another process must read again.
   const next = w.boot();
   await next.reconciler.sweep();
   isDown = true;
@@ -130,7 +130,7 @@ test('one that its host does not give any more is left out of the message, which
   await next.close();
 });
 
-test('a message that the agent did not get takes its microagents along when it is sent again', async () => {
+test('a message that the agent did not get is sent again with its microagents', async () => {
   const late = gate();
   let isLate = true;
   const w = createWorld({
@@ -155,7 +155,7 @@ test('a message that the agent did not get takes its microagents along when it i
   await next.close();
 });
 
-test('the agent is told where each text is from and why it gets it, and what it has to read by itself', () => {
+test('the context names the file and the reason of each text, and the files the agent must read', () => {
   const read = { blobId: 'b', triggers: [], isSettled: false };
   const given = [{ microagent: { path: 'style.md', ...read }, trigger: null, content: '\nBe brief.\n' }, { microagent: { path: 'aws.md', ...read }, trigger: 'deploy', content: 'Use make.' }];
   expect(`\n${contextText(given, [{ path: 'big.md', why: 'too_large' }])}\n`).toBe(`

@@ -4,7 +4,7 @@ import type { Store } from '../../../src/ports/store.ts';
 import { createReady, gate, withLateTurns } from './support.ts';
 import { calm, createOne, plain, said, told, until } from './world.ts';
 
-/** A world whose store answers nothing while it is down. */
+/** A store that refuses all calls while it is down. */
 function outage() {
   const state = { down: false };
   const failing = <T extends object>(port: T): T =>
@@ -22,7 +22,7 @@ function outage() {
   return { state, store };
 }
 
-test('a turn survives a minute without a store, with all that its agent said, in order; the agent is held back meanwhile', async () => {
+test('a turn survives a minute without a store, holds the agent back, and loses no output', async () => {
   const { state, store } = outage();
   const titles = Array.from({ length: 500 }, (_, n) => `${n}`);
   let spoken = 0;
@@ -72,7 +72,7 @@ test('the end of a turn is written when the store answers again', async () => {
   expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'end_turn' }]);
 });
 
-test('a message that was taken off the queue when Skep shuts down, and did not reach the agent, is sent by the next process', async () => {
+test('a message that did not reach the agent before a shutdown is sent by the next process', async () => {
   const late = gate();
   let isLate = false;
   const w = createOne({
@@ -99,7 +99,7 @@ test('a message that was taken off the queue when Skep shuts down, and did not r
   await next.close();
 });
 
-/** A store that holds up the write which takes a message off the queue; `fails` is how many writes of conversations fail after it. */
+/** A store that delays the write that takes a message off the queue. After it, `fails` writes of conversations fail. */
 function heldDequeue(fails = 0) {
   const { opened, open } = gate();
   const state = { isHeld: false, fails: 0, open };
@@ -120,7 +120,7 @@ function heldDequeue(fails = 0) {
   return { state, store };
 }
 
-test('a message whose agent ends before it gets it goes to the next agent', async () => {
+test('a message goes to the next agent if its agent ends before it gets the message', async () => {
   const { state, store } = heldDequeue();
   const w = await createReady({ store });
   await w.conversations.send('me', w.id, said('go'));
@@ -152,7 +152,7 @@ test('a shutdown while the store fails once loses no message', async () => {
   await next.close();
 });
 
-test('a shutdown waits a few seconds for a store that does not answer, and not longer', async () => {
+test('a shutdown waits 5 seconds for a store that does not answer, and not longer', async () => {
   const { state, store } = outage();
   const w = await createReady({ store, script: async () => void (state.down = true) });
   await w.conversations.send('me', w.id, said('go'));
@@ -167,7 +167,7 @@ test('a shutdown waits a few seconds for a store that does not answer, and not l
   await closed;
 });
 
-test('an agent learns of the microagents also if the store fails just before its first turn', async () => {
+test('an agent gets the microagents even if the store fails just before its first turn', async () => {
   let fails = 0;
   const store = (made: Store): Store => ({
     ...made,
@@ -195,7 +195,7 @@ test('an agent learns of the microagents also if the store fails just before its
 
 const restless = { rest: { freezeAfterMs: 60_000, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: null } };
 
-test('an agent at work is not frozen, although the store was away for as long as a sandbox may be idle', async () => {
+test('a working agent is not frozen, even if the store was down for longer than the idle time', async () => {
   const { state, store } = outage();
   const w = await createReady({ spec: restless, store, script: () => new Promise(() => {}) });
   await w.reconciler.start();
@@ -215,7 +215,7 @@ test('an agent at work is not frozen, although the store was away for as long as
   expect(told(await w.log(), 'execution_changed').map(({ to }) => to)).toEqual(['idle', 'running']);
 });
 
-test('a shutdown ends turns and is over, although the engine does not list its sandboxes', async () => {
+test('a shutdown ends turns and completes, even if the engine does not list its sandboxes', async () => {
   const w = await createReady({ script: () => new Promise(() => {}) });
   await w.conversations.send('me', w.id, said('go'));
   await until(() => w.handed.length === 1);

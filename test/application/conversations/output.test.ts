@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { createReady } from './support.ts';
 import { calm, createOne, said, told, until } from './world.ts';
 
-describe('what an agent says', () => {
-  test('is told as it comes, and whole where it ends: by another name, another channel, a tool call, the end', async () => {
+describe('the output of an agent', () => {
+  test('is written in parts as it comes, and as a whole message when the message ends', async () => {
     const w = await createReady({
       script: async (turn) => {
         await turn.say('let me ', { channel: 'thought' });
@@ -31,7 +31,7 @@ describe('what an agent says', () => {
     }
   });
 
-  test('in a flood is held back, written in batches, in order and whole', { timeout: 60_000 }, async () => {
+  test('is written in batches, complete and in order, even if it comes very fast', { timeout: 60_000 }, async () => {
     const appended: number[] = [];
     const flood = 100_000;
     const w = await createReady({
@@ -67,7 +67,7 @@ describe('what an agent says', () => {
     expect(numbers.every((one, index) => one === index)).toBe(true);
   });
 
-  test('never shows a secret of the deployment, also where it comes in parts', async () => {
+  test('never contains a secret of the deployment, even if the secret comes in parts', async () => {
     const secret = 'sk-live-0123456789';
     const w = await createReady({
       agent: { secrets: ['MODEL_KEY'] },
@@ -92,7 +92,7 @@ describe('what an agent says', () => {
     expect(w.logged.join('\n')).toContain('last words: **********');
   });
 
-  test('shows no secret of its sandbox, whose programs it can look into', async () => {
+  test('contains no secret of its sandbox', async () => {
     const shown = { sandboxKey: '', text: '' };
     const w = await createReady({
       spec: { secrets: ['DB_PASSWORD'], initialEnv: { API_TOKEN: 'token-of-the-spec', AUTH: 'none', URL: 'postgres://app:hunter22@db/shop' } },
@@ -108,7 +108,7 @@ describe('what an agent says', () => {
   });
 });
 
-test('the last output of a sandbox that failed is shown without the secrets of its command and its agent', async () => {
+test('the last output of a failed sandbox is shown without the secrets of its command and agent', async () => {
   const secrets = { DB_PASSWORD: 'a-very-secret-password', MODEL_KEY: 'the-key-of-the-model' };
   const w = createOne({ spec: { secrets: ['DB_PASSWORD'] }, agent: { secrets: ['MODEL_KEY'] }, secrets });
   await w.reconciler.start();

@@ -3,7 +3,7 @@ import type { GitProvider } from '../../../src/ports/git-provider.ts';
 import { createMemoryGitProvider } from '../../doubles/memory/index.ts';
 import { createOne, plain, shop, until } from './world.ts';
 
-test('a conversation uses the repository that its caller may use, although its name leads to another one meanwhile', async () => {
+test('a conversation uses the repository that was checked, even if its name later means another one', async () => {
   const vault = { path: 'vault/keys', defaultBranch: 'main', files: [{ path: '.skep/microagents/secret.md', createdAt: 1 }] };
   const memory = createMemoryGitProvider({ repositories: [shop, vault] });
   let nickname = 'acme/shop';

@@ -6,7 +6,7 @@ import { createOne, createWorld, plain, said, stepsIn, told, until, type World, 
 const repository = { ...plain, selectedRepository: 'acme/shop', initialMessage: said('hello') };
 const brings = { '.skep/setup.sh': 'npm ci' };
 
-/** A script that ends when the test says so, and how often it was run. */
+/** A script that ends when the test says so, and a list of its runs. */
 function script() {
   const { promise: exits, resolve: exit } = Promise.withResolvers<number>();
   const runs: string[] = [];
@@ -35,7 +35,7 @@ async function settingUp(options: WorldOptions = {}) {
   return { ...w, id, sandboxId, runs, exit, executionId: execution?.id ?? '' };
 }
 
-test('the setup script of a repository runs after its files are there and before the agent starts, as an execution that is told', async () => {
+test('the setup script runs after the checkout and before the agent, as an execution with events', async () => {
   const w = await settingUp();
   expect(w.runs).toEqual(['./.skep/setup.sh in /workspace with SESSION_API_KEY']);
   expect(w.host.executed).toEqual([]);
@@ -54,7 +54,7 @@ test('the setup script of a repository runs after its files are there and before
   expect(w.runs).toHaveLength(1);
 });
 
-test('one that fails does not end the start, and is told with its exit code', async () => {
+test('a setup script that fails does not fail the start, and its event has the exit code', async () => {
   const w = await settingUp();
   w.exit(3);
   expect(await statusOf(w, w.id)).toMatchObject({ startStatus: 'READY', statusReason: null });
@@ -66,14 +66,14 @@ test('one that fails does not end the start, and is told with its exit code', as
 
 const timedOut = { code: 'execution_timed_out', afterMs: defaultSetupTimeoutMs };
 
-test('one that does not end is ended when its time is over', async () => {
+test('a setup script that does not end is killed after its time limit', async () => {
   const w = await settingUp();
   w.clock.advance(defaultSetupTimeoutMs);
   expect(await statusOf(w, w.id)).toMatchObject({ startStatus: 'READY' });
   expect((await setupOf(w, w.id)).at(-1)).toMatchObject({ status: 'failed', reason: { code: 'setup_script_failed', exitCode: 137, cause: timedOut } });
 });
 
-test('one in a sandbox that its owner has frozen is not waited for after its time, and the sandbox is resumed for the rest of the start', async () => {
+test('a start does not wait longer than the time limit for a setup script in a frozen sandbox', async () => {
   const w = await settingUp();
   await w.sandboxes.pause('me', w.sandboxId, 'freeze');
   w.clock.advance(defaultSetupTimeoutMs + 60_000);
@@ -81,7 +81,7 @@ test('one in a sandbox that its owner has frozen is not waited for after its tim
   expect((await setupOf(w, w.id)).at(-1)).toMatchObject({ status: 'failed', reason: { code: 'setup_script_failed', exitCode: null, cause: timedOut } });
 });
 
-test('one whose sandbox is stopped is lost, and is not run again when that is resumed', async () => {
+test('a setup script is lost if its sandbox is stopped, and is not run again after a resume', async () => {
   const w = await settingUp();
   await w.sandboxes.pause('me', w.sandboxId, 'stop');
   expect(await statusOf(w, w.id)).toMatchObject({ startStatus: 'READY' });
@@ -89,7 +89,7 @@ test('one whose sandbox is stopped is lost, and is not run again when that is re
   expect(w.runs).toHaveLength(1);
 });
 
-test('one that can not be run is told with the reason', async () => {
+test('a setup script that cannot be run has an event with the reason', async () => {
   const w = createOne({ brings, limits: { executionsPerSandbox: 0 } });
   const { conversation: { id } } = await w.conversations.start('me', repository);
   expect(await statusOf(w, id)).toMatchObject({ startStatus: 'READY' });
@@ -98,7 +98,7 @@ test('one that can not be run is told with the reason', async () => {
   ]);
 });
 
-test('a process that takes over waits for the script that runs, and starts no second one', async () => {
+test('the next process waits for the running setup script and starts no second one', async () => {
   const { runs, exit, command } = script();
   const w = createWorld({ brings, command });
   const first = w.boot();
@@ -114,7 +114,7 @@ test('a process that takes over waits for the script that runs, and starts no se
   await second.close();
 });
 
-test('a conversation that is deleted meanwhile leaves nothing behind', async () => {
+test('a conversation that is deleted during its setup script leaves nothing behind', async () => {
   const w = await settingUp();
   await w.conversations.delete('me', w.id);
   expect(w.engine.inspect(w.sandboxId).state).toBe('absent');

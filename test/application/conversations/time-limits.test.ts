@@ -8,7 +8,7 @@ const options = [{ optionId: 'y', name: 'Yes', kind: 'allow_once' as const }];
 const rest = { freezeAfterMs: 20_000, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: null };
 const minute = 60_000;
 
-/** Lets time pass, in steps in which everything that is due is done. */
+/** Advances the clock in steps, and does what is due after each step. */
 async function pass(w: Ready, ms: number, stepMs = 5000): Promise<void> {
   for (let passed = 0; passed < ms; passed += stepMs) {
     w.clock.advance(stepMs);
@@ -22,7 +22,7 @@ async function lastTurn(w: Ready) {
   return (await w.log()).findLast(({ kind }) => kind === 'turn_ended');
 }
 
-/** A conversation in whose turn the agent asks its user, and what it was answered. */
+/** A conversation in whose turn the agent requests a permission, and the answers that it got. */
 async function asking(world: Parameters<typeof createReady>[0] = {}) {
   const answers: (string | null)[] = [];
   const w = await createReady({
@@ -38,8 +38,8 @@ async function asking(world: Parameters<typeof createReady>[0] = {}) {
   return { w, answers, answer };
 }
 
-describe('a turn in which the agent says nothing', () => {
-  test('is ended after the time that its spec allows, and fails with the reason', async () => {
+describe('a turn without output of the agent', () => {
+  test('fails with the reason after the time limit of its spec', async () => {
     const w = await createReady({ agent: { turnTimeoutMs: 10 * minute }, script: () => new Promise(() => {}) });
     await w.conversations.send('me', w.id, said('one'));
     await until(() => w.handed.length === 1);
@@ -51,7 +51,7 @@ describe('a turn in which the agent says nothing', () => {
     expect(await w.record()).toMatchObject({ executionStatus: 'error', statusReason: { code: 'turn_silent' } });
   });
 
-  test('goes on while it says something, and does not age while it is frozen', async () => {
+  test('continues if the agent sends output again, and its time does not count while it is frozen', async () => {
     const steps = [gate(), gate()];
     const w = await createReady({
       agent: { turnTimeoutMs: 10 * minute },
@@ -80,8 +80,8 @@ describe('a turn in which the agent says nothing', () => {
   });
 });
 
-describe('an agent that waits for its user', () => {
-  test('lets its sandbox rest, and the answer wakes it', async () => {
+describe('an agent that waits for a permission', () => {
+  test('lets its sandbox be frozen, and the answer resumes it', async () => {
     const { w, answers, answer } = await asking();
     await pass(w, minute);
     expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'waiting_for_permission' }, sandboxStatus: 'PAUSED' });
@@ -92,7 +92,7 @@ describe('an agent that waits for its user', () => {
     expect(await lastTurn(w)).toMatchObject({ data: { stopReason: 'end_turn' } });
   });
 
-  test('keeps its sandbox awake if the runtime can only stop', async () => {
+  test('keeps its sandbox RUNNING if the runtime can only stop it', async () => {
     const { w, answers, answer } = await asking();
     w.engine.canFreeze = false;
     await pass(w, 2 * minute);
@@ -102,7 +102,7 @@ describe('an agent that waits for its user', () => {
     expect(answers).toEqual(['y']);
   });
 
-  test('waits no longer than its spec allows, rested or not', async () => {
+  test('waits no longer than its spec allows, frozen or not', async () => {
     for (const spec of [{}, { rest }]) {
       const { w, answers } = await asking({ spec, agent: { permissionTimeoutMs: 60 * minute, turnTimeoutMs: 10 * minute } });
       await pass(w, 59 * minute, 30_000);
@@ -116,7 +116,7 @@ describe('an agent that waits for its user', () => {
   });
 });
 
-test('a sandbox that a rule froze at the moment when a turn began goes on', async () => {
+test('a sandbox that a rule froze just as a turn began is resumed', async () => {
   const held = gate();
   const w = await createReady({ script: () => held.opened });
   await w.conversations.send('me', w.id, said('one'));
@@ -132,7 +132,7 @@ test('a sandbox that a rule froze at the moment when a turn began goes on', asyn
   expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'end_turn' }]);
 });
 
-test('a sandbox is not put to rest in a turn, and rests by its rule after it', async () => {
+test('a sandbox is not paused during a turn, and is paused by its idle rule after it', async () => {
   const held = gate();
   const w = await createReady({ spec: { rest }, script: () => held.opened });
   await w.conversations.send('me', w.id, said('one'));

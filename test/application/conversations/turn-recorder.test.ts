@@ -14,11 +14,11 @@ const update = (texts: number, length: number): Extract<AgentUpdate, { kind: 'to
   },
 });
 
-test('a tool call of ordinary size is told as it is', () => {
+test('a tool call of normal size is not changed', () => {
   expect(limitSize(update(3, 1000))).toEqual(update(3, 1000));
 });
 
-test('however much a tool call shows, its event stays small, and says what was cut off', () => {
+test('the event of a large tool call is cut, and says how much was cut', () => {
   const told = limitSize(update(500, 100_000));
   expect(JSON.stringify(told).length).toBeLessThan(300_000);
   expect(JSON.stringify(told)).toContain('n [... 34464 more]');

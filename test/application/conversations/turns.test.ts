@@ -5,7 +5,7 @@ import { createReady, failureOf, gate } from './support.ts';
 import { calm, said, told, until } from './world.ts';
 
 describe('messages', () => {
-  test('are handed over in order, each when the turn before it has ended', async () => {
+  test('are sent to the agent in order, each after the turn before it has ended', async () => {
     const held = gate();
     const w = await createReady({
       script: async (turn) => {
@@ -27,7 +27,7 @@ describe('messages', () => {
     expect(await w.view()).toMatchObject({ conversation: { executionStatus: 'idle' } });
   });
 
-  test('are kept within bounds while they wait', async () => {
+  test('are refused if 100 messages wait, or if they have too many bytes', async () => {
     const held = gate();
     const w = await createReady({ script: () => held.opened });
     await w.conversations.send('me', w.id, said('first'));
@@ -40,7 +40,7 @@ describe('messages', () => {
     expect(await failureOf(w.conversations.send('me', w.id, said('x'.repeat(1_048_577))))).toMatchObject({ code: 'conversation_not_ready', context: { reason: { code: 'queue_full', limit: 'bytes' } } });
   });
 
-  test('sent again under one idempotency key are one, and have one name', async () => {
+  test('with the same idempotency key are sent once and have one id', async () => {
     const w = await createReady();
     const claim = { ownerId: 'me', key: 'k', fingerprint: 'a' };
     const first = await w.conversations.send('me', w.id, said('once'), claim);
@@ -52,7 +52,7 @@ describe('messages', () => {
     expect(told(await w.log(), 'turn_started')).toEqual([{ kind: 'turn_started', messageId: first.messageId }]);
   });
 
-  test('of two callers under the same idempotency key are two, with two names', async () => {
+  test('of two callers with the same idempotency key are both sent and have two ids', async () => {
     const w = await createReady();
     const owner = await w.conversations.send('me', w.id, said('mine'), { ownerId: 'me', key: 'k', fingerprint: 'a' });
     const admin = await w.conversations.send(null, w.id, said('yours'), { ownerId: 'root', key: 'k', fingerprint: 'b' });
@@ -61,7 +61,7 @@ describe('messages', () => {
     expect(w.handed).toEqual(['mine', 'yours']);
   });
 
-  test('need an agent, and an owner', async () => {
+  test('are refused without an agent, and for another owner', async () => {
     const w = await createReady({ agent: null });
     expect(await failureOf(w.conversations.send('me', w.id, said('hello')))).toMatchObject({ code: 'conversation_not_ready', context: { reason: { code: 'agent_not_named' } } });
     expect(await failureOf(w.conversations.send('you', w.id, said('hello')))).toMatchObject({ code: 'conversation_not_found' });
@@ -70,7 +70,7 @@ describe('messages', () => {
 });
 
 describe('a turn', () => {
-  test('that the agent fails is an error with its words, until the next one begins', async () => {
+  test('sets the status error with the message of the agent if it fails, until the next turn', async () => {
     let fails = true;
     const w = await createReady({
       script: async () => {
@@ -88,7 +88,7 @@ describe('a turn', () => {
     expect(w.host.executed).toHaveLength(1);
   });
 
-  test('in which the agent crashes is interrupted; its message is not repeated, and the next one starts it again with its session', async () => {
+  test('is interrupted if the agent crashes, and the next turn starts the agent with its session', async () => {
     const w = await createReady({
       script: async (turn) => {
         if (turn.message.content[0]?.text !== 'one') return;
@@ -108,7 +108,7 @@ describe('a turn', () => {
     expect(told(log, 'agent_started').map(({ loaded }) => loaded)).toEqual([false, true]);
   });
 
-  test('whose agent does not come up again is failed with the reason; one that comes up with another session says so', async () => {
+  test('fails if its agent cannot start again, and reports a new session of the agent', async () => {
     let refuses = false;
     const w = await createReady({
       remembers: false,
@@ -133,7 +133,7 @@ describe('a turn', () => {
     expect(log.findLast(({ kind }) => kind === 'agent_started')).toMatchObject({ data: { loaded: false }, reason: { code: 'agent_session_not_found' } });
   });
 
-  test('whose agent can\'t be run for now waits, says why, and is tried again at the next sweep', async () => {
+  test('waits with a reason if the runtime cannot run its agent, and is retried at the next sweep', async () => {
     const w = await createReady();
     w.host.executed.at(-1)?.end(0);
     await calm();
@@ -151,7 +151,7 @@ describe('a turn', () => {
     expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'end_turn' }]);
   });
 
-  test('is not handed to an agent that has ended, though its process is still on its way out', async () => {
+  test('is not given to an agent that has ended, even if its process still exists', async () => {
     const w = await createReady();
     w.host.stuck = true;
     w.host.executed.at(-1)?.end(0);
@@ -164,7 +164,7 @@ describe('a turn', () => {
     expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'end_turn' }]);
   });
 
-  test('that can no longer be written down ends with its agent, and is told as interrupted', async () => {
+  test('is interrupted, and its agent is ended, if its events cannot be written', async () => {
     let broken = false;
     const w = await createReady({
       store: (store) => ({
@@ -188,7 +188,7 @@ describe('a turn', () => {
     expect(w.handed).toEqual(['one']);
   });
 
-  test('is written down as interrupted when Skep is shut down, and what waits goes on in the next process', async () => {
+  test('is interrupted by a shutdown, and the next process sends the waiting message', async () => {
     const held = gate();
     const w = await createReady({ script: (turn) => (turn.message.content[0]?.text === 'one' ? held.opened : Promise.resolve()) });
     await w.conversations.send('me', w.id, said('one'));
@@ -203,7 +203,7 @@ describe('a turn', () => {
     await next.close();
   });
 
-  test('that a killed process left is ended by the next one, which goes on at once with what waits', async () => {
+  test('of a killed process is ended by the next process, which sends the waiting message', async () => {
     const w = await createReady({ script: (turn) => (turn.message.content[0]?.text === 'one' ? new Promise(() => {}) : Promise.resolve()) });
     await w.conversations.send('me', w.id, said('one'));
     await w.conversations.send('me', w.id, said('two'));
@@ -217,7 +217,7 @@ describe('a turn', () => {
     await next.close();
   });
 
-  test('whose agent comes up while Skep is shut down is not over: the next process hands its message over', async () => {
+  test('is repeated by the next process if Skep shuts down while its agent starts', async () => {
     const { promise: coming, resolve: comes } = Promise.withResolvers<void>();
     let opened = 0;
     const w = await createReady({

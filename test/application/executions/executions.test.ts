@@ -35,7 +35,7 @@ test('input reaches the command, until it is closed', async () => {
   expect(await codeOf(executions.write('ann', sandboxId, deaf.id, new Blob(['x']).stream(), false, never))).toBe('input_closed');
 });
 
-test('the execution of another owner, and one of another sandbox, does not exist', async () => {
+test('an execution is not found by another owner, or in another sandbox', async () => {
   const { world, skep, executions, sandboxId } = await started();
   const { id } = await executions.run('ann', sandboxId, request(['sleep']));
   const size = { cols: 80, rows: 24 };
@@ -53,8 +53,8 @@ test('the execution of another owner, and one of another sandbox, does not exist
   expect(await executions.get(null, sandboxId, id)).toMatchObject({ status: 'running' });
 });
 
-describe('a request that is made again', () => {
-  test('gets the first execution', async () => {
+describe('a repeated request', () => {
+  test('returns the first execution', async () => {
     const { executions, sandboxId, skep } = await started();
     const first = await executions.run('ann', sandboxId, request(['sleep'], { claim }));
     expect((await executions.run('ann', sandboxId, request(['sleep'], { claim }))).id).toBe(first.id);
@@ -66,7 +66,7 @@ describe('a request that is made again', () => {
     expect(await codeOf(executions.run('ann', sandboxId, request(['sleep'], { claim })))).toBe('execution_not_found');
   });
 
-  test.each([true, false])('runs it once, although the response of the runtime was lost (after it began: %s)', async (after) => {
+  test.each([true, false])('runs the command once if the response of the runtime was lost (after it began: %s)', async (after) => {
     const { world, executions, sandboxId, ended, output } = await started();
     world.faults.calls.set('start', { error: unavailable, after });
     expect(await codeOf(executions.run('ann', sandboxId, request(['echo', 'x'], { claim })))).toBe('runtime_unavailable');
@@ -78,7 +78,7 @@ describe('a request that is made again', () => {
   });
 });
 
-test('an execution whose start failed and that nobody asks for again is lost after a while', async () => {
+test('an execution whose start failed is lost after a while if the request is not repeated', async () => {
   const { world, skep, executions, sandboxId } = await started();
   world.faults.calls.set('start', { error: unavailable });
   expect(await codeOf(executions.run('ann', sandboxId, request(['echo'])))).toBe('runtime_unavailable');
@@ -90,7 +90,7 @@ test('an execution whose start failed and that nobody asks for again is lost aft
   expect(await until(find, (one) => one?.status === 'lost', 60_000)).toMatchObject({ statusReason: { code: 'execution_not_started' } });
 });
 
-test.each([[false, 'lost'], [true, 'running']])('after an unexpected error of the start, the runtime decides (it began: %s)', async (after, status) => {
+test.each([[false, 'lost'], [true, 'running']])('after an unexpected error of a start the runtime decides its status (it began: %s)', async (after, status) => {
   const { world, executions, sandboxId } = await started();
   world.faults.calls.set('start', { error: new Error('unexpected'), after });
   await expect(executions.run('ann', sandboxId, request(['sleep']))).rejects.toThrow('unexpected');
@@ -98,7 +98,7 @@ test.each([[false, 'lost'], [true, 'running']])('after an unexpected error of th
   expect(items).toMatchObject([{ status, begun: after, statusReason: after ? null : { code: 'execution_not_started' } }]);
 });
 
-test('a sandbox that does not run refuses, and nothing of the request is left', async () => {
+test('an execution in a sandbox that does not run is refused and leaves no record', async () => {
   const { world, skep, executions, sandboxId } = await started();
   await skep.sandboxes.pause('ann', sandboxId, 'freeze');
   expect(await codeOf(executions.run('ann', sandboxId, request(['echo'])))).toBe('sandbox_not_running');
@@ -121,7 +121,7 @@ describe('the time limit', () => {
     expect(await ended(id)).toMatchObject({ status: 'exited', exitCode: 137, statusReason: { code: 'execution_timed_out', afterMs: 5000 } });
   });
 
-  test('holds although the server ends meanwhile', async () => {
+  test('applies even if the server restarts meanwhile', async () => {
     const { world, skep, executions, sandboxId } = await started();
     const { id } = await executions.run('ann', sandboxId, request(['sleep'], { timeoutMs: 5000 }));
     await skep.shutdown();
@@ -133,7 +133,7 @@ describe('the time limit', () => {
     expect(found).toMatchObject({ exitCode: 137, statusReason: { code: 'execution_timed_out' } });
   });
 
-  test('ends a command in a frozen sandbox when that runs again', async () => {
+  test('ends a command in a frozen sandbox after a resume', async () => {
     const { world, skep, executions, sandboxId, ended } = await started();
     const { id } = await executions.run('ann', sandboxId, request(['sleep'], { timeoutMs: 5000 }));
     await skep.sandboxes.pause('ann', sandboxId, 'freeze');
@@ -146,7 +146,7 @@ describe('the time limit', () => {
   });
 });
 
-test('an execution goes on over a freeze and a restart of the server, and is lost with a stop', async () => {
+test('an execution continues after a freeze and a server restart, and is lost after a stop', async () => {
   const { world, skep, executions, sandboxId } = await started();
   const { id } = await executions.run('ann', sandboxId, request(['tick']));
   await skep.sandboxes.pause('ann', sandboxId, 'freeze');
@@ -162,8 +162,8 @@ test('an execution goes on over a freeze and a restart of the server, and is los
   expect(await world.store.executions.find(id)).toMatchObject({ status: 'lost' });
 });
 
-describe('a deletion', () => {
-  test('ends the command, forgets it, and may be repeated', async () => {
+describe('a delete', () => {
+  test('removes the execution, and can be repeated', async () => {
     const { world, executions, sandboxId, get } = await started();
     const { id } = await executions.run('ann', sandboxId, request(['sleep']));
     await executions.delete('ann', sandboxId, id);
@@ -173,7 +173,7 @@ describe('a deletion', () => {
     expect(await codeOf(executions.delete('ann', sandboxId, 'none'))).toBe('execution_not_found');
   });
 
-  test('holds although the runtime does not answer, and is completed by a sweep', async () => {
+  test('succeeds if the runtime does not answer, and is completed by a later sweep', async () => {
     const { world, skep, executions, sandboxId, get } = await started();
     const { id } = await executions.run('ann', sandboxId, request(['sleep']));
     world.faults.calls.set('remove', { error: unavailable });
@@ -185,7 +185,7 @@ describe('a deletion', () => {
     await until(() => world.store.executions.find(id), (record) => record?.removedAt !== null, 60_000);
   });
 
-  test('of the sandbox ends what runs in it, and its records go with it', async () => {
+  test('of the sandbox ends its executions, and their records are removed later', async () => {
     const { world, skep, executions, sandboxId } = await started();
     const { id } = await executions.run('ann', sandboxId, request(['sleep']));
     await skep.sandboxes.delete('ann', sandboxId);
@@ -197,7 +197,7 @@ describe('a deletion', () => {
   });
 });
 
-test('more than the limit are refused, until one has ended', async () => {
+test('executions above the limit are refused until one has ended', async () => {
   const { executions, sandboxId, ended } = await started({ executionsPerSandbox: 2 });
   const [first] = [await executions.run('ann', sandboxId, request(['sleep'])), await executions.run('ann', sandboxId, request(['sleep']))];
   await expect(executions.run('ann', sandboxId, request(['echo']))).rejects.toMatchObject({
@@ -209,7 +209,7 @@ test('more than the limit are refused, until one has ended', async () => {
   await executions.run('ann', sandboxId, request(['echo']));
 });
 
-test('the oldest that have ended are forgotten', async () => {
+test('the oldest ended executions are removed', async () => {
   const { world, executions, sandboxId, ended, get } = await started();
   const ids: string[] = [];
   for (let number = 0; number < maxEndedExecutions + 2; number += 1) {

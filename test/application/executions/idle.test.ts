@@ -6,25 +6,25 @@ type Scene = Awaited<ReturnType<typeof started>>;
 
 const status = async ({ skep, sandboxId }: Scene) => (await skep.sandboxes.get('ann', sandboxId)).status;
 
-/** Lets the idle time pass, and every rule that is due then take effect. */
+/** Advances the clock by the idle time, and applies every rule that is due. */
 async function idleTime(scene: Scene): Promise<void> {
   scene.world.clock.advance(60_000);
   await scene.skep.sweeper.sweep();
 }
 
 describe('the idle rule', () => {
-  test('freezes a sandbox in which an execution writes nothing', async () => {
+  test('freezes a sandbox if its execution writes nothing', async () => {
     const scene = await started({ freezeAfterMs: 60_000 });
     await scene.executions.run('ann', scene.sandboxId, request(['sleep']));
     await idleTime(scene);
     await until(() => status(scene), (now) => now === 'PAUSED', 60_000);
-    // Looking does not wake it.
+    // Reads do not resume it.
     const { items } = await scene.executions.list('ann', scene.sandboxId, { after: null, limit: 1 });
     expect(await scene.executions.get('ann', scene.sandboxId, items[0]!.id)).toMatchObject({ status: 'running' });
     expect(await status(scene)).toBe('PAUSED');
   });
 
-  test('leaves one alone in which an execution writes, until it has written nothing for the idle time', async () => {
+  test('does not freeze a sandbox until its execution has written nothing for the idle time', async () => {
     const scene = await started({ freezeAfterMs: 60_000 });
     const { id } = await scene.executions.run('ann', scene.sandboxId, request(['tick']));
     for (let times = 1; times <= 3; times += 1) {
@@ -41,7 +41,7 @@ describe('the idle rule', () => {
     await until(() => status(scene), (now) => now === 'PAUSED', 60_000);
   });
 
-  test('leaves one alone in which an execution with a time limit runs', async () => {
+  test('does not freeze a sandbox while an execution with a time limit runs', async () => {
     const scene = await started({ freezeAfterMs: 60_000 });
     await scene.executions.run('ann', scene.sandboxId, request(['sleep'], { timeoutMs: 90_000 }));
     const before = (await scene.skep.sandboxes.get('ann', scene.sandboxId)).lastActiveAt;

@@ -20,7 +20,7 @@ export interface Faults {
 export const request = (command: readonly string[], changes: Partial<RunExecutionRequest> = {}): RunExecutionRequest =>
   ({ command, env: {}, workingDir: null, timeoutMs: null, stdin: false, tty: null, ...changes });
 
-/** What the commands do: `echo` writes its words and ends, `cat` copies its input, `sleep` waits, `tick` writes when the test says so. */
+/** What the commands do: `echo` writes its arguments and ends, `cat` copies its input, `sleep` waits, `tick` writes when the test says so. */
 function commandsOf(ticks: (() => Promise<void>)[]): MemoryCommand {
   return async ({ request: { command }, stdin, stdout, signal, env }) => {
     const [name = '', ...words] = command;
@@ -37,7 +37,7 @@ function commandsOf(ticks: (() => Promise<void>)[]): MemoryCommand {
   };
 }
 
-/** The use cases over the memory runtime, with a clock that the test turns and processes that it ends. */
+/** The use cases over the memory runtime, with a clock and processes that the test controls. */
 export function createExecutionsWorld(options: { readonly executionsPerSandbox?: number; readonly freezeAfterMs?: number } = {}) {
   const { executionsPerSandbox, freezeAfterMs = null } = options;
   const clock = createManualClock();
@@ -64,7 +64,7 @@ export function createExecutionsWorld(options: { readonly executionsPerSandbox?:
     return { ...skep, shutdown: async () => await closers.disposeAsync() };
   }
 
-  /** Starts a sandbox of Ann's that runs. */
+  /** Starts a sandbox of Ann, and returns when it is RUNNING. */
   async function sandbox({ sandboxes }: Awaited<ReturnType<typeof boot>>): Promise<string> {
     const { id } = await sandboxes.start('ann', { specId: null });
     await until(() => sandboxes.get('ann', id), ({ status }) => status === 'RUNNING', 60_000);
@@ -88,7 +88,7 @@ function failing(executions: SandboxExecutions, { calls }: Faults): SandboxExecu
 
 const never = new AbortController().signal;
 
-/** A world with a process, and a sandbox of Ann's that runs. */
+/** A world with one process, and a RUNNING sandbox of Ann. */
 export async function started(options: Parameters<typeof createExecutionsWorld>[0] = {}) {
   const world = createExecutionsWorld(options);
   const skep = await world.boot();
