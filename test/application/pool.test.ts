@@ -56,7 +56,7 @@ describe('a pool', () => {
     expect(engine.list()).toHaveLength(3);
   });
 
-  test('has members that, once claimed, are paused, resumed and deleted like any other sandbox', async () => {
+  test('has members that can be paused, resumed and deleted like any other sandbox after a claim', async () => {
     const { start, sandboxes, engine, members, pass } = await filled();
     const mine = await start();
     expect(await sandboxes.pause('me', mine.id, 'stop')).toMatchObject({ status: 'PAUSED' });

@@ -97,7 +97,7 @@ describe('a conversation with a paused sandbox', () => {
     expect(w.handed).toEqual(['one', 'two', 'three']);
   });
 
-  test('stays stopped if its owner stopped it in a turn, even with waiting messages, until a new one', async () => {
+  test('keeps its sandbox stopped if the owner stopped it in a turn, until a new message comes', async () => {
     const w = await createReady({ script: (turn) => (turn.message.content[0]?.text === 'one' ? new Promise(() => {}) : Promise.resolve()) });
     await stoppedInTurn(w);
     const ended = (await w.log()).find(({ kind }) => kind === 'turn_ended');
@@ -112,7 +112,7 @@ describe('a conversation with a paused sandbox', () => {
     expect(w.handed).toEqual(['one', 'two', 'three']);
   });
 
-  test('sends the waiting message if its owner stopped it in a turn and resumes it', async () => {
+  test('sends the waiting message when the owner resumes a sandbox that was stopped in a turn', async () => {
     const w = await createReady({ script: (turn) => (turn.message.content[0]?.text === 'one' ? turn.say('half a w').then(() => new Promise(() => {})) : Promise.resolve()) });
     await stoppedInTurn(w);
     expect(told(await w.log(), 'message').map(({ text }) => text)).toEqual(['one', 'two', 'half a w']);

@@ -217,7 +217,7 @@ describe('a turn', () => {
     await next.close();
   });
 
-  test('is repeated by the next process if Skep shuts down while its agent starts', async () => {
+  test('is done by the next process if Skep shuts down while its agent starts', async () => {
     const { promise: coming, resolve: comes } = Promise.withResolvers<void>();
     let opened = 0;
     const w = await createReady({
