@@ -48,6 +48,8 @@ export class ConversationReconciler {
   readonly #deps: StepDeps;
   readonly #turns: Turns;
   readonly #runs: KeyedWorker<Conversation | null>;
+  /** The first steps that run for their callers, by conversation. */
+  readonly #firstSteps = new Map<string, Promise<unknown>>();
   readonly #unsubscribe: () => void;
   #closed = false;
 
@@ -61,6 +63,17 @@ export class ConversationReconciler {
     this.#unsubscribe = deps.events.subscribe(({ sandboxIds }) => {
       for (const sandboxId of sandboxIds) for (const id of access.takeWaiting(sandboxId)) this.enqueue(id);
     });
+  }
+
+  /** Runs the first step of a new conversation for its caller, who gets its result or failure. The other steps wait for its end. */
+  async runFirstStep<T>(id: string, work: () => Promise<T>): Promise<T> {
+    const step = work();
+    this.#firstSteps.set(id, step);
+    try {
+      return await step;
+    } finally {
+      this.#firstSteps.delete(id);
+    }
   }
 
   /** Takes steps until nothing is left to do, or the conversation has to wait for its sandbox. */
@@ -110,6 +123,7 @@ export class ConversationReconciler {
   }
 
   async #takeSteps(id: string, run: Run): Promise<Conversation | null> {
+    await Promise.allSettled([this.#firstSteps.get(id)]);
     for (;;) {
       run.resetSignals();
       const conversation = await this.#deps.store.find(id);

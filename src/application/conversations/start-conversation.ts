@@ -42,7 +42,7 @@ export async function startConversation(
   ownerId: string,
   request: StartConversationRequest,
 ): Promise<ConversationView> {
-  const { store, reconciler, sandboxes } = deps;
+  const { store, reconciler } = deps;
   const { claim, patterns, ...asked } = request;
   // A repeated request is answered without the git host, which may be down by now.
   const earlier = claim === undefined ? null : await store.findClaim(claim);
@@ -51,23 +51,28 @@ export async function startConversation(
   const origin = { at: conversation.createdAt, actor: 'user', reason: null } as const;
   const messages = conversation.queue.map((queued) => eventOf(conversation, messageBody(queued), origin));
   const events = [...statusEvents(null, conversation, origin), ...messages];
-  const outcome = await store.insert(conversation, claim, events, deps.conversationLimits);
+  const outcome = await reconciler.runFirstStep(conversation.id, async () => {
+    const inserted = await store.insert(conversation, claim, events, deps.conversationLimits);
+    if (inserted.kind === 'inserted' && conversation.startsSandbox) await startSandbox(deps, conversation);
+    return inserted;
+  });
   if (outcome.kind === 'limit') {
     throw new Failure('conversation_limit_reached', { ...outcome.reached, retryAfterSeconds: limitRetryAfterSeconds });
   }
   if (outcome.kind !== 'inserted') return await outcomeOfEarlier(deps, ownerId, outcome, claim);
-  if (conversation.startsSandbox) {
-    try {
-      const { sandboxId, sandboxSpecId: specId, sandboxParameters: parameters } = conversation;
-      await sandboxes.startAs(ownerId, sandboxId, { specId, parameters });
-    } catch (error) {
-      // If this fails too, the start continues in the background, as after a crash here.
-      await store.withdraw(conversation.id).catch(() => {});
-      throw error;
-    }
-  }
   reconciler.enqueue(conversation.id);
   return await getConversation(deps, ownerId, conversation.id);
+}
+
+async function startSandbox({ sandboxes, store }: ConversationsDeps, conversation: Conversation): Promise<void> {
+  const { id, ownerId, sandboxId, sandboxSpecId: specId, sandboxParameters: parameters } = conversation;
+  try {
+    await sandboxes.startAs(ownerId, sandboxId, { specId, parameters });
+  } catch (error) {
+    // If this fails too, the start continues in the background, as after a crash here.
+    await store.withdraw(id).catch(() => {});
+    throw error;
+  }
 }
 
 async function outcomeOfEarlier(

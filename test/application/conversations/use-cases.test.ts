@@ -1,9 +1,10 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { createMemoryGitProvider } from '../../doubles/memory/index.ts';
 import { conversationStartStatuses } from '../../../src/domain/conversation.ts';
 import { startSteps } from '../../../src/domain/conversation-next-step.ts';
 import { isFailure, type FailureCode } from '../../../src/domain/failure.ts';
-import { calm, createOne, plain, type WorldOptions } from './world.ts';
+import { gate } from './support.ts';
+import { calm, createOne, plain, told, type WorldOptions } from './world.ts';
 
 function world(options: WorldOptions = {}) {
   return createOne({ agent: null, ...options });
@@ -25,6 +26,31 @@ describe('a conversation', () => {
     await calm();
     expect(await conversations.get('me', conversation.id)).toMatchObject({ conversation: { startStatus: 'READY' }, sandboxStatus: 'RUNNING' });
     expect(await sandboxes.get('me', conversation.sandboxId)).toMatchObject({ status: 'RUNNING' });
+  });
+
+  test('starts its sandbox once if a sweep finds the conversation while the start waits for room', async () => {
+    const { conversations, sandboxes, runtime, clock, reconciler, store } = world({ limits: { running: 1 }, whenFull: 'pause_idle' });
+    await reconciler.start();
+    await sandboxes.start('me', { specId: null });
+    await calm();
+    clock.advance(5 * 60_000);
+    const held = gate();
+    const freeze = runtime.freeze.bind(runtime);
+    vi.spyOn(runtime, 'freeze').mockImplementation(async (...given) => {
+      await held.opened;
+      return await freeze(...given);
+    });
+    const starting = conversations.start('me', plain);
+    for (let seconds = 0; seconds < 3; seconds += 1) {
+      await calm();
+      clock.advance(1000);
+    }
+    held.open();
+    const { conversation: { id } } = await starting;
+    await calm();
+    expect(await conversations.get('me', id)).toMatchObject({ conversation: { startStatus: 'READY' }, sandboxStatus: 'RUNNING' });
+    const events = await store.events.read({ ownerId: 'me', conversationId: id }, 0, 100);
+    expect(told(events, 'start_step').map(({ to }) => to)).toEqual(['WORKING', 'WAITING_FOR_SANDBOX', 'READY']);
   });
 
   test('is an ERROR with the reason if its sandbox fails to start', async () => {

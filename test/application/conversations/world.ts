@@ -45,6 +45,7 @@ export interface WorldOptions {
   readonly spec?: Partial<SandboxSpecInput>;
   readonly agent?: Partial<AgentSpec> | null;
   readonly limits?: Partial<SandboxLimits & ExecutionLimits>;
+  readonly whenFull?: 'refuse' | 'pause_idle';
   readonly script?: MemoryAgentScript;
   readonly beforeOpen?: (request: OpenAgentSession) => Promise<void> | void;
   readonly remembers?: boolean;
@@ -113,7 +114,7 @@ export function createWorld(options: WorldOptions = {}) {
     const ports = { sandboxes: mortal.port('sandboxes', store.sandboxes), conversations: mortal.port('conversations', store.conversations) };
     const closers = new AsyncDisposableStack();
     closers.defer(() => runtime.close());
-    const rules = { sweepEveryMs: 1000, answerWithinMs: 5000, startsAtOnce: 4 };
+    const rules = { sweepEveryMs: 1000, answerWithinMs: 5000, startsAtOnce: 4, whenFull: options.whenFull ?? 'refuse' };
     const container = createContainer({ specs: [spec], ...rules, ...(options.limits !== undefined && { limits: options.limits }) }, closers);
     container.load(doublesModule({
       runtime, probe, random, logger,
