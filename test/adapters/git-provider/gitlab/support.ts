@@ -45,7 +45,7 @@ export async function hostOf(options: GitLabDoubleOptions = {}): Promise<Host> {
   });
 }
 
-/** A provider of the double. */
+/** Creates a provider that uses the double. It is closed after the test. */
 export function providerOf(host: GitLabDouble, options: Partial<GitLabOptions> = {}): GitProvider {
   const provider = createGitLabProvider({ url: host.url, token, clock: createSystemClock(), ...options });
   onTestFinished(() => provider.close());
