@@ -22,7 +22,7 @@ test('a search takes one request, and `owner/text` searches one owner', async ()
   expect(await search('a b/shop')).toEqual([]);
 });
 
-test('a search fails if GitHub ended it early without a result', async () => {
+test('a search fails if GitHub ends it early without a result', async () => {
   const scene = await createScene();
   scene.double.faults.plan({ act: rubbish({ total_count: 0, incomplete_results: true, items: [] }) });
   expect(await failureOf(scene.provider().searchRepositories?.('shop', first) ?? Promise.resolve())).toMatch(/^provider_failed: .*took too long/u);

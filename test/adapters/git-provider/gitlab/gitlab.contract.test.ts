@@ -71,6 +71,6 @@ describe('Git provider contract: GitLab', () => {
 const createOtherHarness = () => createHarness({ root: '/gitlab', treeTokens: 'id' });
 
 // Only URLs and page tokens differ there, so only the cases that depend on them run.
-describe('Git provider contract: GitLab below a path, with blob ids as page tokens', () => {
+describe('Git provider contract: GitLab below a path, with object ids as page tokens', () => {
   for (const { name, run } of stageCases(createOtherHarness, [...fileCases, ...accessCases])) test(name, run);
 });

@@ -102,7 +102,7 @@ describe('A later listing', () => {
     expect(host.counts()).toEqual({ commit: 1, tree: 1, commits: 2 });
   });
 
-  test('requests no file after a merge that changed nothing in the directory', async () => {
+  test('requests no history of a file after a merge that changed nothing in the directory', async () => {
     const host = await hostOf();
     await host.publish(simple);
     const provider = providerOf(host);
@@ -159,7 +159,7 @@ describe('A later listing', () => {
     expect((await list(again))[0]).toEqual([file, start + 10]);
   });
 
-  test('requests no file after one was removed', async () => {
+  test('requests no history of a file after another file was removed', async () => {
     const host = await hostOf();
     await host.publish(simple);
     const provider = providerOf(host);
