@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 
-/** The part of Gitea's REST API that the provider uses, on the loopback interface, over real git repositories. */
+/** The part of Gitea's REST API that the provider uses, on loopback, with real git repositories. */
 export interface GiteaDouble {
   readonly url: string;
-  /** Serves a bare repository by this name, in place of the one that had it. */
+  /** Serves a bare repository under this name. Replaces an earlier one. */
   put(fullName: string, gitDir: string): void;
   /** Requests for the former name are redirected. */
   rename(from: string, to: string): void;

@@ -10,7 +10,7 @@ export interface GiteaOptions {
   readonly token: string;
   /** Limit of one call, in milliseconds. */
   readonly timeoutMs?: number;
-  /** How many files a listing may date: each costs one or two requests. */
+  /** The maximum number of files in a listing. Each takes one or two requests. */
   readonly maxFiles?: number;
   /** Replaces the global `fetch`, for tests and proxies. */
   readonly fetch?: typeof fetch;
@@ -127,7 +127,7 @@ async function read(get: Get, repository: string, { path, blobId }: FileContentI
   return Buffer.from(body.content, 'base64');
 }
 
-/** The tree of a directory at a commit; null if there is none. One request for each segment and page. */
+/** Returns the tree of a directory at a commit. Null if there is none. Sends one request for each segment and page. */
 async function findTree(get: Get, base: string, commit: string, directory: string): Promise<string | null> {
   let tree = commit;
   for (const segment of directory.split('/').filter((part) => part !== '')) {
@@ -139,7 +139,7 @@ async function findTree(get: Get, base: string, commit: string, directory: strin
   return tree;
 }
 
-/** All pages of a tree. */
+/** Reads all pages of a tree. */
 async function readTree(get: Get, base: string, tree: string, recursive: boolean): Promise<readonly TreeEntry[]> {
   const entries: TreeEntry[] = [];
   for (let page = 1; ; page += 1) {
@@ -150,12 +150,12 @@ async function readTree(get: Get, base: string, tree: string, recursive: boolean
   }
 }
 
-/** Links and submodules have other modes. Of a name that is not UTF-8, the API does not say the bytes, so it can't be dated. */
+/** Links and submodules have other modes. The API does not return the bytes of a name that is not UTF-8, so it has no date. */
 function isReadableFile({ path, mode, type }: TreeEntry): boolean {
   return type === 'blob' && mode.startsWith('100') && !path.includes('\ufffd');
 }
 
-/** The committer date of the last commit on the last page of the path's history, in ms: the history begins with the latest. */
+/** Returns the committer date of the path's first commit, in ms. The history starts with the latest, so it is on the last page. */
 async function firstDate(get: Get, base: string, commit: string, path: string): Promise<number> {
   const read = async (page: number) => {
     const query = new URLSearchParams({ sha: commit, path, page: String(page), stat: 'false', verification: 'false', files: 'false' });
@@ -169,12 +169,12 @@ async function firstDate(get: Get, base: string, commit: string, path: string): 
   return date;
 }
 
-/** Every segment is encoded, so that no name can be read as a query, a pattern or another path. */
+/** Encodes every segment, so no name can be read as a query, a pattern or another path. */
 function pathOf(repository: string): string {
   return repository.split('/').map(encodeURIComponent).join('/');
 }
 
-/** Gitea answers with a 400 if there is a repository, but no such content. */
+/** Gitea returns 400 if the repository exists, but not the content. */
 function isAbsence(error: unknown): boolean {
   if (isFailureOf(error, 'repository_not_found')) return true;
   const reason = isFailureOf(error, 'provider_failed') ? error.context.reason : null;

@@ -6,7 +6,7 @@ import { createSystemRandom } from '../../../src/adapters/random/system-random.t
 import { clockContract } from '../../contracts/clock.ts';
 import { randomContract } from '../../contracts/random.ts';
 
-describe('system: clock', () => {
+describe('System clock', () => {
   const suite = clockContract(() => {
     const clock = createSystemClock();
     return { clock, pass: (ms) => new Promise((resolve) => setTimeout(resolve, ms)) };
@@ -25,10 +25,10 @@ describe('system: clock', () => {
   });
 });
 
-describe('system: random', () => {
+describe('System random', () => {
   for (const { name, run } of randomContract(createSystemRandom)) test(name, run);
 
-  test('makes ids of 128 bits in base 32', () => {
+  test('creates ids of 128 bits in base 32', () => {
     expect(createSystemRandom().id('sandbox')).toMatch(/^sandbox-[a-z2-7]{26}$/);
   });
 });

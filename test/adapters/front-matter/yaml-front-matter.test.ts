@@ -8,7 +8,7 @@ const problemOf = (text: string) => {
   return problem;
 };
 
-describe('front matter', () => {
+describe('Front matter', () => {
   test.each([
     ['---\na: 1\n---\ntext\n', { a: 1 }, 'text\n'],
     ['---\r\na: 1\r\nb: |\r\n  x\r\n---\r\ntext\r\n', { a: 1, b: 'x\n' }, 'text\r\n'],
@@ -22,12 +22,12 @@ describe('front matter', () => {
     ['---\non: yes\nat: 2026-01-02\nsize: .inf\n1: x\n---\n', { on: 'yes', at: '2026-01-02', size: null, '1': 'x' }, ''],
     ['---\n{"a": ["b"]}\n---\n', { a: ['b'] }, ''],
     ['---\na: !!js/function x\n---\n', { a: 'x' }, ''],
-  ])('of %j', (text, data, content) => {
+  ])('is parsed in %j', (text, data, content) => {
     expect(parse(text)).toEqual({ content, data, problem: null });
   });
 
   test.each(['', 'text', '\n---\na: 1\n---\n', ' ---\na: 1\n---\n', '----\na: 1\n----\n', '--- a\n---\n', '# title\n---\na: 1\n---\n', '---'])(
-    'is not in %j',
+    'is not found in %j',
     (text) => {
       expect(parse(text)).toEqual({ content: text, data: null, problem: null });
     },
@@ -45,18 +45,18 @@ describe('front matter', () => {
     ['---\na: &a b\nc: *a\n---\n', 'alias', null],
     ['---\na: &a [*a]\n---\n', 'alias', null],
     [`---\na: ${'x'.repeat(16_384)}\n---\n`, 'too_long', null],
-  ])('of %j is broken', (text, problem, line) => {
+  ])('is reported as broken in %j', (text, problem, line) => {
     expect(problemOf(text)).toEqual({ code: 'front_matter', problem, line });
   });
 
-  test('that stands for more than fits into memory is not read', () => {
+  test('is refused if it has aliases that would need too much memory', () => {
     const levels = Array.from({ length: 40 }, (_, level) => `k${level + 1}: &k${level + 1} [*k${level}, *k${level}]`);
     for (const first of ['k0: &k0 [x]', 'k0: &k0 []', 'k0: &k0 {}']) {
       expect(problemOf(['---', first, ...levels, '---', ''].join('\n'))?.problem).toBe('alias');
     }
   });
 
-  test('that is nested as deeply as it can be is read or reported', () => {
+  test('is parsed or reported if it is nested as deeply as possible', () => {
     for (const [open, close] of [['[', ']'], ['{a: ', '}'], ['- ', ''], ['? ', '']] as const) {
       const depth = Math.floor(16_000 / (open.length + close.length));
       const { data, problem } = parse(`---\n${open.repeat(depth)}${close.repeat(depth)}\n---\n`);
@@ -64,13 +64,13 @@ describe('front matter', () => {
     }
   });
 
-  test('has no effect on anything else', () => {
+  test('does not change any prototype', () => {
     const { data } = parse('---\n__proto__: { polluted: true }\nconstructor: { prototype: { polluted: true } }\n---\n');
     expect(Object.keys(data ?? {})).toEqual(['__proto__', 'constructor']);
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   });
 
-  test('never throws, keeps the text, and gives what JSON can carry', () => {
+  test('never makes parse() throw, and its data is always valid JSON', () => {
     const piece = fc.constantFrom('---', '\n', '\r\n', 'a: ', '- ', '[', ']', '{', '}', '&a ', '*a', '!!set ', '? ', '|', '"', "'", '\t', '...', '%YAML 1.1', 'x', '<<: ', '\ud800');
     const text = fc.array(fc.oneof(piece, fc.string({ unit: 'binary' })), { maxLength: 60 }).map((pieces) => `---\n${pieces.join('')}`);
     fc.assert(fc.property(text, (given) => {

@@ -12,7 +12,7 @@ export const agents = '.skep/microagents';
 export const start = 1_600_000_000;
 export const everything: FileQuery = { directory: () => agents, accepts: () => true };
 
-/** Two files, a change of one, and something else. */
+/** Two commits that add a file each, and one that changes a file and adds another outside the directory. */
 export const simple: readonly CommitDescription[] = [
   { id: 'first', at: start, files: [[`${agents}/a.md`, '1']] },
   { id: 'second', at: start + 10, files: [[`${agents}/deploy/b.md`, '1']] },
@@ -48,7 +48,7 @@ export async function failureOf(promise: Promise<unknown>): Promise<string> {
 }
 
 export interface RecordingCache extends ListingCache {
-  /** Every scope, key and value that it got. */
+  /** All scopes, keys and values that were passed in. */
   readonly seen: string[];
   readonly scopes: Set<string>;
   entries: Map<string, string>;

@@ -15,7 +15,7 @@ test('a line is JSON with its time and its level', () => {
   expect(written({ sandbox: 'sb-1' })).toEqual({ level: 'info', time: expect.stringMatching(/^\d{4}-.*Z$/), sandbox: 'sb-1', msg: 'a message' });
 });
 
-test('what is secret by its name is redacted, at the top and one level below', () => {
+test('a field with the name of a secret is redacted, at the top and one level below', () => {
   const fields = { api_key: 's3cret', key_name: 'laptop', headers: { authorization: 's3cret', 'x-session-api-key': 's3cret', accept: '*/*' }, list: ['kept'], none: null };
   expect(written(fields)).toMatchObject({
     api_key: '[redacted]',
@@ -27,7 +27,7 @@ test('what is secret by its name is redacted, at the top and one level below', (
   expect(fields.api_key).toBe('s3cret');
 });
 
-test('an error is written with its causes, and without what is secret by its name', () => {
+test('an error is logged with its causes, and its secret fields are redacted', () => {
   const error = Object.assign(new Error('outer', { cause: new Error('inner') }), { token: 's3cret' });
   const line = written({ error });
   expect(line).toMatchObject({ error: { message: 'outer', token: '[redacted]', cause: { message: 'inner' } } });

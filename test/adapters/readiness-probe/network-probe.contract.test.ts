@@ -7,6 +7,6 @@ async function createHarness(): Promise<ReadinessProbeHarness> {
   return { ...(await createPlace()), probe: createNetworkProbe({ attemptMs: 30 }) };
 }
 
-describe('network-probe keeps the contract of readiness probes', () => {
+describe('Readiness probe contract: network-probe', () => {
   for (const contractCase of readinessProbeContract(createHarness)) test(contractCase.name, () => contractCase.run());
 });

@@ -19,7 +19,7 @@ afterEach(() => place.close());
 const http = (path: string) => ({ probe: { kind: 'http', port: 80, path }, withinMs: 1 }) as const;
 const urls = (url: string) => [{ name: 'WEB', url, port: 80 }];
 
-test('asks for the path of the rule, at the place of the URL only', async () => {
+test('requests the path of the rule, only from the host in the URL', async () => {
   await place.answer(200);
   for (const path of ['/health?deep=1', '//127.0.0.1:1/elsewhere', '/a%20b']) {
     await createNetworkProbe().untilReady(http(path), urls(place.url), signal);
@@ -27,21 +27,21 @@ test('asks for the path of the rule, at the place of the URL only', async () => 
   }
 });
 
-test('does not fail for a path or a host that nobody can be asked for, but tells of it', async () => {
+test('reports an invalid path or an unknown host, and keeps trying', async () => {
   await place.answer(200);
   for (const [path, url, kinds] of [['/a b\n', place.url, ['invalid_path']], ['/', 'http://no-such-host.invalid:80', ['host_unknown', 'silent']]] as const) {
     const controller = new AbortController();
     const { promise: told, resolve } = Promise.withResolvers<ProbeMiss>();
     const ready = createNetworkProbe().untilReady(http(path), urls(url), controller.signal, resolve);
     const miss = await told;
-    // A resolver may take longer than an attempt.
+    // The DNS lookup may take longer than an attempt.
     assert.ok(kinds.some((kind) => kind === miss.kind), JSON.stringify(miss));
     controller.abort(new Error('enough'));
     await assert.rejects(ready, /enough/);
   }
 });
 
-test('tells a place that lets go of the connection, and one that speaks something else, from one where nobody listens', async () => {
+test('reports a closed connection and a malformed response as such', async () => {
   let greeting: string | null = null;
   const server = createServer((socket) => {
     socket.on('error', () => {}).once('data', () => void (greeting === null ? socket.destroy() : socket.end(greeting)));
@@ -67,7 +67,7 @@ test('tells a place that lets go of the connection, and one that speaks somethin
   }
 });
 
-test('gives up an attempt that hangs, and makes another', async () => {
+test('ends an attempt that hangs, and tries again', async () => {
   await place.answer('silent');
   const ready = createNetworkProbe({ attemptMs: 20 }).untilReady(http('/'), urls(place.url), signal);
   for (let times = 0; times < 3; times += 1) await place.asked();
@@ -75,7 +75,7 @@ test('gives up an attempt that hangs, and makes another', async () => {
   await ready;
 });
 
-test('does not take a proxy that lets go of the connection for the program behind it', async () => {
+test('is not ready while a proxy accepts connections and closes them at once', async () => {
   let listens = false;
   const proxy = createServer((socket) => {
     socket.on('error', () => {});

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { PlaceAnswer } from '../../contracts/readiness-probe.ts';
 
-/** A port of this host whose answers can be changed, what is asked there, and how often. */
+/** A port of this machine whose answers can be changed. It records the requests. */
 export interface Place {
   readonly url: string;
   readonly requests: readonly string[];
@@ -22,7 +22,7 @@ export async function createPlace(): Promise<Place> {
     socket.once('data', (data) => {
       requests.push(data.toString('latin1').split('\r\n')[0] ?? '');
       if (typeof answer !== 'number') return;
-      // Where it leads to must not be followed.
+      // The probe must not follow this location.
       socket.end(`HTTP/1.1 ${answer} Whatever\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
     });
   });
@@ -32,7 +32,7 @@ export async function createPlace(): Promise<Place> {
     server.close();
     await once(server, 'close');
   };
-  // Nobody else gets it while it is closed: it is below the ports that the system gives out.
+  // Below the ports that the system assigns, so no other program gets this port while it is closed.
   const port = randomInt(20_000, 32_768);
   return {
     url: `http://127.0.0.1:${port}`,

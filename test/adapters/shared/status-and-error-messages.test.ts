@@ -11,7 +11,7 @@ const image = { image: 'acme/shop:2', registry: 'Docker Hub' };
 const exit: Reason = { code: 'process_exited', exitCode: 3, signal: null, program: null };
 const methods = [{ id: 'model-key', name: 'Use MODEL_KEY' }];
 
-/** One example of every reason; the compiler says which is missing. */
+/** One example of every reason. The compiler reports a missing one. */
 const examples: Examples = {
   explained: explained('the engine has a network skep that is not of Skep; remove it'),
   noted: { text: 'paused by its owner' },
@@ -246,5 +246,5 @@ test('every failure has a sentence', () => {
   expect((Object.keys(failures) as FailureCode[]).map((code) => `${code}: ${sentenceOfFailure({ code, context: failures[code] })}`)).toMatchSnapshot();
 });
 
-test('a code of a later version is shown as it is', () =>
+test('an unknown code is shown as words', () =>
   expect(sentenceOf({ code: 'moved_to_the_moon' } as never)).toBe('Moved to the moon.'));

@@ -8,7 +8,7 @@ export interface BackendAnswer {
   readonly body: Buffer;
 }
 
-/** Answers a request by the CGI program `git http-backend`. */
+/** Answers a request with the CGI program `git http-backend`. */
 export async function runBackend(root: string, request: IncomingMessage, asked: URL, body: Buffer): Promise<BackendAnswer> {
   const child = spawn('git', ['http-backend'], {
     env: {

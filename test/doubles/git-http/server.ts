@@ -31,7 +31,7 @@ export interface GitHttpRequest {
 /** Handles a request instead of the double. Returns true if it has sent the response. */
 export type GitHttpInterceptor = (request: GitHttpRequest, response: ServerResponse) => boolean | Promise<boolean>;
 
-/** A host of git repositories on loopback, which speaks git's own protocol over HTTP by git's own backend. */
+/** A host of git repositories on loopback. Git's own backend serves git's protocol over HTTP. */
 export interface GitHttp {
   readonly url: string;
   readonly requests: GitHttpRequest[];

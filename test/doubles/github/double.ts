@@ -18,7 +18,7 @@ export interface DoubleOptions {
   readonly prefix?: '' | '/api/v3';
 }
 
-/** GitHub on the loopback interface: it serves real git repositories, and refuses what GitHub refuses. */
+/** A GitHub on loopback. It serves real git repositories and refuses what GitHub refuses. */
 export interface GitHubDouble {
   readonly url: string;
   readonly repositories: Repositories;
@@ -65,7 +65,7 @@ export async function startGitHubDouble({ delayMs = 0, prefix = '' }: DoubleOpti
   };
 
   async function exchange(message: IncomingMessage, response: ServerResponse): Promise<void> {
-    // A client that leaves in the middle of an exchange is no problem.
+    // A client may disconnect during a request.
     response.on('error', () => undefined);
     try {
       const request = await readRequest(message, prefix);

@@ -37,7 +37,7 @@ export async function defaultBranch(gitDir: string): Promise<{ readonly name: st
   return name === null || oid === null ? null : { name, oid };
 }
 
-/** The object id that an expression names. */
+/** Returns the object id of an expression. */
 export async function resolve(gitDir: string, expression: string): Promise<string | null> {
   return await line(gitDir, 'rev-parse', '--verify', '--quiet', '--end-of-options', expression);
 }
@@ -61,7 +61,7 @@ function remembering<T>(ask: (gitDir: string, key: string) => Promise<T>): (gitD
 
 export const typeOf = remembering((gitDir, oid) => line(gitDir, 'cat-file', '-t', oid));
 
-/** The content of a file. */
+/** Returns the content of a file. */
 export const blobOf = remembering((gitDir, oid) => git(gitDir, 'cat-file', 'blob', oid));
 
 export const treeOf = remembering(async (gitDir, oid): Promise<readonly TreeEntry[]> => {

@@ -16,7 +16,7 @@ export async function listCommits(exchange: ProjectExchange): Promise<Reply> {
   const args = ['--literal-pathspecs', 'log', format, `--max-count=${skip + paging.perPage}`, ...flags, query.text('ref_name') ?? 'HEAD'];
   const output = (await git([...args, '--', ...(path === undefined ? [] : [path])])) ?? '';
   const commits = output.split('\n').filter((line) => line !== '').slice(skip);
-  // So does GitLab: a full page always has a next one, though it may be empty.
+  // As in GitLab, a full page always has a next page, which may be empty.
   const headers = pageHeaders(exchange, paging, commits.length === paging.perPage);
   return json(commits.map((line) => commitOf(line, base, project.path)), headers);
 }

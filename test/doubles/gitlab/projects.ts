@@ -3,7 +3,7 @@ export interface HostedProject {
   readonly id: number;
   path: string;
   gitDir: string;
-  /** `private` ones are seen with a token only; nobody may read the code of `closed` ones. */
+  /** `private` projects need a token. Nobody may read the code of `closed` ones. */
   visibility: 'public' | 'private' | 'closed';
 }
 
@@ -11,7 +11,7 @@ export interface HostedProject {
 export interface Projects {
   /** Creates the project, or replaces the repository of the project with this path. */
   put(path: string, gitDir: string, visibility?: HostedProject['visibility']): HostedProject;
-  /** Requests for the old path are sent on to the new one. */
+  /** Requests for the old path are redirected to the new one. */
   rename(from: string, to: string): void;
   remove(path: string): void;
   all(): readonly HostedProject[];

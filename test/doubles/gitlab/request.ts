@@ -6,9 +6,9 @@ import type { HostedProject } from './projects.ts';
 /** A request that was understood. */
 export interface Exchange {
   readonly request: IncomingMessage;
-  /** The URL as it was asked for. */
+  /** The URL of the request. */
   readonly url: URL;
-  /** Where the host's own pages and its API are. */
+  /** The URLs of the host's own pages and of its API. */
   readonly base: string;
   readonly query: Query;
 }
@@ -32,7 +32,7 @@ export interface RequestLog {
   /** The path and query, as they came over the wire. */
   readonly target: string;
   readonly query: Readonly<Record<string, string>>;
-  /** How many other requests were under way. */
+  /** How many other requests were in progress. */
   readonly others: number;
   /** In milliseconds, by the monotonic clock. Without an end if it stalls. */
   readonly began: number;

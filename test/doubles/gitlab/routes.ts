@@ -9,7 +9,7 @@ import { listTree, type TreeTokens } from './tree.ts';
 
 export interface Route {
   readonly name: RouteName;
-  /** The project's id or path, decoded; null for a route that is of none. */
+  /** The project's id or path, decoded. Null for a route without a project. */
   readonly project: string | null;
   answer(exchange: Exchange & Partial<MergeRequestExchange>, isKnown: boolean, tokens: TreeTokens): Promise<Reply>;
 }

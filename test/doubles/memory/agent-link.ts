@@ -1,7 +1,7 @@
 import type { Reason } from '../../../src/domain/reason.ts';
 import type { AgentStreams } from '../../../src/ports/agent-protocol.ts';
 
-/** The session has ended while its agent was at work. */
+/** The session ended during a turn. */
 export class LinkEnded extends Error {
   readonly reason: Reason;
 

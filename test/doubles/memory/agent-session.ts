@@ -17,7 +17,7 @@ export interface MemorySessionDeps {
 
 export function createMemorySession({ id, loaded, script, client, link }: MemorySessionDeps): AgentSession {
   let under: AbortController | null = null;
-  // What the agent waits for is withdrawn when its session ends.
+  // A permission request of the agent is withdrawn when its session ends.
   void link.closed.then(() => under?.abort());
 
   async function run(message: Message, { signal }: AbortController): Promise<AgentTurn> {

@@ -6,7 +6,7 @@ import { agentContract } from '../../contracts/agent.ts';
 import type { AgentBehaviour, AgentHarness } from '../../contracts/agent-harness.ts';
 import { stepsOf, type AgentStep } from '../../contracts/agent-script.ts';
 
-/** What a scripted agent does, as a function. */
+/** Runs a step as a scripted agent does. */
 async function perform(step: AgentStep, turn: MemoryTurn): Promise<TurnStopReason | null> {
   if ('say' in step) await turn.say(step.say, step);
   else if ('tool' in step) await turn.tool(step.tool);
@@ -68,6 +68,6 @@ async function createHarness(): Promise<AgentHarness> {
   };
 }
 
-describe('memory keeps the contract of agent protocols', () => {
+describe('Agent protocol contract: in memory', () => {
   for (const contractCase of agentContract(createHarness)) test(contractCase.name, () => contractCase.run());
 });

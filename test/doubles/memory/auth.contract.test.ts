@@ -17,6 +17,6 @@ const suite = authContract({
   },
 });
 
-describe('memory: auth', () => {
+describe('Auth contract: in memory', () => {
   for (const { name, run } of suite) test(name, run);
 });

@@ -3,21 +3,21 @@ import { createManualClock, createSeededRandom } from './index.ts';
 import { clockContract } from '../../contracts/clock.ts';
 import { randomContract } from '../../contracts/random.ts';
 
-describe('memory: clock', () => {
+describe('Manual clock', () => {
   const suite = clockContract(() => {
     const clock = createManualClock();
     return { clock, pass: async (ms) => clock.advance(ms) };
   });
   for (const { name, run } of suite) test(name, run);
 
-  test('stands still until it is turned', () => {
+  test('stands still until the test advances it', () => {
     const clock = createManualClock(1000);
     expect(clock.now()).toBe(1000);
     clock.advance(5);
     expect(clock.now()).toBe(1005);
   });
 
-  test('shows each timer its own time, also one that another timer sets', () => {
+  test('calls each timer at its own time, also one that another timer sets', () => {
     const clock = createManualClock(0);
     const called: [string, number][] = [];
     clock.after(30, () => called.push(['c', clock.now()]));
@@ -32,10 +32,10 @@ describe('memory: clock', () => {
   });
 });
 
-describe('memory: random', () => {
+describe('Seeded random', () => {
   for (const { name, run } of randomContract(() => createSeededRandom(7))) test(name, run);
 
-  test('is the same for the same seed, and another one for another', () => {
+  test('returns the same values for the same seed, and others for another seed', () => {
     expect(ids(1)).toEqual(ids(1));
     expect(ids(1)).not.toEqual(ids(2));
   });

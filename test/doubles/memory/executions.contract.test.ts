@@ -10,7 +10,7 @@ const words: readonly ExecutionCommand[] = [
 ];
 const commands = Object.fromEntries(words.map((word) => [word, [word]])) as unknown as SandboxExecutionsHarness['commands'];
 
-/** Does what the command's only word says. */
+/** Runs the command, which has only one word. */
 const runCommand: MemoryCommand = async (execution) => {
   const { request, stdin, stdout, stderr, files, step, signal } = execution;
   const write = async (target: WritableStream<Uint8Array>, content: string | Uint8Array): Promise<void> => {
@@ -66,6 +66,6 @@ async function createHarness(): Promise<SandboxExecutionsHarness> {
   };
 }
 
-describe('memory keeps the contract of executions', () => {
+describe('Executions contract: in memory', () => {
   for (const contractCase of sandboxExecutionsContract(createHarness)) test(contractCase.name, () => contractCase.run());
 });

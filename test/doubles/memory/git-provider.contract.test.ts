@@ -27,6 +27,6 @@ async function createHarness(): Promise<GitProviderHarness> {
   };
 }
 
-describe('memory keeps the contract of git providers', () => {
+describe('Git provider contract: in memory', () => {
   for (const contractCase of gitProviderContract(createHarness)) test(contractCase.name, () => contractCase.run());
 });

@@ -4,7 +4,7 @@ import type { GitHostFamily } from '../../../src/domain/microagent.ts';
 import { parseRepositoryName } from '../../../src/domain/repository-name.ts';
 import type { Branch, DatedFile, GitProvider, HostPage, HostPageRequest, RepositoryInfo } from '../../../src/ports/git-provider.ts';
 
-/** A regular file; empty if it has no content. */
+/** A regular file. It is empty if it has no `content`. */
 export interface MemoryFile extends Omit<DatedFile, 'blobId'> {
   readonly content?: string | Uint8Array;
 }

@@ -1,7 +1,7 @@
 import type { MemoryRepository } from './index.ts';
 import { git, readBlob } from '../../contracts/git-repository.ts';
 
-/** Reads the default branch of a repository in the simplest way: by one log of everything. */
+/** Reads the default branch of a repository in the simplest way, with one log of all commits. */
 export async function readPublished(gitDir: string, path: string): Promise<MemoryRepository> {
   const branch = (await git(gitDir, ['symbolic-ref', '--short', 'HEAD'])).trim();
   const refs = (await git(gitDir, ['for-each-ref', '--format=%(objectname) %(refname:strip=2)', 'refs/heads'])).split('\n').slice(0, -1);
@@ -22,7 +22,7 @@ export async function readPublished(gitDir: string, path: string): Promise<Memor
   return { path, defaultBranch: branch, branches, files: await Promise.all(read) };
 }
 
-/** The date of each path's first commit: the last one in the log that touches it. */
+/** Returns the date of each path's first commit, which is the last one in the log that changes the path. */
 async function firstDates(gitDir: string): Promise<ReadonlyMap<string, number>> {
   const log = await git(gitDir, ['log', '--full-history', '-m', '--no-renames', '--name-only', '-z', '--format=/%ct', 'HEAD']);
   const dates = new Map<string, number>();

@@ -14,6 +14,6 @@ async function createHarness(): Promise<ReadinessProbeHarness> {
   };
 }
 
-describe('memory keeps the contract of readiness probes', () => {
+describe('Readiness probe contract: in memory', () => {
   for (const contractCase of readinessProbeContract(createHarness)) test(contractCase.name, () => contractCase.run());
 });

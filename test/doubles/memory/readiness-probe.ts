@@ -1,16 +1,16 @@
 import type { ProbeMiss } from '../../../src/domain/readiness.ts';
 import type { ReadinessProbe } from '../../../src/ports/readiness-probe.ts';
 
-/** What a URL answers: an HTTP status, `silent` where a connection is taken and nothing said, null where nobody listens. */
+/** The answer of a URL: an HTTP status, `silent` if it accepts a connection and sends nothing, null if nobody listens. */
 export type MemoryAnswer = number | 'silent' | null;
 
-/** A probe for tests, which asks nobody. */
+/** A probe for tests that sends no requests. */
 export interface MemoryProbe extends ReadinessProbe {
-  /** From now on the URL answers so. */
+  /** Sets the answer of the URL from now on. */
   answer(url: string, answer: MemoryAnswer): void;
 }
 
-/** `otherwise` is what a URL answers of which nothing was said. */
+/** `otherwise` is the answer of every other URL. */
 export function createMemoryProbe(otherwise: MemoryAnswer = 200): MemoryProbe {
   const answers = new Map<string, MemoryAnswer>();
   const waiting = new Set<() => void>();

@@ -41,6 +41,6 @@ async function filesOf(gitDir: string, branch: string): Promise<Record<string, M
   return Object.fromEntries(await Promise.all(entries));
 }
 
-describe('memory keeps the contract of checkouts', () => {
+describe('Checkout contract: in memory', () => {
   for (const contractCase of repositoryCheckoutsContract(createHarness)) test(contractCase.name, () => contractCase.run());
 });

@@ -9,28 +9,28 @@ import { Failure } from '../../../src/domain/failure.ts';
 import type { CheckoutRequest, RepositoryCheckouts } from '../../../src/ports/repository-checkouts.ts';
 import { type SnapshotRequest, SnapshotRefusal, type WorkTreeSnapshot } from '../../../src/ports/work-tree-snapshot.ts';
 
-/** What stands at a path: text is the content of a regular file. */
+/** The entry at a path. A string is the content of a regular file. */
 export type MemoryFile = string | { readonly executable: string } | { readonly link: string };
 
 export interface MemoryWorkTrees {
-  /** Null where the repository is empty. */
+  /** Null if the repository is empty. */
   readonly defaultBranch: string | null;
-  /** From a branch to its files, by their paths. */
+  /** The files of each branch, by their paths. */
   readonly branches: Readonly<Record<string, Readonly<Record<string, MemoryFile>>>>;
-  /** What its host refuses: the credential itself, or that this repository is read with it. */
+  /** What the host refuses: the credential itself, or access to this repository with it. */
   readonly refuses?: 'credential' | 'repository';
 }
 
 export interface MemoryCheckouts extends RepositoryCheckouts {
-  /** What was asked for so far. */
+  /** All requests so far. */
   readonly requests: readonly CheckoutRequest[];
   /** Adds the repository, or replaces the one with the same path. */
   put(repository: string, trees: MemoryWorkTrees): void;
 }
 
 /**
- * Makes work trees of plain data, for tests. Their `.git` says which branch is checked out, and is otherwise none that git
- * would take; a commit is a digest of the files.
+ * Creates work trees of plain data, for tests. Their `.git` only says which branch is checked out, so git does not accept it.
+ * A commit is a digest of the files.
  */
 export function createMemoryCheckouts(): MemoryCheckouts {
   const repositories = new Map<string, MemoryWorkTrees>();
@@ -128,7 +128,7 @@ async function* whileWanted(chunks: AsyncIterable<unknown>, signal: AbortSignal)
 async function filesIn(stream: ReadableStream<Uint8Array>): Promise<Record<string, MemoryFile>> {
   const files: Record<string, MemoryFile> = {};
   const tar = await buffer(stream);
-  // Nothing ends the reading of a tar that never began.
+  // The reading of an empty tar would never end.
   if (tar.length === 0) return files;
   const entries = extract();
   const reading = pipeline(Readable.from([tar]), entries);
@@ -144,7 +144,7 @@ async function filesIn(stream: ReadableStream<Uint8Array>): Promise<Record<strin
   return files;
 }
 
-/** Compares files. Nothing is ever committed, or taken for a rename. */
+/** Compares files. There are never commits or renames. */
 function snapshotOf(
   head: string | null, before: Readonly<Record<string, MemoryFile>>, after: Readonly<Record<string, MemoryFile>>, pushed: Map<string, string>,
 ): WorkTreeSnapshot {

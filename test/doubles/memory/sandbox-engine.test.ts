@@ -6,14 +6,14 @@ import { never } from '../../contracts/sandbox-runtime-harness.ts';
 import { finish } from '../../contracts/sandbox-runtime-streams.ts';
 import { launchOf } from '../../adapters/sandbox-runtime/process/programs.ts';
 
-describe('what an engine lacks', () => {
+describe('provide() in memory', () => {
   const { spec } = launchOf(['runs']);
 
-  test('is at hand unless a test says otherwise', async () => {
+  test('returns `provided` by default', async () => {
     assert.deepEqual(await createMemoryRuntime().provide(spec, () => {}, never), { kind: 'provided' });
   });
 
-  test('can be refused, and can take its time with progress until nobody wants it', async () => {
+  test('can refuse, report progress, and be aborted by one of its callers', async () => {
     const engine = new MemoryEngine();
     const runtime = createMemoryRuntime(engine);
     engine.provider = async () => ({ kind: 'refused', reason: { code: 'image_not_named' } });
@@ -37,8 +37,8 @@ describe('what an engine lacks', () => {
   });
 });
 
-describe('an end', () => {
-  test('from outside is told apart from a crash, and forgotten when the sandbox runs again', async () => {
+describe('A sandbox in memory', () => {
+  test('has `endedFromOutside` if it was stopped from outside, until it runs again', async () => {
     const engine = new MemoryEngine();
     const runtime = createMemoryRuntime(engine);
     const woken: string[] = [];
@@ -63,7 +63,7 @@ describe('an end', () => {
     assert.deepEqual({ state, endedFromOutside }, { state: 'running', endedFromOutside: false });
   });
 
-  test('of an engine without commands is that of a command that is not found', async () => {
+  test('finds no command if its engine has none', async () => {
     const runtime = createMemoryRuntime();
     const launch = launchOf(['runs']);
     await runtime.start(launch, () => {}, never);

@@ -11,7 +11,7 @@ import { executionNotFound, harmlessSignals } from './sandbox-executions.ts';
 import { MemoryFiles } from './sandbox-files.ts';
 import { MemoryLog } from './sandbox-log.ts';
 
-/** What a program in a sandbox that is only in memory can do. */
+/** The abilities of a program in a sandbox in memory. */
 export interface MemorySandbox {
   readonly launch: SandboxLaunch;
   /** Kept until the sandbox is removed. */
@@ -19,20 +19,20 @@ export interface MemorySandbox {
   readonly isFrozen: () => boolean;
   /** Writes to its standard output. */
   readonly write: (output: string | Uint8Array) => void;
-  /** Ends the program, with how it ended in words. */
+  /** Ends the program for this reason. */
   readonly end: (reason: Reason) => void;
 }
 
-/** Stands for the command of a spec: called each time that it is run, and answers with what undoes it when it ends. */
+/** Replaces the command of a spec. Called at each start of the command. Returns a function that is called when it ends. */
 export type MemoryProgram = (sandbox: MemorySandbox) => (() => void) | void;
 
-/** Stands for whatever gets what a spec needs: may take its time, tell of its progress, and refuse. */
+/** Replaces the download of what a spec needs. It may take time, report progress, and refuse. */
 export type MemoryProvider = (spec: SandboxSpec, progress: Progress, signal: AbortSignal) => Promise<Provision>;
 
 interface Entry {
   readonly files: MemoryFiles;
   readonly executions: Set<OwnExecution>;
-  /** Those that have an id, until they are removed. */
+  /** The executions that have an id, until they are removed. */
   readonly kept: Map<string, { readonly attached: AttachedExecution; readonly end: OwnExecution['end'] }>;
   launch: SandboxLaunch;
   state: 'running' | 'frozen' | 'stopped';
@@ -44,12 +44,12 @@ interface Entry {
   readonly log: MemoryLog;
 }
 
-/** The host on which sandboxes of memory runtimes run. It outlives the runtimes that are made over it. */
+/** The host on which sandboxes of memory runtimes run. It outlives the runtimes that use it. */
 export class MemoryEngine {
-  /** What `provide` does: all is at hand unless a test says otherwise. */
+  /** What `provide` does. By default, nothing is missing. */
   provider: MemoryProvider = async () => ({ kind: 'provided' });
   canFreeze = true;
-  /** What the runtime says of its disk. */
+  /** The disk space that the runtime reports. */
   disk: DiskSpace | null = { totalBytes: 100, freeBytes: 90 };
   readonly #sandboxes = new Map<string, Entry>();
   readonly #listeners = new Set<{ readonly call: (id: string) => void }>();

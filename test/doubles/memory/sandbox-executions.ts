@@ -9,7 +9,7 @@ import type { MemoryEngine } from './sandbox-engine.ts';
 
 const handedOver = new WeakMap<AttachedExecution, OpenExecution['handedOver']>();
 
-/** They belong to the engine, so they outlive the runtime objects. A terminal is a command with only one output. */
+/** The executions belong to the engine, so they outlive the runtime objects. A terminal is a command with only one output. */
 export function memoryExecutions(engine: MemoryEngine): SandboxExecutions {
   function opened(sandboxId: string, executionId: string, after: number): OpenExecution {
     const execution = engine.execution(sandboxId, executionId);

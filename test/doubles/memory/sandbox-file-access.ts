@@ -11,7 +11,7 @@ import type { MemoryFiles, MemoryNode } from './sandbox-files.ts';
 
 const root: MemoryNode = { kind: 'directory', mode: 0o755, modifiedAt: new Date(0) };
 
-/** The files of sandboxes that are only in memory. */
+/** The files of sandboxes in memory. */
 export function memoryFiles(engine: MemoryEngine): SandboxFiles {
   const at = (id: string, path: string, followLink: boolean, isNamed: boolean, signal: AbortSignal) => {
     signal.throwIfAborted();

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 
-/** Something in the file system of a sandbox that is only in memory. A file with two names is one object. */
+/** An entry in the file system of a sandbox in memory. A file with two names is one object. */
 export type MemoryNode =
   | { readonly kind: 'directory'; readonly mode: number; readonly modifiedAt: Date }
   | { readonly kind: 'file'; readonly mode: number; readonly modifiedAt: Date; readonly content: Uint8Array }
@@ -9,8 +9,8 @@ export type MemoryNode =
 const maxLinks = 16;
 
 /**
- * The files of a sandbox that is only in memory, by their paths; relative ones are below its working directory. Kept until the sandbox
- * is removed.
+ * The files of a sandbox in memory, by their paths. Relative paths are below its working directory. Kept until the sandbox is
+ * removed.
  */
 export class MemoryFiles {
   readonly #nodes = new Map<string, MemoryNode>();

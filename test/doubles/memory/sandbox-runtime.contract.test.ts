@@ -8,7 +8,7 @@ import type { SandboxRuntimeHarness } from '../../contracts/sandbox-runtime-harn
 import { launchOf } from '../../adapters/sandbox-runtime/process/programs.ts';
 import { commands, runCommand } from './commands.ts';
 
-/** Does what the command's only word says, as the programs of the contract do. */
+/** Runs the program that the command's only word names, as the programs of the contract do. */
 function runProgram({ launch, files, isFrozen, write, end }: MemorySandbox): (() => void) | void {
   const { sessionApiKey, spec, secrets } = launch;
   const program = spec.command?.[0];
@@ -63,22 +63,22 @@ async function createHarness({ canFreeze = true, refusesFreeze = (): boolean => 
   };
 }
 
-describe('memory keeps the contract of sandbox runtimes', () => {
+describe('Sandbox runtime contract: in memory', () => {
   for (const contractCase of sandboxRuntimeContract(() => createHarness())) test(contractCase.name, () => contractCase.run());
 });
 
-describe('memory that cannot freeze keeps the contract of sandbox runtimes', () => {
+describe('Sandbox runtime contract: in memory, unable to freeze', () => {
   for (const contractCase of sandboxRuntimeContract(() => createHarness({ canFreeze: false }))) test(contractCase.name, () => contractCase.run());
 });
 
-describe('memory that refuses every other freeze for the moment keeps the contract of sandbox runtimes', () => {
+describe('Sandbox runtime contract: in memory, refusing every second freeze', () => {
   let freezes = 0;
   const refusesFreeze = (): boolean => (freezes += 1) % 2 === 1;
   const createRefusing = () => createHarness({ refusesFreeze });
   for (const contractCase of sandboxRuntimeContract(createRefusing)) test(contractCase.name, () => contractCase.run());
 });
 
-test('a runtime that keeps refusing to freeze does not keep the contract', async () => {
+test('the sandbox runtime contract fails for a runtime that refuses every freeze', async () => {
   const cases = sandboxRuntimeContract(() => createHarness({ refusesFreeze: () => true }));
   const found = cases.find(({ name }) => name.startsWith('freezes: all is held'));
   await expect(found?.run()).rejects.toMatchObject({ context: { reason: { code: 'freeze_refused' } } });

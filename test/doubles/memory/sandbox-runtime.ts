@@ -8,7 +8,7 @@ import { memoryExecutions } from './sandbox-executions.ts';
 import { memoryFiles } from './sandbox-file-access.ts';
 import { packed, unpack } from './sandbox-tar.ts';
 
-/** A runtime for tests: its sandboxes are records in memory, and run nothing but the engine's program and command. */
+/** A runtime for tests. Its sandboxes are records in memory, and run only the engine's program and command. */
 export function createMemoryRuntime(engine: MemoryEngine = new MemoryEngine()): SandboxRuntime {
   const subscriptions = new Set<() => void>();
   const executions = new Set<Execution>();

@@ -18,14 +18,14 @@ function finish(reply: Spoken): string {
   return 'tool' in reply ? 'tool_calls' : 'stop';
 }
 
-/** The answer in one piece. */
+/** Returns the answer as one JSON document. */
 export function completion(reply: Spoken, model: string) {
   const calls = toolCalls(reply);
   const message = { role: 'assistant', content: reply.text ?? null, ...(calls.length > 0 ? { tool_calls: calls } : {}) };
   return { ...head('chat.completion', model), choices: [{ index: 0, message, finish_reason: finish(reply) }], usage };
 }
 
-/** The answer as the data of server-sent events; a reply that stalls lacks the end. */
+/** Returns the answer as the data of server-sent events. A reply that stalls has no end. */
 export function chunks(reply: Spoken, model: string): string[] {
   const same = head('chat.completion.chunk', model);
   const chunk = (delta: object, reason: string | null = null): string => JSON.stringify({ ...same, choices: [{ index: 0, delta, finish_reason: reason }] });

@@ -24,14 +24,14 @@ export interface ChatRequest {
 }
 
 /**
- * A message that tells the model what to answer to it: the first reply, then, as the agent comes back with what its tools said,
- * the next one. Since the messages hold the script, any number of conversations can be under way at once.
+ * Returns the text of a message that makes the model send these replies, one for each request of the agent. The messages hold the
+ * script, so any number of conversations can run at the same time.
  */
 export function modelScript(...replies: readonly ModelReply[]): string {
   return JSON.stringify({ replies });
 }
 
-/** Returns the reply that the script in the user's last message has next. Without a script: `ok`. A request without tools wants a title. */
+/** Returns the next reply of the script in the user's last message. Without a script: `ok`. Without tools: a title. */
 export function replyTo({ messages, tools = [] }: ChatRequest): ModelReply {
   if (tools.length === 0) return { text: 'A title' };
   const asked = messages.findLastIndex((message) => message.role === 'user' && textOf(message).includes('{"replies":'));

@@ -6,7 +6,7 @@ import { chunks, completion } from './completion.ts';
 import { replyTo, type ChatRequest, type ModelReply } from './replies.ts';
 
 interface ModelRequest {
-  /** Of the header `Authorization`. */
+  /** The value of the header `Authorization`. */
   readonly authorization: string | null;
   readonly body: ChatRequest;
 }

@@ -26,6 +26,6 @@ async function createHarness(): Promise<AgentHarness> {
   };
 }
 
-describe('acp keeps the contract of agent protocols, with a scripted agent as a process', () => {
+describe('Agent protocol contract: ACP with a scripted agent process', () => {
   for (const contractCase of agentContract(createHarness)) test(contractCase.name, () => contractCase.run());
 });

@@ -11,7 +11,7 @@ async function refusalOf(options: ScriptedOptions): Promise<Reason> {
   return error.reason;
 }
 
-test('an agent that asks for authentication is refused with what is probably missing', async () => {
+test('open() fails with the variables that may be missing if the agent asks for authentication', async () => {
   expect(await refusalOf({ agent })).toEqual({
     code: 'agent_authentication_required',
     message: expect.stringContaining('Authentication required'),
@@ -20,13 +20,13 @@ test('an agent that asks for authentication is refused with what is probably mis
   });
 });
 
-test('an agent that is told how to authenticate does so before it opens a session', async () => {
+test('open() authenticates with `authMethod` before it opens a session', async () => {
   const { client, does } = await openScripted({ agent, authMethod: 'model-api-key', env: { MODEL_API_KEY: 'k' } });
   await does({ say: 'in' });
   expect(client.said()).toBe('in');
 });
 
-test('an agent that can not authenticate so is refused with what it says', async () => {
+test('open() fails with the message of the agent if the authentication fails', async () => {
   expect(await refusalOf({ agent, authMethod: 'model-api-key' })).toMatchObject({
     code: 'agent_authentication_refused',
     methodId: 'model-api-key',

@@ -14,25 +14,25 @@ interface Message {
 export interface AgentByHand {
   readonly session: AgentSession;
   readonly client: RecordingClient;
-  /** Sends them in one chunk. */
+  /** Sends the messages in one chunk. */
   readonly send: (...messages: readonly Message[]) => void;
   readonly says: (text: string) => void;
   readonly saying: (text: string) => Message;
-  /** The next message of the client. */
+  /** Resolves to the next message of the client. */
   readonly heard: () => Promise<Message>;
-  /** Answers when the client has dealt with everything that was sent before. */
+  /** Resolves when the client has handled everything that was sent before. */
   readonly dealtWith: () => Promise<void>;
-  /** Begins a turn, and answers with what ends it. */
+  /** Starts a turn. Returns its result, and functions that end it. */
   readonly turn: () => Promise<{ readonly ends: Promise<AgentTurn>; readonly answer: (result?: object, ...after: readonly Message[]) => void; readonly fail: (message: string) => void }>;
   /** Ends the agent's output, after what was sent before. */
   readonly end: () => void;
-  /** Answers when the client wants no more of the agent's output. */
+  /** Resolves when the client stops reading the agent's output. */
   readonly unheard: Promise<void>;
-  /** How many chunks the client has read of the agent's output. */
+  /** Returns how many chunks of the agent's output the client has read. */
   readonly reads: () => number;
 }
 
-/** What is put in and not taken out yet. */
+/** A queue of values, which can be waited for. */
 class Channel<T> {
   readonly #values: T[] = [];
   #wake: () => void = () => {};
@@ -62,10 +62,10 @@ function saying(text: string): Message {
   return { method: 'session/update', params: { sessionId: 's', update } };
 }
 
-/** How much the agent takes in without being listened to by the test. */
+/** The number of messages that the agent accepts before the test reads one. */
 const inputMessages = 100;
 
-/** An agent whose every message the test writes itself, with an open session. */
+/** Opens a session with an agent whose messages the test writes itself. */
 export async function agentByHand(parts: Partial<AgentClient> = {}): Promise<AgentByHand> {
   const input = new Channel<Message>();
   const output = new Channel<Uint8Array | 'end'>();

@@ -3,14 +3,14 @@ import { createAcpProtocol } from '../../../../src/adapters/agent-protocol/acp/i
 import { startAgentProcess, acpAgentCommand } from '../../../doubles/acp-agent/start.ts';
 import { acpScript } from '../../../doubles/acp-agent/steps.ts';
 
-/** Takes a flood of updates, slowly, and prints how many they were and how much memory this process ever had, in MiB. */
+/** Handles many updates slowly. Prints their number and the peak memory of this process, in MiB. */
 const [count, bytes] = process.argv.slice(2).map(Number);
 const agent = startAgentProcess(acpAgentCommand());
 let updates = 0;
 const client = {
   async update() {
     updates += 1;
-    // The agent is always ahead.
+    // So the agent is always faster.
     if (updates % 4 === 0) await tick();
   },
   permission: async () => null,

@@ -10,14 +10,14 @@ import { startAgentProcess, type AgentProcess } from '../../../doubles/acp-agent
 import { modelScript, startModel, textOf, type ModelDouble, type ModelReply } from '../../../doubles/model/index.ts';
 import { describeWithOpenCode, openCodeEnv } from '../../../support/opencode.ts';
 
-/** The last that was said of each tool call. */
+/** Returns the last state of each tool call. */
 function calls(updates: readonly AgentUpdate[]) {
   return [...new Map(updates.flatMap((update) => (update.kind === 'tool_call' ? [[update.call.toolCallId, update.call] as const] : []))).values()];
 }
 
 const chooses = (kind: string) => async ({ options }: AgentPermission) => options.find((option) => option.kind === kind)?.optionId ?? null;
 
-describeWithOpenCode('acp with OpenCode, its model a stub', (binary) => {
+describeWithOpenCode('ACP with OpenCode and a scripted model', (binary) => {
   const started: AgentProcess[] = [];
   let folder: string;
   let work: string;
@@ -64,7 +64,7 @@ describeWithOpenCode('acp with OpenCode, its model a stub', (binary) => {
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   });
 
-  test('says what its model says, and what that took', async () => {
+  test('reports the thought, the answer and the token usage of the model', async () => {
     expect(await prompt({ thought: 'hm', text: 'hello from the model' })).toEqual({ stopReason: 'end_turn', reason: null });
     expect(client.updates).toContainEqual(expect.objectContaining({ kind: 'message_chunk', channel: 'thought', text: 'hm' }));
     expect(client.updates.map((update) => (update.kind === 'message_chunk' && update.channel === 'answer' ? update.text : '')).join('')).toBe('hello from the model');
@@ -72,7 +72,7 @@ describeWithOpenCode('acp with OpenCode, its model a stub', (binary) => {
     expect(model.requests[0]?.authorization).toBe('Bearer the key of the model');
   });
 
-  test('edits a file once that is allowed', async () => {
+  test('edits a file after the permission is given', async () => {
     decide = chooses('allow_once');
     expect((await prompt(writes('allowed.txt', 'one\ntwo\n'), { text: 'written' })).stopReason).toBe('end_turn');
     expect(await contentOf('allowed.txt')).toBe('one\ntwo\n');
@@ -83,14 +83,14 @@ describeWithOpenCode('acp with OpenCode, its model a stub', (binary) => {
     expect(client.requests.map(({ toolCallId }) => toolCallId)).toEqual([call?.toolCallId]);
   });
 
-  test('edits none when that is denied', async () => {
+  test('does not edit a file if the permission is denied', async () => {
     decide = chooses('reject_once');
     await prompt(writes('denied.txt', 'one\n'), { text: 'then not' });
     expect(await contentOf('denied.txt')).toBeNull();
     expect(calls(client.updates)).toMatchObject([{ toolKind: 'edit', status: 'failed' }]);
   });
 
-  test('withdraws what it asks for when the turn is cancelled', async () => {
+  test('withdraws its permission request when the turn is cancelled', async () => {
     const { promise: asked, resolve } = Promise.withResolvers<void>();
     decide = async (_, signal) => {
       resolve();
@@ -105,14 +105,14 @@ describeWithOpenCode('acp with OpenCode, its model a stub', (binary) => {
     expect(await contentOf('cancelled.txt')).toBeNull();
   });
 
-  test('fails a turn with the words of its model, and lives on', async () => {
+  test('fails a turn with the error message of the model, and the next turn works', async () => {
     const turn = await prompt({ status: 400, message: 'your account has no credit' });
     expect(turn).toEqual({ stopReason: 'failed', reason: { code: 'agent_error', message: expect.stringContaining('your account has no credit') } });
     expect((await prompt({ text: 'fine again' })).stopReason).toBe('end_turn');
     expect(client.said()).toBe('fine again');
   });
 
-  test('leaves off a turn in which the model stalls', async () => {
+  test('cancels a turn in which the model stalls', async () => {
     const begun = client.next();
     const turn = prompt({ text: 'let me see', stall: true });
     await begun;
@@ -121,7 +121,7 @@ describeWithOpenCode('acp with OpenCode, its model a stub', (binary) => {
     expect((await prompt({ text: 'here I am' })).stopReason).toBe('end_turn');
   });
 
-  test('goes on with its session when it is started again', async () => {
+  test('continues its session after a restart', async () => {
     const { id } = session;
     await close();
     await open(id);

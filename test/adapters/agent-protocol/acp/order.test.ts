@@ -5,14 +5,14 @@ import { agentByHand } from './by-hand.ts';
 
 const ask = { sessionId: 's', toolCall: { toolCallId: 'call-1', title: 'Run it' }, options: [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' }] };
 
-/** The agent says the update. */
+/** Returns the message of the agent with this update. */
 function updating(update: object) {
   return { method: 'session/update', params: { sessionId: 's', update } };
 }
 
 /**
- * Waits until the count stops growing: a whole turn of the event loop passes in which it stays. What is ready to be read is read
- * within a turn.
+ * Waits until the count does not grow during one iteration of the event loop. What is ready to be read is read within one
+ * iteration.
  */
 async function standstill(count: () => number): Promise<void> {
   for (let seen = -1; seen !== count(); ) {
@@ -21,7 +21,7 @@ async function standstill(count: () => number): Promise<void> {
   }
 }
 
-/** A client that waits for its signal, and the signals that it got. */
+/** Answers a permission request only when its signal fires. Also returns the signals that it got. */
 function waiting() {
   const signals: AbortSignal[] = [];
   const permission = async (_: unknown, signal: AbortSignal): Promise<null> => {
@@ -33,7 +33,7 @@ function waiting() {
   return { signals, permission };
 }
 
-test('what comes between turns belongs to none', async () => {
+test('messages and permission requests between two turns are ignored', async () => {
   const { client, turn, says, saying, heard, dealtWith } = await agentByHand();
   says('early ');
   await dealtWith();
@@ -50,7 +50,7 @@ test('what comes between turns belongs to none', async () => {
   expect(client.requests).toEqual([]);
 });
 
-test('the agent is not read while an update is being taken', async () => {
+test('the output of the agent is not read while the client handles an update', async () => {
   const { promise: taken, resolve: take } = Promise.withResolvers<void>();
   const { client, turn, says, reads } = await agentByHand({ update: () => taken });
   const { ends, answer } = await turn();
@@ -67,7 +67,7 @@ test('the agent is not read while an update is being taken', async () => {
   expect(client.updates.length).toBe(100);
 });
 
-test('what the agent says while it waits for a permission is reported at once', async () => {
+test('a message is reported at once while the agent waits for a permission', async () => {
   const { signals, permission } = waiting();
   const { session, client, turn, says, send, heard, dealtWith } = await agentByHand({ permission });
   const { ends, answer } = await turn();
@@ -84,7 +84,7 @@ test('what the agent says while it waits for a permission is reported at once', 
   expect((await ends).stopReason).toBe('cancelled');
 });
 
-test('leave that is asked for when the turn was cancelled already is not put to anybody', async () => {
+test('a permission request after the cancellation of the turn is refused without the client', async () => {
   const { session, client, turn, send, heard } = await agentByHand();
   const { ends, answer } = await turn();
   await session.cancel();
@@ -96,7 +96,7 @@ test('leave that is asked for when the turn was cancelled already is not put to 
   await ends;
 });
 
-test('the agent may withdraw a permission request, and may end the turn without waiting for an answer', async () => {
+test('the agent can withdraw a permission request, or end the turn without an answer', async () => {
   const { signals, permission } = waiting();
   const { turn, send, heard, dealtWith } = await agentByHand({ permission });
   const { ends, answer } = await turn();
@@ -111,7 +111,7 @@ test('the agent may withdraw a permission request, and may end the turn without 
   expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
 });
 
-test('an agent that asks without end and does not listen is read no further, and can be closed', async () => {
+test('an agent that sends requests and reads no answers is not read any further, and can be closed', async () => {
   const { session, turn, send, heard, reads } = await agentByHand();
   const { ends } = await turn();
   const before = reads();
@@ -123,7 +123,7 @@ test('an agent that asks without end and does not listen is read no further, and
   expect((await ends).stopReason).toBe('interrupted');
 });
 
-test('leave is refused when the turn is cancelled, though whoever was asked does not answer; and the agent is told once to leave off', async () => {
+test('cancel() refuses an open permission request, and is sent to the agent once', async () => {
   const { session, turn, send, heard } = await agentByHand({ permission: () => new Promise(() => {}) });
   const { ends, answer } = await turn();
   send({ id: 'ask', method: 'session/request_permission', params: ask }, { id: 'mark', method: '_test/mark' });
@@ -139,7 +139,7 @@ test('leave is refused when the turn is cancelled, though whoever was asked does
   expect((await ends).stopReason).toBe('cancelled');
 });
 
-test('a reported call is not reported again with the permission request, and the calls of a turn are forgotten with it', async () => {
+test('a tool call is not reported again with its permission request, and is forgotten after the turn', async () => {
   const { client, turn, send, heard } = await agentByHand({ permission: async () => 'yes' });
   const first = await turn();
   send(updating({ sessionUpdate: 'tool_call', ...ask.toolCall }), { id: 'ask', method: 'session/request_permission', params: ask });
@@ -154,7 +154,7 @@ test('a reported call is not reported again with the permission request, and the
   expect(calls).toEqual([['Run it', 'pending'], ['call-1', 'completed']]);
 });
 
-test('a turn that fails after one that was cancelled has failed', async () => {
+test('a turn that fails after a cancelled turn has failed', async () => {
   const { session, turn, heard } = await agentByHand();
   const first = await turn();
   await session.cancel();
@@ -166,7 +166,7 @@ test('a turn that fails after one that was cancelled has failed', async () => {
   expect(await second.ends).toEqual({ stopReason: 'failed', reason: { code: 'agent_error', message: 'the model is overloaded' } });
 });
 
-test('what the agent says last before its output ends is taken, one by one, before the turn is interrupted', async () => {
+test('the last messages of an agent that exits are handled one by one before the turn ends', async () => {
   const order: string[] = [];
   const { session, turn, says, end } = await agentByHand({
     async update(update) {
@@ -182,7 +182,7 @@ test('what the agent says last before its output ends is taken, one by one, befo
   expect(order).toEqual(['a', 'b', 'c', 'closed']);
 });
 
-test('a session that is closed while an update is taken takes none of those that were read with it, and the turn waits for the one', async () => {
+test('close() drops the updates that wait, and the turn ends after the current update', async () => {
   const { promise: taken, resolve: take } = Promise.withResolvers<void>();
   const order: string[] = [];
   const { session, client, turn, send, saying, reads } = await agentByHand({ update: () => taken.then(() => void order.push('taken')) });
@@ -201,13 +201,13 @@ test('a session that is closed while an update is taken takes none of those that
   expect(client.said()).toBe('a');
 });
 
-test('a session that is closed leaves the agent\'s output', async () => {
+test('close() stops reading the output of the agent', async () => {
   const { session, unheard } = await agentByHand();
   await session.close();
   await withTimeout('the output is left', unheard);
 });
 
-test('a permission is requested only when its tool call was taken', async () => {
+test('a permission is requested only after the client has handled the tool call', async () => {
   const { promise: taken, resolve: take } = Promise.withResolvers<void>();
   const order: string[] = [];
   const { client, turn, send, heard, reads } = await agentByHand({

@@ -6,12 +6,12 @@ import { openScripted } from './agents.ts';
 
 const ended = { stopReason: 'end_turn', reason: null };
 
-/** A line that begins well and is none. */
+/** Returns the message as a line of JSON-RPC. */
 function line(message: object): string {
   return `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`;
 }
 
-describe('what is not the protocol', () => {
+describe('Output of an agent', () => {
   const said = vi.fn<(...words: unknown[]) => void>();
 
   beforeEach(() => {
@@ -26,31 +26,31 @@ describe('what is not the protocol', () => {
   test.each<readonly [string, string]>([
     ['a line that is no JSON', 'Downloading a model... 50%\n'],
     ['empty lines', '\n\r\n  \n'],
-    ['half a line that another follows', '{"jsonrpc":"2.0","method":"session/upd\n'],
-    ['bytes that are no text', '\u0000\u001b[31m\ufffd\n'],
+    ['half a line before the next line', '{"jsonrpc":"2.0","method":"session/upd\n'],
+    ['control characters', '\u0000\u001b[31m\ufffd\n'],
     ['JSON that is no object', '[1, 2]\n"text"\nnull\n42\n'],
     ['a batch', `[${line({ method: 'session/update', params: {} }).trim()}]\n`],
     ['an object of another protocol', '{"jsonrpc":"1.0","id":1,"result":{}}\n{"hello":"world"}\n'],
-    ['an answer to what nobody asked', line({ id: 4711, result: {} }) + line({ id: 'x', error: { code: 1, message: 'no' } }) + line({ id: null, error: { code: 1, message: 'no' } })],
+    ['a response without a request', line({ id: 4711, result: {} }) + line({ id: 'x', error: { code: 1, message: 'no' } }) + line({ id: null, error: { code: 1, message: 'no' } })],
     ['a notification of an unknown method', line({ method: '_vendor/thing', params: { a: 1 } })],
-    ['a message whose method is no text', line({ id: 5, method: 7 })],
+    ['a message whose method is no string', line({ id: 5, method: 7 })],
     ['an update without parameters', line({ method: 'session/update' })],
-    ['an update that is not of its kind\'s form', line({ method: 'session/update', params: { sessionId: 's', update: { sessionUpdate: 'agent_message_chunk', content: 'text' } } })],
-    ['a notice that nothing was cancelled', line({ method: '$/cancel_request', params: { requestId: 99 } })],
-  ])('is passed over: %s', async (_, raw) => {
+    ['an update that is malformed', line({ method: 'session/update', params: { sessionId: 's', update: { sessionUpdate: 'agent_message_chunk', content: 'text' } } })],
+    ['the cancellation of an unknown request', line({ method: '$/cancel_request', params: { requestId: 99 } })],
+  ])('is ignored: %s', async (_, raw) => {
     const { client, does } = await openScripted({ agent: { preamble: raw } });
     expect(await does({ say: 'a' }, { raw }, { say: 'b' }, { raw, times: 20 }, { say: 'c' })).toEqual(ended);
     expect(client.said()).toBe('abc');
   });
 
-  test('does not count as long as there are messages between', async () => {
+  test('may have many invalid lines if valid messages come in between', async () => {
     const { client, does } = await openScripted({ acp: { maxInvalidLines: 5 } });
     const steps = Array.from({ length: 20 }, (): AcpStep[] => [{ raw: 'rubbish\n', times: 5 }, { say: '.' }]).flat();
     expect(await does(...steps)).toEqual(ended);
     expect(client.said()).toBe('.'.repeat(20));
   });
 
-  test('ends the session where there is nothing else, in words that show it', async () => {
+  test('ends the session after too many invalid lines, and the reason shows the first one', async () => {
     const { session, client, does } = await openScripted();
     const { stopReason, reason } = await does({ say: 'a' }, { raw: 'Segmentation \u001b[31mfault\n', times: 2000 }, { say: 'never' });
     expect(stopReason).toBe('interrupted');
@@ -59,13 +59,13 @@ describe('what is not the protocol', () => {
     expect(client.said()).toBe('a');
   });
 
-  test('is why an agent that only babbles is refused', async () => {
+  test('makes open() fail and is shown if it has only invalid lines', async () => {
     const refusal = await withTimeout('the refusal', openScripted({ agent: { behaviour: 'babbles' } }).catch((error: unknown) => error));
     expect(refusal).toBeInstanceOf(AgentRefusal);
     expect(String(refusal)).toContain('starting up, please wait');
   });
 
-  test('ends the session where a line is too long to be held', async () => {
+  test('ends the session if a line is longer than `maxLineBytes`', async () => {
     const { does } = await openScripted({ acp: { maxLineBytes: 100_000 } });
     expect(await does({ say: 'x'.repeat(50_000) })).toEqual(ended);
     const { stopReason, reason } = await does({ raw: 'x'.repeat(1000), times: 1000 });
@@ -73,32 +73,32 @@ describe('what is not the protocol', () => {
     expect(reason).toEqual({ code: 'agent_line_too_long', maxBytes: 100_000 });
   });
 
-  test('takes long lines that can be held', async () => {
+  test('may have lines of 3 MB', async () => {
     const { client, does } = await openScripted();
     expect(await does({ flood: 3, bytes: 3_000_000 })).toEqual(ended);
     expect(client.said().length).toBe(9_000_003);
   });
 
-  test('may be half a line where the agent ends', async () => {
+  test('may end with half a line if the agent crashes', async () => {
     const { client, does } = await openScripted();
     expect((await does({ say: 'a' }, { raw: '{"jsonrpc":"2.0","meth' }, { crash: true })).stopReason).toBe('interrupted');
     expect(client.said()).toBe('a');
   });
 
-  test('on standard error is nothing to the protocol', async () => {
+  test('is ignored on stderr', async () => {
     const { client, does } = await openScripted();
     expect(await does({ stderr: 'warning: x\n' }, { say: 'a' })).toEqual(ended);
     expect(client.said()).toBe('a');
   });
 
-  test('may come from what the agent asks: nothing is offered to it', async () => {
+  test('gets the error -32601 if it asks for a file or a terminal', async () => {
     const { client, does } = await openScripted();
     const request = { method: 'fs/read_text_file', params: { sessionId: 's', path: '/etc/passwd' } };
     await does({ request }, { request: { method: 'terminal/create', params: { sessionId: 's', command: 'ls' } } });
     expect(client.said().match(/"code":-32601/gu)).toHaveLength(2);
   });
 
-  test('may be a permission request that makes no sense: the response is an error', async () => {
+  test('gets the error -32602 if it is a malformed permission request', async () => {
     const { client, does } = await openScripted();
     expect(await does({ request: { method: 'session/request_permission', params: { options: 'all' } } })).toEqual(ended);
     expect(client.said()).toContain('"code":-32602');

@@ -3,7 +3,7 @@ import { openScripted } from './agents.ts';
 
 const text = (words: string) => ({ type: 'text', text: words });
 
-test('what is no text is named, and what moves a cursor is taken out', async () => {
+test('content that is no text is replaced by its name, and terminal escapes are removed', async () => {
   const { client, does } = await openScripted();
   const contents = [
     text('\u001b[1mbold\u001b[0m\u001b]0;title\u0007 \u0000bell\u0007\ttab\n'),
@@ -19,7 +19,7 @@ test('what is no text is named, and what moves a cursor is taken out', async () 
   expect(texts).toEqual(['bold bell\ttab\n', '[image: image/png]', '[audio: audio/wav]', '[resource: a.txt]', '[resource: file:///b.txt]', '[hologram]']);
 });
 
-test('updates of kinds that are not known, of the user and of other sessions are no news', async () => {
+test('updates of unknown kinds, of the user and of other sessions are ignored', async () => {
   const { client, does } = await openScripted();
   const turn = await does(
     { update: { sessionUpdate: 'user_message_chunk', content: text('me') } },
@@ -32,7 +32,7 @@ test('updates of kinds that are not known, of the user and of other sessions are
   expect(client.updates).toEqual([]);
 });
 
-test('a tool call is told as it stands, whatever an update leaves out, sets to null or says oddly', async () => {
+test('a tool call is reported with all its fields, although an update may lack some or have unknown values', async () => {
   const { client, does } = await openScripted();
   const toolCallId = 'call-1';
   const diff = { type: 'diff', path: '/a', oldText: null, newText: '\u001b[31mred\n' };
@@ -57,7 +57,7 @@ test.each<readonly [string, unknown, string]>([
   ['an error', { error: { message: 'no credit', type: 'x' } }, 'Internal error: no credit'],
   ['nothing', undefined, 'Internal error'],
   ['something else', { code: 7 }, 'Internal error'],
-])('a turn that fails says what the agent says: %s', async (_, data, message) => {
+])('a failed turn has the error message of the agent: %s', async (_, data, message) => {
   const { does } = await openScripted();
   expect(await does({ error: { code: -32_603, message: 'Internal error', data } })).toEqual({ stopReason: 'failed', reason: { code: 'agent_error', message } });
 });
@@ -65,15 +65,15 @@ test.each<readonly [string, unknown, string]>([
 test.each<readonly [string, unknown]>([
   ['nothing', null],
   ['no reason', {}],
-  ['a reason that is not known', { stopReason: 'of_the_future' }],
-])('a turn that is answered with %s has failed', async (_, answer) => {
+  ['an unknown reason', { stopReason: 'of_the_future' }],
+])('a turn fails if the agent answers with %s', async (_, answer) => {
   const { does } = await openScripted();
   const { stopReason, reason } = await does({ answer });
   expect(stopReason).toBe('failed');
   expect(reason).not.toBeNull();
 });
 
-test('a turn that was cancelled is so, even if the agent answers with the error that this made', async () => {
+test('a cancelled turn is `cancelled`, even if the agent answers with an error', async () => {
   const { session, client, does } = await openScripted();
   const stalls = client.next();
   const turn = does({ objects: true });
@@ -82,7 +82,7 @@ test('a turn that was cancelled is so, even if the agent answers with the error 
   expect(await turn).toEqual({ stopReason: 'cancelled', reason: { code: 'agent_error', message: 'AbortError: it was aborted' } });
 });
 
-test('a client that fails to answer lets nothing happen', async () => {
+test('no option is chosen if the client throws on a permission request', async () => {
   const { client, does } = await openScripted({
     client: {
       permission: async () => {
@@ -95,7 +95,7 @@ test('a client that fails to answer lets nothing happen', async () => {
   expect(client.said()).toBe('chosen: nothing');
 });
 
-test('a second turn is refused while one is under way', async () => {
+test('a second turn fails while one is in progress', async () => {
   const { session, client, does } = await openScripted();
   const stalls = client.next();
   const turn = does({ stall: 'heeds' });
@@ -105,7 +105,7 @@ test('a second turn is refused while one is under way', async () => {
   expect((await turn).stopReason).toBe('cancelled');
 });
 
-test('a session with an agent that reads nothing more can be closed while much is on its way to it', async () => {
+test('a session can be closed while the agent does not read a large prompt', async () => {
   const { session, does } = await openScripted();
   await does({ deaf: true });
   const turn = session.prompt({ content: [{ type: 'text', text: 'x'.repeat(5_000_000) }] });

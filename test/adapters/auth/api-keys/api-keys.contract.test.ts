@@ -25,6 +25,6 @@ const suite = authContract({
   },
 });
 
-describe('api-keys: auth', () => {
+describe('Auth contract: API keys', () => {
   for (const { name, run } of suite) test(name, run);
 });

@@ -15,21 +15,21 @@ beforeEach(() => {
   apiKeys = createApiKeys({ keys: store.apiKeys, clock, random: createSeededRandom() });
 });
 
-describe('the static key', () => {
+describe('The static key', () => {
   const staticKey = 'a static key of the deployment';
 
-  test('is the default user with full access', async () => {
+  test('has the default user and full access', async () => {
     const auth = createApiKeyAuth({ staticKey, keys: store.apiKeys, clock });
     expect(await auth.authenticate(staticKey)).toEqual({ userId: 'default', keyName: 'SKEP_API_KEY', access: 'full' });
   });
 
-  test('is not believed while the store can not tell whether it was revoked', async () => {
+  test('fails with `store_unavailable` if the store can not say whether it was revoked', async () => {
     await store.close();
     const auth = createApiKeyAuth({ staticKey, keys: store.apiKeys, clock });
     await expect(auth.authenticate(staticKey)).rejects.toMatchObject({ code: 'store_unavailable' });
   });
 
-  test('that is one of the store is what its record says, revoked ones included', async () => {
+  test('has the user and the access of its record if the store has one, and can be revoked there', async () => {
     const keys = createApiKeys({ keys: store.apiKeys, clock, random: createSeededRandom(7) });
     const { key } = await keys.create({ name: 'both', userId: 'somebody', access: 'read' });
     const auth = createApiKeyAuth({ staticKey: key, keys: store.apiKeys, clock });
@@ -38,7 +38,7 @@ describe('the static key', () => {
     await expect(auth.authenticate(key)).rejects.toMatchObject({ code: 'unauthorized' });
   });
 
-  test.each([undefined, ''])('that is not set (%j) lets nobody in', async (none) => {
+  test.each([undefined, ''])('authenticates nobody if it is not set (%j)', async (none) => {
     const auth = createApiKeyAuth({ ...(none !== undefined && { staticKey: none }), keys: store.apiKeys, clock });
     for (const credential of ['', 'undefined', 'null', staticKey]) {
       await expect(auth.authenticate(credential)).rejects.toMatchObject({ code: 'unauthorized' });
@@ -46,8 +46,8 @@ describe('the static key', () => {
   });
 });
 
-describe('a key of the store', () => {
-  test('is kept as a hash only', async () => {
+describe('A key of the store', () => {
+  test('is stored only as a hash', async () => {
     const { key, record } = await apiKeys.create({ name: 'ci' });
     expect(key).toMatch(/^skep_[A-Za-z0-9_-]{43}$/);
     expect(record.hash).toBe(createHash('sha256').update(key).digest('hex'));
@@ -55,28 +55,28 @@ describe('a key of the store', () => {
     expect(await apiKeys.list()).toEqual([record]);
   });
 
-  test.each(['skep:quarantine', 'skep:', '', ' ', 'a\nb', 'x'.repeat(101)])('is never of the user %j', async (userId) => {
+  test.each(['skep:quarantine', 'skep:', '', ' ', 'a\nb', 'x'.repeat(101)])('can not be created for the user %j', async (userId) => {
     await expect(apiKeys.create({ name: 'ci', userId })).rejects.toMatchObject({ code: 'invalid_request' });
     expect(await apiKeys.list()).toEqual([]);
   });
 
-  test('belongs to the static key\'s user unless told, so that a rotated key keeps its sandboxes', async () => {
+  test('has the default user if none is named, so a rotated key keeps its sandboxes', async () => {
     const auth = createApiKeyAuth({ keys: store.apiKeys, clock });
     const { key } = await apiKeys.create({ name: 'ci' });
     expect(await auth.authenticate(key)).toEqual({ userId: 'default', keyName: 'ci', access: 'full' });
   });
 
-  test('is valid for as long as it was made for', async () => {
+  test('has its times of creation and of expiry in its record', async () => {
     const { record } = await apiKeys.create({ name: 'ci', expiresInMs: 1000 });
     expect(record).toMatchObject({ createdAt: clock.now(), expiresAt: clock.now() + 1000, revokedAt: null });
   });
 
-  test('that is limited to repositories has a user of its own', async () => {
+  test('can be limited to repositories if it has its own user', async () => {
     const { record } = await apiKeys.create({ name: 'ci', userId: 'ci', repositories: ['acme/*', 'group/**'] });
     expect(record).toMatchObject({ userId: 'ci', repositories: ['acme/*', 'group/**'] });
   });
 
-  test('is revoked at the time of the clock', async () => {
+  test('is revoked once, at the time of the clock', async () => {
     const { record } = await apiKeys.create({ name: 'ci' });
     clock.advance(5);
     expect(await apiKeys.revoke(record.id)).toBe(true);
@@ -84,7 +84,7 @@ describe('a key of the store', () => {
     expect(await apiKeys.list()).toMatchObject([{ revokedAt: clock.now() }]);
   });
 
-  test('is not made where its name is taken, until that one is revoked', async () => {
+  test('can not be created if its name is taken, until the other key is revoked', async () => {
     await apiKeys.create({ name: 'ci' });
     await expect(apiKeys.create({ name: 'ci' })).rejects.toMatchObject({ code: 'key_name_taken', context: { name: 'ci' } });
     await apiKeys.revoke('ci');
@@ -108,7 +108,7 @@ describe('a key of the store', () => {
     { name: 'ci', expiresInMs: Number.NaN },
     { name: 'ci', expiresInMs: Infinity },
     { name: 'ci', expiresInMs: Number.MAX_SAFE_INTEGER },
-  ])('is not made of %j', async (key) => {
+  ])('can not be created from %j', async (key) => {
     await expect(apiKeys.create(key)).rejects.toMatchObject({ code: 'invalid_request' });
     expect(await apiKeys.list()).toEqual([]);
   });

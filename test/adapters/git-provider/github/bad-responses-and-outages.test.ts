@@ -9,18 +9,18 @@ import { createScene, manyFiles, simple, simpleListing } from './support.ts';
 const oid = '0'.repeat(40);
 const branch = (target: unknown): object => ({ data: { repository: { name: 'shop', nameWithOwner: 'acme/shop', defaultBranchRef: { name: 'main', target } } } });
 
-describe('an answer that is not of the documented form is a failure that says so', () => {
+describe('A malformed response from GitHub', () => {
   test.each<readonly [string, unknown]>([
-    ['no JSON', '<html>'],
-    ['nothing', ''],
+    ['HTML', '<html>'],
+    ['an empty body', ''],
     ['null', null],
     ['a list', []],
-    ['no data', { hello: 'world' }],
-    ['a name that is none', { data: { repository: { name: '', nameWithOwner: 'x', defaultBranchRef: null } } }],
+    ['an object without data', { hello: 'world' }],
+    ['an invalid repository name', { data: { repository: { name: '', nameWithOwner: 'x', defaultBranchRef: null } } }],
     ['a commit without an id', branch({})],
-    ['an id that is none', branch({ oid: '../..' })],
-    ['an entry that is none', branch({ oid, file: { oid, type: 'tree', object: { entries: [{ nameRaw: '%%%', type: 'blob', mode: 1, oid }] } } })],
-  ])('%s, by GraphQL', async (_, body) => {
+    ['an invalid commit id', branch({ oid: '../..' })],
+    ['an invalid tree entry', branch({ oid, file: { oid, type: 'tree', object: { entries: [{ nameRaw: '%%%', type: 'blob', mode: 1, oid }] } } })],
+  ])('fails with `provider_failed` if GraphQL returns %s', async (_, body) => {
     const scene = await createScene();
     await scene.publish(simple);
     scene.double.faults.plan({ act: rubbish(body) });
@@ -28,11 +28,11 @@ describe('an answer that is not of the documented form is a failure that says so
   });
 
   test.each<readonly [string, unknown]>([
-    ['no JSON', '<html>'],
+    ['HTML', '<html>'],
     ['null', null],
     ['a repository without a name', { full_name: 'acme/shop', default_branch: 'main' }],
-    ['a full name that is none', { name: 'shop', full_name: 'a/b/c', default_branch: 'main' }],
-  ])('%s, by REST', async (_, body) => {
+    ['an invalid full name', { name: 'shop', full_name: 'a/b/c', default_branch: 'main' }],
+  ])('fails with `provider_failed` if REST returns %s', async (_, body) => {
     const scene = await createScene();
     await scene.publish(simple);
     scene.double.faults.plan({ act: rubbish(body) });
@@ -41,19 +41,19 @@ describe('an answer that is not of the documented form is a failure that says so
 
   test.each<readonly [string, unknown]>([
     ['an empty object', {}],
-    ['a time that is none', { data: { repository: { object: { h0: { totalCount: 1, nodes: [{ committedDate: 'soon' }], pageInfo: { hasNextPage: false, endCursor: null } } } } } }],
-    ['fewer histories', { data: { repository: { object: {} } } }],
+    ['an invalid date', { data: { repository: { object: { h0: { totalCount: 1, nodes: [{ committedDate: 'soon' }], pageInfo: { hasNextPage: false, endCursor: null } } } } } }],
+    ['too few histories', { data: { repository: { object: {} } } }],
     ['no commit', { data: { repository: { object: null } } }],
     ['an empty history', { data: { repository: { object: { h0: { totalCount: 0, nodes: [], pageInfo: { hasNextPage: false, endCursor: null } } } } } }],
     ['a history that does not end', { data: { repository: { object: { h0: { totalCount: 9, nodes: [], pageInfo: { hasNextPage: true, endCursor: null } } } } } }],
-  ])('a history that is %s', async (_, body) => {
+  ])('fails with `provider_failed` if the query for histories returns %s', async (_, body) => {
     const scene = await createScene();
     await scene.publish(simple);
     scene.double.faults.plan({ act: rubbish(body), when: (request) => request.body.includes('history(') });
     expect(await failureOf(list(scene.provider()))).toMatch(/^provider_failed: /u);
   });
 
-  test('a head that is no commit', async () => {
+  test('fails with `provider_failed` if REST returns no commit id for HEAD', async () => {
     const scene = await createScene();
     await scene.publish(simple);
     const provider = scene.provider();
@@ -63,8 +63,8 @@ describe('an answer that is not of the documented form is a failure that says so
   });
 });
 
-describe('nothing leads to another origin', () => {
-  test('no redirect, and no link to another page', async () => {
+describe('A listing', () => {
+  test('fails if a redirect or a page link leads to another origin', async () => {
     const scene = await createScene();
     await scene.publish(manyFiles(1, 102));
     const elsewhere = await startGitHubDouble();
@@ -82,7 +82,7 @@ describe('nothing leads to another origin', () => {
     await elsewhere.close();
   });
 
-  test('and circles are left', async () => {
+  test('fails if redirects form a circle', async () => {
     const scene = await createScene();
     await scene.publish(simple);
     scene.double.faults.plan({ act: redirect('/repos/acme/shop') });
@@ -91,8 +91,8 @@ describe('nothing leads to another origin', () => {
   });
 });
 
-describe('time', () => {
-  test.each([stall, stallInBody])('is limited for a host that falls silent', async (act) => {
+describe('A request that gets no response', () => {
+  test.each([stall, stallInBody])('fails with `provider_timeout` after the time limit: %o', async (act) => {
     const scene = await createScene();
     await scene.publish(simple);
     const short = { clock: createSystemClock(), timeoutMs: 300 };
@@ -106,7 +106,7 @@ describe('time', () => {
     expect(await provider.check()).toMatchObject({ ok: false, detail: expect.stringContaining('300 ms') });
   });
 
-  test('is over when the provider closes', async () => {
+  test('fails when the provider closes, and so does every later request', async () => {
     const scene = await createScene();
     await scene.publish(simple);
     const provider = scene.provider();
@@ -120,8 +120,8 @@ describe('time', () => {
   });
 });
 
-describe('a host that is down', () => {
-  test('is a failure, and so is a name that nobody has', async () => {
+describe('A listing from a host that fails', () => {
+  test('fails with `provider_failed` if the port is closed or the host name is unknown', async () => {
     const scene = await createScene();
     for (const url of [await deadUrl(), 'https://github.invalid']) {
       const provider = scene.provider({ url });
@@ -130,7 +130,7 @@ describe('a host that is down', () => {
     }
   });
 
-  test('what it confirmed lately is served if the deployment asks for that, with its time', async () => {
+  test('returns the last confirmed state and its time, for `serveStaleForMs`', async () => {
     const scene = await createScene();
     await scene.publish(simple);
     const listingCache = recordingCache();
@@ -151,7 +151,7 @@ describe('a host that is down', () => {
     expect(await failureOf(list(patient))).toMatch(/^provider_failed: /u);
   });
 
-  test.each([401, 403, 404, 429])('but not what it refuses with status %i', async (status) => {
+  test.each([401, 403, 404, 429])('returns no stale state if the host refuses with status %i', async (status) => {
     const scene = await createScene();
     await scene.publish(simple);
     const provider = scene.provider({ serveStaleForMs: 60_000 });
@@ -162,8 +162,8 @@ describe('a host that is down', () => {
   });
 });
 
-describe('check', () => {
-  test('says in one line what is served, and what is wrong', async () => {
+describe('check()', () => {
+  test('reports the remaining requests in one line, or that the host fails', async () => {
     const scene = await createScene();
     expect(await scene.provider().check()).toEqual({ ok: true, detail: expect.stringMatching(/^127\.0\.0\.1:\d+ answers; 4990 of 5000 requests an hour are left$/u) });
     expect((await scene.anonymous().check()).detail).toContain('without a token');

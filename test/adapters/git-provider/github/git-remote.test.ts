@@ -11,13 +11,13 @@ function basic(token: string): string {
   return `Basic ${Buffer.from(`x-access-token:${token}`).toString('base64')}`;
 }
 
-describe('where git fetches from', () => {
+describe('remote()', () => {
   test.each([
     ['https://api.github.com', 'https://github.com/acme/shop.git'],
     ['https://ghe.example.com/api/v3/', 'https://ghe.example.com/acme/shop.git'],
     ['https://ghe.example.com:8443/api/v3', 'https://ghe.example.com:8443/acme/shop.git'],
     ['https://api.tenant.ghe.com', 'https://tenant.ghe.com/acme/shop.git'],
-  ])('%s', async (api, url) => {
+  ])('returns the clone URL and the credential for the API URL %s', async (api, url) => {
     const provider = createGitHubProvider({ url: api, token: 'ghp_x', clock: createSystemClock() });
     onTestFinished(() => provider.close());
     expect(await provider.remote('acme/shop')).toEqual({ url, authorization: basic('ghp_x') });
@@ -26,7 +26,7 @@ describe('where git fetches from', () => {
     expect(await anonymous.remote('acme/shop')).toEqual({ url, authorization: null });
   });
 
-  test('is asked of nobody, unless an App has to have a token, which is asked for once', async () => {
+  test('sends no request, except one for the token of an App', async () => {
     const scene = await createScene();
     const privateKey = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' });
     scene.double.access.app = { appId: '42', installationId: 7, key: privateKey };
@@ -41,7 +41,7 @@ describe('where git fetches from', () => {
     expect(await failureOf(wrong.remote('acme/shop'))).toMatch(/^provider_unauthorized: /u);
   });
 
-  test('a ready-made client tells its token, if it has one', async () => {
+  test('returns the token of an Octokit client that was passed in, or null', async () => {
     const scene = await createScene();
     const known = new Octokit({ auth: doubleToken, baseUrl: scene.double.url });
     const nobody = new Octokit({ baseUrl: scene.double.url });
@@ -49,7 +49,7 @@ describe('where git fetches from', () => {
     expect((await scene.anonymous({ client: nobody }).remote('acme/shop')).authorization).toBeNull();
   });
 
-  test('a name that no repository can have is refused', async () => {
+  test('rejects a name that no repository can have', async () => {
     const scene = await createScene();
     for (const name of ['shop', 'acme/shop/deeper']) {
       expect(await failureOf(scene.provider().remote(name))).toMatch(/^repository_not_found: /u);

@@ -9,8 +9,8 @@ function makeKey(): string {
 
 const tokenRequest = 'POST /app/installations/7/access_tokens';
 
-describe('an App installation', () => {
-  test('gets a token once, and lists with it, also on an Enterprise Server', async () => {
+describe('A GitHub App installation', () => {
+  test('requests one token and lists with it, also on an Enterprise Server', async () => {
     for (const prefix of ['', '/api/v3'] as const) {
       const scene = await createScene({ prefix });
       const privateKey = makeKey();
@@ -31,8 +31,8 @@ describe('an App installation', () => {
     ['another key', { privateKey: makeKey() }],
     ['another installation', { installationId: 8 }],
     ['another App', { appId: 43 }],
-    ['a key that is none', { privateKey: '-----BEGIN PRIVATE KEY-----\nrubbish\n-----END PRIVATE KEY-----' }],
-  ])('with %s is refused, and nothing of its key is told', async (_, wrong) => {
+    ['an invalid key', { privateKey: '-----BEGIN PRIVATE KEY-----\nrubbish\n-----END PRIVATE KEY-----' }],
+  ])('fails with `provider_unauthorized` for %s, and does not show its key', async (_, wrong) => {
     const scene = await createScene();
     const privateKey = makeKey();
     scene.double.access.app = { appId: '42', installationId: 7, key: privateKey };

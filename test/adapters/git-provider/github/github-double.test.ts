@@ -27,7 +27,7 @@ test.each(['{ nothing }', '{ repository(owner: "acme") { name } }', 'rubbish'])(
   await refused('/graphql', { method: 'POST', body: JSON.stringify({ query }) });
 });
 
-test('the double refuses tokens that it does not know, and GraphQL without one', async () => {
+test('the double refuses an unknown token, and GraphQL without a token', async () => {
   const double = await startGitHubDouble();
   const bad = await fetch(`${double.url}/repos/acme/shop`, { headers: { authorization: 'token nobody' } });
   const none = await fetch(`${double.url}/graphql`, { method: 'POST', body: '{}' });
@@ -35,7 +35,7 @@ test('the double refuses tokens that it does not know, and GraphQL without one',
   await double.close();
 });
 
-test('the double refuses variables that the query does not have', async () => {
+test('the double refuses variables that the query does not declare', async () => {
   const query = '{ repository(owner: "acme", name: "shop") { name } }';
   await refused('/graphql', { method: 'POST', body: JSON.stringify({ query, variables: { x: 'y' } }) });
 });

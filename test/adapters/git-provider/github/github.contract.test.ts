@@ -70,12 +70,13 @@ const ways: readonly (readonly [string, Way])[] = [
   ['without a credential', { token: null }],
 ];
 
-describe.each(ways)('github keeps the contract of git providers %s', (_, way) => {
+describe.each(ways)('Git provider contract: GitHub %s', (_, way) => {
   for (const contractCase of gitProviderContract(() => createHarness(way))) test(contractCase.name, () => contractCase.run());
 });
 
 const createEnterpriseHarness = () => createHarness({ token: doubleToken, prefix: '/api/v3' });
 
-describe('github keeps the contract of git providers on an Enterprise Server, where only the addresses are others', () => {
+// Only the URLs differ there, so only the cases that depend on them run.
+describe('Git provider contract: GitHub Enterprise Server', () => {
   for (const { name, run } of stageCases(createEnterpriseHarness, accessCases)) test(name, run);
 });

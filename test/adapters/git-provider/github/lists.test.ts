@@ -7,7 +7,7 @@ import { createScene } from './support.ts';
 const one: RepositoryDescription = { commits: [{ id: 'first', at: start, files: [['a', '1']] }] };
 const first = { after: null, limit: 100 };
 
-test('a search costs one request, and looks into a folder of an owner', async () => {
+test('a search takes one request, and `owner/text` searches one owner', async () => {
   const scene = await createScene();
   for (const name of ['acme/shop', 'emca/shop', 'acme/tool']) await scene.publish(one, name);
   await scene.publish(one, 'acme/hidden-shop', { isPrivate: true });
@@ -22,13 +22,13 @@ test('a search costs one request, and looks into a folder of an owner', async ()
   expect(await search('a b/shop')).toEqual([]);
 });
 
-test('a search that GitHub broke off without a find is a failure', async () => {
+test('a search fails if GitHub ends it early without a result', async () => {
   const scene = await createScene();
   scene.double.faults.plan({ act: rubbish({ total_count: 0, incomplete_results: true, items: [] }) });
   expect(await failureOf(scene.provider().searchRepositories?.('shop', first) ?? Promise.resolve())).toMatch(/^provider_failed: .*took too long/u);
 });
 
-test('branches cost one request for a hundred, whatever the size of the pages', async () => {
+test('branches are requested 100 at a time, whatever the size of the pages', async () => {
   const scene = await createScene();
   const names = Array.from({ length: 120 }, (_, index) => `b-${String(index).padStart(3, '0')}`);
   await scene.publish({ ...one, branches: Object.fromEntries(['main', ...names].map((name) => [name, 'first'])) });

@@ -18,7 +18,7 @@ if (token === undefined || repository === undefined) {
   process.stderr.write('\n*** GitHub itself was NOT asked: set SKEP_TEST_GITHUB_TOKEN and SKEP_TEST_GITHUB_REPOSITORY for that. ***\n\n');
 }
 
-/** Clones it, without the token in the command's arguments, to a folder that goes away after the test. */
+/** Clones the repository without the token in an argument. The folder is removed after the test. */
 async function clone(from: string, credential: string): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), 'skep-github-'));
   onTestFinished(() => rm(root, { recursive: true, force: true }));
@@ -33,7 +33,7 @@ describe.skipIf(token === undefined || repository === undefined)('GitHub itself'
   const [name, credential] = [repository ?? '', token ?? ''];
   const options = { clock: createSystemClock(), ...(url === undefined ? {} : { url }) };
 
-  test('gives the answers that git gives of a clone: with a token, again, and without one', async () => {
+  test('returns the same listing as a clone, with a token, from the cache, and without a token', async () => {
     const listingCache = recordingCache();
     const first = createGitHubProvider({ ...options, token: credential, listingCache });
     const root = await clone(`https://${first.hosts[0]}/${name}.git`, credential);
@@ -45,7 +45,7 @@ describe.skipIf(token === undefined || repository === undefined)('GitHub itself'
     expect(await first.check()).toMatchObject({ ok: true });
   });
 
-  test('does not know what does not exist', async () => {
+  test('returns `repository_not_found` for a repository that does not exist', async () => {
     const provider = createGitHubProvider({ ...options, token: credential });
     expect(await failureOf(provider.find(`${name}-that-nobody-has-made`))).toMatch(/^repository_not_found: /u);
   });

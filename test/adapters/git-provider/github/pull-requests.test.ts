@@ -18,8 +18,8 @@ const refused = (branch: string, code: string): string =>
   `pull_request_refused: {"provider":"github","repository":"acme/shop","branch":"${branch}","reason":{"code":"${code}"}}`;
 const head = '/repos/acme/shop/pulls';
 
-describe('a pull request', () => {
-  test('costs three requests, opened or updated', async () => {
+describe('A pull request', () => {
+  test('takes three requests to open or update', async () => {
     const { scene, open } = await createShop();
     await open();
     expect(scene.asked()).toEqual(['POST /graphql', `GET ${head}`, `POST ${head}`]);
@@ -27,7 +27,7 @@ describe('a pull request', () => {
     expect(scene.asked()).toEqual(['POST /graphql', `GET ${head}`, `PATCH ${head}/1`]);
   });
 
-  test('that another opens meanwhile is updated', async () => {
+  test('is updated if somebody else opens it at the same time', async () => {
     const { scene, open } = await createShop();
     const { id = 0 } = scene.double.repositories.find('acme/shop')?.repository ?? {};
     const openOther: Fault = (response, request) => {
@@ -40,14 +40,14 @@ describe('a pull request', () => {
     expect(scene.double.pullRequests.of(id)).toMatchObject([{ title: 'Sell coffee' }]);
   });
 
-  test('of a renamed repository is looked for under its present owner', async () => {
+  test('is found under the new owner after the repository was renamed', async () => {
     const { scene, open } = await createShop();
     expect(await open()).toMatchObject({ number: 1 });
     scene.double.repositories.rename('acme/shop', 'emca/store');
     expect(await open({ title: 'Sell tea' })).toMatchObject({ number: 1 });
   });
 
-  test('is refused with the reason', async () => {
+  test('fails with `pull_request_refused` and the reason if GitHub refuses it', async () => {
     const { scene, open } = await createShop();
     expect(await failureOf(open({ branch: 'done' }))).toBe(refused('done', 'nothing_to_merge'));
     scene.double.pullRequests.drafts = false;
@@ -56,7 +56,7 @@ describe('a pull request', () => {
     expect(await failureOf(open())).toBe(refused('work', 'pull_request_forbidden'));
   });
 
-  test('is a failure of the credential without one', async () => {
+  test('fails with `provider_unauthorized` without a token', async () => {
     const scene = await createScene();
     await scene.publish({ commits, branches: { main: 'first', work: 'second' } });
     const opened = scene.anonymous().openPullRequest?.('acme/shop', wanted);
@@ -65,12 +65,12 @@ describe('a pull request', () => {
 
   test.each<[string, Fault, RegExp]>([
     ['a base that was removed', answerWith({ status: 422, body: { message: 'Validation Failed', errors: [{ field: 'base', code: 'invalid' }] } }), /unexpected_status","status":422/u],
-    ['an answer of another form', rubbish({ number: '1' }), /malformed_answer/u],
-    ['an address that runs as a program', rubbish({ number: 1, html_url: 'javascript:alert(1)', head: { ref: 'work', repo: null }, base: { ref: 'main' } }), /malformed_answer/u],
+    ['a malformed response', rubbish({ number: '1' }), /malformed_answer/u],
+    ['a `javascript:` URL', rubbish({ number: 1, html_url: 'javascript:alert(1)', head: { ref: 'work', repo: null }, base: { ref: 'main' } }), /malformed_answer/u],
     ['a rate limit', secondaryLimit(7), /^provider_rate_limited: .*"retryAfterSeconds":7/u],
     ['a host that is down', cutConnection, /connection_lost/u],
-    ['a way elsewhere', redirect('https://elsewhere.example/'), /unexpected_status","status":301/u],
-  ])('fails at %s', async (_, act, failure) => {
+    ['a redirect to another host', redirect('https://elsewhere.example/'), /unexpected_status","status":301/u],
+  ])('fails on %s', async (_, act, failure) => {
     const { scene, open } = await createShop();
     scene.double.faults.plan({ act, when: ({ method, path }) => method === 'POST' && path === head });
     expect(await failureOf(open())).toMatch(failure);

@@ -23,8 +23,8 @@ const { body } = fc.letrec<{ body: unknown }>((tie) => ({
 }));
 const status = fc.oneof({ weight: 3, arbitrary: fc.constant(200) }, { weight: 2, arbitrary: fc.integer({ min: 200, max: 599 }) });
 
-describe('whatever comes', () => {
-  test('as a name, one path is asked for, or none', async () => {
+describe('The GitHub provider', () => {
+  test('sends for a random name one request with exactly that path, or none', async () => {
     const scene = await createScene();
     const [known, unknown] = [scene.provider(), scene.anonymous()];
     const name = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }), fc.tuple(fc.string(), fc.string()).map((parts) => parts.join('/')));
@@ -43,7 +43,7 @@ describe('whatever comes', () => {
     );
   });
 
-  test('as an answer, there is a listing, or a failure of the provider', async () => {
+  test('returns for a random response a listing or a provider failure', async () => {
     const scene = await createScene();
     await scene.publish(simple);
     await fc.assert(

@@ -19,18 +19,18 @@ async function waitOf(promise: Promise<unknown>): Promise<number> {
   return error.context.retryAfterSeconds;
 }
 
-describe('a rate limit', () => {
+describe('A rate limit', () => {
   test.each<readonly [string, Fault, number, number]>([
     ['primary, 403', primaryLimit(1800), 1799, 1801],
     ['primary, 429', primaryLimit(1800, 429), 1799, 1801],
     ['primary, of GraphQL', graphqlLimit(1800), 1799, 1801],
-    ['primary, over by now', primaryLimit(-5), 1, 1],
+    ['primary, already over', primaryLimit(-5), 1, 1],
     ['secondary, 403', secondaryLimit(7), 7, 7],
     ['secondary, 429', secondaryLimit(7, 429), 7, 7],
-    ['secondary, without a time', secondaryLimit(null), 60, 60],
+    ['secondary, 403 without a time', secondaryLimit(null), 60, 60],
     ['secondary, 429 without a time', secondaryLimit(null, 429), 60, 60],
-    ['for ever, by mistake', secondaryLimit(999_999_999), 86_400, 86_400],
-  ])('%s: is told with its time, and nothing is asked until then', async (_, act, atLeast, atMost) => {
+    ['secondary, for 30 years', secondaryLimit(999_999_999), 86_400, 86_400],
+  ])('is reported with the time to wait, and no request is sent until then: %s', async (_, act, atLeast, atMost) => {
     const scene = await createScene();
     await scene.publish(simple);
     const provider = scene.provider();
@@ -50,7 +50,7 @@ describe('a rate limit', () => {
     expect(await list(provider)).toEqual(simpleListing);
   });
 
-  test('in the middle of a listing ends it, with no request after it', async () => {
+  test('ends the listing at once', async () => {
     const scene = await createScene();
     await scene.publish(manyFiles(301));
     const provider = scene.provider({ concurrency: 1 });
@@ -64,7 +64,7 @@ function busy(seconds: number): Fault {
   return answerWith({ ...refusal(503, 'busy'), headers: { 'retry-after': String(seconds) } });
 }
 
-describe('what may pass is tried again, twice at most', () => {
+describe('A temporary error', () => {
   const passing: readonly (readonly [string, Fault])[] = [
     ['502', answerWith(refusal(502, 'Server Error'))],
     ['503', answerWith(refusal(503, 'Service Unavailable'))],
@@ -73,7 +73,7 @@ describe('what may pass is tried again, twice at most', () => {
     ['a body that is cut', cutBody],
   ];
 
-  test.each(passing)('%s, by REST', async (_, act) => {
+  test.each(passing)('is retried twice: %s, by REST', async (_, act) => {
     const scene = await createScene();
     await scene.publish(simple);
     const provider = scene.anonymous();
@@ -86,7 +86,7 @@ describe('what may pass is tried again, twice at most', () => {
     expect(scene.asked()).toHaveLength(3);
   });
 
-  test.each(passing)('%s, by GraphQL', async (_, act) => {
+  test.each(passing)('is retried, and fails if it stays: %s, by GraphQL', async (_, act) => {
     const scene = await createScene();
     await scene.publish(simple);
     for (const part of ['defaultBranchRef', 'history(']) {
@@ -101,7 +101,7 @@ describe('what may pass is tried again, twice at most', () => {
     }
   });
 
-  test('after the time that the host names, unless that is too long', async () => {
+  test('is retried after the time in Retry-After, unless that is too long', async () => {
     const scene = await createScene();
     await scene.publish(simple);
     scene.double.faults.plan({ act: busy(3), times: 1 });
@@ -114,15 +114,15 @@ describe('what may pass is tried again, twice at most', () => {
   });
 });
 
-describe('what will not pass is not tried again', () => {
+describe('A permanent error', () => {
   test.each<readonly [string, number, string]>([
-    ['a credential that is refused', 401, 'provider_unauthorized'],
-    ['a permission that is missing', 403, 'provider_unauthorized'],
+    ['a refused credential', 401, 'provider_unauthorized'],
+    ['a missing permission', 403, 'provider_unauthorized'],
     ['a legal block', 451, 'provider_failed'],
     ['a server error', 500, 'provider_failed'],
-    ['a status that nobody knows', 418, 'provider_failed'],
-    ['a request that is refused', 400, 'provider_failed'],
-  ])('%s', async (_, status, code) => {
+    ['an unknown status', 418, 'provider_failed'],
+    ['a refused request', 400, 'provider_failed'],
+  ])('is not retried: %s', async (_, status, code) => {
     const scene = await createScene();
     await scene.publish(simple);
     for (const provider of [scene.provider(), scene.anonymous()]) {
@@ -134,7 +134,7 @@ describe('what will not pass is not tried again', () => {
     }
   });
 
-  test('a token that GitHub does not know', async () => {
+  test('is `provider_unauthorized` if GitHub does not know the token', async () => {
     const scene = await createScene();
     await scene.publish(simple);
     const provider = scene.provider({ token: 'ghp_unknown' });
@@ -143,7 +143,7 @@ describe('what will not pass is not tried again', () => {
     expect(await provider.check()).toMatchObject({ ok: false, detail: expect.stringContaining('refused') });
   });
 
-  test('GraphQL errors: forbidden, of another kind, and for a repository alone', async () => {
+  test('has the code that fits the type of the GraphQL error', async () => {
     const scene = await createScene();
     await scene.publish(simple);
     const errors: readonly (readonly [object, RegExp])[] = [
@@ -159,7 +159,7 @@ describe('what will not pass is not tried again', () => {
     }
   });
 
-  test('a private repository without a credential, and one that is gone', async () => {
+  test('is `repository_not_found` for a private repository without a token, and for a deleted one', async () => {
     const scene = await createScene();
     await scene.publish(simple, 'acme/shop', { isPrivate: true });
     expect(await failureOf(list(scene.anonymous()))).toMatch(/^repository_not_found: /u);

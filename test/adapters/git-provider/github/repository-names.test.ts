@@ -5,8 +5,8 @@ import { createScene, simple, simpleListing } from './support.ts';
 
 const odd = ['?', '#', '%', 'a?b=c', 'a#b', '%2e%2e', '%2F', 'a b', ' ', 'ü', '日本', '🐝', '"', "it's", '<>', ':owner', '{owner}', '{+x}', ';', '&x=1', '=', '+', '@', '...', '.git', '-x', '~', '\u2028'];
 
-describe('whatever a name holds, it stays one segment of the path', () => {
-  test.each(odd)('%s', async (name) => {
+describe('A name with special characters', () => {
+  test.each(odd)('stays one segment of the request path: %s', async (name) => {
     const scene = await createScene();
     for (const repository of [`acme/${name}`, `${name}/shop`]) {
       const path = repository.split('/').map(encodeURIComponent).join('/');
@@ -22,7 +22,7 @@ describe('whatever a name holds, it stays one segment of the path', () => {
     }
   });
 
-  test('also when the repository exists, and is asked for again', async () => {
+  test('is listed if the repository exists, also a second time', async () => {
     for (const name of odd) {
       const scene = await createScene();
       await scene.publish(simple, `acme/${name}`);
@@ -32,7 +32,7 @@ describe('whatever a name holds, it stays one segment of the path', () => {
     }
   });
 
-  test.each(['.', '..', '../..', 'a/..', '../a', './a', 'a', 'a/', '/a', '', 'a/b/c', 'a//b', '\ud800/a'])('%j is asked of nobody', async (name) => {
+  test.each(['.', '..', '../..', 'a/..', '../a', './a', 'a', 'a/', '/a', '', 'a/b/c', 'a//b', '\ud800/a'])('is rejected without a request if it is invalid: %j', async (name) => {
     const scene = await createScene();
     for (const provider of [scene.provider(), scene.anonymous()]) {
       expect(await failureOf(list(provider, name))).toMatch(/^repository_not_found: /u);
@@ -41,7 +41,7 @@ describe('whatever a name holds, it stays one segment of the path', () => {
     expect(scene.asked()).toEqual([]);
   });
 
-  test('and so are the paths of files, and directories', async () => {
+  test('is listed if it belongs to a directory or a file', async () => {
     const scene = await createScene();
     const directories = odd.filter((name) => parseRepositoryName(name).ok).map((name) => `${agents}/${name}`);
     await scene.publish({ commits: [{ id: 'a', at: start, files: directories.map((directory) => [`${directory}/${odd.indexOf(directory)}?#%.md`, 'x']) }] });

@@ -7,14 +7,14 @@ import { conditional, createScene, manyFiles, simple, simpleListing } from './su
 const dated = (files: number): (readonly [string, number])[] =>
   Array.from({ length: files }, (_, index) => [`${agents}/${index}.md`, start] as const).toSorted(([a], [b]) => (a < b ? -1 : 1));
 
-describe('a first listing', () => {
+describe('The first listing', () => {
   test.each([
     [0, 1],
     [1, 2],
     [100, 2],
     [101, 3],
     [300, 4],
-  ])('of %i files costs %i requests where no history is long', async (files, requests) => {
+  ])('of %i files takes %i requests if their histories are short', async (files, requests) => {
     const scene = await createScene();
     await scene.publish({ commits: [{ id: 'x', at: start, files: [['x', 'x']] }, ...manyFiles(files).commits] });
     expect(await list(scene.provider())).toEqual(dated(files));
@@ -25,14 +25,14 @@ describe('a first listing', () => {
     [1, 3],
     [100, 3],
     [201, 5],
-  ])('of %i files costs %i requests where every history is long', async (files, requests) => {
+  ])('of %i files takes %i requests if their histories are long', async (files, requests) => {
     const scene = await createScene();
     await scene.publish(manyFiles(files, 102));
     expect(await list(scene.provider())).toEqual(dated(files));
     expect(scene.asked()).toHaveLength(requests);
   });
 
-  test('of what is nobody’s business costs nothing', async () => {
+  test('requests no history of a file that the query does not accept', async () => {
     const scene = await createScene();
     await scene.publish(manyFiles(150));
     const query = { directory: () => agents, accepts: (path: string) => path === '7.md' };
@@ -40,7 +40,7 @@ describe('a first listing', () => {
     expect(scene.asked()).toEqual(['POST /graphql', 'POST /graphql 1 histories']);
   });
 
-  test('costs as much for a hundred callers at once', async () => {
+  test('takes as many requests for 100 callers at once as for one', async () => {
     const scene = await createScene();
     await scene.publish(manyFiles(3));
     const provider = scene.provider();
@@ -50,8 +50,8 @@ describe('a first listing', () => {
   });
 });
 
-describe('unchanged since the last time', () => {
-  test('costs one conditional request, from the first time on, whatever is wanted of it', async () => {
+describe('A listing of an unchanged repository', () => {
+  test('takes one conditional request, also if the query accepts other files', async () => {
     const scene = await createScene();
     await scene.publish(manyFiles(120));
     const provider = scene.provider();
@@ -66,7 +66,7 @@ describe('unchanged since the last time', () => {
     expect(scene.asked()).toEqual([conditional]);
   });
 
-  test('costs one where the entity tag was another, as after the change of an App’s token', async () => {
+  test('takes one request if the ETag changed, as after an App has got a new token', async () => {
     const scene = await createScene();
     await scene.publish(simple);
     const provider = scene.provider();
@@ -80,7 +80,7 @@ describe('unchanged since the last time', () => {
     expect(scene.double.requests.map(({ headers }) => headers['if-none-match'])).toEqual([`"${oid}"`, 'W/"another"']);
   });
 
-  test('costs one after a restart, and everything where the store was lost', async () => {
+  test('takes one request after a restart, but all of them if the cache was lost', async () => {
     const scene = await createScene();
     await scene.publish(manyFiles(3));
     const listingCache = recordingCache();
@@ -93,7 +93,7 @@ describe('unchanged since the last time', () => {
     expect(scene.asked()).toHaveLength(2);
   });
 
-  test('costs one for an empty repository, and for a missing directory', async () => {
+  test('takes one request for an empty repository or a missing directory', async () => {
     const scene = await createScene();
     await scene.publish({ commits: [] }, 'acme/empty');
     await scene.publish({ commits: [{ id: 'x', at: start, files: [['x', 'x']] }] }, 'acme/bare');
@@ -106,7 +106,7 @@ describe('unchanged since the last time', () => {
     }
   });
 
-  test('a store that fails, or holds rubbish, only makes it dearer', async () => {
+  test('takes all requests again if the cache fails or holds invalid data', async () => {
     const scene = await createScene();
     await scene.publish(simple);
     const down = { get: () => Promise.reject(new Error('down')), put: () => Promise.reject(new Error('down')) };
@@ -121,7 +121,7 @@ describe('unchanged since the last time', () => {
   });
 });
 
-describe('changed since the last time', () => {
+describe('A listing of a changed repository', () => {
   const before: RepositoryDescription['commits'] = [
     { id: 'a', at: start, files: [[`${agents}/a.md`, '1']] },
     { id: 'b', at: start + 10, files: [[`${agents}/b.md`, '1']] },
@@ -139,20 +139,20 @@ describe('changed since the last time', () => {
     return { listing, asked: scene.asked() };
   }
 
-  test('somewhere else, no history is asked for again', async () => {
+  test('requests no history if only files outside the directory changed', async () => {
     const { listing, asked } = await changed([...before, { id: 'x', at: start + 20, files: [['x', '1']] }]);
     expect(listing).toEqual([[`${agents}/a.md`, start], [`${agents}/b.md`, start + 10]]);
     expect(asked).toEqual([head, 'POST /graphql']);
   });
 
-  test('only the histories of files that are new, or have new content, are asked for', async () => {
+  test('requests only the histories of new and changed files', async () => {
     const c = { id: 'c', at: start + 20, files: [[`${agents}/c.md`, '1'] as const, [`${agents}/b.md`, '2'] as const] };
     const { listing, asked } = await changed([...before, c]);
     expect(listing).toEqual([[`${agents}/a.md`, start], [`${agents}/b.md`, start + 10], [`${agents}/c.md`, start + 20]]);
     expect(asked).toEqual([head, 'POST /graphql', 'POST /graphql 2 histories']);
   });
 
-  test('by a rewritten history, everything is asked for again', async () => {
+  test('requests all histories if the history was rewritten', async () => {
     const rewritten = [{ id: 'a and b', at: start + 30, files: before.flatMap(({ files }) => files) }];
     const { listing, asked } = await changed(rewritten);
     expect(listing).toEqual([[`${agents}/a.md`, start + 30], [`${agents}/b.md`, start + 30]]);
@@ -160,13 +160,13 @@ describe('changed since the last time', () => {
   });
 });
 
-describe('what a listing may take is bounded', () => {
-  /** A tree that the host cuts off at every directory. */
+describe('A listing', () => {
+  /** A tree that the host truncates at every directory. */
   const wide: RepositoryDescription = {
     commits: [{ id: 'a', at: start, files: Array.from({ length: 60 }, (_, index) => [`${agents}/${index}/1/2/3/4/5/6/7/8/a.md`, '1'] as const) }],
   };
 
-  test.each(['with', 'without'])('by requests, %s a token, and nothing goes on asking', async (way) => {
+  test.each(['with', 'without'])('fails after `maxRequests` requests and sends no more, %s a token', async (way) => {
     const scene = await createScene({ delayMs: 5 });
     await scene.publish(wide);
     scene.double.treeLimit = 0;
@@ -179,20 +179,20 @@ describe('what a listing may take is bounded', () => {
     expect(length).toBeGreaterThanOrEqual(25 - 3);
   });
 
-  test('by bytes', async () => {
+  test('fails after `maxBytes` bytes', async () => {
     const scene = await createScene();
     await scene.publish(wide);
     expect(await failureOf(list(scene.provider({ maxBytes: 5000 })))).toMatch(/^provider_failed: .*too_large.*5000 bytes/u);
   });
 
-  test('by files, also where they come directory by directory', async () => {
+  test('fails after `maxFiles` files, also if each directory is read by itself', async () => {
     const scene = await createScene();
     await scene.publish(manyFiles(50));
     scene.double.treeLimit = 20;
     expect(await failureOf(list(scene.anonymous({ maxFiles: 49 })))).toMatch(/^provider_failed: .*too_large.*49 files/u);
   });
 
-  test('each listing has a budget of its own', async () => {
+  test('has a request limit of its own', async () => {
     const scene = await createScene();
     await scene.publish(manyFiles(3));
     const provider = scene.provider({ maxRequests: 2, listingCache: { get: async () => null, put: async () => undefined } });
@@ -200,10 +200,10 @@ describe('what a listing may take is bounded', () => {
   });
 });
 
-describe('the content of a file', () => {
+describe('readFile()', () => {
   const blob = 'GET /repos/acme/shop/git/blobs/';
 
-  test('costs one request, also for a hundred callers at once, and another one if it is missing', async () => {
+  test('takes one request for 100 callers at once, and looks for the repository if the blob is missing', async () => {
     const scene = await createScene();
     await scene.publish(simple);
     for (const [provider, find] of [[scene.provider(), ['POST /graphql']], [scene.anonymous(), ['GET /repos/acme/shop', 'GET /repos/acme/shop/commits/HEAD']]] as const) {
@@ -218,7 +218,7 @@ describe('the content of a file', () => {
     }
   });
 
-  test('is not read beyond its bound, nor asked for by what is no id', async () => {
+  test('fails if the file is too large, and sends no request for an invalid blob id', async () => {
     const scene = await createScene();
     await scene.publish({ commits: [{ id: 'x', at: start, files: [[`${agents}/a.md`, 'x'.repeat(2 ** 20)]] }] });
     const provider = scene.provider();

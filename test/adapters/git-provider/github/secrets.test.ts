@@ -12,17 +12,17 @@ const mishaps: readonly (readonly [string, Fault])[] = [
   ['a refusal', answerWith(refusal(401, `bad token ${doubleToken}`))],
   ['a missing permission', answerWith(refusal(403, doubleToken))],
   ['a server error', answerWith(refusal(500, doubleToken))],
-  ['an error of GraphQL', rubbish({ data: null, errors: [{ type: 'X', message: doubleToken }] })],
-  ['rubbish', rubbish(doubleToken)],
+  ['a GraphQL error', rubbish({ data: null, errors: [{ type: 'X', message: doubleToken }] })],
+  ['a malformed response', rubbish(doubleToken)],
   ['a rate limit', primaryLimit(100)],
   ['a cut connection', cutConnection],
   ['a cut body', cutBody],
   ['a redirect', redirect(`http://127.0.0.1:1/${doubleToken}`)],
-  ['a deprecation', answerWith({ status: 500, headers: { deprecation: 'true', sunset: 'soon' }, body: {} })],
+  ['a deprecation header', answerWith({ status: 500, headers: { deprecation: 'true', sunset: 'soon' }, body: {} })],
 ];
 
-describe('the token', () => {
-  test.each(mishaps)('goes nowhere but into the header of a request: %s', async (_, act) => {
+describe('The token', () => {
+  test.each(mishaps)('appears only in the header of a request, also after %s', async (_, act) => {
     const written = vi.spyOn(process.stdout, 'write');
     const warned = vi.spyOn(process.stderr, 'write');
     const consoles = (['log', 'warn', 'error', 'info', 'debug'] as const).map((method) => vi.spyOn(console, method));
@@ -45,7 +45,7 @@ describe('the token', () => {
     expect(listingCache.seen.join('\n')).not.toContain(doubleToken);
   });
 
-  test('that no header can hold is not told', async () => {
+  test('is not shown or sent if no header can hold it', async () => {
     const scene = await createScene();
     await scene.publish(simple);
     expect(await failureOf(list(scene.provider({ token: 'ghp_with\nline feed' })))).toMatch(/^provider_(?:failed|unauthorized): /u);
@@ -53,8 +53,8 @@ describe('the token', () => {
   });
 });
 
-describe('what is cached', () => {
-  test('is not shared between tokens, nor with nobody, nor between hosts', async () => {
+describe('A cached listing', () => {
+  test('is not shared with another token, another host or a provider without a token', async () => {
     const scene = await createScene();
     await scene.publish(simple);
     scene.double.access.tokens.add('ghp_second');
@@ -73,7 +73,7 @@ describe('what is cached', () => {
     await elsewhere.close();
   });
 
-  test('is of no use to who may not see the repository any more', async () => {
+  test('is not returned once the host refuses the token', async () => {
     const scene = await createScene();
     await scene.publish(simple);
     const provider = scene.provider({ serveStaleForMs: 1_000_000 });
@@ -83,8 +83,8 @@ describe('what is cached', () => {
   });
 });
 
-describe('a ready-made client', () => {
-  test('is used as it is, and shares its cache with nobody', async () => {
+describe('An Octokit client that was passed in', () => {
+  test('is used unchanged, and its listings are not shared', async () => {
     const scene = await createScene();
     await scene.publish({ commits: [{ id: 'a', at: start, files: [[`${agents}/a.md`, '1']] }] });
     const listingCache = recordingCache();
@@ -99,7 +99,7 @@ describe('a ready-made client', () => {
     }
   });
 
-  test('fetches by its own fetch, as through a proxy', async () => {
+  test('sends its requests with its own `fetch`', async () => {
     const scene = await createScene();
     await scene.publish(simple);
     const fetched: string[] = [];
@@ -112,14 +112,14 @@ describe('a ready-made client', () => {
     expect(fetched).toEqual([`${scene.double.url}/graphql`, `${scene.double.url}/graphql`]);
   });
 
-  test('and a credential contradict each other', async () => {
+  test('is refused together with a token', async () => {
     const scene = await createScene();
     const client = new Octokit({ baseUrl: scene.double.url });
     expect(() => scene.provider({ client })).toThrow(TypeError);
   });
 });
 
-test('a credential does not go over plain HTTP to another machine, unless that is right by name', () => {
+test('a token is not sent over plain HTTP to another machine, unless `httpHosts` names it', () => {
   const url = 'http://git.internal:8080/api/v3';
   expect(() => createGitHubProvider({ url, clock: createSystemClock(), token: doubleToken })).toThrow(/read on the way to git\.internal:8080/u);
   for (const options of [{ token: doubleToken, httpHosts: ['git.internal'] }, {}]) {

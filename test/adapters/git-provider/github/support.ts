@@ -13,7 +13,7 @@ import { agents, type Dated, start } from '../support.ts';
 export const simple: RepositoryDescription = { commits: [{ id: 'first', at: start, files: [[`${agents}/a.md`, '1']] }] };
 export const simpleListing: readonly Dated[] = [[`${agents}/a.md`, start]];
 
-/** As many files, each in the first commit, and as many commits, all of which touch every file. */
+/** Describes `files` files that the first commit adds, and `commits` commits that each change all of them. */
 export function manyFiles(files: number, commits = 1): RepositoryDescription {
   const numbers = Array.from({ length: files }, (_, index) => index);
   return {
@@ -25,7 +25,7 @@ export function manyFiles(files: number, commits = 1): RepositoryDescription {
   };
 }
 
-/** A clock whose short waits are over at once, and can be seen; long ones are as long as they are. */
+/** A clock that ends short waits at once and records them. Long waits take their real time. */
 export interface HurriedClock extends Clock {
   readonly pauses: number[];
   advance(ms: number): void;
@@ -47,16 +47,16 @@ export function hurriedClock(): HurriedClock {
   };
 }
 
-/** The double with repositories on it, and providers that ask it. All of it goes away after the test. */
+/** A double with repositories, and providers that use it. All of it is removed after the test. */
 export interface Scene {
   readonly double: GitHubDouble;
   readonly clock: HurriedClock;
-  /** Makes a repository, in the place of an earlier one of the name. */
+  /** Creates a repository. Replaces an earlier one of the same name. */
   publish(description: RepositoryDescription, name?: string, options?: { readonly isPrivate?: boolean }): Promise<void>;
-  /** With the double's token, unless the options say otherwise. */
+  /** Creates a provider with the double's token, unless the options say otherwise. */
   provider(options?: Partial<GitHubOptions>): GitProvider;
   anonymous(options?: Partial<GitHubOptions>): GitProvider;
-  /** The requests since the last time, in short. */
+  /** Returns the requests since the last call, in a short form. */
   asked(): string[];
 }
 

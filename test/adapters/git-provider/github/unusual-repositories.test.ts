@@ -10,13 +10,13 @@ const long: readonly CommitDescription[] = Array.from({ length: 250 }, (_, index
 }));
 const longListing = [[`${agents}/long.md`, start], [`${agents}/short.md`, start + 100]];
 
-describe('a host that is not as one hopes is answered rightly all the same', () => {
+describe('A listing from a host with unusual answers', () => {
   test.each([
     [{ cursors: 'honoured' as const }, 3],
     [{ cursors: 'ignored' as const }, 5],
     [{ cursors: 'refused' as const }, 5],
     [{ cursorForm: 'opaque' as const }, 4],
-  ])('%o', async (behavior, requests) => {
+  ])('is correct with %o', async (behavior, requests) => {
     const scene = await createScene();
     await scene.publish({ commits: long });
     Object.assign(scene.double.graphql, behavior);
@@ -24,7 +24,7 @@ describe('a host that is not as one hopes is answered rightly all the same', () 
     expect(scene.asked()).toHaveLength(requests);
   });
 
-  test.each(['status', 'error', 'limit'] as const)('a query that it gives up on (%s) is asked in parts', async (failsWith) => {
+  test.each(['status', 'error', 'limit'] as const)('is split into several queries if the host gives up on one (%s)', async (failsWith) => {
     const scene = await createScene();
     await scene.publish(manyFiles(100));
     Object.assign(scene.double.graphql, { maxHistories: 25, failsWith });
@@ -32,7 +32,7 @@ describe('a host that is not as one hopes is answered rightly all the same', () 
     expect(scene.asked().filter((request) => request.endsWith(' 25 histories'))).toHaveLength(4);
   });
 
-  test('the parts do not become ever smaller, and what was not answered is no empty list', async () => {
+  test('fails if the host gives up on small queries, too', async () => {
     const scene = await createScene();
     await scene.publish(manyFiles(100));
     Object.assign(scene.double.graphql, { maxHistories: 3 });
@@ -40,14 +40,14 @@ describe('a host that is not as one hopes is answered rightly all the same', () 
     expect(scene.asked().length).toBeLessThanOrEqual(1 + 1 + 2 + 4);
   });
 
-  test('trees that it can not tell by GraphQL are read by REST', async () => {
+  test('reads trees by REST if GraphQL does not return them', async () => {
     const scene = await createScene();
     await scene.publish({ commits: [{ id: 'a', at: start, files: [[`${agents}/x/a.md`, '1'], [`${agents}/b.md`, '1']] }] });
     Object.assign(scene.double.graphql, { servesTrees: false });
     expect(await list(scene.provider())).toEqual([[`${agents}/b.md`, start], [`${agents}/x/a.md`, start]]);
   });
 
-  test('a tree deeper than one query takes is read to the ground, at the price of one request', async () => {
+  test('reads a tree that is too deep for one query with one more request', async () => {
     const scene = await createScene();
     const path = `${agents}/${Array.from({ length: 30 }, (_, index) => index).join('/')}/deep.md`;
     await scene.publish({ commits: [{ id: 'a', at: start, files: [[path, '1']] }] });
@@ -55,7 +55,7 @@ describe('a host that is not as one hopes is answered rightly all the same', () 
     expect(scene.asked()).toHaveLength(3);
   });
 
-  test('trees that are cut off are completed', async () => {
+  test('completes trees that the host truncated', async () => {
     const scene = await createScene();
     const paths = Array.from({ length: 40 }, (_, index) => `${agents}/${index % 3}/${index % 5}/1/2/3/4/5/6/7/8/${index}.md`).toSorted();
     await scene.publish({ commits: [{ id: 'a', at: start, files: paths.map((path) => [path, '1']) }] });
@@ -65,7 +65,7 @@ describe('a host that is not as one hopes is answered rightly all the same', () 
     }
   });
 
-  test('a directory that is too large is a failure', async () => {
+  test('fails if the directory has too many files, or a response too many bytes', async () => {
     const scene = await createScene();
     await scene.publish(manyFiles(20));
     for (const provider of [scene.provider({ maxFiles: 19 }), scene.anonymous({ maxFiles: 19 })]) {
@@ -75,11 +75,11 @@ describe('a host that is not as one hopes is answered rightly all the same', () 
   });
 });
 
-describe('a renamed repository is followed', () => {
+describe('A renamed repository', () => {
   const query = { directory: (name: string) => (name === '.skep' ? 'microagents' : agents), accepts: () => true };
   const both = { commits: [{ id: 'a', at: start, files: [[`${agents}/a.md`, '1'], ['microagents/b.md', '1']] }] } as const;
 
-  test.each(['with', 'without'])('to the directory of its actual name, %s a token', async (way) => {
+  test.each(['with', 'without'])('is listed with the directory for its new name, %s a token', async (way) => {
     const scene = await createScene();
     await scene.publish(both);
     const provider = way === 'with' ? scene.provider() : scene.anonymous();
@@ -96,7 +96,7 @@ describe('a renamed repository is followed', () => {
     expect((await provider.listFiles('acme/.skep', query)).directory).toBe(agents);
   });
 
-  test('and another that takes its name over is another', async () => {
+  test('is not mixed up with a new repository under its old name', async () => {
     const scene = await createScene();
     await scene.publish(simple);
     const provider = scene.provider();
@@ -110,8 +110,8 @@ describe('a renamed repository is followed', () => {
   });
 });
 
-describe('callers at the same time', () => {
-  test('who want different files, or directories, each get theirs', async () => {
+describe('Callers at the same time', () => {
+  test('each get the files and the directory that they asked for', async () => {
     const scene = await createScene();
     await scene.publish({ commits: [{ id: 'a', at: start, files: [[`${agents}/a.md`, '1'], [`${agents}/b.md`, '1'], ['docs/c.md', '1']] }] });
     const provider = scene.provider();
@@ -121,7 +121,7 @@ describe('callers at the same time', () => {
     expect(answers.map(({ files }) => files.map(({ path }) => path))).toEqual([[`${agents}/a.md`], [`${agents}/b.md`], ['docs/c.md']]);
   });
 
-  test('do not lose their answer when one of them leaves', async () => {
+  test('get their listing although one of them aborts', async () => {
     const scene = await createScene({ delayMs: 20 });
     await scene.publish(simple);
     const provider = scene.provider();

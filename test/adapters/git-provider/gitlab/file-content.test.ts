@@ -4,7 +4,7 @@ import { hostOf, providerOf } from './support.ts';
 
 const file = `${agents}/a.md`;
 
-test('the content of a file costs one request, also for a hundred callers at once', async () => {
+test('readFile() takes one request, also for 100 callers at once', async () => {
   const host = await hostOf();
   await host.publish(simple);
   const provider = providerOf(host);

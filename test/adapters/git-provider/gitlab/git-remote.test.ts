@@ -14,18 +14,18 @@ function basic(user: string, token: string): string {
   return `Basic ${Buffer.from(`${user}:${token}`).toString('base64')}`;
 }
 
-describe('where git fetches from', () => {
+describe('remote()', () => {
   test.each([
     [undefined, 'https://gitlab.com/group/sub/shop.git'],
     ['https://gitlab.example.com:8443/', 'https://gitlab.example.com:8443/group/sub/shop.git'],
     ['https://example.com/gitlab', 'https://example.com/gitlab/group/sub/shop.git'],
-  ])('of %s', async (url, expected) => {
+  ])('returns the clone URL and the credential for the GitLab URL %s', async (url, expected) => {
     const options = url === undefined ? {} : { url };
     expect(await remoteOf({ ...options, token: 'glpat-x' })).toEqual({ url: expected, authorization: basic('oauth2', 'glpat-x') });
     expect(await remoteOf(options)).toEqual({ url: expected, authorization: null });
   });
 
-  test('a ready-made client tells its token, of whatever kind', async () => {
+  test('returns the token of a Gitbeaker client that was passed in, of any kind', async () => {
     const host = 'https://gitlab.example.com';
     const clients = [
       [new Gitlab({ host, token: 'glpat-y' }), basic('oauth2', 'glpat-y')],
@@ -39,7 +39,7 @@ describe('where git fetches from', () => {
     await expect(remoteOf({ client: broken })).rejects.toMatchObject({ code: 'provider_unauthorized' });
   });
 
-  test('a name that no project can have is refused, and others are encoded', async () => {
+  test('rejects a name that no project can have, and encodes others', async () => {
     await expect(remoteOf({}, 'shop')).rejects.toMatchObject({ code: 'repository_not_found' });
     expect((await remoteOf({}, 'group/a b?c')).url).toBe('https://gitlab.com/group/a%20b%3Fc.git');
   });

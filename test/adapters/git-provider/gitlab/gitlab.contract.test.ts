@@ -64,13 +64,13 @@ async function createHarness(options: GitLabDoubleOptions): Promise<GitProviderH
   };
 }
 
-describe('gitlab keeps the contract of git providers', () => {
+describe('Git provider contract: GitLab', () => {
   for (const { name, run } of gitProviderContract(() => createHarness({}))) test(name, run);
 });
 
 const createOtherHarness = () => createHarness({ root: '/gitlab', treeTokens: 'id' });
 
-// Addresses and pages are other ones there, and the dates come from the same answers.
-describe('gitlab keeps the contract of git providers below a path, with pages named by the ids of contents', () => {
+// Only URLs and page tokens differ there, so only the cases that depend on them run.
+describe('Git provider contract: GitLab below a path, with object ids as page tokens', () => {
   for (const { name, run } of stageCases(createOtherHarness, [...fileCases, ...accessCases])) test(name, run);
 });

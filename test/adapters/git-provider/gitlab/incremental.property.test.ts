@@ -10,15 +10,15 @@ import { startGitLab } from '../../../doubles/gitlab/index.ts';
 import { agents, list, recordingCache, start } from '../support.ts';
 import { token } from './support.ts';
 
-// Few contents, so that branches come to the same by different ways.
+// Few contents, so that different branches often have the same files.
 const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
 const runs = Number(process.env['SKEP_TEST_RUNS'] ?? 6);
 
 const file = fc.record({ name: fc.constantFrom(...names), content: fc.constantFrom('1', '1', '2', null) });
 
 /**
- * A step of the trunk: a commit, or a branch from some steps back and its merge. The merge takes the files of the branch,
- * or those of the trunk, or has its own; it may have the trunk for its second parent.
+ * A step of the trunk: a commit, or a branch that starts some steps back and its merge. The merge takes the files of the
+ * branch or of the trunk, or has its own. The trunk may be its second parent.
  */
 const step = fc.record({
   kind: fc.constantFrom('commit', 'merge', 'merge', 'ours', 'own', 'turned'),
@@ -44,7 +44,7 @@ function describeCommits(drawn: readonly Drawn[]): CommitDescription[] {
   return [root, ...rest];
 }
 
-test('what is found from any earlier listing is what is found anew, whatever has happened', async () => {
+test('a listing is the same with any earlier listing in the cache as without a cache', async () => {
   const history = fc.array(step, { minLength: 10, maxLength: 10 });
   await fc.assert(
     fc.asyncProperty(history, async (drawn) => {

@@ -6,7 +6,7 @@ import { hostOf, providerOf } from './support.ts';
 
 const first = { after: null, limit: 100 };
 
-test('a search costs one request: by the name, or with a slash by the path', async () => {
+test('a search takes one request, by name or, with a slash, by path', async () => {
   const host = await hostOf();
   for (const name of ['acme/shop', 'group/sub/shop', 'shops/tool']) await host.publish(simple, name);
   const provider = providerOf(host);
@@ -16,7 +16,7 @@ test('a search costs one request: by the name, or with a slash by the path', asy
   expect(await search('sub/shop')).toEqual(['group/sub/shop']);
 });
 
-test('without a token, public projects are found', async () => {
+test('a search without a token finds only public projects', async () => {
   const host = await hostOf();
   await host.publish(simple);
   await host.publish(simple, 'acme/shop-two');
@@ -27,7 +27,7 @@ test('without a token, public projects are found', async () => {
   expect((await provider.searchRepositories?.('shop', first))?.items).toEqual([{ path: 'acme/shop-two' }]);
 });
 
-test('a search that the token does not allow is a failure of the token', async () => {
+test('a search fails with `provider_unauthorized` if the token does not allow it', async () => {
   const host = await hostOf();
   host.faults.add({ fault: { kind: 'status', status: 403, body: { message: '403 Forbidden' } }, route: 'search' });
   const found = providerOf(host).searchRepositories?.('shop', first);

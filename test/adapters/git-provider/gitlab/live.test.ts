@@ -10,8 +10,8 @@ import { isMicroagentPath } from '../../../../src/domain/microagent.ts';
 import { failureOf, pairs } from '../support.ts';
 
 /**
- * The real host, where the environment names a token, a repository that it may read, and the directory that is listed:
- * what the provider tells is held against what git tells of a clone.
+ * Runs against a real host if the environment names a token and a repository that it may read.
+ * Compares the provider's listing with what git finds in a clone.
  */
 const {
   SKEP_TEST_GITLAB_TOKEN: token,
@@ -29,15 +29,15 @@ if (token === undefined || repository === undefined) {
   const provider = createGitLabProvider({ url, token, clock: createSystemClock() });
   const query = { directory: () => directory, accepts: isMicroagentPath };
 
-  test('the real host answers the check', async () => {
+  test('check() succeeds with the real host', async () => {
     expect(await provider.check()).toMatchObject({ ok: true });
   });
 
-  test('the real host has no project of a made-up name', async () => {
+  test('the real host returns `repository_not_found` for an unknown project', async () => {
     expect(await failureOf(provider.listFiles(`${named}-${Date.now()}`, query))).toMatch(/^repository_not_found: /u);
   });
 
-  test('the real host lists what a clone has, twice', async () => {
+  test('the real host returns the same listing as a clone, twice', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'skep-gitlab-'));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     await clone(`${url}/${named}.git`, folder, token);
@@ -48,7 +48,7 @@ if (token === undefined || repository === undefined) {
   }, 300_000);
 }
 
-/** Without the token in an argument or a URL. */
+/** Clones without the token in an argument or a URL. */
 async function clone(from: string, to: string, secret: string): Promise<void> {
   const credential = Buffer.from(`oauth2:${secret}`).toString('base64');
   const env = {

@@ -18,8 +18,8 @@ async function createShop(): Promise<{ host: Host; project: number; open: (reque
   };
 }
 
-describe('a merge request', () => {
-  test('costs three requests, opened or updated', async () => {
+describe('A merge request', () => {
+  test('takes three requests to open or update', async () => {
     const { host, open } = await createShop();
     await open();
     expect(host.counts()).toEqual({ project: 1, mergeRequests: 1, mergeRequest: 1 });
@@ -27,7 +27,7 @@ describe('a merge request', () => {
     expect(host.counts()).toEqual({ project: 1, mergeRequests: 1, mergeRequest: 1 });
   });
 
-  test('is found behind more than a page of those of forks', async () => {
+  test('is found after more than one page of merge requests from forks', async () => {
     const { host, project, open } = await createShop();
     await open();
     for (let fork = 1; fork <= 120; fork += 1) {
@@ -38,7 +38,7 @@ describe('a merge request', () => {
     expect(host.counts()).toEqual({ project: 1, mergeRequests: 2, mergeRequest: 1 });
   });
 
-  test('keeps a mark of a draft that its title has already', async () => {
+  test('keeps a draft prefix that its title has already', async () => {
     const { host, project, open } = await createShop();
     await open({ title: '[Draft] Sell coffee', draft: true });
     await open({ title: 'draft: Sell tea' });
@@ -47,12 +47,12 @@ describe('a merge request', () => {
 
   test.each<[string, Fault, RegExp]>([
     ['a token without the scope', { kind: 'status', status: 403, body: { error: 'insufficient_scope' } }, /^pull_request_refused: .*"code":"pull_request_forbidden"/u],
-    ['merge requests that are switched off', { kind: 'status', status: 404, body: { message: '404 Not Found' } }, /^pull_request_refused: .*"code":"pull_request_forbidden"/u],
+    ['disabled merge requests', { kind: 'status', status: 404, body: { message: '404 Not Found' } }, /^pull_request_refused: .*"code":"pull_request_forbidden"/u],
     ['a token that has expired', { kind: 'status', status: 401, body: { message: '401 Unauthorized' } }, /^provider_unauthorized/u],
     ['a refusal', { kind: 'status', status: 422, body: { message: ['Title is too long'] } }, /unexpected_status","status":422/u],
-    ['an answer of another form', { kind: 'body', text: '{"iid":"1"}' }, /malformed_answer/u],
-    ['a host that is down', { kind: 'status', status: 500 }, /server_error/u],
-  ])('fails at %s', async (_, fault, failure) => {
+    ['a malformed response', { kind: 'body', text: '{"iid":"1"}' }, /malformed_answer/u],
+    ['a server error', { kind: 'status', status: 500 }, /server_error/u],
+  ])('fails on %s', async (_, fault, failure) => {
     const { host, open } = await createShop();
     host.faults.add({ fault, route: 'mergeRequest' });
     expect(await failureOf(open())).toMatch(failure);

@@ -5,8 +5,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { failureOf, list, simple } from '../support.ts';
 import { hostOf, manyFiles, providerOf } from './support.ts';
 
-describe('nobody but the host is asked', () => {
-  test('where a redirect leads elsewhere', async () => {
+describe('A listing', () => {
+  test('fails if a redirect leads to another host or out of the API', async () => {
     const host = await hostOf();
     await host.publish(simple);
     const { url, asked } = await other();
@@ -22,7 +22,7 @@ describe('nobody but the host is asked', () => {
     expect(await failureOf(providerOf(host).find('acme/shop'))).toMatch(/^provider_failed: .*redirects/u);
   });
 
-  test('where redirects lead in circles', async () => {
+  test('fails if redirects form a circle', async () => {
     const host = await hostOf();
     await host.publish(simple);
     const location = `${host.url}/api/v4/projects/acme%2Fshop/repository/commits/HEAD?stats=false`;
@@ -31,7 +31,7 @@ describe('nobody but the host is asked', () => {
     expect(host.counts()).toEqual({ commit: 4 });
   });
 
-  test('where a link to the next page leads elsewhere', async () => {
+  test('fails if the link to the next page leads to another host', async () => {
     const host = await hostOf();
     await host.publish(simple);
     const { url, asked } = await other();
@@ -43,7 +43,7 @@ describe('nobody but the host is asked', () => {
     expect(asked).toEqual([]);
   });
 
-  test('where the pages of a directory never end', async () => {
+  test('fails if the link to the next page leads back', async () => {
     const host = await hostOf();
     await host.publish(manyFiles(150));
     const link = `<${host.url}/api/v4/x?page_token=${Buffer.from('{"file_name":".skep/microagents/0001.md"}').toString('base64')}>; rel="next"`;
@@ -52,7 +52,7 @@ describe('nobody but the host is asked', () => {
   });
 });
 
-/** A host that nothing should ask. */
+/** A host that must not get any request. */
 async function other(): Promise<{ readonly url: string; readonly asked: string[] }> {
   const asked: string[] = [];
   const server = createServer((request, response) => {

@@ -3,8 +3,8 @@ import { createManualClock } from '../../../doubles/memory/index.ts';
 import { deadUrl, everything, failureOf, list, recordingCache, simple, simpleListing } from '../support.ts';
 import { hostOf, providerOf } from './support.ts';
 
-describe('a host that does not answer', () => {
-  test('is waited for until the time limit of the whole listing', async () => {
+describe('A listing from a slow or unreachable host', () => {
+  test('fails with `provider_timeout` after the time limit of the whole listing', async () => {
     const host = await hostOf();
     await host.publish(simple);
     host.faults.add({ fault: { kind: 'stall' }, route: 'commits' });
@@ -16,13 +16,13 @@ describe('a host that does not answer', () => {
     expect(await listing).toBe('provider_timeout: {"provider":"gitlab","limitMs":5000}');
   });
 
-  test('that is not there', async () => {
+  test('fails with `provider_failed` if the port is closed', async () => {
     const provider = providerOf(await hostOf(), { url: await deadUrl() });
     expect(await failureOf(list(provider))).toMatch(/^provider_failed: .*unreachable/u);
     expect(await provider.check()).toMatchObject({ ok: false, detail: expect.stringContaining("can't be reached") });
   });
 
-  test('a caller that leaves does not end the listing of the others', async () => {
+  test('continues for the other callers if one aborts', async () => {
     const host = await hostOf();
     await host.publish(simple);
     host.delayMs = 20;
@@ -37,7 +37,7 @@ describe('a host that does not answer', () => {
     expect(host.counts()).toEqual({ commit: 1, tree: 1, commits: 2 });
   });
 
-  test('closing ends what is under way, and refuses what comes', async () => {
+  test('fails when the provider closes, and so does every later one', async () => {
     const host = await hostOf();
     await host.publish(simple);
     host.faults.add({ fault: { kind: 'stall' } });
@@ -51,10 +51,10 @@ describe('a host that does not answer', () => {
   });
 });
 
-describe('while the host is down', () => {
+describe('A listing while the host is down', () => {
   const minute = 60_000;
 
-  test('what it confirmed lately is served, with its time, where the deployment asks for that', async () => {
+  test('returns the last confirmed state and its time, for `serveStaleForMs`', async () => {
     const host = await hostOf();
     await host.publish(simple);
     const clock = createManualClock();
@@ -69,7 +69,7 @@ describe('while the host is down', () => {
     expect(await failureOf(list(provider))).toMatch(/^provider_failed: /u);
   });
 
-  test('also after a restart, and after a confirmation that changed nothing', async () => {
+  test('returns after a restart the state and time of the last confirmation', async () => {
     const host = await hostOf();
     await host.publish(simple);
     const listingCache = recordingCache();
@@ -86,7 +86,7 @@ describe('while the host is down', () => {
     expect(await providerOf(host, options).listFiles('acme/shop', everything)).toMatchObject({ confirmedAt: at });
   });
 
-  test('but not otherwise: unasked, of another repository, with other files, or where the host answers', async () => {
+  test('fails without `serveStaleForMs`, for other repositories or files, and if the host refuses', async () => {
     const host = await hostOf();
     await host.publish(simple);
     await host.publish(simple, 'acme/tool');

@@ -31,7 +31,7 @@ const fault: fc.Arbitrary<Fault> = fc.oneof(
   fc.record({ kind: fc.constant('headers' as const), headers }),
 );
 
-test('whatever the host answers, a listing is one or a failure of the port, and ends', async () => {
+test('a random response leads to a result or to a failure that the port declares', async () => {
   const host = await hostOf();
   await host.publish(simple);
   const route = fc.constantFrom<RouteName>('commit', 'tree', 'commits', 'project');

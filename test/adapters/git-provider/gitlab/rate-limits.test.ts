@@ -4,7 +4,7 @@ import { isFailureOf } from '../../../../src/domain/failure.ts';
 import { list, simple, simpleListing } from '../support.ts';
 import { hostOf, manyFiles, providerOf } from './support.ts';
 
-describe('the rate of requests is limited', () => {
+describe('A rate limit', () => {
   const date = 'Thu, 01 Jan 2026 00:00:00 GMT';
   const reset = String(Date.UTC(2026, 0, 1, 0, 2, 5) / 1000);
 
@@ -12,15 +12,15 @@ describe('the rate of requests is limited', () => {
     ['Retry-After', { 'retry-after': '37', 'ratelimit-reset': '1' }, 37],
     ['Retry-After as a date', { 'retry-after': 'Thu, 01 Jan 2026 00:01:00 GMT', date }, 60],
     ["RateLimit-Reset, by the host's own clock", { 'ratelimit-reset': reset, 'ratelimit-remaining': '0', date }, 125],
-    ['nothing', {}, 60],
-    ['nonsense', { 'retry-after': 'soon', 'ratelimit-reset': 'later' }, 60],
-    ['a time that is over', { 'retry-after': '0' }, 1],
+    ['no header', {}, 60],
+    ['invalid headers', { 'retry-after': 'soon', 'ratelimit-reset': 'later' }, 60],
+    ['no seconds', { 'retry-after': '0' }, 1],
     ['a year', { 'retry-after': '31536000' }, 86_400],
-  ])('the host says %s', async (_, headers, seconds) => {
+  ])('is reported with the time to wait, and no request is sent until then: %s', async (_, headers, seconds) => {
     const host = await hostOf();
     await host.publish(simple);
     host.faults.add({ fault: { kind: 'throttle', headers }, times: 1 });
-    // It is wrong by years, which only a host without a clock has to bear.
+    // This clock is wrong by years if the host sends a date, since the date of the host counts then.
     const clock = createManualClock('date' in headers ? Date.UTC(2001, 0, 1) : undefined);
     const provider = providerOf(host, { clock });
     expect(await secondsOf(list(provider))).toBe(seconds);
@@ -36,7 +36,7 @@ describe('the rate of requests is limited', () => {
 
   const tenSeconds = { kind: 'throttle', headers: { 'retry-after': '10' } } as const;
 
-  test('in the middle of a listing: what waits is not sent, and the listing goes on from there', async () => {
+  test('stops a listing at once, and the next listing continues from there', async () => {
     const host = await hostOf();
     await host.publish(manyFiles(20));
     host.faults.add({ fault: tenSeconds, route: 'commits', after: 9, times: 1 });
@@ -49,16 +49,16 @@ describe('the rate of requests is limited', () => {
     expect(host.counts()['commits']).toBe(11);
   });
 
-  test('in the middle of a listing: what is under way beside the refusal is given up, and asked for again', async () => {
+  test('aborts the other requests of the listing, and the next listing repeats them', async () => {
     const host = await hostOf();
     await host.publish(manyFiles(20));
     host.faults.add({ fault: tenSeconds, route: 'commits', after: 9, times: 1 });
-    // Whatever comes after the refused one waits for an answer while the refusal arrives.
+    // Requests after the refused one get no response before the refusal arrives.
     host.faults.add({ fault: { kind: 'stall' }, route: 'commits', after: 9 });
     const clock = createManualClock();
     const provider = providerOf(host, { clock, concurrency: 2 });
     expect(await secondsOf(list(provider))).toBe(10);
-    // The ninth is answered before the refusal, and then an eleventh is sent; or it is under way, and given up with it.
+    // If the ninth request is answered before the refusal, an eleventh is sent. Otherwise the ninth is aborted.
     expect([10, 11]).toContain(host.counts()['commits']);
     host.faults.clear();
     clock.advance(10_000);
@@ -66,7 +66,7 @@ describe('the rate of requests is limited', () => {
     expect([11, 12]).toContain(host.counts()['commits']);
   });
 
-  test('an answer that was the last one for now', async () => {
+  test('is respected as soon as RateLimit-Remaining is 0', async () => {
     const host = await hostOf();
     await host.publish(simple);
     const headers = { 'ratelimit-remaining': '0', 'ratelimit-reset': reset, date };
@@ -81,7 +81,7 @@ describe('the rate of requests is limited', () => {
   });
 });
 
-/** How long the failure says to wait. */
+/** Returns how many seconds the failure says to wait. */
 async function secondsOf(promise: Promise<unknown>): Promise<number> {
   const error = await promise.then(() => null, (error: unknown) => error);
   if (!isFailureOf(error, 'provider_rate_limited')) throw new Error('expected a limit', { cause: error });

@@ -6,8 +6,8 @@ import { parseRepositoryName } from '../../../../src/domain/repository-name.ts';
 import { everything, failureOf, list, pairs, simple, simpleListing, start } from '../support.ts';
 import { hostOf, providerOf } from './support.ts';
 
-describe('no name changes what is asked for', () => {
-  test('nested groups', async () => {
+describe('The path of a request', () => {
+  test('holds all nested groups of a project', async () => {
     const host = await hostOf({ root: '/gitlab' });
     await host.publish(simple, 'group/sub/deeper/shop');
     expect(await list(providerOf(host), 'group/sub/deeper/shop')).toEqual(simpleListing);
@@ -15,7 +15,7 @@ describe('no name changes what is asked for', () => {
   });
 
   test.each(['a/b?private_token=x', 'a/b#c', 'a/b%2Fc', 'a/%2e%2e/b', 'a/b c', 'größe/日本', 'a/b;c', 'a/b&c=d', "a/b'c", 'a/..b', 'a/b\u2028c', '🐝/🐝'])(
-    'a project that is called %s',
+    'holds the project name %s encoded',
     async (name) => {
       const host = await hostOf();
       await host.publish(simple, name);
@@ -25,7 +25,7 @@ describe('no name changes what is asked for', () => {
     },
   );
 
-  test('a name that no project has is not asked for: no number is taken for an id', async () => {
+  test('is not requested for an invalid name, nor for a number that is a project id', async () => {
     const host = await hostOf();
     await host.publish(simple);
     const provider = providerOf(host);
@@ -36,7 +36,7 @@ describe('no name changes what is asked for', () => {
     expect(host.requests).toEqual([]);
   });
 
-  test('random names', async () => {
+  test('holds any random name encoded', async () => {
     const host = await hostOf();
     const provider = providerOf(host);
     const special = fc.constantFrom('/', '?', '#', '%', '%2F', '%2e', '..', '.', '&', '=', ' ', '+', ';', ':', '@', '\\');
@@ -54,7 +54,7 @@ describe('no name changes what is asked for', () => {
     );
   });
 
-  test.each(['a?b', 'a#b', 'a%2e', 'a&ref=x', 'a b', 'a+b', '日本', ':(top)a', '..a'])('a directory that is called %s', async (directory) => {
+  test.each(['a?b', 'a#b', 'a%2e', 'a&ref=x', 'a b', 'a+b', '日本', ':(top)a', '..a'])('leads to the right files of a directory with the name %s', async (directory) => {
     const host = await hostOf();
     const path = `${directory}/x?y#%+&é .md`;
     await host.publish([{ id: 'first', at: start, files: [[path, '1'], ['b/x.md', '1']] }]);
@@ -62,14 +62,14 @@ describe('no name changes what is asked for', () => {
     expect(pairs(listing)).toEqual([[path, start]]);
   });
 
-  test('the root', async () => {
+  test('leads to all files if the directory is the root', async () => {
     const host = await hostOf();
     await host.publish(simple);
     const listing = await providerOf(host).listFiles('acme/shop', { directory: () => '', accepts: () => true });
     expect(pairs(listing)).toEqual([...simpleListing, ['src/x', start + 20]]);
   });
 
-  test('a branch whose name has slashes, and one that HEAD does not lead to', async () => {
+  test('leads to a default branch with slashes, also if HEAD is not found', async () => {
     const host = await hostOf();
     await host.publish({ defaultBranch: 'feature/größe#x=1%2F&y', commits: simple });
     const provider = providerOf(host);
@@ -82,15 +82,15 @@ describe('no name changes what is asked for', () => {
   });
 });
 
-describe('the URL of the host', () => {
-  test('says which names choose it', () => {
+describe('The URL of the host', () => {
+  test('determines the names in `hosts`', () => {
     expect(hostsOf()).toEqual(['gitlab.com']);
     expect(hostsOf('https://GitLab.example.com/gitlab/')).toEqual(['gitlab.example.com']);
     expect(hostsOf('http://localhost:8080')).toEqual(['localhost:8080']);
   });
 
   test.each(['', 'gitlab.com', 'ftp://gitlab.com', 'https://u:p@gitlab.com', 'https://gitlab.com?x', 'https://gitlab.com#x'])(
-    'is refused where it is none, and not shown: %s',
+    'is refused if it is invalid, and is not shown: %s',
     (url) => {
       expect(() => hostsOf(url)).toThrow(TypeError);
       if (url.length > 10) expect(() => hostsOf(url)).not.toThrow(url);

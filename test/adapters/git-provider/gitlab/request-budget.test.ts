@@ -6,15 +6,15 @@ import { hostOf, manyFiles, providerOf } from './support.ts';
 
 const file = `${agents}/a.md`;
 
-describe('a listing costs the pages of the tree, and a request for each file', () => {
-  test('two files', async () => {
+describe('The first listing', () => {
+  test('takes one request for each page of the tree and one for each file', async () => {
     const host = await hostOf();
     await host.publish(simple);
     expect(await list(providerOf(host))).toEqual(simpleListing);
     expect(host.counts()).toEqual({ commit: 1, tree: 1, commits: 2 });
   });
 
-  test('only for those that are wanted', async () => {
+  test('requests only the histories of files that the query accepts', async () => {
     const host = await hostOf();
     await host.publish(simple);
     const provider = providerOf(host);
@@ -25,7 +25,7 @@ describe('a listing costs the pages of the tree, and a request for each file', (
     expect(host.counts()).toEqual({ commit: 1, commits: 1 });
   });
 
-  test('several pages, and no more at a time than is allowed', async () => {
+  test('of several pages sends at most `concurrency` requests at a time', async () => {
     const host = await hostOf();
     await host.publish(manyFiles(250));
     host.delayMs = 5;
@@ -37,7 +37,7 @@ describe('a listing costs the pages of the tree, and a request for each file', (
     expect(host.requests.filter(({ route }) => route !== 'commit').every(({ query }) => query['per_page'] === '100')).toBe(true);
   });
 
-  test('a missing directory, and an empty repository', async () => {
+  test('takes two requests for a missing directory or an empty repository', async () => {
     const host = await hostOf();
     await host.publish([{ id: 'other', at: start, files: [['x', '1']] }]);
     await host.publish([], 'acme/empty');
@@ -53,7 +53,7 @@ describe('a listing costs the pages of the tree, and a request for each file', (
     [101, 2],
     [250, 4],
     [1050, 10],
-  ])('a file with %i commits costs %i requests', async (count, requests) => {
+  ])('takes for a file with %i commits at most %i requests', async (count, requests) => {
     const host = await hostOf();
     const changes = Array.from({ length: count }, (_, index) => ({ id: `c${index}`, at: start + index, files: [[file, String(index)] as const] }));
     await host.publish(changes);
@@ -64,8 +64,8 @@ describe('a listing costs the pages of the tree, and a request for each file', (
   });
 });
 
-describe('what is known is not asked for again', () => {
-  test('unchanged: one request, also after a restart', async () => {
+describe('A later listing', () => {
+  test('takes one request if nothing changed, also after a restart', async () => {
     const host = await hostOf();
     await host.publish(simple);
     const listingCache = createMemoryListingCache();
@@ -79,7 +79,7 @@ describe('what is known is not asked for again', () => {
     expect(host.counts()).toEqual({ commit: 1 });
   });
 
-  test('a hundred equal requests at once cost one', async () => {
+  test('takes as many requests for 100 callers at once as for one', async () => {
     const host = await hostOf();
     await host.publish(simple);
     const provider = providerOf(host);
@@ -90,7 +90,7 @@ describe('what is known is not asked for again', () => {
     expect(host.counts()).toEqual({ project: 1 });
   });
 
-  test('a new file and a changed one: what leads there, the tree, and the new file', async () => {
+  test('requests the new commits, the tree and the history of a new file', async () => {
     const host = await hostOf();
     await host.publish(simple);
     const provider = providerOf(host);
@@ -102,7 +102,7 @@ describe('what is known is not asked for again', () => {
     expect(host.counts()).toEqual({ commit: 1, tree: 1, commits: 2 });
   });
 
-  test('a merge of something else: what leads there, and that nothing of the directory changed', async () => {
+  test('requests no history of a file after a merge that changed nothing in the directory', async () => {
     const host = await hostOf();
     await host.publish(simple);
     const provider = providerOf(host);
@@ -119,7 +119,7 @@ describe('what is known is not asked for again', () => {
     expect(host.counts()).toEqual({ commit: 1 });
   });
 
-  test('a merge that changes one of many files: that one is asked for again', async () => {
+  test('requests only the history of the file that a merge changed', async () => {
     const host = await hostOf();
     const many = manyFiles(20);
     await host.publish(many);
@@ -138,7 +138,7 @@ describe('what is known is not asked for again', () => {
     expect(host.counts()).toEqual({ commit: 1, tree: 1, commits: 3 });
   });
 
-  test('a merge that takes another version of a file, with the history of that one', async () => {
+  test('has the date of the version that a merge took, also after a revert', async () => {
     const host = await hostOf();
     const before: CommitDescription[] = [
       { id: 'root', at: start, files: [['other', '1']] },
@@ -159,7 +159,7 @@ describe('what is known is not asked for again', () => {
     expect((await list(again))[0]).toEqual([file, start + 10]);
   });
 
-  test('a file is gone: no file is asked for', async () => {
+  test('requests no history of a file after another file was removed', async () => {
     const host = await hostOf();
     await host.publish(simple);
     const provider = providerOf(host);
@@ -170,7 +170,7 @@ describe('what is known is not asked for again', () => {
     expect(host.counts()).toEqual({ commit: 1, tree: 1, commits: 1 });
   });
 
-  test('a rewritten history is read anew', async () => {
+  test('requests everything again if the history was rewritten', async () => {
     const host = await hostOf();
     await host.publish(simple);
     const provider = providerOf(host);
@@ -181,7 +181,7 @@ describe('what is known is not asked for again', () => {
     expect(host.counts()).toEqual({ commit: 1, tree: 1, commits: 3 });
   });
 
-  test('what was found out before a failure is kept', async () => {
+  test('keeps what was read before a failure', async () => {
     const host = await hostOf();
     await host.publish(manyFiles(20));
     host.faults.add({ fault: { kind: 'status', status: 500 }, route: 'commits', after: 12 });
@@ -193,7 +193,7 @@ describe('what is known is not asked for again', () => {
     expect(host.counts()).toEqual({ commit: 1, commits: 8 });
   });
 
-  test('a listing ends when its requests are spent, and the next one goes on from there', async () => {
+  test('continues where an earlier one reached `maxRequests`', async () => {
     const host = await hostOf();
     await host.publish(manyFiles(20));
     const provider = providerOf(host, { maxRequests: 14, concurrency: 1 });
@@ -203,7 +203,7 @@ describe('what is known is not asked for again', () => {
     expect(host.counts()).toEqual({ commit: 1, commits: 8 });
   });
 
-  test('a store that fails makes it dearer, and no more', async () => {
+  test('takes all requests again if the cache fails, and ignores invalid data in it', async () => {
     const host = await hostOf();
     await host.publish(simple);
     const listingCache = { get: () => Promise.reject(new Error('broken')), put: () => Promise.reject(new Error('broken')) };
@@ -217,8 +217,8 @@ describe('what is known is not asked for again', () => {
   });
 });
 
-describe('a project that was renamed', () => {
-  test('is followed, told by its new name, and redirected once', async () => {
+describe('A renamed project', () => {
+  test('is listed under its new name, after one redirect', async () => {
     const host = await hostOf({ root: '/gitlab' });
     await host.publish(simple, 'acme/old');
     host.projects.rename('acme/old', 'other/deep/skep-config');
@@ -232,7 +232,7 @@ describe('a project that was renamed', () => {
     expect(host.requests.filter(({ target }) => target.includes('acme'))).toHaveLength(2);
   });
 
-  test('has the letters that it has, however it is asked for', async () => {
+  test('has its own upper and lower case in the name, whatever the request has', async () => {
     const host = await hostOf();
     await host.publish(simple, 'Acme/Skep-Config');
     const names: string[] = [];

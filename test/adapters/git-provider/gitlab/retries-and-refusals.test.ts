@@ -3,17 +3,17 @@ import type { Fault } from '../../../doubles/gitlab/index.ts';
 import { failureOf, list, simple, simpleListing } from '../support.ts';
 import { hostOf, manyFiles, providerOf } from './support.ts';
 
-describe('what may pass is tried again, twice', () => {
+describe('A listing', () => {
   const passing: [string, Fault][] = [
     ['502', { kind: 'status', status: 502 }],
     ['503', { kind: 'status', status: 503 }],
     ['503 with a time', { kind: 'status', status: 503, headers: { 'retry-after': '0' } }],
     ['504', { kind: 'status', status: 504 }],
     ['a reset connection', { kind: 'reset' }],
-    ['a connection that ends in the middle', { kind: 'cut' }],
+    ['a response that is cut off', { kind: 'cut' }],
   ];
 
-  test.each(passing)('%s', async (_, fault) => {
+  test.each(passing)('is retried twice after %s', async (_, fault) => {
     const host = await hostOf();
     await host.publish(simple);
     host.faults.add({ fault, times: 2 });
@@ -21,7 +21,7 @@ describe('what may pass is tried again, twice', () => {
     expect(host.counts()).toEqual({ commit: 3, tree: 1, commits: 2 });
   });
 
-  test.each(passing)('%s, for good', async (_, fault) => {
+  test.each(passing)('fails after two retries if it always gets %s', async (_, fault) => {
     const host = await hostOf();
     await host.publish(simple);
     host.faults.add({ fault });
@@ -33,16 +33,16 @@ describe('what may pass is tried again, twice', () => {
     ['500', { kind: 'status', status: 500 }, /^provider_failed: .*"status":500/u],
     ['503 for a long time', { kind: 'status', status: 503, headers: { 'retry-after': '3600' } }, /^provider_failed: .*"status":503/u],
     ['418', { kind: 'status', status: 418 }, /^provider_failed: .*"status":418/u],
-    ['rubbish', { kind: 'body', text: '{"id":' }, /^provider_failed: .*malformed_answer/u],
-    ['another form', { kind: 'body', text: '{"id":"x"}' }, /^provider_failed: .*malformed_answer/u],
+    ['invalid JSON', { kind: 'body', text: '{"id":' }, /^provider_failed: .*malformed_answer/u],
+    ['an object with other types', { kind: 'body', text: '{"id":"x"}' }, /^provider_failed: .*malformed_answer/u],
     ['a list', { kind: 'body', text: '[1]' }, /^provider_failed: .*malformed_answer/u],
-    ['a page', { kind: 'body', text: '<html>', contentType: 'text/html' }, /^provider_failed: .*JSON.*check/u],
-    ['a page of a missing one', { kind: 'status', status: 404, headers: { 'content-type': 'text/html' } }, /^provider_failed: .*URL.*check/u],
+    ['an HTML page', { kind: 'body', text: '<html>', contentType: 'text/html' }, /^provider_failed: .*JSON.*check/u],
+    ['an HTML page with status 404', { kind: 'status', status: 404, headers: { 'content-type': 'text/html' } }, /^provider_failed: .*URL.*check/u],
     ['401', { kind: 'status', status: 401, body: { message: '401 Unauthorized' } }, /^provider_unauthorized: /u],
-    ['403 for the scope', { kind: 'status', status: 403, body: { error: 'insufficient_scope', error_description: 'x' } }, /^provider_unauthorized: /u],
-    ['403 for the account', { kind: 'status', status: 403, body: { message: '403 Forbidden - Your account has been blocked' } }, /^provider_unauthorized: /u],
-    ['403 for the code', { kind: 'status', status: 403, body: { message: '403 Forbidden' } }, /^repository_not_found: /u],
-  ])('but not %s', async (_, fault, message) => {
+    ['403 because of the scope', { kind: 'status', status: 403, body: { error: 'insufficient_scope', error_description: 'x' } }, /^provider_unauthorized: /u],
+    ['403 because of the account', { kind: 'status', status: 403, body: { message: '403 Forbidden - Your account has been blocked' } }, /^provider_unauthorized: /u],
+    ['403 because of the repository', { kind: 'status', status: 403, body: { message: '403 Forbidden' } }, /^repository_not_found: /u],
+  ])('fails without a retry after %s', async (_, fault, message) => {
     const host = await hostOf();
     await host.publish(simple);
     host.faults.add({ fault });
@@ -54,7 +54,7 @@ describe('what may pass is tried again, twice', () => {
     expect(await list(provider)).toEqual(simpleListing);
   });
 
-  test.each(['tree', 'commits'] as const)('a failure of the %s is one of the listing, and never an empty list', async (route) => {
+  test.each(['tree', 'commits'] as const)('fails if the %s request fails, and is never empty instead', async (route) => {
     const host = await hostOf();
     await host.publish(simple);
     const provider = providerOf(host);
@@ -73,7 +73,7 @@ describe('what may pass is tried again, twice', () => {
     expect(await list(provider)).toEqual(simpleListing);
   });
 
-  test('a file of which there is no history, twice, is left out; once is no reason', async () => {
+  test('leaves out a file only if its history was empty twice', async () => {
     const host = await hostOf();
     await host.publish(simple.slice(0, 1));
     host.faults.add({ fault: { kind: 'body', text: '[]' }, route: 'commits', times: 1 });
@@ -83,7 +83,7 @@ describe('what may pass is tried again, twice', () => {
     expect(await list(providerOf(host))).toEqual([]);
   });
 
-  test('an answer that is too large', async () => {
+  test('fails if a response has too many bytes, or the directory too many files', async () => {
     const host = await hostOf();
     await host.publish(manyFiles(50));
     expect(await failureOf(list(providerOf(host, { maxAnswerBytes: 5000 })))).toMatch(/^provider_failed: .*too_large.*5000 bytes/u);

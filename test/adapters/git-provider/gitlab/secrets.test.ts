@@ -7,8 +7,8 @@ import type { Fault } from '../../../doubles/gitlab/index.ts';
 import { failureOf, list, recordingCache, simple, simpleListing } from '../support.ts';
 import { hostOf, providerOf, token } from './support.ts';
 
-describe('the token', () => {
-  test('is in no URL, and in nothing that is kept', async () => {
+describe('The token', () => {
+  test('is in no URL, and not in the cache', async () => {
     const host = await hostOf();
     await host.publish(simple);
     const listingCache = recordingCache();
@@ -32,7 +32,7 @@ describe('the token', () => {
     { kind: 'body', text: JSON.stringify({ id: token }) },
     { kind: 'reset' },
     { kind: 'cut' },
-  ])('is in no failure, even if the host throws it back: %o', async (fault) => {
+  ])('is in no failure, even if the host sends it back: %o', async (fault) => {
     const host = await hostOf();
     await host.publish(simple);
     host.faults.add({ fault });
@@ -41,15 +41,15 @@ describe('the token', () => {
     expect(inspect(await providerOf(host).check())).not.toContain(token);
   });
 
-  test.each(['', 'a b', 'line\nfeed', 'größe', '\0'])('that is none is refused and not shown: %j', (bad) => {
+  test.each(['', 'a b', 'line\nfeed', 'größe', '\0'])('is refused if it is invalid, and is not shown: %j', (bad) => {
     const create = (): unknown => createGitLabProvider({ token: `${bad}${bad === '' ? '' : 'secret'}`, clock: createSystemClock() });
     expect(create).toThrow(TypeError);
     expect(create).not.toThrow('secret');
   });
 });
 
-describe('what was learnt with one credential', () => {
-  test('is not known to another, to none, or at another host', async () => {
+describe('A cached listing', () => {
+  test('is not shared with another token, another host or a provider without a token', async () => {
     const [host, second] = [await hostOf(), await hostOf()];
     await host.publish(simple);
     await second.publish(simple.slice(0, 1));
@@ -68,8 +68,8 @@ describe('what was learnt with one credential', () => {
   });
 });
 
-describe('without a token', () => {
-  test('public projects are read, and others are not there', async () => {
+describe('A project', () => {
+  test('is found without a token only if it is public', async () => {
     const host = await hostOf();
     await host.publish(simple);
     await host.publish(simple, 'acme/open');
@@ -81,7 +81,7 @@ describe('without a token', () => {
     await provider.close();
   });
 
-  test('a project whose code nobody may read is not there either', async () => {
+  test('is not found if nobody may read its code', async () => {
     const host = await hostOf();
     await host.publish(simple);
     const project = host.projects.find('acme/shop')?.project;
@@ -90,8 +90,8 @@ describe('without a token', () => {
   });
 });
 
-describe('a ready-made client', () => {
-  test('lends its URL and its credential, which may change', async () => {
+describe('A Gitbeaker client that was passed in', () => {
+  test('gives its URL and its current token to the provider', async () => {
     const host = await hostOf({ root: '/gitlab' });
     await host.publish(simple);
     let current = 'expired';
@@ -104,7 +104,7 @@ describe('a ready-made client', () => {
     await provider.close();
   });
 
-  test('that can not tell its token', async () => {
+  test('makes requests fail with `provider_unauthorized` if it can not get its token', async () => {
     const host = await hostOf();
     const client = new Gitlab({ host: host.url, token: () => Promise.reject(new Error(`no ${token}`)) });
     const provider = createGitLabProvider({ client, clock: createSystemClock() });
@@ -113,7 +113,7 @@ describe('a ready-made client', () => {
     await provider.close();
   });
 
-  test('is instead of a token and a URL', () => {
+  test('is refused together with a token or a URL', () => {
     const client = new Gitlab({ host: 'https://gitlab.example.com', token });
     const clock = createSystemClock();
     expect(() => createGitLabProvider({ client, token, clock })).toThrow(TypeError);
@@ -121,7 +121,7 @@ describe('a ready-made client', () => {
   });
 });
 
-test('a credential does not go over plain HTTP to another machine, unless that is right by name', () => {
+test('a token is not sent over plain HTTP to another machine, unless `httpHosts` names it', () => {
   const options = { url: 'http://git.internal:8080', clock: createSystemClock() };
   const client = new Gitlab({ host: options.url, token });
   expect(() => createGitLabProvider({ ...options, token })).toThrow(/read on the way to git\.internal:8080/u);

@@ -12,13 +12,13 @@ import { agents, start } from '../support.ts';
 export const token = 'glpat-double';
 
 export interface Host extends GitLabDouble {
-  /** Makes the repository, and serves it in place of what had the name before. */
+  /** Creates the repository and serves it. Replaces an earlier one of the same name. */
   publish(description: RepositoryDescription | readonly CommitDescription[], name?: string): Promise<void>;
-  /** How many requests came for each route since the last time. */
+  /** Returns the number of requests for each route since the last call. */
   counts(): Record<string, number>;
 }
 
-/** A double that ends with the test, which fails where something was asked that no GitLab would have been. */
+/** Starts a double that is closed after the test. The test fails if the double got a request that GitLab does not know. */
 export async function hostOf(options: GitLabDoubleOptions = {}): Promise<Host> {
   const root = await mkdtemp(join(tmpdir(), 'skep-gitlab-'));
   const double = await startGitLab(options);
@@ -45,14 +45,14 @@ export async function hostOf(options: GitLabDoubleOptions = {}): Promise<Host> {
   });
 }
 
-/** A provider of the double. */
+/** Creates a provider that uses the double. It is closed after the test. */
 export function providerOf(host: GitLabDouble, options: Partial<GitLabOptions> = {}): GitProvider {
   const provider = createGitLabProvider({ url: host.url, token, clock: createSystemClock(), ...options });
   onTestFinished(() => provider.close());
   return provider;
 }
 
-/** So many files, each brought by a commit of its own. */
+/** Describes `count` files, each added by a commit of its own. */
 export function manyFiles(count: number): CommitDescription[] {
   return Array.from({ length: count }, (_, index) => ({
     id: `c${index}`,

@@ -9,8 +9,8 @@ import { bare, gitIn, providerOf, temporaryFolder } from './support.ts';
 const leadsOut = /^provider_failed: .*(?:outside|out of) the root folder/u;
 const notFound = /^repository_not_found: /u;
 
-describe('nothing leads local-git out of its root', () => {
-  test('a link to a repository outside, or to the folder of one, is no repository', async () => {
+describe('A repository outside the root folder', () => {
+  test('is not found through a symbolic link to it or to its parent folder', async () => {
     const [root, outside] = [await temporaryFolder(), await temporaryFolder()];
     await bare(outside, 'secret.git');
     await symlink(join(outside, 'secret.git'), join(root, 'link'));
@@ -23,7 +23,7 @@ describe('nothing leads local-git out of its root', () => {
     }
   });
 
-  test('a neighbour of the root whose name begins alike is outside', async () => {
+  test('is not found in a folder whose name only begins with the name of the root', async () => {
     const parent = await temporaryFolder();
     await bare(parent, 'root-secret/shop');
     await mkdir(join(parent, 'root'));
@@ -31,7 +31,7 @@ describe('nothing leads local-git out of its root', () => {
     expect(await failureOf(list(providerOf({ root: join(parent, 'root') }), 'shop'))).toMatch(notFound);
   });
 
-  test('a name with a way up, an absolute one, or an odd one is no repository', async () => {
+  test('is not found by a name with `..`, an absolute path or an invalid name', async () => {
     const root = await temporaryFolder();
     await bare(root, 'secret');
     await mkdir(join(root, 'inside'));
@@ -40,7 +40,7 @@ describe('nothing leads local-git out of its root', () => {
     for (const name of names) expect(await failureOf(list(provider, name))).toMatch(notFound);
   });
 
-  test('a git folder outside, linked or named in a file, is refused, and a missing one with the same words', async () => {
+  test('is refused as the target of `.git`, with the same message as a missing one', async () => {
     const [root, outside] = [await temporaryFolder(), await temporaryFolder()];
     const secret = await bare(outside, 'secret.git');
     const provider = providerOf({ root });
@@ -57,7 +57,7 @@ describe('nothing leads local-git out of its root', () => {
     expect([...messages]).toEqual([expect.stringMatching(leadsOut)]);
   });
 
-  test('a common folder outside is refused', async () => {
+  test('is refused as the target of `commondir`', async () => {
     const [root, outside] = [await temporaryFolder(), await temporaryFolder()];
     const secret = await bare(outside, 'secret.git');
     const gitDir = await bare(root, 'shop');
@@ -65,7 +65,7 @@ describe('nothing leads local-git out of its root', () => {
     expect(await failureOf(list(providerOf({ root }), 'shop'))).toMatch(leadsOut);
   });
 
-  test.each(['objects', 'objects/pack', 'objects/info'])('%s outside is refused', async (folder) => {
+  test.each(['objects', 'objects/pack', 'objects/info'])('is refused as the target of a symbolic link at %s', async (folder) => {
     const [root, outside] = [await temporaryFolder(), await temporaryFolder()];
     const secret = await bare(outside, 'secret.git');
     const gitDir = await bare(root, 'shop');
@@ -74,7 +74,7 @@ describe('nothing leads local-git out of its root', () => {
     expect(await failureOf(list(providerOf({ root }), 'shop'))).toMatch(leadsOut);
   });
 
-  test('a pack and a loose object outside are refused', async () => {
+  test('is refused as the place of a pack or a loose object', async () => {
     const [root, outside] = [await temporaryFolder(), await temporaryFolder()];
     const provider = providerOf({ root });
     for (const packed of [true, false]) {
@@ -90,7 +90,7 @@ describe('nothing leads local-git out of its root', () => {
     }
   });
 
-  test('borrowed objects outside are refused, however far away', async () => {
+  test('is refused in `alternates`, also if another repository refers to it', async () => {
     const [root, outside] = [await temporaryFolder(), await temporaryFolder()];
     const secret = await bare(outside, 'secret.git');
     const provider = providerOf({ root });
@@ -105,7 +105,7 @@ describe('nothing leads local-git out of its root', () => {
     expect(await failureOf(list(providerOf({ root }), 'second'))).toMatch(/^provider_failed: .*quoted name/u);
   });
 
-  test('the content of a file outside is not read by its id', async () => {
+  test('does not show the content of a file by its blob id', async () => {
     const [root, outside] = [await temporaryFolder(), await temporaryFolder()];
     const secret = await bare(outside, 'secret.git', { commits: [{ id: 'x', at: 0, files: [['key', 'a secret']] }] });
     const gitDir = await bare(root, 'shop');
@@ -118,7 +118,7 @@ describe('nothing leads local-git out of its root', () => {
     expect(await failureOf(provider.readFile('../secret', file, 100))).toMatch(/^repository_not_found: /u);
   });
 
-  test('refs and lists of refs outside are refused', async () => {
+  test('is refused as the place of a branch, of `packed-refs` or of `refs/heads`', async () => {
     const [root, outside] = [await temporaryFolder(), await temporaryFolder()];
     const secret = await bare(outside, 'secret.git');
     const gitDir = await bare(root, 'shop');

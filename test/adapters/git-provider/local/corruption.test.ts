@@ -14,14 +14,14 @@ async function objectPath(gitDir: string, name: string): Promise<string> {
   return join(gitDir, 'objects', oid.slice(0, 2), oid.slice(2));
 }
 
-describe('a damaged repository is a clear failure', () => {
+describe('A corrupt repository', () => {
   test.each([
     ['the first commit', 'main~2'],
     ['the last commit', 'main'],
     ['the tree of an old commit', 'main~1^{tree}'],
     ['the directory', `main:${agents}`],
     ['a directory below it', `main:${agents}/deploy`],
-  ])('where %s is missing, empty or rubbish', async (_, name) => {
+  ])('fails with `provider_failed` if %s is missing, empty or no git object', async (_, name) => {
     const root = await temporaryFolder();
     const gitDir = await bare(root, 'shop');
     const object = await objectPath(gitDir, name);
@@ -32,7 +32,7 @@ describe('a damaged repository is a clear failure', () => {
     }
   });
 
-  test('where a pack is cut off', async () => {
+  test('fails with `provider_failed` if a pack is truncated', async () => {
     const root = await temporaryFolder();
     const gitDir = await bare(root, 'shop');
     await gitIn(gitDir, 'gc', '--quiet');
@@ -42,7 +42,7 @@ describe('a damaged repository is a clear failure', () => {
     expect(await failureOf(list(providerOf({ root }), 'shop'))).toMatch(damaged);
   });
 
-  test('where the branch names no commit', async () => {
+  test('fails with `provider_failed` if the branch refers to a blob', async () => {
     const root = await temporaryFolder();
     const gitDir = await bare(root, 'shop');
     const blob = await gitIn(gitDir, 'rev-parse', 'main:src/x');
@@ -51,17 +51,17 @@ describe('a damaged repository is a clear failure', () => {
   });
 
   test.each([
-    ['a branch that is cut off', 'refs/heads/main', '0123456789abcdef\n'],
+    ['a truncated branch', 'refs/heads/main', '0123456789abcdef\n'],
     ['an empty branch', 'refs/heads/main', ''],
     ['an empty HEAD', 'HEAD', ''],
     ['a HEAD that names no ref', 'HEAD', 'ref: config\n'],
-    ['a HEAD that leads up', 'HEAD', 'ref: refs/../../../secret\n'],
+    ['a HEAD that points out of `refs`', 'HEAD', 'ref: refs/../../../secret\n'],
     ['a HEAD with bytes that are not UTF-8', 'HEAD', Buffer.from([...Buffer.from('ref: refs/heads/'), 0xff, 0x0a])],
-    ['a HEAD that goes round in circles', 'refs/heads/main', 'ref: refs/heads/main\n'],
-    ['a list of shallow commits that is rubbish', 'shallow', 'rubbish\n'],
+    ['a branch that refers to itself', 'refs/heads/main', 'ref: refs/heads/main\n'],
+    ['an invalid list of shallow commits', 'shallow', 'rubbish\n'],
     ['a HEAD that is too large', 'HEAD', 'x'.repeat(100_000)],
-    ['borrowed objects that are missing', 'objects/info/alternates', '/missing\n'],
-  ])('%s', async (_, file, content) => {
+    ['alternates that are missing', 'objects/info/alternates', '/missing\n'],
+  ])('fails with `provider_failed` with %s', async (_, file, content) => {
     const root = await temporaryFolder();
     const gitDir = await bare(root, 'shop');
     await mkdir(join(gitDir, 'objects/info'), { recursive: true });
@@ -70,7 +70,7 @@ describe('a damaged repository is a clear failure', () => {
   });
 
   test.each(['HEAD', 'refs/heads/main', 'packed-refs', 'shallow', 'commondir', 'objects/info/alternates'])(
-    '%s that is a named pipe, which nobody writes to',
+    'fails with `provider_failed` if %s is a named pipe',
     async (file) => {
       const root = await temporaryFolder();
       const gitDir = await bare(root, 'shop');
@@ -82,7 +82,7 @@ describe('a damaged repository is a clear failure', () => {
     },
   );
 
-  test('a branch that is a link to itself', async () => {
+  test('fails with `provider_failed` if the branch is a symbolic link to itself', async () => {
     const root = await temporaryFolder();
     const gitDir = await bare(root, 'shop');
     await rm(join(gitDir, 'refs/heads/main'));
@@ -90,7 +90,7 @@ describe('a damaged repository is a clear failure', () => {
     expect(await failureOf(list(providerOf({ root }), 'shop'))).toMatch(/^provider_failed: .*leads nowhere/u);
   });
 
-  test('a damaged object is found again at the next request, and a mended repository is served', async () => {
+  test('fails on every request until it is repaired', async () => {
     const root = await temporaryFolder();
     const gitDir = await bare(root, 'shop');
     const object = await objectPath(gitDir, 'main~2');
@@ -103,8 +103,8 @@ describe('a damaged repository is a clear failure', () => {
   });
 });
 
-describe('the content of a file', () => {
-  test('is a clear failure where it is rubbish, and not found where it is missing', async () => {
+describe('readFile()', () => {
+  test('fails with `provider_failed` for a corrupt blob, and with `file_not_found` for a missing one', async () => {
     const root = await temporaryFolder();
     const gitDir = await bare(root, 'shop');
     const provider = providerOf({ root });
@@ -119,7 +119,7 @@ describe('the content of a file', () => {
     expect(await failureOf(provider.readFile('shop', file!, 100))).toMatch(/^file_not_found: /u);
   });
 
-  test('beyond its bound is not read, and leaves nothing behind', async () => {
+  test('does not read a file that is too large, and leaves no temporary files', async () => {
     const [root, temporary] = [await temporaryFolder(), await temporaryFolder()];
     await bare(root, 'shop', { commits: [{ id: 'x', at: start, files: [[`${agents}/a.md`, 'x'.repeat(1000)]] }] });
     const log = join(await temporaryFolder(), 'log');
@@ -135,8 +135,8 @@ describe('the content of a file', () => {
   });
 });
 
-describe('what is too large is a clear failure', () => {
-  test('too many paths, now or in the past, and too many bytes', async () => {
+describe('A listing', () => {
+  test('fails with too many paths, now or in the past, or with too many bytes', async () => {
     const root = await temporaryFolder();
     const paths = Array.from({ length: 20 }, (_, index) => `${agents}/${index}.md`);
     await bare(root, 'now', { commits: [{ id: 'all', at: start, files: paths.map((path) => [path, 'x']) }] });
@@ -155,8 +155,8 @@ describe('what is too large is a clear failure', () => {
   });
 });
 
-describe('a git that is missing, broken or killed is a clear failure', () => {
-  test('missing', async () => {
+describe('A listing fails with `provider_failed`', () => {
+  test('if git is not installed', async () => {
     const root = await temporaryFolder();
     await bare(root, 'shop');
     const provider = providerOf({ root, gitBinary: join(root, 'no-git') });
@@ -164,7 +164,7 @@ describe('a git that is missing, broken or killed is a clear failure', () => {
     expect(await provider.check()).toMatchObject({ ok: false, detail: expect.stringContaining('install git') });
   });
 
-  test('not a program', async () => {
+  test('if git is not executable', async () => {
     const root = await temporaryFolder();
     await bare(root, 'shop');
     await writeFile(join(root, 'text'), 'x');
@@ -172,7 +172,7 @@ describe('a git that is missing, broken or killed is a clear failure', () => {
     expect(await failureOf(list(provider, 'shop'))).toMatch(/^provider_failed: .*can not be started/u);
   });
 
-  test('killed, and failing with what nobody should read', async () => {
+  test('if git is killed or exits with an error, and does not show stderr of git', async () => {
     const root = await temporaryFolder();
     await bare(root, 'shop');
     const killed = await script(await temporaryFolder(), 'kill -9 $$');

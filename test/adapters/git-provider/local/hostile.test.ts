@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { agents, list, simpleListing, start } from '../support.ts';
 import { bare, exists, gitIn, providerOf, script, temporaryFolder } from './support.ts';
 
-/** A repository in which everything that git may be made to run, or to believe, is a trap. */
+/** Creates a repository whose configuration, hooks and attributes make a careless git run programs. Each leaves a file. */
 async function trap(root: string): Promise<{ readonly gitDir: string; readonly canaries: string }> {
   const canaries = await temporaryFolder();
   const touch = (name: string): string => `touch '${join(canaries, name)}'`;
@@ -72,8 +72,8 @@ async function traces(canaries: string): Promise<string[]> {
   return (await readdir(canaries)).filter((name) => name !== 'fake-git');
 }
 
-describe('a repository is hostile input', () => {
-  test('nothing in its configuration, hooks or attributes runs or has a say', async () => {
+describe('A hostile repository', () => {
+  test('has no effect by its configuration, hooks or attributes', async () => {
     const root = await temporaryFolder();
     const { canaries } = await trap(root);
     const provider = providerOf({ root });
@@ -82,7 +82,7 @@ describe('a repository is hostile input', () => {
     expect(await traces(canaries)).toEqual([]);
   });
 
-  test('the traps do spring when git is let near them', async () => {
+  test('does run its programs if git reads its configuration', async () => {
     const root = await temporaryFolder();
     const { gitDir, canaries } = await trap(root);
     const careless = ['-c', 'diff.orderFile=/dev/null', `--git-dir=${gitDir}`, '--work-tree=shop'];
@@ -90,7 +90,7 @@ describe('a repository is hostile input', () => {
     expect(await traces(canaries)).toEqual(expect.arrayContaining(['process']));
   });
 
-  test('replaced objects and grafts are not believed', async () => {
+  test('can not change the listing by replaced objects or grafts', async () => {
     const root = await temporaryFolder();
     const gitDir = await bare(root, 'shop');
     const [head, older] = [await gitIn(gitDir, 'rev-parse', 'main'), await gitIn(gitDir, 'rev-parse', 'main~2')];
@@ -100,7 +100,7 @@ describe('a repository is hostile input', () => {
     expect(await list(providerOf({ root }), 'shop')).toEqual(simpleListing);
   });
 
-  test("a missing object is not fetched by the repository's own helper", async () => {
+  test('can not make git fetch a missing object with a program of its own', async () => {
     const root = await temporaryFolder();
     const { gitDir, canaries } = await trap(root);
     const tree = await gitIn(await bare(root, 'other'), 'rev-parse', `main:${agents}`);
@@ -112,7 +112,7 @@ describe('a repository is hostile input', () => {
     expect(await traces(canaries)).toEqual([]);
   });
 
-  test('neither the environment of the server nor anything in it reaches git', async () => {
+  test('is read by a git that gets no environment variables of the server', async () => {
     const root = await temporaryFolder();
     await bare(root, 'shop');
     const folder = await temporaryFolder();
@@ -130,7 +130,7 @@ describe('a repository is hostile input', () => {
     expect(names.filter((name) => !ours.test(name))).toEqual([]);
   });
 
-  test('the private folders are for nobody else, and go away', async () => {
+  test('is read in a temporary folder with mode 700, which is removed', async () => {
     const root = await temporaryFolder();
     await bare(root, 'shop');
     const [folder, temporary] = [await temporaryFolder(), await temporaryFolder()];
@@ -141,7 +141,7 @@ describe('a repository is hostile input', () => {
     expect(await readdir(temporary)).toEqual([]);
   });
 
-  test('a date after the year 9999 is the last one that can be written', async () => {
+  test('has the last second of the year 9999 instead of any later date', async () => {
     const root = await temporaryFolder();
     await bare(root, 'shop', { commits: [{ id: 'late', at: 999_999_999_999_999, files: [[`${agents}/a.md`, '1']] }] });
     const [entry] = await list(providerOf({ root }), 'shop');

@@ -9,11 +9,11 @@ import { agents, list, start } from '../support.ts';
 
 const paths = ['a.md', 'b.md', 'deep/c.md', 'deep/er/d.md'].map((name) => `${agents}/${name}`);
 
-/** What a commit has: for each path whether it is there, and as what. */
+/** The entry of each path in a commit. Null if the commit does not have the path. */
 type Content = readonly (Entry | null)[];
 
 interface Commit {
-  /** Picks parents among the earlier commits; none is a root. */
+  /** Each number selects an earlier commit. A root commit has none. */
   readonly parents: readonly number[];
   readonly at: number;
   readonly content: Content;
@@ -25,7 +25,7 @@ const entry = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom<Entry[]>({ link: 'x' }, { executable: '1' }, { submodule: '1'.repeat(40) }) },
 );
 
-// Dates are drawn from few seconds, so that they often are equal, or run backwards.
+// Only a few different dates, so that they are often equal or run backwards.
 const commit = fc.record({
   parents: fc.oneof(
     { weight: 6, arbitrary: fc.tuple(fc.nat()) },
@@ -45,12 +45,12 @@ function describeCommits(commits: readonly Commit[]): CommitDescription[] {
     id: `c${index}`,
     at: commit.at,
     parents: parentsOf(commit, index).map((parent) => `c${parent}`),
-    // From scratch: whatever the first parent has below the directory goes first.
+    // Removes first what the first parent has below the directory.
     files: [[agents, null], ['index', `${index}`], ...paths.map((path, at) => [path, commit.content[at] ?? null] as const)],
   }));
 }
 
-/** The listing by its definition: the earliest date of a commit that has a path which none of its parents has. */
+/** The listing by its definition: the earliest date of a commit that has the path while none of its parents has it. */
 function expected(commits: readonly Commit[], head: number): (readonly [string, number])[] {
   const reachable = new Set([head]);
   for (const index of reachable) for (const parent of parentsOf(commits[index]!, index)) reachable.add(parent);
@@ -64,7 +64,7 @@ function expected(commits: readonly Commit[], head: number): (readonly [string, 
   });
 }
 
-test('what is remembered never changes an answer: any history, any moves of the branch', { timeout: 120_000 }, async () => {
+test('a listing is correct with the cache after random moves of the branch in a random history', { timeout: 120_000 }, async () => {
   const history = fc.array(commit, { minLength: 1, maxLength: 14 });
   const moves = fc.array(fc.nat(), { minLength: 1, maxLength: 8 });
   await fc.assert(

@@ -6,8 +6,8 @@ import { findRepository } from '../../../../src/adapters/git-provider/local/repo
 import { agents, everything, failureOf, list, simple, simpleListing, start } from '../support.ts';
 import { bare, gitIn, providerOf, temporaryFolder } from './support.ts';
 
-describe('local-git reads every kind of repository', () => {
-  test('a bare one, with and without its ending, and with its packed refs', async () => {
+describe('local-git', () => {
+  test('lists a bare repository with and without `.git` in the name, also with packed refs', async () => {
     const root = await temporaryFolder();
     const gitDir = await bare(root, 'acme/shop.git');
     const provider = providerOf({ root });
@@ -19,7 +19,7 @@ describe('local-git reads every kind of repository', () => {
     expect(await list(providerOf({ root }), 'acme/shop')).toEqual(simpleListing);
   });
 
-  test('a work tree, a linked work tree with a HEAD of its own, and a submodule', async () => {
+  test('lists a work tree, a submodule, and a linked work tree with its own HEAD', async () => {
     const root = await temporaryFolder();
     const origin = await bare(root, 'origin.git');
     await gitIn(root, 'clone', '--quiet', origin, 'tree');
@@ -33,7 +33,7 @@ describe('local-git reads every kind of repository', () => {
     expect(await list(provider, 'tree/module')).toEqual(simpleListing);
   });
 
-  test('a detached HEAD', async () => {
+  test('lists a detached HEAD and returns no default branch for it', async () => {
     const root = await temporaryFolder();
     await gitIn(root, 'clone', '--quiet', await bare(root, 'origin.git'), 'tree');
     await gitIn(join(root, 'tree'), 'checkout', '--quiet', '--detach', 'HEAD~2');
@@ -42,7 +42,7 @@ describe('local-git reads every kind of repository', () => {
     expect(await provider.find('tree')).toEqual({ path: 'tree', defaultBranch: null });
   });
 
-  test('a shallow clone, whose history begins where it is cut off, and goes on when it is deepened', async () => {
+  test('lists a shallow clone from where its history begins, also after it was deepened', async () => {
     const root = await temporaryFolder();
     const origin = await bare(root, 'origin.git');
     await gitIn(root, 'clone', '--quiet', '--depth=2', `file://${origin}`, 'tree');
@@ -55,7 +55,7 @@ describe('local-git reads every kind of repository', () => {
     expect(await list(provider, 'tree')).toEqual(simpleListing);
   });
 
-  test('SHA-256 objects, a new commit included', async () => {
+  test('lists and reads SHA-256 objects, also after a new commit', async () => {
     const root = await temporaryFolder();
     const gitDir = await bare(root, 'shop', { commits: simple, objectFormat: 'sha256' });
     expect((await gitIn(gitDir, 'rev-parse', 'HEAD')).length).toBe(64);
@@ -68,7 +68,7 @@ describe('local-git reads every kind of repository', () => {
     expect(await list(provider, 'shop')).toEqual(simpleListing);
   });
 
-  test('a blobless clone, since no content is read', async () => {
+  test('lists a blobless clone, since it reads no content', async () => {
     const root = await temporaryFolder();
     const origin = await bare(root, 'origin.git');
     await gitIn(origin, 'config', 'uploadpack.allowFilter', 'true');
@@ -76,7 +76,7 @@ describe('local-git reads every kind of repository', () => {
     expect(await list(providerOf({ root }), 'partial')).toEqual(simpleListing);
   });
 
-  test('objects that are borrowed from a neighbour', async () => {
+  test('lists a repository that shares the objects of another one (`alternates`)', async () => {
     const root = await temporaryFolder();
     await bare(root, 'origin.git');
     await gitIn(root, 'clone', '--quiet', '--shared', 'origin.git', 'first');
@@ -84,14 +84,14 @@ describe('local-git reads every kind of repository', () => {
     expect(await list(providerOf({ root }), 'second')).toEqual(simpleListing);
   });
 
-  test('a commit-graph with filters of the changed paths', async () => {
+  test('lists a repository with a commit-graph that has filters of changed paths', async () => {
     const root = await temporaryFolder();
     const gitDir = await bare(root, 'shop');
     await gitIn(gitDir, 'commit-graph', 'write', '--reachable', '--changed-paths');
     expect(await list(providerOf({ root }), 'shop')).toEqual(simpleListing);
   });
 
-  test('a HEAD and a branch that name another branch, by text and by a link of old', async () => {
+  test('follows a HEAD and a branch that refer to another branch, also by a symbolic link', async () => {
     const root = await temporaryFolder();
     const gitDir = await bare(root, 'shop');
     await gitIn(gitDir, 'symbolic-ref', 'refs/heads/alias', 'refs/heads/main');
@@ -107,7 +107,7 @@ describe('local-git reads every kind of repository', () => {
     expect(await list(provider, 'shop')).toEqual([]);
   });
 
-  test('branches with slashes, other alphabets, and names that end in another one', async () => {
+  test('finds branches with slashes, other alphabets, or the name of another one at the end', async () => {
     const root = await temporaryFolder();
     for (const branch of ['feature/größe', '日本', 'in', 'x/main']) {
       const gitDir = await bare(root, 'shop', { commits: simple, defaultBranch: branch, branches: { [`a/${branch}`]: 'first' } });
@@ -119,7 +119,7 @@ describe('local-git reads every kind of repository', () => {
     }
   });
 
-  test('refuses the reftable format in words', async () => {
+  test('fails with a message about the reftable format if a repository uses it', async () => {
     const root = await temporaryFolder();
     const gitDir = await bare(root, 'shop');
     await writeFile(join(gitDir, 'HEAD'), 'ref: refs/heads/.invalid\n');
@@ -128,7 +128,7 @@ describe('local-git reads every kind of repository', () => {
     expect(await failureOf(list(providerOf({ root }), 'shop'))).toMatch(/^provider_failed: .*reftable format/u);
   });
 
-  test('finds the same commit as git does', async () => {
+  test('finds the same head commit as git', async () => {
     const root = await temporaryFolder();
     const gitDir = await bare(root, 'shop');
     const { oid } = await readHead(await findRepository(root, 'shop'));
@@ -136,8 +136,8 @@ describe('local-git reads every kind of repository', () => {
   });
 });
 
-describe('local-git finds a repository by its path', () => {
-  test('the root itself has its folder name, unless a repository below it has that name', async () => {
+describe('The name of a local repository', () => {
+  test('is the folder name for the root itself, unless a repository below it has that name', async () => {
     const root = await temporaryFolder();
     await gitIn(root, 'clone', '--quiet', await bare(await temporaryFolder(), 'origin.git'), '.');
     const provider = providerOf({ root });
@@ -151,7 +151,7 @@ describe('local-git finds a repository by its path', () => {
     expect(await list(provider, name)).toEqual([]);
   });
 
-  test('the exact name goes before the one with the ending, and the path tells which it was', async () => {
+  test('is looked up as it is before `.git` is added, and `path` says which one was found', async () => {
     const root = await temporaryFolder();
     await bare(root, 'shop', { commits: [] });
     await bare(root, 'shop.git');
@@ -161,7 +161,7 @@ describe('local-git finds a repository by its path', () => {
     expect((await provider.find('shop.git')).path).toBe('shop.git');
   });
 
-  test('the actual name is that of the folder behind a link', async () => {
+  test('is the name of the target for a symbolic link', async () => {
     const root = await temporaryFolder();
     await bare(root, 'group/actual.git');
     await symlink('group/actual.git', join(root, 'alias'));
@@ -172,7 +172,7 @@ describe('local-git finds a repository by its path', () => {
     expect((await provider.find('alias')).path).toBe('group/actual');
   });
 
-  test('a folder, a file and a folder inside a work tree are no repositories', async () => {
+  test('is not found for a plain folder, a file or a folder inside a work tree', async () => {
     const root = await temporaryFolder();
     await gitIn(root, 'clone', '--quiet', await bare(root, 'origin.git'), 'tree');
     await writeFile(join(root, 'file'), 'x');
@@ -182,7 +182,7 @@ describe('local-git finds a repository by its path', () => {
     }
   });
 
-  test('a missing root is a failure of the provider, not of the caller', async () => {
+  test('leads to `provider_failed` if the root folder is missing', async () => {
     const provider = providerOf({ root: join(await temporaryFolder(), 'missing') });
     expect(await failureOf(list(provider, 'shop'))).toMatch(/^provider_failed: .*root folder/u);
     expect(await provider.check()).toMatchObject({ ok: false, detail: expect.stringContaining('create it') });

@@ -19,13 +19,13 @@ async function createRoot() {
   return { root, provider, search };
 }
 
-test('repositories are found at any depth below the root, bare ones and work trees, without links and what is broken', async () => {
+test('a search finds bare repositories and work trees at any depth, but no links and no broken ones', async () => {
   const { root, search } = await createRoot();
   for (const name of ['shop.git', 'acme/shop/.git', 'acme/deep/er/Shop.git', 'acme/.skep']) {
     await mkdir(join(root, name, '..'), { recursive: true });
     await createRepository(join(root, name), one);
   }
-  // What lies inside of a repository is its content.
+  // A repository inside a repository is content, and not found.
   await createRepository(join(root, 'acme/shop/inner'), one);
   await symlink(join(root, 'acme'), join(root, 'linked-shop'));
   await mkdir(join(root, 'outside-shop'));
@@ -36,7 +36,7 @@ test('repositories are found at any depth below the root, bare ones and work tre
   expect(await search('acme/SH')).toEqual(['acme/shop']);
 });
 
-test('a root that is a repository itself is the one that is found, and one that is missing is a failure', async () => {
+test('a search finds a root that is a repository itself, and fails if the root is missing', async () => {
   const { root, provider, search } = await createRoot();
   await createRepository(join(root, '.git'), one);
   expect(await search(basename(root).slice(2))).toEqual([basename(root)]);

@@ -5,7 +5,7 @@ import { everything, failureOf, list, simpleListing } from '../support.ts';
 import { until } from '../../../support/until.ts';
 import { bare, countedGit, exists, gitIn, providerOf, script, temporaryFolder } from './support.ts';
 
-/** Git that hangs for the one repository with the file `hang` beside its objects, and tells the number of its process. */
+/** A git that hangs if the repository has the file `hang` beside its objects. `pids` returns its process ids. */
 async function hangingGit(): Promise<{ readonly binary: string; readonly pids: () => Promise<number[]> }> {
   const folder = await temporaryFolder();
   const log = join(folder, 'pids');
@@ -24,8 +24,8 @@ async function allGone(pids: readonly number[]): Promise<boolean> {
   return states.every((state) => /\) [XZ] /u.test(state));
 }
 
-describe('a listing has a time limit, and does not block others', () => {
-  test('a git that hangs is ended at the limit', async () => {
+describe('A listing with a git that hangs', () => {
+  test('fails with `provider_timeout` at the time limit, and git is killed', async () => {
     const root = await temporaryFolder();
     await hang(await bare(root, 'slow'));
     const { binary, pids } = await hangingGit();
@@ -38,7 +38,7 @@ describe('a listing has a time limit, and does not block others', () => {
     expect(await allGone(await pids())).toBe(true);
   });
 
-  test('many requests for a slow repository leave room for the others', async () => {
+  test('does not block the listings of other repositories', async () => {
     const root = await temporaryFolder();
     await hang(await bare(root, 'slow'));
     for (const name of ['a', 'b', 'c']) await bare(root, name);
@@ -60,7 +60,7 @@ describe('a listing has a time limit, and does not block others', () => {
     await until(async () => allGone(await pids()), (gone) => gone);
   });
 
-  test('waiting for a slot counts, and who waits is served in turn', async () => {
+  test('makes the next one wait for a free slot, where the caller can abort', async () => {
     const root = await temporaryFolder();
     const slow = await bare(root, 'slow');
     await hang(slow);
@@ -77,7 +77,7 @@ describe('a listing has a time limit, and does not block others', () => {
     expect(await list(provider, 'waiting')).toEqual(simpleListing);
   });
 
-  test('closing ends what runs, and refuses what comes', async () => {
+  test('fails when the provider closes, and so does every later one', async () => {
     const root = await temporaryFolder();
     await hang(await bare(root, 'slow'));
     const { binary, pids } = await hangingGit();
@@ -92,7 +92,7 @@ describe('a listing has a time limit, and does not block others', () => {
   });
 });
 
-test('what a wrapper of git leaves behind is not waited for', async () => {
+test('a listing does not wait for processes that a wrapper of git left', async () => {
   const root = await temporaryFolder();
   await bare(root, 'shop');
   const folder = await temporaryFolder();
@@ -105,8 +105,8 @@ test('what a wrapper of git leaves behind is not waited for', async () => {
   for (const pid of left) process.kill(Number(pid), 'SIGKILL');
 });
 
-describe('equal requests share one run', () => {
-  test('a hundred at once are one cold listing', async () => {
+describe('Equal listings at the same time', () => {
+  test('start git as often for 100 callers as for one', async () => {
     const root = await temporaryFolder();
     await bare(root, 'shop');
     const git = await countedGit();
@@ -116,7 +116,7 @@ describe('equal requests share one run', () => {
     expect(await git.count()).toBe(2);
   });
 
-  test('a caller that leaves does not end the run of the others', async () => {
+  test('continue for the other callers if one aborts', async () => {
     const root = await temporaryFolder();
     const gitDir = await bare(root, 'shop');
     const folder = await temporaryFolder();
@@ -138,8 +138,8 @@ describe('equal requests share one run', () => {
   });
 });
 
-describe('what is known is not read again', () => {
-  test('no git process runs where nothing has changed, whatever is asked of it', async () => {
+describe('A listing', () => {
+  test('starts no git process if nothing changed, also if the query accepts other files', async () => {
     const root = await temporaryFolder();
     await bare(root, 'shop');
     const git = await countedGit();
@@ -151,7 +151,7 @@ describe('what is known is not read again', () => {
     expect(await git.count()).toBe(2);
   });
 
-  test('where the directory is empty, the history is not waited for', async () => {
+  test('does not wait for the history if the directory does not exist', async () => {
     const root = await temporaryFolder();
     await bare(root, 'shop');
     const folder = await temporaryFolder();
@@ -161,7 +161,7 @@ describe('what is known is not read again', () => {
     expect((await provider.listFiles('shop', missing)).files).toEqual([]);
   });
 
-  test('after a new commit only the difference of the histories is asked for', async () => {
+  test('reads only the new part of the history after a new commit', async () => {
     const root = await temporaryFolder();
     const gitDir = await bare(root, 'shop');
     const folder = await temporaryFolder();
@@ -180,7 +180,7 @@ describe('what is known is not read again', () => {
     expect(commands.find((command) => command.startsWith('log '))).toContain(`${before}...${after}`);
   });
 
-  test('a commit that is gone since is no obstacle', async () => {
+  test('is correct if the commit of the last listing was removed', async () => {
     const root = await temporaryFolder();
     const gitDir = await bare(root, 'shop');
     const provider = providerOf({ root });
@@ -190,7 +190,7 @@ describe('what is known is not read again', () => {
     expect(await list(provider, 'shop')).toEqual(simpleListing.slice(0, 1));
   });
 
-  test.each([{ cacheEntries: 1 }, { cachePaths: 2 }, { cacheEntries: 0 }])('no more than %o is kept', async (bound) => {
+  test.each([{ cacheEntries: 1 }, { cachePaths: 2 }, { cacheEntries: 0 }])('keeps no more in the cache than %o', async (bound) => {
     const root = await temporaryFolder();
     for (const name of ['a', 'b']) await bare(root, name);
     const git = await countedGit();

@@ -21,7 +21,7 @@ async function createHarness(): Promise<GitProviderHarness> {
       await cp(gitDir, place, { recursive: true });
       return name;
     },
-    // Whoever moves a repository leaves a link behind.
+    // The old name stays as a symbolic link, as people leave one when they move a repository.
     async rename(from, to) {
       await rename(join(root, `${from}.git`), join(root, `${to}.git`));
       await symlink(join(root, `${to}.git`), join(root, `${from}.git`));
@@ -34,6 +34,6 @@ async function createHarness(): Promise<GitProviderHarness> {
   };
 }
 
-describe('local-git keeps the contract of git providers', () => {
+describe('Git provider contract: local-git', () => {
   for (const contractCase of gitProviderContract(createHarness)) test(contractCase.name, () => contractCase.run());
 });

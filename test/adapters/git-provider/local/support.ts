@@ -8,7 +8,7 @@ import { createRepository, type RepositoryDescription } from '../../../contracts
 import { runGit } from '../../../contracts/work-tree.ts';
 import { simple } from '../support.ts';
 
-/** A folder that goes away after the test. */
+/** Creates a folder that is removed after the test. */
 export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'skep-local-git-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -21,7 +21,7 @@ export function providerOf(options: LocalGitOptions): GitProvider {
   return provider;
 }
 
-/** Makes a bare repository below a root. */
+/** Creates a bare repository below a root. */
 export async function bare(root: string, name: string, description: RepositoryDescription = { commits: simple }): Promise<string> {
   const gitDir = join(root, name);
   await mkdir(dirname(gitDir), { recursive: true });
@@ -29,12 +29,12 @@ export async function bare(root: string, name: string, description: RepositoryDe
   return gitDir;
 }
 
-/** Runs git in a folder, without anybody's configuration. */
+/** Runs git in a folder, without the configuration of the user or the system. */
 export async function gitIn(folder: string, ...args: readonly string[]): Promise<string> {
   return await runGit(folder, args);
 }
 
-/** A program that stands in for git: a shell script, which may go on with `exec git "$@"`. */
+/** Writes a shell script that replaces git. It may end with `exec git "$@"`. */
 export async function script(folder: string, body: string): Promise<string> {
   const path = join(folder, 'fake-git');
   await writeFile(path, `#!/bin/sh\n${body}\n`);
@@ -42,7 +42,7 @@ export async function script(folder: string, body: string): Promise<string> {
   return path;
 }
 
-/** Git, and a count of the processes that were started. */
+/** A git that counts its processes. */
 export async function countedGit(): Promise<{ readonly binary: string; count(): Promise<number> }> {
   const folder = await temporaryFolder();
   const log = join(folder, 'log');

@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { createScene, never, start, noProgress } from './support.ts';
 
-test('an archive ends where its last file ends, also after files of nothing but zeros', async () => {
+test('an archive ends right after its last file, also if that file holds only zeros', async () => {
   const long = 'n'.repeat(180);
   for (const zeros of [0, 2048, 12_000]) {
     const files = [[`deep/${long}`, 'x'.repeat(700)], ['zeros', '\0'.repeat(zeros)]] as const;
@@ -20,7 +20,7 @@ test('an archive ends where its last file ends, also after files of nothing but 
   }
 });
 
-test('names that are not UTF-8 are kept byte by byte', async () => {
+test('an archive keeps the bytes of file names that are not UTF-8', async () => {
   const name = Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from('n'.repeat(150))]);
   const scene = await createScene([{ id: 'only', at: start, files: [[name, 'odd\n']] }]);
   const { archive } = await scene.mirror().checkOut(scene.request, noProgress, never);

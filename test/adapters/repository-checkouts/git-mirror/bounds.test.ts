@@ -12,14 +12,14 @@ async function runShell(gitDir: string, command: string): Promise<string> {
   return execFileSync('/bin/sh', ['-c', command], { env: { PATH: process.env['PATH'], GIT_DIR: gitDir }, encoding: 'utf8' }).trim();
 }
 
-/** A repository of about so many bytes, which nothing makes smaller. */
+/** Describes a repository of about `bytes` bytes that can not be compressed. */
 const large = (bytes: number) => [{ id: 'only', at: start, files: [['noise', randomBytes(bytes / 2).toString('hex')] as const] }];
 
 async function mirrors({ root }: Scene): Promise<number> {
   return (await readdir(join(root, 'mirrors'))).length;
 }
 
-/** Puts a commit of this tree into a repository, at the head of its branch. */
+/** Commits the tree to the branch `main` of a repository. */
 async function commitTree(gitDir: string, tree: string): Promise<void> {
   const commit = (await git(gitDir, ['commit-tree', '-m', 'hostile', tree])).trim();
   await git(gitDir, ['update-ref', 'refs/heads/main', commit]);
@@ -31,8 +31,8 @@ async function treeOf(gitDir: string, lines: readonly string[]): Promise<string>
   return await runShell(gitDir, `git mktree < '${list}'`);
 }
 
-describe('a work tree is bounded before it is unpacked', () => {
-  test('by files: the same one ten thousand million times', async () => {
+describe('A checkout', () => {
+  test('fails if the work tree has too many files: one file ten thousand million times', async () => {
     const scene = await createScene();
     const gitDir = await scene.publish(commits(1));
     let tree = await treeOf(gitDir, [`100644 blob ${(await git(gitDir, ['rev-parse', 'HEAD:c0.txt'])).trim()}\tfile`]);
@@ -45,7 +45,7 @@ describe('a work tree is bounded before it is unpacked', () => {
     expect(await sizeOf(scene.root)).toBeLessThan(100_000);
   });
 
-  test('by bytes', async () => {
+  test('fails if the work tree has more than `maxWorkTreeBytes` bytes', async () => {
     const scene = await createScene();
     const gitDir = await scene.publish([{ id: 'only', at: start, files: [['zeros', '0'.repeat(100_000)]] }]);
     const blob = (await git(gitDir, ['rev-parse', 'HEAD:zeros'])).trim();
@@ -55,17 +55,17 @@ describe('a work tree is bounded before it is unpacked', () => {
     expect(Object.keys((await open(scene.mirror({ maxWorkTreeBytes: 2_000_000 }), scene.request)).files)).toHaveLength(20);
   });
 
-  test('by depth', async () => {
+  test('fails if a path is too deep', async () => {
     const scene = await createScene([{ id: 'only', at: start, files: [[`${'a/'.repeat(250)}b`, 'deep']] }]);
     expect(await failureOf(scene.mirror().checkOut(scene.request, noProgress, never))).toMatch(/^provider_failed: .*too_large.*200 deep/u);
   });
 });
 
-describe('what is kept is bounded', () => {
-  test('what was not used for the longest goes first, and what is in use stays', async () => {
+describe('The disk space of mirrors', () => {
+  test('is freed from the least recently used mirror first, but not from one in use', async () => {
     const scene = await createScene(large(1_000_000));
     for (const name of ['acme/second', 'acme/third']) await scene.publish(large(1_000_000), name);
-    // About 0.5 MB in the mirror and as much made ready: two have room.
+    // A repository takes about 0.5 MB in the mirror and as much for its prepared pack, so two of them fit.
     const mirror = scene.mirror({ limitBytes: 2_600_000 });
     await open(mirror, scene.request);
     await open(mirror, scene.requestOf('acme/second'));
@@ -86,7 +86,7 @@ describe('what is kept is bounded', () => {
     expect((await mirror.check()).detail).toMatch(/repositor(?:y|ies) kept/u);
   });
 
-  test('a repository that is larger than its share is refused, and leaves nothing', async () => {
+  test('is too small for a repository larger than its share, which is refused and removed', async () => {
     const scene = await createScene(large(4_000_000));
     const mirror = scene.mirror({ limitBytes: 2_000_000 });
     expect(await failureOf(mirror.checkOut(scene.request, noProgress, never))).toMatch(/^provider_failed: .*larger than 1000000 bytes/u);
@@ -95,7 +95,7 @@ describe('what is kept is bounded', () => {
     await open(mirror, scene.requestOf('acme/small'));
   });
 
-  test('of what is made ready of a repository only the last stays', async () => {
+  test('holds only the last prepared pack of a repository', async () => {
     const scene = await createScene(large(1000));
     const mirror = scene.mirror();
     for (let turn = 0; turn < 4; turn += 1) {
@@ -106,7 +106,7 @@ describe('what is kept is bounded', () => {
     await until(() => readdir(join(scene.root, 'mirrors', name, 'exports')), (names) => names.length === 1);
   });
 
-  test('many fetches become one pack again, and what no branch has goes', async () => {
+  test('is freed by a repack after many fetches', async () => {
     const scene = await createScene(large(1000));
     const mirror = scene.mirror();
     for (let turn = 0; turn < 42; turn += 1) {

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { git } from '../../../contracts/git-repository.ts';
 import { commits, createScene, never, open, noProgress, type Scene } from './support.ts';
 
-/** The folder of the one mirror. */
+/** Returns the folder of the only mirror. */
 async function folderOf({ root }: Scene): Promise<string> {
   const [name = ''] = await readdir(join(root, 'mirrors'));
   return join(root, 'mirrors', name);
@@ -15,10 +15,10 @@ async function allFiles(folder: string): Promise<string[]> {
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
 }
 
-/** What may happen to the folder while nobody looks. */
+/** Ways in which the folder may become corrupt. */
 const damages: readonly (readonly [string, (folder: string) => Promise<void>])[] = [
   [
-    'locks that a killed git left',
+    'lock files of a killed git',
     async (folder) => {
       const gitDir = join(folder, 'repository.git');
       const [ref = ''] = await readdir(join(gitDir, 'refs/skep'));
@@ -26,13 +26,13 @@ const damages: readonly (readonly [string, (folder: string) => Promise<void>])[]
       for (const lock of locks) await writeFile(join(gitDir, lock), '');
     },
   ],
-  ['a repository that is half there', (folder) => rm(join(folder, 'repository.git/HEAD'))],
+  ['a missing HEAD', (folder) => rm(join(folder, 'repository.git/HEAD'))],
   ['an empty HEAD', (folder) => truncate(join(folder, 'repository.git/HEAD'), 0)],
-  ['a repository that is gone', (folder) => rm(join(folder, 'repository.git'), { recursive: true })],
-  ['another configuration', (folder) => writeFile(join(folder, 'repository.git/config'), '[core]\n\tfsmonitor = "touch /nowhere"\n')],
-  ['objects that are gone', (folder) => rm(join(folder, 'repository.git/objects'), { recursive: true })],
+  ['a missing repository', (folder) => rm(join(folder, 'repository.git'), { recursive: true })],
+  ['a changed configuration', (folder) => writeFile(join(folder, 'repository.git/config'), '[core]\n\tfsmonitor = "touch /nowhere"\n')],
+  ['missing objects', (folder) => rm(join(folder, 'repository.git/objects'), { recursive: true })],
   [
-    'packs that are cut short',
+    'truncated packs',
     async (folder) => {
       for (const path of await allFiles(join(folder, 'repository.git/objects'))) {
         await chmod(path, 0o600);
@@ -40,17 +40,17 @@ const damages: readonly (readonly [string, (folder: string) => Promise<void>])[]
       }
     },
   ],
-  ['a ref that is rubbish', async (folder) => {
+  ['an invalid ref', async (folder) => {
     for (const path of await allFiles(join(folder, 'repository.git/refs'))) await writeFile(path, 'rubbish');
   }],
-  ['a folder that nothing is in', async (folder) => {
+  ['an empty folder', async (folder) => {
     await rm(folder, { recursive: true });
     await mkdir(folder);
   }],
 ];
 
-describe('a mirror is only a cache', () => {
-  test.each(damages)('%s: it is mended, or made anew', async (_, damage) => {
+describe('A mirror', () => {
+  test.each(damages)('is repaired or created again with %s', async (_, damage) => {
     const scene = await createScene();
     const first = scene.mirror();
     await open(first, scene.request);
@@ -65,7 +65,7 @@ describe('a mirror is only a cache', () => {
     }
   });
 
-  test('what was made ready and is damaged fails once, and is made anew', async () => {
+  test('makes one checkout fail if its prepared pack is corrupt, and then prepares it again', async () => {
     const scene = await createScene();
     const mirror = scene.mirror();
     await open(mirror, scene.request);
@@ -79,7 +79,7 @@ describe('a mirror is only a cache', () => {
     expect(Object.keys((await open(mirror, scene.request)).files)).toHaveLength(3);
   });
 
-  test('what processes that have ended left half-done is removed, and nothing of one that lives', async () => {
+  test('removes temporary files of processes that have ended, but not of a running one', async () => {
     const scene = await createScene();
     const first = scene.mirror();
     await open(first, scene.request);
@@ -95,7 +95,7 @@ describe('a mirror is only a cache', () => {
     expect(await readdir(join(scene.root, 'tmp'))).toEqual([]);
   });
 
-  test('what can not be stored is a failure, and the check says so', async () => {
+  test('fails, and check() reports it, if the folder can not be written', async () => {
     const scene = await createScene();
     await writeFile(scene.root, 'a file');
     const mirror = scene.mirror();
@@ -106,7 +106,7 @@ describe('a mirror is only a cache', () => {
     expect(await mirror.check()).toMatchObject({ ok: true });
   });
 
-  test('objects that are dangerous or malformed are refused when they come', async () => {
+  test('refuses dangerous or malformed objects when it fetches them', async () => {
     const scene = await createScene({ commits: [{ id: 'a', at: 1, files: [['x', '1']] }] });
     const gitDir = join(scene.served, 'acme/shop.git');
     const blob = (await git(gitDir, ['rev-parse', 'main:x'])).trim();

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { until } from '../../../support/until.ts';
 import { commits, createScene, never, open, start, noProgress, type Scene } from './support.ts';
 
-/** How many processes work in the folder. */
+/** Returns the number of processes whose working directory is below the folder. */
 async function processesIn(folder: string): Promise<number> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/u.test(name));
   const folders = await Promise.all(pids.map((pid) => readlink(`/proc/${pid}/cwd`).catch(() => '')));
@@ -16,7 +16,7 @@ async function temporaries({ root }: Scene): Promise<string[]> {
   return (await Promise.all(names.map((name) => readdir(join(root, 'tmp', name))))).flat();
 }
 
-/** A host that lets git begin to fetch, and then says nothing. */
+/** A host that stops responding as soon as git fetches. `begun` resolves then. */
 async function stalled(): Promise<Scene & { readonly begun: Promise<void> }> {
   const scene = await createScene(commits(5));
   const begun = Promise.withResolvers<void>();
@@ -30,14 +30,14 @@ async function stalled(): Promise<Scene & { readonly begun: Promise<void> }> {
 
 const big = [{ id: 'only', at: start, files: [['zeros', '0'.repeat(8_000_000)] as const] }];
 
-describe('ending', () => {
-  test('a checkout that is left ends git and all that it started, and leaves nothing', async () => {
+describe('The git processes', () => {
+  test('are killed if the caller aborts the checkout, and leave no temporary files', async () => {
     const scene = await stalled();
     const mirror = scene.mirror();
     const leaving = new AbortController();
     const left = mirror.checkOut(scene.request, noProgress, leaving.signal);
     await scene.begun;
-    // git, its helper for HTTP, and whatever they start.
+    // git, its HTTP helper, and the processes that they start.
     expect(await processesIn(scene.root)).toBeGreaterThanOrEqual(2);
     leaving.abort(new Error('left'));
     await expect(left).rejects.toThrow('left');
@@ -47,19 +47,19 @@ describe('ending', () => {
     expect(Object.keys((await open(mirror, scene.request)).files)).toHaveLength(5);
   });
 
-  test('closing ends what is under way, and waits for it', async () => {
+  test('of a checkout in progress are killed when the mirror closes', async () => {
     const scene = await stalled();
     const mirror = scene.mirror();
     const ended = mirror.checkOut(scene.request, noProgress, never).then(() => null, (error: unknown) => error);
     await scene.begun;
     await mirror.close();
     expect(await ended).toMatchObject({ code: 'provider_failed' });
-    // What git started was killed with it, and is nobody's child any more: it may take a moment to be gone.
+    // The processes that git started were killed with it, but nobody waits for them. They may need a moment to be gone.
     await until(() => processesIn(scene.root), (count) => count === 0);
     expect(await readdir(join(scene.root, 'tmp'))).toEqual([]);
   });
 
-  test('an archive that is left ends its git', async () => {
+  test('of an archive are killed if the caller cancels it or aborts', async () => {
     const scene = await createScene(big);
     const mirror = scene.mirror();
     const leaving = new AbortController();
@@ -67,7 +67,7 @@ describe('ending', () => {
       const { archive } = await mirror.checkOut(scene.request, noProgress, leaving.signal);
       const reader = archive.getReader();
       let bytes = 0;
-      // The `.git` is small here, so that the files are being read by now.
+      // `.git` is small here, so git is already reading the files.
       while (bytes < 1_000_000) bytes += (await reader.read()).value?.length ?? 0;
       expect(await processesIn(scene.root)).toBeGreaterThanOrEqual(1);
       await leave(reader);

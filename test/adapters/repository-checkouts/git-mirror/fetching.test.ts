@@ -3,15 +3,15 @@ import { describe, expect, test } from 'vitest';
 import type { Reason } from '../../../../src/domain/reason.ts';
 import { commits, createScene, never, open, start, noProgress } from './support.ts';
 
-describe('what is fetched', () => {
-  test('is what is new of the wanted branch, and nothing twice', async () => {
+describe('A fetch', () => {
+  test('gets only the new objects of the requested branch', async () => {
     const scene = await createScene({
       commits: [...commits(3), { id: 'side', parents: ['c0'], at: start + 50, files: [['side.txt', 'side']] }],
       branches: { main: 'c2', side: 'side' },
     });
     const mirror = scene.mirror();
     expect((await open(mirror, scene.request)).files).toEqual({ 'c0.txt': 'c 0\n', 'c1.txt': 'c 1\n', 'c2.txt': 'c 2\n' });
-    // Three commits, with a tree and a file each.
+    // Three commits, each with a tree and a file.
     expect(scene.asked()).toEqual(['refs', 'ls-refs', 'refs', 'ls-refs', 'fetch 9']);
     await open(mirror, scene.request);
     expect(scene.asked()).toEqual(['refs', 'ls-refs']);
@@ -20,7 +20,7 @@ describe('what is fetched', () => {
     expect(scene.asked()).toEqual(['refs', 'ls-refs', 'refs', 'ls-refs', 'fetch 3']);
   });
 
-  test('is only asked about the names that are wanted', async () => {
+  test('asks only for the refs that it needs', async () => {
     const scene = await createScene({ commits: commits(2), branches: { main: 'c1', other: 'c0' } });
     const mirror = scene.mirror();
     await open(mirror, scene.request);
@@ -31,7 +31,7 @@ describe('what is fetched', () => {
     expect(bodies.slice(0, 2).join('')).not.toContain('other');
   });
 
-  test('is known to the mirror that is opened again', async () => {
+  test('is not needed again after the mirror was closed and opened', async () => {
     const scene = await createScene();
     const first = scene.mirror();
     await open(first, scene.request);
@@ -41,10 +41,10 @@ describe('what is fetched', () => {
     expect(scene.asked()).toEqual(['refs', 'ls-refs']);
   });
 
-  test('serves all who want it at the same time', async () => {
+  test('is shared by all checkouts at the same time', async () => {
     const scene = await createScene();
     const mirror = scene.mirror();
-    // Nobody is answered before all have asked where the branch is.
+    // The host answers no fetch before all checkouts have asked for the branch.
     const all = Promise.withResolvers<void>();
     let asking = 0;
     scene.host.interceptor = async ({ command }) => {
@@ -57,7 +57,7 @@ describe('what is fetched', () => {
     expect(scene.asked().filter((command) => command.startsWith('fetch'))).toHaveLength(1);
   });
 
-  test('goes on for those who stay when the first one leaves', async () => {
+  test('continues for the other callers if the first one aborts', async () => {
     const scene = await createScene();
     const mirror = scene.mirror();
     const [fetching, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -77,7 +77,7 @@ describe('what is fetched', () => {
     expect(Object.keys((await stays).files)).toHaveLength(3);
   });
 
-  test('can be a bounded part of the history, in which git finds nothing wrong', async () => {
+  test('gets only `depth` commits, and git finds no fault in them', async () => {
     const scene = await createScene(commits(9));
     const mirror = scene.mirror({ depth: 2 });
     const tree = await open(mirror, scene.request);
@@ -89,7 +89,7 @@ describe('what is fetched', () => {
     expect(Object.keys((await open(mirror, scene.request)).files)).toHaveLength(10);
   });
 
-  test('is told while it goes on', async () => {
+  test('reports its progress', async () => {
     const scene = await createScene();
     const told: Reason[] = [];
     const { archive } = await scene.mirror().checkOut(scene.request, (reason) => void told.push(reason), never);
@@ -98,7 +98,7 @@ describe('what is fetched', () => {
     expect(told).toContainEqual({ code: 'fetching_repository', phase: 'receiving', percent: 100 });
   });
 
-  test('is a commit where the host has no branch checked out', async () => {
+  test('gets the commit of a detached HEAD', async () => {
     const scene = await createScene();
     const head = (await open(scene.mirror(), scene.request)).commit ?? '';
     await writeFile(`${scene.served}/acme/shop.git/HEAD`, `${head}\n`);

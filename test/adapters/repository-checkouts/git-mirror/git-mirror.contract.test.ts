@@ -9,7 +9,7 @@ import type { RepositoryCheckoutsHarness } from '../../../contracts/repository-c
 import { startGitHttp } from '../../../doubles/git-http/index.ts';
 import { authorization } from './support.ts';
 
-/** Puts a repository where it is served from. */
+/** Copies a repository to the folder that is served. */
 async function place(served: string, gitDir: string, name: string): Promise<void> {
   const folder = join(served, `${name}.git`);
   await rm(folder, { recursive: true, force: true });
@@ -74,6 +74,6 @@ async function overFolders(): Promise<RepositoryCheckoutsHarness> {
 describe.each([
   ['a host', overHttp],
   ['the local provider', overFolders],
-] as const)('git-mirror keeps the contract of checkouts, with repositories of %s', (_, createHarness) => {
+] as const)('Checkout contract: git-mirror with repositories of %s', (_, createHarness) => {
   for (const contractCase of repositoryCheckoutsContract(createHarness)) test(contractCase.name, () => contractCase.run());
 });

@@ -17,7 +17,7 @@ async function requestOf(provider: GitProvider, repository: string): Promise<Che
   return { provider: 'local', repository, remote: await provider.remote(repository), branch: null };
 }
 
-/** Every setting and hook by which a repository may have git run something where it is fetched from or checked out. */
+/** Writes every setting and hook with which a repository may run programs when git fetches from it or checks it out. */
 async function setTraps(gitDir: string, canaries: string): Promise<void> {
   const touch = (name: string): string => `touch '${join(canaries, name)}'`;
   await writeFile(
@@ -53,8 +53,8 @@ async function setTraps(gitDir: string, canaries: string): Promise<void> {
   }
 }
 
-describe('a repository of this machine is hostile input', () => {
-  test('nothing in its configuration, hooks or attributes runs, has a say, or is handed on', async () => {
+describe('A checkout of a local repository', () => {
+  test('is not affected by its configuration, hooks or attributes, and does not contain them', async () => {
     const [root, canaries] = [await temporaryFolder(), await temporaryFolder()];
     await setTraps(await publish(root, 'shop', { commits: commits(3) }), canaries);
     const tree = await open(mirrorOf(join(await temporaryFolder(), 'mirrors')), await requestOf(providerOf(root), 'shop'));
@@ -65,7 +65,7 @@ describe('a repository of this machine is hostile input', () => {
     expect(await readdir(join(tree.folder, '.git'))).not.toContain('hooks');
   });
 
-  test('replaced objects are not believed', async () => {
+  test('does not use replaced objects', async () => {
     const root = await temporaryFolder();
     const gitDir = await publish(root, 'shop', { commits: commits(3) });
     const [head, older] = await Promise.all(['main', 'main~2'].map(async (name) => (await git(gitDir, ['rev-parse', name])).trim()));
@@ -74,7 +74,7 @@ describe('a repository of this machine is hostile input', () => {
     expect([tree.commit, Object.keys(tree.files).length]).toEqual([head, 3]);
   });
 
-  test('nothing leads out of the root', async () => {
+  test('fails if a link or `alternates` in the repository leads out of the root folder', async () => {
     const [root, outside] = [await temporaryFolder(), await temporaryFolder()];
     const provider = providerOf(root);
     const secret = await publish(outside, 'secret', { commits: commits(2) });
@@ -93,7 +93,7 @@ describe('a repository of this machine is hostile input', () => {
     expect(await failureOf(provider.remote('../secret'))).toMatch(/^repository_not_found: /u);
   });
 
-  test('work trees, linked ones and shallow clones are checked out as they are', async () => {
+  test('keeps the history of a shallow clone and the branch of a linked work tree', async () => {
     const root = await temporaryFolder();
     const bare = await publish(root, 'origin', { commits: commits(4), branches: { side: 'c1' } });
     await git(bare, ['clone', '--quiet', '--depth=2', `file://${bare}`, join(root, 'shallow')]);
@@ -107,10 +107,10 @@ describe('a repository of this machine is hostile input', () => {
     expect([linked.branch, Object.keys(linked.files).length]).toEqual(['side', 2]);
   });
 
-  test('what stands in for repositories is for nobody else, and goes away', async () => {
+  test('uses one temporary folder, which is removed when the provider closes', async () => {
     const [root, temporary] = [await temporaryFolder(), await temporaryFolder()];
     await publish(root, 'shop', { commits: commits(1) });
-    // Of a process that was killed.
+    // The folder of a process that was killed.
     await mkdir(join(temporary, 'skep-git-remotes-4194399-x', '0'), { recursive: true });
     const provider = createLocalGitProvider({ root, temporaryFolder: temporary });
     const urls = await Promise.all([provider.remote('shop'), provider.remote('shop')]);

@@ -9,20 +9,20 @@ const advertisement = { 'content-type': 'application/x-git-upload-pack-advertise
 
 type Answer = readonly [status: number, headers: Record<string, string>, body?: string];
 
-describe('what a host refuses', () => {
+describe('A checkout from a git host', () => {
   test.each<readonly [string, Answer, string | null, string]>([
-    ['the credential', [401, {}], authorization, 'provider_unauthorized'],
-    ['who has no credential', [401, {}], null, 'repository_not_found'],
-    ['what the credential may not read', [403, {}], authorization, 'repository_forbidden'],
-    ['what nobody may read', [403, {}], null, 'repository_not_found'],
-    ['what it does not have', [404, {}], authorization, 'repository_not_found'],
-    ['too many requests', [429, { 'retry-after': '7' }], authorization, 'provider_rate_limited'],
-    ['too many requests, without saying for how long', [429, {}], authorization, 'provider_rate_limited'],
-    ['everything, since it is down', [503, {}], authorization, 'provider_failed'],
-    ['to speak git', [200, { 'content-type': 'text/html' }, '<html>'], authorization, 'provider_failed'],
-    ['to speak git well', [200, advertisement, 'zzzz'], authorization, 'provider_failed'],
-    ['to be found here', [302, { location: 'http://127.0.0.1:1/' }], authorization, 'provider_failed'],
-  ])('%s', async (_, [status, headers, body], sent, code) => {
+    ['401 with a credential', [401, {}], authorization, 'provider_unauthorized'],
+    ['401 without a credential', [401, {}], null, 'repository_not_found'],
+    ['403 with a credential', [403, {}], authorization, 'repository_forbidden'],
+    ['403 without a credential', [403, {}], null, 'repository_not_found'],
+    ['404', [404, {}], authorization, 'repository_not_found'],
+    ['429', [429, { 'retry-after': '7' }], authorization, 'provider_rate_limited'],
+    ['429 without Retry-After', [429, {}], authorization, 'provider_rate_limited'],
+    ['503', [503, {}], authorization, 'provider_failed'],
+    ['HTML', [200, { 'content-type': 'text/html' }, '<html>'], authorization, 'provider_failed'],
+    ['a malformed list of refs', [200, advertisement, 'zzzz'], authorization, 'provider_failed'],
+    ['a redirect', [302, { location: 'http://127.0.0.1:1/' }], authorization, 'provider_failed'],
+  ])('fails with the right code if the host returns %s', async (_, [status, headers, body], sent, code) => {
     const scene = await createScene();
     const answer = (response: ServerResponse): boolean => {
       response.writeHead(status, headers).end(body ?? `who is ${token}?`);
@@ -34,7 +34,7 @@ describe('what a host refuses', () => {
     const first = await failureOf(mirror.checkOut(request, noProgress, never));
     expect(first.split(':')[0]).toBe(code);
     expect(first).not.toContain(token);
-    // The same, when git itself is told: the first two questions are answered.
+    // The same with git: the host answers the first two requests.
     let asked = 0;
     scene.host.interceptor = (_request, response) => ++asked > 2 && answer(response);
     const before = scene.host.requests.length;
@@ -45,13 +45,13 @@ describe('what a host refuses', () => {
     expect(Object.keys((await open(mirror, scene.request)).files)).toHaveLength(3);
   });
 
-  test('a host that is not there', async () => {
+  test('fails with `provider_failed` if the port is closed', async () => {
     const scene = await createScene();
     const remote = { url: 'http://127.0.0.1:1/acme/shop.git', authorization };
     expect(await failureOf(scene.mirror().checkOut({ ...scene.request, remote }, noProgress, never))).toMatch(/^provider_failed: /u);
   });
 
-  test('a redirect is not followed by git either, and the credential goes nowhere', async () => {
+  test('does not follow a redirect, so no other host gets the credential', async () => {
     const scene = await createScene();
     const seen: (string | undefined)[] = [];
     const elsewhere = createServer((request, response) => {
@@ -79,7 +79,7 @@ describe('what a host refuses', () => {
     expect(seen).toEqual([]);
   });
 
-  test('who does not answer in time', async () => {
+  test('fails with `provider_timeout` if the host does not respond in time', async () => {
     const scene = await createScene();
     scene.host.interceptor = () => true;
     const listing = scene.mirror({ answerMs: 200 }).checkOut(scene.request, noProgress, never);
@@ -90,7 +90,7 @@ describe('what a host refuses', () => {
     expect(await failureOf(fetching)).toMatch(/^provider_timeout: .*"limitMs":2000/u);
   });
 
-  test('one that speaks the oldest protocol is understood', async () => {
+  test('works with protocol version 0', async () => {
     const scene = await createScene();
     let asked = 0;
     scene.host.interceptor = async (_request, response) => {

@@ -7,7 +7,7 @@ import { authorization, createScene, never, open, temporaryFolder, token, noProg
 
 const secrets = [token, authorization, authorization.slice('Basic '.length), encodeURIComponent(token)];
 
-/** The files below a folder that hold anything of the credential. */
+/** Returns the files below a folder that hold any part of the credential. */
 async function holders(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
@@ -15,7 +15,7 @@ async function holders(folder: string): Promise<string[]> {
   return contents.filter(([, content]) => secrets.some((secret) => content.includes(secret))).map(([path]) => path);
 }
 
-/** The arguments of every process that works in the folder. */
+/** Returns the arguments of every process whose working directory is below the folder. */
 async function argumentsIn(folder: string): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/u.test(name));
   const all = pids.map(async (pid) => {
@@ -25,8 +25,8 @@ async function argumentsIn(folder: string): Promise<string[]> {
   return (await Promise.all(all)).filter((line) => line !== '');
 }
 
-describe('the credential', () => {
-  test('is in no argument of git while it runs, and in no file', async () => {
+describe('The credential', () => {
+  test('is in no argument of a git process and in no file', async () => {
     const scene = await createScene();
     const seen: string[] = [];
     const found: string[] = [];
@@ -50,7 +50,7 @@ describe('the credential', () => {
     expect([...found, ...(await holders(scene.root))]).toEqual([]);
   });
 
-  test('is in no failure, however closely one looks', async () => {
+  test('is in no property of a failure', async () => {
     const scene = await createScene();
     const remotes = [
       { url: `http://127.0.0.1:1/acme/shop.git`, authorization },
@@ -64,7 +64,7 @@ describe('the credential', () => {
       expect(text).toContain('Failure');
       for (const secret of [...secrets, remote.authorization]) expect(text).not.toContain(secret);
     }
-    // What git itself is told, and repeats.
+    // A message of the host that git repeats.
     let asked = 0;
     scene.host.interceptor = (_request, response) => {
       asked += 1;
@@ -80,7 +80,7 @@ describe('the credential', () => {
     for (const secret of secrets) expect(text).not.toContain(secret);
   });
 
-  test('is not taken in a URL, which would be handed on', async () => {
+  test('is refused in a URL, since the URL is passed to the sandbox', async () => {
     const scene = await createScene();
     const url = scene.request.remote.url.replace('http://', `http://name:${token}@`);
     const mirror = scene.mirror();
@@ -88,7 +88,7 @@ describe('the credential', () => {
     expect(await holders(scene.root)).toEqual([]);
   });
 
-  test('nothing of the server besides reaches git, and the folder is for nobody else', async () => {
+  test('is given to git without any other variable of the server, in a folder with mode 700', async () => {
     const scene = await createScene();
     const folder = await temporaryFolder();
     const gitBinary = join(folder, 'fake-git');

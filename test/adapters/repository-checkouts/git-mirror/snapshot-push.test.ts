@@ -7,10 +7,10 @@ import { createLocalGitProvider } from '../../../../src/adapters/git-provider/lo
 import { reasonOf, receive, take } from './snapshot-support.ts';
 import { authorization, commits, createScene, mirrorOf, never, open, publish, temporaryFolder, token } from './support.ts';
 
-describe('a push', () => {
+describe('A push', () => {
   const change = { author: { name: 'Ann', email: 'ann@example.com' }, message: 'Work\n', at: 0 };
 
-  test('is refused by a rule of the host, or with a credential that may only read, and shows nothing of it', async () => {
+  test('is refused by a hook of the host or for a read-only credential, and does not show it', async () => {
     const scene = await createScene();
     const mirror = scene.mirror();
     const tree = await open(mirror, scene.request);
@@ -34,12 +34,12 @@ describe('a push', () => {
     scene.host.interceptor = null;
     await push();
     expect((await mirror.findBranch(request, never)).commit).toBe(commit);
-    // Neither the work tree nor the folder of this host ever had the credential.
+    // Neither the work tree nor the folder on this machine ever had the credential.
     for (const folder of [tree.folder, scene.root]) expect(spawnSync('grep', ['-rqF', token, folder]).status).toBe(1);
     expect(spawnSync('grep', ['-rqF', authorization.split(' ')[1] ?? '', scene.root]).status).toBe(1);
   });
 
-  test('is refused with commits whose objects are not all there', async () => {
+  test('is refused as `damaged` if an object of the commits is missing', async () => {
     const scene = await createScene();
     const mirror = scene.mirror();
     const tree = await open(mirror, scene.request);
@@ -64,7 +64,7 @@ describe('a push', () => {
     for (const branch of ['own', 'other', 'free']) git('shop', 'branch', '--quiet', branch, 'main');
     git('shop', 'worktree', 'add', '--quiet', '../linked', 'own');
     git('shop', 'worktree', 'add', '--quiet', '../second', 'other');
-    // The repository can't allow it.
+    // The configuration of the repository can not allow it.
     await appendFile(join(served, 'shop/.git/config'), '[receive]\n\tdenyCurrentBranch = ignore\n');
     const provider = createLocalGitProvider({ root: served, temporaryFolder: await temporaryFolder() });
     onTestFinished(() => provider.close());
@@ -76,11 +76,11 @@ describe('a push', () => {
     const commit = await snapshot.commit(change, never);
     const push = (branch: string): Promise<void> => snapshot.push({ request: { ...request, branch }, commit, expected: tree.commit }, never);
     for (const branch of ['main', 'own', 'other']) expect([branch, await reasonOf(push(branch))]).toEqual([branch, { code: 'branch_checked_out' }]);
-    // A branch that is checked out only later, and one that is not any more.
+    // A branch that is checked out only now, and one that is no longer checked out.
     git('second', 'checkout', '--quiet', 'free');
     expect(await reasonOf(push('free'))).toEqual({ code: 'branch_checked_out' });
     await push('other');
-    // In a rebase HEAD is at no branch.
+    // During a rebase, HEAD is detached.
     git('shop', 'checkout', '--quiet', '-b', 'rebased');
     spawnSync('git', ['-C', join(served, 'shop'), '-c', 'user.name=A', '-c', 'user.email=a@example.com', 'rebase', '--quiet', '--root', '--exec', 'false']);
     expect(git('shop', 'rev-parse', '--abbrev-ref', 'HEAD')).toBe('HEAD');
@@ -89,7 +89,7 @@ describe('a push', () => {
     expect(git('second', 'status', '--porcelain')).toBe('');
   });
 
-  test.each([['work tree', 'branch_checked_out'], ['bare', null]] as const)('makes the first branch of an empty local repository only if it is bare: %s', async (kind, code) => {
+  test.each([['work tree', 'branch_checked_out'], ['bare', null]] as const)('creates the first branch of an empty local repository only if it is bare: %s', async (kind, code) => {
     const served = await temporaryFolder();
     execFileSync('git', ['init', '--quiet', '--initial-branch=main', ...(kind === 'bare' ? ['--bare'] : []), join(served, 'empty')]);
     const provider = createLocalGitProvider({ root: served, temporaryFolder: await temporaryFolder() });

@@ -10,12 +10,12 @@ export function take(mirror: RepositoryCheckouts, { folder, commit }: Pick<WorkT
   return mirror.takeSnapshot({ base: commit, run: (command) => executeIn(folder, command) }, never);
 }
 
-/** Lists the changes of the same. */
+/** Lists the changes of the work tree. */
 export function list(mirror: RepositoryCheckouts, { folder, commit }: Pick<WorkTree, 'folder' | 'commit'>): Promise<ChangeList> {
   return mirror.listChanges({ base: commit, run: (command) => executeIn(folder, command) }, never);
 }
 
-/** A request to a sandbox that writes whatever it likes. */
+/** A request to a sandbox that writes exactly this. */
 export function writing(base: string | null, written: readonly (string | Uint8Array)[], exitCode = 0): SnapshotRequest {
   const run = async () => ({
     stdin: new WritableStream(),
@@ -27,7 +27,7 @@ export function writing(base: string | null, written: readonly (string | Uint8Ar
   return { base, run };
 }
 
-/** Takes a snapshot of such a sandbox. */
+/** Takes a snapshot from a sandbox that writes exactly this. */
 export function receive(mirror: RepositoryCheckouts, base: string | null, written: readonly (string | Uint8Array)[]): Promise<WorkTreeSnapshot> {
   return mirror.takeSnapshot(writing(base, written), never);
 }
@@ -38,7 +38,7 @@ export async function reasonOf(promise: Promise<unknown>): Promise<Reason> {
   throw new Error('expected a refusal', { cause: error });
 }
 
-/** What the command writes for the work tree: its line and its pack. */
+/** Returns what the command writes for the work tree: its first line and its pack. */
 export async function writtenIn(mirror: RepositoryCheckouts, { folder, commit }: WorkTree): Promise<{ line: string; pack: Buffer }> {
   let all = Buffer.alloc(0);
   await using _ = await mirror.takeSnapshot({

@@ -11,8 +11,8 @@ import { createScene, never, open, temporaryFolder } from './support.ts';
 
 const pathsOf = async (snapshot: WorkTreeSnapshot): Promise<string[]> => (await snapshot.files(never)).map(({ path }) => path);
 
-describe('a hostile work tree', () => {
-  test('runs nothing on this host, whatever its hooks, filters, attributes and configuration name', async () => {
+describe('A snapshot of a hostile work tree', () => {
+  test('runs no program of its hooks, filters, attributes or configuration on this machine', async () => {
     const scene = await createScene();
     const mirror = scene.mirror();
     const tree = await open(mirror, scene.request);
@@ -38,7 +38,7 @@ describe('a hostile work tree', () => {
     expect(await text(snapshot.patch(null, never))).toContain('+changed\n');
     expect(existsSync(canary)).toBe(false);
 
-    // A filter is the work tree's own way to read its files: it runs there, and never on this host.
+    // Git in the sandbox uses the filter to read the files. It never runs on this machine.
     await tree.git('config', 'filter.evil.clean', program);
     await tree.git('config', 'filter.evil.smudge', program);
     const { line, pack } = await writtenIn(mirror, tree);
@@ -49,7 +49,7 @@ describe('a hostile work tree', () => {
     expect(existsSync(canary)).toBe(false);
   });
 
-  test('has no say in how its files are compared', async () => {
+  test('compares files without the attributes and the configuration of the work tree', async () => {
     const scene = await createScene();
     const mirror = scene.mirror();
     const tree = await open(mirror, scene.request);
@@ -77,7 +77,7 @@ describe('a hostile work tree', () => {
     expect(await snapshot.commits(never)).toMatchObject([{ subject: 'Gr\u00f6\u00dfe' }]);
   });
 
-  test('takes links out of it as links, repositories in it as what they are, and a .git that is a file', async () => {
+  test('keeps symbolic links and inner repositories as such, and accepts a `.git` file', async () => {
     const scene = await createScene();
     const mirror = scene.mirror();
     const tree = await open(mirror, scene.request);
@@ -100,7 +100,7 @@ describe('a hostile work tree', () => {
     expect([await pathsOf(linked), linked.complete]).toEqual([['inner', 'outside'], true]);
   });
 
-  test('is refused where git fails in it, and where there is no git', async () => {
+  test('is refused if git fails in the sandbox or is missing there', async () => {
     const scene = await createScene();
     const mirror = scene.mirror();
     const tree = await open(mirror, scene.request);
@@ -110,7 +110,7 @@ describe('a hostile work tree', () => {
     expect(await reasonOf(mirror.takeSnapshot(withoutGit, never))).toEqual({ code: 'git_missing' });
   });
 
-  test('leaves nothing behind, neither there nor on this host', async () => {
+  test('leaves no files, neither in the work tree nor on this machine', async () => {
     const scene = await createScene();
     const mirror = scene.mirror();
     const tree = await open(mirror, scene.request);
@@ -128,8 +128,8 @@ describe('a hostile work tree', () => {
   });
 });
 
-describe('a sandbox that lies', () => {
-  test('is refused: another line, a pack that is cut, changed or of something else', async () => {
+describe('A snapshot from a sandbox that lies', () => {
+  test('is refused as `damaged` if its first line or its pack is wrong', async () => {
     const scene = await createScene();
     const mirror = scene.mirror();
     const tree = await open(mirror, scene.request);
@@ -158,7 +158,7 @@ describe('a sandbox that lies', () => {
     expect(await pathsOf(fine)).toEqual(['new']);
   });
 
-  test('is refused with a list of another form, or one that is too long', async () => {
+  test('is refused if its list of changes is malformed or too long', async () => {
     const scene = await createScene();
     const mirror = scene.mirror();
     const base = 'a'.repeat(40);
@@ -181,7 +181,7 @@ describe('a sandbox that lies', () => {
     expect(await reasonOf(listed(['x'.repeat(70 * 2 ** 20)]))).toMatchObject({ code: 'too_large' });
   });
 
-  test('is refused with commits that do not descend from the base, also if it says so', async () => {
+  test('is refused if its commits do not descend from the base, even if it says so', async () => {
     const scene = await createScene();
     const mirror = scene.mirror();
     const tree = await open(mirror, scene.request);
@@ -195,7 +195,7 @@ describe('a sandbox that lies', () => {
     expect(await reasonOf(receive(mirror, base, [`${forged}\n`, new Uint8Array(pack2)]))).toEqual({ code: 'history_rewritten' });
   });
 
-  test('is refused with objects that git finds dangerous', async () => {
+  test('is refused as `damaged` if git rejects an object as dangerous', async () => {
     const scene = await createScene();
     const mirror = scene.mirror();
     const tree = await open(mirror, scene.request);
@@ -207,7 +207,7 @@ describe('a sandbox that lies', () => {
     expect(await reasonOf(receive(mirror, tree.commit, written))).toEqual({ code: 'damaged' });
   });
 
-  test('is bounded in bytes, files and time', async () => {
+  test('is limited in bytes, files and time', async () => {
     const scene = await createScene();
     const small = scene.mirror({ maxSnapshotBytes: 100_000 });
     const tree = await open(small, scene.request);

@@ -15,14 +15,14 @@ export const authorization = `Basic ${Buffer.from(`x-access-token:${token}`).toS
 export const noProgress = (): void => undefined;
 export const never = new AbortController().signal;
 
-/** A folder that goes away after the test. */
+/** Creates a folder that is removed after the test. */
 export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'skep-git-mirror-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** Puts a repository of this description below the root, in place of what had the name before. */
+/** Creates the repository below the root. Replaces an earlier one of the same name. */
 export async function publish(root: string, name: string, description: RepositoryDescription): Promise<string> {
   const [made, place] = [join(root, `.new-${Math.random()}`), join(root, `${name}.git`)];
   await createRepository(made, description);
@@ -33,7 +33,7 @@ export async function publish(root: string, name: string, description: Repositor
   return place;
 }
 
-/** So many commits, each with a file that is not like another. */
+/** Describes `count` commits that each add a different file. */
 export function commits(count: number, prefix = 'c'): CommitDescription[] {
   return Array.from({ length: count }, (_, index) => ({
     id: `${prefix}${index}`,
@@ -48,7 +48,7 @@ export function mirrorOf(root: string, options: Partial<GitMirrorOptions> = {}):
   return mirror;
 }
 
-/** A host that lets the token in, with a repository `acme/shop`, and a folder for mirrors. */
+/** A host that accepts the token, with a repository `acme/shop`, and a folder for mirrors. */
 export interface Scene {
   readonly host: GitHttp;
   readonly served: string;
@@ -57,7 +57,7 @@ export interface Scene {
   publish(description: RepositoryDescription | readonly CommitDescription[], name?: string): Promise<string>;
   requestOf(name: string, more?: Partial<CheckoutRequest>): CheckoutRequest;
   mirror(options?: Partial<GitMirrorOptions>): RepositoryCheckouts;
-  /** What was asked since the last time, with the objects that went out. */
+  /** Returns the requests since the last call, with the number of objects that were sent. */
   asked(): string[];
 }
 
@@ -87,12 +87,12 @@ export async function createScene(description: RepositoryDescription | readonly 
   return scene;
 }
 
-/** Checks out and unpacks. */
+/** Checks out the repository and unpacks it. */
 export async function open(mirror: RepositoryCheckouts, request: CheckoutRequest): Promise<WorkTree> {
   return await openWorkTree(await mirror.checkOut(request, noProgress, never), join(await temporaryFolder(), 'tree'));
 }
 
-/** Expects a failure, and tells it. */
+/** Expects a failure whose message shows no temporary path. Returns the message. */
 export async function failureOf(promise: Promise<unknown>): Promise<string> {
   const error = await promise.then(() => null, (error: unknown) => error);
   if (!isFailure(error)) throw new Error('expected a failure', { cause: error });

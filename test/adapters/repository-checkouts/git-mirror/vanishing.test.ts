@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { git } from '../../../contracts/git-repository.ts';
 import { commits, createScene, failureOf, never, open, noProgress, type Scene } from './support.ts';
 
-/** A scene where this happens once a host has said where its branch is, before git fetches it. */
+/** A scene in which `happens` runs after the host has listed its refs and before git fetches. */
 async function meanwhile(happens: (scene: Scene, gitDir: string) => Promise<unknown>): Promise<Scene> {
   const scene = await createScene({ commits: commits(2), branches: { topic: 'c0' } });
   let asked = 0;
@@ -18,25 +18,25 @@ async function meanwhile(happens: (scene: Scene, gitDir: string) => Promise<unkn
 
 const topic = { branch: 'topic' };
 
-describe('what goes away between being asked for and being fetched', () => {
-  test('a branch: there is none', async () => {
+describe('A checkout whose source is removed before git fetches it', () => {
+  test('fails with `branch_not_found` if the branch is removed', async () => {
     const scene = await meanwhile((_, gitDir) => git(gitDir, ['update-ref', '-d', 'refs/heads/topic']));
     const failure = await failureOf(scene.mirror().checkOut(scene.requestOf('acme/shop', topic), noProgress, never));
     expect(failure).toMatch(/^branch_not_found: .*"repository":"acme\/shop","branch":"topic"/u);
   });
 
-  test('every commit: the repository is empty', async () => {
+  test('fails with `repository_empty` if all commits are removed', async () => {
     const scene = await meanwhile((own) => own.publish([]));
     const failure = await failureOf(scene.mirror().checkOut(scene.requestOf('acme/shop', topic), noProgress, never));
     expect(failure).toMatch(/^repository_empty: .*"repository":"acme\/shop","branch":"topic"/u);
   });
 
-  test('every commit, where no branch was asked for: the work tree is empty', async () => {
+  test('returns an empty work tree if all commits are removed and no branch was named', async () => {
     const scene = await meanwhile((own) => own.publish([]));
     expect(await open(scene.mirror(), scene.request)).toMatchObject({ branch: null, commit: null, files: {} });
   });
 
-  test('the repository: there is none', async () => {
+  test('fails with `repository_not_found` if the repository is removed', async () => {
     const scene = await meanwhile((_, gitDir) => rm(gitDir, { recursive: true }));
     const failure = await failureOf(scene.mirror().checkOut(scene.requestOf('acme/shop', topic), noProgress, never));
     expect(failure).toMatch(/^repository_not_found: .*"repository":"acme\/shop"/u);

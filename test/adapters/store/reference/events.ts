@@ -3,7 +3,7 @@ import type { Event, EventDraft } from '../../../../src/domain/event.ts';
 import type { EventFilter, EventStore } from '../../../../src/ports/event-store.ts';
 import { atOnce } from './records.ts';
 
-/** The log, which the other parts of the store write to together with their record. */
+/** The events. The other parts of the store write to them together with a record. */
 export interface ReferenceEvents extends Omit<EventStore, 'subscribe'> {
   write(events: readonly EventDraft[]): void;
   forgetConversation(id: string): void;

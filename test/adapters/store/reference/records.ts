@@ -1,7 +1,7 @@
 import { type Page, type PageKey, pageOf, type PageRequest } from '../../../../src/domain/page.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../../../src/ports/idempotency-claim.ts';
 
-/** Does the work in one go, so that no other call comes in between. */
+/** Runs the work without a break, so no other call can come in between. */
 export async function atOnce<T>(work: () => T): Promise<T> {
   return work();
 }
@@ -11,11 +11,11 @@ interface KeptClaim {
   readonly recordId: string;
 }
 
-/** The claims on one sort of record. */
+/** The idempotency claims on one kind of record. */
 export class Claims {
   readonly #kept = new Map<string, KeptClaim>();
 
-  /** What the claim says if it was made before; null if it is new. */
+  /** Returns the outcome if the claim was made before. Null if it is new. */
   find(claim: IdempotencyClaim | undefined): ClaimOutcome | null {
     const kept = claim && this.#kept.get(placeOf(claim));
     if (claim === undefined || kept === undefined) return null;
@@ -35,7 +35,7 @@ function placeOf({ ownerId, key }: IdempotencyClaim): string {
   return JSON.stringify([ownerId, key]);
 }
 
-/** The page of the rows in the order of their keys. */
+/** Returns the page of the rows, sorted by their keys. */
 export function pageIn<T>(
   rows: readonly T[],
   keyOf: (row: T) => PageKey,
@@ -50,7 +50,7 @@ export function pageIn<T>(
   return pageOf(following.slice(0, limit + 1), limit, keyOf);
 }
 
-/** The rows by id, from after the given one. */
+/** Returns the rows after the given id, sorted by id. */
 export function scanOf<T extends { readonly id: string }>(rows: readonly T[], afterId: string | null, limit: number): T[] {
   return rows
     .filter(({ id }) => afterId === null || id > afterId)

@@ -32,7 +32,7 @@ export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
     return limitReached(limits, counts, newcomer);
   }
 
-  /** The outcome of an earlier insert of the same record or with the same claim; null if there was none. */
+  /** Returns the outcome of an earlier insert of the same record or with the same claim. Null if there was none. */
   function known(sandbox: Sandbox, claim: IdempotencyClaim | undefined): InsertSandboxOutcome | null {
     return records.has(sandbox.id) ? { kind: 'inserted' } : claims.find(claim);
   }

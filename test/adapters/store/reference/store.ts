@@ -5,7 +5,7 @@ import { createReferenceSandboxes } from './sandboxes.ts';
 
 export type ReferenceStore = Pick<Store, 'sandboxes' | 'conversations'> & { readonly events: Omit<Store['events'], 'subscribe'> };
 
-/** What a store must do, written down in the plainest way: records in maps, and filters over all of them. */
+/** A store that is as simple as possible: records in maps, and filters over all of them. SQLite is compared with it. */
 export function createReferenceStore(): ReferenceStore {
   const events = createReferenceEvents();
   return { sandboxes: createReferenceSandboxes(events), conversations: createReferenceConversations(events), events };

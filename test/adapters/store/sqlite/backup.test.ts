@@ -40,7 +40,7 @@ async function open(deployment = 'dep-1', exclusive = true): Promise<Store> {
   return store;
 }
 
-/** A backup of a store with one conversation. */
+/** Creates a store with one conversation, and a backup of it. */
 async function made(): Promise<void> {
   const store = await open();
   await store.conversations.insert(someConversation('kept'));
@@ -58,8 +58,8 @@ async function refused(work: Promise<unknown>, reason: RefusalReason, ...parts: 
   for (const part of parts) expect(error.message).toContain(part);
 }
 
-describe('a backup', () => {
-  test('is one private file with all that is committed, also while a server writes', async () => {
+describe('A backup', () => {
+  test('is one private file with all committed data, also while a server writes', async () => {
     const child = startChild('write', dataDir, 'w');
     await child.said(50);
     const [written = ''] = child.lines.slice(-1);
@@ -75,14 +75,14 @@ describe('a backup', () => {
     copy.close();
   });
 
-  test('is made while no server runs, and leaves the folder as it was', async () => {
+  test('works without a running server and does not change the data folder', async () => {
     await (await open()).close();
     const before = readdirSync(dataDir);
     await backup();
     expect(readdirSync(dataDir)).toEqual(before);
   });
 
-  test('overwrites nothing, and leaves nothing behind when it fails', async () => {
+  test('overwrites no file, and leaves no file if it fails', async () => {
     await made();
     const before = readFileSync(file);
     await refused(backup(), 'unusable', file, 'Nothing is overwritten');
@@ -93,8 +93,8 @@ describe('a backup', () => {
   });
 });
 
-describe('a restore', () => {
-  test('brings the records back, and keeps the replaced store aside', async () => {
+describe('A restore', () => {
+  test('brings the records back and keeps the replaced database under another name', async () => {
     await made();
     const store = await open();
     await store.conversations.insert(someConversation('later'));
@@ -108,7 +108,7 @@ describe('a restore', () => {
     replaced.close();
   });
 
-  test('keeps also what a crashed server had in its log', async () => {
+  test('keeps the write-ahead log of a crashed server with the replaced database', async () => {
     await made();
     const child = startChild('write', dataDir, 'w');
     await child.said(1);
@@ -120,14 +120,14 @@ describe('a restore', () => {
     aside.close();
   });
 
-  test('into a folder that is not there makes it', async () => {
+  test('creates the data folder if it does not exist', async () => {
     await made();
     dataDir = join(folder.path, 'another', 'machine');
     expect(await restore({ deploymentId: null })).toMatchObject({ deploymentId: 'dep-1', replaced: null });
     expect(await (await open()).conversations.find('kept')).not.toBeNull();
   });
 
-  test('is refused while a server has the folder open, and lets a visitor be', async () => {
+  test('is refused while a server has the folder open, and the server can still write', async () => {
     await made();
     const store = await open();
     await refused(restore(), 'locked', 'Stop that one first');
@@ -135,7 +135,7 @@ describe('a restore', () => {
     expect(await store.conversations.find('later')).not.toBeNull();
   });
 
-  test('takes only a whole store of Skep, of this version or an older one, and of this deployment', async () => {
+  test('refuses a file that is missing, corrupt, newer, or of another program or deployment', async () => {
     await made();
     const wrong = join(folder.path, 'wrong.db');
     const changed = (sql: string): void => {
@@ -159,7 +159,7 @@ describe('a restore', () => {
     expect(await (await open()).conversations.find('kept')).not.toBeNull();
   });
 
-  test('brings a store of an older version up to date', async () => {
+  test('accepts a database of an older version, which is upgraded when it is opened', async () => {
     const older = new DatabaseSync(file);
     migrate(older, migrations.slice(0, 4));
     older.exec("INSERT INTO specs VALUES ('node', 'v1', 100)");
@@ -168,7 +168,7 @@ describe('a restore', () => {
     expect(await (await open()).specs.firstSeen('node', 'v1', 200)).toBe(100);
   });
 
-  test('takes a skep.db that was copied without its log, in its own place too', async () => {
+  test('accepts a skep.db that was copied without its write-ahead log, also in its own place', async () => {
     const store = await open();
     copyFileSync(join(dataDir, 'skep.db'), file);
     await store.close();
@@ -182,8 +182,8 @@ describe('a restore', () => {
   });
 });
 
-describe('a restored store', () => {
-  test('gives no pool member away, since each may have an owner meanwhile', async () => {
+describe('A restored store', () => {
+  test('has no pool members, since each may have got an owner after the backup', async () => {
     const store = await open();
     await store.sandboxes.insertPooled(somePooled('member'), 'v1', 5);
     await store.sandboxes.insert(someSandbox('owned', { status: 'RUNNING' }), unlimited);
@@ -195,7 +195,7 @@ describe('a restored store', () => {
     expect(await sandboxes.find('owned')).not.toBeNull();
   });
 
-  test('counts idle time from now', async () => {
+  test('counts idle time from the restore', async () => {
     const store = await open();
     await store.sandboxes.insert(someSandbox('paused', { status: 'PAUSED', pauseKind: 'stop' }), unlimited);
     await store.sandboxes.insert(someSandbox('deleted', { deletedAt: someTime }), unlimited);
@@ -207,7 +207,7 @@ describe('a restored store', () => {
     expect(await sandboxes.find('deleted')).toMatchObject({ deletedAt: someTime, statusSince: someTime });
   });
 
-  test('keeps a key revoked that was revoked since the backup, if the replaced store can be read', async () => {
+  test('keeps keys revoked that were revoked after the backup, if the replaced store can be read', async () => {
     const store = await open();
     const key = { name: 'ci', userId: 'u', access: 'full', repositories: null, createdAt: 1, expiresAt: null, revokedAt: null } as const;
     await store.apiKeys.insert({ ...key, id: 'k1', hash: 'h1' });
@@ -223,7 +223,7 @@ describe('a restored store', () => {
     expect(await restore()).toMatchObject({ keepsRevocations: false });
   });
 
-  test('gives no number of an event twice, whatever was written since the backup', async () => {
+  test('does not use the sequence number of an event again that was written after the backup', async () => {
     const store = await open();
     await store.events.append([someEvent('one')]);
     await backup();
@@ -239,7 +239,7 @@ describe('a restored store', () => {
   });
 });
 
-test('a store keeps the deployment of its first server, and another one is refused', async () => {
+test('a store belongs to the deployment of its first server, and refuses another one', async () => {
   await (await open('dep-1')).close();
   await (await createSqliteStore({ dataDir, deploymentId: (kept) => kept ?? 'none' })).close();
   await refused(open('dep-2'), 'other_deployment', 'deployment.json', 'Nothing was changed');

@@ -1,4 +1,4 @@
-// A process of its own over a data folder, told what to do by its arguments; see processes.ts.
+// A separate process that opens a data folder. Its arguments say what it does. See processes.ts.
 import { explained } from '../../../../src/domain/reason.ts';
 import { createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
 import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
@@ -10,17 +10,17 @@ const [role = '', dataDir = '', tag = ''] = process.argv.slice(2);
 type Role = () => Promise<void>;
 
 const roles: Readonly<Record<string, Role>> = {
-  /** Opens the folder as a server, and stays. */
+  /** Opens the folder as a server and keeps it open. */
   async hold() {
     const store = await createSqliteStore({ dataDir });
     say('open');
-    // A store that nobody refers to is collected, and its lock with it.
+    // Without a reference to it, the store would be garbage-collected and its lock released.
     setInterval(() => void store.check(), 1000);
   },
 
-  /** Opens the folder as a server, and says whether it may. */
+  /** Opens the folder as a server and prints whether that succeeds. */
   async open() {
-    // What root does is not stopped by permissions.
+    // Permissions do not stop root.
     if (tag === 'unprivileged' && process.getuid?.() === 0) {
       process.setegid?.(65534);
       process.seteuid?.(65534);
@@ -30,7 +30,7 @@ const roles: Readonly<Record<string, Role>> = {
     await store.close();
   },
 
-  /** Writes for ever, and says each write once it is answered. */
+  /** Writes without end, and prints the id of each write that has succeeded. */
   async write() {
     const store = await createSqliteStore({ dataDir });
     for (let n = 0; ; n += 1) {
@@ -39,12 +39,12 @@ const roles: Readonly<Record<string, Role>> = {
       await store.sandboxes.replace(nextVersion(someSandbox(id), { status: 'RUNNING' }));
       await store.conversations.insert(someConversation(id), undefined, [someEvent(id, { conversationId: id })]);
       say(id);
-      // Pipes are written to between turns of the event loop.
+      // Lets the event loop write to the pipe.
       if (n % 8 === 0) await new Promise(setImmediate);
     }
   },
 
-  /** Writes until the store fails, and says how. */
+  /** Writes until the store fails, and prints the failure. */
   async fill() {
     const store = await createSqliteStore({ dataDir });
     const text = 'x'.repeat(100_000);
@@ -61,7 +61,7 @@ const roles: Readonly<Record<string, Role>> = {
     await store.close();
   },
 
-  /** Races with others for the room of a limit, the next version of a record and the members of a pool; says what it won. */
+  /** Competes with other processes for a limit, the next version of a record and the pool members. Prints how much it got. */
   async race() {
     const store = await createSqliteStore({ dataDir, exclusive: false, busyTimeoutMs: 60_000 });
     say('ready');
@@ -94,7 +94,7 @@ async function replaceAll({ sandboxes }: Store): Promise<number> {
   return replaced;
 }
 
-/** Asks for every member of the pool, in an order of its own. */
+/** Claims every member of the pool. The order depends on the tag. */
 async function takeMembers({ sandboxes, events }: Store): Promise<number> {
   let taken = 0;
   for (let n = 0; n < 50; n += 1) {

@@ -21,8 +21,8 @@ afterEach(async () => {
   folder.remove();
 });
 
-describe('a process that is killed', () => {
-  test('loses nothing that it was answered for, again and again', async () => {
+describe('A server that is killed ten times', () => {
+  test('loses no write that had succeeded', async () => {
     const acknowledged: string[] = [];
     for (let round = 0; round < 10; round += 1) {
       const writer = startChild('write', folder.path, `r${round}`);
@@ -46,8 +46,8 @@ describe('a process that is killed', () => {
   }, 120_000);
 });
 
-describe('several processes over one store', () => {
-  test('exceed no limit, replace each version once, and hand each member of a pool out once', async () => {
+describe('Several processes with one store', () => {
+  test('exceed no limit, replace each version once and claim each pool member once', async () => {
     const store = await createSqliteStore({ dataDir: folder.path });
     await store.sandboxes.insert(someSandbox('shared', { ownerId: 'bob' }), unlimited);
     for (let n = 0; n < 50; n += 1) await store.sandboxes.insertPooled(somePooled(`p${n}`), 'f', 50);

@@ -24,8 +24,8 @@ afterEach(async () => {
   folder.remove();
 });
 
-describe('at run time', () => {
-  test('a full disk is a failure that says so, and leaves nothing half done', async () => {
+describe('An open store', () => {
+  test('fails with `disk_full` if the disk is full, and writes no part of the record', async () => {
     await (await createSqliteStore({ dataDir: folder.path })).close();
     const { sqlite, db } = openDb(database);
     sqlite.exec('PRAGMA max_page_count = 80');
@@ -48,7 +48,7 @@ describe('at run time', () => {
     sqlite.close();
   });
 
-  test('a transaction that breaks off leaves nothing behind, and the next one works', async () => {
+  test('undoes a transaction that fails, and the next one works', async () => {
     await (await createSqliteStore({ dataDir: folder.path })).close();
     const { sqlite, db } = openDb(database);
     const conversations = createConversationStore(db, createEventLog(db));
@@ -63,7 +63,7 @@ describe('at run time', () => {
     sqlite.close();
   });
 
-  test('a write that the file system refuses is a failure, and what was written is kept', async () => {
+  test('fails if the file system refuses a write, and keeps the earlier records', async () => {
     const child = startChild('fill', folder.path, '', 'ulimit -f 4000');
     await child.ended();
     const [line = '{}'] = child.lines;
@@ -74,7 +74,7 @@ describe('at run time', () => {
     await store.close();
   });
 
-  test('a database that another program holds is a failure once the wait is over', async () => {
+  test('fails with `locked` if another program locks the database longer than `busyTimeoutMs`', async () => {
     const store = await createSqliteStore({ dataDir: folder.path, busyTimeoutMs: 1 });
     const other = new DatabaseSync(database);
     other.exec('BEGIN IMMEDIATE');
@@ -89,7 +89,7 @@ describe('at run time', () => {
     await store.close();
   });
 
-  test('a write waits for one of another program, and neither the process nor a read blocks meanwhile', async () => {
+  test('waits with a write for the lock of another program, and can be read meanwhile', async () => {
     const store = await createSqliteStore({ dataDir: folder.path });
     const other = new DatabaseSync(database);
     other.exec('BEGIN IMMEDIATE');
@@ -107,7 +107,7 @@ describe('at run time', () => {
     await store.close();
   });
 
-  test.each([0, 3, 20, 100, 400])('a transaction that is cut off when the store closes leaves nothing behind (%i)', async (turns) => {
+  test.each([0, 3, 20, 100, 400])('keeps no part of a transaction that close() interrupts (%i)', async (turns) => {
     const store = await createSqliteStore({ dataDir: folder.path });
     const write = async (n: number) => await store.conversations.insert(someConversation(`c${n}`), undefined, [someEvent('told')]);
     const writes = Promise.allSettled(Array.from({ length: 20 }, (_, n) => write(n)));
@@ -123,7 +123,7 @@ describe('at run time', () => {
     await again.close();
   });
 
-  test('an event that can\'t be written takes its record back with it, and wakes nobody', async () => {
+  test('writes no record if its event can not be written, and notifies no subscriber', async () => {
     const store = await createSqliteStore({ dataDir: folder.path });
     const conversation = someConversation('one');
     await store.conversations.insert(conversation);
@@ -153,7 +153,7 @@ describe('at run time', () => {
     ['data', 'not json'],
     ['kind', 'rumour'],
     ['actor', 'nobody'],
-  ])('a damaged event (%s: %s) is a failure, not an answer', async (column, value) => {
+  ])('fails with `damaged` if an event is corrupt (%s: %s)', async (column, value) => {
     const store = await createSqliteStore({ dataDir: folder.path });
     await store.events.append([someEvent('one')]);
     const other = new DatabaseSync(database);
@@ -171,7 +171,7 @@ describe('at run time', () => {
     ['exposed_urls', '{}'],
     ['status', 'ASLEEP'],
     ['pause_kind', 'nap'],
-  ])('a damaged record (%s: %s) is a failure, not an answer', async (column, value) => {
+  ])('fails with `damaged` if a record is corrupt (%s: %s)', async (column, value) => {
     const store = await createSqliteStore({ dataDir: folder.path });
     await store.sandboxes.insert(someSandbox('one'), unlimited);
     const other = new DatabaseSync(database);

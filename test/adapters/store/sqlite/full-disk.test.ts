@@ -31,7 +31,7 @@ const openOn = async (kib: number): Promise<unknown> => await withDisk(kib, asyn
   }
 });
 
-test.skipIf(!canMount)('a full disk is refused, wherever in the start the space ends', async () => {
+test.skipIf(!canMount)('a store does not start on a full disk, at whatever step the space ends', async () => {
   const refusals: unknown[] = [];
   for (let kib = 32, refusal = await openOn(kib); refusal !== null; kib += 32, refusal = await openOn(kib)) refusals.push(refusal);
   expect(refusals.length).toBeGreaterThan(5);

@@ -15,7 +15,7 @@ export function newFolder(): { readonly path: string; remove(): void } {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** The database as the stores have it, for what a store can't be told to do. `log` gets each statement. */
+/** Opens the database as a store does, for tests that need more than its methods. `log` gets each statement. */
 export function openDb(path: string, log: (event: LogEvent) => void = () => {}) {
   const sqlite = new DatabaseSync(path);
   return { sqlite, db: new Kysely<Database>({ dialect: createSqliteDialect(sqlite, 0), log }) };

@@ -13,7 +13,7 @@ function newDataDir(): string {
   return folder.path;
 }
 
-test('reading writes once a minute for each entry, and not more', async () => {
+test('reading an entry writes to the database once a minute at most', async () => {
   const dataDir = newDataDir();
   const clock = createManualClock();
   const store = await createSqliteStore({ dataDir, clock });
@@ -37,7 +37,7 @@ test('reading writes once a minute for each entry, and not more', async () => {
   await store.close();
 });
 
-test('the size that is kept is that of the entries, also when the bound becomes smaller', async () => {
+test('the stored size is that of all entries, also after the limit became smaller', async () => {
   const dataDir = newDataDir();
   const sizes = (): unknown => {
     const observer = new DatabaseSync(join(dataDir, 'skep.db'), { readOnly: true });

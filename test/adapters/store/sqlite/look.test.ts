@@ -26,7 +26,7 @@ afterEach(async () => {
   folder.remove();
 });
 
-/** Of each file in the folder. Not to be taken while this process has it open: that would drop SQLite's locks. */
+/** Returns a fingerprint of each file. Do not call it while this process has the folder open: it would drop SQLite's locks. */
 function fingerprints(): Record<string, string> {
   return Object.fromEntries(
     readdirSync(dataDir).map((file) => {
@@ -37,7 +37,7 @@ function fingerprints(): Record<string, string> {
   );
 }
 
-/** A database as the program of a version wrote it. */
+/** Writes a database as Skep wrote it with this schema version. */
 function writeVersion(version: number, sql = ''): void {
   mkdirSync(dataDir);
   const older = new DatabaseSync(database);
@@ -47,20 +47,20 @@ function writeVersion(version: number, sql = ''): void {
   older.close();
 }
 
-describe('looking into a data folder', () => {
-  test('that is not there makes none', async () => {
+describe('lookIntoSqlite()', () => {
+  test('returns `none` if the folder does not exist, and does not create it', async () => {
     expect(await lookIntoSqlite(dataDir)).toEqual({ kind: 'none' });
     expect(existsSync(dataDir)).toBe(false);
   });
 
-  test.each(migrations.slice(1).map((_, index) => index + 1))('of version %i leaves it at that', async (schema) => {
+  test.each(migrations.slice(1).map((_, index) => index + 1))('does not upgrade a database of version %i', async (schema) => {
     writeVersion(schema);
     const before = fingerprints();
     expect(await lookIntoSqlite(dataDir)).toEqual({ kind: 'older', schema, current: migrations.length, hasSandboxes: false });
     expect(fingerprints()).toEqual(before);
   });
 
-  test.each([['RUNNING', true], ['ERROR', true], ['MISSING', false]])('of an older version tells whether it has sandboxes: %s', async (status, hasSandboxes) => {
+  test.each([['RUNNING', true], ['ERROR', true], ['MISSING', false]])('reports whether an older database has sandboxes that are not MISSING: %s', async (status, hasSandboxes) => {
     writeVersion(
       1,
       `INSERT INTO sandboxes (id, owner_id, spec_id, status, status_since, session_api_key, generation, created_at, updated_at,
@@ -70,7 +70,7 @@ describe('looking into a data folder', () => {
     expect(await lookIntoSqlite(dataDir)).toMatchObject({ kind: 'older', hasSandboxes });
   });
 
-  test('of this version tells whether it has sandboxes that are not MISSING', async () => {
+  test('reports whether a current database has sandboxes that are not MISSING', async () => {
     const store = await createSqliteStore({ dataDir });
     const found: unknown[] = [];
     for (const sandbox of [someSandbox('lost', { status: 'MISSING' }), someSandbox('removed', { deletedAt: 1, removedAt: 1 }), someSandbox('there')]) {
@@ -83,7 +83,7 @@ describe('looking into a data folder', () => {
     expect(found).toMatchObject([{ hasSandboxes: false }, { hasSandboxes: false }, { hasSandboxes: true }]);
   });
 
-  test('of this version reads what is there, and changes nothing, not even a mode', async () => {
+  test('opens a current database read-only and changes no file and no mode', async () => {
     const written = await createSqliteStore({ dataDir });
     await written.conversations.insert(someConversation('kept'));
     await written.close();
@@ -98,7 +98,7 @@ describe('looking into a data folder', () => {
     expect(fingerprints()).toEqual(before);
   });
 
-  test('that a server has open sees what it wrote', async () => {
+  test('sees the latest records while a server has the folder open', async () => {
     const server = startChild('hold', dataDir);
     await server.said(1);
     const visitor = await createSqliteStore({ dataDir, exclusive: false });
@@ -110,7 +110,7 @@ describe('looking into a data folder', () => {
     await look.store.close();
   });
 
-  test('that is no data folder is refused', async () => {
+  test('fails with `damaged` if the file is no database', async () => {
     mkdirSync(dataDir);
     writeFileSync(database, 'no database, but long enough to be looked at. '.repeat(100));
     await expect(lookIntoSqlite(dataDir)).rejects.toMatchObject({ reason: 'damaged' });

@@ -5,7 +5,7 @@ import { migrations } from '../../../../src/adapters/store/sqlite/migrations.ts'
 
 const steps = ['CREATE TABLE log (step TEXT) STRICT', `INSERT INTO log VALUES ('two')`, `INSERT INTO log VALUES ('three')`];
 
-test('makes each step once, in order, from whatever version', () => {
+test('migrate() runs each step once and in order, from any version', () => {
   const database = new DatabaseSync(':memory:');
   migrate(database, steps.slice(0, 2));
   expect([versionOf(database), logOf(database)]).toEqual([2, ['two']]);
@@ -15,21 +15,21 @@ test('makes each step once, in order, from whatever version', () => {
   expect(database.prepare('PRAGMA application_id').get()).toEqual({ application_id: applicationId });
 });
 
-test('makes all of the steps or none', () => {
+test('migrate() runs all steps or none', () => {
   const database = new DatabaseSync(':memory:');
   migrate(database, steps.slice(0, 1));
   expect(() => migrate(database, [...steps, 'INSERT INTO nowhere VALUES (1)'])).toThrow(/nowhere/);
   expect([versionOf(database), logOf(database), database.isTransaction]).toEqual([1, [], false]);
 });
 
-test('leaves a database of a newer version alone', () => {
+test('migrate() does not change a database of a newer version', () => {
   const database = new DatabaseSync(':memory:');
   migrate(database, steps);
   migrate(database, steps.slice(0, 1));
   expect(versionOf(database)).toBe(3);
 });
 
-test('the schema holds each value to its type', () => {
+test('every table is STRICT, so each value has the type of its column', () => {
   const database = new DatabaseSync(':memory:');
   migrate(database);
   const tables = database.prepare(`SELECT name, strict FROM pragma_table_list WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`).all();
@@ -48,7 +48,7 @@ function schemaOf(database: DatabaseSync): unknown[] {
   return database.prepare(columns).all();
 }
 
-test.each([...migrations.keys()].slice(1))('has the schema of a new one after the upgrade, from version %i', (version) => {
+test.each([...migrations.keys()].slice(1))('an upgrade from version %i results in the schema of a new database', (version) => {
   const [fresh, upgraded] = [new DatabaseSync(':memory:'), new DatabaseSync(':memory:')];
   migrate(fresh);
   migrate(upgraded, migrations.slice(0, version));
@@ -57,7 +57,7 @@ test.each([...migrations.keys()].slice(1))('has the schema of a new one after th
   expect(schemaOf(upgraded)).toEqual(schemaOf(fresh));
 });
 
-test('titles of conversations lose their accents in the form for searches, and only there', () => {
+test('an upgrade removes the accents of titles in the column for searches only', () => {
   const database = new DatabaseSync(':memory:');
   migrate(database, migrations.slice(0, 2));
   const insert = database.prepare(`

@@ -145,7 +145,7 @@ const call: fc.Arbitrary<Call> = fc.oneof(
   fc.constant((s: ReferenceStore) => s.events.latest()),
 );
 
-test('answers every sequence of calls as the reference does', async () => {
+test('SQLite returns the same as the reference store for random sequences of calls', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(call, { minLength: 40, maxLength: 80 }), async (calls) => {
       const open = await sqliteHarness.open();

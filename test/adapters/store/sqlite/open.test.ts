@@ -24,8 +24,8 @@ afterEach(async () => {
   folder.remove();
 });
 
-describe('a data folder', () => {
-  test('is made for its owner only, as are the files in it', async () => {
+describe('A data folder', () => {
+  test('is created with access for its owner only, and so are its files', async () => {
     dataDir = join(folder.path, 'not', 'there');
     const store = await createSqliteStore({ dataDir });
     await store.conversations.insert(someConversation('one'));
@@ -36,7 +36,7 @@ describe('a data folder', () => {
     expect(readdirSync(dataDir).toSorted()).toEqual(['skep.db', 'skep.lock']);
   });
 
-  test('keeps its mode if it exists, while a database that others may read becomes private', async () => {
+  test('keeps its mode if it exists, but its database becomes private', async () => {
     await make();
     chmodSync(dataDir, 0o755);
     chmodSync(database, 0o644);
@@ -45,7 +45,7 @@ describe('a data folder', () => {
     await store.close();
   });
 
-  test('may have any name', async () => {
+  test('may have special characters in its name', async () => {
     dataDir = join(folder.path, `a ?mode=ro#x %41 'ü"`);
     await make();
     const store = await createSqliteStore({ dataDir });
@@ -53,14 +53,14 @@ describe('a data folder', () => {
     await store.close();
   });
 
-  test('that can\'t be made is refused', async () => {
+  test('is refused as `unusable` if it can not be created', async () => {
     writeFileSync(dataDir, 'a file');
     await refused('unusable', dataDir);
     dataDir = join(dataDir, 'below');
     await refused('unusable', dataDir, 'a part of its path is not a folder');
   });
 
-  test('that is not writable is refused', async () => {
+  test('is refused if it is not writable', async () => {
     mkdirSync(dataDir);
     chmodSync(dataDir, 0o555);
     chmodSync(folder.path, 0o755);
@@ -70,8 +70,8 @@ describe('a data folder', () => {
   });
 });
 
-describe('the lock', () => {
-  test('keeps a second server of this process out, until the first closes', async () => {
+describe('The lock of a data folder', () => {
+  test('refuses a second server in this process until the first one closes', async () => {
     const store = await createSqliteStore({ dataDir });
     await refused('locked', dataDir, String(process.pid), 'Stop that one first');
     await refused('locked');
@@ -79,7 +79,7 @@ describe('the lock', () => {
     await make();
   });
 
-  test('keeps a server of another process out, until the first is killed', async () => {
+  test('refuses a server in another process until the first one is killed', async () => {
     const first = startChild('hold', dataDir);
     await first.said(1);
     const second = startChild('open', dataDir);
@@ -93,7 +93,7 @@ describe('the lock', () => {
     expect(third.lines).toEqual(['open']);
   });
 
-  test('lets a visitor in while a server has the folder open', async () => {
+  test('lets a visitor open the folder while a server has it open', async () => {
     const server = await createSqliteStore({ dataDir });
     const visitor = await createSqliteStore({ dataDir, exclusive: false });
     await visitor.conversations.insert(someConversation('from the visitor'));
@@ -103,7 +103,7 @@ describe('the lock', () => {
     await server.close();
   });
 
-  test('is not taken by a visitor, also one that makes the folder', async () => {
+  test('is not taken by a visitor, even if the visitor creates the folder', async () => {
     const visitor = await createSqliteStore({ dataDir, exclusive: false });
     const server = await createSqliteStore({ dataDir });
     await visitor.conversations.insert(someConversation('one'));
@@ -113,8 +113,8 @@ describe('the lock', () => {
   });
 });
 
-describe('the version', () => {
-  test('is written with the first start, and no step is made again', async () => {
+describe('The schema version', () => {
+  test('is written at the first start, and a later start changes nothing', async () => {
     await make();
     const before = fingerprints();
     await (await createSqliteStore({ dataDir })).close();
@@ -123,7 +123,7 @@ describe('the version', () => {
     expect(versionOf()).toBe(migrations.length);
   });
 
-  test.each([true, false])('of a newer program is refused, and nothing is changed (exclusive: %j)', async (exclusive) => {
+  test.each([true, false])('is refused if it is newer, and nothing is changed (exclusive: %j)', async (exclusive) => {
     await make();
     setVersion(migrations.length + 1);
     const before = fingerprints();
@@ -131,7 +131,7 @@ describe('the version', () => {
     expect(fingerprints()).toEqual(before);
   });
 
-  test('of a newer program is refused also while its last writes are in the log only', async () => {
+  test('is refused if it is newer, also if only the write-ahead log has it', async () => {
     await make();
     const server = startChild('hold', dataDir);
     await server.said(1);
@@ -144,7 +144,7 @@ describe('the version', () => {
     expect(before).toMatchObject(after);
   });
 
-  test('of an older program is not changed by a visitor while a server has the folder open', async () => {
+  test('is not upgraded by a visitor while a server has the folder open', async () => {
     const server = startChild('hold', dataDir);
     await server.said(1);
     dropTables();
@@ -157,8 +157,8 @@ describe('the version', () => {
   });
 });
 
-describe('a file that is not the database', () => {
-  test.each([true, false])('is refused and kept: text (exclusive: %j)', async (exclusive) => {
+describe('A database file', () => {
+  test.each([true, false])('is refused as `damaged` and kept if it is text (exclusive: %j)', async (exclusive) => {
     mkdirSync(dataDir);
     writeFileSync(database, 'This is not a database, but it is long enough to be looked at. '.repeat(100));
     const before = fingerprints();
@@ -166,7 +166,7 @@ describe('a file that is not the database', () => {
     expect(fingerprints()).toMatchObject(before);
   });
 
-  test('is refused and kept: another program\'s', async () => {
+  test('is refused as `damaged` if it belongs to another program', async () => {
     mkdirSync(dataDir);
     for (const sql of ['CREATE TABLE theirs (a)', 'PRAGMA user_version = 1', 'PRAGMA application_id = 7']) {
       const theirs = new DatabaseSync(database);
@@ -176,20 +176,20 @@ describe('a file that is not the database', () => {
     }
   });
 
-  test('is refused: cut short', async () => {
+  test('is refused as `damaged` if it is truncated', async () => {
     await make();
     truncateSync(database, Math.floor(statSync(database).size / 2));
     await refused('damaged', 'Restore');
   });
 
-  test('is taken for a new one: empty', async () => {
+  test('becomes a new database if it is empty', async () => {
     mkdirSync(dataDir);
     writeFileSync(database, '');
     await make();
   });
 });
 
-/** Makes the folder with one record in it, unless it is there. */
+/** Opens the store, and creates it if it does not exist. Inserts one record. */
 async function make(): Promise<void> {
   const store = await createSqliteStore({ dataDir });
   await store.conversations.insert(someConversation('kept'));
@@ -207,7 +207,7 @@ async function refusedWith(options: { exclusive?: boolean }, reason: RefusalReas
   for (const part of parts) expect(error.message).toContain(part);
 }
 
-/** The database's version, and what else is to be done to it, as another program would. */
+/** Sets the version of the database and runs the SQL, as another program would. */
 function setVersion(version: number, sql = ''): void {
   const other = new DatabaseSync(database);
   other.exec(`${sql} PRAGMA user_version = ${version}`);
@@ -228,7 +228,7 @@ function versionOf(): number {
   return version;
 }
 
-/** Of each file in the folder. Not to be taken while this process has it open: that would drop SQLite's locks. */
+/** Returns a fingerprint of each file. Do not call it while this process has the folder open: it would drop SQLite's locks. */
 function fingerprints(): Record<string, string> {
   return Object.fromEntries(
     readdirSync(dataDir).map((file) => {

@@ -9,12 +9,12 @@ const script = fileURLToPath(new URL('child.ts', import.meta.url));
 /** A process that works on a data folder. */
 export interface Child {
   readonly pid: number;
-  /** What it has said so far, a line each. */
+  /** The lines that it has printed so far. */
   readonly lines: readonly string[];
-  /** Waits until it has said so many lines. */
+  /** Waits until it has printed `count` lines. */
   said(count: number): Promise<void>;
   tell(line: string): void;
-  /** Ends it without a chance to tidy up, and waits until it is gone. */
+  /** Kills it with SIGKILL, and waits until it has ended. */
   kill(): Promise<void>;
   /** Waits until it ends by itself. */
   ended(): Promise<void>;
@@ -22,7 +22,7 @@ export interface Child {
 
 const running = new Set<Child>();
 
-/** Ends what a test that failed has left behind. */
+/** Kills the processes that a failed test has left. */
 export async function endChildren(): Promise<void> {
   await Promise.all([...running].map((child) => child.kill()));
 }

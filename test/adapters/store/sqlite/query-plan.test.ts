@@ -36,7 +36,7 @@ function planOf(statement: string): string {
   return sqlite.prepare(`EXPLAIN QUERY PLAN ${statement}`).all().map(({ detail }) => String(detail)).join('; ');
 }
 
-/** The plans of the statements that the call made, as kysely compiled them. */
+/** Returns the plans of the statements that the call ran, as kysely compiled them. */
 async function plansOf(call: () => Promise<unknown>): Promise<string[]> {
   statements.length = 0;
   await call();
@@ -49,8 +49,8 @@ const otherClaim = { ...claim, key: 'other' };
 const page = { after: null, limit: 20 };
 const next = { after: { value: 5, id: 'x' }, limit: 20 };
 
-/** Each statement reads the rows that it returns, however many others there are. */
-describe('the plan of a statement', () => {
+/** Each statement reads only the rows that it returns, however many others there are. */
+describe('The query plan', () => {
   test.each<[string, () => Promise<unknown>]>([
     ['sandboxes.insert', () => sandboxes.insert(someSandbox('one'), limits, claim, [someEvent('told')])],
     ['sandboxes.insertPooled', () => sandboxes.insertPooled(somePooled('p'), 'f', 9)],
@@ -92,18 +92,18 @@ describe('the plan of a statement', () => {
     ['executions.purge', () => executions.purge(5)],
     ['events.purge', () => events.purge(5, 5)],
     ['listingCache.put', () => cache.put('s', 'k', 'v')],
-    ['listingCache.put in the place of others', () => cache.put('s', 'other', 'longer')],
+    ['listingCache.put that replaces another entry', () => cache.put('s', 'other', 'longer')],
     ['listingCache.get', () => cache.get('s', 'other')],
-  ])('%s walks through no whole table', async (_, call) => {
+  ])('of %s scans no whole table', async (_, call) => {
     const plans = await plansOf(call);
     expect(statements.length).toBeGreaterThan(0);
-    // These indexes hold nothing but what is counted, or what is returned, in its order.
+    // Skep scans these indexes on purpose. They hold only the rows that are counted, or that are returned in this order.
     const meant = '(?! USING (COVERING INDEX (sandboxes_running|sandboxes_counted|conversations_counted|listing_cache_by_use)|INDEX (sandboxes_idle|sandboxes_troubled|conversations_troubled)))';
     const whole = new RegExp(`SCAN (sandboxes|conversations|executions|events|claims|listing_cache\\b)${meant}|TEMP B-TREE`);
     for (const plan of plans) expect(plan).not.toMatch(whole);
   });
 
-  test('limits are counted in an index alone', async () => {
+  test('of a limit counts in an index alone', async () => {
     const plans = await plansOf(() => sandboxes.insert(someSandbox('three'), limits));
     const byId = 'USING COVERING INDEX sqlite_autoindex_sandboxes_1 (id=?)';
     const counts = plans.filter((plan) => !plan.includes(byId) && (plan.includes('CO-ROUTINE') || plan.includes('COVERING')));
@@ -128,7 +128,7 @@ describe('the plan of a statement', () => {
         ...['plan', 'usage'].map(() => 'events_by_sandbox_and_kind (sandbox_id=? AND owner_id=? AND kind=?'),
       ],
     ],
-  ])('events: %j are a range of an index for each place and kind, in the order of the log', async (filter, ranges) => {
+  ])('of events with %j reads one index range for each place and kind, in the order of the log', async (filter, ranges) => {
     const [plan = ''] = await plansOf(() => events.read(filter, 3, 9));
     const steps = plan.split('; ').filter((step) => /SEARCH|SCAN|B-TREE/.test(step));
     expect(steps).toEqual(ranges.map((range) => `SEARCH events USING INDEX ${range} AND rowid>?)`));
@@ -140,14 +140,14 @@ describe('the plan of a statement', () => {
     [{ specId: 'x' }, 'sandboxes_by_spec (owner_id=? AND spec_id=?'],
     [{ status: 'RUNNING', specId: 'x' }, 'sandboxes_by_spec_and_status (owner_id=? AND spec_id=? AND status=?'],
     [{ metadata: { task: '7', user: 'x' } }, 'sandboxes_by_owner (owner_id=?'],
-  ])('sandboxes: %j begins in the index where the page begins', async (filter, index) => {
+  ])('of sandboxes with %j starts in the index where the page starts', async (filter, index) => {
     const range = `${index} AND (created_at,id)<(?,?))`;
     expect(await plansOf(() => sandboxes.search('x', filter, next))).toEqual([expect.stringContaining(range)]);
     expect(await plansOf(() => sandboxes.search('x', filter, page))).toEqual([expect.stringContaining(`${index})`)]);
     for (const plan of statements.map(planOf)) expect(plan).not.toContain('TEMP B-TREE');
   });
 
-  test.each(conversationSortOrders)('conversations: %s begins in the index where the page or the time begins', async (order) => {
+  test.each(conversationSortOrders)('of conversations by %s starts in the index where the page or the time range starts', async (order) => {
     const byCreation = order.startsWith('CREATED');
     const [index, column] = byCreation ? ['creation', 'created_at'] : ['update', 'updated_at'];
     const times = byCreation ? { createdFrom: 1, createdBefore: 9 } : { updatedFrom: 1, updatedBefore: 9 };
@@ -166,7 +166,7 @@ describe('the plan of a statement', () => {
     }
   });
 
-  test.each(conversationSortOrders)('conversations: %s finds the few of a filter by it', async (order) => {
+  test.each(conversationSortOrders)('of conversations by %s uses the index of the ids or of the sandbox in the filter', async (order) => {
     const find = async (filter: ConversationFilter) => await plansOf(() => conversations.search('x', filter, order, page));
     expect(await find({ sandboxId: 'x' })).toEqual([expect.stringContaining('conversations_by_sandbox (sandbox_id=?)')]);
     for (const filter of [{ ids: ['x'] }, { ids: ['x'], sandboxId: 'x' }]) {

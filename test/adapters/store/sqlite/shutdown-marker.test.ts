@@ -43,7 +43,7 @@ const copy = (...suffixes: readonly string[]): void => {
   for (const suffix of suffixes) copyFileSync(join(dataDir, `skep.db${suffix}`), join(copyDir, `skep.db${suffix}`));
 };
 
-/** A server that was killed over a store with a record. */
+/** Starts a server that writes records, and kills it. */
 async function crashed(): Promise<void> {
   const child = startChild('write', dataDir, 'w');
   await child.said(1);
@@ -51,7 +51,7 @@ async function crashed(): Promise<void> {
 }
 
 describe('skep.db of a running server', () => {
-  test('that was copied without its write-ahead log is refused, by a server as by a visitor, and nothing is changed', async () => {
+  test('is refused and not changed if it was copied without its write-ahead log', async () => {
     const store = await createSqliteStore({ dataDir });
     await store.conversations.insert(someConversation('kept'));
     copy('');
@@ -65,7 +65,7 @@ describe('skep.db of a running server', () => {
     expect(warnings).toEqual([]);
   });
 
-  test.each([[['', '-wal']], [['', '-wal', '-shm', '-open']]])('that was copied with its log is opened: %j', async (suffixes) => {
+  test.each([[['', '-wal']], [['', '-wal', '-shm', '-open']]])('is opened if it was copied with its log: %j', async (suffixes) => {
     const store = await createSqliteStore({ dataDir });
     await store.conversations.insert(someConversation('kept'));
     copy(...suffixes);
@@ -73,7 +73,7 @@ describe('skep.db of a running server', () => {
     expect([await open(copyDir), await open(copyDir), warnings]).toEqual(['kept', 'kept', []]);
   });
 
-  test('is not put beside the log of another one', async () => {
+  test('is refused beside the write-ahead log of another database', async () => {
     await createSqliteStore({ dataDir }).then((store) => store.close());
     copy('');
     await crashed();
@@ -86,8 +86,8 @@ describe('skep.db of a running server', () => {
   });
 });
 
-describe('after a crash', () => {
-  test('the store is opened, again and again', async () => {
+describe('A store after a crash', () => {
+  test('is opened, also after three crashes', async () => {
     for (let times = 0; times < 3; times += 1) {
       await crashed();
       expect(existsSync(join(dataDir, 'skep.db-open'))).toBe(true);
@@ -97,7 +97,7 @@ describe('after a crash', () => {
     expect(warnings).toEqual([]);
   });
 
-  test('a log that is gone is reported once', async () => {
+  test('reports once that its write-ahead log is missing', async () => {
     await crashed();
     rmSync(join(dataDir, 'skep.db-wal'));
     await open(dataDir);
@@ -105,7 +105,7 @@ describe('after a crash', () => {
     expect(warnings).toEqual([{ code: 'log_lost', dataDir }]);
   });
 
-  test('a visitor, who merges the log, leaves a closed store behind', async () => {
+  test('is marked as closed after a visitor has merged the log', async () => {
     await crashed();
     expect(await open(dataDir, false)).toBe('empty');
     expect(existsSync(join(dataDir, 'skep.db-wal'))).toBe(false);
@@ -113,7 +113,7 @@ describe('after a crash', () => {
     expect(warnings).toEqual([]);
   });
 
-  test('a program that merges the log does no harm', async () => {
+  test('is opened with a warning if another program has merged the log', async () => {
     await crashed();
     const other = new DatabaseSync(join(dataDir, 'skep.db'));
     other.prepare('SELECT count(*) FROM sandboxes').get();
@@ -123,7 +123,7 @@ describe('after a crash', () => {
   });
 });
 
-test('a visitor that closes while a server has the store open leaves the marker alone', async () => {
+test('a visitor that closes before the server does not remove the marker', async () => {
   const store = await createSqliteStore({ dataDir });
   await open(dataDir, false);
   copy('');
@@ -131,7 +131,7 @@ test('a visitor that closes while a server has the store open leaves the marker 
   await store.close();
 });
 
-test('a visitor that is the last to close leaves a closed store behind', async () => {
+test('a visitor that closes after the server leaves a store that is marked as closed', async () => {
   const store = await createSqliteStore({ dataDir });
   const visitor = await createSqliteStore({ dataDir, exclusive: false });
   await store.conversations.insert(someConversation('kept'));

@@ -16,7 +16,7 @@ const suites = {
 
 for (const [place, harness] of Object.entries({ 'in a folder': sqliteHarness, 'in memory': inMemoryHarness })) {
   for (const [name, suite] of Object.entries(suites)) {
-    describe(`sqlite ${place}: ${name}`, () => {
+    describe(`SQLite ${place}: ${name}`, () => {
       for (const { name, run } of suite(harness)) test(name, run);
     });
   }

@@ -23,7 +23,7 @@ afterEach(async () => {
   folder.remove();
 });
 
-/** A spec as it was written before specs could say how agents, pools and isolation are. */
+/** A spec from the time before specs had agents, pools and isolation. */
 const oldSpec = {
   id: 'node',
   description: null,
@@ -38,7 +38,7 @@ const oldSpec = {
   rest: { freezeAfterMs: 7, stopAfterMs: null, deleteAfterMs: null },
 };
 
-/** A database with the schema of the version, and what its program wrote. */
+/** Writes a database with the schema of the version, and the rows. */
 function writeVersion(version: number, rows: (database: DatabaseSync) => void): void {
   const database = new DatabaseSync(join(folder.path, 'skep.db'));
   migrate(database, migrations.slice(0, version));
@@ -81,8 +81,8 @@ test('a database of version 1 gets the tables that it lacks, and keeps its recor
   expect(await store.listingCache.get('scope', 'key')).toBe('value');
 });
 
-describe('a database of the version before agents and pools', () => {
-  test('keeps its sandboxes: each is its own instance, and its spec says the rest by default', async () => {
+describe('A database of version 2, before agents and pools', () => {
+  test('keeps its sandboxes, each as its own instance and with default values in its spec', async () => {
     writeVersion(2, (database) => {
       oldSandbox(database, 'running', 'RUNNING', 1);
       oldSandbox(database, 'starting', 'STARTING', 1);
@@ -130,7 +130,7 @@ describe('a database of the version before agents and pools', () => {
     expect(await sandboxes.insert({ ...starting, id: 'new' }, { ...unlimited, existing: 3 })).toEqual(full);
   });
 
-  test('keeps its conversations, and queues each first message, since none was ever handed on', async () => {
+  test('keeps its conversations, and queues each first message, since it was never sent', async () => {
     const text = `it's "quoted",\n\u0000 and \u{1f600}`;
     const message = { content: [{ type: 'text', text }] };
     const statuses = ['WORKING', 'WAITING_FOR_SANDBOX', 'READY', 'ERROR'];
@@ -182,7 +182,7 @@ describe('a database of the version before agents and pools', () => {
     expect(unsettled).toEqual(['WAITING_FOR_SANDBOX', 'WORKING', 'deleted', 'silent-WAITING_FOR_SANDBOX', 'silent-WORKING']);
   });
 
-  test('takes new records and events', async () => {
+  test('accepts new records and events', async () => {
     writeVersion(2, (database) => oldConversation(database, 'one', 'READY', null));
     store = await createSqliteStore({ dataDir: folder.path });
     const one = await store.conversations.find('one');
@@ -194,13 +194,13 @@ describe('a database of the version before agents and pools', () => {
   });
 });
 
-describe('a database of the version before columns were renamed', () => {
+describe('A database of version 3 to 5', () => {
   const insertSandbox = `
     INSERT INTO sandboxes (id, instance_id, owner_id, spec_id, status, status_since, turn_at, session_api_key, generation, created_at,
       updated_at, last_active_at, running, exposed_urls, spec)
     VALUES ('starting', 'starting', 'ann', 'node', 'STARTING', 11, 9, 'key', 7, 10, 12, 13, 1, '[]', '${JSON.stringify(oldSpec)}')`;
 
-  test('keeps versions, start slots and what was learnt of hosts, under the new names', async () => {
+  test('keeps versions, start slots and cached listings under the new column names', async () => {
     writeVersion(3, (database) => {
       database.exec(insertSandbox);
       database.exec(`INSERT INTO knowledge (scope, key, bytes, used_at, value) VALUES ('s', 'k', 3, 1, 'v')`);
@@ -217,7 +217,7 @@ describe('a database of the version before columns were renamed', () => {
     expect([await store.listingCache.get('s', 'k'), await store.listingCache.get('s', 'new')]).toEqual([null, 'v']);
   });
 
-  test('keeps the texts of reasons, under a code of their own', async () => {
+  test('keeps the texts of reasons under the code `noted`', async () => {
     writeVersion(4, (database) => {
       database.exec(insertSandbox.replace('turn_at', 'starting_since').replace('generation', 'version'));
       database.exec(`UPDATE sandboxes SET status_detail = 'waiting for its turn'`);
@@ -230,7 +230,7 @@ describe('a database of the version before columns were renamed', () => {
     expect(events.map(({ reason }) => reason)).toEqual([{ code: 'noted', text: 'it said "so"' }, null]);
   });
 
-  test('keeps who paused a sandbox, which only the log knew', async () => {
+  test('keeps who paused a sandbox, which only the events recorded', async () => {
     writeVersion(5, (database) => {
       const columns = insertSandbox.replace('turn_at', 'starting_since').replace('generation', 'version').replace(`'STARTING'`, `'PAUSED'`);
       database.exec(columns);

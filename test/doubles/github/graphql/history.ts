@@ -25,7 +25,7 @@ export interface HistoryArguments {
   readonly after?: string | null;
 }
 
-/** A page of the commits that touch a path. Only pages that go on from the newest are known here. */
+/** A page of the commits that change a path. The double only knows pages that start at the newest commit. */
 export async function historyConnection(gitDir: string, head: string, args: HistoryArguments, behavior: GraphqlBehavior) {
   const { path = null, first = null, after = null } = args;
   if (first === null || first < 1 || first > 100) throw new GraphQLError('`first` has to be within 1 and 100');

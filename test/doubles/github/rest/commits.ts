@@ -31,7 +31,7 @@ export const listCommits: Route = {
   },
 };
 
-/** The head's id alone, in the media type for that, whose entity tag is the id. */
+/** Only the id of the head, in the media type for it. The ETag is the id. */
 export const readHead: Route = {
   operation: { path: '/repos/{owner}/{repo}/commits/{ref}', method: 'get' },
   async answer({ repository, rest: [ref], request: { headers } }) {
@@ -46,7 +46,7 @@ export const readHead: Route = {
   },
 };
 
-/** How the histories of two commits stand to each other. */
+/** Compares the histories of two commits. */
 export const compare: Route = {
   operation: compareOperation,
   async answer({ repository: { gitDir }, rest: [basehead = ''] }) {

@@ -6,7 +6,7 @@ import type { Route } from './routes.ts';
 const treeOperation: Operation = { path: '/repos/{owner}/{repo}/git/trees/{tree_sha}', method: 'get' };
 const blobOperation: Operation = { path: '/repos/{owner}/{repo}/git/blobs/{file_sha}', method: 'get' };
 
-/** A tree, and all below it where `recursive` is given; more than the limit is cut off, and says so. */
+/** A tree, with everything below it if `recursive` is set. It is truncated at the limit, and says so. */
 export const readTree: Route = {
   operation: treeOperation,
   async answer({ repository: { gitDir }, rest: [sha = ''], request: { query }, treeLimit }) {
@@ -36,7 +36,7 @@ async function entriesOf(gitDir: string, oid: string, prefix: string, recursive:
   return entries;
 }
 
-/** The content of a file: the bytes in the media type for that, otherwise JSON. */
+/** The content of a file: bytes if the raw media type is requested, otherwise JSON. */
 export const readBlob: Route = {
   operation: blobOperation,
   async answer({ repository: { gitDir }, rest: [sha = ''], request: { headers } }) {
@@ -51,7 +51,7 @@ export const readBlob: Route = {
   },
 };
 
-/** One level of a directory, for programs that list it in the obvious way. */
+/** One level of a directory. */
 export const listContents: Route = {
   operation: { path: '/repos/{owner}/{repo}/contents/{path}', method: 'get' },
   async answer({ repository: { gitDir }, rest }) {

@@ -11,9 +11,9 @@ export const descriptionFile = join(import.meta.dirname, 'github-rest.json');
 export interface Description {
   /** The query parameters of an operation. */
   queryParameters(operation: Operation): readonly string[];
-  /** The body of a request, whose described form was checked. */
+  /** Returns the body of a request. Checks it against the description. */
   requestBody(operation: Operation, body: unknown): Readonly<Record<string, unknown>>;
-  /** A full answer with status 200 or 201, whose described form was checked, from the fields that matter. */
+  /** Completes the given fields to a full response with status 200 or 201. Checks it against the description. */
   complete(operation: Operation, fields: unknown): unknown;
   /** Like `complete`, for each element of an answer that is a list. */
   completeList(operation: Operation, elements: readonly unknown[]): unknown;
@@ -31,7 +31,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 let loaded: Description | undefined;
 
-/** It is read once, and only the part that is asked for is compiled. */
+/** Read once. Only the parts that are needed are compiled. */
 export function githubDescription(): Description {
   loaded ??= load();
   return loaded;
@@ -106,7 +106,7 @@ export function lookUp(document: unknown, pointer: string): unknown {
   return segments.reduce((value: unknown, segment) => toJson(value)[segment], document);
 }
 
-/** OpenAPI 3.0 allows `nullable` where Ajv does not: where there is no `type` beside it. */
+/** OpenAPI 3.0 allows `nullable` without `type`. Ajv does not. */
 function withNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withNulls);
   if (typeof value !== 'object' || value === null) return value;

@@ -11,7 +11,7 @@ const updateOperation: Operation = { path: '/repos/{owner}/{repo}/pulls/{pull_nu
 
 const forbidden = refusal(403, 'Resource not accessible by personal access token');
 
-/** Newest first. `head` is `owner:branch`, also of a fork that has the same owner. */
+/** Newest first. `head` is `owner:branch`, also for a fork with the same owner. */
 export const listPulls: Route = {
   operation: listOperation,
   async answer({ repository, pullRequests, request: { query }, url }) {

@@ -24,7 +24,7 @@ export interface Route {
   readonly answer: (context: RouteContext) => Promise<DoubleResponse>;
 }
 
-/** By what follows the repository in the path. */
+/** The routes, by the part of the path after the repository. */
 const routes: readonly (readonly [begin: readonly string[], values: number, route: Route])[] = [
   [[], 0, showRepository],
   [['commits'], 0, listCommits],
@@ -39,7 +39,7 @@ const routes: readonly (readonly [begin: readonly string[], values: number, rout
   [['contents'], Number.POSITIVE_INFINITY, listContents],
 ];
 
-/** Those that GitHub's description has to contain. */
+/** The operations that GitHub's description must contain. */
 export const operations: readonly Operation[] = [...routes.map(([, , { operation }]) => operation), searchOperation];
 
 export interface FoundRoute {

@@ -6,9 +6,9 @@ import { isRecord, lookUp, descriptionFile } from './openapi.ts';
 import { operations } from './routes.ts';
 
 /*
- * Writes `github-rest.json`: what GitHub's description of its REST API says about the operations that the double serves. The
- * description comes from the npm package `@octokit/openapi`, which is far too large to be a dependency. Run it after an operation
- * was added to the routes, or to take a newer description:
+ * Writes `github-rest.json`: the part of GitHub's description of its REST API for the operations that the double serves. The
+ * description comes from the npm package `@octokit/openapi`, which is too large to be a dependency. Run it after you have added an
+ * operation to the routes, or to get a newer description:
  *
  *     node test/doubles/github/rest/update-description.ts [version]
  */
@@ -46,7 +46,7 @@ function servedPart(description: unknown): Record<string, unknown> {
   return part;
 }
 
-/** Its parameters, its body, and what a success looks like: all that the double checks. */
+/** Returns what the double checks: the parameters, the body, and the response of a success. */
 function keepOperation({ parameters, requestBody, responses }: Readonly<Record<string, unknown>>): unknown {
   const successes = isRecord(responses) ? Object.entries(responses).filter(([status]) => status === '200' || status === '201') : [];
   const body = requestBody === undefined ? {} : { requestBody: jsonOf(requestBody) };
@@ -58,7 +58,7 @@ function jsonOf(response: unknown): unknown {
   return { content: { 'application/json': lookUp(response, '#/content/application~1json') } };
 }
 
-/** Without texts, examples and extensions. Names of properties are kept, whatever they are. */
+/** Removes texts, examples and extensions. Keeps all names of properties. */
 function withoutProse(value: unknown, areNames = false): unknown {
   if (Array.isArray(value)) return value.map((each) => withoutProse(each));
   if (!isRecord(value)) return value;
