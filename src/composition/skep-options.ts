@@ -16,7 +16,7 @@ import { limitFields, specSchema } from './config/config-schema.ts';
 import { mistakesIn, toProblem } from './config/config-mistakes.ts';
 import { settingsSchema } from './config/settings.ts';
 import { asksForContainer, conflictsIn } from './config/spec-conflicts.ts';
-import { customForm, gitMistakesIn, isCustomAdapter, isObjectWith, type OwnAdapters, type OwnOption } from './wiring/custom-adapters.ts';
+import { customForm, gitMistakesIn, isCustomAdapter, isObjectWith, type OwnAdapters, protocolNames } from './wiring/custom-adapters.ts';
 
 const { github_token: token, github_url: url, gitlab_url: gitLabUrl, ...setting } = settingsSchema.shape;
 const milliseconds = positiveInteger('30000', 'milliseconds');
@@ -24,7 +24,7 @@ const bytes = positiveInteger('16777216', 'bytes');
 const count = positiveInteger('10');
 const path = z.string().min(1, 'is empty').describe('a path, for example /var/lib/skep');
 
-const customAdapter = <O extends OwnOption, Deps = AdapterDeps>(option: O) =>
+const customAdapter = <O extends keyof OwnAdapters, Deps = AdapterDeps>(option: O) =>
   z.custom<Own<OwnAdapters[O], Deps>>((given) => isCustomAdapter<O, Deps>(given, option)).describe(customForm(option));
 
 const localGit = z.strictObject({
@@ -235,8 +235,9 @@ export type Own<T, Deps = AdapterDeps> = T | ((deps: Deps) => T | Promise<T>);
 /** Checks the options. Throws a {@link ConfigError} with all mistakes. */
 export function checkOptions(options: SkepOptions): CheckedOptions {
   const { runtime = {}, specs } = options;
-  const forDocker = typeof runtime === 'object' && 'kind' in runtime && runtime.kind === 'docker';
-  const mistakes = [...mistakesIn(optionsSchema, options), ...conflictsIn(specs, { forDocker }), ...gitMistakesIn(options.git)];
+  const isDocker = typeof runtime === 'object' && 'kind' in runtime && runtime.kind === 'docker';
+  const conflicts = conflictsIn(specs, { forDocker: isDocker, protocols: protocolNames(options) });
+  const mistakes = [...mistakesIn(optionsSchema, options), ...conflicts, ...gitMistakesIn(options.git)];
   if (mistakes.length === 0) {
     const checked = optionsSchema.parse(options);
     const isolated = options.runtime === undefined && options.modules === undefined ? checked.specs?.find(asksForContainer) : undefined;

@@ -3,9 +3,12 @@ export const permissionPolicies = ['allow', 'ask', 'deny'] as const;
 
 export type PermissionPolicy = (typeof permissionPolicies)[number];
 
+/** The Agent Client Protocol, which every deployment has unless it chooses others. */
+export const defaultProtocol = 'acp';
+
 export interface AgentSpec {
-  /** The protocol that it speaks over its standard streams. */
-  readonly protocol: 'acp';
+  /** The name of the protocol that it speaks over its standard streams. */
+  readonly protocol: string;
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   /** Names of variables of the deployment's environment whose values its process gets under the same names. */

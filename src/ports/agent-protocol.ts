@@ -102,7 +102,7 @@ export class AgentRefusal extends Error {
 
 /** A protocol that coding agents speak over their standard streams. It holds nothing open besides its sessions, so it has no `close`. */
 export interface AgentProtocol {
-  /** `acp`. */
+  /** The name in the `agent` of a spec: `acp`. */
   readonly name: string;
 
   /**
@@ -117,5 +117,5 @@ export interface AgentProtocol {
    * agent's output since then is read again, so the same updates come in the same order. The caller passes on only the bytes that the agent
    * has not got yet.
    */
-  resume(request: ResumeAgentSession): AgentSession;
+  resume(request: ResumeAgentSession): Promise<AgentSession>;
 }

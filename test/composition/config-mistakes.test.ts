@@ -72,7 +72,7 @@ describe('a mistake in the file', () => {
     ['isolation: { seccomp: unconfined }', 'isolation.seccomp: has moved; write it as docker.seccomp', 'a mapping with settings of the isolation'],
     ['isolation: { oci_runtime: runsc }', 'isolation.oci_runtime: has moved; write it as docker.oci_runtime', 'a mapping with settings'],
     ['docker: { new_privileges: "true" }', 'docker.new_privileges: is "true" instead of true or false; leave out the quotes', 'true if'],
-    ['agent: { protocol: a2a, command: [x] }', 'agent.protocol: is "a2a", which is not a known protocol', 'acp, which is the Agent Client Protocol'],
+    ['agent: { protocol: a2a, command: [x] }', 'agent.protocol: is "a2a", which is not a known protocol; known: acp', 'for example acp, which is the Agent Client Protocol'],
     ['initial_env: { CI: 1 }', 'initial_env.CI: is a number instead of a text; put it in quotes', 'for example "1"'],
     ['initial_env: { A-B: x }', 'initial_env.A-B: has a name that is not a variable name (letters, digits and _, without a digit at the beginning)', 'for example { CI: "1" }'],
     ['command: sleep infinity', 'command: is a text instead of a list', 'for example [sh, -c, "exec sleep infinity"]'],

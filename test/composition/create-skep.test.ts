@@ -1,12 +1,15 @@
 import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ConfigError, createSkep, loadConfig, type SkepOptions } from '../../src/composition/index.ts';
 import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
+import { createContainer, resolve } from '../../src/composition/create-skep.ts';
+import { all, tokens } from '../../src/composition/wiring/tokens.ts';
+import { createMemoryAgentProtocol } from '../doubles/memory/agent.ts';
 import { createMemoryGitProvider } from '../doubles/memory/index.ts';
 import { until } from '../support/until.ts';
 import { isAlive } from '../adapters/sandbox-runtime/process/host.ts';
@@ -21,6 +24,9 @@ async function refusalOf(options: unknown): Promise<ConfigError> {
 }
 
 const ownGit = { ...createMemoryGitProvider({ hosts: ['own.example'], repositories: [] }), name: 'own' };
+
+const ownProtocol = { ...createMemoryAgentProtocol({}), name: 'line' };
+const lineSpec = (protocol: string) => ({ id: 'a', command: ['sleep', '1'], agent: { protocol, command: ['agent'] } });
 
 describe('an option', () => {
   test.each<[unknown, string, string]>([
@@ -46,6 +52,7 @@ describe('an option', () => {
     [{ git: [{ name: 'a', listFiles() {}, readFile() {} }] }, 'git[0]: is a git provider without family, hosts, find, remote, check, close', 'an adapter'],
     [{ git: [ownGit, { ...ownGit }] }, 'git[1]: has the name "own", which git[0] has already', 'an adapter of your own'],
     [{ modules: [{}] }, 'modules[0]: is', 'a list of container modules'],
+    [{ protocols: [ownProtocol], specs: [lineSpec('acp')] }, 'spec a, agent.protocol: is "acp", which is not a known protocol; known: line', 'a protocol'],
     [{ limits: -1 }, 'limits: is -1 instead of a mapping', 'runningPerOwner'],
     [{ limits: { running: 0 } }, 'limits.running: is 0', 'of at least 1'],
     [{ limits: { runing: 3 } }, 'limits.runing: is not a known field; did you mean running?', 'one of'],
@@ -74,6 +81,13 @@ describe('an option', () => {
     expect(problems.map(({ name }) => name)).toEqual(['git[0].token', 'git[0].app.appId', 'git[0].app.installationId', 'git[0].app.privateKey', 'product', 'sweepEveryMs']);
     expect(message).not.toContain('hush');
   });
+});
+
+test('an agent can speak a protocol of your own, and acp is there even if no spec has an agent any more', async () => {
+  await (await createSkep({ protocols: [ownProtocol], specs: [lineSpec('line')] })).close();
+  await using closers = new AsyncDisposableStack();
+  const protocols = await resolve(createContainer({}, closers), all(tokens.agentProtocol));
+  expect(protocols.map(({ name }) => name)).toEqual(['acp']);
 });
 
 test('specs in code look as in the file', async () => {
@@ -141,6 +155,16 @@ test('a deployment.json that is lost is written again with the name that the sto
   expect(idOf()).toBe(id);
   writeFileSync(file, JSON.stringify({ id: 'another', runtime: null }));
   await expect(createSkep({ dataDir })).rejects.toMatchObject({ reason: 'other_deployment' });
+});
+
+test('sandboxes run in a data folder with a relative path', { timeout: 60_000 }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'skep-relative-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  await using skep = await createSkep({ dataDir: relative(process.cwd(), folder), runtime: { kind: 'process' }, specs: [{ id: 'a', command: ['sleep', '60'] }] })
+    .then((opened) => ({ ...opened, [Symbol.asyncDispose]: opened.close }));
+  const { id } = await skep.sandboxes.start('me', { specId: 'a' });
+  expect(await skep.sandboxes.awaitRunning('me', id, AbortSignal.timeout(20_000))).toMatchObject({ status: 'RUNNING' });
+  await skep.sandboxes.delete('me', id);
 });
 
 test('nothing is left of a sandbox that was being started when a deployment without a data folder was closed', { timeout: 60_000 }, async () => {

@@ -66,7 +66,7 @@ export const resumptionCases: readonly AgentCase[] = [
       assert.equal((await prompted).stopReason, 'interrupted');
 
       const second = recordingClient({ permission: async () => 'yes' });
-      const resumed = protocol.resume({ streams: streams.held(began.read, handedOver), client: second, sessionId: session.id, requestId });
+      const resumed = await protocol.resume({ streams: streams.held(began.read, handedOver), client: second, sessionId: session.id, requestId });
       assert.equal(resumed.id, session.id);
       assert.equal((await withTimeout('the turn ends', resumed.prompt(steps))).stopReason, 'end_turn');
       assert.deepEqual(second.updates.slice(0, first.updates.length), first.updates);

@@ -114,7 +114,7 @@ const Spec = z.object({
   pool: z.object({ size: z.number() }).default(defaults.pool),
   agent: z
     .object({
-      protocol: z.literal('acp'),
+      protocol: z.string(),
       command: z.array(z.string()),
       env: z.record(z.string(), z.string()),
       secrets: z.array(z.string()),

@@ -80,7 +80,7 @@ export class Agents {
     const parts = this.#partsOf(execution, redactorOf(sandbox, secrets), turn);
     const { process: { streams }, client, onHeld } = parts;
     const { sessionId, requestId } = turn;
-    const live = new LiveAgent({ ...parts, session: protocol.resume({ streams, client, onHeld, sessionId, requestId }) });
+    const live = new LiveAgent({ ...parts, session: await protocol.resume({ streams, client, onHeld, sessionId, requestId }) });
     this.#keep({ conversationId, sandbox }, live);
     return live;
   }

@@ -80,7 +80,7 @@ const secretNames = z.array(variableName.describe(`the name of a variable, whose
   .meta({ description: `a list of names of variables, whose values are ${elsewhere} [ANTHROPIC_API_KEY]`, secret: true });
 
 const agent = z.strictObject({
-  protocol: z.literal('acp', { error: 'is not a known protocol' }).describe('acp, which is the Agent Client Protocol'),
+  protocol: z.string().describe('the name of a protocol, for example acp, which is the Agent Client Protocol'),
   command: command('[opencode, acp]'),
   env: variables("a mapping of variables for the agent's process, each a text, for example { MODE: quick }").default({}),
   secrets: secretNames.default([]),

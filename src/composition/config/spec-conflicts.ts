@@ -1,14 +1,21 @@
 import { minMemoryBytes } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
 import { portVariable } from '../../adapters/sandbox-runtime/port-variables.ts';
 import { formatQuantity, parseQuantity, sizeUnits } from '../../client/quantities.ts';
+import { defaultProtocol } from '../../domain/agent.ts';
 import { looksLikeCredential } from '../../domain/credentials.ts';
 import { defaultIsolation, type SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { Mistake } from './config-mistakes.ts';
 
 type Keys = Readonly<Record<string, unknown>>;
 
+interface Deployed {
+  readonly forDocker: boolean;
+  /** The names of the agent protocols. Null if they are not known. */
+  readonly protocols?: readonly string[] | null;
+}
+
 /** Returns conflicts in the unparsed specs, so one mistake does not hide another. Skips values of the wrong form. */
-export function conflictsIn(specs: unknown, { forDocker }: { readonly forDocker: boolean }): readonly Mistake[] {
+export function conflictsIn(specs: unknown, { forDocker, protocols = [defaultProtocol] }: Deployed): readonly Mistake[] {
   const written = listOf(specs).map(mappingOf);
   const repeated = repeatedIn(written, 'id').map(({ index, value, first }) => ({
     path: ['specs', index, 'id'], problem: `is ${value}, which spec no. ${first + 1} has already`,
@@ -17,7 +24,9 @@ export function conflictsIn(specs: unknown, { forDocker }: { readonly forDocker:
     const memory = mappingOf(spec['resources'])['memory'];
     const memoryBytes = typeof memory === 'string' ? parseQuantity(memory, sizeUnits) : null;
     const ofDocker = forDocker ? dockerConflicts({ image: spec['image'] ?? null, memoryBytes }) : [];
-    const conflicts = [...portConflicts(spec), ...readyConflicts(spec), ...plainSecrets(spec), ...ofDocker];
+    const conflicts = [
+      ...portConflicts(spec), ...readyConflicts(spec), ...agentConflicts(spec, protocols), ...plainSecrets(spec), ...ofDocker,
+    ];
     return conflicts.map(({ path, problem }) => ({ path: ['specs', index, ...path], problem }));
   });
   return [...repeated, ...within];
@@ -85,6 +94,13 @@ function readyConflicts(spec: Keys): Mistake[] {
   const known = listOf(spec['ports']).map((entry) => mappingOf(entry)['port']);
   if (typeof port !== 'number' || known.includes(port)) return [];
   return atPort(`is ${port}, which is not a port of the spec${known.length === 0 ? ' (it has none)' : ''}`);
+}
+
+function agentConflicts(spec: Keys, protocols: readonly string[] | null): Mistake[] {
+  const { protocol } = mappingOf(spec['agent']);
+  if (protocols === null || typeof protocol !== 'string' || protocols.includes(protocol)) return [];
+  const problem = `is ${JSON.stringify(protocol)}, which is not a known protocol; known: ${protocols.join(', ')}`;
+  return [{ path: ['agent', 'protocol'], problem }];
 }
 
 /** Returns the mappings that repeat the field's value of an earlier one, with the index of the earlier one. */

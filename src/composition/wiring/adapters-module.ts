@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import { type Bind, ContainerModule } from 'inversify';
+import { defaultProtocol } from '../../domain/agent.ts';
 import type { AgentProtocol } from '../../ports/agent-protocol.ts';
 import type { GitProvider } from '../../ports/git-provider.ts';
 import type { Logger } from '../../ports/logger.ts';
@@ -34,7 +35,7 @@ export function adaptersModule(options: CheckedOptions): ContainerModule {
     else provide(bind, tokens.runtime, [closers], (closers) => openProcessRuntime(runtime, options, closers));
     if (checkouts !== undefined) provideCustom(bind, 'checkouts', adapterDeps, checkouts);
     else provide(bind, tokens.checkouts, [deployment, closers], ({ dataDir }, closers) => createMirrors(dataDir, closers));
-    for (const [index, protocol] of (options.protocols ?? defaultProtocols(options)).entries()) {
+    for (const [index, protocol] of (options.protocols ?? [acp]).entries()) {
       provideCustom(bind, 'protocols', adapterDeps, protocol, `protocols[${index}]`);
     }
     provideCustom(bind, 'secrets', adapterDeps, options.secrets ?? { get: (name) => process.env[name] ?? null });
@@ -85,14 +86,14 @@ export async function openSqliteStore(dataDir: string, logger: Pick<Logger, 'war
   });
 }
 
-/** Returns the default protocol. It is not loaded if no spec has an agent. */
-function defaultProtocols({ specs = [] }: CheckedOptions): readonly (() => Promise<AgentProtocol>)[] {
-  if (!specs.some(({ agent }) => agent !== undefined && agent !== null)) return [];
-  return [async () => {
-    const { createAcpProtocol } = await import('../../adapters/agent-protocol/acp/index.ts');
-    return createAcpProtocol();
-  }];
-}
+const loadAcp = async () => (await import('../../adapters/agent-protocol/acp/index.ts')).createAcpProtocol();
+
+/** Loaded at its first use. It is always bound, because a record may have an agent that no spec has any more. */
+const acp: AgentProtocol = {
+  name: defaultProtocol,
+  open: async (request, signal) => await (await loadAcp()).open(request, signal),
+  resume: async (request) => await (await loadAcp()).resume(request),
+};
 
 async function createGitProvider(options: GitOptions, { clock, listingCache }: AdapterDeps): Promise<GitProvider> {
   switch (options.provider) {
@@ -115,7 +116,7 @@ async function createGitProvider(options: GitOptions, { clock, listingCache }: A
 async function createMirrors(dataDir: string | null, closers: AsyncDisposableStack): Promise<RepositoryCheckouts> {
   const { createGitMirror } = await import('../../adapters/repository-checkouts/git-mirror/index.ts');
   const root = dataDir === null ? await temporaryFolder('repositories', closers) : join(resolve(dataDir), 'repositories');
-  return createGitMirror({ root });
+  return closers.adopt(createGitMirror({ root }), (mirror) => mirror.close());
 }
 
 type DeploymentOptions = Pick<CheckedOptions, 'dataDir' | 'store'>;
@@ -126,7 +127,7 @@ async function openProcessRuntime(
   options: ProcessRuntimeOptions, { dataDir }: DeploymentOptions, closers: AsyncDisposableStack,
 ): Promise<SandboxRuntime> {
   const { createProcessRuntime } = await import('../../adapters/sandbox-runtime/process/index.ts');
-  const persistent = options.root ?? (dataDir === undefined ? undefined : join(dataDir, 'sandboxes'));
+  const persistent = options.root ?? (dataDir === undefined ? undefined : join(resolve(dataDir), 'sandboxes'));
   const root = persistent ?? (await temporaryFolder('sandboxes', closers));
   const opened = closers.adopt(createProcessRuntime({ ...omitUndefined(options), root }), (runtime) => runtime.close());
   if (persistent === undefined) closers.defer(() => removeSandboxes(opened));

@@ -2,9 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Bind } from 'inversify';
+import { defaultProtocol } from '../../domain/agent.ts';
 import { ConfigError } from '../config/config-error.ts';
 import type { Mistake } from '../config/config-mistakes.ts';
-import type { AdapterDeps, Own } from '../skep-options.ts';
+import type { AdapterDeps, Own, SkepOptions } from '../skep-options.ts';
 import { provide, type ServiceOf, type Token, tokens } from './tokens.ts';
 
 /** The options that accept an adapter, with its tokens. */
@@ -105,4 +106,11 @@ function isClosable(adapter: unknown): adapter is { close(): Promise<void> | voi
 export async function temporaryFolder(name: string, closers: AsyncDisposableStack): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), `skep-${name}-`));
   return closers.adopt(folder, () => rm(folder, { recursive: true, force: true }));
+}
+
+/** Returns the names of the protocols; null if a factory or a module gives one. */
+export function protocolNames({ protocols, modules }: Pick<SkepOptions, 'protocols' | 'modules'>): readonly string[] | null {
+  if (modules !== undefined) return null;
+  const names = protocols?.map((protocol) => (typeof protocol === 'function' ? null : protocol.name)) ?? [defaultProtocol];
+  return names.every((name) => name !== null) ? names : null;
 }

@@ -42,7 +42,7 @@ export function createAcpProtocol(options: AcpOptions = {}): AgentProtocol {
         signal.removeEventListener('abort', abort);
       }
     },
-    resume(request) {
+    async resume(request) {
       const listener = new TurnListener(request.client);
       return createSession(connect(request, listener, limits, request.requestId), listener, request.sessionId, true);
     },
