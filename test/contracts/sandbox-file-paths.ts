@@ -13,7 +13,7 @@ const link = (name: string, linkname: string) => [{ name, type: 'symlink', linkn
 
 const oddNames = [
   'two words', 'line\nbreak', '-rf', '--help', "it's", '"quoted"', 'back\\slash', '$HOME', '`id`', '%2e%2e', '*', 'a;b', '#', '你好 🐝', ' ',
-  '\t', '...', '.hidden', '=x', 'x'.repeat(200),
+  '\t', '...', '.hidden', '=x', 'x'.repeat(255),
 ];
 
 export const filePathCases: readonly StageCase[] = [
@@ -79,7 +79,7 @@ export const filePathCases: readonly StageCase[] = [
         await assert.rejects(attempt(), isFailing('file_not_found'), String(attempt));
       }
       const { runtime: { files: port } } = stage;
-      for (const path of ['relative', '', '/a/../b', '/nul\0', `/${'x/'.repeat(3000)}`]) {
+      for (const path of ['relative', '', '/a/../b', '/nul\0', `/${'x/'.repeat(3000)}`, `/${'ä'.repeat(128)}`]) {
         await assert.rejects(port.stat(sandbox.id, path, true, never), isFailing('invalid_request'), path);
         await assert.rejects(port.write(sandbox.id, path, ReadableStream.from([]), {}, never), isFailing('invalid_request'), path);
       }
