@@ -184,14 +184,12 @@ const fileQuery = z.object({
 
 /** Returns the access to a file, by the signature in the URL or else by the headers. */
 async function fileAccess(context: RequestContext, operation: SignedFile['operation']): Promise<{ call: ServiceCall; path: string }> {
-  const { skep } = context;
   const { path, username: user, signature, signature_expiration: expiration } = readQuery(fileQuery, context.query);
   if (signature === '') {
     const call = await accessOf(context);
     if (user !== '') throw new ConnectError('invalid_argument', 'Leave the user out.');
     return { call, path };
   }
-  const signer = await findSigner(skep, { path, operation, user, signature, expiration }, context.closed);
-  if (signer === null) throw new Failure('unauthorized', {});
-  return { call: await accessTo(context, signer.sandbox.id, signer.digest, user), path };
+  const { sandbox, digest } = await findSigner(context, { path, operation, user, signature, expiration });
+  return { call: await accessTo(context, sandbox.id, digest, user), path };
 }

@@ -97,6 +97,16 @@ export class Authenticator {
     return await this.#checkWithFailureLimit(request, 'login_code_invalid', false, exchange);
   }
 
+  /**
+   * Finds the key that made a signature. A wrong signature counts as a wrong key. An address with too many wrong keys is refused, because
+   * the search is expensive. Throws the errors of `find`, and `rate_limited`.
+   */
+  async authenticateSignature<T>(request: Pick<ClientRequest, 'ip'>, find: () => Promise<T>): Promise<T> {
+    const failures = await this.#failures.get(clientAddress(request));
+    if (failures !== null && failures.remainingPoints <= 0) throw rateLimited('failed_logins_per_minute', failures);
+    return await this.#checkWithFailureLimit(request, 'unauthorized', true, find);
+  }
+
   async #checkWithFailureLimit<T>(
     request: Pick<ClientRequest, 'ip'>, wrong: FailureCode, isKnown: boolean, check: () => Promise<T>,
   ): Promise<T> {
@@ -123,9 +133,12 @@ async function consume(limiter: RateLimiterMemory, key: string, limit: string): 
   try {
     await limiter.consume(key);
   } catch (error) {
-    if (!(error instanceof RateLimiterRes)) throw error;
-    throw new Failure('rate_limited', { limit, retryAfterSeconds: Math.max(1, Math.ceil(error.msBeforeNext / 1000)) });
+    throw error instanceof RateLimiterRes ? rateLimited(limit, error) : error;
   }
+}
+
+function rateLimited(limit: string, { msBeforeNext }: RateLimiterRes): Failure {
+  return new Failure('rate_limited', { limit, retryAfterSeconds: Math.max(1, Math.ceil(msBeforeNext / 1000)) });
 }
 
 /** Returns the client that the limits count: an IPv4 address, or the /64 network of an IPv6 address, because one client owns all of it. */

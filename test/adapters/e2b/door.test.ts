@@ -1,6 +1,10 @@
+import { hash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { e2b } from '../../../src/adapters/e2b/index.ts';
+import { findSigner } from '../../../src/adapters/e2b/sandbox-token.ts';
+import type { HttpServerOptions } from '../../../src/adapters/http/index.ts';
+import type { RequestContext } from '../../../src/adapters/http/request-context.ts';
 import { type Client, createClient, object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
 import { commands } from '../http/executions-support.ts';
@@ -17,8 +21,8 @@ interface Door {
 }
 
 /** A sandbox that runs, behind the door. */
-async function openDoor(): Promise<Door> {
-  const world = await startWorld({ command: commands, server: { mounts: [e2b] } });
+async function openDoor(server: HttpServerOptions = {}): Promise<Door> {
+  const world = await startWorld({ command: commands, server: { mounts: [e2b], ...server } });
   const as = (key: string | null): Client => (method, path, body, headers = {}) =>
     createClient(world.url, null)(method, path, body, { ...(key !== null && { 'X-API-Key': key }), ...headers });
   const made = object(await as(world.keys.ann)('POST', '/e2b/v2/sandboxes', { templateID: 'base', timeout: 60 }));
@@ -169,6 +173,38 @@ describe('the door for the clients of E2B', () => {
     const { as } = await openDoor();
     expect((await as(null)('GET', '/files?path=/etc/passwd&signature=v1_made-up')).status).toBe(401);
     expect((await as(null)('POST', '/files?path=/etc/passwd&signature=v1_made-up', {})).status).toBe(401);
+  });
+
+  test('wrong signatures count as wrong keys of the address, which is then refused without a search', async () => {
+    const { world, id, headers } = await openDoor({ failedLoginsPerMinute: 2 });
+    const signature = `v1_${hash('sha256', `/a:read::${headers['X-Access-Token']}`, 'base64').replace(/=+$/, '')}`;
+    const get = async (given: string) => (await fetch(`${world.url}/files?path=/a&signature=${encodeURIComponent(given)}`)).status;
+    expect((await world.ann('PUT', `/api/v1/sandboxes/${id}/files?path=/a`, 'x')).status).toBe(200);
+    expect(await get(signature)).toBe(200);
+    const wrong = `v1_${'A'.repeat(43)}`;
+    expect([await get(wrong), await get(wrong), await get(wrong), await get(signature)]).toEqual([401, 401, 429, 429]);
+    const { status } = await createClient(world.url, null)('GET', '/api/v1/me', undefined, { 'X-Session-API-Key': 'wrong' });
+    expect(status).toBe(429);
+    expect((await world.ann('GET', '/api/v1/me')).status).toBe(200);
+  });
+
+  test('the server handles other events between the sandboxes that a signature is compared with', async () => {
+    const sandboxes = Array.from({ length: 50 }, (_, at) => ({ id: `sb-${at}`, ownerId: 'ann' }));
+    const skep = {
+      secret: 'secret', clock: { now: () => 0 }, auth: { digestsOf: async () => ['a'.repeat(64)] },
+      sandboxes: { search: async () => ({ items: sandboxes, next: null }) },
+    };
+    const http = { authenticator: { authenticateSignature: async (_: unknown, find: () => Promise<unknown>) => await find() } };
+    const context = { skep, http, closed: new AbortController().signal } as unknown as RequestContext;
+    let others = 0;
+    const other = () => {
+      others += 1;
+      setImmediate(other).unref();
+    };
+    other();
+    const signed = { path: '/a', operation: 'read', user: '', signature: `v1_${'A'.repeat(43)}`, expiration: null } as const;
+    await expect(findSigner(context, signed)).rejects.toMatchObject({ code: 'unauthorized' });
+    expect(others).toBeGreaterThanOrEqual(sandboxes.length);
   });
 
   test('the timeout of a sandbox is at most that of its spec', async () => {
