@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
-import express, { Router } from 'express';
+import { Router } from 'express';
 import { z } from 'zod';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import { type Principal, scopeOf } from '../../domain/principal.ts';
 import { detailOf, problemOf, statusOf } from '../http/problems.ts';
 import type { HttpHandler, RequestContext } from '../http/request-context.ts';
-import { headerOf, readQuery } from '../http/request-input.ts';
+import { bytesReader, headerOf, readQuery } from '../http/request-input.ts';
 import { ConnectError, connectErrorOf, errorAnswer, parseJson, sendMessages, type Service } from './connect-protocol.ts';
 import { controlRoutes, type ControlRoute, unsupported } from './control-api.ts';
 import { download, upload } from './file-transfer.ts';
@@ -16,7 +16,7 @@ import { digestFromToken, findSigner, type SignedFile } from './sandbox-token.ts
 /** The largest body of a request that is not a file, in bytes. Input for a process comes in such a body. */
 const maxBodyBytes = 4 * 2 ** 20;
 
-const readBytes = express.raw({ type: () => true, limit: maxBodyBytes });
+const readBytes = bytesReader(maxBodyBytes);
 
 /** The path of this API. `E2B_API_URL` and `E2B_SANDBOX_URL` are the address of Skep's API plus this path. */
 const mountPath = '/e2b';
@@ -27,12 +27,12 @@ const mountPath = '/e2b';
  */
 export function e2b(router: Router): void {
   const e2bRouter = Router({ caseSensitive: true });
-  for (const route of controlRoutes) e2bRouter[route.method]([...route.paths], readBytes, controlHandler(route));
+  for (const route of controlRoutes) e2bRouter[route.method]([...route.paths], controlHandler(route));
   e2bRouter.get('/health', sandboxHandler(async (context) => {
     context.response.status((await accessOf(context)).isRunning ? 204 : 502).end();
   }));
-  e2bRouter.post('/process.Process/:method', readBytes, serviceHandler(processService));
-  e2bRouter.post('/filesystem.Filesystem/:method', readBytes, serviceHandler(filesystemService));
+  e2bRouter.post('/process.Process/:method', serviceHandler(processService));
+  e2bRouter.post('/filesystem.Filesystem/:method', serviceHandler(filesystemService));
   const files = {
     get: sandboxHandler(async (context) => {
       const { call, path } = await fileAccess(context, 'read');
@@ -57,9 +57,9 @@ function controlHandler({ method, handle }: ControlRoute): HttpHandler {
     context.credential = headerOf(request, 'x-api-key');
     context.caller = await http.authenticator.authenticate(request, context.credential);
     if (method !== 'get' && context.caller.access === 'read') throw new Failure('forbidden', { action: 'change a sandbox' });
-    const { body: bytes, params: { id } } = request;
-    const asked = Buffer.isBuffer(bytes) && bytes.length > 0 ? parseJson(bytes) : {};
-    const body = await handle({ context, id: String(id ?? ''), body: asked });
+    const bytes = await readBytes(request, response);
+    const id = String(request.params['id'] ?? '');
+    const body = await handle({ context, id, body: bytes.length > 0 ? parseJson(bytes) : {} });
     if (body === undefined) response.status(204).end();
     else response.json(body);
   });
@@ -151,25 +151,33 @@ function keepaliveMs(request: IncomingMessage): number {
   return 1000 * (/^[1-9]\d{0,3}$/.test(asked) ? Number(asked) : defaultKeepaliveSeconds);
 }
 
+/** Reads the body of a service call after its token is checked. */
+async function readCall(context: RequestContext): Promise<[Access, Buffer]> {
+  const access = await accessOf(context);
+  return [access, await readBytes(context.request, context.response)];
+}
+
 function serviceHandler(service: Service<ServiceCall>): HttpHandler {
   return async (request, response) => {
     const { context } = response.locals;
-    const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
     const name = String(request.params['method']);
     const method = Object.hasOwn(service, name) ? service[name] : undefined;
     const unexpected = (error: unknown): ConnectError => connectErrorOf(context.logUnexpected(error)) ?? new ConnectError('internal', '');
     if (method?.kind === 'stream') {
       const message = service === processService ? { event: { keepalive: {} } } : { keepalive: {} };
       const keepalive = { message, everyMs: keepaliveMs(request) };
+      // Read before the response begins: some clients send no more of their body then.
+      const input = readCall(context);
+      await input.catch(() => 'the end of the stream reports it');
       const messages = async function* messages(): AsyncGenerator<object, void> {
-        yield* method.handle(await accessOf(context), body);
+        yield* method.handle(...(await input));
       };
       await sendMessages(response, messages(), keepalive, unexpected);
       return;
     }
     try {
       if (method === undefined) throw new ConnectError('unimplemented', `Skep has no method ${name} for E2B's clients.`);
-      response.json(await method.handle(await accessOf(context), body));
+      response.json(await method.handle(...(await readCall(context))));
     } catch (error) {
       const { status, body: answer } = errorAnswer(connectErrorOf(error) ?? unexpected(error));
       response.status(status).json(answer);

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { e2b } from '../../../src/adapters/e2b/index.ts';
@@ -167,6 +168,23 @@ describe('the door for the clients of E2B', () => {
     const { world, headers } = await openDoor();
     const answer = await fetch(`${world.url}/e2b/files?path=/a`, { method: 'POST', headers: { ...headers, ...contentHeaders }, body });
     expect(answer.status).toBe(400);
+  });
+
+  test.each([
+    ['too large', {}, 'x'.repeat(5 * 2 ** 20), 413, 'resource_exhausted'],
+    ['not in its encoding', { 'Content-Encoding': 'br' }, 'x', 400, 'invalid_argument'],
+    ['cut off in its encoding', { 'Content-Encoding': 'gzip' }, new Uint8Array(gzipSync('{"a":1}').subarray(0, 12)), 400, 'invalid_argument'],
+    ['in an unknown encoding', { 'Content-Encoding': 'none' }, 'x', 400, 'invalid_argument'],
+  ])('a body that is %s is refused in the form of the API, and only after the key is checked', async (_, contentHeaders, body, status, code) => {
+    const { world, headers } = await openDoor();
+    const post = async (path: string, credential: Readonly<Record<string, string>>) => {
+      const answer = await fetch(`${world.url}${path}`, { method: 'POST', body, headers: { ...contentHeaders, ...credential } });
+      return [answer.status, ((await answer.json()) as { code: unknown }).code];
+    };
+    const [key, list] = [{ 'X-API-Key': world.keys.ann }, '/e2b/process.Process/List'];
+    expect([await post('/e2b/v2/sandboxes', key), await post('/e2b/v2/sandboxes', {})]).toEqual([[status, status], [401, 401]]);
+    expect([await post(list, headers), await post(list, {})]).toEqual([[status === 413 ? 429 : 400, code], [401, 'unauthenticated']]);
+    expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
   test('a URL that nobody signed finds nothing', async () => {
