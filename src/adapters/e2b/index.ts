@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Router } from 'express';
 import { z } from 'zod';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
-import { type Principal, scopeOf } from '../../domain/principal.ts';
+import { scopeOf } from '../../domain/principal.ts';
 import { detailOf, problemOf, statusOf } from '../http/problems.ts';
 import type { HttpHandler, RequestContext } from '../http/request-context.ts';
 import { bytesReader, headerOf, readQuery } from '../http/request-input.ts';
@@ -123,12 +123,8 @@ const maxTimeoutMs = 30 * 86_400_000;
  * Returns the access of the key's owner to the sandbox. It ends with the key. Throws `unauthorized`, `sandbox_not_found`, `rate_limited`.
  */
 async function accessTo(context: RequestContext, id: string, digest: string, user: string): Promise<Access> {
-  const { skep: { auth, sandboxes }, request } = context;
-  const identify = async (): Promise<Principal> => {
-    if (auth.authenticateDigest === undefined) throw new Failure('unauthorized', {});
-    return await auth.authenticateDigest(digest);
-  };
-  context.caller = await identify();
+  const { skep: { auth, sandboxes }, http, request } = context;
+  context.caller = await http.authenticator.authenticateDigest(digest);
   const scope = scopeOf(context.caller);
   const { status, spec } = await sandboxes.get(scope, id);
   if (user !== '' && user !== spec.isolation.user) {
@@ -139,7 +135,7 @@ async function accessTo(context: RequestContext, id: string, digest: string, use
   return {
     skep: context.skep, scope, sandboxId: id, workingDir: spec.workingDir,
     timeoutMs: /^[1-9]\d{0,9}$/.test(timeout) ? Math.min(Number(timeout), maxTimeoutMs) : null,
-    ends: context.openStream(identify), isRunning: status === 'RUNNING',
+    ends: context.openStream(async () => await auth.authenticateDigest?.(digest)), isRunning: status === 'RUNNING',
   };
 }
 

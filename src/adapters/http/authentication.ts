@@ -57,6 +57,16 @@ export class Authenticator {
     const isKnown = this.#knownKeys.get(digest) !== null;
     const principal = await this.#checkWithFailureLimit(request, 'unauthorized', isKnown, () => this.#auth.authenticate(credential));
     this.#knownKeys.set(digest, true);
+    return await this.#countRequest(principal);
+  }
+
+  /** The same for the digest of a key, from something that was made with the key. Without a key, nobody can make one to guess. */
+  async authenticateDigest(digest: string): Promise<Principal> {
+    if (this.#auth.authenticateDigest === undefined) throw new Failure('unauthorized', {});
+    return await this.#countRequest(await this.#auth.authenticateDigest(digest));
+  }
+
+  async #countRequest(principal: Principal): Promise<Principal> {
     if (!isUserId(principal.userId)) throw new Error(`the key ${JSON.stringify(principal.keyName)} is of a user that no caller may be`);
     if (this.#requests !== null) await consume(this.#requests, keyOf(principal), 'requests_per_minute');
     return principal;

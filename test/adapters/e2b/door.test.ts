@@ -147,6 +147,15 @@ describe('the door for the clients of E2B', () => {
     expect(await open).toBeDefined();
   });
 
+  test('requests with a token count as requests of its key', async () => {
+    const { world, headers, as } = await openDoor({ requestsPerMinute: 4 });
+    const list = async () => await as(null)('POST', '/e2b/process.Process/List', {}, headers);
+    const [first, second, third, fourth] = [await list(), await list(), await list(), await list()];
+    // The first request of the key has made the sandbox.
+    expect([first, second, third].map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect([fourth.status, object(fourth)['code'], (await world.ann('GET', '/api/v1/me')).status]).toEqual([429, 'resource_exhausted', 429]);
+  });
+
   test('an upload that breaks off leaves nothing, and the sandbox can be deleted', async () => {
     const { world, id, headers, as } = await openDoor();
     const leaving = new AbortController();
