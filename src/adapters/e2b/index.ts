@@ -106,14 +106,14 @@ interface Access extends ServiceCall {
 }
 
 /** Checks the sandbox id and the token in the headers. Returns the access that they grant. Throws `unauthorized`. */
-async function accessOf(context: RequestContext): Promise<Access> {
+async function accessOf(context: RequestContext, isEndless = false): Promise<Access> {
   const { request, skep } = context;
   const id = headerOf(request, 'e2b-sandbox-id') ?? '';
   const digest = digestFromToken(skep, id, headerOf(request, 'x-access-token') ?? '');
   if (digest === null) throw new Failure('unauthorized', {});
   const authorization = headerOf(request, 'authorization');
   const user = authorization === null ? '' : Buffer.from(authorization.replace(/^Basic /i, ''), 'base64').toString().replace(/:.*$/s, '');
-  return await accessTo(context, id, digest, user);
+  return await accessTo(context, id, digest, user, isEndless);
 }
 
 /** The longest timeout that a client can set for a command, in milliseconds. */
@@ -122,7 +122,7 @@ const maxTimeoutMs = 30 * 86_400_000;
 /**
  * Returns the access of the key's owner to the sandbox. It ends with the key. Throws `unauthorized`, `sandbox_not_found`, `rate_limited`.
  */
-async function accessTo(context: RequestContext, id: string, digest: string, user: string): Promise<Access> {
+async function accessTo(context: RequestContext, id: string, digest: string, user: string, isEndless = false): Promise<Access> {
   const { skep: { auth, sandboxes }, http, request } = context;
   context.caller = await http.authenticator.authenticateDigest(digest);
   const scope = scopeOf(context.caller);
@@ -132,10 +132,11 @@ async function accessTo(context: RequestContext, id: string, digest: string, use
     throw new ConnectError('invalid_argument', `In this sandbox everything runs as ${known}. Leave the user out.`);
   }
   const timeout = headerOf(request, 'connect-timeout-ms') ?? '';
+  const identify = async (): Promise<unknown> => await auth.authenticateDigest?.(digest);
   return {
     skep: context.skep, scope, sandboxId: id, workingDir: spec.workingDir,
     timeoutMs: /^[1-9]\d{0,9}$/.test(timeout) ? Math.min(Number(timeout), maxTimeoutMs) : null,
-    ends: context.openStream(async () => await auth.authenticateDigest?.(digest)), isRunning: status === 'RUNNING',
+    ends: isEndless ? context.openStream(identify) : context.openTransfer(identify), isRunning: status === 'RUNNING',
   };
 }
 
@@ -148,8 +149,8 @@ function keepaliveMs(request: IncomingMessage): number {
 }
 
 /** Reads the body of a service call after its token is checked. */
-async function readCall(context: RequestContext): Promise<[Access, Buffer]> {
-  const access = await accessOf(context);
+async function readCall(context: RequestContext, isEndless: boolean): Promise<[Access, Buffer]> {
+  const access = await accessOf(context, isEndless);
   return [access, await readBytes(context.request, context.response)];
 }
 
@@ -163,7 +164,7 @@ function serviceHandler(service: Service<ServiceCall>): HttpHandler {
       const message = service === processService ? { event: { keepalive: {} } } : { keepalive: {} };
       const keepalive = { message, everyMs: keepaliveMs(request) };
       // Read before the response begins: some clients send no more of their body then.
-      const input = readCall(context);
+      const input = readCall(context, true);
       await input.catch(() => 'the end of the stream reports it');
       const messages = async function* messages(): AsyncGenerator<object, void> {
         yield* method.handle(...(await input));
@@ -173,7 +174,7 @@ function serviceHandler(service: Service<ServiceCall>): HttpHandler {
     }
     try {
       if (method === undefined) throw new ConnectError('unimplemented', `Skep has no method ${name} for E2B's clients.`);
-      response.json(await method.handle(...(await readCall(context))));
+      response.json(await method.handle(...(await readCall(context, false))));
     } catch (error) {
       const { status, body: answer } = errorAnswer(connectErrorOf(error) ?? unexpected(error));
       response.status(status).json(answer);

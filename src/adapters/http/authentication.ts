@@ -73,8 +73,8 @@ export class Authenticator {
   }
 
   /**
-   * Counts a stream until `closed` fires. Calls `identify` repeatedly. Returns a signal that fires soon after `identify` throws
-   * `unauthorized`. Throws `rate_limited` if the key has too many streams.
+   * Counts a stream until `closed` fires. Calls `identify` repeatedly. Returns a signal that fires with `unauthorized` soon after
+   * `identify` throws it. Throws `rate_limited` if the key has too many streams.
    */
   openStream(principal: Principal, identify: () => Promise<unknown>, closed: AbortSignal): AbortSignal {
     closed.throwIfAborted();
@@ -89,7 +89,7 @@ export class Authenticator {
       try {
         await identify();
       } catch (error) {
-        if (isFailureOf(error, 'unauthorized')) refused.abort();
+        if (isFailureOf(error, 'unauthorized')) refused.abort(error);
       }
     };
     const checks = setInterval(() => void check(), recheckMs);

@@ -140,11 +140,27 @@ describe('the door for the clients of E2B', () => {
     const { world, headers, as } = door;
     const list = () => as(null)('POST', '/e2b/process.Process/List', {}, headers);
     expect((await list()).status).toBe(200);
-    const open = stream(door, 'Start', wrapped(JSON.stringify({ process: { cmd: 'sleep' }, stdin: false }))).catch((error: unknown) => error);
+    const open = stream(door, 'Start', wrapped(JSON.stringify({ process: { cmd: 'sleep' }, stdin: false })));
     await until(async () => object(await list())['processes'] as unknown[], (running) => running.length === 1);
     world.auth.revoke(world.keys.ann);
     expect((await list()).status).toBe(401);
-    expect(await open).toBeDefined();
+    expect(codeOf(await open)).toBe('unauthenticated');
+    expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  test.each([
+    ['process.Process/Start', { process: { cmd: 'sleep' }, stdin: false }],
+    ['filesystem.Filesystem/WatchDir', { path: '/' }],
+  ])('the end of the server ends %s, which says so', async (method, message) => {
+    const { world, headers } = await openDoor();
+    const body = new Uint8Array(wrapped(JSON.stringify(message)));
+    const response = await fetch(`${world.url}/e2b/${method}`, { method: 'POST', headers: { ...headers, 'Content-Type': connectJson }, body });
+    const reader = response.body!.getReader();
+    await reader.read();
+    await world.server.close();
+    const rest = await reader.read();
+    expect(Buffer.from(rest.value ?? []).toString()).toContain('"code":"unavailable"');
+    expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
   test('requests with a token count as requests of its key', async () => {

@@ -79,7 +79,7 @@ export const changeOperation = operation({
   handle: async (context, { params: { id }, query: { format, path } }) => {
     const { skep: { conversations }, scope } = context;
     if (format === 'json' && path === undefined) return presentChanges(await conversations.changes(scope, id, context.closed));
-    const ends = context.openStream();
+    const ends = context.openTransfer();
     if (format === 'archive') return new StreamedBody(await conversations.workTree(scope, id, ends), ends, archiveMedia);
     return new StreamedBody(await conversations.patch(scope, id, path ?? null, ends), ends, patchMedia);
   },
