@@ -130,6 +130,23 @@ describe('the OpenAPI document', () => {
     }
   });
 
+  test('names forbidden where a key may not do something, also to read, and not where no key is needed', () => {
+    const responses = (path: string, method: string) => document.paths[path]?.[method]?.responses ?? {};
+    expect(JSON.stringify(responses('/api/v1/settings', 'get')['403'])).toContain('`forbidden`');
+    expect(JSON.stringify(responses('/api/v1/login', 'post')['403'])).not.toContain('`forbidden`');
+  });
+
+  test('describes a response in several media types once', () => {
+    const media = ['transcript', 'changes'].map((name) => document.paths[`/api/v1/app-conversations/{id}/${name}`]?.['get']?.responses['200']);
+    expect(media).toEqual([
+      { description: 'The transcript.', content: { 'text/markdown; charset=utf-8': expect.anything(), 'application/json': expect.anything() } },
+      {
+        description: 'The changes.',
+        content: { 'application/json': expect.anything(), 'text/x-diff; charset=utf-8': expect.anything(), 'application/x-tar': expect.anything() },
+      },
+    ]);
+  });
+
   test('says where a body is needed', () => {
     const needed = operations().filter(({ operation }) => operation.requestBody?.required === true).map(({ operation }) => operation.operationId);
     expect(needed).toEqual([
