@@ -77,7 +77,7 @@ function restHandler(handle: Handle, goneStatus = statusOf('sandbox_not_found'))
     try {
       await handle(context);
     } catch (error) {
-      const { status: ownStatus, message } = restErrorOf(error) ?? restErrorOf(context.logUnexpected(error)) ?? internalError;
+      const { status: ownStatus, message } = restErrorOf(error, context);
       const status = isFailureOf(error, 'sandbox_not_found') ? goneStatus : ownStatus;
       if (response.headersSent) response.destroy();
       else response.status(status).json({ code: status, message });
@@ -85,18 +85,9 @@ function restHandler(handle: Handle, goneStatus = statusOf('sandbox_not_found'))
   };
 }
 
-interface RestError {
-  readonly status: number;
-  readonly message: string;
-}
-
-const internalError: RestError = { status: 500, message: 'An internal error occurred.' };
-
-/** Returns null for an unexpected error. */
-function restErrorOf(error: unknown): RestError | null {
+function restErrorOf(error: unknown, context: RequestContext): { readonly status: number; readonly message: string } {
   if (error instanceof ConnectError) return { status: errorAnswer(error).status, message: error.message };
-  const problem = problemOf(error);
-  if (problem === null) return null;
+  const problem = problemOf(error) ?? context.logUnexpected(error);
   const status = statusOf(problem.code);
   return { status: status === 422 ? 400 : status, message: detailOf(problem) };
 }
@@ -159,7 +150,6 @@ function serviceHandler(service: Service<ServiceCall>): HttpHandler {
     const { context } = response.locals;
     const name = String(request.params['method']);
     const method = Object.hasOwn(service, name) ? service[name] : undefined;
-    const unexpected = (error: unknown): ConnectError => connectErrorOf(context.logUnexpected(error)) ?? new ConnectError('internal', '');
     if (method?.kind === 'stream') {
       const message = service === processService ? { event: { keepalive: {} } } : { keepalive: {} };
       const keepalive = { message, everyMs: keepaliveMs(request) };
@@ -169,14 +159,14 @@ function serviceHandler(service: Service<ServiceCall>): HttpHandler {
       const messages = async function* messages(): AsyncGenerator<object, void> {
         yield* method.handle(...(await input));
       };
-      await sendMessages(response, messages(), keepalive, unexpected);
+      await sendMessages(context, messages(), keepalive);
       return;
     }
     try {
       if (method === undefined) throw new ConnectError('unimplemented', `Skep has no method ${name} for E2B's clients.`);
       response.json(await method.handle(...(await readCall(context, false))));
     } catch (error) {
-      const { status, body: answer } = errorAnswer(connectErrorOf(error) ?? unexpected(error));
+      const { status, body: answer } = errorAnswer(connectErrorOf(error, context));
       response.status(status).json(answer);
     }
   };
