@@ -29,7 +29,7 @@ export function e2b(router: Router): void {
   const e2bRouter = Router({ caseSensitive: true });
   for (const route of controlRoutes) e2bRouter[route.method]([...route.paths], controlHandler(route));
   e2bRouter.get('/health', sandboxHandler(async (context) => {
-    context.response.status((await accessOf(context)).isRunning ? 204 : 502).end();
+    context.response.status((await accessOf(context, 'call')).isRunning ? 204 : 502).end();
   }));
   e2bRouter.post('/process.Process/:method', serviceHandler(processService));
   e2bRouter.post('/filesystem.Filesystem/:method', serviceHandler(filesystemService));
@@ -92,19 +92,22 @@ function restErrorOf(error: unknown, context: RequestContext): { readonly status
   return { status: status === 422 ? 400 : status, message: detailOf(problem) };
 }
 
+/** A stream has no end of its own. Streams and transfers count against the limit of the key's streams. */
+type Form = 'call' | 'stream' | 'transfer';
+
 interface Access extends ServiceCall {
   readonly isRunning: boolean;
 }
 
 /** Checks the sandbox id and the token in the headers. Returns the access that they grant. Throws `unauthorized`. */
-async function accessOf(context: RequestContext, isEndless = false): Promise<Access> {
+async function accessOf(context: RequestContext, form: Form): Promise<Access> {
   const { request, skep } = context;
   const id = headerOf(request, 'e2b-sandbox-id') ?? '';
   const digest = digestFromToken(skep, id, headerOf(request, 'x-access-token') ?? '');
   if (digest === null) throw new Failure('unauthorized', {});
   const authorization = headerOf(request, 'authorization');
   const user = authorization === null ? '' : Buffer.from(authorization.replace(/^Basic /i, ''), 'base64').toString().replace(/:.*$/s, '');
-  return await accessTo(context, id, digest, user, isEndless);
+  return await accessTo(context, id, digest, user, form);
 }
 
 /** The longest timeout that a client can set for a command, in milliseconds. */
@@ -113,7 +116,7 @@ const maxTimeoutMs = 30 * 86_400_000;
 /**
  * Returns the access of the key's owner to the sandbox. It ends with the key. Throws `unauthorized`, `sandbox_not_found`, `rate_limited`.
  */
-async function accessTo(context: RequestContext, id: string, digest: string, user: string, isEndless = false): Promise<Access> {
+async function accessTo(context: RequestContext, id: string, digest: string, user: string, form: Form): Promise<Access> {
   const { skep: { auth, sandboxes }, http, request } = context;
   context.caller = await http.authenticator.authenticateDigest(digest);
   const scope = scopeOf(context.caller);
@@ -127,7 +130,8 @@ async function accessTo(context: RequestContext, id: string, digest: string, use
   return {
     skep: context.skep, scope, sandboxId: id, workingDir: spec.workingDir,
     timeoutMs: /^[1-9]\d{0,9}$/.test(timeout) ? Math.min(Number(timeout), maxTimeoutMs) : null,
-    ends: isEndless ? context.openStream(identify) : context.openTransfer(identify), isRunning: status === 'RUNNING',
+    ends: form === 'call' ? context.closed : form === 'stream' ? context.openStream(identify) : context.openTransfer(identify),
+    isRunning: status === 'RUNNING',
   };
 }
 
@@ -140,8 +144,8 @@ function keepaliveMs(request: IncomingMessage): number {
 }
 
 /** Reads the body of a service call after its token is checked. */
-async function readCall(context: RequestContext, isEndless: boolean): Promise<[Access, Buffer]> {
-  const access = await accessOf(context, isEndless);
+async function readCall(context: RequestContext, form: Form): Promise<[Access, Buffer]> {
+  const access = await accessOf(context, form);
   return [access, await readBytes(context.request, context.response)];
 }
 
@@ -154,7 +158,7 @@ function serviceHandler(service: Service<ServiceCall>): HttpHandler {
       const message = service === processService ? { event: { keepalive: {} } } : { keepalive: {} };
       const keepalive = { message, everyMs: keepaliveMs(request) };
       // Read before the response begins: some clients send no more of their body then.
-      const input = readCall(context, true);
+      const input = readCall(context, 'stream');
       await input.catch(() => 'the end of the stream reports it');
       const messages = async function* messages(): AsyncGenerator<object, void> {
         yield* method.handle(...(await input));
@@ -164,7 +168,7 @@ function serviceHandler(service: Service<ServiceCall>): HttpHandler {
     }
     try {
       if (method === undefined) throw new ConnectError('unimplemented', `Skep has no method ${name} for E2B's clients.`);
-      response.json(await method.handle(...(await readCall(context, false))));
+      response.json(await method.handle(...(await readCall(context, 'call'))));
     } catch (error) {
       const { status, body: answer } = errorAnswer(connectErrorOf(error, context));
       response.status(status).json(answer);
@@ -181,10 +185,10 @@ const fileQuery = z.object({
 async function fileAccess(context: RequestContext, operation: SignedFile['operation']): Promise<{ call: ServiceCall; path: string }> {
   const { path, username: user, signature, signature_expiration: expiration } = readQuery(fileQuery, context.query);
   if (signature === '') {
-    const call = await accessOf(context);
+    const call = await accessOf(context, 'transfer');
     if (user !== '') throw new ConnectError('invalid_argument', 'Leave the user out.');
     return { call, path };
   }
   const { sandbox, digest } = await findSigner(context, { path, operation, user, signature, expiration });
-  return { call: await accessTo(context, sandbox.id, digest, user), path };
+  return { call: await accessTo(context, sandbox.id, digest, user, 'transfer'), path };
 }

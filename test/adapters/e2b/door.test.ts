@@ -8,6 +8,7 @@ import { type Client, createClient, object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
 import { commands } from '../http/executions-support.ts';
 import { startWorld, type World } from '../http/world.ts';
+import { wrapped } from './wrapped.ts';
 
 const connectJson = 'application/connect+json';
 
@@ -27,15 +28,6 @@ async function openDoor(server: HttpServerOptions = {}): Promise<Door> {
   const made = object(await as(world.keys.ann)('POST', '/e2b/v2/sandboxes', { templateID: 'base', timeout: 60 }));
   const id = String(made['sandboxID']);
   return { world, id, as, headers: { 'E2b-Sandbox-Id': id, 'X-Access-Token': String(made['envdAccessToken']) } };
-}
-
-/** A request of one message. */
-function wrapped(text: string, flags = 0): Buffer {
-  const content = Buffer.from(text);
-  const header = Buffer.alloc(5);
-  header.writeUInt8(flags);
-  header.writeUInt32BE(content.length, 1);
-  return Buffer.concat([header, content]);
 }
 
 /** Sends the bytes to a method with a stream, and returns the messages of its answer. */
@@ -168,6 +160,16 @@ describe('the door for the clients of E2B', () => {
     // The first request of the key has made the sandbox.
     expect([first, second, third].map(({ status }) => status)).toEqual([200, 200, 200]);
     expect([fourth.status, object(fourth)['code'], (await world.ann('GET', '/api/v1/me')).status]).toEqual([429, 'resource_exhausted', 429]);
+  });
+
+  test('a client can end what it has started, since only streams and transfers count as streams of its key', async () => {
+    const door = await openDoor({ streamsPerKey: 1 });
+    const call = (method: string, body = {}) => door.as(null)('POST', `/e2b/process.Process/${method}`, body, door.headers);
+    const open = stream(door, 'Start', wrapped(JSON.stringify({ process: { cmd: 'sleep' }, stdin: false })));
+    const [running] = await until(async () => object(await call('List'))['processes'] as { pid: number }[], (found) => found.length === 1);
+    expect((await fetch(`${door.world.url}/e2b/files?path=/a`, { headers: door.headers })).status).toBe(429);
+    expect((await call('SendSignal', { process: { pid: running?.pid }, signal: 'SIGNAL_SIGKILL' })).status).toBe(200);
+    expect(await open).toContainEqual({ event: { end: expect.anything() } });
   });
 
   test('an upload that breaks off leaves nothing, and the sandbox can be deleted', async () => {
