@@ -34,7 +34,7 @@ export class ExecutionReader {
 
   /** Starts a script about an execution. Also throws `sandbox_not_running`. */
   async start(sandboxId: string, executionId: string, script: ExecutionScript, signal: AbortSignal): Promise<HostExecution> {
-    return this.#host.run(sandboxId, await this.#command(sandboxId, executionId, script), signal);
+    return this.#host.run(sandboxId, await this.#command(sandboxId, executionId, script), signal, executionId);
   }
 
   /** Runs a script about an execution to its end. The sandbox must be running. */

@@ -55,8 +55,9 @@ export class DockerExecutionHost implements ExecutionHost {
     return execution;
   };
 
-  run(id: string, command: readonly string[], signal: AbortSignal): Promise<HostExecution> {
-    return this.#executions.execute(id, { command, workingDir: '/' }, signal);
+  run(id: string, command: readonly string[], signal: AbortSignal, executionId?: string): Promise<HostExecution> {
+    const form = executionId === undefined ? {} : { kept: { executionId } };
+    return this.#executions.execute(id, { command, workingDir: '/' }, signal, form);
   }
 
   async *keptFiles(id: string, executionId: string, signal: AbortSignal): AsyncGenerator<KeptFile> {

@@ -20,8 +20,8 @@ import type { SandboxWatch } from './sandbox-watch.ts';
 export interface ExecutionForm {
   /** True for a terminal instead of pipes. All its output is standard output. */
   readonly isTerminal?: boolean;
-  /** Runs a supervisor instead of the command. The supervisor keeps the execution under this id. */
-  readonly kept?: { readonly executionId: string; readonly supervise: Supervise };
+  /** Runs the command for a kept execution, so no later process ends it as a leftover. `supervise`: runs a supervisor instead. */
+  readonly kept?: { readonly executionId: string; readonly supervise?: Supervise };
 }
 
 /** The folder of kept executions in each container. It is writable also if the root is read-only. */
@@ -114,7 +114,7 @@ export class Executions {
       AttachStdin: true,
       AttachStdout: true,
       AttachStderr: true,
-      Cmd: kept === undefined ? beginCommand(request, workingDir) : [...kept.supervise(place)],
+      Cmd: [...(kept?.supervise?.(place) ?? beginCommand(request, workingDir))],
       Env: Object.entries({ ...request.env, [markVariable]: kept === undefined ? mark : keptMark(kept.executionId) })
         .map(([name, value]) => `${name}=${value}`),
       WorkingDir: '/',

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, test } from 'vitest';
+import { afterAll, afterEach, onTestFinished, test } from 'vitest';
 import type { SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
 import type { Execution, SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
 import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
@@ -144,6 +144,38 @@ describeWithDocker('commands in containers', () => {
     assert.equal(out, 'on\n');
     assert.ok((await commandsIn(launch.id)).some((line) => line.includes('sleep 3001')));
     await own.kill();
+  });
+
+  test('get the input that a killed process was handing over once, and whole', { timeout: 120_000 }, async () => {
+    const { runtime, launch } = await started({ image: images.debian });
+    const executionId = 'exec-fed';
+    const inContainer = (script: string): Promise<string> => engine.ask(launch.id, script);
+    // The first bytes leave no room in the pipe for a whole number of blocks.
+    const [begin, whole] = ['begin\n', `begin\n${Array.from({ length: 10_000 }, (_, line) => `line ${line}\n`).join('')}`];
+    const command = shell('while [ ! -e /workspace/go ]; do sleep 0.05; done; exec cat > /workspace/got');
+    const first = await runtime.executions.open(launch.id, { executionId, command }, never);
+    await first.stdin.getWriter().write(Buffer.from(begin));
+    await runtime.close();
+    const script = fileURLToPath(new URL('killed-feeder.ts', import.meta.url));
+    const killed = spawn(process.execPath, [script, engine.deployment, launch.id, executionId, whole], { stdio: 'inherit' });
+    onTestFinished(() => void killed.kill('SIGKILL'));
+    let passedOn = 0;
+    await eventually('the pipe is full', async () => {
+      const before = passedOn;
+      passedOn = Number(await inContainer(`wc -c < /tmp/.skep-executions/${executionId}/kept/in`));
+      return passedOn > begin.length && passedOn === before;
+    });
+    killed.kill('SIGKILL');
+    await once(killed, 'close');
+    const next = engine.open();
+    // The first execution ends what earlier processes left.
+    await finish(await next.execute(launch.id, { command: ['true'] }, never));
+    const reopening = next.executions.reopen(launch.id, executionId, 0, never);
+    await inContainer('touch /workspace/go');
+    const { stdin, handedOver } = await reopening;
+    await stdin.getWriter().write(Buffer.from(whole.slice(handedOver.bytes)));
+    await eventually('all has arrived', async () => Number(await inContainer('wc -c < /workspace/got')) >= whole.length);
+    assert.equal(await engine.readFile(launch.id, '/workspace/got'), whole);
   });
 
   test('are ended when the runtime is closed, even where the sandbox is frozen and nobody waits', { timeout: 120_000 }, async () => {
