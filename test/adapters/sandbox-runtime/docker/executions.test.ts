@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { text } from 'node:stream/consumers';
+import Docker from 'dockerode';
 import { afterAll, afterEach, onTestFinished, test } from 'vitest';
 import type { SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
 import type { Execution, SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
@@ -176,6 +177,26 @@ describeWithDocker('commands in containers', () => {
     await stdin.getWriter().write(Buffer.from(whole.slice(handedOver.bytes)));
     await eventually('all has arrived', async () => Number(await inContainer('wc -c < /workspace/got')) >= whole.length);
     assert.equal(await engine.readFile(launch.id, '/workspace/got'), whole);
+  });
+
+  test('go on when the engine once fails to say whether they run', { timeout: 120_000 }, async () => {
+    const docker = new Docker();
+    const dial = docker.modem.dial.bind(docker.modem);
+    let failures = 0;
+    docker.modem.dial = (options, callback) => {
+      if (failures > 0 || !/^\/exec\/\w+\/json/.test(options.path ?? '')) return dial(options, callback);
+      failures += 1;
+      setImmediate(() => callback?.(new Error('socket hang up'), null));
+    };
+    const { launch } = await started();
+    const runtime = engine.open({ docker });
+    failures = 1;
+    // Nobody reads, so the runtime has to ask the engine.
+    const execution = await runtime.execute(launch.id, { command: shell('dd if=/dev/zero bs=1k count=600 2>/dev/null; exit 4') }, never);
+    failures = 0;
+    await eventually('the engine failed', async () => failures === 1);
+    assert.equal((await bytesOf(execution.stdout)).length, 600 * 1024);
+    assert.equal(await execution.exited, 4);
   });
 
   test('are ended when the runtime is closed, even where the sandbox is frozen and nobody waits', { timeout: 120_000 }, async () => {
