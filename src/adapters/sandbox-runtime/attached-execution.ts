@@ -5,14 +5,13 @@ import type { ExecutionStart, ExecutionState, OutputStream } from '../../ports/s
 import type { Execution } from '../../ports/sandbox-runtime.ts';
 import { raceSignal } from '../shared/timeout.ts';
 import type { TerminalExecution } from './execution-host.ts';
+import { maxCertainCode } from './execution-reader.ts';
 import { OutputBuffer, type OlderBytes } from './output-buffer.ts';
 
 /** How much of each output is kept in this process. */
 const keptBytes = 4 << 20;
 /** How long to wait for the end of the outputs after the command ended. A process that it left behind may hold them open. */
 const openOutputMs = 1_000;
-/** The highest exit code that is not from a signal. A higher one may be that of the supervisor, killed by a signal. */
-const maxCertainCode = 128;
 
 /** The execution can be resized only if it runs in the host's terminal. */
 type Attached = Execution & Partial<Pick<TerminalExecution, 'resize'>>;

@@ -9,7 +9,7 @@ import { pause, raceSignal, realTimers } from '../shared/timeout.ts';
 import { AttachedExecution } from './attached-execution.ts';
 import { readFirstLine, killOnFailure, noScriptResult } from './script-result.ts';
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
-import { ExecutionReader } from './execution-reader.ts';
+import { ExecutionReader, firstWaitMs, longestWaitMs } from './execution-reader.ts';
 import { scripts } from './execution-scripts.ts';
 import { environmentLines, keptBytes, supervisorCommand } from './execution-supervisor.ts';
 import { streamOf } from './output-buffer.ts';
@@ -18,8 +18,6 @@ import { signalNumber } from './signal-numbers.ts';
 const neverAborts = new AbortController().signal;
 /** How long an ended execution stays in memory with its output. */
 const keptAfterEndMs = 10_000;
-const firstWaitMs = 50;
-const longestWaitMs = 5_000;
 /** The exit code of the script `feed` if the command accepts no more input. */
 const inputClosedCode = 5;
 
