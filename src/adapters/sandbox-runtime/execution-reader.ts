@@ -47,6 +47,8 @@ export class ExecutionReader {
     const command = await this.#command(sandboxId, executionId, script);
     const { code } = await withScriptTimeLimit(signal, (until) => runScript(this.#host, sandboxId, command, until));
     if (code === 4) throw executionNotFound(executionId);
+    // The sandbox has no working shell.
+    if (code === 126 || code === 127) throw noScriptResult;
   }
 
   async #command(sandboxId: string, executionId: string, script: ExecutionScript): Promise<readonly string[]> {

@@ -147,6 +147,15 @@ describe('a wait for the end of an execution', () => {
   });
 });
 
+describe('executions in a sandbox without a shell', () => {
+  for (const code of [126, 127]) {
+    test(`signal fails, since the command did not get it: ${code}`, async () => {
+      const { executions } = createHost(() => ({ says: '', code }));
+      await assert.rejects(executions.signal('sb', 'exec-1', 'SIGKILL'), isFailing('runtime_unavailable'));
+    });
+  }
+});
+
 describe('a reader of an output', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { Failure } from '../../../src/domain/failure.ts';
 import { until } from '../../support/until.ts';
 import { request, started } from './world.ts';
 
@@ -39,6 +40,18 @@ describe('the idle rule', () => {
     expect(await scene.get(id)).toMatchObject({ status: 'running', stdoutBytes: 15 });
     await idleTime(scene);
     await until(() => status(scene), (now) => now === 'PAUSED', 60_000);
+  });
+
+  test.each([['sandbox', 'PAUSED'], ['docker', 'RUNNING']])('if no state of an execution is known because of its %s: %s', async (runtime, then) => {
+    const scene = await started({ freezeAfterMs: 60_000 });
+    await scene.executions.run('ann', scene.sandboxId, request(['sleep']));
+    const reason = { code: 'execution_end_unknown' } as const;
+    scene.world.faults.calls.set('state', { error: new Failure('runtime_unavailable', { runtime, reason, retryAfterSeconds: 5 }) });
+    const other = await started({ freezeAfterMs: 60_000 });
+    await idleTime(scene);
+    await idleTime(other);
+    await until(() => status(other), (now) => now === 'PAUSED', 60_000);
+    await until(() => status(scene), (now) => now === then, 60_000);
   });
 
   test('leaves one alone in which an execution with a time limit runs', async () => {
