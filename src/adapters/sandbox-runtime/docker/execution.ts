@@ -1,4 +1,4 @@
-import type { Duplex } from 'node:stream';
+import { addAbortSignal, type Duplex } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
@@ -183,7 +183,8 @@ export async function runScript(
     return await unfrozen(() => call(async (abortSignal) => {
       const exec = await docker.getContainer(container.Id).exec({ ...options, abortSignal });
       const stream = await exec.start({ hijack: true, abortSignal });
-      stream.resume();
+      // The sandbox may have a shell that never ends.
+      addAbortSignal(abortSignal, stream).resume();
       await finished(stream, { writable: false }).catch(() => {});
       for (;;) {
         const { Running, ExitCode } = await exec.inspect({ abortSignal });

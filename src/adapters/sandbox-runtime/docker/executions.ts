@@ -9,11 +9,11 @@ import type { HostExecution, Supervise } from '../execution-host.ts';
 import { refusedExecution, whyUnrunnable } from '../execution-streams.ts';
 import { sandboxPath } from '../sandbox-path.ts';
 import { type Engine, findContainer, statusOf, unavailable } from './engine.ts';
-import { OwnExecution, runScript, type Unfrozen } from './execution.ts';
-import { ExecutionOutput } from './execution-output.ts';
+import { OwnExecution, runScript, type StartedExecution, type Unfrozen } from './execution.ts';
+import { type Beginning, ExecutionOutput } from './execution-output.ts';
 import { listContainers } from './observed-sandbox.ts';
 import { labels } from './labels.ts';
-import { beginCommand, keptMark, killLeftoversCommand, markVariable, newMark, removeCommand } from './shell-scripts.ts';
+import { beginCommand, keptMark, killCommand, killLeftoversCommand, markVariable, newMark, noLeader, removeCommand } from './shell-scripts.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
 
 /** How to run a command, if not with plain pipes. */
@@ -32,6 +32,8 @@ const unfrozenMs = 5_000;
 const maxCleared = 10_000;
 /** How long a close waits for executions that begin. Then it ends them. */
 const beginMs = 5_000;
+/** How long an execution may take to begin. Longer than a step of the sandbox waits for it. */
+const beginLimitMs = 20_000;
 
 /** Runs commands in the containers of sandboxes. The image only needs `/bin/sh`. */
 export class Executions {
@@ -125,10 +127,20 @@ export class Executions {
       const socket: Duplex = await call((abortSignal) => exec.start({ hijack: true, stdin: true, Tty: isTerminal, abortSignal }));
       addAbortSignal(this.#left.signal, socket);
       const output = new ExecutionOutput(socket, isTerminal);
-      const leader = await output.begun;
+      const leader = await this.#begun(output, { engine: this.#engine, container, unfrozen, mark });
       if ('refusal' in leader) return leader;
       return new OwnExecution({ engine: this.#engine, exec, watch: this.#watch, container, socket, mark, unfrozen }, output, leader);
     });
+  }
+
+  /** Waits until an execution begins. Refuses it if it does not begin in time in a sandbox that is not frozen: its shell may be replaced. */
+  async #begun(output: ExecutionOutput, started: Pick<StartedExecution, 'engine' | 'container' | 'unfrozen' | 'mark'>): Promise<Beginning> {
+    for (;;) {
+      const begun = await raceSignal(output.begun, AbortSignal.timeout(beginLimitMs)).catch(() => null);
+      if (begun !== null) return begun;
+      const killed = runScript(started, killCommand(noLeader, started.mark)).catch(() => 1);
+      if ((await Promise.race([output.begun.then(() => null), killed])) !== null) output.refuse();
+    }
   }
 
   /** Ends a kept execution and removes it. Returns false if the sandbox can't run anything now. */

@@ -89,6 +89,15 @@ describeWithDocker('commands in containers', () => {
     }
   });
 
+  test('are refused in a sandbox whose shell only writes', { timeout: 120_000 }, async () => {
+    const { runtime, launch } = await started({ image: images.debian });
+    const replacing = "printf '#!/bin/bash\\nexec yes\\n' > /bin/sh.new && chmod 755 /bin/sh.new && mv /bin/sh.new /bin/sh";
+    await finish(await runtime.execute(launch.id, { command: ['/bin/bash', '-c', replacing] }, never));
+    const { err, code } = await finish(await runtime.execute(launch.id, { command: ['true'] }, AbortSignal.timeout(15_000)));
+    assert.equal(code, 126);
+    assert.match(err, /its \/bin\/sh/);
+  });
+
   test('tell their exit while a child holds their outputs, and while nobody reads', { timeout: 120_000 }, async () => {
     const { runtime, launch } = await started();
     const held = await runtime.execute(launch.id, { command: shell('dd if=/dev/zero bs=1k count=600 2>/dev/null; exit 4') }, never);
