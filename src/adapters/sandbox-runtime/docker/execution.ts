@@ -157,20 +157,21 @@ async function exitCode(started: StartedExecution): Promise<number | null | 'run
   return doubtfulCode;
 }
 
-const thawPollMs = 100;
+const firstThawPollMs = 100;
+const longestThawPollMs = 2_000;
 
 /**
  * Kills all processes of an execution with a second execution of the same user, since the engine has no request for that. In a frozen
  * sandbox no command and no signal works, so it waits until the sandbox runs again. Returns when none of the processes is left.
  */
 async function killProcesses(started: StartedExecution, leader: Leader, givenUp: AbortSignal): Promise<void> {
-  for (;;) {
+  for (let waitMs = firstThawPollMs; ; waitMs = Math.min(waitMs * 2, longestThawPollMs)) {
     const code = await runScript(started, killCommand(leader, started.mark));
     if (code === 0) return;
     if (code !== null) throw unavailable('the sandbox could not run what ends a command in it; stop the sandbox');
     const found = await inspectContainer(started);
     if (found === null || !found.State.Running) return;
-    await pause(thawPollMs, undefined, { signal: givenUp });
+    await pause(waitMs, undefined, { signal: givenUp });
   }
 }
 
