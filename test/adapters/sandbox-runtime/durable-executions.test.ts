@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test, vi } from 'vitest';
 import { DurableExecutions } from '../../../src/adapters/sandbox-runtime/durable-executions.ts';
 import type { ExecutionHost, HostExecution } from '../../../src/adapters/sandbox-runtime/execution-host.ts';
-import { Failure } from '../../../src/domain/failure.ts';
+import { Failure, isFailureOf } from '../../../src/domain/failure.ts';
 import { isFailing } from '../../contracts/sandbox-runtime-beats.ts';
 import { never } from '../../contracts/sandbox-runtime-harness.ts';
 
@@ -198,6 +198,19 @@ describe('executions in memory', () => {
     await vi.advanceTimersByTimeAsync(60_000);
     assert.deepEqual((await executions.state('sb', 'exec-1')).stdout, { oldest: 0, end: 3 });
     assert.equal(asked.length, 2);
+  });
+
+  test('all together keep a limited amount of output: the first of the longest is dropped', async () => {
+    const outputs = new Map([['short', 'kept'], ...Array.from({ length: 33 }, (_, n) => [`exec-${n}`, 'x'.repeat(4 << 20)] as const)]);
+    const { executions } = createHost((command) => ({ says: `attached mkfifo\n${outputs.get(command.at(-1) ?? '')}`, code: 0 }));
+    for (const executionId of outputs.keys()) {
+      await executions.start('sb', { ...request, executionId, command: [executionId] }, never);
+      await executions.ended('sb', executionId, never);
+    }
+    const read = async (id: string): Promise<number> =>
+      (await new Response(await executions.output('sb', id, { stream: 'stdout', after: 0, follow: true }, never)).text()).length;
+    await assert.rejects(read('exec-0'), (error) => isFailureOf(error, 'output_dropped') && error.context.oldest === 4 << 20);
+    assert.deepEqual([await read('short'), await read('exec-10'), await read('exec-32')], [4, 4 << 20, 4 << 20]);
   });
 
   test('one that is not durable is forgotten with its sandbox', async () => {
