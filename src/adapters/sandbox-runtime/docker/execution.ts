@@ -6,7 +6,7 @@ import type { TerminalSize } from '../../../ports/sandbox-executions.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import type { HostExecution } from '../execution-host.ts';
 import { inputStream, outputStream } from '../execution-streams.ts';
-import { type Engine, statusOf, unavailable, unlessMissing, withFailures, withSignal } from './engine.ts';
+import { type Engine, killFailed, statusOf, unlessMissing, withFailures, withSignal } from './engine.ts';
 import type { ExecutionOutput } from './execution-output.ts';
 import { killCommand, type Leader } from './shell-scripts.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
@@ -168,7 +168,7 @@ async function killProcesses(started: StartedExecution, leader: Leader, givenUp:
   for (let waitMs = firstThawPollMs; ; waitMs = Math.min(waitMs * 2, longestThawPollMs)) {
     const code = await runScript(started, killCommand(leader, started.mark));
     if (code === 0) return;
-    if (code !== null) throw unavailable('the sandbox could not run what ends a command in it; stop the sandbox');
+    if (code !== null) throw killFailed();
     const found = await inspectContainer(started);
     if (found === null || !found.State.Running) return;
     await pause(waitMs, undefined, { signal: givenUp });

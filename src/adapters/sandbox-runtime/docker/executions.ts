@@ -8,7 +8,7 @@ import { raceSignal } from '../../shared/timeout.ts';
 import type { HostExecution, Supervise } from '../execution-host.ts';
 import { refusedExecution, whyUnrunnable } from '../execution-streams.ts';
 import { sandboxPath } from '../sandbox-path.ts';
-import { type Engine, findContainer, statusOf, unavailable } from './engine.ts';
+import { type Engine, findContainer, killFailed, statusOf, unavailable } from './engine.ts';
 import { OwnExecution, runScript, type StartedExecution, type Unfrozen } from './execution.ts';
 import { type Beginning, ExecutionOutput } from './execution-output.ts';
 import { listContainers } from './observed-sandbox.ts';
@@ -143,14 +143,16 @@ export class Executions {
     }
   }
 
-  /** Ends a kept execution and removes it. Returns false if the sandbox can't run anything now. */
-  async removeKept(id: string, executionId: string): Promise<boolean> {
+  /** Ends a kept execution and removes it. Returns null, or why nothing can run in the sandbox now. */
+  async removeKept(id: string, executionId: string): Promise<'not running' | 'no shell' | null> {
     const container = await findContainer(this.#engine, id, this.#engine.closed);
     const unfrozen = this.#unfrozen(id);
-    if (!container.State.Running || container.State.Paused) return false;
+    if (!container.State.Running || container.State.Paused) return 'not running';
     const code = await runScript({ engine: this.#engine, container, unfrozen }, removeCommand(`${keptFolder}/${executionId}`, executionId));
-    if (code !== null && code !== 0) throw unavailable('the sandbox could not run what ends a command in it; stop the sandbox');
-    return code !== null;
+    if (code === null) return 'not running';
+    if (code === 126 || code === 127) return 'no shell';
+    if (code !== 0) throw killFailed();
+    return null;
   }
 
   /** Kills the executions that earlier processes of Skep left in running sandboxes, if the engine still lists them. */

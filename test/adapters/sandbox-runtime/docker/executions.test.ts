@@ -83,6 +83,11 @@ describeWithDocker('commands in containers', () => {
       const { out, err, code } = await finish(await runtime.execute(launch.id, { command: ['/busybox', 'true'] }, never));
       assert.deepEqual({ out, code }, { out: '', code: 127 });
       assert.match(err, /no \/bin\/sh/);
+      const start = { executionId: 'exec-1', command: ['/busybox', 'true'], stdin: false, tty: null };
+      await runtime.executions.start(launch.id, start, never);
+      assert.deepEqual((await runtime.executions.ended(launch.id, 'exec-1', never)).exitCode, 127);
+      // Nothing is kept of it, so another process has nothing to remove.
+      await engine.open().executions.remove(launch.id, 'exec-1');
     } finally {
       await engine.clear();
       await engine.docker.getImage(image).remove({ force: true });
