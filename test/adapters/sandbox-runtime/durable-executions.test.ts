@@ -156,30 +156,30 @@ describe('executions in a sandbox without a shell', () => {
   }
 });
 
+/** Reads in a sandbox whose script that reads ends at once with this code. Returns the result, and how often the script was started. */
+async function readWhereScriptEndsWith(code: number) {
+  const { executions, asked } = createHost((command) =>
+    command.includes('skep-read') ? { says: '', code } : { says: 'running - 0 0 0 0\n', code: 0 });
+  const left = new AbortController();
+  const stream = await executions.output('sb', 'exec-1', { stream: 'stdout', after: 0, follow: true }, left.signal);
+  const result = new Response(stream).text().catch((error: unknown) => error);
+  await vi.advanceTimersByTimeAsync(60_000);
+  left.abort(new Error('left'));
+  return { result: await result, scripts: asked.filter((command) => command.includes('skep-read')).length };
+}
+
 describe('a reader of an output', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  /** Reads in a sandbox whose script that reads ends at once with this code. Returns the result, and how often the script was started. */
-  async function read(code: number) {
-    const { executions, asked } = createHost((command) =>
-      command.includes('skep-read') ? { says: '', code } : { says: 'running - 0 0 0 0\n', code: 0 });
-    const left = new AbortController();
-    const stream = await executions.output('sb', 'exec-1', { stream: 'stdout', after: 0, follow: true }, left.signal);
-    const result = new Response(stream).text().catch((error: unknown) => error);
-    await vi.advanceTimersByTimeAsync(60_000);
-    left.abort(new Error('left'));
-    return { result: await result, scripts: asked.filter((command) => command.includes('skep-read')).length };
-  }
-
   test.each([1, 2, 126, 127])('fails in a sandbox whose script fails with %i', async (code) => {
-    const { result, scripts } = await read(code);
+    const { result, scripts } = await readWhereScriptEndsWith(code);
     assert.ok(isFailing('runtime_unavailable')(result));
     assert.equal(scripts, 1);
   });
 
   test('starts the script less and less often in a sandbox that kills it each time', async () => {
-    const { result, scripts } = await read(137);
+    const { result, scripts } = await readWhereScriptEndsWith(137);
     assert.match(String(result), /left/);
     assert.ok(scripts > 5 && scripts < 25, String(scripts));
   });

@@ -42,7 +42,8 @@ describe('the idle rule', () => {
     await until(() => status(scene), (now) => now === 'PAUSED', 60_000);
   });
 
-  test.each([['sandbox', 'PAUSED'], ['docker', 'RUNNING']])('if no state of an execution is known because of its %s: %s', async (runtime, then) => {
+  const causes = [['sandbox', 'PAUSED'], ['docker', 'RUNNING']] as const;
+  test.each(causes)('if no state of an execution is known because of its %s: %s', async (runtime, then) => {
     const scene = await started({ freezeAfterMs: 60_000 });
     await scene.executions.run('ann', scene.sandboxId, request(['sleep']));
     const reason = { code: 'execution_end_unknown' } as const;

@@ -3,7 +3,7 @@ import { parseBeginning, type Leader } from './shell-scripts.ts';
 
 /** How many unread bytes of an output are buffered, about as many as in a pipe. If one buffer is full, both outputs are paused. */
 const heldBytes = 64 * 1024;
-/** Before the begin and after the release: the limit of the unread bytes. It is more than the engine and its pipes buffer for an execution. */
+/** The limit of unread bytes before the begin and after the release. It is more than the engine and its pipes buffer for an execution. */
 const releasedBytes = 8 * 1024 * 1024;
 /** Longer than the first line of an execution, and than the engine's message if it can't start one. */
 const beginningBytes = 4096;

@@ -13,7 +13,9 @@ import { OwnExecution, runScript, type StartedExecution, type Unfrozen } from '.
 import { type Beginning, ExecutionOutput } from './execution-output.ts';
 import { listContainers } from './observed-sandbox.ts';
 import { labels } from './labels.ts';
-import { beginCommand, keptMark, killCommand, killLeftoversCommand, markVariable, newMark, noLeader, removeCommand } from './shell-scripts.ts';
+import {
+  beginCommand, keptMark, killCommand, killLeftoversCommand, markVariable, newMark, noLeader, removeCommand,
+} from './shell-scripts.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
 
 /** How to run a command, if not with plain pipes. */
@@ -133,7 +135,7 @@ export class Executions {
     });
   }
 
-  /** Waits until an execution begins. Refuses it if it does not begin in time in a sandbox that is not frozen: its shell may be replaced. */
+  /** Waits until an execution begins. Refuses it after a time if the sandbox is not frozen, since its shell may be replaced. */
   async #begun(output: ExecutionOutput, started: Pick<StartedExecution, 'engine' | 'container' | 'unfrozen' | 'mark'>): Promise<Beginning> {
     for (;;) {
       const begun = await raceSignal(output.begun, AbortSignal.timeout(beginLimitMs)).catch(() => null);
