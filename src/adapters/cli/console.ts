@@ -84,8 +84,8 @@ export function print({ json = false }: JsonOption, value: unknown, text: string
   process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
 }
 
-/** Prints the body of a response. On a terminal, removes control characters. Ends when the signal fires. */
-export async function printBody({ body }: Response, signal: AbortSignal): Promise<void> {
+/** Prints the bytes of a response. On a terminal, removes control characters. Ends when the signal fires. */
+export async function printBody(body: AsyncIterable<Uint8Array> | null, signal: AbortSignal): Promise<void> {
   const { stdout } = process;
   const decoder = new TextDecoder();
   for await (const bytes of untilStopped(body ?? [], signal)) {
