@@ -146,7 +146,7 @@ function columns(rows: readonly (readonly string[])[]): string {
 }
 
 /** If npm started the process, one Ctrl-C sends two signals: one from the terminal and one from npm. */
-const duplicateSignalMs = 1000;
+export const duplicateSignalMs = 1000;
 
 /** Fires on the first `SIGTERM` or `SIGINT`, with its name as the reason. A second one, a second later, ends the process at once. */
 export function stopSignal(): AbortSignal {
