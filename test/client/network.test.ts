@@ -190,6 +190,15 @@ describe('an output', () => {
   });
 });
 
+test('a command whose output can not be read is ended, and the failure is thrown', async () => {
+  const { skep, relay } = await behindRelay();
+  await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
+  const body = JSON.stringify({ detail: 'It is gone.', code: 'output_dropped', oldest: 4711 });
+  relay.mishap = first(/output\?stream=stderr/, { kind: 'answer', status: 410, body });
+  expect(await failureOf(sandbox.run(['sleep']))).toMatchObject({ code: 'output_dropped' });
+  expect(await all(sandbox.executions.list())).toEqual([]);
+});
+
 test('what is refused to a WebSocket is told', async () => {
   const { skep } = await behindRelay();
   const sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
