@@ -32,7 +32,8 @@ function shownValue(value: unknown, unit: unknown): string | null {
 }
 
 /** Returns the values that only the file can set, as texts. */
-function fileTexts({ specs, requestsPerMinute, streamsPerKey, connectionsPerSandbox, options }: SkepConfig): Readonly<Record<string, string>> {
+function fileTexts(config: SkepConfig): Readonly<Record<string, string>> {
+  const { specs, requestsPerMinute, streamsPerKey, connectionsPerSandbox, options } = config;
   const { limits = {}, whenFull = 'refuse', startsAtOnce, setupTimeoutMs = defaultSetupTimeoutMs } = options;
   const { keepEventsForMs = defaultKeepEventsForMs, quarantineForMs = defaultQuarantineForMs } = options;
   const perClient = { requestsPerMinute, streamsPerKey, connectionsPerSandbox };
