@@ -42,9 +42,6 @@ describe('the idle rule', () => {
     await until(() => status(scene), (now) => now === 'PAUSED', 60_000);
   });
 
-<<<<<<< HEAD
-  test('does not freeze a sandbox while an execution with a time limit runs', async () => {
-=======
   const causes = [['sandbox', 'PAUSED'], ['docker', 'RUNNING']] as const;
   test.each(causes)('if no state of an execution is known because of its %s: %s', async (runtime, then) => {
     const scene = await started({ freezeAfterMs: 60_000 });
@@ -58,8 +55,7 @@ describe('the idle rule', () => {
     await until(() => status(scene), (now) => now === then, 60_000);
   });
 
-  test('leaves one alone in which an execution with a time limit runs', async () => {
->>>>>>> d8ac5f362677da604cd430d90cd5e9650fd716c8
+  test('does not freeze a sandbox while an execution with a time limit runs', async () => {
     const scene = await started({ freezeAfterMs: 60_000 });
     await scene.executions.run('ann', scene.sandboxId, request(['sleep'], { timeoutMs: 90_000 }));
     const before = (await scene.skep.sandboxes.get('ann', scene.sandboxId)).lastActiveAt;

@@ -55,9 +55,12 @@ export class DockerExecutionHost implements ExecutionHost {
     return execution;
   };
 
-  run(id: string, command: readonly string[], signal: AbortSignal, executionId?: string): Promise<HostExecution> {
+  async run(id: string, command: readonly string[], signal: AbortSignal, executionId?: string): Promise<HostExecution> {
     const form = executionId === undefined ? {} : { kept: { executionId } };
-    return this.#executions.execute(id, { command, workingDir: '/' }, signal, form);
+    const script = await this.#executions.execute(id, { command, workingDir: '/' }, signal, form);
+    // Scripts end with their connection, so a close need not kill them one by one.
+    script.outlive();
+    return script;
   }
 
   async *keptFiles(id: string, executionId: string, signal: AbortSignal): AsyncGenerator<KeptFile> {

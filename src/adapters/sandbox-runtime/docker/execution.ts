@@ -165,8 +165,13 @@ const longestThawPollMs = 2_000;
  * sandbox no command and no signal works, so it waits until the sandbox runs again. Returns when none of the processes is left.
  */
 async function killProcesses(started: StartedExecution, leader: Leader, givenUp: AbortSignal): Promise<void> {
+  // Kills in one sandbox wait for each other.
+  const unfrozen: Unfrozen = (work) => started.unfrozen(async () => {
+    givenUp.throwIfAborted();
+    return await work();
+  });
   for (let waitMs = firstThawPollMs; ; waitMs = Math.min(waitMs * 2, longestThawPollMs)) {
-    const code = await runScript(started, killCommand(leader, started.mark));
+    const code = await runScript({ ...started, unfrozen }, killCommand(leader, started.mark));
     if (code === 0) return;
     if (code !== null) throw killFailed();
     const found = await inspectContainer(started);
