@@ -55,7 +55,7 @@ export const hostCases: readonly StageCase[] = [
     },
   ],
   [
-    'lists one commit, whatever is pushed while it lists',
+    'lists the files of one commit, even if someone pushes meanwhile',
     async ({ publish, list, host }) => {
       if (host === 'none') return;
       const before: CommitDescription[] = [

@@ -15,7 +15,7 @@ import { shell } from '../../../support/sandbox-programs.ts';
 
 const sleeping = shell('exec sleep 100000');
 
-describeWithDocker('commands in containers', () => {
+describeWithDocker('Commands in Docker containers', () => {
   const engine = createEngine();
   afterEach(() => engine.clear());
   afterAll(() => engine.close());
@@ -44,8 +44,8 @@ describeWithDocker('commands in containers', () => {
   test.each([
     ['busybox', { image: images.tiny }, { uid: '0', gid: '0' }],
     ['busybox, as a named user', { image: images.tiny, isolation: 'agent' }, { uid: '1000', gid: '1000' }],
-    ['Debian, as a numbered user', { image: images.debian, isolation: '4321:1234' }, { uid: '4321', gid: '1234' }],
-  ] as const)('are ended with all that they started: %s', { timeout: 120_000 }, async (_, { image, ...rest }, { uid, gid }) => {
+    ['Debian, as a numeric user', { image: images.debian, isolation: '4321:1234' }, { uid: '4321', gid: '1234' }],
+  ] as const)('are killed with all their child processes: %s', { timeout: 120_000 }, async (_, { image, ...rest }, { uid, gid }) => {
     const base = launchOf(sleeping).spec;
     const { runtime, launch } = await started({
       image,
@@ -69,7 +69,7 @@ describeWithDocker('commands in containers', () => {
     await bystander.kill();
   });
 
-  test('need a shell in the image, and say so where there is none', { timeout: 120_000 }, async () => {
+  test('need /bin/sh in the image, and report if it is missing', { timeout: 120_000 }, async () => {
     const image = `skep-test/no-shell-${engine.deployment}`;
     const source = launchOf(sleeping);
     const runtime = engine.open();
@@ -88,7 +88,7 @@ describeWithDocker('commands in containers', () => {
     }
   });
 
-  test('tell their exit while a child holds their outputs, and while nobody reads', { timeout: 120_000 }, async () => {
+  test('report their exit while a child holds their outputs, and while nobody reads', { timeout: 120_000 }, async () => {
     const { runtime, launch } = await started();
     const held = await runtime.execute(launch.id, { command: shell('dd if=/dev/zero bs=1k count=600 2>/dev/null; exit 4') }, never);
     assert.equal(await held.exited, 4);
@@ -104,7 +104,7 @@ describeWithDocker('commands in containers', () => {
   });
 
   test.each(['kill', 'stop', 'remove'] as const)(
-    'do not keep a container that somebody else ends, though nobody reads: %s',
+    'end with unread output if someone else ends the container: %s',
     { timeout: 120_000 },
     async (ending) => {
       const { runtime, launch } = await started();
@@ -123,7 +123,7 @@ describeWithDocker('commands in containers', () => {
     },
   );
 
-  test.each(['running', 'frozen'] as const)('of a process that was killed are ended by the next one: %s', { timeout: 120_000 }, async (state) => {
+  test.each(['running', 'frozen'] as const)('of a killed Skep are ended by the next one if the sandbox is %s', { timeout: 120_000 }, async (state) => {
     const { launch } = await started();
     const script = fileURLToPath(new URL('killed-skep.ts', import.meta.url));
     const killed = spawn(process.execPath, [script, engine.deployment, launch.id, escapes], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -146,7 +146,7 @@ describeWithDocker('commands in containers', () => {
     await own.kill();
   });
 
-  test('are ended when the runtime is closed, even where the sandbox is frozen and nobody waits', { timeout: 120_000 }, async () => {
+  test('are ended when the runtime is closed, even if the sandbox is frozen', { timeout: 120_000 }, async () => {
     const { runtime, launch } = await started();
     const execution = await runtime.execute(launch.id, { command: ['sleep', '2006'] }, never);
     await runtime.freeze(launch.id);
