@@ -36,8 +36,8 @@ const settleMs = 120_000;
 const absent = await whyNoOwnEngine();
 if (absent !== null) console.warn(`SKIPPED the kills of server and engine: ${absent}.`);
 
-describeWithDocker('a server and an engine that are killed under load', () => {
-  describe.skipIf(absent !== null)('with an engine of the test', () => {
+describeWithDocker('Kills of a server and its engine under load', () => {
+  describe.skipIf(absent !== null)('with a private engine', () => {
     let engine: OwnEngine | undefined;
     let server: Server | undefined;
     let life: Life = { url: '', over: true, engineAway: false, answers: 0 };
@@ -65,7 +65,7 @@ describeWithDocker('a server and an engine that are killed under load', () => {
       }
     });
 
-    const name = `kill -9 ${numbers.server} times of the server, ${numbers.engine} times of the engine, ${numbers.both} times of both: what was acknowledged holds, no limit is exceeded, and all comes to rest`;
+    const name = `kill -9 of the server (${numbers.server}), the engine (${numbers.engine}) or both (${numbers.both}) breaks no acknowledged change and no limit`;
     test(name, { timeout: 900_000 }, async () => {
       const own = engine!;
       const seed = printedSeed('the moments of the kills');

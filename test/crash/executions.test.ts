@@ -39,7 +39,7 @@ async function readThrough(path: string, ended: () => boolean): Promise<string> 
   }
 }
 
-test(`kill -9 ${kills} times while commands write: no byte is missing, and none comes twice`, { timeout: 900_000 }, async () => {
+test(`kill -9 ${kills} times while commands write: every byte of output is read once`, { timeout: 900_000 }, async () => {
   const random = seeded(printedSeed('the moments of the kills'));
   server = await startServer({ env });
   const { dataDir } = server;

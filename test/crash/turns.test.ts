@@ -144,7 +144,7 @@ class Talker {
   }
 }
 
-test(`kill -9 ${kills} times and shut down ${shutdowns} times in ${conversations} turns: each goes on, no event is missing or twice, and no message is handed over twice`, { timeout: 600_000 }, async () => {
+test(`kill -9 ${kills} times and ${shutdowns} shutdowns in ${conversations} conversations lose and repeat no event`, { timeout: 600_000 }, async () => {
   const random = seeded(printedSeed('the moments of the kills'));
   server = await startServer({ env, config });
   const { dataDir } = server;

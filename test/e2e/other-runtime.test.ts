@@ -12,7 +12,7 @@ const spec = {
   id: 'web', image: images.tiny, command, ports: [{ name: 'WEB', port: 8000 }], ready: { http: '/index.html', port: 8000, within: '60s' },
 };
 
-describeWithDocker('a start with the process runtime over sandboxes of Docker', () => {
+describeWithDocker('A start with the process runtime on a Docker deployment', () => {
   let dataDir: string;
   beforeAll(async () => void (dataDir = await temporaryFolder()));
   afterAll(async () => {
@@ -30,7 +30,7 @@ describeWithDocker('a start with the process runtime over sandboxes of Docker', 
     }
   }
 
-  test('loses nothing: auto chooses Docker again after it, and the sandbox is resumed with its files', { timeout: 180_000 }, async () => {
+  test('makes the Docker sandboxes MISSING, and they resume with their files after a start with auto', { timeout: 180_000 }, async () => {
     let path = '';
     let content = '';
     const page = async (call: Client): Promise<string> => {

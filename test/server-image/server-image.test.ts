@@ -23,7 +23,7 @@ const page = async (found: Json): Promise<string> => {
   return await (await fetch(`${exposed?.url}/index.html`, { signal: AbortSignal.timeout(30_000) })).text();
 };
 
-describeWithDocker('the image of the server', () => {
+describeWithDocker('The server image', () => {
   const docker = new Docker();
   const volume = `skep-test-server-${process.pid}`;
   let gateway: string;
@@ -66,7 +66,7 @@ describeWithDocker('the image of the server', () => {
     await clearEngine(deployment);
   }, 180_000);
 
-  test('is healthy as a user that is not root, and reaches the engine beside it', async () => {
+  test('runs as a user that is not root, and reaches the Docker engine', async () => {
     const ready = await call('GET', '/ready');
     expect(object(ready)).toMatchObject({ status: 'ready', parts: expect.arrayContaining([expect.objectContaining({ part: 'runtime', adapter: 'docker', ok: true })]) });
     expect((await container?.exec(['id', '-u']))?.output.trim()).toBe('10001');
@@ -76,7 +76,7 @@ describeWithDocker('the image of the server', () => {
     expect([dashboard.status, await dashboard.text()]).toEqual([200, expect.stringContaining('<script type="module"')]);
   });
 
-  test('a sandbox beside it is reached from it and from outside, and outlives it', async () => {
+  test('starts a sandbox that is reachable from outside, and that runs on after a restart of the server', async () => {
     const { id } = object(await call('POST', '/api/v1/sandboxes', { sandbox_spec_id: 'web' }));
     const running = await until(() => sandbox(id), ({ status }) => status === 'RUNNING' || status === 'ERROR', patience);
     expect(running['status_detail']).toBeNull();
@@ -99,7 +99,7 @@ describeWithDocker('the image of the server', () => {
     await expect(page(again)).rejects.toThrow(TypeError);
   });
 
-  test('its executable is at hand in it', async () => {
+  test('contains the skep executable', async () => {
     const made = await container?.exec(['skep', 'keys', 'create', 'ci']);
     expect(made?.exitCode).toBe(0);
     const created = await createClient(`http://${container?.getHost()}:${container?.getMappedPort(3000)}`, made?.stdout.trim() ?? '')('GET', '/api/v1/sandbox-specs/search');

@@ -14,8 +14,8 @@ const patience = 90_000;
 const absent = await whyNoOwnEngine();
 if (absent !== null) console.warn(`SKIPPED a turn whose engine is restarted: ${absent}.`);
 
-describeWithDocker('a turn whose engine is restarted', () => {
-  describe.skipIf(absent !== null)('with an engine of the test', () => {
+describeWithDocker('A turn during an engine restart', () => {
+  describe.skipIf(absent !== null)('with a private engine', () => {
     let engine: OwnEngine;
     let scene: Scene;
     let talk: ConversationClient;
@@ -49,7 +49,7 @@ describeWithDocker('a turn whose engine is restarted', () => {
     };
     const agents = async () => (await talk.events()).filter(({ kind }) => kind === 'agent_started').map(({ data }) => data);
 
-    test('is interrupted, and the next message brings the sandbox back, with the session', async () => {
+    test("is interrupted, and the next message resumes the sandbox and the agent's session", async () => {
       const message = await stalls();
       await engine.stop('SIGTERM');
       expect((await talk.turn(message)).stopReason).toBe('interrupted');
@@ -61,7 +61,7 @@ describeWithDocker('a turn whose engine is restarted', () => {
       expect((await agents()).map(({ loaded }) => loaded)).toEqual([false, true]);
     });
 
-    test('is interrupted by the death of the engine too, and a message that came meanwhile waits for its return', async () => {
+    test('is interrupted by kill -9 of the engine, and a message sent meanwhile runs after the restart', async () => {
       const message = await stalls();
       await engine.stop('SIGKILL');
       expect((await talk.turn(message)).stopReason).toBe('interrupted');

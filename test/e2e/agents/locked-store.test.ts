@@ -11,7 +11,7 @@ import { createScene } from './scene.ts';
 const lockedMs = 12_000;
 const chunks = 20_000;
 
-test('a turn goes on when another program holds the database for a while, and nothing of it is lost or doubled', async () => {
+test('a turn continues while another program locks the database, and loses or repeats no chunk', async () => {
   const agent = { protocol: 'acp', command: acpAgentCommand() };
   const scene = await createScene({ config: () => ({ specs: [{ id: 'scripted', command: ['sh', '-c', 'while :; do sleep 1000; done'], agent }] }) });
   try {
