@@ -10,7 +10,7 @@ import { gitProviderContract } from '../contracts/git-provider.ts';
 import { createMemoryGitProvider } from '../doubles/memory/index.ts';
 import { readPublished } from '../doubles/memory/published-repository.ts';
 
-/** The failure of the one case whose name begins like this. */
+/** Returns the failure of the only case whose name begins with `name`. */
 async function failureOfCase(name: string, createHarness: () => Promise<GitProviderHarness>): Promise<unknown> {
   const cases = gitProviderContract(createHarness).filter((each) => each.name.startsWith(name));
   expect(cases.map((each) => each.name)).toHaveLength(1);
@@ -19,12 +19,12 @@ async function failureOfCase(name: string, createHarness: () => Promise<GitProvi
 
 type Fetch = typeof fetch;
 
-/** A Gitea provider whose requests and answers go through this first. */
+/** Returns a Gitea provider whose requests and responses go through `mistaken`. */
 function withFetch(mistaken: (original: Fetch) => Fetch): (options: GiteaOptions) => GitProvider {
   return (options) => createGiteaProvider({ ...options, fetch: mistaken(fetch) });
 }
 
-/** A Gitea provider that reads other answers than its host gives. */
+/** Returns a Gitea provider that gets changed responses. */
 function withAnswers(change: (body: string, response: Response) => Response): (options: GiteaOptions) => GitProvider {
   return withFetch((original) => async (input, init) => {
     const response = await original(input, init);
@@ -36,7 +36,7 @@ function withBody(change: (body: string) => string): (options: GiteaOptions) => 
   return withAnswers((body, { status, headers }) => new Response(change(body), { status, headers }));
 }
 
-/** A Gitea provider with a method that does something else. */
+/** Returns a Gitea provider with replaced methods. */
 function withMethods(change: (provider: GitProvider) => Partial<GitProvider>): (options: GiteaOptions) => GitProvider {
   return (options) => {
     const provider = createGiteaProvider(options);
@@ -157,7 +157,7 @@ async function createUnclosableHarness(): Promise<GitProviderHarness> {
   };
 }
 
-/** Repositories in memory; the mistake is one of two places where a name is matched as a pattern. */
+/** A memory provider that wrongly matches names as patterns in one of two places. */
 async function createPatternHarness(place: 'directory' | 'history'): Promise<GitProviderHarness> {
   const memory = createMemoryGitProvider();
   const provider: GitProvider = {
@@ -182,7 +182,7 @@ async function createPatternHarness(place: 'directory' | 'history'): Promise<Git
     host: 'none',
     pullRequests: 'none',
     async publish(gitDir, name) {
-      // With a slash in front, so that the whole repository is one directory of the memory provider.
+      // With a leading slash, the whole repository is one directory of the memory provider.
       const { files, ...repository } = await readPublished(gitDir, name);
       memory.put({ ...repository, files: files.map((file) => ({ ...file, path: `/${file.path}` })) });
       return name;

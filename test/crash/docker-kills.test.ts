@@ -57,7 +57,7 @@ describeWithDocker('Kills of a server and its engine under load', () => {
       life.over = true;
       try {
         await server?.kill();
-        // With the engine ends what a server that is dead asked of it.
+        // The end of the engine also ends the calls that a killed server has left.
         await engine?.stop('SIGTERM');
         await engine?.close();
       } finally {
@@ -89,7 +89,7 @@ describeWithDocker('Kills of a server and its engine under load', () => {
         calling = Promise.all(callers.map((caller) => callAtRandom(caller, begun, ledger, ofOwner, config.specs.map(({ id }) => id))));
       }
 
-      /** Waits for so many answers more, as long as they come. */
+      /** Waits for this many more responses, or until a time limit. */
       async function answered(count: number): Promise<void> {
         const [enough, latest] = [life.answers + count, performance.now() + longestWaitMs];
         await until(() => life.answers >= enough || ledger.wrong.length > 0 || performance.now() > latest, Boolean);
@@ -122,7 +122,7 @@ describeWithDocker('Kills of a server and its engine under load', () => {
         }
         if (target === 'both') await Promise.all([killServer(), killEngine()]);
         else await killServer();
-        // What it left is looked at only now and then: else no server would ever find it as a crash leaves it.
+        // The records are read only sometimes, so that most servers start exactly from what the kill left.
         if (random() < 0.4) checkRecords(await readRecords(dataDir), limits, pool.size);
         if (target === 'server') return await begin();
         if (!serverFirst) await startEngine();
@@ -137,7 +137,7 @@ describeWithDocker('Kills of a server and its engine under load', () => {
         await strike(kill);
         expectNothingWrong();
       }
-      // The load was one: much was started, moved and deleted.
+      // Checks that the load has created, changed and deleted sandboxes.
       const outcomes = ['RUNNING', 'PAUSED', 'DELETE 204', 'looked at again'];
       await until(() => ledger.sandboxes.size > 20 && outcomes.every((outcome) => ledger.told.has(outcome)), Boolean, settleMs);
       life.over = true;

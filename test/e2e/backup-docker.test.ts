@@ -38,7 +38,7 @@ describeWithDocker('A restored backup with Docker', () => {
   const running = async (id: unknown): Promise<Json> =>
     await until(async () => object(await call('GET', `${sandboxes}/${String(id)}`)), ({ status }) => status === 'RUNNING');
   const started = async (spec: string): Promise<Json> => await running(object(await call('POST', sandboxes, { sandbox_spec_id: spec }))['id']);
-  /** The names of the containers are those of their instances. */
+  /** Returns the instance ids of all containers. */
   const instances = async (): Promise<string[]> => {
     const found = await new Docker().listContainers({ all: true, filters: { label: [`skep.deployment=${deploymentOf(dataDir)}`] } });
     return found.map(({ Labels }) => Labels['skep.sandbox'] ?? '');

@@ -30,7 +30,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** Runs the executable beside the test. */
+/** Runs the executable in the background. */
 function run(...args: readonly string[]) {
   const child = spawn(process.execPath, [executable, ...args], { env: cleanEnv(env), stdio: ['pipe', 'pipe', 'pipe'] });
   children.push(child);
@@ -70,7 +70,7 @@ describe('The command line client', () => {
     expect(await runSkep(['sandboxes', 'pause', sandbox, '--kind', 'stop'], env)).toMatchObject({ code: 0, stdout: expect.stringMatching(/PAUSED \(stop\) +coder/) });
     expect(await runSkep(['sandboxes', 'list'], env)).toMatchObject({ stdout: expect.stringMatching(new RegExp(`${sandbox} +PAUSED \\(stop\\)`)) });
     expect(await runSkep(['sandboxes', 'resume', sandbox], env)).toMatchObject({ code: 0, stdout: expect.stringMatching(/RUNNING +coder/) });
-    // It tells what comes from when it is there.
+    // `follow` shows only events after its start, so the moves are repeated until it shows one.
     const call = createClient(server.url, key);
     const moved = async () => {
       for (const move of ['pause', 'resume']) await call('POST', `/api/v1/sandboxes/${sandbox}/${move}`);
@@ -109,7 +109,7 @@ describe('The command line client', () => {
     const following = run('logs', '-f', id);
     await following.sees('one\ntwo\n');
     await runSkep(['sandboxes', 'pause', id, '--kind', 'stop'], env);
-    // The shell says that it was ended.
+    // The shell may report that it was terminated.
     expect([await following.exitCode(), following.shown()]).toEqual([0, expect.stringMatching(/^one\ntwo\n(?:Terminated\n)?$/)]);
     await runSkep(['sandboxes', 'delete', id], env);
   });

@@ -78,7 +78,7 @@ describe('skep cp', () => {
     await refused(remote('chosen/turn'), at('out'), 'symbolic link');
     expect((await readdir(local)).toSorted()).toEqual(['elsewhere', 'tree']);
 
-    // A link below the target gives way to the directory that comes in its place.
+    // A link below the target is replaced by a directory of the archive.
     await cp(remote('chosen'), at('out'));
     await mkdir(at('later/turn'), { recursive: true });
     await writeFile(at('later/turn/file'), 'x');

@@ -5,7 +5,7 @@ import type { Seeded } from '../dashboard/seed.ts';
 import { acpScript } from '../doubles/acp-agent/steps.ts';
 import { createClient } from '../../src/client/index.ts';
 
-/** What is done in the dashboard, besides what `dashboard.test.ts` does by keyboard alone. */
+/** Tests of actions in the dashboard with the mouse. */
 export function dashboardActions(opened: () => { readonly scene: Scene; readonly seeded: Seeded }): void {
   test('publishes changes, after an error because the host supports no pull requests', async () => {
     const { scene, seeded } = opened();

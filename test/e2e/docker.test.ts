@@ -16,7 +16,7 @@ const run = promisify(execFile);
 const key = 'a-static-key-for-docker-tests';
 const patience = 90_000;
 const nowhere = 'unix:///nonexistent/docker.sock';
-/** Serves how often it was started, which it notes in a file. */
+/** Serves a file with one line for each start. */
 const counter = 'mkdir -p www && echo started >> starts && cp starts www/index.html && exec httpd -f -p 8000 -h www';
 const web = {
   id: 'web', image: images.tiny, command: ['sh', '-c', counter], ports: [{ name: 'WEB', port: 8000 }],

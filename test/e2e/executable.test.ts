@@ -114,7 +114,7 @@ describe('skep serve', () => {
 
   test('keeps its sandboxes running after SIGTERM and SIGKILL, and finds them again', { timeout: 60_000 }, async () => {
     const dataDir = join(folder, 'outlive');
-    // The sandbox's own address, which is there without the server.
+    // Without the proxy, a sandbox has its own address, which does not need the server.
     const env = { SKEP_API_KEY: 'a-static-key-of-16-or-more', SKEP_PROXY_PORT: 'off' };
     const ask = (url: string) => createClient(url, env.SKEP_API_KEY);
     let server = await startServer({ dataDir, env });
@@ -168,7 +168,7 @@ describe('API keys', () => {
       expect(stdout).toMatch(/full .*default.*valid[\s\S]*look .*read.*valid[\s\S]*other .*else.*valid/);
       const listed = JSON.parse((await runSkep(['keys', 'list', '--json'], env)).stdout) as { items: Json[] };
       expect(listed.items).toContainEqual(expect.objectContaining({ name: 'look', access: 'read', state: 'valid' }));
-      // As the API has them, but for the key that it was asked with.
+      // The same keys as in the API, except for `is_own`.
       expect(listed.items).toEqual(items(await admin('GET', '/api/v1/keys')).map((one) => ({ ...one, is_own: false })));
       const revoke = async (key: string): Promise<unknown> => {
         const { code, stdout: printed } = await runSkep(['keys', 'revoke', key, '--json'], env);

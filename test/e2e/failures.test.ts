@@ -10,8 +10,8 @@ import { removeFolder, runSkep, startServer, temporaryFolder, type Server } from
 import { until } from '../support/until.ts';
 import { corruptRepository, hangingGit } from './hostile-git.ts';
 
-// Failures whose cause lies outside the HTTP adapter: keys, git, the process runtime, the database, a shutdown. The others are proven in
-// test/adapters/http.
+// Failures whose cause lies outside the HTTP adapter: keys, git, the process runtime, the database, a shutdown. Other failures are
+// tested in test/adapters/http.
 
 const key = 'a-static-key-for-the-failures';
 const unwell = "require('node:http').createServer((_, answer) => answer.writeHead(503).end()).listen(process.env.SKEP_PORT_80)";
@@ -91,7 +91,7 @@ describe('A failure of the executable has its status and its code', () => {
     const failed = await sandboxIn('broken', 'ERROR');
     expect(object(await ask('GET', `/api/v1/sandboxes/${failed}`))['status_reason']).toMatchObject({ code: 'command_not_found', command: 'no-such-program-anywhere' });
     expect(codeOf(await ask('POST', `/api/v1/sandboxes/${failed}/pause`))).toEqual([409, 'sandbox_not_running']);
-    // Its files are there, so its command is run again, and fails again.
+    // A sandbox in ERROR keeps its files, so a resume runs its command again, which fails again.
     expect(codeOf(await ask('POST', `/api/v1/sandboxes/${failed}/resume`))).toEqual([409, 'sandbox_not_paused']);
     await Promise.all([remove(starting), remove(failed)]);
   });

@@ -6,7 +6,7 @@ import { removeFolder, type Server, startSandbox, startServer, temporaryFolder }
 import { until } from '../support/until.ts';
 
 const key = 'a-static-key-for-tests';
-/** Serves a file that is made at the first start only. */
+/** Serves a file that only the first start creates. */
 const command = ['sh', '-c', '[ -e www ] || { mkdir www && date +%N > www/index.html; }; exec httpd -f -p 8000 -h www'];
 const spec = {
   id: 'web', image: images.tiny, command, ports: [{ name: 'WEB', port: 8000 }], ready: { http: '/index.html', port: 8000, within: '60s' },

@@ -14,7 +14,7 @@ let call: Client;
 
 const urlOf = (found: Json): string => (found['exposed_urls'] as { url: string }[])[0]?.url ?? '';
 
-/** How often a sandbox was resumed. */
+/** Returns how often a sandbox was resumed. */
 async function resumptions(): Promise<number> {
   const { items } = object(await call('GET', '/api/v1/events?kinds=sandbox_moved&limit=100')) as { items?: { data: { to: string } }[] };
   return (items ?? []).filter(({ data }) => data.to === 'RESUMING').length;

@@ -43,7 +43,7 @@ interface Work {
   readonly branch: string;
   readonly publish: (body: object) => Promise<Answer>;
   readonly write: (text: string) => Promise<void>;
-  /** What the branch has in place of what was written. */
+  /** Returns the content of the written file on the branch. */
   readonly published: () => Promise<string>;
 }
 

@@ -29,7 +29,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** Every operation that the document names and a test has called with success. */
+/** The operations of the document that a test has called successfully. */
 const succeeded = new Set<string>();
 
 async function ask(method: string, template: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>, client: Client = call): Promise<Answer> {

@@ -31,13 +31,13 @@ describeWithDocker('The server image', () => {
   let deployment: string | null = null;
   let call: Client;
 
-  /** A server in a container, beside the engine's socket and on the engine's own bridge; its data are in the volume. */
+  /** Starts a server in a container with the engine's socket, on the default bridge, and with its data in the volume. */
   async function start(): Promise<StartedTestContainer> {
     const started = await new GenericContainer(names.server)
       .withEnvironment({ SKEP_API_KEY: key, SKEP_CONFIG: '/etc/skep.json', SKEP_DOCKER_PUBLISH_ADDRESS: gateway, SKEP_PROXY_PORT: 'off' })
       .withCopyContentToContainer([{ content: JSON.stringify(config), target: '/etc/skep.json', mode: 0o644 }])
       .withBindMounts([{ source: socket, target: socket }, { source: volume, target: '/var/lib/skep' }])
-      // The image's user, with the socket's group.
+      // The image's user, with the group of the socket.
       .withUser(`10001:${statSync(socket).gid}`)
       .withDroppedCapabilities('ALL')
       .withSecurityOpt('no-new-privileges')
@@ -52,7 +52,7 @@ describeWithDocker('The server image', () => {
   const sandbox = async (id: unknown): Promise<Json> => object(await call('GET', `/api/v1/sandboxes/${String(id)}`));
   beforeAll(async () => {
     const { IPAM } = await docker.getNetwork('bridge').inspect();
-    // A bridge that nothing was ever on does not tell; the first container makes it.
+    // A bridge that was never used reports no gateway. The first container creates it.
     gateway = IPAM?.Config?.[0]?.Gateway ?? '172.17.0.1';
     await buildServerImage();
     container = await start();

@@ -39,17 +39,17 @@ const expected = [
   ['run', 'renamed', true, 0, 0, '100755', 'src/run'],
 ];
 
-/** A conversation in which the agent has done its work. */
+/** Starts a conversation in which the agent has made changes. */
 async function worked(scene: Scene): Promise<ConversationClient> {
   const talk = await startConversation(() => scene.call, { selected_repository: 'acme/shop' });
   await talk.ready();
-  // The first message is preceded by the microagents, so it is no script.
+  // The first message can't be a script, because microagents are added before it.
   await talk.turn(await talk.say('hello'));
   expect((await talk.turn(await talk.say(acpScript({ run: work }, { say: 'done' })))).stopReason).toBe('end_turn');
   return talk;
 }
 
-/** Applies the patch to a clone, and returns the tree that comes of it. */
+/** Applies the patch to a clone, and returns the resulting tree. */
 async function treeOfPatch(scene: Scene, folder: string, answer: Response): Promise<string> {
   expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/x-diff; charset=utf-8']);
   const [patch, clone] = [join(folder, 'patch'), join(folder, 'clone')];
@@ -63,7 +63,7 @@ function changesOf(scene: Scene, { path }: ConversationClient, query: string): P
   return fetch(`${scene.server.url}${path}/changes?${query}`, { headers: { 'X-Session-API-Key': key } });
 }
 
-/** What the command line prints. */
+/** Returns the output of the command line client. */
 async function skepOutput({ server }: Scene, args: readonly string[]): Promise<string> {
   return (await run(process.execPath, [executable, ...args, '--url', server.url], { env: { ...process.env, SKEP_API_KEY: key } })).stdout;
 }
@@ -138,7 +138,7 @@ describe('The changes of a conversation', () => {
     expect((await publish({ branch: 'main' })).body).toMatchObject(refused('default_branch', 'main'));
     expect((await publish({ branch: 'feature' })).body).toMatchObject(refused('branch_moved', 'feature'));
     expect((await publish({ pull_request: { title: 'x' } })).body).toMatchObject({ status: 409, code: 'pull_requests_unsupported' });
-    // From here on the hooks would run for git by hand.
+    // The next git commands would run the hooks.
     expect(existsSync(canary)).toBe(false);
     await rm(join(bare, 'hooks'), { recursive: true });
     await runGit(bare, ['update-ref', `refs/heads/${branch}`, 'main']);
@@ -146,7 +146,7 @@ describe('The changes of a conversation', () => {
     expect((await publish({ branch: 'other' })).status).toBe(200);
     expect(await runGit(bare, ['rev-parse', branch])).toBe(await runGit(bare, ['rev-parse', 'main']));
 
-    // The server is killed as soon as the branch is there, whether or not it has written that.
+    // Kills the server as soon as the branch exists, whether it has recorded the push or not.
     const killed = publish({ branch: 'killed' }).catch(() => null);
     await until(() => runGit(bare, ['for-each-ref', 'refs/heads/killed']), (refs) => refs !== '');
     await scene.crash();
@@ -197,7 +197,7 @@ describe('The changes of a conversation', () => {
   });
 
   test('stay available after the conversation is archived and its sandbox is deleted', async () => {
-    // The agent is another process, and its first message is preceded by the microagents again.
+    // A new agent process runs, so microagents are added before its first message again.
     await talk.turn(await talk.say('hello'));
     await talk.turn(await talk.say(acpScript({ run: 'echo last >last.txt' }, { say: 'done' })));
     const changes = object(await scene.call('GET', `${talk.path}/changes`));

@@ -20,13 +20,13 @@ import { followed } from './followed.ts';
 import { startGitHost, type GitHost } from './git-host.ts';
 import { createScene, modelKey, shop, type Scene } from './scene.ts';
 
-/** The command lines of this machine's processes. */
+/** Returns the command lines of all processes on this machine. */
 function commandLines(): string[] {
   return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).flatMap((pid) => {
     try {
       return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
     } catch {
-      // It has ended meanwhile.
+      // The process has ended meanwhile.
       return [];
     }
   });
@@ -46,14 +46,14 @@ describeWithDocker("The token of the git host and the agent's model key", () => 
   let image: string;
   let scene: Scene;
   let talk: ConversationClient;
-  /** In which the agent said what it knows of keys. */
+  /** The turn in which the agent reports the keys that it can see. */
   let told: TurnEvents;
   let container: Docker.Container;
 
-  /** What ran when the host had got the commits, before it answered. */
+  /** The processes that ran when the host had received the commits and not yet responded. */
   const whilePushing = { commandLines: [] as string[], inSandbox: [] as Awaited<ReturnType<typeof processesIn>> };
 
-  /** Keeps what it is answered. */
+  /** Records the responses. */
   const call: Client = async (...request) => {
     const answer = await scene.call(...request);
     answers.push(JSON.stringify([[...answer.headers], answer.body]));
@@ -76,7 +76,7 @@ describeWithDocker("The token of the git host and the agent's model key", () => 
       config: () => ({ specs: [{ id: 'scripted', image, command: ['sleep', 'infinity'], agent }] }),
     });
 
-    // A whole conversation: the agent works, tells of what it knows, dies, and is started again.
+    // The agent works, reports what it sees, crashes, and is started again.
     talk = await startConversation(() => call, { title, selected_repository: 'acme/shop', initial_message: messageOf('hello') });
     await talk.ready();
     await talk.turn();
@@ -103,12 +103,12 @@ describeWithDocker("The token of the git host and the agent's model key", () => 
   test('are used: git requests have an Authorization, and the agent has its key', async () => {
     expect(host.git.requests.some(({ authorization, status }) => authorization !== null && status === 200)).toBe(true);
     expect(host.api.requests.length).toBeGreaterThan(0);
-    // Its own key comes first, of which others see as much as nothing; it has no other.
+    // The output has the agent's own key, masked, and no other key.
     expect(answersIn(told).join('')).toMatch(/^(?!unset).+unset\[core\]/);
   });
 
   test('are in no file of the sandbox, and not in docker inspect', async () => {
-    // What the agent said in its turns is forgotten a moment later.
+    // The output of the turns is deleted a moment later.
     const found = await until(async () => foundIn(await exported(), [...secrets, 'The shop sells tea.']), ({ length }) => length < 2, 60_000);
     expect(found).toEqual(['The shop sells tea.']);
     expect(await foundIn(await inspected(), [...secrets, await talk.sandboxId()])).toEqual([await talk.sandboxId()]);

@@ -24,7 +24,7 @@ describeWithDocker('A turn during an engine restart', () => {
       const image = await buildScriptedImage();
       engine = await createOwnEngine();
       await run('sh', ['-c', `docker save ${image} | docker -H ${engine.host} load`], { timeout: 120_000 });
-      // It keeps what it is told, and needs no network.
+      // The agent stores its sessions, and needs no network.
       const agent = { protocol: 'acp', command: scriptedAgentCommand({ sessions: '/home/agent/sessions' }) };
       scene = await createScene({
         env: { SKEP_SANDBOX_RUNTIME: 'docker', SKEP_DOCKER_HOST: engine.host },
@@ -36,7 +36,7 @@ describeWithDocker('A turn during an engine restart', () => {
       await talk.turn(await talk.say(acpScript({ write: { path: 'notes.txt', text: 'before' } })));
     }, 300_000);
     afterAll(async () => {
-      // The engine takes its containers with it.
+      // The end of the engine removes its containers.
       await scene?.close(() => {});
       await engine?.close();
     });

@@ -7,7 +7,7 @@ import { acpScript } from '../../doubles/acp-agent/steps.ts';
 import { messageOf, startConversation, answersIn } from '../../support/conversation.ts';
 import { createScene } from './scene.ts';
 
-/** Longer than a write waits by itself. */
+/** Longer than the store waits for a lock. */
 const lockedMs = 12_000;
 const chunks = 20_000;
 
@@ -21,7 +21,7 @@ test('a turn continues while another program locks the database, and loses or re
     other.exec('BEGIN IMMEDIATE');
     const begun = performance.now();
     await pause(lockedMs / 2);
-    // The server answers meanwhile.
+    // The server responds while the database is locked.
     expect(await talk.now()).toMatchObject({ execution_status: 'running' });
     await pause(lockedMs - (performance.now() - begun));
     other.exec('ROLLBACK');

@@ -25,7 +25,7 @@ async function start(env: Readonly<Record<string, string>> = {}): Promise<void> 
   });
 }
 
-/** Runs a part of this test in a process of its own, with the address and the key in its environment. Returns what it printed. */
+/** Runs a part of this test in another process, with the address and the key in its environment. Returns its output. */
 async function inAnotherProcess(part: string, ...args: readonly string[]): Promise<unknown> {
   const env = cleanEnv({ E2B_API_KEY: options.apiKey, E2B_API_URL: options.apiUrl, E2B_SANDBOX_URL: options.sandboxUrl });
   const child = spawn(process.execPath, [join(import.meta.dirname, 'other-process.ts'), part, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -204,7 +204,7 @@ describeWithDocker("E2B's own package", () => {
   });
 });
 
-/** A sandbox that goes with its scope. */
+/** Returns a sandbox that is killed at the end of its scope. */
 async function disposable(): Promise<AsyncDisposable & { readonly value: Sandbox }> {
   const value = await Sandbox.create('web', { ...options, timeoutMs: 600_000 });
   return { value, [Symbol.asyncDispose]: async () => void (await value.kill()) };
