@@ -50,7 +50,7 @@ export const contentCases: readonly StageCase[] = [
     },
   ],
   [
-    'reads a file of exactly as many bytes as are allowed, and fails with provider_failed if there is one more',
+    'reads a file of exactly as many bytes as allowed, and fails with provider_failed for one more',
     async ({ publish, provider }) => {
       const sizes = [0, 1, 1000, 100_000];
       const repository = await publish({

@@ -20,13 +20,13 @@ const readOnly = { readOnlyRoot: true, user: '1234:1234' };
 const withoutFifos = shell('rm -f "$(command -v mkfifo)"; touch /workspace/gone; exec sleep 100000');
 
 const variants: readonly Variant[] = [
-  { name: 'busybox', changes: { image: images.tiny }, terminals: 'attached' },
-  { name: 'Debian, a read-only root and another user', changes: { image: images.debian, isolation: { ...defaultIsolation, ...readOnly } }, terminals: 'durable' },
+  { name: 'an image with busybox', changes: { image: images.tiny }, terminals: 'attached' },
+  { name: 'an image of Debian, a read-only root and another user', changes: { image: images.debian, isolation: { ...defaultIsolation, ...readOnly } }, terminals: 'durable' },
   { name: 'an image without mkfifo', changes: { image: images.debian }, program: withoutFifos, durable: false, terminals: 'attached' },
 ];
 
 for (const { name, changes, program = shell('exec sleep 100000'), durable = true, terminals } of variants) {
-  describeWithDocker(`The executions of the Docker runtime with ${name}`, () => {
+  describeWithDocker(`Executions contract: Docker, with ${name}`, () => {
     const engine = createEngine();
     afterAll(() => engine.close());
     const createHarness = async (): Promise<SandboxExecutionsHarness> => ({

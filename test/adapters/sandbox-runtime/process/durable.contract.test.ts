@@ -18,6 +18,6 @@ async function createHarness(): Promise<SandboxExecutionsHarness> {
   };
 }
 
-describe('The executions of the process runtime', () => {
+describe('Executions contract: process', () => {
   for (const contractCase of sandboxExecutionsContract(createHarness)) test(contractCase.name, () => contractCase.run());
 });
