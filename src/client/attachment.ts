@@ -2,7 +2,7 @@ import { addressOf, type ClientSocket, type Connection } from './connection.ts';
 import { connectionLost, SkepError } from './failures.ts';
 import type { Execution, ExecutionSignal, TerminalSize } from './openapi.ts';
 import { type FollowOptions, Reconnection } from './reconnection.ts';
-import { sleep, Watchdog } from './waiting.ts';
+import { deferred, sleep, Watchdog } from './waiting.ts';
 
 type OutputStream = 'stdout' | 'stderr';
 
@@ -64,7 +64,10 @@ export class Attachment implements AsyncIterable<OutputPart> {
   #failure: unknown = null;
   /** The socket for input; null while there is none. */
   #socket: ClientSocket | null = null;
+  /** The next socket. Rejects if there is none because the output is not iterated any more. */
   #ready = deferred<ClientSocket>();
+  /** Whether an iteration has ended. */
+  #isLeft = false;
 
   constructor(connection: Connection, execution: Execution, options: AttachOptions = {}) {
     this.#connection = connection;
@@ -72,8 +75,22 @@ export class Attachment implements AsyncIterable<OutputPart> {
     this.#options = options;
   }
 
-  /** Yields the output, each byte once, until the execution ends. Throws a {@link SkepError}. */
+  /** Yields the output, each byte once, until the execution ends. Throws a {@link SkepError}. Input that waits then fails. */
   async *[Symbol.asyncIterator](): AsyncGenerator<OutputPart, void> {
+    if (this.#isLeft) [this.#isLeft, this.#ready] = [false, deferred()];
+    let reason: unknown = new SkepError('connection_lost', 'The client is not attached any more.', { context: {} });
+    try {
+      yield* this.#follow();
+    } catch (error) {
+      reason = error;
+      throw error;
+    } finally {
+      this.#isLeft = true;
+      this.#ready.reject(reason);
+    }
+  }
+
+  async *#follow(): AsyncGenerator<OutputPart, void> {
     const reconnection = new Reconnection(this.#connection, this.#options);
     for (;;) {
       let error: unknown = connectionLost();
@@ -192,10 +209,9 @@ export class Attachment implements AsyncIterable<OutputPart> {
   /** Throws the reason for the refusal. A WebSocket client does not get it, but a request for the output is refused for the same reason. */
   async #throwRefusal(): Promise<void> {
     const { id, sandbox_id } = this.#execution;
-    const query = { after: String(this.#offsets.stdout ?? 0) };
-    const input = { path: { id: sandbox_id, execution_id: id }, query, signal: this.#options.signal };
-    const response = await this.#connection.open(`GET ${one}/output`, input);
-    await response.body?.cancel();
+    const path = { id: sandbox_id, execution_id: id };
+    const input = { path, query: { after: String(this.#offsets.stdout ?? 0) }, signal: this.#options.signal };
+    await (await this.#connection.open(`GET ${one}/output`, input)).body?.cancel();
   }
 
   #partOf(data: ArrayBuffer): OutputPart {
@@ -231,11 +247,4 @@ export class Attachment implements AsyncIterable<OutputPart> {
 function inputLost(id: string): SkepError {
   const message = `The connection was lost while input was sent. The execution ${id} continues without the rest of it.`;
   return new SkepError('connection_lost', message, { context: {} });
-}
-
-/** `Promise.withResolvers` is not in Node 20. */
-function deferred<T>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
-  const resolvers: ((value: T) => void)[] = [];
-  const promise = new Promise<T>((resolve) => resolvers.push(resolve));
-  return { promise, resolve: (value) => resolvers[0]?.(value) };
 }

@@ -42,18 +42,20 @@ export class Executions {
     return new Execution(this.#connection, await this.#connection.request('POST /api/v1/sandboxes/{id}/executions', input));
   }
 
-  /** Runs a command to its end, then deletes the execution. If the signal fires, the command is ended. */
+  /** Runs a command to its end, then deletes the execution. If the signal fires or the output can't be read, the command is ended. */
   async run(command: CommandLine, options: RunOptions = {}): Promise<Finished> {
-    const { signal } = options;
     const execution = await this.start(command, options);
+    const failed = new AbortController();
+    const signal = options.signal === undefined ? failed.signal : AbortSignal.any([options.signal, failed.signal]);
     try {
       const [stdout, stderr] = await Promise.all([execution.text('stdout', { signal }), execution.text('stderr', { signal })]);
       const { exit_code, status_reason } = await execution.refresh({ signal });
       await execution.delete({ signal });
       return { exit_code, status_reason, stdout, stderr };
     } catch (error) {
-      // The caller gets the signal's reason even if the command can't be ended.
-      if (signal?.aborted === true) await execution.delete().catch(() => {});
+      // Ends the other output too. The caller gets this error even if the command can't be ended.
+      failed.abort(error);
+      await execution.delete().catch(() => {});
       throw error;
     }
   }

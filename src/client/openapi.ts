@@ -1369,8 +1369,8 @@ export interface Operations {
   /** Check that the server listens. */
   'GET /health': { readonly response: Health };
   /**
-   * Check whether requests can be served. The server is ready if its store answers. If a git host or the engine does not answer, the
-   * status is `degraded`.
+   * Check whether requests can be served. The server is ready if its store can be read and written. If a git host or the engine does not
+   * answer, the status is `degraded`.
    */
   'GET /ready': { readonly response: Readiness };
   /** Get the user and the access of the key. */

@@ -98,3 +98,17 @@ export async function poll<T>(ask: () => Promise<T>, isWanted: (answer: T) => bo
     await sleep(ms, signal);
   }
 }
+
+interface Deferred<T> {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** `Promise.withResolvers` is not in Node 20. A rejection that nobody waits for is no error. */
+export function deferred<T>(): Deferred<T> {
+  let settle: Pick<Deferred<T>, 'resolve' | 'reject'> | undefined;
+  const promise = new Promise<T>((resolve, reject) => (settle = { resolve, reject }));
+  promise.catch(() => {});
+  return { promise, resolve: (value) => settle?.resolve(value), reject: (reason) => settle?.reject(reason) };
+}

@@ -70,6 +70,8 @@ describe('a sandbox', () => {
     for await (const { stream, bytes } of attached) text += `${stream}:${new TextDecoder().decode(bytes)}`;
     expect(text.replaceAll('stdout:', '')).toBe('hello there');
     expect(attached.end).toMatchObject({ status: 'exited', exit_code: 0 });
+    await expect(attached.write('more')).rejects.toMatchObject({ code: 'connection_lost' });
+    await expect(attached.resize({ cols: 80, rows: 24 })).rejects.toMatchObject({ code: 'connection_lost' });
   });
 });
 

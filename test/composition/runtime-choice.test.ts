@@ -75,16 +75,6 @@ describe('the runtime of a server', () => {
     expect(options.kind).toBe('process');
   });
 
-  test.each<[Situation, string]>([
-    [{ env: { SKEP_SANDBOX_RUNTIME: 'process' }, inUse: 'docker' }, 'docker'],
-    [{ env: { SKEP_SANDBOX_RUNTIME: 'docker' }, inUse: 'process' }, 'process'],
-    [{ env: { SKEP_SANDBOX_RUNTIME: 'process' } }, 'process'],
-    [{ inUse: 'process' }, 'process'],
-    [{ answers: true }, 'docker'],
-  ])('that has the sandboxes is the one to note, even if another one is set for a start: %j', async (situation, runtime) => {
-    expect((await choose(situation)).toNote).toBe(runtime);
-  });
-
   test.each([['records', true], ['unnoted', false]])('is what the data folder says, in which MISSING sandboxes do not count: %s', async (name, isNoted) => {
     const dataDir = join(folder, name);
     const insert = async (sandbox: Sandbox): Promise<void> => {

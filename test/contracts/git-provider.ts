@@ -9,13 +9,15 @@ import { pullRequestCases } from './git-provider-pull-requests.ts';
 import { remoteCases } from './git-provider-remotes.ts';
 import { repositoryCases } from './git-provider-repositories.ts';
 
-/** The cases that do not depend on the files and the history of a repository. */
-export const accessCases = [...contentCases, ...repositoryCases, ...remoteCases, ...pullRequestCases, ...listCases, ...hostCases];
+const groups = [fileCases, dateCases, contentCases, repositoryCases, remoteCases, pullRequestCases, listCases, hostCases];
+
+/** One case of each kind of request, for a host of which only the addresses differ. */
+export const addressCases = [...groups.flatMap((cases) => cases.slice(0, 1)), ...remoteCases.slice(1)];
 
 /**
  * The contract of every git provider. The repositories are made with the real git program, so that the cases can show that
  * all providers return the same result for the same content and history.
  */
 export function gitProviderContract(createHarness: () => Promise<GitProviderHarness>): ContractCase[] {
-  return stageCases(createHarness, [...fileCases, ...dateCases, ...accessCases]);
+  return stageCases(createHarness, groups.flat());
 }

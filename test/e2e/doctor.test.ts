@@ -17,7 +17,7 @@ describe('skep doctor', () => {
   test('prints the configuration and the state of each part, without the key', async () => {
     const { code, stdout } = await runSkep(['doctor'], { SKEP_DATA_DIR: join(folder, 'doctor'), SKEP_PORT: '0', SKEP_API_KEY: 'a-static-key-of-mine' });
     expect(stdout).toMatch(/SKEP_PORT +0 +\(environment\)/);
-    expect(stdout).toMatch(/SKEP_SHUTDOWN_TIMEOUT +30 s\n/);
+    expect(stdout).toMatch(/SKEP_SHUTDOWN_TIMEOUT +30s\n/);
     expect(stdout).toMatch(/SKEP_AGENT_MEMORY +256MiB\n/);
     expect(stdout).toMatch(/ok +git local: git \d/);
     expect(stdout).toMatch(/ok +store sqlite/);

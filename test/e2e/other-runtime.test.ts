@@ -1,4 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createSqliteStore } from '../../src/adapters/store/sqlite/index.ts';
+import { noteRuntime, readDeploymentFile } from '../../src/composition/config/deployment-file.ts';
+import { unlimited } from '../../src/domain/sandbox-limits.ts';
+import { someSandbox } from '../contracts/records.ts';
 import { type Client, createClient, object } from '../support/client.ts';
 import { clearEngine, deploymentOf } from '../support/deployment.ts';
 import { describeWithDocker, images } from '../support/docker.ts';
@@ -11,6 +15,21 @@ const command = ['sh', '-c', '[ -e www ] || { mkdir www && date +%N > www/index.
 const spec = {
   id: 'web', image: images.tiny, command, ports: [{ name: 'WEB', port: 8000 }], ready: { http: '/index.html', port: 8000, within: '60s' },
 };
+
+test('each start records its runtime in the data folder, even with sandboxes of another runtime', { timeout: 60_000 }, async () => {
+  const dataDir = await temporaryFolder();
+  noteRuntime(dataDir, 'docker');
+  const store = await createSqliteStore({ dataDir });
+  await store.sandboxes.insert(someSandbox('sb-docker'), unlimited);
+  await store.close();
+  const server = await startServer({ dataDir });
+  try {
+    expect(server.output().stderr).toContain('can be resumed when Skep runs with docker again');
+    expect(readDeploymentFile(dataDir)?.runtime).toBe('process');
+  } finally {
+    await server.close();
+  }
+});
 
 describeWithDocker('A start with the process runtime on a Docker deployment', () => {
   let dataDir: string;

@@ -39,7 +39,7 @@ async function showChanges(id: string, { patch = false, file, ...options }: Chan
     return;
   }
   const signal = stopSignal();
-  await printBody(await readPatch(client, id, file, signal), signal);
+  await printBody((await readPatch(client, id, file, signal)).body, signal);
 }
 
 interface PublishOptions extends JsonOption {

@@ -73,9 +73,10 @@ export class Chat {
   }
 
   async #handleEvent(event: api.Event): Promise<void> {
-    const own = event.kind === 'message' && event.data.role === 'user' && this.#typedMessages[0] === event.data.text;
-    if (own) this.#typedMessages.shift();
-    else this.#transcript.show(event);
+    // Not only the first one: a message that was refused has no event.
+    const typed = event.kind === 'message' && event.data.role === 'user' ? this.#typedMessages.indexOf(event.data.text) : -1;
+    if (typed === -1) this.#transcript.show(event);
+    else this.#typedMessages.splice(typed, 1);
     switch (event.kind) {
       case 'start_step':
         if (this.#live && (event.data.to === 'READY' || event.data.to === 'ERROR')) await this.#readState();

@@ -84,8 +84,8 @@ export function print({ json = false }: JsonOption, value: unknown, text: string
   process.stdout.write(json ? `${JSON.stringify(value, null, 2)}\n` : text);
 }
 
-/** Prints the body of a response. On a terminal, removes control characters. Ends when the signal fires. */
-export async function printBody({ body }: Response, signal: AbortSignal): Promise<void> {
+/** Prints the bytes of a response. On a terminal, removes control characters. Ends when the signal fires. */
+export async function printBody(body: AsyncIterable<Uint8Array> | null, signal: AbortSignal): Promise<void> {
   const { stdout } = process;
   const decoder = new TextDecoder();
   for await (const bytes of untilStopped(body ?? [], signal)) {
@@ -146,7 +146,7 @@ function columns(rows: readonly (readonly string[])[]): string {
 }
 
 /** If npm started the process, one Ctrl-C sends two signals: one from the terminal and one from npm. */
-const duplicateSignalMs = 1000;
+export const duplicateSignalMs = 1000;
 
 /** Fires on the first `SIGTERM` or `SIGINT`, with its name as the reason. A second one, a second later, ends the process at once. */
 export function stopSignal(): AbortSignal {

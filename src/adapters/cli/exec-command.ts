@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { commandName } from '../../client/command-name.ts';
 import type { api, Attachment, SkepClient } from '../../client/index.ts';
-import { CommandError, exitOnClosedPipe } from './console.ts';
+import { CommandError, duplicateSignalMs, exitOnClosedPipe } from './console.ts';
 import { safeLine } from './safe-text.ts';
 
 export interface ExecuteOptions {
@@ -22,6 +22,9 @@ export interface Streams {
 
 /** Signals of this process that are sent to a command without a terminal. In a terminal, the command gets them as keys. */
 const forwardedSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** The time limit for deleting the execution if the command is left before its end, in milliseconds. */
+const lastRequestMs = 2000;
 
 /** The exit code if the command's own exit code is unknown. */
 const unknownExitCode = 125;
@@ -51,11 +54,12 @@ export async function executeInSandbox(
     const execution = await executions.start(command, { env, stdin: interactive, tty: terminal, working_dir: workingDir });
     const refused = (message: string): void => void stderr.write(`skep: ${safeLine(message)}${isRaw ? '\r' : ''}\n`);
     const attachment = execution.attach({ takeover: true, onRefused: refused, signal: output.signal });
-    stop = forwardInput(attachment, options, streams);
+    const leave = (): void => output.abort(new CommandError('The server does not answer. The command may still run in the sandbox.'));
+    stop = forwardInput(attachment, options, streams, leave);
     await printOutput(attachment, streams).catch((error: unknown) => {
       if (!output.signal.aborted) throw error;
     });
-    await execution.delete().catch(ignore);
+    await execution.delete(output.signal.aborted ? { silenceMs: lastRequestMs } : {}).catch(ignore);
     if (output.signal.aborted) exitOnClosedPipe(output.signal.reason);
     const { exit_code: exitCode = null, status_detail: detail = null } = attachment.end ?? {};
     if (exitCode === null) refused(detail ?? 'The exit code of the command is not known.');
@@ -76,10 +80,17 @@ async function printOutput(attachment: Attachment, { stdout, stderr }: Streams):
   }
 }
 
-/** Forwards input, signals and sizes. Returns a function that stops this. */
-function forwardInput(attachment: Attachment, { interactive, tty }: ExecuteOptions, { stdin, stdout }: Streams): () => void {
+/** Forwards input, signals and sizes. `leave` is called at a signal if an earlier one still waits. Returns a function that stops this. */
+function forwardInput(
+  attachment: Attachment, { interactive, tty }: ExecuteOptions, { stdin, stdout }: Streams, leave: () => void,
+): () => void {
   const resize = (): void => void attachment.resize(sizeOf(stdout)).catch(ignore);
-  const signal = (name: (typeof forwardedSignals)[number]): void => void attachment.signal(name).catch(ignore);
+  let waitsSince: number | null = null;
+  const signal = (name: (typeof forwardedSignals)[number]): void => {
+    if (waitsSince !== null && performance.now() - waitsSince > duplicateSignalMs) return leave();
+    waitsSince ??= performance.now();
+    void attachment.signal(name).catch(ignore).finally(() => (waitsSince = null));
+  };
   if (tty) stdout.on('resize', resize);
   if (!(interactive && tty)) for (const name of forwardedSignals) process.on(name, signal);
   if (interactive) void pump(stdin, attachment).catch(ignore);

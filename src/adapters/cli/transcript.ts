@@ -142,5 +142,6 @@ export async function followSandboxes(client: SkepClient, { json = false }: Json
 export async function showTranscript(client: SkepClient, id: string, { json }: JsonOption): Promise<void> {
   const signal = stopSignal();
   const query = { format: json === true ? 'json' : 'markdown' } as const;
-  await printBody(await client.stream('GET /api/v1/app-conversations/{id}/transcript', { path: { id }, query, signal }), signal);
+  const { body } = await client.stream('GET /api/v1/app-conversations/{id}/transcript', { path: { id }, query, signal });
+  await printBody(body, signal);
 }

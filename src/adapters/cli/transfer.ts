@@ -10,20 +10,21 @@ export interface Transfer {
   readonly body?: Readable;
   /** The length of the body, if it is known. */
   readonly length?: number;
+  readonly signal?: AbortSignal;
 }
 
 /**
  * Sends a request whose body or response can be large and slow. Node's `fetch` fails if the server reads or sends nothing for five minutes.
- * Returns the response as a stream. Throws a {@link SkepError}, or the error of the body.
+ * Returns the response as a stream. Throws a {@link SkepError}, the error of the body, or the signal's reason.
  */
-export async function transfer({ url, headers }: SkepClient, { method, path, body, length }: Transfer): Promise<IncomingMessage> {
+export async function transfer({ url, headers }: SkepClient, { method, path, body, length, signal }: Transfer): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const content = {
     ...(body !== undefined && { 'Content-Type': 'application/octet-stream' }),
     ...(length !== undefined && { 'Content-Length': String(length) }),
   };
   const send = url.startsWith('https:') ? secureRequest : plainRequest;
-  const request = send(url + path, { method, headers: { ...headers, ...content } });
+  const request = send(url + path, { method, headers: { ...headers, ...content }, ...(signal !== undefined && { signal }) });
   request.on('response', resolve);
   request.on('error', reject);
   if (body === undefined) request.end();
@@ -34,6 +35,7 @@ export async function transfer({ url, headers }: SkepClient, { method, path, bod
   }
   const response = await promise.catch((error: unknown) => {
     if (body?.errored != null) throw error;
+    signal?.throwIfAborted();
     throw new SkepError('unreachable', `No Skep server answers at ${url}.`, { context: { url }, cause: error });
   });
   const { statusCode = 0 } = response;

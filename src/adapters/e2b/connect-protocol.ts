@@ -1,7 +1,7 @@
-import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { detailOf, problemOf, statusOf } from '../http/problems.ts';
+import type { RequestContext } from '../http/request-context.ts';
 
 /**
  * The part of the Connect protocol that E2B's clients use: JSON over HTTP/1.1. A request is one message. A response is one message or a
@@ -35,11 +35,10 @@ const codesByStatus: Readonly<Record<number, ConnectCode>> = {
 
 const goneCodes: ReadonlySet<string> = new Set(['sandbox_not_running', 'sandbox_not_found']);
 
-/** Converts the error to the protocol's form; null if it is unexpected. A sandbox that is gone or stopped is `unavailable`, as in E2B. */
-export function connectErrorOf(error: unknown): ConnectError | null {
+/** Converts the error to the protocol's form. A sandbox that is gone or stopped is `unavailable`, as in E2B. */
+export function connectErrorOf(error: unknown, context: RequestContext): ConnectError {
   if (error instanceof ConnectError) return error;
-  const problem = problemOf(error);
-  if (problem === null) return null;
+  const problem = problemOf(error) ?? context.logUnexpected(error);
   const code = goneCodes.has(problem.code) ? 'unavailable' : codesByStatus[statusOf(problem.code)];
   return new ConnectError(code ?? 'internal', detailOf(problem));
 }
@@ -111,8 +110,9 @@ export interface Keepalive {
 
 /** Sends the messages as fast as the client reads. The last message says how the stream ended. */
 export async function sendMessages(
-  response: ServerResponse, messages: AsyncIterable<object>, keepalive: Keepalive, unexpected: (error: unknown) => ConnectError,
+  context: RequestContext, messages: AsyncIterable<object>, keepalive: Keepalive,
 ): Promise<void> {
+  const { response } = context;
   response.writeHead(200, { 'Content-Type': 'application/connect+json', 'X-Accel-Buffering': 'no' });
   response.flushHeaders();
   const timer = setInterval(() => {
@@ -123,7 +123,7 @@ export async function sendMessages(
     try {
       for await (const message of messages) yield encodeFrame(message);
     } catch (error) {
-      ended = { error: errorAnswer(connectErrorOf(error) ?? unexpected(error)).body };
+      ended = { error: errorAnswer(connectErrorOf(error, context)).body };
     }
     yield encodeFrame(ended, endOfStream);
   }

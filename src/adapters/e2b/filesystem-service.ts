@@ -1,8 +1,8 @@
 import { posix } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import type { FileEntry } from '../../domain/file-entry.ts';
 import { toTimestamp } from '../http/common-schemas.ts';
+import { pause, realTimers } from '../shared/timeout.ts';
 import { callOf, ConnectError, type Service, streamOf } from './connect-protocol.ts';
 import type { ServiceCall } from './process-service.ts';
 
@@ -71,7 +71,7 @@ async function* watchDir(call: ServiceCall, { path, recursive }: z.output<typeof
   let known = await readEntries();
   yield { start: {} };
   for (;;) {
-    await pause(watchEveryMs, undefined, { signal: call.ends });
+    await pause(realTimers, watchEveryMs, call.ends);
     // A sandbox that is not running changes no files, and reading one would read an archive.
     if ((await call.skep.sandboxes.get(call.scope, call.sandboxId)).status !== 'RUNNING') continue;
     const seen = await readEntries();

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
-import express, { Router } from 'express';
+import { Router } from 'express';
 import { z } from 'zod';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
-import { type Principal, scopeOf } from '../../domain/principal.ts';
+import { scopeOf } from '../../domain/principal.ts';
 import { detailOf, problemOf, statusOf } from '../http/problems.ts';
 import type { HttpHandler, RequestContext } from '../http/request-context.ts';
-import { headerOf, readQuery } from '../http/request-input.ts';
+import { bytesReader, headerOf, readQuery } from '../http/request-input.ts';
 import { ConnectError, connectErrorOf, errorAnswer, parseJson, sendMessages, type Service } from './connect-protocol.ts';
 import { controlRoutes, type ControlRoute, unsupported } from './control-api.ts';
 import { download, upload } from './file-transfer.ts';
@@ -16,7 +16,7 @@ import { digestFromToken, findSigner, type SignedFile } from './sandbox-token.ts
 /** The largest body of a request that is not a file, in bytes. Input for a process comes in such a body. */
 const maxBodyBytes = 4 * 2 ** 20;
 
-const readBytes = express.raw({ type: () => true, limit: maxBodyBytes });
+const readBytes = bytesReader(maxBodyBytes);
 
 /** The path of this API. `E2B_API_URL` and `E2B_SANDBOX_URL` are the address of Skep's API plus this path. */
 const mountPath = '/e2b';
@@ -27,12 +27,12 @@ const mountPath = '/e2b';
  */
 export function e2b(router: Router): void {
   const e2bRouter = Router({ caseSensitive: true });
-  for (const route of controlRoutes) e2bRouter[route.method]([...route.paths], readBytes, controlHandler(route));
+  for (const route of controlRoutes) e2bRouter[route.method]([...route.paths], controlHandler(route));
   e2bRouter.get('/health', sandboxHandler(async (context) => {
-    context.response.status((await accessOf(context)).isRunning ? 204 : 502).end();
+    context.response.status((await accessOf(context, 'call')).isRunning ? 204 : 502).end();
   }));
-  e2bRouter.post('/process.Process/:method', readBytes, serviceHandler(processService));
-  e2bRouter.post('/filesystem.Filesystem/:method', readBytes, serviceHandler(filesystemService));
+  e2bRouter.post('/process.Process/:method', serviceHandler(processService));
+  e2bRouter.post('/filesystem.Filesystem/:method', serviceHandler(filesystemService));
   const files = {
     get: sandboxHandler(async (context) => {
       const { call, path } = await fileAccess(context, 'read');
@@ -57,9 +57,9 @@ function controlHandler({ method, handle }: ControlRoute): HttpHandler {
     context.credential = headerOf(request, 'x-api-key');
     context.caller = await http.authenticator.authenticate(request, context.credential);
     if (method !== 'get' && context.caller.access === 'read') throw new Failure('forbidden', { action: 'change a sandbox' });
-    const { body: bytes, params: { id } } = request;
-    const asked = Buffer.isBuffer(bytes) && bytes.length > 0 ? parseJson(bytes) : {};
-    const body = await handle({ context, id: String(id ?? ''), body: asked });
+    const bytes = await readBytes(request, response);
+    const id = String(request.params['id'] ?? '');
+    const body = await handle({ context, id, body: bytes.length > 0 ? parseJson(bytes) : {} });
     if (body === undefined) response.status(204).end();
     else response.json(body);
   });
@@ -77,7 +77,7 @@ function restHandler(handle: Handle, goneStatus = statusOf('sandbox_not_found'))
     try {
       await handle(context);
     } catch (error) {
-      const { status: ownStatus, message } = restErrorOf(error) ?? restErrorOf(context.logUnexpected(error)) ?? internalError;
+      const { status: ownStatus, message } = restErrorOf(error, context);
       const status = isFailureOf(error, 'sandbox_not_found') ? goneStatus : ownStatus;
       if (response.headersSent) response.destroy();
       else response.status(status).json({ code: status, message });
@@ -85,35 +85,29 @@ function restHandler(handle: Handle, goneStatus = statusOf('sandbox_not_found'))
   };
 }
 
-interface RestError {
-  readonly status: number;
-  readonly message: string;
-}
-
-const internalError: RestError = { status: 500, message: 'An internal error occurred.' };
-
-/** Returns null for an unexpected error. */
-function restErrorOf(error: unknown): RestError | null {
+function restErrorOf(error: unknown, context: RequestContext): { readonly status: number; readonly message: string } {
   if (error instanceof ConnectError) return { status: errorAnswer(error).status, message: error.message };
-  const problem = problemOf(error);
-  if (problem === null) return null;
+  const problem = problemOf(error) ?? context.logUnexpected(error);
   const status = statusOf(problem.code);
   return { status: status === 422 ? 400 : status, message: detailOf(problem) };
 }
+
+/** A stream has no end of its own. Streams and transfers count against the limit of the key's streams. */
+type Form = 'call' | 'stream' | 'transfer';
 
 interface Access extends ServiceCall {
   readonly isRunning: boolean;
 }
 
 /** Checks the sandbox id and the token in the headers. Returns the access that they grant. Throws `unauthorized`. */
-async function accessOf(context: RequestContext): Promise<Access> {
+async function accessOf(context: RequestContext, form: Form): Promise<Access> {
   const { request, skep } = context;
   const id = headerOf(request, 'e2b-sandbox-id') ?? '';
   const digest = digestFromToken(skep, id, headerOf(request, 'x-access-token') ?? '');
   if (digest === null) throw new Failure('unauthorized', {});
   const authorization = headerOf(request, 'authorization');
   const user = authorization === null ? '' : Buffer.from(authorization.replace(/^Basic /i, ''), 'base64').toString().replace(/:.*$/s, '');
-  return await accessTo(context, id, digest, user);
+  return await accessTo(context, id, digest, user, form);
 }
 
 /** The longest timeout that a client can set for a command, in milliseconds. */
@@ -122,13 +116,9 @@ const maxTimeoutMs = 30 * 86_400_000;
 /**
  * Returns the access of the key's owner to the sandbox. It ends with the key. Throws `unauthorized`, `sandbox_not_found`, `rate_limited`.
  */
-async function accessTo(context: RequestContext, id: string, digest: string, user: string): Promise<Access> {
-  const { skep: { auth, sandboxes }, request } = context;
-  const identify = async (): Promise<Principal> => {
-    if (auth.authenticateDigest === undefined) throw new Failure('unauthorized', {});
-    return await auth.authenticateDigest(digest);
-  };
-  context.caller = await identify();
+async function accessTo(context: RequestContext, id: string, digest: string, user: string, form: Form): Promise<Access> {
+  const { skep: { auth, sandboxes }, http, request } = context;
+  context.caller = await http.authenticator.authenticateDigest(digest);
   const scope = scopeOf(context.caller);
   const { status, spec } = await sandboxes.get(scope, id);
   if (user !== '' && user !== spec.isolation.user) {
@@ -136,10 +126,12 @@ async function accessTo(context: RequestContext, id: string, digest: string, use
     throw new ConnectError('invalid_argument', `In this sandbox everything runs as ${known}. Leave the user out.`);
   }
   const timeout = headerOf(request, 'connect-timeout-ms') ?? '';
+  const identify = async (): Promise<unknown> => await auth.authenticateDigest?.(digest);
   return {
     skep: context.skep, scope, sandboxId: id, workingDir: spec.workingDir,
     timeoutMs: /^[1-9]\d{0,9}$/.test(timeout) ? Math.min(Number(timeout), maxTimeoutMs) : null,
-    ends: context.openStream(identify), isRunning: status === 'RUNNING',
+    ends: form === 'call' ? context.closed : form === 'stream' ? context.openStream(identify) : context.openTransfer(identify),
+    isRunning: status === 'RUNNING',
   };
 }
 
@@ -151,27 +143,34 @@ function keepaliveMs(request: IncomingMessage): number {
   return 1000 * (/^[1-9]\d{0,3}$/.test(asked) ? Number(asked) : defaultKeepaliveSeconds);
 }
 
+/** Reads the body of a service call after its token is checked. */
+async function readCall(context: RequestContext, form: Form): Promise<[Access, Buffer]> {
+  const access = await accessOf(context, form);
+  return [access, await readBytes(context.request, context.response)];
+}
+
 function serviceHandler(service: Service<ServiceCall>): HttpHandler {
   return async (request, response) => {
     const { context } = response.locals;
-    const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
     const name = String(request.params['method']);
     const method = Object.hasOwn(service, name) ? service[name] : undefined;
-    const unexpected = (error: unknown): ConnectError => connectErrorOf(context.logUnexpected(error)) ?? new ConnectError('internal', '');
     if (method?.kind === 'stream') {
       const message = service === processService ? { event: { keepalive: {} } } : { keepalive: {} };
       const keepalive = { message, everyMs: keepaliveMs(request) };
+      // Read before the response begins: some clients send no more of their body then.
+      const input = readCall(context, 'stream');
+      await input.catch(() => 'the end of the stream reports it');
       const messages = async function* messages(): AsyncGenerator<object, void> {
-        yield* method.handle(await accessOf(context), body);
+        yield* method.handle(...(await input));
       };
-      await sendMessages(response, messages(), keepalive, unexpected);
+      await sendMessages(context, messages(), keepalive);
       return;
     }
     try {
       if (method === undefined) throw new ConnectError('unimplemented', `Skep has no method ${name} for E2B's clients.`);
-      response.json(await method.handle(await accessOf(context), body));
+      response.json(await method.handle(...(await readCall(context, 'call'))));
     } catch (error) {
-      const { status, body: answer } = errorAnswer(connectErrorOf(error) ?? unexpected(error));
+      const { status, body: answer } = errorAnswer(connectErrorOf(error, context));
       response.status(status).json(answer);
     }
   };
@@ -184,14 +183,12 @@ const fileQuery = z.object({
 
 /** Returns the access to a file, by the signature in the URL or else by the headers. */
 async function fileAccess(context: RequestContext, operation: SignedFile['operation']): Promise<{ call: ServiceCall; path: string }> {
-  const { skep } = context;
   const { path, username: user, signature, signature_expiration: expiration } = readQuery(fileQuery, context.query);
   if (signature === '') {
-    const call = await accessOf(context);
+    const call = await accessOf(context, 'transfer');
     if (user !== '') throw new ConnectError('invalid_argument', 'Leave the user out.');
     return { call, path };
   }
-  const signer = await findSigner(skep, { path, operation, user, signature, expiration }, context.closed);
-  if (signer === null) throw new Failure('unauthorized', {});
-  return { call: await accessTo(context, signer.sandbox.id, signer.digest, user), path };
+  const { sandbox, digest } = await findSigner(context, { path, operation, user, signature, expiration });
+  return { call: await accessTo(context, sandbox.id, digest, user, 'transfer'), path };
 }

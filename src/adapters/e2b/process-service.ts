@@ -15,7 +15,7 @@ export interface ServiceCall {
   readonly workingDir: string;
   /** The time limit that the client sets, in milliseconds; null for none. */
   readonly timeoutMs: number | null;
-  /** Fires when the client disconnects or the server ends. */
+  /** Fires if the client leaves or its key stops working, and for endless streams also when the server ends. */
   readonly ends: AbortSignal;
 }
 

@@ -1,10 +1,12 @@
 import { createHmac, hash } from 'node:crypto';
+import { setImmediate as otherEvents } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import type { Skep } from '../../application/skep.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { PageKey } from '../../domain/page.ts';
 import { isSameSecret } from '../../domain/port-access.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
+import type { RequestContext } from '../http/request-context.ts';
 
 /** The operation that a signed URL allows, in E2B's terms. */
 export type FileOperation = 'read' | 'write';
@@ -53,27 +55,28 @@ export interface Signer {
 }
 
 /**
- * Finds the token that made the signature. Returns null if there is none or the signature has expired. The URL does not name the sandbox,
- * so this tries the tokens of all sandboxes, the newest first, for one request at a time. Throws `rate_limited`, or the signal's reason.
+ * Finds the token that made the signature. The URL does not name the sandbox, so this tries the tokens of all sandboxes, the newest first.
+ * A wrong signature counts as a wrong key. Throws `unauthorized` if no token made it or it has expired, `rate_limited`, or an `AbortError`
+ * if the client leaves.
  */
-export async function findSigner(skep: Skep, signed: SignedFile, signal: AbortSignal): Promise<Signer | null> {
-  const { signature, expiration } = signed;
-  const isExpired = expiration !== null && !(Number(expiration) * 1000 > skep.clock.now());
-  if (isExpired || !signatureForm.test(signature)) return null;
+export async function findSigner({ skep, http, request, closed }: RequestContext, signed: SignedFile): Promise<Signer> {
   if (searches.pendingCount >= maxWaiting) throw new Failure('rate_limited', { limit: 'signed_urls', retryAfterSeconds: 1 });
-  return await searches(() => search(skep, signed, signal));
+  return await searches(() => http.authenticator.authenticateSignature(request, () => search(skep, signed, closed)));
 }
 
-/** One search at a time, so forged signatures delay only other requests with signatures. */
+/** One search at a time. Forged signatures delay other signed URLs, and never use the whole time of the event loop. */
 const searches = pLimit(1);
 
-async function search(skep: Skep, signed: SignedFile, signal: AbortSignal): Promise<Signer | null> {
+async function search(skep: Skep, signed: SignedFile, signal: AbortSignal): Promise<Signer> {
+  const { signature, expiration } = signed;
+  const isExpired = expiration !== null && !(Number(expiration) * 1000 > skep.clock.now());
+  if (isExpired || !signatureForm.test(signature)) throw new Failure('unauthorized', {});
   const digests = new Map<string, readonly string[]>();
   let after: PageKey | null = null;
   do {
-    signal.throwIfAborted();
     const page: Awaited<ReturnType<Skep['sandboxes']['search']>> = await skep.sandboxes.search(null, {}, { after, limit: pageSize });
     for (const sandbox of page.items) {
+      await otherEvents(undefined, { signal });
       const ofOwner = digests.get(sandbox.ownerId) ?? (await skep.auth.digestsOf?.(sandbox.ownerId)) ?? [];
       digests.set(sandbox.ownerId, ofOwner);
       const digest = ofOwner.find((one) => isSignedBy(sandboxToken(skep, sandbox.id, one), signed));
@@ -81,5 +84,5 @@ async function search(skep: Skep, signed: SignedFile, signal: AbortSignal): Prom
     }
     after = page.next;
   } while (after !== null);
-  return null;
+  throw new Failure('unauthorized', {});
 }

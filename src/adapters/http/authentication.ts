@@ -57,14 +57,24 @@ export class Authenticator {
     const isKnown = this.#knownKeys.get(digest) !== null;
     const principal = await this.#checkWithFailureLimit(request, 'unauthorized', isKnown, () => this.#auth.authenticate(credential));
     this.#knownKeys.set(digest, true);
+    return await this.#countRequest(principal);
+  }
+
+  /** The same for the digest of a key, from something that was made with the key. Without a key, nobody can make one to guess. */
+  async authenticateDigest(digest: string): Promise<Principal> {
+    if (this.#auth.authenticateDigest === undefined) throw new Failure('unauthorized', {});
+    return await this.#countRequest(await this.#auth.authenticateDigest(digest));
+  }
+
+  async #countRequest(principal: Principal): Promise<Principal> {
     if (!isUserId(principal.userId)) throw new Error(`the key ${JSON.stringify(principal.keyName)} is of a user that no caller may be`);
     if (this.#requests !== null) await consume(this.#requests, keyOf(principal), 'requests_per_minute');
     return principal;
   }
 
   /**
-   * Counts a stream until `closed` fires. Calls `identify` repeatedly. Returns a signal that fires soon after `identify` throws
-   * `unauthorized`. Throws `rate_limited` if the key has too many streams.
+   * Counts a stream until `closed` fires. Calls `identify` repeatedly. Returns a signal that fires with `unauthorized` soon after
+   * `identify` throws it. Throws `rate_limited` if the key has too many streams.
    */
   openStream(principal: Principal, identify: () => Promise<unknown>, closed: AbortSignal): AbortSignal {
     closed.throwIfAborted();
@@ -79,7 +89,7 @@ export class Authenticator {
       try {
         await identify();
       } catch (error) {
-        if (isFailureOf(error, 'unauthorized')) refused.abort();
+        if (isFailureOf(error, 'unauthorized')) refused.abort(error);
       }
     };
     const checks = setInterval(() => void check(), recheckMs);
@@ -95,6 +105,16 @@ export class Authenticator {
   /** Logs in with a code. A wrong code counts as a wrong key. Throws the errors of `exchange`, and `rate_limited`. */
   async logIn<T>(request: Pick<ClientRequest, 'ip'>, exchange: () => Promise<T>): Promise<T> {
     return await this.#checkWithFailureLimit(request, 'login_code_invalid', false, exchange);
+  }
+
+  /**
+   * Finds the key that made a signature. A wrong signature counts as a wrong key. An address with too many wrong keys is refused, because
+   * the search is expensive. Throws the errors of `find`, and `rate_limited`.
+   */
+  async authenticateSignature<T>(request: Pick<ClientRequest, 'ip'>, find: () => Promise<T>): Promise<T> {
+    const failures = await this.#failures.get(clientAddress(request));
+    if (failures !== null && failures.remainingPoints <= 0) throw rateLimited('failed_logins_per_minute', failures);
+    return await this.#checkWithFailureLimit(request, 'unauthorized', true, find);
   }
 
   async #checkWithFailureLimit<T>(
@@ -123,9 +143,12 @@ async function consume(limiter: RateLimiterMemory, key: string, limit: string): 
   try {
     await limiter.consume(key);
   } catch (error) {
-    if (!(error instanceof RateLimiterRes)) throw error;
-    throw new Failure('rate_limited', { limit, retryAfterSeconds: Math.max(1, Math.ceil(error.msBeforeNext / 1000)) });
+    throw error instanceof RateLimiterRes ? rateLimited(limit, error) : error;
   }
+}
+
+function rateLimited(limit: string, { msBeforeNext }: RateLimiterRes): Failure {
+  return new Failure('rate_limited', { limit, retryAfterSeconds: Math.max(1, Math.ceil(msBeforeNext / 1000)) });
 }
 
 /** Returns the client that the limits count: an IPv4 address, or the /64 network of an IPv6 address, because one client owns all of it. */

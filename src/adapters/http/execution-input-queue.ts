@@ -1,70 +1,60 @@
+import type { WebSocket } from 'ws';
+
 /** How much input can wait before the client is paused, in bytes. */
 const maxWaitingBytes = 256 * 1024;
 
-export interface InputEvents {
-  /** Called when too much input waits. */
-  pause(): void;
-  /** Called when more input is wanted. */
-  resume(): void;
-  failed(error: unknown): void;
+export interface ExecutionInputDeps {
+  /** The client. It is paused while too much input waits. */
+  readonly socket: Pick<WebSocket, 'pause' | 'resume'>;
+  readonly write: (content: ReadableStream<Uint8Array>, close: boolean) => Promise<void>;
+  readonly failed: (error: unknown) => void;
 }
-
-type Write = (content: ReadableStream<Uint8Array>, close: boolean) => Promise<void>;
 
 /** Writes input to an execution in one long write, so a single key press needs no call of its own. */
 export class ExecutionInputQueue {
-  readonly #write: Write;
-  readonly #events: InputEvents;
-  #controller: ReadableStreamDefaultController<Uint8Array> | null = null;
+  readonly #deps: ExecutionInputDeps;
+  #writer: WritableStreamDefaultWriter<Uint8Array> | null = null;
   /** Resolves when all pushed input is written or has failed. */
   #writing: Promise<void> = Promise.resolve();
 
-  constructor(write: Write, events: InputEvents) {
-    this.#write = write;
-    this.#events = events;
+  constructor(deps: ExecutionInputDeps) {
+    this.#deps = deps;
   }
 
   push(bytes: Uint8Array): void {
-    const controller = (this.#controller ??= this.#begin());
-    controller.enqueue(bytes);
-    if ((controller.desiredSize ?? 0) <= 0) this.#events.pause();
+    const { socket } = this.#deps;
+    // The writer of a failed write has no size, and the next input starts a new write.
+    if (this.#writer === null || this.#writer.desiredSize === null) this.#writer = this.#begin();
+    const writer = this.#writer;
+    writer.write(bytes).catch(() => 'the write itself reports the failure');
+    if ((writer.desiredSize ?? 0) > 0) return;
+    socket.pause();
+    const resume = (): void => socket.resume();
+    writer.ready.then(resume, resume);
   }
 
   /** Closes the input after all pushed input is written. */
   async close(): Promise<void> {
     this.end();
     await this.#writing;
-    await this.#write(new Blob([]).stream(), true);
+    await this.#deps.write(new Blob([]).stream(), true);
   }
 
   /** Stops accepting input. The input of the execution stays open. */
   end(): void {
-    this.#controller?.close();
-    this.#controller = null;
+    this.#writer?.close().catch(() => 'the write itself reports the failure');
+    this.#writer = null;
   }
 
-  #begin(): ReadableStreamDefaultController<Uint8Array> {
-    const opened: ReadableStreamDefaultController<Uint8Array>[] = [];
-    const content = new ReadableStream<Uint8Array>(
-      {
-        start: (controller) => void opened.push(controller),
-        pull: () => this.#events.resume(),
-        cancel: () => this.#drop(opened[0]),
-      },
-      { highWaterMark: maxWaitingBytes, size: ({ length }) => length },
+  #begin(): WritableStreamDefaultWriter<Uint8Array> {
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>(
+      undefined, new ByteLengthQueuingStrategy({ highWaterMark: maxWaitingBytes }),
     );
-    const [controller] = opened;
-    if (controller === undefined) throw new Error('a stream calls start at once');
-    this.#writing = this.#writing.then(() => this.#write(content, false)).catch((error: unknown) => {
-      // The next input starts a new write.
-      this.#drop(controller);
-      this.#events.resume();
-      this.#events.failed(error);
+    const writer = writable.getWriter();
+    this.#writing = this.#writing.then(() => this.#deps.write(readable, false)).catch((error: unknown) => {
+      writer.abort(error).catch(() => 'the failure is reported below');
+      this.#deps.failed(error);
     });
-    return controller;
-  }
-
-  #drop(controller: ReadableStreamDefaultController<Uint8Array> | undefined): void {
-    if (this.#controller === controller) this.#controller = null;
+    return writer;
   }
 }

@@ -77,17 +77,20 @@ export class ExecutionWebSocket {
   #stream: OutputStream | null = null;
   #releaseWriter: (() => void) | null = null;
   #isAlive = true;
-  /** Control messages run one after the other. */
+  /** Signals and sizes are passed on one after the other. */
   #controls: Promise<void> = Promise.resolve();
+  /** The input is closed in an order of its own, because this waits while the command does not read. */
+  #closing: Promise<void> = Promise.resolve();
 
   constructor(socket: WebSocket, deps: AttachmentDeps) {
     this.#socket = socket;
     this.#deps = deps;
     const { executions, scope, sandboxId, executionId, ends } = deps;
-    this.#input = new ExecutionInputQueue(
-      (content, close) => executions.write(scope, sandboxId, executionId, content, close, ends),
-      { pause: () => socket.pause(), resume: () => socket.resume(), failed: (error) => this.#report(error) },
-    );
+    this.#input = new ExecutionInputQueue({
+      socket,
+      write: (content, close) => executions.write(scope, sandboxId, executionId, content, close, ends),
+      failed: (error) => this.#report(error),
+    });
   }
 
   /** Serves the client until the execution ends or the client leaves. Never rejects. */
@@ -152,17 +155,25 @@ export class ExecutionWebSocket {
     if (isBinary) return this.#input.push(data);
     const message = control.safeParse(parseJson(data));
     if (!message.success) return this.#sendError('invalid_request', 'A text message must be JSON with resize, signal or close_input.');
-    this.#controls = this.#controls.then(() => this.#control(message.data)).catch((error: unknown) => this.#report(error));
+    this.#control(message.data);
   }
 
-  async #control(message: z.output<typeof control>): Promise<void> {
+  #control(message: z.output<typeof control>): void {
     const { executions, scope, sandboxId, executionId } = this.#deps;
-    if ('resize' in message) await executions.resize(scope, sandboxId, executionId, message.resize);
-    else if ('signal' in message) await executions.signal(scope, sandboxId, executionId, message.signal);
+    const after = (earlier: Promise<void>, run: () => Promise<void>): Promise<void> =>
+      earlier.then(run).catch((error: unknown) => this.#report(error));
+    if ('close_input' in message) this.#closing = after(this.#closing, () => this.#closeInput());
     else {
-      await this.#input.close();
-      this.#send({ input_closed: true });
+      this.#controls = after(this.#controls, () =>
+        'signal' in message
+          ? executions.signal(scope, sandboxId, executionId, message.signal)
+          : executions.resize(scope, sandboxId, executionId, message.resize));
     }
+  }
+
+  async #closeInput(): Promise<void> {
+    await this.#input.close();
+    this.#send({ input_closed: true });
   }
 
   #loseWriter(): void {

@@ -6,7 +6,7 @@ import express from 'express';
 import type { Skep } from '../../application/skep.ts';
 import type { HttpServerOptions } from './http-options.ts';
 import { isBodyTaken, originForm } from './request-input.ts';
-import { routerOf } from './router.ts';
+import { routerOf, shuttingDown } from './router.ts';
 import { handleUpgrades, isWebSocketRequest } from './web-socket.ts';
 
 export interface HttpServer {
@@ -61,7 +61,7 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
   const drain = createDrain(server, upgraded);
   let closing: Promise<void> | null = null;
   const close = async (): Promise<void> => {
-    ending.abort();
+    ending.abort(shuttingDown);
     await drain(drainMs);
   };
   return { url, port, close: () => (closing ??= close()) };

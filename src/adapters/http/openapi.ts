@@ -62,8 +62,9 @@ export function serversOf(publicUrl: string | undefined, mount: string) {
 function operationObject(operation: Operation): ZodOpenApiOperationObject {
   const { params, query, headers, body, takesBytes, success, otherwise = [] } = operation;
   const responses = failureResponses(failuresOf(operation));
-  for (const form of [success, ...otherwise]) {
-    responses[`${form.status}`] = merged(responseObject(form), responses[`${form.status}`]);
+  for (const [status, forms] of Map.groupBy([success, ...otherwise], (form) => `${form.status}`)) {
+    const failures = responses[status];
+    responses[status] = [...forms.map(responseObject), ...(failures === undefined ? [] : [failures])].reduce(merged);
   }
   return {
     operationId: operation.operationId,
@@ -82,33 +83,26 @@ function operationObject(operation: Operation): ZodOpenApiOperationObject {
   };
 }
 
-function responseObject(
-  { description, schema, media = 'application/json', otherMedia = [], headers }: ResponseForm,
-): ZodOpenApiResponseObject {
-  const streams = otherMedia.map((media) => [media, { schema: byteStream }] as const);
+function responseObject({ description, schema, media = 'application/json', headers }: ResponseForm): ZodOpenApiResponseObject {
   return {
     description,
     ...(headers !== undefined && { headers }),
-    ...(schema && { content: { [media]: { schema }, ...Object.fromEntries(streams) } }),
+    ...(schema && { content: { [media]: { schema } } }),
   };
 }
 
-/** Merges a response and the failures that have the same status. They differ in their media type. */
-function merged(form: ZodOpenApiResponseObject, failures: ZodOpenApiResponseObject | undefined): ZodOpenApiResponseObject {
-  if (failures === undefined) return form;
-  return {
-    ...form,
-    description: `${form.description} Or ${failures.description}`,
-    content: { ...form.content, ...failures.content },
-  };
+/** Merges two responses with the same status. They differ in their media type. */
+function merged(one: ZodOpenApiResponseObject, other: ZodOpenApiResponseObject): ZodOpenApiResponseObject {
+  const description = one.description === other.description ? one.description : `${one.description} Or ${other.description}`;
+  return { ...one, description, content: { ...one.content, ...other.content } };
 }
 
 /** Returns every failure that the operation can return, including the failures common to its kind. */
 function failuresOf(operation: Operation): readonly ProblemCode[] {
-  const { method, params, query, headers, body, isPublic, failures } = operation;
+  const { method, params, query, headers, body, isPublic, adminOnly, failures } = operation;
   const codes: ProblemCode[] = [
     ...(isPublic ? [] : (['unauthorized', 'rate_limited', 'store_unavailable'] as const)),
-    ...(method === 'get' ? [] : (['forbidden'] as const)),
+    ...(isPublic || (method === 'get' && adminOnly !== true) ? [] : (['forbidden'] as const)),
     ...(body ? (['payload_too_large'] as const) : []),
     ...(params ?? query ?? headers ?? body ? (['invalid_request'] as const) : []),
     ...failures,

@@ -27,8 +27,6 @@ export interface ResponseForm<R extends z.ZodType = z.ZodType> {
   /** The media type. Default: JSON. */
   readonly media?: string;
   readonly headers?: z.ZodObject;
-  /** Other media types that the client can ask for. Their bodies are streams. */
-  readonly otherMedia?: readonly string[];
 }
 
 /** A response body that is sent part by part. */
@@ -77,7 +75,7 @@ interface OperationDescription<
   readonly adminOnly?: boolean;
   /** The operation's own failures. The failures common to its kind are added. */
   readonly failures: readonly (FailureCode | 'upgrade_required' | 'origin_forbidden' | 'range_not_satisfiable')[];
-  /** Responses that are neither the success nor a failure. */
+  /** Other responses that are no failure: with another status, or another media type that the client can ask for. */
   readonly otherwise?: readonly ResponseForm[];
   readonly params?: P;
   readonly query?: Q;

@@ -23,7 +23,7 @@ export interface HttpContext {
   /** Created at the first call. */
   readonly openApi: () => OpenApiDocument;
   readonly readBody: BodyReader;
-  /** Fires when the server shuts down: it accepts no new work, and endless streams end. */
+  /** Fires with `shutting_down` when the server shuts down: it accepts no new work, and endless streams end. */
   readonly ending: AbortSignal;
 }
 
@@ -98,9 +98,13 @@ export class RequestContext {
   }
 
   /** Returns a signal that fires if the client leaves, its key stops working, or the server ends. Throws `rate_limited`. */
-  openStream(identify: () => Promise<unknown> = () => this.skep.auth.authenticate(this.credential)): AbortSignal {
-    const { authenticator, ending } = this.http;
-    return AbortSignal.any([this.closed, ending, authenticator.openStream(this.principal, identify, this.closed)]);
+  openStream(identify?: () => Promise<unknown>): AbortSignal {
+    return AbortSignal.any([this.openTransfer(identify), this.http.ending]);
+  }
+
+  /** The same for a stream that ends by itself: a server that ends waits for it. */
+  openTransfer(identify: () => Promise<unknown> = () => this.skep.auth.authenticate(this.credential)): AbortSignal {
+    return AbortSignal.any([this.closed, this.http.authenticator.openStream(this.principal, identify, this.closed)]);
   }
 
   /** Logs an unexpected error. Returns the failure for the client, which contains only the number of the log entry. */

@@ -139,13 +139,28 @@ export function jsonReader(limitBytes = 256 * 1024): BodyReader {
     },
   });
   return async (request, response) => {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    parse(request, response, (error?: unknown) => (error === undefined ? resolve() : reject(error)));
-    await promise.catch((error: unknown) => {
-      throw bodyProblem(error, request, limitBytes);
-    });
+    await runParser(parse, request, response, limitBytes);
     return request.body === undefined ? {} : request.body;
   };
+}
+
+/** Returns a reader of bodies as bytes. */
+export function bytesReader(limitBytes: number) {
+  const parse = express.raw({ limit: limitBytes, type: () => true });
+  return async (...[request, response]: Parameters<BodyReader>): Promise<Buffer> => {
+    await runParser(parse, request, response, limitBytes);
+    return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+  };
+}
+
+async function runParser(
+  parse: ReturnType<typeof express.raw>, request: IncomingMessage, response: ServerResponse, limitBytes: number,
+): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  parse(request, response, (error?: unknown) => (error === undefined ? resolve() : reject(error)));
+  await promise.catch((error: unknown) => {
+    throw bodyProblem(error, request, limitBytes);
+  });
 }
 
 const jsonType = /^application\/(?:[\w.+-]+\+)?json *(?:;|$)/i;
@@ -159,7 +174,11 @@ function contentTypeProblem(request: IncomingMessage): HttpProblem | null {
 
 /** Converts an error of Express's parser, by its `type`. Other errors mean that the client disconnected, and stay unchanged. */
 function bodyProblem(error: unknown, request: IncomingMessage, limitBytes: number): unknown {
-  if (error instanceof HttpProblem || !(error instanceof Error) || !('type' in error)) return error;
+  if (error instanceof HttpProblem || !(error instanceof Error)) return error;
+  if ('code' in error && /^(?:Z_|ERR_)/.test(String(error.code))) {
+    return invalidRequest(['body'], 'must match the header Content-Encoding', 'content_encoding');
+  }
+  if (!('type' in error)) return error;
   switch (error.type) {
     case 'entity.too.large':
       return new HttpProblem('payload_too_large', { limitBytes });

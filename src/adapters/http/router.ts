@@ -61,8 +61,8 @@ const operations: readonly Operation[] = [
 /** A request handler for Express's `app.use`. Declared here, so users of the package need no types of Express. */
 export type SkepRouter = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void;
 
-/** The failure of new requests during shutdown. */
-const shuttingDown = new Failure('shutting_down', { retryAfterSeconds: 5 });
+/** The failure of new requests and endless streams during shutdown. */
+export const shuttingDown = new Failure('shutting_down', { retryAfterSeconds: 5 });
 
 /** For `app.use('/agents', createRouter(skep))`. Answers every request. Throws a TypeError if `skep` is a promise. */
 export function createRouter(skep: Skep, options: RouterOptions = {}): SkepRouter {

@@ -25,7 +25,8 @@ export function answerOf(request: IncomingMessage, problem: AnyProblem): Answer 
   return { status, body: page, headers: { ...headers, ...common, ...ofPage } };
 }
 
-const needsCredential = 'This port needs a valid link or API key. It is missing, expired or revoked. Create a new link: skep open SANDBOX PORT';
+const needsCredential =
+  'This port needs a valid link or API key. It is missing, expired or revoked. Create a new link: skep open SANDBOX PORT';
 
 function pageOf(title: string, text: string): string {
   const [shownTitle, shownText] = [escapeHtml(title), escapeHtml(text)];

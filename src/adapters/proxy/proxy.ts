@@ -7,7 +7,7 @@ import { Failure, isFailure } from '../../domain/failure.ts';
 import { exposedPort } from '../../domain/port-access.ts';
 import { Authenticator } from '../http/authentication.ts';
 import { createPortTokens } from '../http/port-links.ts';
-import { type AnyProblem, HttpProblem, problemOf } from '../http/problems.ts';
+import { HttpProblem, problemOf } from '../http/problems.ts';
 import { isWebSocketRequest } from '../http/web-socket.ts';
 import { Connections, PortMoved } from './port-connections.ts';
 import { keepsAuthorization, type Visitor, type VisitorDeps, visitorOf } from './port-visitor.ts';
@@ -181,11 +181,10 @@ class PortRequests {
     return answerOf(request, problemOf(error) ?? this.#logUnexpected(error));
   }
 
-  #logUnexpected(error: unknown): AnyProblem {
+  #logUnexpected(error: unknown): Failure<'internal'> {
     const incident = this.#skep.random.id('inc');
     this.#skep.logger.error({ incident, error }, 'a request to a port failed with an unexpected error');
-    const failure = new Failure('internal', { incident }, { cause: error });
-    return problemOf(failure) ?? failure;
+    return new Failure('internal', { incident }, { cause: error });
   }
 }
 

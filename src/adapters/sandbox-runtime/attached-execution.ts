@@ -5,14 +5,13 @@ import type { ExecutionStart, ExecutionState, OutputStream } from '../../ports/s
 import type { Execution } from '../../ports/sandbox-runtime.ts';
 import { raceSignal } from '../shared/timeout.ts';
 import type { TerminalExecution } from './execution-host.ts';
+import { maxCertainCode } from './execution-reader.ts';
 import { OutputBuffer, type OlderBytes } from './output-buffer.ts';
 
 /** How much of each output is kept in this process. */
 const keptBytes = 4 << 20;
 /** How long to wait for the end of the outputs after the command ended. A process that it left behind may hold them open. */
 const openOutputMs = 1_000;
-/** The highest exit code that is not from a signal. A higher one may be that of the supervisor, killed by a signal. */
-const maxCertainCode = 128;
 
 /** The execution can be resized only if it runs in the host's terminal. */
 type Attached = Execution & Partial<Pick<TerminalExecution, 'resize'>>;
@@ -26,13 +25,18 @@ export class AttachedExecution {
   readonly #id: string;
   readonly #isTerminal: boolean;
   readonly #keptInSandbox: number;
+  readonly #onOutput: (bytes: number) => void;
   readonly #notDurable: Reason | null;
   readonly #input: WritableStreamDefaultWriter<Uint8Array>;
   #exit: { readonly code: number | null } | null = null;
   #isInputClosed = false;
 
   /** `notDurable`: why it ends with this process, or null. `keptInSandbox`: how many bytes of each output the sandbox keeps, too. */
-  constructor({ executionId, stdin, tty }: ExecutionStart, execution: Attached, notDurable: Reason | null, keptInSandbox = 0) {
+  constructor(
+    { executionId, stdin, tty }: ExecutionStart, execution: Attached, notDurable: Reason | null, keptInSandbox = 0,
+    onOutput: (bytes: number) => void = () => {},
+  ) {
+    this.#onOutput = onOutput;
     this.#keptInSandbox = keptInSandbox;
     this.#id = executionId;
     this.#isTerminal = tty !== null;
@@ -88,15 +92,18 @@ export class AttachedExecution {
 
   async #run(): Promise<ExecutionState> {
     const { stdout, stderr } = this.execution;
-    const drained = Promise.all([drain(stdout, this.stdout), drain(stderr, this.#isTerminal ? this.stdout : this.stderr)]);
+    const drained = Promise.all([this.#drain(stdout, this.stdout), this.#drain(stderr, this.#isTerminal ? this.stdout : this.stderr)]);
     const code = await this.execution.exited;
     await Promise.race([drained, pause(openOutputMs, undefined, { ref: false })]);
     this.#exit = { code };
     for (const output of [this.stdout, this.stderr]) output.finish();
     return this.state;
   }
-}
 
-async function drain(source: ReadableStream<Uint8Array>, target: OutputBuffer): Promise<void> {
-  for await (const chunk of source) target.append(chunk);
+  async #drain(source: ReadableStream<Uint8Array>, target: OutputBuffer): Promise<void> {
+    for await (const chunk of source) {
+      target.append(chunk);
+      this.#onOutput(chunk.length);
+    }
+  }
 }

@@ -9,17 +9,18 @@ import { pause, raceSignal, realTimers } from '../shared/timeout.ts';
 import { AttachedExecution } from './attached-execution.ts';
 import { readFirstLine, killOnFailure, noScriptResult } from './script-result.ts';
 import { type ExecutionHost, executionNotFound } from './execution-host.ts';
-import { ExecutionReader } from './execution-reader.ts';
+import { ExecutionReader, firstWaitMs, longestWaitMs } from './execution-reader.ts';
 import { scripts } from './execution-scripts.ts';
 import { environmentLines, keptBytes, supervisorCommand } from './execution-supervisor.ts';
-import { streamOf } from './output-buffer.ts';
+import { dropLongest, streamOf } from './output-buffer.ts';
 import { signalNumber } from './signal-numbers.ts';
 
 const neverAborts = new AbortController().signal;
 /** How long an ended execution stays in memory with its output. */
 const keptAfterEndMs = 10_000;
-const firstWaitMs = 50;
-const longestWaitMs = 5_000;
+/** The limit of the outputs of all executions in memory. Sandboxes without the tools to keep outputs can use up all of it. */
+const memoryBytes = 128 << 20;
+const uncheckedBytes = 1 << 20;
 /** The exit code of the script `feed` if the command accepts no more input. */
 const inputClosedCode = 5;
 
@@ -32,6 +33,8 @@ export class DurableExecutions implements SandboxExecutions {
   readonly #reader: ExecutionReader;
   /** The executions that this process started and still has in memory. */
   readonly #local = new Map<string, AttachedExecution>();
+  /** How many bytes of output came since the last check of their memory. */
+  #unchecked = 0;
   readonly #starts = createSingleFlight<ExecutionState>();
 
   constructor(host: ExecutionHost) {
@@ -197,7 +200,7 @@ export class DurableExecutions implements SandboxExecutions {
   }
 
   #keep(sandboxId: string, start: ExecutionStart, execution: AttachedExecution['execution'], notDurable: Reason | null): ExecutionState {
-    const local = new AttachedExecution(start, execution, notDurable, notDurable === null ? keptBytes : 0);
+    const local = new AttachedExecution(start, execution, notDurable, notDurable === null ? keptBytes : 0, (bytes) => this.#limit(bytes));
     const key = keyOf(sandboxId, start.executionId);
     this.#local.set(key, local);
     // The sandbox keeps a durable execution. Callers that wait for its end still read it from memory.
@@ -206,6 +209,14 @@ export class DurableExecutions implements SandboxExecutions {
       void local.ended.then(() => setTimeout(forget, keptAfterEndMs).unref());
     }
     return local.state;
+  }
+
+  /** Limits the memory of all outputs, from time to time. */
+  #limit(newBytes: number): void {
+    this.#unchecked += newBytes;
+    if (this.#unchecked < uncheckedBytes) return;
+    this.#unchecked = 0;
+    dropLongest([...this.#local.values()].flatMap(({ stdout, stderr }) => [stdout, stderr]), memoryBytes);
   }
 
   /** Forgets the executions of a sandbox that is removed. */

@@ -36,8 +36,11 @@ export interface ExecutionHost {
   launch(sandboxId: string, start: ExecutionStart, supervise: Supervise, signal: AbortSignal): Promise<HostExecution>;
   /** Runs the command attached, in a terminal of the host. Null if the host has none. */
   readonly launchTerminal: ((sandboxId: string, start: ExecutionStart, signal: AbortSignal) => Promise<TerminalExecution>) | null;
-  /** Runs one of Skep's scripts. Further failures: `sandbox_not_running`, if the sandbox can't run anything now. */
-  run(sandboxId: string, command: readonly string[], signal: AbortSignal): Promise<HostExecution>;
+  /**
+   * Runs one of Skep's scripts. With `executionId`, the script belongs to that execution: no later process ends it before the execution.
+   * Further failures: `sandbox_not_running`, if the sandbox can't run anything now.
+   */
+  run(sandboxId: string, command: readonly string[], signal: AbortSignal, executionId?: string): Promise<HostExecution>;
   /** Reads the kept files of an execution, sorted by name, also if `run` can't work. Yields nothing if there are none. */
   keptFiles(sandboxId: string, executionId: string, signal: AbortSignal): AsyncIterable<KeptFile>;
   /** Kills all processes of the execution and removes its folder, if that is possible now. Idempotent. */

@@ -9,6 +9,11 @@ import { type ExecutionScript, scripts } from './execution-scripts.ts';
 const neverAborts = new AbortController().signal;
 /** How often to check a sandbox that can't run a script because it is frozen. */
 const frozenPollMs = 500;
+/** The pauses between two attempts in a sandbox that may end each one at once. */
+export const firstWaitMs = 50;
+export const longestWaitMs = 5_000;
+/** The highest exit code that is not from a signal. A higher one may be that of a script of Skep, killed by a signal. */
+export const maxCertainCode = 128;
 
 /** The output of the script `state`: the status, the exit code, and the oldest offset and the end of each output. */
 const Line = z.tuple([
@@ -34,7 +39,7 @@ export class ExecutionReader {
 
   /** Starts a script about an execution. Also throws `sandbox_not_running`. */
   async start(sandboxId: string, executionId: string, script: ExecutionScript, signal: AbortSignal): Promise<HostExecution> {
-    return this.#host.run(sandboxId, await this.#command(sandboxId, executionId, script), signal);
+    return this.#host.run(sandboxId, await this.#command(sandboxId, executionId, script), signal, executionId);
   }
 
   /** Runs a script about an execution to its end. The sandbox must be running. */
@@ -42,6 +47,8 @@ export class ExecutionReader {
     const command = await this.#command(sandboxId, executionId, script);
     const { code } = await withScriptTimeLimit(signal, (until) => runScript(this.#host, sandboxId, command, until));
     if (code === 4) throw executionNotFound(executionId);
+    // The sandbox has no working shell.
+    if (code === 126 || code === 127) throw noScriptResult;
   }
 
   async #command(sandboxId: string, executionId: string, script: ExecutionScript): Promise<readonly string[]> {
@@ -80,30 +87,33 @@ export class ExecutionReader {
   async *read(
     sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
   ): AsyncGenerator<Uint8Array, void> {
-    for (let at = after; ; ) {
+    for (let at = after, waitMs = firstWaitMs; ; waitMs = Math.min(2 * waitMs, longestWaitMs)) {
       const reading = this.#readOnce(sandboxId, executionId, { stream, after: at, follow }, signal);
       for (;;) {
         const next = await reading.next();
-        if (next.done === true && next.value) return;
+        if (next.done === true && next.value === 'over') return;
         if (next.done === true) break;
         at += next.value.length;
+        waitMs = firstWaitMs;
         yield next.value;
       }
+      // The sandbox can kill each script that reads.
+      await pause(realTimers, waitMs, signal);
     }
   }
 
-  /** Returns true at the end of the output. Returns false if the sandbox was frozen, thawed or stopped meanwhile. */
+  /** Returns `again` if the sandbox was thawed or stopped meanwhile, or the script was killed. */
   async *#readOnce(
     sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
-  ): AsyncGenerator<Uint8Array, boolean> {
+  ): AsyncGenerator<Uint8Array, 'over' | 'again'> {
     const { state, run } = await this.#observe(sandboxId);
     const command = scripts.read(stream, after, follow)(this.#folder(sandboxId, executionId), run);
     const execution = await this.#host.run(sandboxId, command, signal).catch(nullIfNotRunning);
     if (execution === null) {
       const isOver = yield* this.#readFiles(sandboxId, executionId, stream, after, signal);
-      if (isOver || !follow || state === 'stopped') return true;
+      if (isOver || !follow || state === 'stopped') return 'over';
       await this.#waitForChange(sandboxId, state, run, signal);
-      return false;
+      return 'again';
     }
     const stop = (): void => void execution.kill().catch(() => {});
     signal.addEventListener('abort', stop);
@@ -117,7 +127,9 @@ export class ExecutionReader {
         // If the oldest kept byte does not come after the offset, the lost bytes come after the kept ones.
         throw dropped(oldest > after ? oldest : end);
       }
-      return code === 0;
+      if (code === 0) return 'over';
+      if (code === null || code > maxCertainCode) return 'again';
+      throw noScriptResult;
     } finally {
       signal.removeEventListener('abort', stop);
       stop();

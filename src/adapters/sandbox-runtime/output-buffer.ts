@@ -37,6 +37,15 @@ export class OutputBuffer implements KeptOutput {
     return this.#end;
   }
 
+  get keptBytes(): number {
+    return this.#end - this.oldest;
+  }
+
+  /** Drops all bytes. */
+  drop(): void {
+    this.#blocks.length = 0;
+  }
+
   append(chunk: Uint8Array): void {
     if (chunk.length === 0 || this.#isOver) return;
     const last = this.#blocks.at(-1);
@@ -96,6 +105,16 @@ export class OutputBuffer implements KeptOutput {
   #wake(): void {
     this.#changed.resolve();
     this.#changed = Promise.withResolvers();
+  }
+}
+
+/** Drops the longest outputs, and of equal ones the first, until the others are within a limit. So a flood drops no short output. */
+export function dropLongest(buffers: readonly OutputBuffer[], limitBytes: number): void {
+  let bytes = buffers.reduce((sum, { keptBytes }) => sum + keptBytes, 0);
+  for (const buffer of buffers.toSorted((one, other) => other.keptBytes - one.keptBytes)) {
+    if (bytes <= limitBytes) return;
+    bytes -= buffer.keptBytes;
+    buffer.drop();
   }
 }
 

@@ -103,7 +103,8 @@ export class ExecutionReconciler {
 
   /**
    * Returns true if an execution keeps the sandbox awake: it has a time limit and runs, it starts, or it has new output since its record
-   * was last written. That counts as activity of the sandbox. Also returns true if the runtime fails.
+   * was last written. That counts as activity of the sandbox. Also returns true if the runtime fails, but not if the sandbox itself can't
+   * report on an execution: it could stay awake for ever.
    */
   async keepsAwake(sandbox: Sandbox): Promise<boolean> {
     const { store, sandboxes, clock } = this.#deps;
@@ -112,7 +113,10 @@ export class ExecutionReconciler {
       for (const execution of await store.running(sandbox.id)) {
         if (execution.deadline !== null || !execution.begun) isActive ||= !isDue(execution, clock.now());
         else {
-          const seen = await this.refresh(execution, sandbox);
+          const seen = await this.refresh(execution, sandbox).catch((error: unknown) => {
+            if (isFailureOf(error, 'runtime_unavailable') && error.context.runtime === 'sandbox') return execution;
+            throw error;
+          });
           isActive ||= seen.stdoutBytes > execution.stdoutBytes || seen.stderrBytes > execution.stderrBytes;
         }
       }

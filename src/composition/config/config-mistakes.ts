@@ -13,7 +13,7 @@ export interface Mistake {
   readonly form?: string;
 }
 
-/** A field in JSON Schema. `secret` is Skep's own extension. */
+/** A field in JSON Schema. `secret` and `unit` are Skep's own extensions. */
 type Field = z.core.JSONSchema.BaseSchema;
 type Issue = z.core.$ZodIssue;
 
@@ -52,6 +52,11 @@ function propertiesOf(alternatives: readonly Field[]): NonNullable<Field['proper
 export function formAt(schema: z.ZodType, path: Path): string {
   const forms = fieldsTo(schema, path).map((field) => alternativesOf(field).find(({ description }) => description !== undefined));
   return forms.findLast((form) => form !== undefined)?.description ?? '';
+}
+
+/** Returns the unit of the number at the path: `duration` or `size`. */
+export function unitAt(schema: z.ZodType, path: Path): unknown {
+  return fieldsTo(schema, path).at(-1)?.['unit'];
 }
 
 /** Returns the field names of the mapping at the path. Empty if its fields are not fixed. */

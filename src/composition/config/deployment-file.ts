@@ -8,7 +8,7 @@ import { dnsLabel } from '../../domain/dns-label.ts';
 const schema = z.object({
   /** The id that distinguishes this deployment's sandboxes from others on the same engine. */
   id: z.string().regex(dnsLabel),
-  /** The runtime that has the sandboxes; null before the first start. */
+  /** The runtime of the last start; null before the first one. Sandboxes that it does not have become MISSING. */
   runtime: z.string().nullable(),
   /** Empty in the file of an older version, until {@link ensureDeploymentFile} adds it. */
   secret: z.string().default(''),

@@ -1,7 +1,6 @@
 import type { ShownSetting } from '../../adapters/http/http-options.ts';
 import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
-import { duration } from '../../adapters/shared/message-formatting.ts';
-import { formatQuantity, sizeUnits } from '../../client/quantities.ts';
+import { durationUnits, formatQuantity, sizeUnits } from '../../client/quantities.ts';
 import { defaultKeepEventsForMs } from '../../application/events/events.ts';
 import { unlimitedConversations } from '../../domain/conversation-limits.ts';
 import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
@@ -9,7 +8,7 @@ import { unlimited } from '../../domain/sandbox-limits.ts';
 import { maskUrlPasswords } from '../../domain/credentials.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { defaultSetupTimeoutMs } from '../../domain/setup-script.ts';
-import { formAt } from './config-mistakes.ts';
+import { formAt, unitAt } from './config-mistakes.ts';
 import { configSchema, type SkepConfig } from './config-schema.ts';
 import { settings } from './settings.ts';
 
@@ -19,31 +18,33 @@ export function effectiveSettings(config: SkepConfig): readonly ShownSetting[] {
   const about = (key: string): Pick<ShownSetting, 'key' | 'source' | 'form'> =>
     ({ key, source: config.sources[key] ?? 'default', form: formAt(configSchema, [key]) });
   const own = settings.map(({ key, name, variable, isSecret }): ShownSetting =>
-    ({ ...about(key), variable, value: isSecret ? null : shownValue(variable, values[name]), isSecret }));
+    ({ ...about(key), variable, value: isSecret ? null : shownValue(values[name], unitAt(configSchema, [key])), isSecret }));
   const ofFile = Object.entries(fileTexts(config)).map(([key, value]): ShownSetting =>
     ({ ...about(key), variable: null, value, isSecret: false }));
   return [...own, ...ofFile];
 }
 
-function shownValue(variable: string, value: unknown): string | null {
+function shownValue(value: unknown, unit: unknown): string | null {
   if (value === undefined) return null;
-  if (typeof value === 'number' && /_(?:TIMEOUT|FOR)$/.test(variable)) return duration(value);
-  if (typeof value === 'number' && variable.endsWith('_MEMORY')) return formatQuantity(value, sizeUnits);
+  if (typeof value === 'number' && unit === 'duration') return formatQuantity(value, durationUnits);
+  if (typeof value === 'number' && unit === 'size') return formatQuantity(value, sizeUnits);
   return maskUrlPasswords(Array.isArray(value) ? value.join(',') : typeof value === 'string' ? value : JSON.stringify(value));
 }
 
 /** Returns the values that only the file can set, as texts. */
-function fileTexts({ specs, requestsPerMinute, streamsPerKey, options }: SkepConfig): Readonly<Record<string, string>> {
-  const { limits = {}, whenFull = 'refuse', keepEventsForMs = defaultKeepEventsForMs } = options;
-  const { startsAtOnce, setupTimeoutMs = defaultSetupTimeoutMs } = options;
-  const configured = { ...unlimited, ...unlimitedConversations, ...limits, whenFull, requestsPerMinute, streamsPerKey };
+function fileTexts(config: SkepConfig): Readonly<Record<string, string>> {
+  const { specs, requestsPerMinute, streamsPerKey, connectionsPerSandbox, options } = config;
+  const { limits = {}, whenFull = 'refuse', startsAtOnce, setupTimeoutMs = defaultSetupTimeoutMs } = options;
+  const { keepEventsForMs = defaultKeepEventsForMs, quarantineForMs = defaultQuarantineForMs } = options;
+  const perClient = { requestsPerMinute, streamsPerKey, connectionsPerSandbox };
+  const configured = { ...unlimited, ...unlimitedConversations, ...limits, whenFull, ...perClient };
   const allLimits = Object.entries(inSnakeCase(configured));
   return {
     specs: specs === null ? 'the default one' : specs.map(specText).join(', '),
     limits: allLimits.map(([name, value]) => `${name} ${value ?? '-'}`).join(', '),
-    starts: `at_once ${startsAtOnce ?? 'twice the number of cores'}, setup_timeout ${duration(setupTimeoutMs)}`,
-    events: `keep_for ${keepEventsForMs / 86_400_000} days`,
-    quarantine: `keep_for ${(options.quarantineForMs ?? defaultQuarantineForMs) / 3_600_000} hours`,
+    starts: `at_once ${startsAtOnce ?? 'twice the number of cores'}, setup_timeout ${formatQuantity(setupTimeoutMs, durationUnits)}`,
+    events: `keep_for ${formatQuantity(keepEventsForMs, durationUnits)}`,
+    quarantine: `keep_for ${formatQuantity(quarantineForMs, durationUnits)}`,
   };
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { durationUnits, parseQuantity, sizeUnits } from '../../client/quantities.ts';
 
 // A schema's description says which values its field accepts, with an example. A field marked `secret` can contain a secret: its value, and
-// the values below it, are never shown.
+// the values below it, are never shown. A number with a `unit`, `duration` or `size`, is shown as it is written.
 
 export const durationForm = (example: string): string =>
   `a duration, which is a number above 0 with its unit (ms, s, m, h or d), for example ${example}`;
@@ -33,14 +33,14 @@ export const command = (example: string) => z.array(z.string().describe('a text,
 export const orUnlimited = <Input>(limit: z.ZodType<number, Input>) =>
   z.union([z.literal('unlimited').transform(() => null), limit]).describe(`${limit.description}, or unlimited`);
 
-function quantity(name: string, units: Readonly<Record<string, number>>): z.ZodType<number, string> {
+function quantity(name: 'duration' | 'size', units: Readonly<Record<string, number>>): z.ZodType<number, string> {
   const message = (input: unknown): string => (/^\d+(\.\d+)?$/.test(String(input).trim()) ? 'has no unit' : `is not a ${name}`);
   return z.string({ error: ({ input }) => message(input) }).transform((input, context) => {
     const value = parseQuantity(input, units);
     if (value !== null) return value;
     context.addIssue({ code: 'custom', message: message(input) });
     return z.NEVER;
-  });
+  }).meta({ unit: name });
 }
 
 export function omitUndefined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {

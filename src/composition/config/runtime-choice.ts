@@ -14,7 +14,7 @@ import { settingsSchema } from './settings.ts';
 import { asksForContainer, dockerConflicts } from './spec-conflicts.ts';
 
 export interface RuntimeFacts {
-  /** Returns the runtime that has the data folder's sandboxes; null if all are MISSING, there are none, or it is unknown. */
+  /** Returns the runtime of the last start; null if it is unknown, or if the data folder has no sandboxes that are not MISSING. */
   inUse(): Promise<string | null>;
   /** Whether this machine has a setting for the address of Docker's engine. */
   isEngineConfigured(): Promise<boolean>;
@@ -23,8 +23,6 @@ export interface RuntimeFacts {
 
 interface RuntimeChoice {
   readonly options: DockerRuntimeOptions | ProcessRuntimeOptions;
-  /** The runtime to note in the deployment file: the one that has sandboxes, even if another one is set for this start. */
-  readonly toNote: string;
   /** Sentences for a person. */
   readonly warnings: readonly string[];
 }
@@ -45,17 +43,17 @@ export async function chooseRuntime(config: SkepConfig, facts: RuntimeFacts = ru
       + `and can be resumed when Skep runs with ${inUse} again`;
     const warnings = [...(isLost ? [lost] : []), ...(sandboxRuntime === 'process' ? [noIsolation] : [])];
     const options = sandboxRuntime === 'docker' ? dockerOptions(config) : ({ kind: 'process' } as const);
-    return { options, toNote: inUse ?? sandboxRuntime, warnings };
+    return { options, warnings };
   }
   const whyProcess = inUse === null ? await whyNotDocker(config, facts) : inUse === 'docker' ? null : 'the data folder has its sandboxes';
   if (whyProcess === null) {
     const problems = dockerProblems(config);
     if (problems.length > 0) throw new ConfigError(problems);
-    return { options: dockerOptions(config), toNote: 'docker', warnings: [] };
+    return { options: dockerOptions(config), warnings: [] };
   }
   const warnings = [`${noIsolation} (auto chose the process runtime: ${whyProcess})`];
   const unsafe = isLoopback(host) ? specs?.find(asksForContainer) : null;
-  if (unsafe === undefined) return { options: { kind: 'process' }, toNote: 'process', warnings };
+  if (unsafe === undefined) return { options: { kind: 'process' }, warnings };
   const obstacle = unsafe === null ? 'SKEP_HOST is not a loopback address' : `spec ${unsafe.id} asks for an image or isolation`;
   const problem = `is auto, which would choose the process runtime (${whyProcess}); but that runtime has no isolation, and ${obstacle}; `
     + 'set it to docker, or to process to use that runtime anyway';

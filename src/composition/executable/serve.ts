@@ -49,7 +49,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     for (const warning of [...config.warnings, ...runtime.warnings, ...secretWarnings]) logger.warn({}, warning);
     const skep = await openSkep({ ...config.options, runtime: runtime.options, store, logger });
     open.defer(() => skep.close());
-    noteRuntime(config.dataDir, runtime.toNote);
+    noteRuntime(config.dataDir, runtime.options.kind);
     const proxy = await listenForPorts(skep, config);
     open.defer(() => proxy?.server.close());
     const server = await listen(skep, config, proxy);

@@ -1,9 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { duplicateSignalMs } from '../../../src/adapters/cli/console.ts';
 import { items } from '../../support/client.ts';
 import { cleanEnv, executable } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
+import { startRelay } from '../../client/relay.ts';
 import { commands, runningSandbox } from '../http/executions-support.ts';
 import { createWorld, type World } from '../http/world.ts';
 
@@ -73,4 +76,21 @@ test('a detached command runs on when its id is printed', async () => {
   const refused = inTerminal(['exec', '-dt', sandbox.id, 'cat']);
   await refused.sees('Use -d without -i and -t');
   expect(await refused.ended).toBe(1);
+});
+
+test('while the server does not answer, a second Ctrl-C ends the client, and the command', async () => {
+  const relay = await startRelay(world.url);
+  relay.mishap = (target) => (target.includes('/ticket') ? { kind: 'hang' } : null);
+  const env = cleanEnv({ SKEP_API_KEY: world.keys.ann, SKEP_PUBLIC_URL: relay.url });
+  const child = spawn(process.execPath, [executable, 'exec', sandbox.id, 'sleep'], { env, stdio: 'pipe' });
+  const errorOutput = text(child.stderr);
+  await until(() => relay.seen, (seen) => seen.some((target) => target.includes('/ticket')));
+  child.kill('SIGINT');
+  const since = performance.now();
+  // Sooner, npm could have sent the same Ctrl-C again.
+  await until(() => performance.now() - since, (ms) => ms > duplicateSignalMs + 100);
+  child.kill('SIGINT');
+  expect(await once(child, 'exit')).toEqual([1, null]);
+  expect(await errorOutput).toContain('The server does not answer.');
+  expect(items(await world.ann('GET', sandbox.path))).toEqual([]);
 });

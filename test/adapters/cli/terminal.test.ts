@@ -25,6 +25,18 @@ describe('a person at a terminal', () => {
     expect(chat.shown()).toContain(`${commandName} chat --conversation ${id}`);
   });
 
+  test('sees no message twice after one was refused', async () => {
+    const chat = talk(apiOf(world), await readyConversation(world), { interactive: true, colored: true });
+    await chat.sees('> ');
+    chat.type('x'.repeat(100_001));
+    await chat.sees('the message: ');
+    chat.type('hello');
+    await chat.sees('heard: hello');
+    chat.type('/quit');
+    expect(await chat.done).toBe(1);
+    expect(chat.shown()).not.toContain('> hello\u001b[22m');
+  });
+
   test('stops the turn by Control-C, and leaves by another', async () => {
     const id = await readyConversation(world);
     const chat = talk(apiOf(world), id, { interactive: true });

@@ -1,10 +1,14 @@
+import { hash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { e2b } from '../../../src/adapters/e2b/index.ts';
+import type { HttpServerOptions } from '../../../src/adapters/http/index.ts';
 import { type Client, createClient, object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
 import { commands } from '../http/executions-support.ts';
 import { startWorld, type World } from '../http/world.ts';
+import { wrapped } from './wrapped.ts';
 
 const connectJson = 'application/connect+json';
 
@@ -17,22 +21,13 @@ interface Door {
 }
 
 /** A sandbox that runs, behind the door. */
-async function openDoor(): Promise<Door> {
-  const world = await startWorld({ command: commands, server: { mounts: [e2b] } });
+async function openDoor(server: HttpServerOptions = {}): Promise<Door> {
+  const world = await startWorld({ command: commands, server: { mounts: [e2b], ...server } });
   const as = (key: string | null): Client => (method, path, body, headers = {}) =>
     createClient(world.url, null)(method, path, body, { ...(key !== null && { 'X-API-Key': key }), ...headers });
   const made = object(await as(world.keys.ann)('POST', '/e2b/v2/sandboxes', { templateID: 'base', timeout: 60 }));
   const id = String(made['sandboxID']);
   return { world, id, as, headers: { 'E2b-Sandbox-Id': id, 'X-Access-Token': String(made['envdAccessToken']) } };
-}
-
-/** A request of one message. */
-function wrapped(text: string, flags = 0): Buffer {
-  const content = Buffer.from(text);
-  const header = Buffer.alloc(5);
-  header.writeUInt8(flags);
-  header.writeUInt32BE(content.length, 1);
-  return Buffer.concat([header, content]);
 }
 
 /** Sends the bytes to a method with a stream, and returns the messages of its answer. */
@@ -135,11 +130,46 @@ describe('the door for the clients of E2B', () => {
     const { world, headers, as } = door;
     const list = () => as(null)('POST', '/e2b/process.Process/List', {}, headers);
     expect((await list()).status).toBe(200);
-    const open = stream(door, 'Start', wrapped(JSON.stringify({ process: { cmd: 'sleep' }, stdin: false }))).catch((error: unknown) => error);
+    const open = stream(door, 'Start', wrapped(JSON.stringify({ process: { cmd: 'sleep' }, stdin: false })));
     await until(async () => object(await list())['processes'] as unknown[], (running) => running.length === 1);
     world.auth.revoke(world.keys.ann);
     expect((await list()).status).toBe(401);
-    expect(await open).toBeDefined();
+    expect(codeOf(await open)).toBe('unauthenticated');
+    expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  test.each([
+    ['process.Process/Start', { process: { cmd: 'sleep' }, stdin: false }],
+    ['filesystem.Filesystem/WatchDir', { path: '/' }],
+  ])('the end of the server ends %s, which says so', async (method, message) => {
+    const { world, headers } = await openDoor();
+    const body = new Uint8Array(wrapped(JSON.stringify(message)));
+    const response = await fetch(`${world.url}/e2b/${method}`, { method: 'POST', headers: { ...headers, 'Content-Type': connectJson }, body });
+    const reader = response.body!.getReader();
+    await reader.read();
+    await world.server.close();
+    const rest = await reader.read();
+    expect(Buffer.from(rest.value ?? []).toString()).toContain('"code":"unavailable"');
+    expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  test('requests with a token count as requests of its key', async () => {
+    const { world, headers, as } = await openDoor({ requestsPerMinute: 4 });
+    const list = async () => await as(null)('POST', '/e2b/process.Process/List', {}, headers);
+    const [first, second, third, fourth] = [await list(), await list(), await list(), await list()];
+    // The first request of the key has made the sandbox.
+    expect([first, second, third].map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect([fourth.status, object(fourth)['code'], (await world.ann('GET', '/api/v1/me')).status]).toEqual([429, 'resource_exhausted', 429]);
+  });
+
+  test('a client can end what it has started, since only streams and transfers count as streams of its key', async () => {
+    const door = await openDoor({ streamsPerKey: 1 });
+    const call = (method: string, body = {}) => door.as(null)('POST', `/e2b/process.Process/${method}`, body, door.headers);
+    const open = stream(door, 'Start', wrapped(JSON.stringify({ process: { cmd: 'sleep' }, stdin: false })));
+    const [running] = await until(async () => object(await call('List'))['processes'] as { pid: number }[], (found) => found.length === 1);
+    expect((await fetch(`${door.world.url}/e2b/files?path=/a`, { headers: door.headers })).status).toBe(429);
+    expect((await call('SendSignal', { process: { pid: running?.pid }, signal: 'SIGNAL_SIGKILL' })).status).toBe(200);
+    expect(await open).toContainEqual({ event: { end: expect.anything() } });
   });
 
   test('an upload that breaks off leaves nothing, and the sandbox can be deleted', async () => {
@@ -165,10 +195,40 @@ describe('the door for the clients of E2B', () => {
     expect(answer.status).toBe(400);
   });
 
+  test.each([
+    ['too large', {}, 'x'.repeat(5 * 2 ** 20), 413, 'resource_exhausted'],
+    ['not in its encoding', { 'Content-Encoding': 'br' }, 'x', 400, 'invalid_argument'],
+    ['cut off in its encoding', { 'Content-Encoding': 'gzip' }, new Uint8Array(gzipSync('{"a":1}').subarray(0, 12)), 400, 'invalid_argument'],
+    ['in an unknown encoding', { 'Content-Encoding': 'none' }, 'x', 400, 'invalid_argument'],
+  ])('a body that is %s is refused in the form of the API, and only after the key is checked', async (_, contentHeaders, body, status, code) => {
+    const { world, headers } = await openDoor();
+    const post = async (path: string, credential: Readonly<Record<string, string>>) => {
+      const answer = await fetch(`${world.url}${path}`, { method: 'POST', body, headers: { ...contentHeaders, ...credential } });
+      return [answer.status, ((await answer.json()) as { code: unknown }).code];
+    };
+    const [key, list] = [{ 'X-API-Key': world.keys.ann }, '/e2b/process.Process/List'];
+    expect([await post('/e2b/v2/sandboxes', key), await post('/e2b/v2/sandboxes', {})]).toEqual([[status, status], [401, 401]]);
+    expect([await post(list, headers), await post(list, {})]).toEqual([[status === 413 ? 429 : 400, code], [401, 'unauthenticated']]);
+    expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
   test('a URL that nobody signed finds nothing', async () => {
     const { as } = await openDoor();
     expect((await as(null)('GET', '/files?path=/etc/passwd&signature=v1_made-up')).status).toBe(401);
     expect((await as(null)('POST', '/files?path=/etc/passwd&signature=v1_made-up', {})).status).toBe(401);
+  });
+
+  test('wrong signatures count as wrong keys of the address, which is then refused without a search', async () => {
+    const { world, id, headers } = await openDoor({ failedLoginsPerMinute: 2 });
+    const signature = `v1_${hash('sha256', `/a:read::${headers['X-Access-Token']}`, 'base64').replace(/=+$/, '')}`;
+    const get = async (given: string) => (await fetch(`${world.url}/files?path=/a&signature=${encodeURIComponent(given)}`)).status;
+    expect((await world.ann('PUT', `/api/v1/sandboxes/${id}/files?path=/a`, 'x')).status).toBe(200);
+    expect(await get(signature)).toBe(200);
+    const wrong = `v1_${'A'.repeat(43)}`;
+    expect([await get(wrong), await get(wrong), await get(wrong), await get(signature)]).toEqual([401, 401, 429, 429]);
+    const { status } = await createClient(world.url, null)('GET', '/api/v1/me', undefined, { 'X-Session-API-Key': 'wrong' });
+    expect(status).toBe(429);
+    expect((await world.ann('GET', '/api/v1/me')).status).toBe(200);
   });
 
   test('the timeout of a sandbox is at most that of its spec', async () => {

@@ -54,6 +54,15 @@ test('a signal and a size are sent by control messages, and a wrong one is said'
   expect(await client.told(isEnd)).toMatchObject({ status: 'exited', exit_code: 130 });
 });
 
+test('a signal reaches a command that reads none of its input, also after the input is closed', async () => {
+  const client = attached(await run({ command: ['sleep'], stdin: true }));
+  await client.told(isWriter(true));
+  client.socket.send(Buffer.from('unread'));
+  client.socket.send(JSON.stringify({ close_input: true }));
+  client.socket.send(JSON.stringify({ signal: 'SIGINT' }));
+  expect(await client.told(isEnd)).toMatchObject({ status: 'exited', exit_code: 130 });
+});
+
 describe('several who are attached', () => {
   test('see the same, and one of them writes, until another takes over', async () => {
     const path = await run({ command: ['cat'], tty: { cols: 80, rows: 24 } });

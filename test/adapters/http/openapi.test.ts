@@ -34,6 +34,8 @@ afterAll(() => world.close());
 const operations = () =>
   Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ path, method, operation })));
 
+const responses = (path: string, method: string) => document.paths[path]?.[method]?.responses ?? {};
+
 /** A WebSocket has no other success than the switch to it. */
 const isWebSocket = ({ ruleId, at = '' }: { readonly ruleId: string; readonly at: string | undefined }) =>
   ruleId === 'operation-2xx-response' && at.includes('~1attach/');
@@ -128,6 +130,22 @@ describe('the OpenAPI document', () => {
       expect(operation.security).toEqual(needsKey ? [{ APIKeyHeader: [] }] : []);
       expect('401' in operation.responses).toBe(needsKey);
     }
+  });
+
+  test('names forbidden where a key may not do something, also to read, and not where no key is needed', () => {
+    expect(JSON.stringify(responses('/api/v1/settings', 'get')['403'])).toContain('`forbidden`');
+    expect(JSON.stringify(responses('/api/v1/login', 'post')['403'])).not.toContain('`forbidden`');
+  });
+
+  test('describes a response in several media types once', () => {
+    const media = ['transcript', 'changes'].map((name) => responses(`/api/v1/app-conversations/{id}/${name}`, 'get')['200']);
+    expect(media).toEqual([
+      { description: 'The transcript.', content: { 'text/markdown; charset=utf-8': expect.anything(), 'application/json': expect.anything() } },
+      {
+        description: 'The changes.',
+        content: { 'application/json': expect.anything(), 'text/x-diff; charset=utf-8': expect.anything(), 'application/x-tar': expect.anything() },
+      },
+    ]);
   });
 
   test('says where a body is needed', () => {

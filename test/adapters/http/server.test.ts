@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createHttpServer } from '../../../src/adapters/http/index.ts';
 import { until } from '../../support/until.ts';
+import { runningSandbox } from './executions-support.ts';
 import { startWorld, type World } from './world.ts';
 
 async function connected({ port }: World): Promise<Socket> {
@@ -158,6 +159,22 @@ describe('closing', () => {
     expect(finished).toMatch(/\r\nConnection: close\r\n/);
     await closing;
     await world.server.close();
+  });
+
+  test('waits for the upload of a file', async () => {
+    const world = await startWorld({ server: { drainMs: 3_600_000 } });
+    const { id } = await runningSandbox(world);
+    const working = await connected(world);
+    const half = 'x'.repeat(1_000_000);
+    working.write(`PUT /api/v1/sandboxes/${id}/files?path=/a HTTP/1.1\r\nHost: x\r\nX-Session-API-Key: ${world.keys.ann}\r\nContent-Length: 2000000\r\n\r\n${half}`);
+    // The server reads so much only if the upload has begun.
+    await until(() => serverEnd(world, working)?.bytesRead, (bytes = 0) => bytes > half.length);
+    const closing = world.server.close();
+    await expect(fetch(`${world.url}/health`)).rejects.toThrow(TypeError);
+    working.write(half);
+    expect(await allOf(working)).toMatch(/^HTTP\/1\.1 200 .*"size":2000000/s);
+    await closing;
+    expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
   test('does not wait for connections on which nothing was asked', async () => {

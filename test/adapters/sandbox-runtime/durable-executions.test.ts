@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test, vi } from 'vitest';
 import { DurableExecutions } from '../../../src/adapters/sandbox-runtime/durable-executions.ts';
 import type { ExecutionHost, HostExecution } from '../../../src/adapters/sandbox-runtime/execution-host.ts';
-import { Failure } from '../../../src/domain/failure.ts';
+import { Failure, isFailureOf } from '../../../src/domain/failure.ts';
 import { isFailing } from '../../contracts/sandbox-runtime-beats.ts';
 import { never } from '../../contracts/sandbox-runtime-harness.ts';
 
@@ -147,6 +147,44 @@ describe('A wait for the end of an execution', () => {
   });
 });
 
+describe('An execution in a sandbox without a shell', () => {
+  for (const code of [126, 127]) {
+    test(`signal fails with runtime_unavailable if its script ends with ${code}`, async () => {
+      const { executions } = createHost(() => ({ says: '', code }));
+      await assert.rejects(executions.signal('sb', 'exec-1', 'SIGKILL'), isFailing('runtime_unavailable'));
+    });
+  }
+});
+
+/** Reads in a sandbox whose script that reads ends at once with this code. Returns the result, and how often the script was started. */
+async function readWhereScriptEndsWith(code: number) {
+  const { executions, asked } = createHost((command) =>
+    command.includes('skep-read') ? { says: '', code } : { says: 'running - 0 0 0 0\n', code: 0 });
+  const left = new AbortController();
+  const stream = await executions.output('sb', 'exec-1', { stream: 'stdout', after: 0, follow: true }, left.signal);
+  const result = new Response(stream).text().catch((error: unknown) => error);
+  await vi.advanceTimersByTimeAsync(60_000);
+  left.abort(new Error('left'));
+  return { result: await result, scripts: asked.filter((command) => command.includes('skep-read')).length };
+}
+
+describe('A reader of an output', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  test.each([1, 2, 126, 127])('fails with runtime_unavailable if its script ends with %i', async (code) => {
+    const { result, scripts } = await readWhereScriptEndsWith(code);
+    assert.ok(isFailing('runtime_unavailable')(result));
+    assert.equal(scripts, 1);
+  });
+
+  test('restarts its script less and less often if the sandbox kills it each time', async () => {
+    const { result, scripts } = await readWhereScriptEndsWith(137);
+    assert.match(String(result), /left/);
+    assert.ok(scripts > 5 && scripts < 25, String(scripts));
+  });
+});
+
 describe('A cached execution', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
@@ -160,6 +198,19 @@ describe('A cached execution', () => {
     await vi.advanceTimersByTimeAsync(60_000);
     assert.deepEqual((await executions.state('sb', 'exec-1')).stdout, { oldest: 0, end: 3 });
     assert.equal(asked.length, 2);
+  });
+
+  test('shares an output limit with all others, and the longest output is dropped first', async () => {
+    const outputs = new Map([['short', 'kept'], ...Array.from({ length: 33 }, (_, n) => [`exec-${n}`, 'x'.repeat(4 << 20)] as const)]);
+    const { executions } = createHost((command) => ({ says: `attached mkfifo\n${outputs.get(command.at(-1) ?? '')}`, code: 0 }));
+    for (const executionId of outputs.keys()) {
+      await executions.start('sb', { ...request, executionId, command: [executionId] }, never);
+      await executions.ended('sb', executionId, never);
+    }
+    const read = async (id: string): Promise<number> =>
+      (await new Response(await executions.output('sb', id, { stream: 'stdout', after: 0, follow: true }, never)).text()).length;
+    await assert.rejects(read('exec-0'), (error) => isFailureOf(error, 'output_dropped') && error.context.oldest === 4 << 20);
+    assert.deepEqual([await read('short'), await read('exec-10'), await read('exec-32')], [4, 4 << 20, 4 << 20]);
   });
 
   test('is forgotten with its sandbox, if it is not durable', async () => {

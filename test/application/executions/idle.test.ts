@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { Failure } from '../../../src/domain/failure.ts';
 import { until } from '../../support/until.ts';
 import { request, started } from './world.ts';
 
@@ -41,7 +42,24 @@ describe('the idle rule', () => {
     await until(() => status(scene), (now) => now === 'PAUSED', 60_000);
   });
 
+<<<<<<< HEAD
   test('does not freeze a sandbox while an execution with a time limit runs', async () => {
+=======
+  const causes = [['sandbox', 'PAUSED'], ['docker', 'RUNNING']] as const;
+  test.each(causes)('if no state of an execution is known because of its %s: %s', async (runtime, then) => {
+    const scene = await started({ freezeAfterMs: 60_000 });
+    await scene.executions.run('ann', scene.sandboxId, request(['sleep']));
+    const reason = { code: 'execution_end_unknown' } as const;
+    scene.world.faults.calls.set('state', { error: new Failure('runtime_unavailable', { runtime, reason, retryAfterSeconds: 5 }) });
+    const other = await started({ freezeAfterMs: 60_000 });
+    await idleTime(scene);
+    await idleTime(other);
+    await until(() => status(other), (now) => now === 'PAUSED', 60_000);
+    await until(() => status(scene), (now) => now === then, 60_000);
+  });
+
+  test('leaves one alone in which an execution with a time limit runs', async () => {
+>>>>>>> d8ac5f362677da604cd430d90cd5e9650fd716c8
     const scene = await started({ freezeAfterMs: 60_000 });
     await scene.executions.run('ann', scene.sandboxId, request(['sleep'], { timeoutMs: 90_000 }));
     const before = (await scene.skep.sandboxes.get('ann', scene.sandboxId)).lastActiveAt;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Changes } from '../../../application/conversations/conversations.ts';
 import { fileChangeStatuses } from '../../../domain/change.ts';
 import { text, timestamp } from '../common-schemas.ts';
-import { gitProviderFailures, operation, StreamedBody } from '../operation.ts';
+import { byteStream, gitProviderFailures, operation, StreamedBody } from '../operation.ts';
 import { presenter } from '../presenter.ts';
 import { branchName, conversationPath, pullRequestFields } from './conversations.ts';
 
@@ -57,6 +57,7 @@ const changeQuery = z.object({
 
 const patchMedia = 'text/x-diff; charset=utf-8';
 const archiveMedia = 'application/x-tar';
+const response = { status: 200, description: 'The changes.' };
 
 export const changeOperation = operation({
   tag: 'Conversations',
@@ -71,7 +72,8 @@ export const changeOperation = operation({
     + 'request resumes and changes nothing. If a patch or an archive fails on the way, the connection breaks.',
   params: conversationPath,
   query: changeQuery,
-  success: { status: 200, description: 'The changes.', schema: changes, otherMedia: [patchMedia, archiveMedia] },
+  success: { ...response, schema: changes },
+  otherwise: [patchMedia, archiveMedia].map((media) => ({ ...response, schema: byteStream, media })),
   failures: [
     'conversation_not_found', 'sandbox_not_found', 'file_not_found', 'conversation_changes_unavailable', 'sandbox_not_running',
     'provider_failed', 'runtime_unavailable', 'runtime_timeout',
@@ -79,7 +81,7 @@ export const changeOperation = operation({
   handle: async (context, { params: { id }, query: { format, path } }) => {
     const { skep: { conversations }, scope } = context;
     if (format === 'json' && path === undefined) return presentChanges(await conversations.changes(scope, id, context.closed));
-    const ends = context.openStream();
+    const ends = context.openTransfer();
     if (format === 'archive') return new StreamedBody(await conversations.workTree(scope, id, ends), ends, archiveMedia);
     return new StreamedBody(await conversations.patch(scope, id, path ?? null, ends), ends, patchMedia);
   },

@@ -77,7 +77,7 @@ const read = operation({
   failures: [...existingFileFailures, 'range_not_satisfiable'],
   handle: async (context, { params, query }): Promise<StreamedBody> => {
     const { skep, scope, request, response } = context;
-    const ends = context.openStream();
+    const ends = context.openTransfer();
     const choose = (file: FileEntry) => chooseRange(request, response, file);
     const { content } = await skep.files.read(scope, params.id, query.path, choose, ends);
     return new StreamedBody(content, ends);
@@ -102,7 +102,7 @@ const write = operation({
     const { content, ...size } = contentOf(context);
     const options = { ...size, ...(query.mode !== undefined && { mode: Number.parseInt(query.mode, 8) }) };
     const { skep, scope, response } = context;
-    const file = await skep.files.write(scope, params.id, query.path, content, options, context.openStream());
+    const file = await skep.files.write(scope, params.id, query.path, content, options, context.openTransfer());
     response.set('ETag', etagOf(file));
     return presentFile(file);
   },
@@ -170,7 +170,7 @@ const readArchive = operation({
   success: { status: 200, description: 'The tar.', schema: byteStream, media: 'application/x-tar' },
   failures: [...runtimeFailures, 'file_not_found'],
   handle: async (context, { params, query }) => {
-    const ends = context.openStream();
+    const ends = context.openTransfer();
     return new StreamedBody(await context.skep.files.readArchive(context.scope, params.id, query.path, ends), ends);
   },
 });
@@ -189,7 +189,7 @@ const writeArchive = operation({
   failures: runtimeFailures,
   handle: async (context, { params, query }) => {
     const { skep, scope } = context;
-    await skep.files.writeArchive(scope, params.id, query.path, takeBody(context), context.openStream());
+    await skep.files.writeArchive(scope, params.id, query.path, takeBody(context), context.openTransfer());
   },
 });
 

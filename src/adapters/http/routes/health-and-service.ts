@@ -127,7 +127,8 @@ export const serviceOperations = [
     path: '/ready',
     operationId: 'ready',
     summary: 'Check whether requests can be served',
-    description: 'The server is ready if its store can be read and written. If a git host or the engine does not answer, the status is `degraded`.',
+    description:
+      'The server is ready if its store can be read and written. If a git host or the engine does not answer, the status is `degraded`.',
     success: { status: 200, description: 'The server can handle requests.', schema: readinessReport },
     otherwise: [{ status: 503, description: "The store can't be read or written.", schema: readinessReport, headers: retryAfterHeader }],
     handle: async ({ http, response }) => {

@@ -111,7 +111,7 @@ export const transcriptOperation = operation({
   failures: ['conversation_not_found'],
   handle: async (context, { params, query }): Promise<StreamedBody> => {
     const { skep, scope } = context;
-    const ends = context.openStream();
+    const ends = context.openTransfer();
     const { conversation: { title } } = await skep.conversations.get(scope, params.id);
     const entries = await skep.conversations.transcript(scope, params.id);
     if (query.format === 'markdown') return new StreamedBody(asMarkdown(title, entries), ends);

@@ -70,6 +70,11 @@ export function unavailable(reason: Reason | string, cause?: unknown, retryAfter
   return new Failure('runtime_unavailable', context, cause === undefined ? {} : { cause });
 }
 
+/** Skep's script could not kill the processes of an execution. */
+export function killFailed(): Failure<'runtime_unavailable'> {
+  return unavailable('the sandbox could not run what ends a command in it; stop the sandbox');
+}
+
 /** The engine can't be reached until somebody changes the configuration. */
 export function misconfigured(reason: string, cause?: unknown): Failure<'runtime_unavailable'> {
   return unavailable(reason, cause, 60);

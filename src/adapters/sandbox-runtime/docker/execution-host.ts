@@ -5,7 +5,7 @@ import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import type { ExecutionHost, HostExecution, KeptFile, Supervise, TerminalExecution } from '../execution-host.ts';
 import { killOnFailure, runScript, withScriptTimeLimit } from '../script-result.ts';
 import { tarEntries } from '../tar.ts';
-import type { Engine } from './engine.ts';
+import { type Engine, killFailed } from './engine.ts';
 import { OwnExecution } from './execution.ts';
 import { type Executions, keptFolder } from './executions.ts';
 import { stateOf } from './observed-sandbox.ts';
@@ -55,8 +55,9 @@ export class DockerExecutionHost implements ExecutionHost {
     return execution;
   };
 
-  run(id: string, command: readonly string[], signal: AbortSignal): Promise<HostExecution> {
-    return this.#executions.execute(id, { command, workingDir: '/' }, signal);
+  run(id: string, command: readonly string[], signal: AbortSignal, executionId?: string): Promise<HostExecution> {
+    const form = executionId === undefined ? {} : { kept: { executionId } };
+    return this.#executions.execute(id, { command, workingDir: '/' }, signal, form);
   }
 
   async *keptFiles(id: string, executionId: string, signal: AbortSignal): AsyncGenerator<KeptFile> {
@@ -74,10 +75,11 @@ export class DockerExecutionHost implements ExecutionHost {
   }
 
   async remove(id: string, executionId: string): Promise<void> {
-    if (await this.#executions.removeKept(id, executionId)) return;
-    // No program can run there now. Until the removal, the mark hides the execution.
+    const obstacle = await this.#executions.removeKept(id, executionId);
+    if (obstacle === null) return;
+    // Until the removal, the mark hides the execution.
     const removed = this.#removed.get(id) ?? new Set();
-    this.#removed.set(id, removed.add(executionId));
+    if (obstacle === 'not running') this.#removed.set(id, removed.add(executionId));
     const kept = `${keptFolder}/${executionId}/kept`;
     try {
       await (await this.#runtime.getFiles(id, `${kept}/begun`, this.#engine.closed)).cancel();
@@ -85,6 +87,7 @@ export class DockerExecutionHost implements ExecutionHost {
       if (isFailureOf(error, 'file_not_found')) return;
       throw error;
     }
+    if (obstacle === 'no shell') throw killFailed();
     const mark = tarOfOne({ name: 'removed', type: 'file' });
     await this.#runtime.putFiles(id, kept, ReadableStream.from(mark), this.#engine.closed);
   }
@@ -98,7 +101,7 @@ export class DockerExecutionHost implements ExecutionHost {
       for (const executionId of output.split('\n')) if (dnsLabel.test(executionId)) removed.add(executionId);
     }
     for (const executionId of removed) {
-      if (await this.#executions.removeKept(id, executionId)) this.#removed.get(id)?.delete(executionId);
+      if ((await this.#executions.removeKept(id, executionId)) === null) this.#removed.get(id)?.delete(executionId);
     }
     if (this.#removed.get(id)?.size === 0) this.#removed.delete(id);
   }

@@ -3,10 +3,13 @@ import { parseBeginning, type Leader } from './shell-scripts.ts';
 
 /** How many unread bytes of an output are buffered, about as many as in a pipe. If one buffer is full, both outputs are paused. */
 const heldBytes = 64 * 1024;
-/** After the release: the limit of the unread bytes. It is more than the engine and its pipes buffer for an execution. */
+/** The limit of unread bytes before the begin and after the release. It is more than the engine and its pipes buffer for an execution. */
 const releasedBytes = 8 * 1024 * 1024;
 /** Longer than the first line of an execution, and than the engine's message if it can't start one. */
 const beginningBytes = 4096;
+
+/** The leading process of an execution, or why it did not begin. */
+export type Beginning = Leader | { readonly refusal: string };
 
 /** The two outputs of an execution, which the engine sends interleaved over one connection. */
 export class ExecutionOutput {
@@ -15,7 +18,7 @@ export class ExecutionOutput {
   /** Called each time that the output is paused, which makes the command wait. */
   onHeld: () => void = () => {};
   readonly #socket: Duplex;
-  readonly #begun = Promise.withResolvers<Leader | { readonly refusal: string }>();
+  readonly #begun = Promise.withResolvers<Beginning>();
   /** The leading process. If the connection ended before the command began: the message that the engine sent instead. */
   readonly begun = this.#begun.promise;
   /** The start of the standard output until its first line is complete. Then null. */
@@ -33,10 +36,12 @@ export class ExecutionOutput {
     const read = isTerminal ? (chunk: Buffer) => give('stdout', chunk) : createFrameReader(give);
     socket.on('data', (chunk: Buffer) => {
       read(chunk);
+      if (!this.#isFull() || this.#isReleased) return;
+      if (this.#beginning === null) {
+        socket.pause();
+        this.onHeld();
       // Nobody can read before the command has begun, so nothing is paused until then.
-      if (!this.#isFull() || this.#beginning !== null || this.#isReleased) return;
-      socket.pause();
-      this.onHeld();
+      } else if (this.stderr.writableLength > releasedBytes) this.refuse();
     });
     socket.once('close', () => {
       this.#begun.resolve({ refusal: this.#beginning?.toString().trim() ?? '' });
@@ -46,6 +51,12 @@ export class ExecutionOutput {
     // The engine has finished, and accepts no more input.
     socket.once('end', () => socket.destroy());
     socket.on('error', () => {});
+  }
+
+  /** Ends the connection to an execution that does not begin as Skep's scripts do. */
+  refuse(): void {
+    this.#begun.resolve({ refusal: 'its /bin/sh does not run commands' });
+    this.#socket.destroy();
   }
 
   /** Returns whether the command has to wait because nobody reads its output. */
@@ -78,6 +89,7 @@ export class ExecutionOutput {
     const leader = lineEnd < 0 ? null : parseBeginning(beginning.toString('latin1', 0, lineEnd).trimEnd());
     if (leader === null) {
       this.#beginning = beginning.subarray(0, beginningBytes);
+      if (beginning.length > beginningBytes) this.refuse();
       return;
     }
     this.#give(this.stdout, beginning.subarray(lineEnd + 1));

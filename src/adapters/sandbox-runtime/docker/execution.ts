@@ -1,4 +1,4 @@
-import type { Duplex } from 'node:stream';
+import { addAbortSignal, type Duplex } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
@@ -6,7 +6,7 @@ import type { TerminalSize } from '../../../ports/sandbox-executions.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import type { HostExecution } from '../execution-host.ts';
 import { inputStream, outputStream } from '../execution-streams.ts';
-import { type Engine, statusOf, unavailable, unlessMissing, withFailures, withSignal } from './engine.ts';
+import { type Engine, killFailed, statusOf, unlessMissing, withFailures, withSignal } from './engine.ts';
 import type { ExecutionOutput } from './execution-output.ts';
 import { killCommand, type Leader } from './shell-scripts.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
@@ -63,7 +63,7 @@ export class OwnExecution implements HostExecution {
     this.stdin = inputStream(socket);
     this.stdout = outputStream(output.stdout);
     this.stderr = outputStream(output.stderr);
-    this.#unwatch = watch.watchExecution(exec.id, () => void this.#look());
+    this.#unwatch = watch.watchExecution(exec.id, () => void this.#pollWhile(1, () => false));
     // The output ends a moment before the command, or long before it if the command closes its output.
     const onClose = (): void => void this.#pollWhile(1, () => true);
     if (socket.destroyed) onClose();
@@ -117,17 +117,14 @@ export class OwnExecution implements HostExecution {
     await this.#pollWhile(killPollMs, () => true);
   }
 
-  /** Checks whether it has ended: at once, and then with growing pauses. */
+  /** Checks whether it has ended: at once, and then with growing pauses. Continues if the engine did not say it, which ends nothing. */
   async #pollWhile(everyMs: number, isWanted: () => boolean): Promise<void> {
-    for (let waitMs = everyMs; !this.#isOver && isWanted(); waitMs = Math.min(waitMs * 2, longestPollMs)) {
-      await this.#look();
-      if (!this.#isOver) await pause(waitMs, undefined, { signal: this.#givenUp.signal }).catch(() => {});
+    for (let waitMs = everyMs; !this.#isOver; waitMs = Math.min(waitMs * 2, longestPollMs)) {
+      const code = await exitCode(this.#started).catch(() => 'unknown' as const);
+      if (typeof code !== 'string') return this.#end(code);
+      if (code === 'runs' && !isWanted()) return;
+      await pause(waitMs, undefined, { signal: this.#givenUp.signal }).catch(() => {});
     }
-  }
-
-  async #look(): Promise<void> {
-    const code = await exitCode(this.#started);
-    if (code !== 'runs') this.#end(code);
   }
 
   #end(code: number | null): void {
@@ -143,41 +140,38 @@ export class OwnExecution implements HostExecution {
 const doubtfulCode = 126;
 const doubtMs = 5_000;
 
-/** Returns the exit code, `runs` if the command still runs, or null if the exit code is unknown. */
+/** Returns the exit code, `runs` if the command still runs, or null if it ended with an unknown code. Throws the engine's errors. */
 async function exitCode(started: StartedExecution): Promise<number | null | 'runs'> {
   const { engine, exec, watch, container } = started;
-  try {
-    const found = await engine.call((abortSignal) => exec.inspect({ abortSignal }));
-    if (found.Running) return 'runs';
-    if (found.ExitCode !== doubtfulCode) return found.ExitCode;
-    // The code is right if the events report the end, or if the container still runs some seconds later.
-    const deadline = performance.now() + doubtMs;
-    for (let waitMs = 2; !watch.isEndReported(exec.id); waitMs = Math.min(waitMs * 2, 200)) {
-      const now = await inspectContainer(started);
-      if (now?.State.Running !== true || now.State.StartedAt !== container.State.StartedAt) return null;
-      if (performance.now() > deadline) break;
-      await pause(waitMs, undefined, { signal: engine.closed });
-    }
-    return doubtfulCode;
-  } catch {
-    return null;
+  const found = await unlessMissing(engine.call((abortSignal) => exec.inspect({ abortSignal })));
+  if (found?.Running === true) return 'runs';
+  if (found?.ExitCode !== doubtfulCode) return found?.ExitCode ?? null;
+  // The code is right if the events report the end, or if the container still runs some seconds later.
+  const deadline = performance.now() + doubtMs;
+  for (let waitMs = 2; !watch.isEndReported(exec.id); waitMs = Math.min(waitMs * 2, 200)) {
+    const now = await inspectContainer(started);
+    if (now?.State.Running !== true || now.State.StartedAt !== container.State.StartedAt) return null;
+    if (performance.now() > deadline) break;
+    await pause(waitMs, undefined, { signal: engine.closed });
   }
+  return doubtfulCode;
 }
 
-const thawPollMs = 100;
+const firstThawPollMs = 100;
+const longestThawPollMs = 2_000;
 
 /**
  * Kills all processes of an execution with a second execution of the same user, since the engine has no request for that. In a frozen
  * sandbox no command and no signal works, so it waits until the sandbox runs again. Returns when none of the processes is left.
  */
 async function killProcesses(started: StartedExecution, leader: Leader, givenUp: AbortSignal): Promise<void> {
-  for (;;) {
+  for (let waitMs = firstThawPollMs; ; waitMs = Math.min(waitMs * 2, longestThawPollMs)) {
     const code = await runScript(started, killCommand(leader, started.mark));
     if (code === 0) return;
-    if (code !== null) throw unavailable('the sandbox could not run what ends a command in it; stop the sandbox');
+    if (code !== null) throw killFailed();
     const found = await inspectContainer(started);
     if (found === null || !found.State.Running) return;
-    await pause(thawPollMs, undefined, { signal: givenUp });
+    await pause(waitMs, undefined, { signal: givenUp });
   }
 }
 
@@ -190,7 +184,8 @@ export async function runScript(
     return await unfrozen(() => call(async (abortSignal) => {
       const exec = await docker.getContainer(container.Id).exec({ ...options, abortSignal });
       const stream = await exec.start({ hijack: true, abortSignal });
-      stream.resume();
+      // The sandbox may have a shell that never ends.
+      addAbortSignal(abortSignal, stream).resume();
       await finished(stream, { writable: false }).catch(() => {});
       for (;;) {
         const { Running, ExitCode } = await exec.inspect({ abortSignal });

@@ -8,20 +8,22 @@ import { raceSignal } from '../../shared/timeout.ts';
 import type { HostExecution, Supervise } from '../execution-host.ts';
 import { refusedExecution, whyUnrunnable } from '../execution-streams.ts';
 import { sandboxPath } from '../sandbox-path.ts';
-import { type Engine, findContainer, statusOf, unavailable } from './engine.ts';
-import { OwnExecution, runScript, type Unfrozen } from './execution.ts';
-import { ExecutionOutput } from './execution-output.ts';
+import { type Engine, findContainer, killFailed, statusOf, unavailable } from './engine.ts';
+import { OwnExecution, runScript, type StartedExecution, type Unfrozen } from './execution.ts';
+import { type Beginning, ExecutionOutput } from './execution-output.ts';
 import { listContainers } from './observed-sandbox.ts';
 import { labels } from './labels.ts';
-import { beginCommand, keptMark, killLeftoversCommand, markVariable, newMark, removeCommand } from './shell-scripts.ts';
+import {
+  beginCommand, keptMark, killCommand, killLeftoversCommand, markVariable, newMark, noLeader, removeCommand,
+} from './shell-scripts.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
 
 /** How to run a command, if not with plain pipes. */
 export interface ExecutionForm {
   /** True for a terminal instead of pipes. All its output is standard output. */
   readonly isTerminal?: boolean;
-  /** Runs a supervisor instead of the command. The supervisor keeps the execution under this id. */
-  readonly kept?: { readonly executionId: string; readonly supervise: Supervise };
+  /** Runs the command for a kept execution, so no later process ends it as a leftover. `supervise`: runs a supervisor instead. */
+  readonly kept?: { readonly executionId: string; readonly supervise?: Supervise };
 }
 
 /** The folder of kept executions in each container. It is writable also if the root is read-only. */
@@ -32,6 +34,8 @@ const unfrozenMs = 5_000;
 const maxCleared = 10_000;
 /** How long a close waits for executions that begin. Then it ends them. */
 const beginMs = 5_000;
+/** How long an execution may take to begin. Longer than a step of the sandbox waits for it. */
+const beginLimitMs = 20_000;
 
 /** Runs commands in the containers of sandboxes. The image only needs `/bin/sh`. */
 export class Executions {
@@ -114,7 +118,7 @@ export class Executions {
       AttachStdin: true,
       AttachStdout: true,
       AttachStderr: true,
-      Cmd: kept === undefined ? beginCommand(request, workingDir) : [...kept.supervise(place)],
+      Cmd: [...(kept?.supervise?.(place) ?? beginCommand(request, workingDir))],
       Env: Object.entries({ ...request.env, [markVariable]: kept === undefined ? mark : keptMark(kept.executionId) })
         .map(([name, value]) => `${name}=${value}`),
       WorkingDir: '/',
@@ -125,20 +129,32 @@ export class Executions {
       const socket: Duplex = await call((abortSignal) => exec.start({ hijack: true, stdin: true, Tty: isTerminal, abortSignal }));
       addAbortSignal(this.#left.signal, socket);
       const output = new ExecutionOutput(socket, isTerminal);
-      const leader = await output.begun;
+      const leader = await this.#begun(output, { engine: this.#engine, container, unfrozen, mark });
       if ('refusal' in leader) return leader;
       return new OwnExecution({ engine: this.#engine, exec, watch: this.#watch, container, socket, mark, unfrozen }, output, leader);
     });
   }
 
-  /** Ends a kept execution and removes it. Returns false if the sandbox can't run anything now. */
-  async removeKept(id: string, executionId: string): Promise<boolean> {
+  /** Waits until an execution begins. Refuses it after a time if the sandbox is not frozen, since its shell may be replaced. */
+  async #begun(output: ExecutionOutput, started: Pick<StartedExecution, 'engine' | 'container' | 'unfrozen' | 'mark'>): Promise<Beginning> {
+    for (;;) {
+      const begun = await raceSignal(output.begun, AbortSignal.timeout(beginLimitMs)).catch(() => null);
+      if (begun !== null) return begun;
+      const killed = runScript(started, killCommand(noLeader, started.mark)).catch(() => 1);
+      if ((await Promise.race([output.begun.then(() => null), killed])) !== null) output.refuse();
+    }
+  }
+
+  /** Ends a kept execution and removes it. Returns null, or why nothing can run in the sandbox now. */
+  async removeKept(id: string, executionId: string): Promise<'not running' | 'no shell' | null> {
     const container = await findContainer(this.#engine, id, this.#engine.closed);
     const unfrozen = this.#unfrozen(id);
-    if (!container.State.Running || container.State.Paused) return false;
+    if (!container.State.Running || container.State.Paused) return 'not running';
     const code = await runScript({ engine: this.#engine, container, unfrozen }, removeCommand(`${keptFolder}/${executionId}`, executionId));
-    if (code !== null && code !== 0) throw unavailable('the sandbox could not run what ends a command in it; stop the sandbox');
-    return code !== null;
+    if (code === null) return 'not running';
+    if (code === 126 || code === 127) return 'no shell';
+    if (code !== 0) throw killFailed();
+    return null;
   }
 
   /** Kills the executions that earlier processes of Skep left in running sandboxes, if the engine still lists them. */

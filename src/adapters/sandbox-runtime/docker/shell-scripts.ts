@@ -30,6 +30,9 @@ export interface Leader {
   readonly start: string;
 }
 
+/** No process is in its session. */
+export const noLeader: Leader = { pid: 'none', start: 'none' };
+
 /**
  * The start of an execution, which then becomes the command. It prints its process id in the container, since the engine does not report
  * it. It uses only shell built-ins, so an image needs only `/bin/sh`. The engine starts it in a session of its own.

@@ -3,7 +3,7 @@ import { diskSpaceOf } from '../../shared/disk-space.ts';
 import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
 import { dnsLabel } from '../../../domain/dns-label.ts';
 import { sigkillExitCode } from '../../../domain/execution.ts';
-import { Failure, isFailure } from '../../../domain/failure.ts';
+import { Failure, isFailure, isFailureOf } from '../../../domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
@@ -89,7 +89,14 @@ export class ProcessRuntime implements SandboxRuntime {
       const { live, observed } = await this.#observer.observe(id);
       if (live === null || observed.state === 'frozen') return;
       await addNote(live, 'freezing');
-      await freezeAll(this.#table, live.claim);
+      try {
+        await freezeAll(this.#table, live.claim);
+      } catch (error) {
+        if (!isFailureOf(error, 'runtime_timeout')) throw error;
+        await thawAll(this.#table, live.claim);
+        await removeFreezeNote(live);
+        throw unavailable({ code: 'freeze_refused' }, error);
+      }
       await removeFreezeNote(live);
     });
   }

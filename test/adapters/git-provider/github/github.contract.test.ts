@@ -5,7 +5,7 @@ import { describe, test } from 'vitest';
 import { createGitHubProvider } from '../../../../src/adapters/git-provider/github/index.ts';
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import type { GitProvider } from '../../../../src/ports/git-provider.ts';
-import { accessCases, gitProviderContract } from '../../../contracts/git-provider.ts';
+import { addressCases, gitProviderContract } from '../../../contracts/git-provider.ts';
 import { stageCases, type GitProviderHarness, type PullRequestControl } from '../../../contracts/git-provider-harness.ts';
 import { startHostProxy } from '../../../contracts/host-proxy.ts';
 import { doubleToken, startGitHubDouble, type DoubleOptions, type GitHubDouble } from '../../../doubles/github/index.ts';
@@ -76,7 +76,7 @@ describe.each(ways)('Git provider contract: GitHub %s', (_, way) => {
 
 const createEnterpriseHarness = () => createHarness({ token: doubleToken, prefix: '/api/v3' });
 
-// Only the URLs differ there, so only the cases that depend on them run.
+// Only the URLs differ there.
 describe('Git provider contract: GitHub Enterprise Server', () => {
-  for (const { name, run } of stageCases(createEnterpriseHarness, accessCases)) test(name, run);
+  for (const { name, run } of stageCases(createEnterpriseHarness, addressCases)) test(name, run);
 });

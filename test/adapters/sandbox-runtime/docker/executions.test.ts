@@ -3,7 +3,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, test } from 'vitest';
+import Docker from 'dockerode';
+import { afterAll, afterEach, onTestFinished, test } from 'vitest';
 import type { SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
 import type { Execution, SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
 import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
@@ -82,10 +83,24 @@ describeWithDocker('Commands in Docker containers', () => {
       const { out, err, code } = await finish(await runtime.execute(launch.id, { command: ['/busybox', 'true'] }, never));
       assert.deepEqual({ out, code }, { out: '', code: 127 });
       assert.match(err, /no \/bin\/sh/);
+      const start = { executionId: 'exec-1', command: ['/busybox', 'true'], stdin: false, tty: null };
+      await runtime.executions.start(launch.id, start, never);
+      assert.deepEqual((await runtime.executions.ended(launch.id, 'exec-1', never)).exitCode, 127);
+      // Nothing is kept of it, so another process has nothing to remove.
+      await engine.open().executions.remove(launch.id, 'exec-1');
     } finally {
       await engine.clear();
       await engine.docker.getImage(image).remove({ force: true });
     }
+  });
+
+  test('fail with exit code 126 if /bin/sh in the sandbox was replaced and writes endless output', { timeout: 120_000 }, async () => {
+    const { runtime, launch } = await started({ image: images.debian });
+    const replacing = "printf '#!/bin/bash\\nexec yes\\n' > /bin/sh.new && chmod 755 /bin/sh.new && mv /bin/sh.new /bin/sh";
+    await finish(await runtime.execute(launch.id, { command: ['/bin/bash', '-c', replacing] }, never));
+    const { err, code } = await finish(await runtime.execute(launch.id, { command: ['true'] }, AbortSignal.timeout(15_000)));
+    assert.equal(code, 126);
+    assert.match(err, /its \/bin\/sh/);
   });
 
   test('report their exit while a child holds their outputs, and while nobody reads', { timeout: 120_000 }, async () => {
@@ -144,6 +159,58 @@ describeWithDocker('Commands in Docker containers', () => {
     assert.equal(out, 'on\n');
     assert.ok((await commandsIn(launch.id)).some((line) => line.includes('sleep 3001')));
     await own.kill();
+  });
+
+  test('get their whole input once after kill -9 of the process that was writing it', { timeout: 120_000 }, async () => {
+    const { runtime, launch } = await started({ image: images.debian });
+    const executionId = 'exec-fed';
+    const inContainer = (script: string): Promise<string> => engine.ask(launch.id, script);
+    // The first bytes leave no room in the pipe for a whole number of blocks.
+    const [begin, whole] = ['begin\n', `begin\n${Array.from({ length: 10_000 }, (_, line) => `line ${line}\n`).join('')}`];
+    const command = shell('while [ ! -e /workspace/go ]; do sleep 0.05; done; exec cat > /workspace/got');
+    const first = await runtime.executions.open(launch.id, { executionId, command }, never);
+    await first.stdin.getWriter().write(Buffer.from(begin));
+    await runtime.close();
+    const script = fileURLToPath(new URL('killed-feeder.ts', import.meta.url));
+    const killed = spawn(process.execPath, [script, engine.deployment, launch.id, executionId, whole], { stdio: 'inherit' });
+    onTestFinished(() => void killed.kill('SIGKILL'));
+    let passedOn = 0;
+    await eventually('the pipe is full', async () => {
+      const before = passedOn;
+      passedOn = Number(await inContainer(`wc -c < /tmp/.skep-executions/${executionId}/kept/in`));
+      return passedOn > begin.length && passedOn === before;
+    });
+    killed.kill('SIGKILL');
+    await once(killed, 'close');
+    const next = engine.open();
+    // The first execution ends what earlier processes left.
+    await finish(await next.execute(launch.id, { command: ['true'] }, never));
+    const reopening = next.executions.reopen(launch.id, executionId, 0, never);
+    await inContainer('touch /workspace/go');
+    const { stdin, handedOver } = await reopening;
+    await stdin.getWriter().write(Buffer.from(whole.slice(handedOver.bytes)));
+    await eventually('all has arrived', async () => Number(await inContainer('wc -c < /workspace/got')) >= whole.length);
+    assert.equal(await engine.readFile(launch.id, '/workspace/got'), whole);
+  });
+
+  test('continue if the engine fails once to report their state', { timeout: 120_000 }, async () => {
+    const docker = new Docker();
+    const dial = docker.modem.dial.bind(docker.modem);
+    let failures = 0;
+    docker.modem.dial = (options, callback) => {
+      if (failures > 0 || !/^\/exec\/\w+\/json/.test(options.path ?? '')) return dial(options, callback);
+      failures += 1;
+      setImmediate(() => callback?.(new Error('socket hang up'), null));
+    };
+    const { launch } = await started();
+    const runtime = engine.open({ docker });
+    failures = 1;
+    // Nobody reads, so the runtime has to ask the engine.
+    const execution = await runtime.execute(launch.id, { command: shell('dd if=/dev/zero bs=1k count=600 2>/dev/null; exit 4') }, never);
+    failures = 0;
+    await eventually('the engine failed', async () => failures === 1);
+    assert.equal((await bytesOf(execution.stdout)).length, 600 * 1024);
+    assert.equal(await execution.exited, 4);
   });
 
   test('are ended when the runtime is closed, even if the sandbox is frozen', { timeout: 120_000 }, async () => {

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, test } from 'vitest';
+import { afterEach, beforeEach, describe, test, vi } from 'vitest';
+import { isFailureOf } from '../../../../src/domain/failure.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
 import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { finish } from '../../../contracts/sandbox-runtime-streams.ts';
 import { createHost, heldState, isAlive, stateOf, type Host } from './host.ts';
 import { launchOf, programs } from './programs.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
@@ -38,6 +40,24 @@ const escapes = {
   'a daemon whose parent is gone': `(setsid ${daemon('stray')} &) ; exec sleep 1000`,
   'a child without an environment': `env -i "$(command -v setsid)" ${daemon('stray')} & exec sleep 1000`,
 };
+
+describe('A process that SIGSTOP does not stop', () => {
+  afterEach(() => void vi.restoreAllMocks());
+
+  test('makes the freeze fail, and all other processes continue', async () => {
+    const launch = await start('sleep 1000 & echo $! > child; wait');
+    await pidIn(launch.id, 'child');
+    const leader = await host.leader(launch.id);
+    const kill = process.kill.bind(process);
+    vi.spyOn(process, 'kill').mockImplementation((pid, signal) => kill(signal === 'SIGSTOP' ? leader : pid, signal));
+    const refused = await runtime.freeze(launch.id).catch((error: unknown) => error);
+    assert.ok(isFailureOf(refused, 'runtime_unavailable') && refused.context.reason.code === 'freeze_refused');
+    assert.equal(await stateOf(leader), 'S');
+    vi.restoreAllMocks();
+    assert.equal((await finish(await runtime.execute(launch.id, { command: ['true'] }, never))).code, 0);
+    assert.equal((await runtime.freeze(launch.id)).state, 'frozen');
+  });
+});
 
 describe.each(Object.entries(escapes))('%s', (_, script) => {
   test('is frozen, resumed and stopped with its sandbox', async () => {

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { ExecutionInputQueue } from '../../../src/adapters/http/execution-input-queue.ts';
+import { until } from '../../support/until.ts';
+
+const tooMuch = new Uint8Array(300_000);
+
+/** A queue to a command that reads nothing before `read` is called, and to a client that is paused or not. */
+function createQueue(write: (content: ReadableStream<Uint8Array>) => Promise<void>) {
+  const client = { isPaused: false, failures: [] as unknown[] };
+  const socket = { pause: () => void (client.isPaused = true), resume: () => void (client.isPaused = false) };
+  return { client, queue: new ExecutionInputQueue({ socket, write, failed: (error) => client.failures.push(error) }) };
+}
+
+async function countBytes(content: ReadableStream<Uint8Array>): Promise<number> {
+  let count = 0;
+  for await (const { length } of content) count += length;
+  return count;
+}
+
+test('a client is paused while too much input waits', async () => {
+  const reads = Promise.withResolvers<void>();
+  const read: number[] = [];
+  const { client, queue } = createQueue((content) => reads.promise.then(async () => void read.push(await countBytes(content))));
+  queue.push(tooMuch);
+  expect(client.isPaused).toBe(true);
+  reads.resolve();
+  await until(() => client.isPaused, (isPaused) => !isPaused);
+  queue.push(tooMuch);
+  await queue.close();
+  expect([read, client.failures]).toEqual([[600_000, 0], []]);
+});
+
+test('a client that closes its input while it is paused is read again', async () => {
+  const { client, queue } = createQueue(() => Promise.withResolvers<void>().promise);
+  queue.push(tooMuch);
+  queue.end();
+  await until(() => client.isPaused, (isPaused) => !isPaused);
+});
+
+test('after a failed write the client is read again, and its next input starts a new write', async () => {
+  const refused = new Error('refused');
+  const attempts: ReadableStream<Uint8Array>[] = [];
+  const { client, queue } = createQueue(async (content) => {
+    attempts.push(content);
+    if (attempts.length === 1) throw refused;
+    await countBytes(content);
+  });
+  queue.push(tooMuch);
+  await until(() => client.isPaused, (isPaused) => !isPaused);
+  expect(client.failures).toEqual([refused]);
+  queue.push(tooMuch);
+  await queue.close();
+  expect([attempts.length, client.failures]).toEqual([3, [refused]]);
+});

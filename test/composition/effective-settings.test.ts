@@ -1,0 +1,27 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { effectiveSettings } from '../../src/composition/config/effective-settings.ts';
+import { readConfig } from '../../src/composition/config/read-config.ts';
+import { removeFolder, temporaryFolder } from '../support/server.ts';
+
+test('the effective settings are shown as they can be written, and every limit of the file is among them', async () => {
+  const folder = await temporaryFolder();
+  const file = join(folder, 'skep.json');
+  writeFileSync(file, JSON.stringify({
+    limits: { connections_per_sandbox: 7 }, events: { keep_for: '1h' }, quarantine: { keep_for: '20m' }, starts: { setup_timeout: '90s' },
+  }));
+  const env = { SKEP_CONFIG: file, SKEP_GIT_TIMEOUT: '2m', SKEP_GIT_SERVE_STALE_FOR: '90s', SKEP_AGENT_MEMORY: '512MiB' };
+  const shown = Object.fromEntries(effectiveSettings(readConfig(env)).map(({ key, value }) => [key, value]));
+  await removeFolder(folder);
+  expect(shown).toMatchObject({
+    limits: expect.stringContaining('connections_per_sandbox 7'),
+    events: 'keep_for 1h',
+    quarantine: 'keep_for 20m',
+    starts: expect.stringContaining('setup_timeout 90s'),
+    git_timeout: '2m',
+    git_serve_stale_for: '90s',
+    agent_memory: '512MiB',
+    port: '3000',
+  });
+});
