@@ -10,7 +10,7 @@ import { gitProviderContract } from '../contracts/git-provider.ts';
 import { createMemoryGitProvider } from '../doubles/memory/index.ts';
 import { readPublished } from '../doubles/memory/published-repository.ts';
 
-/** The failure of the one case whose name begins like this. */
+/** Returns the failure of the only case whose name begins with `name`. */
 async function failureOfCase(name: string, createHarness: () => Promise<GitProviderHarness>): Promise<unknown> {
   const cases = gitProviderContract(createHarness).filter((each) => each.name.startsWith(name));
   expect(cases.map((each) => each.name)).toHaveLength(1);
@@ -19,12 +19,12 @@ async function failureOfCase(name: string, createHarness: () => Promise<GitProvi
 
 type Fetch = typeof fetch;
 
-/** A Gitea provider whose requests and answers go through this first. */
+/** Returns a Gitea provider whose requests and responses go through `mistaken`. */
 function withFetch(mistaken: (original: Fetch) => Fetch): (options: GiteaOptions) => GitProvider {
   return (options) => createGiteaProvider({ ...options, fetch: mistaken(fetch) });
 }
 
-/** A Gitea provider that reads other answers than its host gives. */
+/** Returns a Gitea provider that gets changed responses. */
 function withAnswers(change: (body: string, response: Response) => Response): (options: GiteaOptions) => GitProvider {
   return withFetch((original) => async (input, init) => {
     const response = await original(input, init);
@@ -36,7 +36,7 @@ function withBody(change: (body: string) => string): (options: GiteaOptions) => 
   return withAnswers((body, { status, headers }) => new Response(change(body), { status, headers }));
 }
 
-/** A Gitea provider with a method that does something else. */
+/** Returns a Gitea provider with replaced methods. */
 function withMethods(change: (provider: GitProvider) => Partial<GitProvider>): (options: GiteaOptions) => GitProvider {
   return (options) => {
     const provider = createGiteaProvider(options);
@@ -46,33 +46,33 @@ function withMethods(change: (provider: GitProvider) => Partial<GitProvider>): (
 
 const mistakes: readonly (readonly [mistake: string, contractCase: string, create: (options: GiteaOptions) => GitProvider])[] = [
   [
-    "the author's date in place of the committer's",
+    'the author date that is used instead of the committer date',
     'dates a file by the committer date',
     withBody((body) => body.replaceAll(/"author":\{"date":("[^"]+")\},"committer":\{"date":"[^"]+"\}/gu, '"committer":{"date":$1}')),
   ],
   [
-    'a 5xx taken for "not there"',
+    'a 5xx status that is reported as "not found"',
     'fails with provider_failed, and never',
     withAnswers((body, { status, headers }) => new Response(body, { status: status >= 500 ? 404 : status, headers })),
   ],
-  ['no time limit', 'fails with provider_timeout', withFetch((original) => (input, init) => original(input, { ...init, signal: null }))],
+  ['a missing time limit', 'fails with provider_timeout', withFetch((original) => (input, init) => original(input, { ...init, signal: null }))],
   [
-    'the name that was asked for in place of that of a renamed repository',
+    'a renamed repository that is returned under its old name',
     'finds a renamed repository',
     withMethods((provider) => ({ find: async (path, signal) => ({ ...(await provider.find(path, signal)), path }) })),
   ],
   [
-    'a repository name that is read as a query',
+    'a repository name with an unescaped question mark',
     'fails with repository_not_found if there is no such repository',
     withFetch((original) => (input, init) => original(typeof input === 'string' ? input.replaceAll('%3F', '?') : input, init)),
   ],
   [
-    'only the first page of a tree',
+    'a tree listing that stops after the first page',
     'lists a directory of 1,100 files',
     withBody((body) => body.replace('"truncated":true', '"truncated":false')),
   ],
   [
-    'only the first page of a history',
+    'a history that stops after the first page',
     'dates a file by the last page of its history',
     withAnswers((body, { status }) => new Response(body, { status })),
   ],
@@ -87,21 +87,21 @@ const mistakes: readonly (readonly [mistake: string, contractCase: string, creat
     })),
   ],
   [
-    'bytes of a file that become text',
+    'file content that is decoded as text',
     'reads the content of files byte for byte',
     withMethods((provider) => ({
       readFile: async (...asked) => Buffer.from(Buffer.from(await provider.readFile(...asked)).toString('utf8')),
     })),
   ],
   [
-    'a file that is cut off at the bound',
+    'a file that is truncated at the size limit',
     'reads a file of exactly as many bytes',
     withMethods((provider) => ({
       readFile: async (repository, file, maxBytes) => (await provider.readFile(repository, file, 2 ** 30)).subarray(0, maxBytes),
     })),
   ],
   [
-    'a missing file taken for an empty one',
+    'a missing file that is returned as an empty file',
     'fails with file_not_found if',
     withMethods((provider) => ({
       readFile: (...asked) => provider.readFile(...asked).catch((error: unknown) => {
@@ -111,13 +111,13 @@ const mistakes: readonly (readonly [mistake: string, contractCase: string, creat
     })),
   ],
   [
-    'a branch name in place of one commit',
-    'lists one commit, whatever is pushed while it lists',
+    'a branch name that is used instead of a commit',
+    'lists the files of one commit, even if someone pushes meanwhile',
     withBody((body) => body.replace(/^\{"commit":\{"id":"[0-9a-f]+"\}\}$/u, '{"commit":{"id":"main"}}')),
   ],
 ];
 
-describe('the contract of git providers catches', () => {
+describe('The contract of git providers catches', () => {
   test.each(mistakes)('%s', async (_, contractCase, create) => {
     expect(await failureOfCase(contractCase, () => createGiteaHarness(create))).toBeInstanceOf(AssertionError);
   });
@@ -129,7 +129,7 @@ describe('the contract of git providers catches', () => {
     expect(await failureOfCase(contractCase, () => createPatternHarness(place))).toBeInstanceOf(AssertionError);
   });
 
-  test('a trait that is declared wrongly, and names it', async () => {
+  test('a wrong trait, and names it', async () => {
     const failure = await failureOfCase('gives the declared date if a clock was wrong', async () => {
       const harness = await createGiteaHarness();
       return { ...harness, traits: { ...harness.traits, clockSkew: 'oldest-date' } };
@@ -137,7 +137,7 @@ describe('the contract of git providers catches', () => {
     expect(failure).toMatchObject({ message: expect.stringContaining('decided by the trait clockSkew: oldest-date') });
   });
 
-  test("a harness that can't be closed, also if its case fails", async () => {
+  test("a harness that can't be closed, even if its case fails", async () => {
     const cannotClose = "the harness can't be closed: two requests were not expected";
     const name = 'gives git an Authorization that the host accepts';
     expect(await failureOfCase(name, createUnclosableHarness)).toMatchObject({ message: cannotClose });
@@ -157,7 +157,7 @@ async function createUnclosableHarness(): Promise<GitProviderHarness> {
   };
 }
 
-/** Repositories in memory; the mistake is one of two places where a name is matched as a pattern. */
+/** A memory provider that wrongly matches names as patterns in one of two places. */
 async function createPatternHarness(place: 'directory' | 'history'): Promise<GitProviderHarness> {
   const memory = createMemoryGitProvider();
   const provider: GitProvider = {
@@ -182,7 +182,7 @@ async function createPatternHarness(place: 'directory' | 'history'): Promise<Git
     host: 'none',
     pullRequests: 'none',
     async publish(gitDir, name) {
-      // With a slash in front, so that the whole repository is one directory of the memory provider.
+      // With a leading slash, the whole repository is one directory of the memory provider.
       const { files, ...repository } = await readPublished(gitDir, name);
       memory.put({ ...repository, files: files.map((file) => ({ ...file, path: `/${file.path}` })) });
       return name;

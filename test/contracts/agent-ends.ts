@@ -15,7 +15,7 @@ async function stalled(open: (client: { readonly update: () => Promise<void> }) 
 
 export const endCases: readonly AgentCase[] = [
   [
-    'cancels a turn, which then ends by itself; again and between turns nothing happens',
+    'ends a cancelled turn as cancelled, and ignores a cancel between turns',
     async ({ open }) => {
       const { session, client, prompt, turn } = await stalled(open, 'heeds');
       await Promise.all([session.cancel(), session.cancel()]);
@@ -26,7 +26,7 @@ export const endCases: readonly AgentCase[] = [
     },
   ],
   [
-    'ends a turn as interrupted when the session is closed, even if the agent heeds no cancelling',
+    'ends a turn as interrupted if the session is closed, even if the agent ignores the cancel',
     async ({ open }) => {
       const { session, agent, prompt, turn } = await stalled(open, 'deaf');
       await session.cancel();
@@ -42,7 +42,7 @@ export const endCases: readonly AgentCase[] = [
     },
   ],
   [
-    'ends a turn as interrupted when the agent ends, after all that it said',
+    'ends a turn as interrupted if the agent exits, and reports all earlier updates',
     async ({ open }) => {
       const { session, client, prompt } = await open();
       const { stopReason, reason } = await prompt(scripted({ flood: 300 }, { crash: true }));
@@ -53,7 +53,7 @@ export const endCases: readonly AgentCase[] = [
     },
   ],
   [
-    'says when the agent ends between turns',
+    'closes the session with a reason if the agent exits between turns',
     async ({ open }) => {
       const { session, agent, prompt } = await open();
       await prompt(scripted({ say: 'a' }));
@@ -62,7 +62,7 @@ export const endCases: readonly AgentCase[] = [
     },
   ],
   [
-    'can be closed while an update is being taken, and tells no other one',
+    'can be closed during an update, and reports no more updates',
     async ({ open }) => {
       const { promise: taken, resolve: take } = Promise.withResolvers<void>();
       const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
@@ -85,7 +85,7 @@ export const endCases: readonly AgentCase[] = [
     },
   ],
   [
-    'ends the session when an update is not taken, rather than losing it',
+    'closes the session if the client fails to store an update',
     async ({ open }) => {
       const { session, client, prompt } = await open({
         async update() {

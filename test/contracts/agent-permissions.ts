@@ -32,7 +32,7 @@ function undecided(): { readonly permission: (request: AgentPermission, signal: 
 export const permissionCases: readonly AgentCase[] = [
   ...['yes', 'no'].map(
     (optionId): AgentCase => [
-      `requests a permission, and passes the answer to the agent: ${optionId}`,
+      `requests a permission and returns the answer to the agent: ${optionId}`,
       async ({ open }) => {
         const { client, prompt } = await open({ permission: async () => optionId });
         assert.equal((await prompt(scripted({ tool }, { ask }, { say: '.' }))).stopReason, 'end_turn');
@@ -42,7 +42,7 @@ export const permissionCases: readonly AgentCase[] = [
     ],
   ),
   [
-    'reports everything that was said before a permission request',
+    'reports all earlier updates before a permission request',
     async ({ open }) => {
       const seen: string[] = [];
       const { client, prompt } = await open({
@@ -65,7 +65,7 @@ export const permissionCases: readonly AgentCase[] = [
     },
   ],
   [
-    'withdraws the request when the turn is cancelled',
+    'withdraws the permission request if the turn is cancelled',
     async ({ open }) => {
       const { permission, requested } = undecided();
       const { session, client, prompt } = await open({ permission });
@@ -79,7 +79,7 @@ export const permissionCases: readonly AgentCase[] = [
     },
   ],
   [
-    'withdraws the request when the session is closed, and when the agent ends',
+    'withdraws the permission request if the session is closed or the agent exits',
     async ({ open }) => {
       for (const end of ['close', 'kill'] as const) {
         const { permission, requested } = undecided();

@@ -45,7 +45,7 @@ function shared({ stdin, stdout }: AgentStreams) {
 
 export const resumptionCases: readonly AgentCase[] = [
   [
-    'goes on in the middle of a turn, from what the agent has said and got since it began',
+    "resumes a turn in another process and replays the agent's updates since the turn began",
     async ({ protocol, start, traits }) => {
       if (!traits.resumes) return;
       const agent = await start('speaks');

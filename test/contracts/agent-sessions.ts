@@ -7,7 +7,7 @@ import { scripted } from './agent-script.ts';
 
 function refuses(behaviour: AgentBehaviour, code: ReasonCode): AgentCase {
   return [
-    `refuses with the reason if the agent is one that ${behaviour}, and closes the streams`,
+    `fails with a reason and closes the streams if the agent's behaviour is ${behaviour}`,
     async ({ protocol, start }) => {
       const { streams, gone } = await start(behaviour);
       const opening = protocol.open({ streams, workingDir: '/tmp', authMethod: null, sessionId: null, client: recordingClient() }, never);
@@ -23,7 +23,7 @@ function refuses(behaviour: AgentBehaviour, code: ReasonCode): AgentCase {
 
 function goesOn(behaviour: 'speaks' | 'forgets'): AgentCase {
   return [
-    `goes on with a session after the agent was started again: one that ${behaviour}`,
+    `opens an earlier session after a restart of the agent, or a new one if it is gone: ${behaviour}`,
     async ({ open, traits }) => {
       const first = await open();
       await first.prompt(scripted({ say: 'old' }, { tool: { toolCallId: 'call-1', title: 'Old' } }));
@@ -45,7 +45,7 @@ export const sessionCases: readonly AgentCase[] = [
   refuses('ends', 'agent_exited'),
   refuses('other_version', 'agent_version_unsupported'),
   [
-    'rejects with the reason of the signal while the agent is silent, and closes the streams',
+    "rejects with the signal's reason if the agent never responds, and closes the streams",
     async ({ protocol, start }) => {
       const reason = new Error('too late');
       for (const signalOf of [(why: Error) => AbortSignal.abort(why), fires]) {
@@ -60,7 +60,7 @@ export const sessionCases: readonly AgentCase[] = [
   goesOn('speaks'),
   goesOn('forgets'),
   [
-    'makes a new session where the one that is asked for is not known',
+    'creates a new session if the requested one does not exist',
     async ({ open }) => {
       const { session, prompt } = await open({}, 'no-such-session');
       assert.equal(session.loaded, false);
@@ -69,7 +69,7 @@ export const sessionCases: readonly AgentCase[] = [
     },
   ],
   [
-    'keeps two agents apart',
+    'does not mix up the sessions of two agents',
     async ({ open }) => {
       const [one, other] = [await open(), await open()];
       await Promise.all([one.prompt(scripted({ say: 'one' })), other.prompt(scripted({ say: 'other' }))]);

@@ -21,7 +21,7 @@ function chunk(text: string, channel: 'answer' | 'thought' = 'answer', messageId
 
 export const turnCases: readonly AgentCase[] = [
   [
-    'hands over what the agent says, in order, before the turn ends',
+    "reports the agent's messages and thoughts in order before the turn ends",
     async ({ open }) => {
       const { session, client, prompt } = await open();
       assert.notEqual(session.id, '');
@@ -32,7 +32,7 @@ export const turnCases: readonly AgentCase[] = [
     },
   ],
   [
-    'tells a tool call as it stands, however little an update says',
+    'reports the whole tool call after each partial update',
     async ({ open }) => {
       const { client, prompt } = await open();
       const { toolCallId } = call;
@@ -51,7 +51,7 @@ export const turnCases: readonly AgentCase[] = [
     },
   ],
   [
-    'tells plans and usage',
+    'reports plans and usage',
     async ({ open }) => {
       const { client, prompt } = await open();
       const entries = [{ content: 'read', priority: 'high', status: 'completed' }, { content: 'write', priority: 'low', status: 'pending' }] as const;
@@ -61,7 +61,7 @@ export const turnCases: readonly AgentCase[] = [
     },
   ],
   [
-    'takes several turns, and every text of a message',
+    'runs several turns in one session',
     async ({ open }) => {
       const { client, prompt } = await open();
       for (const text of ['one', 'two']) await prompt({ content: [{ type: 'text', text }] });
@@ -70,7 +70,7 @@ export const turnCases: readonly AgentCase[] = [
   ],
   ...(['max_tokens', 'max_turn_requests', 'refusal'] as const).map(
     (stop): AgentCase => [
-      `says that a turn ended for ${stop}`,
+      `reports the stop reason ${stop}`,
       async ({ open }) => {
         const { prompt } = await open();
         assert.deepEqual(await prompt(scripted({ say: 'so' }, { stop })), { stopReason: stop, reason: null });
@@ -78,7 +78,7 @@ export const turnCases: readonly AgentCase[] = [
     ],
   ),
   [
-    'ends a turn as failed with the words of the agent, which lives on',
+    "ends a turn as failed with the agent's error message, and the session stays usable",
     async ({ open }) => {
       const { client, prompt } = await open();
       const turn = await prompt(scripted({ say: 'a' }, { fail: 'the model is overloaded' }));
@@ -89,7 +89,7 @@ export const turnCases: readonly AgentCase[] = [
     },
   ],
   [
-    'gives an update only when the one before was taken, and loses none of a flood',
+    'reports one update at a time, and loses none of 5,000',
     async ({ open }) => {
       let taking = 0;
       let most = 0;

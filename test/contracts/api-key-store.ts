@@ -23,18 +23,18 @@ export function apiKeyStoreContract(harness: StoreHarness): ContractCase[] {
 
 function recordCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'finds a key by its hash as it was written', async ([{ apiKeys }]) => {
+    storeCase(harness, 'finds a key by its hash, with all its fields', async ([{ apiKeys }]) => {
       const full = someApiKey('full', { access: 'admin', repositories: ['acme/*', 'group/**'], expiresAt: someTime + 1, revokedAt: someTime + 2 });
       for (const key of [full, someApiKey('bare')]) {
         equal(await apiKeys.insert(key), true);
         deepEqual(await apiKeys.findByHash(key.hash), key);
       }
     }),
-    storeCase(harness, 'finds no other hash', async ([{ apiKeys }]) => {
+    storeCase(harness, 'finds no key for any other hash', async ([{ apiKeys }]) => {
       await apiKeys.insert(someApiKey('one', { hash: 'abc' }));
       for (const hash of ['ABC', 'ab', 'abcd', 'abc ', '', '%', 'one', 'name of one']) equal(await apiKeys.findByHash(hash), null);
     }),
-    storeCase(harness, 'takes every text for data', async ([{ apiKeys }]) => {
+    storeCase(harness, 'stores special characters and SQL in texts unchanged', async ([{ apiKeys }]) => {
       for (const [index, text] of hostileTexts.entries()) {
         const key = someApiKey(`k${index}`, { name: text, userId: text, hash: text });
         equal(await apiKeys.insert(key), true);
@@ -42,14 +42,14 @@ function recordCases(harness: StoreHarness): ContractCase[] {
       }
       equal((await apiKeys.list()).length, hostileTexts.length);
     }),
-    storeCase(harness, 'lists every key, oldest first', async ([{ apiKeys }]) => {
+    storeCase(harness, 'lists all keys, oldest first', async ([{ apiKeys }]) => {
       deepEqual(await apiKeys.list(), []);
       await apiKeys.insert(someApiKey('c', { createdAt: someTime + 1 }));
       await apiKeys.insert(someApiKey('b', { createdAt: someTime + 2, revokedAt: someTime }));
       await apiKeys.insert(someApiKey('a', { createdAt: someTime, expiresAt: 1 }));
       deepEqual(idsOf(await apiKeys.list()), ['a', 'c', 'b']);
     }),
-    storeCase(harness, 'takes a name once among the keys that are not revoked', async ([{ apiKeys }]) => {
+    storeCase(harness, 'refuses a second key with the name of a key that is not revoked', async ([{ apiKeys }]) => {
       const first = someApiKey('first', { name: 'ci' });
       equal(await apiKeys.insert(first), true);
       equal(await apiKeys.insert(someApiKey('second', { name: 'ci', userId: 'bob' })), false);
@@ -58,11 +58,11 @@ function recordCases(harness: StoreHarness): ContractCase[] {
       equal(await apiKeys.insert(someApiKey('third', { name: 'ci' })), true);
       deepEqual(idsOf(await apiKeys.list()), ['first', 'third']);
     }),
-    storeCase(harness, 'takes an expired key\'s name for taken', async ([{ apiKeys }]) => {
+    storeCase(harness, 'refuses a second key with the name of an expired key', async ([{ apiKeys }]) => {
       await apiKeys.insert(someApiKey('first', { name: 'ci', expiresAt: 1 }));
       equal(await apiKeys.insert(someApiKey('second', { name: 'ci' })), false);
     }),
-    storeCase(harness, 'lets one of many keys with one name in', async (connections) => {
+    storeCase(harness, 'accepts one of 30 concurrent inserts with the same name', async (connections) => {
       const outcomes = await race(connections, 30, ({ apiKeys }, turn) => apiKeys.insert(someApiKey(`k${turn}`, { name: 'ci' })));
       equal(outcomes.filter(Boolean).length, 1);
       equal((await connections[0].apiKeys.list()).length, 1);
@@ -74,7 +74,7 @@ const someCode: LoginCode = { hash: 'hash-of-code', userId: 'ann', access: 'admi
 
 function loginCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'gives a code away once, until it expires', async ([{ apiKeys }]) => {
+    storeCase(harness, 'returns a login code once, and only before it expires', async ([{ apiKeys }]) => {
       await apiKeys.insertLoginCode(someCode, someTime);
       await apiKeys.insertLoginCode({ ...someCode, hash: 'late' }, someTime);
       for (const other of ['', '%', 'HASH-OF-CODE', 'hash-of-cod']) equal(await apiKeys.takeLoginCode(other, someTime), null);
@@ -83,12 +83,12 @@ function loginCases(harness: StoreHarness): ContractCase[] {
       equal(await apiKeys.takeLoginCode('late', someTime + 10), null);
       deepEqual(await apiKeys.list(), []);
     }),
-    storeCase(harness, 'forgets expired codes when another is added', async ([{ apiKeys }]) => {
+    storeCase(harness, 'deletes expired login codes when another code is added', async ([{ apiKeys }]) => {
       await apiKeys.insertLoginCode(someCode, someTime);
       await apiKeys.insertLoginCode({ ...someCode, hash: 'other', expiresAt: someTime + 20 }, someTime + 10);
       equal(await apiKeys.takeLoginCode(someCode.hash, someTime), null);
     }),
-    storeCase(harness, 'gives a code to one of many', async (connections) => {
+    storeCase(harness, 'returns a login code to one of 20 concurrent callers', async (connections) => {
       await connections[0].apiKeys.insertLoginCode(someCode, someTime);
       const outcomes = await race(connections, 20, ({ apiKeys }) => apiKeys.takeLoginCode(someCode.hash, someTime));
       deepEqual(outcomes.filter((code) => code !== null), [someCode]);
@@ -98,7 +98,7 @@ function loginCases(harness: StoreHarness): ContractCase[] {
 
 function revokeCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'revokes by id and by name, and each key once', async ([{ apiKeys }]) => {
+    storeCase(harness, 'revokes a key by id or by name, and only once', async ([{ apiKeys }]) => {
       const [one, two] = [someApiKey('one', { name: 'uno' }), someApiKey('two', { name: 'due' })];
       await apiKeys.insert(one);
       await apiKeys.insert(two);
@@ -108,7 +108,7 @@ function revokeCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await apiKeys.findByHash(one.hash), { ...one, revokedAt: someTime });
       deepEqual(await apiKeys.findByHash(two.hash), { ...two, revokedAt: someTime + 1 });
     }),
-    storeCase(harness, 'revokes by id first where an id is another key\'s name', async ([{ apiKeys }]) => {
+    storeCase(harness, 'prefers the id if it is also the name of another key', async ([{ apiKeys }]) => {
       await apiKeys.insert(someApiKey('b', { name: 'a' }));
       await apiKeys.insert(someApiKey('a', { name: 'z', createdAt: someTime + 1 }));
       equal(await apiKeys.revoke('a', someTime), true);
@@ -119,7 +119,7 @@ function revokeCases(harness: StoreHarness): ContractCase[] {
       equal(await apiKeys.revoke('a', someTime + 1), true);
       equal((await apiKeys.findByHash('hash-of-b'))?.revokedAt, someTime + 1);
     }),
-    storeCase(harness, 'lets one of many revocations win', async (connections) => {
+    storeCase(harness, 'lets one of 20 concurrent revocations succeed', async (connections) => {
       await connections[0].apiKeys.insert(someApiKey('one'));
       const outcomes = await race(connections, 20, ({ apiKeys }, turn) => apiKeys.revoke('one', someTime + turn));
       deepEqual(outcomes.filter(Boolean).length, 1);

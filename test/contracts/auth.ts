@@ -29,10 +29,10 @@ const digestOf = (key: string): string => hash('sha256', key, 'hex');
 /** The contract of every `Auth`. */
 export function authContract(harness: AuthHarness): ContractCase[] {
   return [
-    authCase(harness, 'says in one line what it accepts', async ({ auth }) => {
+    authCase(harness, 'describes in one line what it accepts', async ({ auth }) => {
       ok(auth.description.length > 0 && !auth.description.includes('\n'));
     }),
-    authCase(harness, 'knows each credential\'s principal', async ({ auth, issue }) => {
+    authCase(harness, 'returns the principal of each credential', async ({ auth, issue }) => {
       const [anns, bobs] = [await issue(ann), await issue(bob)];
       deepEqual(await auth.authenticate(anns), ann);
       deepEqual(await auth.authenticate(bobs), bob);
@@ -41,31 +41,31 @@ export function authContract(harness: AuthHarness): ContractCase[] {
     authCase(harness, 'refuses a missing credential', async ({ auth }) => {
       await refuses(auth, null);
     }),
-    authCase(harness, 'refuses what is nearly a credential', async ({ auth, issue }) => {
+    authCase(harness, 'refuses a credential with a small change', async ({ auth, issue }) => {
       const key = await issue(ann);
       const nearly = [key.slice(1), key.slice(0, -1), `${key}x`, ` ${key}`, `${key} `, `${key}\u0000`, key.toUpperCase(), `Bearer ${key}`];
       for (const credential of nearly) await refuses(auth, credential);
     }),
-    authCase(harness, 'refuses what is nothing like a credential', async ({ auth, issue }) => {
+    authCase(harness, 'refuses empty, very long and malformed credentials', async ({ auth, issue }) => {
       await issue(ann);
       const nothings = ['', ' ', '%', '*', `' OR 1=1 --`, '\u0000', '\ud800', 'é\n', 'null', 'undefined', '__proto__', 'x'.repeat(1_000_000)];
       for (const credential of nothings) await refuses(auth, credential);
     }),
-    authCase(harness, 'refuses an expired credential, from that moment on', async ({ auth, issue, pass }) => {
+    authCase(harness, 'refuses a credential from the moment it expires', async ({ auth, issue, pass }) => {
       const key = await issue(ann, 1000);
       pass(999);
       deepEqual(await auth.authenticate(key), ann);
       pass(1);
       await refuses(auth, key);
     }),
-    authCase(harness, 'refuses a revoked credential at once, and no other', async ({ auth, issue, revoke }) => {
+    authCase(harness, 'refuses a revoked credential at once, and no other credential', async ({ auth, issue, revoke }) => {
       const [anns, bobs] = [await issue(ann), await issue(bob)];
       deepEqual(await auth.authenticate(anns), ann);
       await revoke(anns);
       await refuses(auth, anns);
       deepEqual(await auth.authenticate(bobs), bob);
     }),
-    authCase(harness, 'knows the principal by the digest of a credential, if it can, until that is revoked', async ({ auth, issue, revoke }) => {
+    authCase(harness, 'returns the principal for the digest of a credential until it is revoked', async ({ auth, issue, revoke }) => {
       if (auth.authenticateDigest === undefined) return;
       const key = await issue(ann);
       const digest = hash('sha256', key, 'hex');
@@ -76,7 +76,7 @@ export function authContract(harness: AuthHarness): ContractCase[] {
       await revoke(key);
       await rejects(auth.authenticateDigest(digest), (error) => isFailureOf(error, 'unauthorized'));
     }),
-    authCase(harness, 'lists the digests of those that are let in as a user, if it can', async ({ auth, issue, revoke, pass }) => {
+    authCase(harness, "lists the digests of a user's valid credentials", async ({ auth, issue, revoke, pass }) => {
       if (auth.digestsOf === undefined) return;
       const [anns, root] = [await issue(ann), await issue({ userId: 'root', keyName: 'admin', access: 'admin' })];
       const expiring = await issue({ ...ann, keyName: 'short' }, 1000);
@@ -87,7 +87,7 @@ export function authContract(harness: AuthHarness): ContractCase[] {
       deepEqual(await auth.digestsOf('ann'), [digestOf(anns)]);
       deepEqual(await auth.digestsOf('nobody'), []);
     }),
-    authCase(harness, 'fails as unavailable, not as refused, when its store does', async ({ auth, issue, breakStore }) => {
+    authCase(harness, 'fails with store_unavailable, not unauthorized, if its store fails', async ({ auth, issue, breakStore }) => {
       const key = await issue(ann);
       if (breakStore === null) {
         deepEqual(await auth.authenticate(key), ann);

@@ -12,7 +12,7 @@ export interface OpenClock {
 export function clockContract(open: () => OpenClock): ContractCase[] {
   return [
     {
-      name: 'tells milliseconds since the epoch, which go on',
+      name: 'returns the milliseconds since the epoch, and they increase',
       run: async () => {
         const { clock, pass } = open();
         const before = clock.now();
@@ -22,7 +22,7 @@ export function clockContract(open: () => OpenClock): ContractCase[] {
       },
     },
     {
-      name: 'calls back once, in the order of the times',
+      name: 'calls each callback once, in the order of their times',
       run: async () => {
         const { clock, pass } = open();
         const called: string[] = [];
@@ -35,7 +35,7 @@ export function clockContract(open: () => OpenClock): ContractCase[] {
       },
     },
     {
-      name: 'does not call back what was cancelled, which can be cancelled again',
+      name: 'does not call a cancelled callback, and ignores a second cancel',
       run: async () => {
         const { clock, pass } = open();
         let calls = 0;
@@ -49,7 +49,7 @@ export function clockContract(open: () => OpenClock): ContractCase[] {
       },
     },
     {
-      name: 'waits for longer than a timer of the platform can',
+      name: 'supports delays longer than the maximum of setTimeout',
       run: async () => {
         const { clock, pass } = open();
         const called: string[] = [];

@@ -24,7 +24,7 @@ const plain = (kept: KeptChanges | null): unknown => (kept === null ? null : { .
 
 export function conversationChangeCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'keeps the last changes of a conversation and their events, until its record is purged', async ([{ conversations, events }]) => {
+    storeCase(harness, 'keeps the latest changes of a conversation until its record is purged', async ([{ conversations, events }]) => {
       const removed = someConversation('one', { deletedAt: 1, removedAt: someTime });
       await conversations.insert(removed);
       await conversations.insert(someConversation('two'));

@@ -8,7 +8,7 @@ const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
 /** Repeated requests: the store recognises them, and they have no second effect. */
 export function conversationClaimCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'tells a repeated request from a conflicting one', async ([{ conversations }]) => {
+    storeCase(harness, 'distinguishes a repeated request from a conflicting one', async ([{ conversations }]) => {
       deepEqual(await conversations.insert(someConversation('one'), claim), { kind: 'inserted' });
       deepEqual(await conversations.insert(someConversation('two'), claim), { kind: 'repeated', id: 'one' });
       deepEqual(await conversations.insert(someConversation('two'), { ...claim, fingerprint: 'other' }), { kind: 'conflict' });
@@ -18,7 +18,7 @@ export function conversationClaimCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await conversations.findClaim({ ...claim, fingerprint: 'other' }), { kind: 'conflict' });
       equal(await conversations.findClaim({ ...claim, key: 'key-2' }), null);
     }),
-    storeCase(harness, 'replaces once for a claim, however often the request is made', async ([{ conversations }]) => {
+    storeCase(harness, 'replaces a record once per idempotency key', async ([{ conversations }]) => {
       const conversation = someConversation('one');
       await conversations.insert(conversation);
       const queued = nextVersion(conversation, { queue: [someMessage('m')] });
@@ -31,13 +31,13 @@ export function conversationClaimCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await conversations.replace(again, [], { ...claim, key: 'key-2' }), { kind: 'replaced' });
       deepEqual(await conversations.replace(nextVersion(again), [], undefined), { kind: 'replaced' });
     }),
-    storeCase(harness, 'keeps no claim of a replacement that is stale', async ([{ conversations }]) => {
+    storeCase(harness, 'stores no idempotency key if the replacement is stale', async ([{ conversations }]) => {
       const conversation = someConversation('one');
       await conversations.insert(conversation);
       deepEqual(await conversations.replace(conversation, [], claim), { kind: 'stale' });
       deepEqual(await conversations.replace(nextVersion(conversation), [], { ...claim, fingerprint: 'other' }), { kind: 'replaced' });
     }),
-    storeCase(harness, 'replaces once for many requests with one claim at once', async (connections) => {
+    storeCase(harness, 'replaces a record once for 20 concurrent requests with one idempotency key', async (connections) => {
       const conversation = someConversation('one');
       await connections[0].conversations.insert(conversation);
       // After another write, tries again with the new record, as callers do.
@@ -53,7 +53,7 @@ export function conversationClaimCases(harness: StoreHarness): ContractCase[] {
       equal(outcomes.filter((kind) => kind === 'repeated').length, 19);
       equal((await connections[0].conversations.find('one'))?.queue.length, 1);
     }),
-    storeCase(harness, 'lets one of many requests with one claim make a record', async (connections) => {
+    storeCase(harness, 'inserts one record for 30 concurrent requests with one idempotency key', async (connections) => {
       const outcomes = await race(connections, 30, ({ conversations }, turn) =>
         conversations.insert(someConversation(`c${turn}`), claim),
       );

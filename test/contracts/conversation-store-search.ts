@@ -12,7 +12,7 @@ export function conversationSearchCases(harness: StoreHarness): ContractCase[] {
 
 function countCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'counts the conversations of each owner by status', async ([{ conversations }]) => {
+    storeCase(harness, "counts each owner's conversations by status", async ([{ conversations }]) => {
       await fill(conversations, [
         someConversation('a', { startStatus: 'READY', executionStatus: 'idle' }),
         someConversation('b', { startStatus: 'READY', executionStatus: 'idle' }),
@@ -26,7 +26,7 @@ function countCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await sorted(null), ['ann ERROR null 1', 'ann READY idle 2', 'bob READY null 1']);
       deepEqual(await sorted('bob'), ['bob READY null 1']);
     }),
-    storeCase(harness, 'finds what failed and what starts for long, the last changed first', async ([{ conversations }]) => {
+    storeCase(harness, 'lists failed conversations and slow starts, the latest change first', async ([{ conversations }]) => {
       await fill(conversations, [
         someConversation('failed', { startStatus: 'ERROR', updatedAt: someTime + 5, createdAt: someTime + 5 }),
         someConversation('broken', { startStatus: 'READY', executionStatus: 'error', updatedAt: someTime + 9 }),
@@ -60,7 +60,7 @@ function orderCases(harness: StoreHarness): ContractCase[] {
     UPDATED_AT_DESC: ['a', 'c', 'd', 'b'],
   };
   return conversationSortOrders.map((order) =>
-    storeCase(harness, `shows an owner its own that are not deleted in the order ${order}`, async ([{ conversations }]) => {
+    storeCase(harness, `lists an owner's conversations in the order ${order}, without deleted ones`, async ([{ conversations }]) => {
       await fill(conversations, rows);
       for (const limit of [1, 2, 3, 4, 100]) {
         const seen = await allPages((after) => conversations.search('ann', {}, order, { after, limit }));
@@ -77,15 +77,15 @@ function orderCases(harness: StoreHarness): ContractCase[] {
 
 function filterCases(harness: StoreHarness): ContractCase[] {
   return [
-    filterCase(harness, 'narrows to ids, of its own owner only', [
+    filterCase(harness, "filters by ids, only among the owner's own conversations", [
       [{ ids: ['r1', 'r3', 'nobody', 'bobs', 'gone'] }, ['r1', 'r3']],
       [{ ids: [] }, []],
     ]),
-    filterCase(harness, 'narrows to a sandbox', [
+    filterCase(harness, 'filters by sandbox', [
       [{ sandboxId: 'shared' }, ['r2', 'r4']],
       [{ sandboxId: 'none' }, []],
     ]),
-    filterCase(harness, 'narrows to times, the first included and the last not', [
+    filterCase(harness, 'filters by times, including the first and excluding the last', [
       [{ createdFrom: someTime + 3 }, ['r3', 'r4', 'r5']],
       [{ createdBefore: someTime + 3 }, ['r1', 'r2']],
       [{ createdFrom: someTime + 2, createdBefore: someTime + 4 }, ['r2', 'r3']],
@@ -94,11 +94,11 @@ function filterCases(harness: StoreHarness): ContractCase[] {
       [{ updatedBefore: someTime + 103 }, ['r4', 'r5']],
       [{ updatedFrom: someTime + 102, updatedBefore: someTime + 104, createdFrom: someTime + 4 }, ['r4']],
     ]),
-    filterCase(harness, 'narrows to several things at once', [
+    filterCase(harness, 'combines several filters', [
       [{ ids: ['r2', 'r3', 'r4'], sandboxId: 'shared', titleContains: 'deploy' }, ['r2']],
       [{ sandboxId: 'shared', createdFrom: someTime + 3 }, ['r4']],
     ]),
-    filterCase(harness, 'finds a part of a title, whatever its case', [
+    filterCase(harness, 'finds a part of a title in upper and lower case', [
       [{ titleContains: 'deploy' }, ['r1', 'r2']],
       [{ titleContains: 'DEPLOY THE' }, ['r1']],
       [{ titleContains: 'ÜBER' }, ['r3']],
@@ -107,24 +107,24 @@ function filterCases(harness: StoreHarness): ContractCase[] {
       [{ titleContains: 'nothing like it' }, []],
       [{ titleContains: '' }, ['r1', 'r2', 'r3', 'r4', 'r5']],
     ]),
-    filterCase(harness, 'finds a part of a title without its accents, and with them', [
+    filterCase(harness, 'finds a part of a title with and without accents', [
       [{ titleContains: 'cafe an' }, ['r4']],
       [{ titleContains: 'UBER' }, ['r3']],
       [{ titleContains: 'σισυφος' }, ['r3']],
       [{ titleContains: 'dèploy' }, ['r1', 'r2']],
     ]),
-    filterCase(harness, 'finds an accent however it is encoded', [
+    filterCase(harness, 'finds an accent in composed and decomposed form', [
       [{ titleContains: 'cafe\u0301' }, ['r4']],
       [{ titleContains: 'CAF\u00c9' }, ['r4']],
     ]),
-    filterCase(harness, 'takes wildcards in a title for what they are', [
+    filterCase(harness, 'matches wildcard characters in a title literally', [
       [{ titleContains: '%' }, ['r1']],
       [{ titleContains: '_' }, ['r2']],
       [{ titleContains: '\\' }, ['r2']],
       [{ titleContains: '*' }, []],
       [{ titleContains: `'` }, []],
     ]),
-    storeCase(harness, 'filters in every order and across pages', async ([{ conversations }]) => {
+    storeCase(harness, 'applies filters in every order and on every page', async ([{ conversations }]) => {
       await fill(
         conversations,
         Array.from({ length: 40 }, (_, n) =>
@@ -169,7 +169,7 @@ function filterCase(
 
 function pagingCases(harness: StoreHarness): ContractCase[] {
   return conversationSortOrders.map((order, seed) =>
-    storeCase(harness, `shows a row that stays exactly once in the order ${order}, whatever comes and goes`, async ([store]) => {
+    storeCase(harness, `lists each unchanged row exactly once in the order ${order} while others are added and deleted`, async ([store]) => {
       const { conversations } = store;
       const below = numbers(seed + 1);
       const row = (id: string): Conversation =>

@@ -38,7 +38,7 @@ export function conversationStoreContract(harness: StoreHarness): ContractCase[]
 
 function recordCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'gives a record back as it was written', async ([{ conversations }]) => {
+    storeCase(harness, 'returns a record with all its fields', async ([{ conversations }]) => {
       const full = someConversation('full', {
         startStatus: 'READY',
         executionStatus: 'running',
@@ -72,7 +72,7 @@ function recordCases(harness: StoreHarness): ContractCase[] {
       }
       equal(await conversations.find('nobody'), null);
     }),
-    storeCase(harness, 'keeps every status', async ([{ conversations }]) => {
+    storeCase(harness, 'stores every status', async ([{ conversations }]) => {
       for (const startStatus of conversationStartStatuses) {
         for (const executionStatus of executionStatuses) {
           const conversation = someConversation(`${startStatus}-${executionStatus}`, { startStatus, executionStatus });
@@ -81,14 +81,14 @@ function recordCases(harness: StoreHarness): ContractCase[] {
         }
       }
     }),
-    storeCase(harness, 'keeps every policy, and no microagents apart from none listed', async ([{ conversations }]) => {
+    storeCase(harness, 'stores every permission policy and an empty list of microagents', async ([{ conversations }]) => {
       for (const permissionPolicy of permissionPolicies) {
         const conversation = someConversation(permissionPolicy, { permissionPolicy, microagents: [] });
         await conversations.insert(conversation);
         deepEqual(await conversations.find(permissionPolicy), conversation);
       }
     }),
-    storeCase(harness, 'takes every text for data', async ([{ conversations }]) => {
+    storeCase(harness, 'stores special characters and SQL in texts unchanged', async ([{ conversations }]) => {
       for (const [index, text] of hostileTexts.entries()) {
         const conversation = someConversation(`hostile-${index}`, {
           ownerId: `owner ${text}`,
@@ -109,13 +109,13 @@ function recordCases(harness: StoreHarness): ContractCase[] {
         deepEqual(items, [conversation]);
       }
     }),
-    storeCase(harness, 'leaves a record that exists as it is when it is inserted again', async ([{ conversations }]) => {
+    storeCase(harness, 'keeps the existing record if it is inserted again', async ([{ conversations }]) => {
       const conversation = someConversation('one');
       await conversations.insert(conversation, claim);
       deepEqual(await conversations.insert({ ...conversation, title: 'other' }, claim), { kind: 'inserted' });
       deepEqual(await conversations.find('one'), conversation);
     }),
-    storeCase(harness, 'never exceeds a limit under many inserts at once, and names the one that is reached', async (connections) => {
+    storeCase(harness, 'never exceeds a limit with 20 concurrent inserts, and names the reached limit', async (connections) => {
       const limits = { conversationsPerOwner: 3, conversations: 9, conversationsPerSandbox: 2 };
       const insert = (id: string, changes: Partial<Conversation>) =>
         connections[0].conversations.insert(someConversation(id, changes), undefined, [], limits);
@@ -128,7 +128,7 @@ function recordCases(harness: StoreHarness): ContractCase[] {
       const { items } = await connections[0].conversations.search('owner 0', {}, 'CREATED_AT', { after: null, limit: 9 });
       equal(items.length <= 3, true);
     }),
-    storeCase(harness, 'limits the conversations of an owner, and those in one sandbox', async ([{ conversations }]) => {
+    storeCase(harness, 'limits the conversations per owner and per sandbox', async ([{ conversations }]) => {
       const limits = { conversationsPerOwner: 2, conversations: null, conversationsPerSandbox: 1 };
       const insert = (id: string, ownerId: string, sandboxId: string) =>
         conversations.insert(someConversation(id, { ownerId, sandboxId }), undefined, [], limits);
@@ -138,7 +138,7 @@ function recordCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await insert('c', 'ann', 'sb-3'), { kind: 'limit', reached: { limit: 'conversations_per_owner', max: 2 } });
       deepEqual(await insert('c', 'bob', 'sb-3'), { kind: 'inserted' });
     }),
-    storeCase(harness, 'takes an insert back with its claim, more than once without harm', async ([{ conversations }]) => {
+    storeCase(harness, 'withdraws an insert with its idempotency key, and can be repeated', async ([{ conversations }]) => {
       await conversations.insert(someConversation('one'), claim);
       await conversations.insert(someConversation('two'), { ...claim, key: 'key-2' });
       await conversations.withdraw('one');
@@ -148,7 +148,7 @@ function recordCases(harness: StoreHarness): ContractCase[] {
       equal((await conversations.find('two'))?.id, 'two');
       deepEqual(await conversations.insert(someConversation('three'), { ...claim, fingerprint: 'other' }), { kind: 'inserted' });
     }),
-    storeCase(harness, 'finds the conversations that use a sandbox, deleted ones left out', async ([{ conversations }]) => {
+    storeCase(harness, 'finds the conversations that use a sandbox, without deleted and archived ones', async ([{ conversations }]) => {
       await conversations.insert(someConversation('a', { sandboxId: 'shared' }));
       await conversations.insert(someConversation('b', { sandboxId: 'shared', ownerId: 'bob' }));
       await conversations.insert(someConversation('c', { sandboxId: 'shared', deletedAt: someTime }));
@@ -164,7 +164,7 @@ function recordCases(harness: StoreHarness): ContractCase[] {
 
 function replaceCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'replaces a record that is one version older, and no other', async ([{ conversations }]) => {
+    storeCase(harness, 'replaces a record only if it is one version older', async ([{ conversations }]) => {
       const conversation = someConversation('one', { version: 5 });
       await conversations.insert(conversation);
       for (const version of [1, 4, 5, 7]) {
@@ -178,7 +178,7 @@ function replaceCases(harness: StoreHarness): ContractCase[] {
       const { items } = await conversations.search('ann', { titleContains: 'other' }, 'CREATED_AT', { after: null, limit: 9 });
       deepEqual(items, [renamed]);
     }),
-    storeCase(harness, 'notes the activity of a running sandbox with a replacement, and replaces nothing if it does not run', async ([{ conversations, sandboxes }]) => {
+    storeCase(harness, "records the sandbox's activity with a replacement, and fails if the sandbox is not RUNNING", async ([{ conversations, sandboxes }]) => {
       const running = someSandbox('sandbox', { status: 'RUNNING' });
       await sandboxes.insert(running, unlimited);
       await conversations.insert(someConversation('one', { sandboxId: 'sandbox' }));
@@ -193,7 +193,7 @@ function replaceCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await conversations.replace(nextVersion(third), [], undefined, someTime + 200), { kind: 'sandbox_not_running' });
       deepEqual([await conversations.find('one'), await sandboxes.find('sandbox')], [third, paused]);
     }),
-    storeCase(harness, 'lets one of many replacements of a version win', async (connections) => {
+    storeCase(harness, 'lets one of 30 concurrent replacements of a version succeed', async (connections) => {
       const conversation = someConversation('one');
       await connections[0].conversations.insert(conversation);
       const outcomes = await race(connections, 30, (store, turn) =>
@@ -208,7 +208,7 @@ function replaceCases(harness: StoreHarness): ContractCase[] {
 
 function sweepCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'sweeps over those whose start or deletion is under way, by id', async ([{ conversations }]) => {
+    storeCase(harness, 'scans conversations that are starting or being deleted, ordered by id', async ([{ conversations }]) => {
       for (const startStatus of conversationStartStatuses) {
         const id = startStatus.toLowerCase().replaceAll('_', '-');
         await conversations.insert(someConversation(id, { startStatus, ownerId: id }));
@@ -224,7 +224,7 @@ function sweepCases(harness: StoreHarness): ContractCase[] {
       await conversations.replace(nextVersion(someConversation('listing-microagents', { startStatus: 'READY' })));
       deepEqual(idsOf(await conversations.scanUnsettled(null, 2)), ['preparing-repository', 'running-setup-script']);
     }),
-    storeCase(harness, 'sweeps over those that have work, until they have none', async ([{ conversations }]) => {
+    storeCase(harness, 'scans conversations with a queued message or a turn until they have none', async ([{ conversations }]) => {
       const ready = { startStatus: 'READY', executionStatus: 'idle' } as const;
       await conversations.insert(someConversation('a', ready));
       await conversations.insert(someConversation('b', { ...ready, queue: [someMessage('m')] }));
@@ -235,7 +235,7 @@ function sweepCases(harness: StoreHarness): ContractCase[] {
       await conversations.replace(nextVersion(someConversation('c', ready)));
       deepEqual(idsOf(await conversations.scanUnsettled(null, 9)), ['a', 'b']);
     }),
-    storeCase(harness, 'forgets the records that were removed before the time with their claims, and no other', async ([store]) => {
+    storeCase(harness, 'purges records that were removed before the given time, and their idempotency keys', async ([store]) => {
       const { conversations } = store;
       await conversations.insert(someConversation('kept'));
       await conversations.insert(someConversation('deleted', { deletedAt: someTime }));

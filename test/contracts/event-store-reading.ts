@@ -8,7 +8,7 @@ import { storeCase, type StoreHarness } from './store.ts';
 /** Reads by owner, subject, kind and position. */
 export function eventReadingCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'shows the events of the filter only, a part at a time', async ([{ events }]) => {
+    storeCase(harness, 'returns the events that match the filter, page by page', async ([{ events }]) => {
       const written = await numbered(async (drafts) => void (await events.append(drafts)));
       for (const filter of filters) {
         const expected = written.filter(({ draft }) => belongs(draft, filter)).map(({ sequence }) => sequence);
@@ -23,7 +23,7 @@ export function eventReadingCases(harness: StoreHarness): ContractCase[] {
         }
       }
     }),
-    storeCase(harness, 'shows nothing after the last one, and goes on from a number that nothing has', async ([{ events }]) => {
+    storeCase(harness, 'returns nothing after the last event, and accepts unknown sequence numbers', async ([{ events }]) => {
       await events.append([someEvent('one'), someEvent('two', { ownerId: 'bob' }), someEvent('three')]);
       const latest = await events.latest();
       deepEqual(await events.read({ ownerId: 'ann' }, latest, 9), []);
@@ -31,7 +31,7 @@ export function eventReadingCases(harness: StoreHarness): ContractCase[] {
       deepEqual((await events.read({ ownerId: null }, 0, 9)).map(({ ownerId }) => ownerId), ['ann', 'bob', 'ann']);
       deepEqual((await events.read({ ownerId: 'ann' }, latest - 1, 9)).map(({ sequence }) => sequence), [latest]);
     }),
-    storeCase(harness, 'shows the kinds that are asked for, however often one is named', async ([{ events }]) => {
+    storeCase(harness, 'filters by kind, and ignores repeated kinds', async ([{ events }]) => {
       await events.append([someEvent('one'), eventOf('turn_started', { messageId: 'm' }), someEvent('two')]);
       const kindsOf = async (kinds: readonly EventKind[]): Promise<string[]> =>
         (await events.read({ ownerId: 'ann', kinds }, 0, 9)).map(({ kind }) => kind);

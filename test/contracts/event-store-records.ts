@@ -11,7 +11,7 @@ const claim = { ownerId: 'ann', key: 'key-1', fingerprint: 'request-1' };
 /** Events of a record's write: they are written together with the record, or not at all. */
 export function eventRecordCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'writes the events that go with a record, and wakes those who listen', async ([store]) => {
+    storeCase(harness, "writes the events of a record's write, and notifies the listeners", async ([store]) => {
       const { sandboxes, conversations, events } = store;
       const woken: string[] = [];
       events.subscribe(({ conversationIds }) => woken.push(...conversationIds));
@@ -32,7 +32,7 @@ export function eventRecordCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await texts(store), written);
       deepEqual(woken, written);
     }),
-    storeCase(harness, 'writes no event with a record that was not written, and wakes nobody', async ([store]) => {
+    storeCase(harness, 'writes no event and notifies nobody if the record is not written', async ([store]) => {
       const { sandboxes, conversations, events } = store;
       const sandbox = someSandbox('s', { status: 'PAUSED' });
       const conversation = someConversation('c');
@@ -64,7 +64,7 @@ export function eventRecordCases(harness: StoreHarness): ContractCase[] {
       deepEqual(outcomes, [...ofSandboxes, 'inserted', 'repeated', 'stale', 'repeated', 'conflict']);
       deepEqual(await texts(store), []);
     }),
-    storeCase(harness, 'writes the events of the one replacement of many that wins', async (connections) => {
+    storeCase(harness, 'writes only the events of the replacement that succeeds among 20 concurrent ones', async (connections) => {
       const conversation = someConversation('c');
       const sandbox = someSandbox('s');
       await connections[0].conversations.insert(conversation);
@@ -77,7 +77,7 @@ export function eventRecordCases(harness: StoreHarness): ContractCase[] {
       equal(expected.length, 2);
       deepEqual((await texts(connections[0])).toSorted(), expected.toSorted());
     }),
-    storeCase(harness, 'takes the events of a conversation back with it, and no others', async ([store]) => {
+    storeCase(harness, 'deletes the events of a withdrawn conversation, and no others', async ([store]) => {
       const { conversations, events } = store;
       await conversations.insert(someConversation('one'), undefined, note('one'));
       await conversations.insert(someConversation('two'), undefined, note('two'));
@@ -86,7 +86,7 @@ export function eventRecordCases(harness: StoreHarness): ContractCase[] {
       await conversations.withdraw('one');
       deepEqual(await texts(store), ['two', 'sandbox']);
     }),
-    storeCase(harness, 'keeps the events of records that are forgotten', async ([store]) => {
+    storeCase(harness, 'keeps the events of purged records', async ([store]) => {
       const removed = { deletedAt: 1, removedAt: 1 };
       await store.conversations.insert(someConversation('one', removed), undefined, note('one'));
       await store.sandboxes.insert(someSandbox('two', removed), unlimited, undefined, note('two'));

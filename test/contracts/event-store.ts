@@ -64,7 +64,7 @@ const everyKind: readonly EventDraft[] = [
 
 function appendCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'gives every kind of event back as it was written, in its order', async ([{ events }]) => {
+    storeCase(harness, 'returns events of every kind unchanged and in order', async ([{ events }]) => {
       equal(await events.latest(), 0);
       const last = await events.append(everyKind);
       const read = await events.read({ ownerId: 'ann' }, 0, 1000);
@@ -75,7 +75,7 @@ function appendCases(harness: StoreHarness): ContractCase[] {
       equal(await events.latest(), sequences.at(-1));
       equal(last, sequences.at(-1));
     }),
-    storeCase(harness, 'takes every text for data', async ([{ events }]) => {
+    storeCase(harness, 'stores special characters and SQL in texts unchanged', async ([{ events }]) => {
       for (const text of hostileTexts) {
         const place = { ownerId: `owner ${text}`, conversationId: `c ${text}`, sandboxId: `s ${text}`, reason: { code: 'noted', text } as const };
         const content = [{ type: 'text', text }] as const;
@@ -88,14 +88,14 @@ function appendCases(harness: StoreHarness): ContractCase[] {
         }
       }
     }),
-    storeCase(harness, 'takes none, and a hundred at once', async ([{ events }]) => {
+    storeCase(harness, 'appends zero or 100 events at once', async ([{ events }]) => {
       equal(await events.append([]), 0);
       equal(await events.latest(), 0);
       const texts = Array.from({ length: 100 }, (_, n) => `text ${n}`);
       await events.append(texts.map((text) => someEvent(text)));
       deepEqual(textsOf(await events.read({ ownerId: 'ann' }, 0, 1000)), texts);
     }),
-    storeCase(harness, 'shows each event once and in order to one who reads on while eight write', readWhileOthersWrite),
+    storeCase(harness, 'returns each event once and in order to a reader while eight writers append', readWhileOthersWrite),
   ];
 }
 
@@ -134,7 +134,7 @@ async function readWhileOthersWrite(connections: Connections): Promise<void> {
 
 function wakeCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'wakes those who listen once what was written can be read, and says whom it concerns', async ([{ events }]) => {
+    storeCase(harness, 'notifies listeners after the events are readable, with the owners, conversations and sandboxes', async ([{ events }]) => {
       const woken: unknown[] = [];
       let readable: Promise<readonly Event[]> = Promise.resolve([]);
       const end = events.subscribe(({ ownerIds, conversationIds, sandboxIds }) => {
@@ -154,7 +154,7 @@ function wakeCases(harness: StoreHarness): ContractCase[] {
       await events.append([someEvent('four')]);
       equal(woken.length, 1);
     }),
-    storeCase(harness, 'is not hurt by a listener that throws, nor are the others', async ([{ events }]) => {
+    storeCase(harness, 'is not affected by a listener that throws, and notifies the other listeners', async ([{ events }]) => {
       let woken = 0;
       const count = (): void => void (woken += 1);
       events.subscribe(count);
@@ -174,7 +174,7 @@ function wakeCases(harness: StoreHarness): ContractCase[] {
 
 function purgeCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'forgets what is older, so many at a time, the oldest first', async ([{ events }]) => {
+    storeCase(harness, 'purges the oldest events first, up to the given count', async ([{ events }]) => {
       const ages = [5, 1, 4, 1, 3, 9];
       await events.append(ages.map((at, n) => someEvent(`${n}`, { at })));
       equal(await events.purge(5, 3), 3);
@@ -183,7 +183,7 @@ function purgeCases(harness: StoreHarness): ContractCase[] {
       equal(await events.purge(5, 3), 0);
       deepEqual(textsOf(await everything(events, 2)), ['0', '5']);
     }),
-    storeCase(harness, 'gives no sequence number twice, also after all were forgotten', async ([{ events }], open) => {
+    storeCase(harness, 'never reuses a sequence number, even after all events are purged', async ([{ events }], open) => {
       await events.append([someEvent('one'), someEvent('two')]);
       const before = await events.latest();
       equal(await events.purge(someTime + 1, 100), 2);

@@ -23,7 +23,7 @@ function ended(record: ExecutionRecord): ExecutionRecord {
 /** The contract of every `ExecutionStore`. */
 export function executionStoreContract(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'returns what was written, in every state', async ([{ executions }]) => {
+    storeCase(harness, 'returns a record unchanged in every state', async ([{ executions }]) => {
       const one = someExecution('one', { tty: true, stdin: false, deadline: null });
       deepEqual(await executions.insert(one, none), { kind: 'inserted' });
       deepEqual(await executions.find('one'), one);
@@ -38,14 +38,14 @@ export function executionStoreContract(harness: StoreHarness): ContractCase[] {
       deepEqual(await executions.find('two'), lost);
       equal(await executions.find('three'), null);
     }),
-    storeCase(harness, 'takes every text for data', async ([{ executions }]) => {
+    storeCase(harness, 'stores special characters and SQL in commands unchanged', async ([{ executions }]) => {
       for (const [index, text] of hostileTexts.entries()) {
         const record = someExecution(`hostile-${index}`, { command: [text, text] });
         await executions.insert(record, none);
         deepEqual(await executions.find(record.id), record);
       }
     }),
-    storeCase(harness, 'inserts once by id, and replaces the version before only', async ([{ executions }]) => {
+    storeCase(harness, 'inserts an id once, and replaces only the version before', async ([{ executions }]) => {
       const one = someExecution('one');
       await executions.insert(one, none);
       deepEqual(await executions.insert(someExecution('one', { command: ['other'] }), { executionsPerSandbox: 0 }), { kind: 'inserted' });
@@ -56,13 +56,13 @@ export function executionStoreContract(harness: StoreHarness): ContractCase[] {
       deepEqual(await executions.replace(ended(one)), { kind: 'replaced' });
       deepEqual(await executions.replace(ended(one)), { kind: 'stale' });
     }),
-    storeCase(harness, 'lets one of many writers at once replace', async (connections) => {
+    storeCase(harness, 'lets one of 20 concurrent replacements succeed', async (connections) => {
       const one = someExecution('one');
       await connections[0].executions.insert(one, none);
       const outcomes = await race(connections, 20, ({ executions }) => executions.replace(ended(one)));
       equal(outcomes.filter(({ kind }) => kind === 'replaced').length, 1);
     }),
-    storeCase(harness, 'counts what runs in a sandbox, and holds the limit for many at once', async (connections) => {
+    storeCase(harness, 'limits the running executions of a sandbox, also with concurrent inserts', async (connections) => {
       const [{ executions }] = connections;
       await executions.insert(ended(someExecution('ended')), none);
       await executions.insert(markExecutionDeleted(someExecution('deleted'), someTime), none);
@@ -76,7 +76,7 @@ export function executionStoreContract(harness: StoreHarness): ContractCase[] {
       await executions.replace(ended(running[0]!));
       deepEqual(await executions.insert(someExecution('next'), limits), { kind: 'inserted' });
     }),
-    storeCase(harness, 'tells a repeated request from a conflicting one, until the record is withdrawn', async (connections) => {
+    storeCase(harness, 'distinguishes a repeated request from a conflicting one until the record is withdrawn', async (connections) => {
       const [{ executions }] = connections;
       deepEqual(await executions.insert(someExecution('one'), none, claim), { kind: 'inserted' });
       deepEqual(await executions.insert(someExecution('two'), { executionsPerSandbox: 0 }, claim), { kind: 'repeated', id: 'one' });
@@ -94,7 +94,7 @@ export function executionStoreContract(harness: StoreHarness): ContractCase[] {
         store.executions.insert(someExecution(`r${turn}`), none, { ...claim, key: 'key-2' }));
       equal(outcomes.filter(({ kind }) => kind === 'inserted').length, 1);
     }),
-    storeCase(harness, 'keeps no claim of an execution that a limit refused', async ([{ executions }]) => {
+    storeCase(harness, 'stores no idempotency key if a limit refuses the execution', async ([{ executions }]) => {
       equal((await executions.insert(someExecution('one'), { executionsPerSandbox: 0 }, claim)).kind, 'limit');
       deepEqual(await executions.insert(someExecution('one'), none, { ...claim, fingerprint: 'other' }), { kind: 'inserted' });
     }),
@@ -116,7 +116,7 @@ export function executionStoreContract(harness: StoreHarness): ContractCase[] {
 
 function listingCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'lists the executions of a sandbox, newest first, each once while others come and go', async ([{ executions }]) => {
+    storeCase(harness, "lists a sandbox's executions newest first, each once while others are added", async ([{ executions }]) => {
       for (let number = 0; number < 7; number += 1) {
         await executions.insert(someExecution(`e${number}`, { startedAt: someTime + Math.floor(number / 2) }), none);
       }
@@ -132,7 +132,7 @@ function listingCases(harness: StoreHarness): ContractCase[] {
       );
       deepEqual(idsOf(seen), ['e6', 'e5', 'e4', 'e3', 'e2', 'e1', 'e0']);
     }),
-    storeCase(harness, 'returns the ended ones before the newest', async ([{ executions }]) => {
+    storeCase(harness, 'returns the ended executions, except the newest ones', async ([{ executions }]) => {
       for (const [index, id] of ['a', 'b', 'c', 'd'].entries()) {
         await executions.insert(ended(someExecution(id, { startedAt: someTime + index })), none);
       }
@@ -141,14 +141,14 @@ function listingCases(harness: StoreHarness): ContractCase[] {
       deepEqual(idsOf(await executions.endedBefore('sb-1', 2)), ['b', 'a']);
       deepEqual(await executions.endedBefore('sb-1', 4), []);
     }),
-    storeCase(harness, 'returns what is unsettled: what runs, and what is deleted and not removed', async ([{ executions }]) => {
+    storeCase(harness, 'scans executions that are running, or deleted and not yet removed', async ([{ executions }]) => {
       const deleted = markExecutionDeleted(ended(someExecution('c')), someTime);
       const removed = markExecutionRemoved(markExecutionDeleted(ended(someExecution('d')), someTime), someTime);
       for (const one of [someExecution('b'), someExecution('a'), ended(someExecution('e')), deleted, removed]) await executions.insert(one, none);
       deepEqual(idsOf(await executions.scanUnsettled(null, 10)), ['a', 'b', 'c']);
       deepEqual(idsOf(await executions.scanUnsettled('a', 1)), ['b']);
     }),
-    storeCase(harness, 'purges removed records with their claims, and those of a purged sandbox', async ([{ executions, sandboxes }]) => {
+    storeCase(harness, 'purges removed records with their idempotency keys, and the records of purged sandboxes', async ([{ executions, sandboxes }]) => {
       const old = (id: string): ExecutionRecord => someExecution(id, { deletedAt: 1, removedAt: 5 });
       await executions.insert(old('old'), none, claim);
       await executions.insert(old('later'), none);

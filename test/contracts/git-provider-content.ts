@@ -50,7 +50,7 @@ export const contentCases: readonly StageCase[] = [
     },
   ],
   [
-    'reads a file of exactly as many bytes as are allowed, and fails with provider_failed if there is one more',
+    'reads a file of exactly as many bytes as allowed, and fails with provider_failed for one more',
     async ({ publish, provider }) => {
       const sizes = [0, 1, 1000, 100_000];
       const repository = await publish({
@@ -64,7 +64,7 @@ export const contentCases: readonly StageCase[] = [
     },
   ],
   [
-    'lists another id after a change of the content, and the same after a change of the mode',
+    'lists a new blob id after a change of the content, and the same id after a change of the mode',
     async ({ publish, provider }) => {
       const commits = [{ id: 'first', at: start, files: [[file, 'one'] as const, [`${agents}/b.md`, 'two'] as const] }];
       const repository = await publish({ commits });
@@ -95,7 +95,7 @@ export const contentCases: readonly StageCase[] = [
     },
   ],
   [
-    'fails with repository_not_found if there is no repository to read from',
+    'readFile fails with repository_not_found if there is no such repository',
     async ({ publish, provider }) => {
       const repository = await publish({ commits: [{ id: 'first', at: start, files: [[file, 'a']] }] });
       const [found] = await filesOf(provider, repository);
@@ -108,7 +108,7 @@ export const contentCases: readonly StageCase[] = [
     },
   ],
   [
-    'reads from a renamed repository by its new name, and by its former one as declared',
+    'reads from a renamed repository by its new name, and by its old name as declared',
     async ({ publish, rename, provider, traits }) => {
       const former = await publish({ commits: [{ id: 'first', at: start, files: [[file, 'the content']] }] });
       const current = former.replace(/shop$/u, 'store');
@@ -123,7 +123,7 @@ export const contentCases: readonly StageCase[] = [
     },
   ],
   [
-    'ends a read with the reason of a signal that has fired, and serves the next caller and many at once',
+    'readFile rejects with the reason of a signal that has fired, and serves other callers',
     async ({ publish, provider }) => {
       const repository = await publish({ commits: [{ id: 'first', at: start, files: [[file, 'the content']] }] });
       const [found] = await filesOf(provider, repository);

@@ -82,7 +82,7 @@ export const dateCases: readonly StageCase[] = [
     },
   ],
   [
-    'counts the time when the path was a link',
+    'counts a time in which the path was a link',
     async ({ publish, list }) => {
       const repository = await publish({
         commits: [
@@ -152,7 +152,7 @@ export const dateCases: readonly StageCase[] = [
     },
   ],
   [
-    'follows every parent of a merge of many, and several roots',
+    'follows every parent of an octopus merge, and several root commits',
     async ({ publish, list }) => {
       const repository = await publish({
         commits: [
@@ -182,7 +182,7 @@ export const dateCases: readonly StageCase[] = [
     },
   ],
   [
-    'counts, or ignores, history that a merge took nothing of',
+    'counts or ignores history that a merge discarded, as declared',
     async ({ publish, list, traits }) => {
       const repository = await publish({
         commits: [

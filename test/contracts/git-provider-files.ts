@@ -148,7 +148,7 @@ export const fileCases: readonly StageCase[] = [
     },
   ],
   [
-    'takes names literally: spaces, quotes, line feeds, patterns, any language',
+    'lists names with spaces, quotes, line feeds, patterns and Unicode unchanged',
     async ({ publish, list }) => {
       const names = [
         ' leading and trailing ',

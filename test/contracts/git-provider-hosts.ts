@@ -22,7 +22,7 @@ const longMs = 60_000;
 /** Cases that need control over a host. A provider without a network always satisfies them. */
 export const hostCases: readonly StageCase[] = [
   [
-    'fails with provider_failed, and never with repository_not_found or an empty list, if the host answers with a 5xx status',
+    'fails with provider_failed, and never with repository_not_found or an empty list, on a 5xx status',
     async ({ publish, host }) => {
       const repository = await publish(simple);
       if (host === 'none') return;
@@ -55,7 +55,7 @@ export const hostCases: readonly StageCase[] = [
     },
   ],
   [
-    'lists one commit, whatever is pushed while it lists',
+    'lists the files of one commit, even if someone pushes meanwhile',
     async ({ publish, list, host }) => {
       if (host === 'none') return;
       const before: CommitDescription[] = [

@@ -26,7 +26,7 @@ async function readAll<T>(read: ReadPage<T>, limit = 100): Promise<T[] | null> {
 /** Cases that do not apply to a provider without the method. */
 export const listCases: readonly StageCase[] = [
   [
-    'finds repositories by their names, in any case, and takes the text as it is',
+    'finds repositories by a literal part of their names, in upper and lower case',
     async ({ publish, provider }) => {
       const search = async (text: string): Promise<string[] | null> => {
         const found = await readAll((page) => provider.searchRepositories?.(text, page));
@@ -43,7 +43,7 @@ export const listCases: readonly StageCase[] = [
     },
   ],
   [
-    'finds each repository once, whatever the size of the pages',
+    'finds each repository once with any page size',
     async ({ publish, provider }) => {
       const names = await Promise.all(['acme/one-shop', 'acme/two-shop', 'acme/three-shop'].map((name) => publish(one, name)));
       for (const limit of [1, 2, 3]) {
@@ -54,7 +54,7 @@ export const listCases: readonly StageCase[] = [
     },
   ],
   [
-    'lists the branches with their commits, sorted by name, and none of an empty repository',
+    'lists the branches with their commits sorted by name, and none for an empty repository',
     async ({ publish, provider }) => {
       const names = ['feature/deep/er', 'main', 'old', 'über', 'z'];
       const commits = [{ id: 'first', at: start, files: [['a', '1'] as const] }, { id: 'second', at: start + 10, files: [['a', '2'] as const] }];
@@ -73,7 +73,7 @@ export const listCases: readonly StageCase[] = [
     },
   ],
   [
-    'fails if the host does, in place of an empty list',
+    'fails if the host fails, instead of returning an empty list',
     async ({ publish, provider, host }) => {
       if (host === 'none') return;
       const repository = await publish(one);
@@ -86,7 +86,7 @@ export const listCases: readonly StageCase[] = [
     },
   ],
   [
-    'ends a search and a list of branches with the reason of a signal that has fired',
+    'rejects a search and a branch list with the reason of a signal that has fired',
     async ({ publish, provider }) => {
       const repository = await publish(one);
       const [reason, first] = [new Error('the caller has left'), { after: null, limit: 10 }];

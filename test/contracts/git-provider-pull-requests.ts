@@ -38,7 +38,7 @@ function pullRequestCase(name: string, run: (stage: PullRequestStage) => Promise
 }
 
 export const pullRequestCases: readonly StageCase[] = [
-  pullRequestCase('opens a pull request into the default branch, and then updates it', async ({ repository, control, open }) => {
+  pullRequestCase('opens a pull request into the default branch, and updates it on the next call', async ({ repository, control, open }) => {
     const opened = await open();
     assert.deepEqual(opened, { number: 1, url: opened.url });
     assert.match(opened.url, /^https?:\/\/.*\b1$/u);
@@ -48,7 +48,7 @@ export const pullRequestCases: readonly StageCase[] = [
     assert.equal((await open({ branch: 'other' })).number, 2);
     assert.equal(control.open(repository).length, 2);
   }),
-  pullRequestCase('changes the base only if one is given', async ({ repository, control, open }) => {
+  pullRequestCase('changes the base branch only if one is given', async ({ repository, control, open }) => {
     await open({ base: 'next' });
     assert.deepEqual(control.open(repository), [{ ...first, base: 'next' }]);
     await open();
@@ -56,7 +56,7 @@ export const pullRequestCases: readonly StageCase[] = [
     assert.equal((await open({ base: 'main' })).number, 1);
     assert.deepEqual(control.open(repository), [first]);
   }),
-  pullRequestCase('opens a draft, and leaves open it whether an open one is a draft', async ({ repository, control, open }) => {
+  pullRequestCase('opens a draft, and does not change whether an open pull request is a draft', async ({ repository, control, open }) => {
     await open({ draft: true });
     assert.deepEqual(control.open(repository), [{ ...first, isDraft: true }]);
     await open({ title: 'Sell tea' });
@@ -65,25 +65,25 @@ export const pullRequestCases: readonly StageCase[] = [
     await open({ branch: 'other', draft: true });
     assert.deepEqual(control.open(repository).map(({ isDraft }) => isDraft), [true, false]);
   }),
-  pullRequestCase('opens another one after the first was closed', async ({ repository, control, open }) => {
+  pullRequestCase('opens a new pull request after the first was closed', async ({ repository, control, open }) => {
     const opened = await open();
     control.close(repository, opened.number);
     assert.equal((await open()).number, 2);
     assert.deepEqual(control.open(repository), [{ ...first, number: 2 }]);
   }),
-  pullRequestCase('does not touch that of a fork with a branch of the same name', async ({ repository, control, open }) => {
+  pullRequestCase("does not change a fork's pull request from a branch with the same name", async ({ repository, control, open }) => {
     control.openFromFork(repository, 'work', 'main');
     assert.equal((await open()).number, 2);
     control.openFromFork(repository, 'work', 'next');
     assert.equal((await open({ title: 'Sell tea' })).number, 2);
     assert.deepEqual(control.open(repository), [{ ...first, number: 2, title: 'Sell tea' }]);
   }),
-  pullRequestCase('opens one if many callers ask for it at once', async ({ repository, control, open }) => {
+  pullRequestCase('opens one pull request for many concurrent callers', async ({ repository, control, open }) => {
     const opened = await Promise.all(Array.from({ length: 5 }, () => open()));
     assert.deepEqual(opened.map(({ number }) => number), [1, 1, 1, 1, 1]);
     assert.deepEqual(control.open(repository), [first]);
   }),
-  pullRequestCase('opens one if the answer of the host is lost, once or for good', async ({ repository, control, open, host }) => {
+  pullRequestCase("opens one pull request if the host's response is lost", async ({ repository, control, open, host }) => {
     if (host === 'none') return;
     let requests = 0;
     const intercept = (isLost: (request: number) => boolean): void => {
@@ -107,7 +107,7 @@ export const pullRequestCases: readonly StageCase[] = [
     assert.equal((await open({ branch: 'other' })).number, 3);
     assert.deepEqual(control.open(repository), [{ ...first, number: 2 }, { ...first, number: 3, branch: 'other' }]);
   }),
-  pullRequestCase('fails with pull_request_refused if it is not permitted, or there is nothing to merge', async ({ repository, control, open }) => {
+  pullRequestCase('fails with pull_request_refused if the host forbids it or there is nothing to merge', async ({ repository, control, open }) => {
     const isRefusal = (branch: string, code: string) => (error: unknown): boolean => {
       assert.ok(isFailureOf(error, 'pull_request_refused'), String(error));
       const { context }: { readonly context: FailureContexts['pull_request_refused'] } = error;
@@ -120,7 +120,7 @@ export const pullRequestCases: readonly StageCase[] = [
     assert.deepEqual(control.open(repository), []);
   }),
   [
-    'fails with repository_not_found if there is no repository to open a pull request in',
+    'fails to open a pull request with repository_not_found if there is no such repository',
     async ({ publish, provider, pullRequests }) => {
       if (pullRequests === 'none') return;
       await publish(shop);
@@ -128,7 +128,7 @@ export const pullRequestCases: readonly StageCase[] = [
       await assert.rejects(opened, (error) => isFailureOf(error, 'repository_not_found') && error.context.repository === 'acme/missing');
     },
   ],
-  pullRequestCase('ends with the reason of a signal that has fired, and opens none', async ({ repository, control, open }) => {
+  pullRequestCase('rejects with the reason of a signal that has fired, and opens no pull request', async ({ repository, control, open }) => {
     const reason = new Error('the caller has left');
     await assert.rejects(open({}, AbortSignal.abort(reason)), (error: unknown) => error === reason);
     assert.deepEqual(control.open(repository), []);

@@ -45,7 +45,7 @@ export const remoteCases: readonly StageCase[] = [
     },
   ],
   [
-    'rejects a call for the remote whose signal has fired',
+    'remote rejects with the reason of a signal that has fired',
     async ({ publish, provider }) => {
       const repository = await publish({ commits: [first] });
       const reason = new Error('the caller has left');

@@ -9,7 +9,7 @@ const everything = { directory: () => agents, accepts: () => true };
 
 export const repositoryCases: readonly StageCase[] = [
   [
-    'passes the actual name of the repository, and lists the directory that is chosen by it',
+    "passes the repository's actual name to the caller, and lists the directory that it returns",
     async ({ publish, provider }) => {
       const repository = await publish({ commits: [{ id: 'first', at: start, files: [['shop-agents/a.md', 'a']] }] });
       const names: string[] = [];
@@ -49,7 +49,7 @@ export const repositoryCases: readonly StageCase[] = [
     },
   ],
   [
-    'finds a renamed repository by its new name, and by its former one as declared',
+    'finds a renamed repository by its new name, and by its old name as declared',
     async ({ publish, rename, provider, list, traits }) => {
       const files = [file, 'shop-agents/a.md', 'store-agents/a.md'].map((path) => [path, '1'] as const);
       const former = await publish({ commits: [{ id: 'first', at: start, files }] });
@@ -73,7 +73,7 @@ export const repositoryCases: readonly StageCase[] = [
     },
   ],
   [
-    'reads the default branch only',
+    'reads only the default branch',
     async ({ publish, provider, list }) => {
       const repository = await publish({
         defaultBranch: 'trunk',
@@ -97,7 +97,7 @@ export const repositoryCases: readonly StageCase[] = [
     },
   ],
   [
-    'shows new commits, deletions and a rewritten history at once',
+    'returns new commits, deletions and a rewritten history at once',
     async ({ publish, list }) => {
       const first = { id: 'first', at: start, files: [[file, '1'] as const] };
       const second = { id: 'second', at: start + 10, files: [[`${agents}/b.md`, '1'] as const] };
@@ -130,7 +130,7 @@ export const repositoryCases: readonly StageCase[] = [
     },
   ],
   [
-    'gives many callers at once the same result',
+    'returns the same result to many concurrent callers',
     async ({ publish, list }) => {
       const repository = await publish({ commits: [{ id: 'first', at: start, files: [[file, '1']] }] });
       const answers = await Promise.all(Array.from({ length: 20 }, () => list(repository)));
@@ -138,7 +138,7 @@ export const repositoryCases: readonly StageCase[] = [
     },
   ],
   [
-    'rejects with the reason of a signal that has fired, and serves the next caller',
+    'rejects with the reason of a signal that has fired, and serves other callers',
     async ({ publish, provider, list }) => {
       const repository = await publish({ commits: [{ id: 'first', at: start, files: [[file, '1']] }] });
       const reason = new Error('the caller has left');
@@ -153,7 +153,7 @@ export const repositoryCases: readonly StageCase[] = [
     },
   ],
   [
-    'reports in one line that it works, and closes twice',
+    'reports its health in one line, and can be closed twice',
     async ({ provider }) => {
       assert.match(provider.name, /^[a-z][a-z-]*$/u);
       for (const host of provider.hosts) assert.match(host, /^[^A-Z/@\s]+$/u, 'a host is lower case, without a scheme or path');

@@ -19,7 +19,7 @@ export interface BoundedListingCache {
 /** The contract of every `ListingCache`. */
 export function listingCacheContract(harness: ListingCacheHarness): ContractCase[] {
   return [
-    storeCase(harness, 'gives back what was put, and nothing else', async ([{ listingCache: cache }]) => {
+    storeCase(harness, 'returns the stored value, and null for any other key or scope', async ([{ listingCache: cache }]) => {
       equal(await cache.get('scope', 'key'), null);
       await cache.put('scope', 'key', 'value');
       equal(await cache.get('scope', 'key'), 'value');
@@ -27,28 +27,28 @@ export function listingCacheContract(harness: ListingCacheHarness): ContractCase
         equal(await cache.get(scope, key), null);
       }
     }),
-    storeCase(harness, 'puts a value in the place of an earlier one, in its scope only', async ([{ listingCache: cache }]) => {
+    storeCase(harness, 'replaces a value in its own scope only', async ([{ listingCache: cache }]) => {
       await cache.put('one', 'key', '1');
       await cache.put('two', 'key', '2');
       await cache.put('one', 'key', '3');
       deepEqual([await cache.get('one', 'key'), await cache.get('two', 'key')], ['3', '2']);
     }),
-    storeCase(harness, 'takes every text for data', async ([{ listingCache: cache }]) => {
+    storeCase(harness, 'stores special characters and SQL in keys and values unchanged', async ([{ listingCache: cache }]) => {
       for (const [index, text] of hostileTexts.entries()) await cache.put(text, text, `${index}${text}`);
       for (const [index, text] of hostileTexts.entries()) equal(await cache.get(text, text), `${index}${text}`);
     }),
-    storeCase(harness, 'keeps a large value as it is', async ([{ listingCache: cache }]) => {
+    storeCase(harness, 'stores a large value unchanged', async ([{ listingCache: cache }]) => {
       const value = 'größe 🐝 '.repeat(100_000);
       await cache.put('scope', 'key', value);
       equal(await cache.get('scope', 'key'), value);
     }),
-    storeCase(harness, 'keeps one of many values that are put at once', async (connections) => {
+    storeCase(harness, 'keeps exactly one of many values that are stored at once', async (connections) => {
       await race(connections, 20, ({ listingCache: cache }, turn) => cache.put('scope', 'key', String(turn)));
       const answers = await race(connections, 4, ({ listingCache: cache }) => cache.get('scope', 'key'));
       equal(new Set(answers).size, 1);
       ok(Number(answers[0]) < 20);
     }),
-    storeCase(harness, `${harness.traits.durable ? 'keeps' : 'forgets'} what is known when it is closed`, async ([store], open) => {
+    storeCase(harness, `${harness.traits.durable ? 'keeps' : 'forgets'} its values when it is closed`, async ([store], open) => {
       await store.listingCache.put('scope', 'key', 'value');
       const [reopened] = await open.reopen();
       equal(await reopened.listingCache.get('scope', 'key'), harness.traits.durable ? 'value' : null);
@@ -77,7 +77,7 @@ function boundCases(harness: ListingCacheHarness): ContractCase[] {
     },
   });
   return [
-    bounded('keeps no more than its bound, and of that the latest', async ({ cache, pass }) => {
+    bounded('keeps the newest values up to its size limit', async ({ cache, pass }) => {
       const keys = Array.from({ length: 100 }, (_, index) => `key ${index}`);
       for (const key of keys) {
         await cache.put('scope', key, 'ä'.repeat(450));
@@ -87,7 +87,7 @@ function boundCases(harness: ListingCacheHarness): ContractCase[] {
       ok(kept.length >= 5 && kept.length <= 11, `${kept.length} are kept`);
       deepEqual(kept, keys.slice(-kept.length));
     }),
-    bounded('lets go first of what was not used for longest', async ({ cache, pass }) => {
+    bounded('evicts the least recently used value first', async ({ cache, pass }) => {
       for (const key of ['a', 'b', 'c']) {
         await cache.put('scope', key, large);
         await pass(2 * minute);
@@ -98,12 +98,12 @@ function boundCases(harness: ListingCacheHarness): ContractCase[] {
       deepEqual(await keysOf(cache, ['a', 'b', 'c']), ['a', 'c']);
       equal(await cache.get('other', 'd'), large);
     }),
-    bounded('does not count what was replaced', async ({ cache }) => {
+    bounded('does not count replaced values towards the size limit', async ({ cache }) => {
       await cache.put('scope', 'a', large);
       for (let round = 0; round < 20; round += 1) await cache.put('scope', 'b', large.slice(round));
       deepEqual(await keysOf(cache, ['a', 'b']), ['a', 'b']);
     }),
-    bounded('keeps nothing that is larger than its bound, nor what that was to replace, and everything else', async ({ cache }) => {
+    bounded('does not store a value larger than the size limit, and drops the value that it replaces', async ({ cache }) => {
       await cache.put('scope', 'a', large);
       await cache.put('scope', 'b', large);
       await cache.put('scope', 'b', large.repeat(4));

@@ -15,7 +15,7 @@ export function randomContract(create: () => Random): ContractCase[] {
       },
     },
     {
-      name: 'never makes an id or a secret twice',
+      name: 'never returns the same id or secret twice',
       run: async () => {
         const random = create();
         equal(new Set(many.map(() => random.id('s'))).size, many.length);
@@ -23,7 +23,7 @@ export function randomContract(create: () => Random): ContractCase[] {
       },
     },
     {
-      name: 'makes secrets of at least 256 bits that a URL and a header take',
+      name: 'makes secrets of at least 256 bits that are valid in URLs and headers',
       run: async () => {
         const random = create();
         // 43 characters of an alphabet of 64 have 258 bits.

@@ -64,7 +64,7 @@ function ask({ probe, url }: ReadinessProbeHarness, rule: Probe, signal = new Ab
 /** While the place gives this answer, the probe reports this miss, until the place is ready or the signal fires. */
 function tellsOf(rule: Probe, answer: PlaceAnswer, met: Partial<ProbeMiss> & Pick<ProbeMiss, 'kind'>): HarnessCase {
   return [
-    `${rule.kind}: tells that it meets ${met.kind} while the place answers ${answer ?? 'nothing'}`,
+    `${rule.kind}: reports the miss ${met.kind} while the port answers ${answer ?? 'nothing'}`,
     async (harness) => {
       await harness.answer(answer);
       const controller = new AbortController();
@@ -84,7 +84,7 @@ function tellsOf(rule: Probe, answer: PlaceAnswer, met: Partial<ProbeMiss> & Pic
 /** The first answer does not make the place ready, and the second one does. */
 function waitsThrough(rule: Probe, before: PlaceAnswer, after: PlaceAnswer): HarnessCase {
   return [
-    `${rule.kind}: waits while the place answers ${before ?? 'nothing'}, until it answers ${after}`,
+    `${rule.kind}: is not ready while the port answers ${before ?? 'nothing'}, and is ready after it answers ${after}`,
     async (harness) => {
       await harness.answer(before);
       const { ready, isOver } = ask(harness, rule);
@@ -98,7 +98,7 @@ function waitsThrough(rule: Probe, before: PlaceAnswer, after: PlaceAnswer): Har
 
 function abortsWhile(rule: Probe, answer: PlaceAnswer): HarnessCase {
   return [
-    `${rule.kind}: rejects with the signal's reason while the place answers ${answer ?? 'nothing'}`,
+    `${rule.kind}: rejects with the signal's reason while the port answers ${answer ?? 'nothing'}`,
     async (harness) => {
       await harness.answer(answer);
       const reason = new Error('too late');
@@ -115,7 +115,7 @@ const cases: readonly HarnessCase[] = [
   ['none: is ready at once', async (harness) => ask(harness, { kind: 'none' }).ready],
   ...[200, 204, 301, 399].map(
     (status): HarnessCase => [
-      `http: is ready when the place answers ${status}`,
+      `http: is ready if the port answers ${status}`,
       async (harness) => {
         await harness.answer(status);
         await ask(harness, http).ready;
@@ -128,7 +128,7 @@ const cases: readonly HarnessCase[] = [
   waitsThrough(http, 'silent', 200),
   waitsThrough(tcp, null, 500),
   [
-    'tcp: is ready when the place takes a connection, whatever it says',
+    'tcp: is ready if the port accepts a connection, without any response',
     async (harness) => {
       await harness.answer('silent');
       await ask(harness, tcp).ready;
@@ -144,7 +144,7 @@ const cases: readonly HarnessCase[] = [
   tellsOf(http, 'silent', { kind: 'silent' }),
   tellsOf(tcp, null, { kind: 'refused' }),
   [
-    'tells of what it meets last, and of no success',
+    'reports the latest miss, and reports no success',
     async (harness) => {
       await harness.answer(503);
       const { ready, tells, told } = ask(harness, http);
@@ -158,7 +158,7 @@ const cases: readonly HarnessCase[] = [
     },
   ],
   [
-    'rejects with the reason of a signal that has fired, and asks nobody',
+    'rejects with the reason of a signal that has already fired',
     async (harness) => {
       await harness.answer(200);
       const reason = new Error('never mind');
@@ -168,7 +168,7 @@ const cases: readonly HarnessCase[] = [
     },
   ],
   [
-    'waits for the signal where the rule names a port that is not exposed',
+    'waits until the signal fires if the rule names a port that is not exposed',
     async (harness) => {
       await harness.answer(200);
       const controller = new AbortController();

@@ -9,7 +9,7 @@ const rewritten = { id: 'rewritten', at: start + 20, files: [['c', '3'] as const
 
 export const changeCases: readonly CheckoutCase[] = [
   [
-    'shows new commits, a rewritten history and another default branch at once',
+    'checks out new commits, a rewritten history and another default branch at once',
     async ({ publish, open }) => {
       assert.deepEqual((await open(await publish({ commits: [first] }))).files, { a: '1' });
       assert.deepEqual((await open(await publish({ commits: [first, second] }))).files, { a: '1', b: '2' });
@@ -21,7 +21,7 @@ export const changeCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'holds nothing that a rewritten history has lost',
+    'contains no commit or file that a rewritten history has dropped',
     async ({ publish, open, traits }) => {
       if (traits.workTree === 'files') return;
       const old = await open(await publish({ commits: [first, second] }));
@@ -32,7 +32,7 @@ export const changeCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'checks out a branch whose name was a folder of branches before',
+    'checks out a branch whose name was a prefix of other branches before',
     async ({ publish, open }) => {
       const one = await publish({ commits: [first, second], branches: { topic: 'first' } });
       assert.deepEqual((await open(one, 'topic')).files, { a: '1' });
@@ -51,7 +51,7 @@ export const changeCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'serves many at once',
+    'checks out one repository eight times at once',
     async ({ publish, open }) => {
       const source = await publish({ commits: [first, second] });
       const trees = await Promise.all(Array.from({ length: 8 }, () => open(source)));

@@ -23,7 +23,7 @@ const trunkFiles = { 'README.md': 'hello\n', 'src/lib/a.ts': 'a\n', 'src/run.sh'
 
 export const contentCases: readonly CheckoutCase[] = [
   [
-    'makes a work tree of the default branch',
+    'creates a work tree of the default branch',
     async (stage) => {
       const source = await stage.publish(forked);
       const tree = await stage.open(source);
@@ -34,7 +34,7 @@ export const contentCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'makes a work tree of another branch',
+    'creates a work tree of another branch',
     async (stage) => {
       const source = await stage.publish(forked);
       const branch = 'feature/a-b"c';
@@ -45,7 +45,7 @@ export const contentCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'makes a work tree without a commit of an empty repository',
+    'creates a work tree without a commit if the repository is empty',
     async (stage) => {
       const { open, publish, traits } = stage;
       const tree = await open(await publish({ commits: [] }));
@@ -56,7 +56,7 @@ export const contentCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'keeps names, links and modes as they are',
+    'keeps file names, links and modes unchanged',
     async (stage) => {
       const long = `${'deep/'.repeat(40)}${'n'.repeat(150)}.txt`;
       const files: [string, string][] = [
@@ -87,7 +87,7 @@ export const contentCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'gives files the contents that git checks out, whatever their attributes ask for',
+    'writes the same file contents as git, with any attributes in .gitattributes',
     async (stage) => {
       if (stage.traits.workTree === 'files') return;
       const attributes = ['*.crlf text eol=crlf', '*.sub export-subst', 'hidden* export-ignore', '*.big filter=lfs diff=lfs -text', ''];
@@ -119,7 +119,7 @@ export const contentCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'checks out repositories whose objects are named by SHA-256',
+    'checks out repositories that use SHA-256',
     async (stage) => {
       const source = await stage.publish({ ...forked, objectFormat: 'sha256' });
       const tree = await stage.open(source);

@@ -23,7 +23,7 @@ export const refusalCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'fails with branch_not_found, and the name, if there is no such branch',
+    "fails with branch_not_found and the branch's name if there is no such branch",
     async ({ publish, open }) => {
       const source = await publish(simple);
       for (const branch of ['other', 'mai', 'main2', 'HEAD', '--upload-pack=x', 'a..b', 'a b', '', 'refs/heads/main', '*', 'x.lock']) {
@@ -41,7 +41,7 @@ export const refusalCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'distinguishes a refused credential from one that may not read the repository, and shows neither',
+    'tells an invalid credential from one without access to the repository, and leaks neither',
     async ({ traits, refused, open }) => {
       if (traits.access === 'open') return;
       const [unknown, unreadable] = [await refused('acme/one', 'credential'), await refused('acme/two', 'repository')];
@@ -56,7 +56,7 @@ export const refusalCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'knows whether a branch can be checked out, and fetches nothing for it',
+    'checks whether a branch can be checked out',
     async ({ checkouts, publish, missing, open }) => {
       const source = await publish({ ...simple, branches: { 'feature/one': 'first' } });
       const [empty, gone] = [await publish({ commits: [] }, 'acme/empty'), await missing('acme/gone')];
@@ -87,7 +87,7 @@ export const refusalCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'ends an archive with the reason of the signal, and lets it be cancelled',
+    "ends an archive with the signal's reason, and supports cancelling it",
     async ({ checkouts, publish, open }) => {
       const source = await publish(simple);
       const request = { ...source, branch: null };
@@ -108,7 +108,7 @@ export const refusalCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'reports in one line that it works, closes twice, and then fails',
+    'reports its health in one line, can be closed twice, and then fails',
     async ({ checkouts, publish, open }) => {
       const source = await publish(simple);
       assert.match(checkouts.name, /^[a-z][a-z-]*$/u);

@@ -49,7 +49,7 @@ async function change({ folder }: WorkTree): Promise<void> {
 
 export const snapshotCases: readonly CheckoutCase[] = [
   [
-    'snapshots tell how a work tree differs from its base',
+    'a snapshot lists the files that differ from its base commit',
     async (stage) => {
       const tree = await stage.open(await stage.publish(description));
       await using same = await take(stage, tree);
@@ -65,7 +65,7 @@ export const snapshotCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'snapshots tell commits apart from what is not committed, and leave out what is ignored',
+    'a snapshot tells committed changes from uncommitted ones, and leaves out ignored files',
     async (stage) => {
       if (stage.traits.workTree === 'files') return;
       const source = await stage.publish(description);
@@ -111,7 +111,7 @@ export const snapshotCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'snapshots hold merges of what was there before the base',
+    'a snapshot lists a merge of a branch that began before the base commit',
     async (stage) => {
       if (stage.traits.workTree === 'files') return;
       const commits = ['one', 'two', 'three'].map((id, index) => ({ id, at: 1_600_000_000 + index, files: [[id, `${id}\n`] as const] }));
@@ -128,7 +128,7 @@ export const snapshotCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'snapshots begin with nothing if the repository was empty',
+    'a snapshot lists all files if the repository was empty',
     async (stage) => {
       const tree = await stage.open(await stage.publish({ commits: [] }));
       await writeFile(join(tree.folder, 'first'), 'first\n');
@@ -144,7 +144,7 @@ export const snapshotCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'snapshots of commits that do not descend from the base are refused',
+    'a snapshot fails with history_rewritten if the commits do not descend from the base commit',
     async (stage) => {
       if (stage.traits.workTree === 'files') return;
       const tree = await stage.open(await stage.publish(description));
@@ -159,7 +159,7 @@ export const snapshotCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'what is in a snapshot is pushed to a branch, with what is not committed as a commit, if the branch is where it is expected',
+    'a push creates or updates the branch with all changes, and fails with branch_moved if it has moved',
     async (stage) => {
       const source = await stage.publish(description);
       const tree = await stage.open(source);
@@ -198,7 +198,7 @@ export const snapshotCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'a snapshot is pushed also if the branch that it began with has moved on',
+    'a snapshot can be pushed after its original branch has moved on',
     async (stage) => {
       if (stage.traits.workTree === 'files') return;
       const source = await stage.publish(description);
@@ -214,7 +214,7 @@ export const snapshotCases: readonly CheckoutCase[] = [
     },
   ],
   [
-    'snapshots fail with what the command can not be run for, and with the reason of the signal',
+    "a snapshot fails with the error of its command, or with the signal's reason",
     async (stage) => {
       const { commit } = await stage.open(await stage.publish(description));
       const error = new Error('no sandbox');

@@ -6,7 +6,7 @@ import { eventually, freeze, never } from './sandbox-runtime-harness.ts';
 /** What continues, and what ends, after the end of the process that started a command. */
 export const survivalCases: readonly ExecutionsCase[] = [
   [
-    'goes on with another runtime object, without a gap and without a repeat',
+    'a command continues after its runtime is closed, and another runtime reads every byte once',
     async ({ start, runtime, open, random }) => {
       const execution = await start('numbers');
       let got = await execution.some(1 + random(numberedBytes / 2));
@@ -22,7 +22,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'is one for two runtime objects at a time',
+    'two runtimes can read from and write to one execution',
     async ({ start, open }) => {
       const first = await start('copies', { stdin: true });
       const second = first.by(await open());
@@ -40,7 +40,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'keeps the input open when the process that opened it is gone, and takes signals',
+    "a command's input stays open and signals work after its runtime is closed",
     async ({ start, runtime, open }) => {
       const execution = await start('copies', { stdin: true });
       const sleeping = await start('sleeps');
@@ -59,7 +59,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'is read by another runtime object while its sandbox is frozen, or stopped',
+    'another runtime can read an execution while its sandbox is frozen or stopped',
     async ({ start, runtime, open, sandboxId, launched }) => {
       if (!runtime.capabilities.freeze) return;
       const over = await start('speaks');
@@ -83,7 +83,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'hands the streams of a command from one process to the next, without a gap and without a repeat',
+    "another runtime reopens a command's streams, without a missing or repeated byte",
     async ({ openCommand, runtime, open, sandboxId, random }) => {
       const lines = Array.from({ length: 200 }, (_, line) => `${line} ${'x'.repeat(random(500))}\n`).join('');
       const first = await openCommand('copies');
@@ -102,7 +102,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'is read to its end by the next process if it has ended, also after what came before was forgotten',
+    'another runtime reads the rest of an ended command after its earlier output was dropped',
     async ({ openCommand, runtime, open, sandboxId }) => {
       const first = await openCommand('speaks');
       assert.equal(await first.execution.exited, 7);
@@ -116,7 +116,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'takes the place of what ran under its id',
+    'a second command with the same id replaces the first',
     async ({ openCommand, sandboxId, runtime }) => {
       const first = await openCommand('sleeps');
       assert.equal(await first.read(6), 'ready\n');
@@ -128,7 +128,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'ends a command in a frozen sandbox when it is removed, at the latest when that goes on',
+    'a command that is removed while its sandbox is frozen ends at the latest on resume',
     async ({ start, runtime, open, sandboxId, launched, readFile }) => {
       if (!runtime.capabilities.freeze) return;
       const execution = await start('beats');

@@ -16,7 +16,7 @@ const files = ['kept/begun', 'kept/exit', `kept/out.${first}`, `kept/err.${first
 /** Attacks of a sandbox on the execution files in it. */
 export const tamperedCases: readonly ExecutionsCase[] = [
   [
-    'answers when a sandbox has put FIFOs in the place of files',
+    "responds if the sandbox replaced the execution's files with FIFOs",
     async (stage) => {
       const { start, open } = stage;
       const execution = await start('copies', { stdin: true });
@@ -33,7 +33,7 @@ export const tamperedCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'lets a command go on whose output can not be kept, and says that some lacks',
+    "lets a command continue if its output can't be stored, and fails reads with output_dropped",
     async ({ start, runtime, open, folder, sandboxId }) => {
       const executionId = 'exec-full';
       const spoil = `cd ${folder?.(sandboxId)}/${executionId}/kept && rm -f out.dd && ln -sf /dev/full err.${first}`;
@@ -51,7 +51,7 @@ export const tamperedCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'hands all errors of a command to who started it, though they can not be kept',
+    "returns all of a command's stderr to its first reader, even if it can't be stored",
     async ({ start, folder, sandboxId }) => {
       const executionId = 'exec-full';
       const script = `ln -sf /dev/full ${folder?.(sandboxId)}/${executionId}/kept/err.${first}; echo one >&2; echo two >&2; exit 7`;
@@ -61,7 +61,7 @@ export const tamperedCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'kills all that a command started, whatever the sandbox has written of it',
+    'kills all processes of a command even if the sandbox has changed its list of processes',
     async (stage) => {
       const { start, open, readFile, sandboxId } = stage;
       const execution = await start('beats');
@@ -78,7 +78,7 @@ export const tamperedCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'is looked at in a frozen sandbox that has put a FIFO among the files',
+    "reads the state in a frozen sandbox that put a FIFO among the execution's files",
     async (stage) => {
       const { start, open, runtime, sandboxId } = stage;
       if (!runtime.capabilities.freeze) return;

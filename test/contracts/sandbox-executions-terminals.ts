@@ -11,7 +11,7 @@ async function shows(execution: Execution, text: string): Promise<void> {
 
 export const terminalCases: readonly ExecutionsCase[] = [
   [
-    'runs a command in a terminal of a size, which can be changed',
+    'runs a command in a terminal, and resizes it',
     async ({ start, traits }) => {
       if (traits.terminals === 'simulated') return;
       if (traits.terminals === 'refused') {
@@ -28,7 +28,7 @@ export const terminalCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'hands over what is typed in a terminal, and ends what it interrupts',
+    'passes typed text to a terminal, and ends the command on Ctrl-C and Ctrl-D',
     async ({ start, traits }) => {
       if (traits.terminals === 'simulated' || traits.terminals === 'refused') return;
       const execution = await start('copies', { tty, stdin: true });
@@ -42,7 +42,7 @@ export const terminalCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'runs a command in a terminal that ends at once, and resizes nothing after its end',
+    'runs a short command in a terminal, and ignores a resize after its end',
     async ({ start, traits }) => {
       if (traits.terminals === 'refused') return;
       const executions = await Promise.all(Array.from({ length: 5 }, () => start('speaks', { tty })));
@@ -53,7 +53,7 @@ export const terminalCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'keeps a terminal when the process that opened it is gone',
+    'keeps a terminal open after its runtime is closed',
     async ({ start, runtime, open, traits }) => {
       if (traits.terminals !== 'durable') return;
       const execution = await start('shows its terminal', { tty, stdin: true });

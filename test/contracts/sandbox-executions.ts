@@ -18,7 +18,7 @@ const falseIfNotRunning = (error: unknown): false => {
 
 const basicCases: readonly ExecutionsCase[] = [
   [
-    'tells apart the two outputs of a command, and keeps them and its exit code',
+    "keeps a command's stdout, stderr and exit code after its end",
     async ({ start, traits }) => {
       const execution = await start('speaks');
       assert.equal(execution.begun.durable, traits.durable);
@@ -32,7 +32,7 @@ const basicCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'starts a command once under its id',
+    'starts a command only once per id',
     async ({ start, commands, runtime, sandboxId }) => {
       const { id } = await start('copies', { stdin: true });
       const again = { executionId: id, command: commands.speaks, stdin: true, tty: null };
@@ -45,7 +45,7 @@ const basicCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'says on the standard error why a command can not be run',
+    "writes to stderr why a command can't be started",
     async ({ start, commands }) => {
       const requests = [{ command: commands.missing }, { command: commands.speaks, workingDir: '/nowhere/at/all' }];
       for (const request of requests) {
@@ -58,7 +58,7 @@ const basicCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'tells of the signal that ended a command',
+    'reports an exit code of 128 plus the signal that ended a command',
     async ({ start, traits }) => {
       assert.equal((await (await start('ends itself')).ended()).exitCode, 128 + 15);
       // Any signal kills a command that is not durable.
@@ -79,7 +79,7 @@ const basicCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'hands over binary input, and its end',
+    'passes binary input to a command, and the end of the input',
     async ({ start }) => {
       const bytes = Uint8Array.from({ length: 300_007 }, (_, index) => (index * 7919) % 256);
       const execution = await start('copies', { stdin: true });
@@ -95,7 +95,7 @@ const basicCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'reads on from any byte, for many readers and late ones',
+    'lets several readers continue at any byte, also after the end',
     async ({ start, random }) => {
       const execution = await start('numbers');
       const cutAt = async (): Promise<string> => {
@@ -115,7 +115,7 @@ const basicCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'holds no command back, and says what of its output is dropped',
+    'does not slow down a command if nobody reads, and reports the dropped output',
     async ({ start, runtime, sandboxId }) => {
       const execution = await start('floods');
       const slow = (await runtime.executions.output(sandboxId, execution.id, { stream: 'stdout', after: 0, follow: true }, never)).getReader();
@@ -131,7 +131,7 @@ const basicCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'does not know what was never started, or is removed',
+    'fails with execution_not_found for an unknown or removed execution',
     async ({ start, runtime, sandboxId, launch }) => {
       const { executions } = runtime;
       await assert.rejects(executions.state(sandboxId, 'exec-none'), isFailing('execution_not_found'));
@@ -147,7 +147,7 @@ const basicCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'ends all that a command started when it is removed',
+    'kills all processes of a command that is removed',
     async ({ start, sandboxId, readFile }) => {
       const execution = await start('beats');
       await execution.some(1);
@@ -160,7 +160,7 @@ const basicCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'goes on when its sandbox is thawed',
+    'continues a command when its frozen sandbox is resumed',
     async ({ start, runtime, launched, sandboxId, random, traits }) => {
       if (!runtime.capabilities.freeze) return;
       const execution = await start('numbers');
@@ -179,7 +179,7 @@ const basicCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'loses what runs when its sandbox is stopped, and keeps what it wrote',
+    'marks running commands as lost when the sandbox is stopped, and keeps their output',
     async ({ start, runtime, launched, sandboxId, traits }) => {
       const over = await start('speaks');
       await over.ended();
@@ -198,7 +198,7 @@ const basicCases: readonly ExecutionsCase[] = [
     },
   ],
   [
-    'copies what it is given without a change',
+    'copies 3 MiB of binary input to stdout unchanged',
     async ({ start, random }) => {
       const seed = random(256);
       const bytes = Buffer.from(Uint8Array.from({ length: 3 << 20 }, (_, index) => (index * 31 + (index >> 8) * 7 + seed) % 256));

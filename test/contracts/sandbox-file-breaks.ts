@@ -3,7 +3,7 @@ import { filesOf, into, pieces } from './sandbox-files.ts';
 import type { StageCase } from './sandbox-runtime-harness.ts';
 
 const broken: readonly StageCase[] = (['running', 'frozen', 'stopped'] as const).map((state) => [
-  `keeps the old file, and no other one, when a write breaks off while the sandbox is ${state}`,
+  `keeps only the old file if a write fails halfway while the sandbox is ${state}`,
   async (stage) => {
     if (state === 'frozen' && !stage.runtime.capabilities.freeze) return;
     const sandbox = await stage.begun('counts');
@@ -48,7 +48,7 @@ const stalling = (count: number) => {
 export const fileBreakCases: readonly StageCase[] = [
   ...broken,
   [
-    'ends a write whose content stalls for ever when its signal fires',
+    'ends a write with stalled content if its signal fires, and keeps the old file',
     async (stage) => {
       const sandbox = await stage.begun('counts');
       const files = filesOf(stage, sandbox);
@@ -68,7 +68,7 @@ export const fileBreakCases: readonly StageCase[] = [
     },
   ],
   [
-    'removes a sandbox while the content of a write stalls for ever',
+    'removes a sandbox during a write with stalled content',
     async (stage) => {
       const sandbox = await stage.begun('counts');
       const files = filesOf(stage, sandbox);

@@ -18,7 +18,7 @@ const oddNames = [
 
 export const filePathCases: readonly StageCase[] = [
   [
-    'follows links within the sandbox, and shows where they lead',
+    'follows links within the sandbox, and returns their targets',
     async (stage) => {
       const sandbox = await stage.begun('counts');
       const files = filesOf(stage, sandbox);
@@ -50,7 +50,7 @@ export const filePathCases: readonly StageCase[] = [
     },
   ],
   [
-    'takes names of all kinds',
+    'supports unusual file names',
     async (stage) => {
       const files = filesOf(stage, await stage.begun('counts'));
       for (const name of oddNames) await files.write(`odd/${name}`, name);
@@ -64,7 +64,7 @@ export const filePathCases: readonly StageCase[] = [
     },
   ],
   [
-    'refuses what is of the wrong type, what is not there, and what is no path',
+    'fails with a specific code for a wrong file type, a missing file or an invalid path',
     async (stage) => {
       const sandbox = await stage.begun('counts');
       const files = filesOf(stage, sandbox);
@@ -91,7 +91,7 @@ export const filePathCases: readonly StageCase[] = [
       assert.deepEqual(await files.names('dir'), ['file']);
     },
   ],
-  ['leads nobody out of the sandbox, by whatever path or link', walkHostilePaths],
+  ['never reads or writes a file outside the sandbox, for any path or link', walkHostilePaths],
 ];
 
 const fuzzRuns = 60;

@@ -48,7 +48,7 @@ export async function into(state: 'running' | 'frozen' | 'stopped', { runtime }:
 const binary = Uint8Array.from({ length: 70_000 }, (_, index) => (index * 31) % 256);
 
 const states: readonly StageCase[] = (['running', 'frozen', 'stopped'] as const).map((state) => [
-  `reads, writes, lists and removes files while the sandbox is ${state}, and leaves it so`,
+  `reads, writes, lists and removes files while the sandbox is ${state}, and does not change its state`,
   async (stage) => {
     if (state === 'frozen' && !stage.runtime.capabilities.freeze) return;
     const sandbox = await stage.begun('counts');
@@ -86,7 +86,7 @@ export const pieces = async function* pieces(count: number, end: () => void): As
 export const sandboxFileCases: readonly StageCase[] = [
   ...states,
   [
-    'reads the parts of a file that are asked for, also of an empty one, and beyond the end',
+    'reads the requested range of a file, also beyond its end',
     async (stage) => {
       const files = filesOf(stage, await stage.begun('counts'));
       await files.write('binary', binary);
@@ -103,7 +103,7 @@ export const sandboxFileCases: readonly StageCase[] = [
     },
   ],
   [
-    'goes on when a reading is cancelled, or its signal fires',
+    'can read a file again after a read was cancelled or its signal fired',
     async (stage) => {
       const sandbox = await stage.begun('counts');
       const files = filesOf(stage, sandbox);
@@ -119,7 +119,7 @@ export const sandboxFileCases: readonly StageCase[] = [
     },
   ],
   [
-    'shows whoever reads the old file or the new one, whole',
+    'returns either the whole old file or the whole new file during a write',
     async (stage) => {
       const files = filesOf(stage, await stage.begun('counts'));
       const sizes = [100_000, 300_000];
@@ -142,7 +142,7 @@ export const sandboxFileCases: readonly StageCase[] = [
     },
   ],
   [
-    'moves files and directories, in place of a file only, if the sandbox runs',
+    'moves files and directories, and replaces only files',
     async (stage) => {
       const sandbox = await stage.begun('counts');
       const files = filesOf(stage, sandbox);
@@ -162,7 +162,7 @@ export const sandboxFileCases: readonly StageCase[] = [
     },
   ],
   [
-    'writes content whose length nobody knows, if the sandbox runs',
+    'writes content of unknown length',
     async (stage) => {
       const sandbox = await stage.begun('counts');
       const files = filesOf(stage, sandbox);

@@ -10,7 +10,7 @@ function listen(runtime: SandboxRuntime): { readonly woken: Set<string>; readonl
 
 export const eventCases: readonly StageCase[] = [
   [
-    'wakes who listens when a command ends by itself',
+    "notifies listeners when a sandbox's command exits by itself",
     async ({ runtime, start, launch }) => {
       const { woken } = listen(runtime);
       const sandbox = launch('exits');
@@ -20,7 +20,7 @@ export const eventCases: readonly StageCase[] = [
     },
   ],
   [
-    'wakes who listens when a sandbox is killed from outside, running or frozen',
+    'notifies listeners when a running or frozen sandbox is killed from outside',
     async (stage) => {
       if (!stage.runtime.capabilities.freeze) return;
       const { runtime, begun, crash } = stage;
@@ -38,7 +38,7 @@ export const eventCases: readonly StageCase[] = [
     },
   ],
   [
-    'wakes who listens for the sandboxes of an earlier runtime too',
+    'notifies listeners about sandboxes that an earlier runtime started',
     async (stage) => {
       if (!stage.runtime.capabilities.freeze) return;
       const { runtime, open, begun, crash } = stage;
@@ -60,7 +60,7 @@ export const eventCases: readonly StageCase[] = [
     },
   ],
   [
-    'wakes each who listens, and nobody who has ended that',
+    'notifies every listener, except one that has unsubscribed',
     async ({ runtime, start, launch }) => {
       const ended = listen(runtime);
       const one = listen(runtime);

@@ -7,7 +7,7 @@ const floodBytes = 64 * 2 ** 20;
 
 export const executeCases: readonly StageCase[] = [
   [
-    'runs a command, and tells its two outputs and its exit code',
+    'runs a command, and returns its stdout, stderr and exit code',
     async ({ runtime, begun, commands }) => {
       const sandbox = await begun('counts');
       const execution = await runtime.execute(sandbox.id, { command: commands.speaks }, never);
@@ -17,7 +17,7 @@ export const executeCases: readonly StageCase[] = [
     },
   ],
   [
-    'hands over bytes as they are, and the end of the input',
+    'passes binary input unchanged, and its end',
     async ({ runtime, begun, commands }) => {
       const sandbox = await begun('counts');
       const bytes = Uint8Array.from({ length: 1_000_003 }, (_, index) => (index * 7919) % 256);
@@ -31,7 +31,7 @@ export const executeCases: readonly StageCase[] = [
     },
   ],
   [
-    'keeps the two outputs apart, and each in its order',
+    'keeps stdout and stderr separate and in order',
     async ({ runtime, begun, commands }) => {
       const sandbox = await begun('counts');
       const numbers = Array.from({ length: 500 }, (_, index) => index);
@@ -44,7 +44,7 @@ export const executeCases: readonly StageCase[] = [
     },
   ],
   [
-    "runs a command with the sandbox's variables and those of the request, where it is told to",
+    "runs a command with the sandbox's and the request's variables in the requested directory",
     async ({ runtime, begun, commands, readFile }) => {
       const { id, spec } = await begun('counts');
       const env = { EXTRA: 'two words = "one"' };
@@ -58,7 +58,7 @@ export const executeCases: readonly StageCase[] = [
     },
   ],
   [
-    'tells what a command knows its working directory as, where that is not the path asked for',
+    "returns the command's actual working directory if it differs from the requested path",
     async ({ runtime, begun, commands }) => {
       const { id, spec } = await begun('counts');
       await runtime.putFiles(id, `${spec.workingDir}/below/there`, new Blob([]).stream(), never);
@@ -70,7 +70,7 @@ export const executeCases: readonly StageCase[] = [
     },
   ],
   [
-    'says on the standard error why a command can not be run',
+    "writes to stderr why a command can't be run",
     async ({ runtime, begun, commands }) => {
       const { id } = await begun('counts');
       const requests = [
@@ -89,14 +89,14 @@ export const executeCases: readonly StageCase[] = [
     },
   ],
   [
-    'tells of the signal that ended a command',
+    'returns an exit code of 128 plus the signal that ended the command',
     async ({ runtime, begun, commands }) => {
       const sandbox = await begun('counts');
       assert.equal(await (await runtime.execute(sandbox.id, { command: commands['ends itself'] }, never)).exited, 128 + 15);
     },
   ],
   [
-    'holds a command whose output nobody reads',
+    'blocks a command if nobody reads its output',
     async ({ runtime, begun, commands, readFile, countsOn }) => {
       const sandbox = await begun('counts');
       const { stdout, exited } = await runtime.execute(sandbox.id, { command: commands.floods }, never);
@@ -110,7 +110,7 @@ export const executeCases: readonly StageCase[] = [
     },
   ],
   [
-    'drains an output that is cancelled',
+    'discards the rest of an output that is cancelled',
     async ({ runtime, begun, commands, readFile }) => {
       const sandbox = await begun('counts');
       const { stdout, exited } = await runtime.execute(sandbox.id, { command: commands.floods }, never);
@@ -122,7 +122,7 @@ export const executeCases: readonly StageCase[] = [
     },
   ],
   [
-    'holds who writes to a command that does not read',
+    'blocks a writer if the command does not read its input',
     async (stage) => {
       const { execution } = await beating(stage);
       let taken = false;
@@ -136,7 +136,7 @@ export const executeCases: readonly StageCase[] = [
     },
   ],
   [
-    'runs nothing in a sandbox that does not run',
+    'fails with sandbox_not_running or sandbox_not_found if the sandbox does not run',
     async ({ runtime, begun, launch, commands }) => {
       if (!runtime.capabilities.freeze) return;
       const request = { command: commands.speaks };
@@ -149,7 +149,7 @@ export const executeCases: readonly StageCase[] = [
     },
   ],
   [
-    'runs many commands at once',
+    'runs 25 commands at once',
     async ({ runtime, begun, commands }) => {
       const sandbox = await begun('counts');
       const tell = async (number: number): Promise<string> => {
@@ -161,7 +161,7 @@ export const executeCases: readonly StageCase[] = [
     },
   ],
   [
-    'runs a command in a sandbox of an earlier runtime',
+    'runs a command in a sandbox that an earlier runtime started',
     async ({ runtime, open, begun, commands }) => {
       const sandbox = await begun('counts');
       await runtime.close();

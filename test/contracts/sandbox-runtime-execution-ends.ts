@@ -5,7 +5,7 @@ import { withTimeout } from './contract.ts';
 import { bytesOf } from './sandbox-runtime-streams.ts';
 
 const endings: readonly StageCase[] = (['stop', 'remove', 'crash'] as const).map((ending) => [
-  `ends a command with its sandbox: ${ending}`,
+  `ends a running command on ${ending} of its sandbox`,
   async (stage) => {
     const { sandbox, execution } = await beating(stage);
     if (ending === 'crash') await stage.crash(sandbox.id);
@@ -18,7 +18,7 @@ const endings: readonly StageCase[] = (['stop', 'remove', 'crash'] as const).map
 
 export const executionEndCases: readonly StageCase[] = [
   [
-    'can stop a sandbox that has output of a command which nobody reads',
+    'stops a sandbox while a command has unread output',
     async ({ runtime, begun, commands }) => {
       const sandbox = await begun('counts');
       const execution = await runtime.execute(sandbox.id, { command: commands.floods }, never);
@@ -27,7 +27,7 @@ export const executionEndCases: readonly StageCase[] = [
     },
   ],
   [
-    'kills a command with all that it started, whether its output is read or not',
+    'kills a command with all its child processes, even with unread output',
     async (stage) => {
       const { sandbox, execution } = await beating(stage);
       await Promise.all([execution.kill(), execution.kill()]);
@@ -55,7 +55,7 @@ export const executionEndCases: readonly StageCase[] = [
     },
   ],
   [
-    'kills a command of a frozen sandbox, which stays frozen: at once, or when it goes on',
+    'kills a command in a frozen sandbox at once or on resume, and the sandbox stays frozen',
     async (stage) => {
       if (!stage.runtime.capabilities.freeze) return;
       const { sandbox, execution } = await beating(stage);
@@ -74,7 +74,7 @@ export const executionEndCases: readonly StageCase[] = [
   ],
   ...endings,
   [
-    'runs nothing when it is not wanted any more',
+    'starts no command if its signal has fired',
     async (stage) => {
       const { runtime, begun, commands } = stage;
       const sandbox = await begun('counts');
@@ -92,7 +92,7 @@ export const executionEndCases: readonly StageCase[] = [
     },
   ],
   [
-    'ends commands when it is closed, and lets the sandbox go on',
+    'ends all commands when the runtime is closed, and the sandbox continues',
     async (stage) => {
       const { sandbox, execution } = await beating(stage);
       await stage.runtime.close();

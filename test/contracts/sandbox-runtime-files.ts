@@ -76,7 +76,7 @@ const surroundings: readonly TarItem[] = [
 export const fileCases: readonly StageCase[] = [
   ...states,
   [
-    'gives what it puts to the programs of the sandbox',
+    "lets the sandbox's programs change the files that were put",
     async (stage) => {
       const sandbox = await stage.begun('counts');
       await put(stage, sandbox, [file('file', 'first\n')]);
@@ -91,7 +91,7 @@ export const fileCases: readonly StageCase[] = [
     },
   ],
   [
-    'leaves what is there, and replaces file by file, hard and symbolic links included',
+    'replaces only the files, hard links and symbolic links in the archive',
     async (stage) => {
       const sandbox = await stage.begun('counts');
       await put(stage, sandbox, [
@@ -137,7 +137,7 @@ export const fileCases: readonly StageCase[] = [
     },
   ],
   [
-    'refuses archives that lead out of their directory, by a name or a link, or hold what is no file',
+    'refuses archives with entries that lead out of the directory or are not files',
     async ({ runtime, begun, readFile, countsOn }) => {
       const { id, spec } = await begun('counts');
       await runtime.putFiles(id, spec.workingDir, tarOf([file('outside/secret', 'kept\n')]), never);
@@ -154,7 +154,7 @@ export const fileCases: readonly StageCase[] = [
     },
   ],
   [
-    'refuses what is no archive, or not a whole one',
+    'refuses an invalid or truncated archive',
     async (stage) => {
       const sandbox = await stage.begun('counts');
       const whole = await bytesOf(tarOf(tree));
@@ -165,7 +165,7 @@ export const fileCases: readonly StageCase[] = [
     },
   ],
   [
-    'refuses paths that are none, and tells what is not there',
+    'fails with a specific code for an invalid path, a missing file and a missing sandbox',
     async ({ runtime, begun, launch }) => {
       const sandbox = await begun('counts');
       const stranger = launch('counts');
@@ -179,7 +179,7 @@ export const fileCases: readonly StageCase[] = [
     },
   ],
   [
-    'fails as the archive or the signal does, and lets go of the archive',
+    'fails with the error of the archive or the signal, and cancels the archive',
     async (stage) => {
       const sandbox = await stage.begun('counts');
       const broken = new Error('the source broke');
@@ -215,7 +215,7 @@ export const fileCases: readonly StageCase[] = [
     },
   ],
   [
-    'takes a thousand small files, and goes on when a reading is cancelled',
+    'puts and gets 1,000 small files, also after a cancelled read',
     async (stage) => {
       const sandbox = await stage.begun('counts');
       const items = Array.from({ length: 1_000 }, (_, index) => file(`${index % 20}/file-${index}`, `content ${index}\n`));

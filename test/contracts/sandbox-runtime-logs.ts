@@ -38,7 +38,7 @@ async function counted({ count }: SandboxRuntimeStage, id: string, lines: number
 
 export const logCases: readonly StageCase[] = [
   [
-    'returns what a command wrote, also after it has ended, and fails for a sandbox that is not there',
+    'returns the log of an ended command, and fails if there is no such sandbox',
     async ({ runtime, start, launch }) => {
       const sandbox = launch('exits');
       await start(sandbox);
@@ -51,7 +51,7 @@ export const logCases: readonly StageCase[] = [
     },
   ],
   [
-    'returns each byte of a log as it was written, in order',
+    'returns every byte of a log in order',
     async (stage) => {
       const { runtime, begun } = stage;
       const { id } = await begun('says');
@@ -73,7 +73,7 @@ export const logCases: readonly StageCase[] = [
     },
   ],
   [
-    'follows a log until its run ends: two readers, and a late one, get all of it',
+    'follows a log until its run ends: early and late readers get the same bytes',
     async (stage) => {
       const { runtime, begun, open } = stage;
       const { id } = await begun('says');
@@ -96,7 +96,7 @@ export const logCases: readonly StageCase[] = [
     },
   ],
   [
-    'follows a log until its command ends by itself or is killed',
+    'follows a log until its sandbox is killed',
     async (stage) => {
       const { id } = await stage.begun('says');
       const reader = following(await stage.runtime.logs(id, { follow: true }, never));
@@ -107,7 +107,7 @@ export const logCases: readonly StageCase[] = [
     },
   ],
   [
-    'reads the log of a frozen sandbox and leaves it so, and follows it when it goes on',
+    'reads the log of a frozen sandbox, and follows it after a resume',
     async (stage) => {
       const { runtime, begun, resume, count } = stage;
       if (!runtime.capabilities.freeze) return;
@@ -126,7 +126,7 @@ export const logCases: readonly StageCase[] = [
     },
   ],
   [
-    'keeps the log of earlier runs, and follows the present one only',
+    'keeps the logs of earlier runs, and follows only the current run',
     async (stage) => {
       const { runtime, begun, resume } = stage;
       const sandbox = await begun('says');
@@ -141,7 +141,7 @@ export const logCases: readonly StageCase[] = [
     },
   ],
   [
-    'stops reading when it is told to, when its reader leaves, and when the sandbox or the runtime goes',
+    'ends a log if its signal fires, its reader cancels, the runtime closes or the sandbox is removed',
     async (stage) => {
       const { runtime, begun, open } = stage;
       const { id } = await begun('says');

@@ -24,7 +24,7 @@ async function assertTrue(stage: SandboxRuntimeStage, launch: SandboxLaunch): Pr
 
 const pairs: readonly StageCase[] = calls.flatMap((first) =>
   calls.map((second): StageCase => [
-    `leaves a sandbox as one of them asked for when ${first} and ${second} overlap`,
+    `ends in the state of one of both calls if ${first} and ${second} overlap`,
     async (stage) => {
       if ([first, second].includes('freeze') && !stage.runtime.capabilities.freeze) return;
       const sandbox = await stage.begun('counts');
@@ -39,7 +39,7 @@ const pairs: readonly StageCase[] = calls.flatMap((first) =>
 
 export const overlapCases: readonly StageCase[] = [
   [
-    'runs the command once when a sandbox is started many times at once',
+    'runs the command once if a sandbox is started eight times at once',
     async ({ start, launch, runs, countsOn }) => {
       const sandbox = launch('counts');
       const found = await Promise.all(Array.from({ length: 8 }, () => start(sandbox)));
@@ -49,7 +49,7 @@ export const overlapCases: readonly StageCase[] = [
     },
   ],
   [
-    'runs the command once when two runtimes start or resume a sandbox at once',
+    'runs the command once if two runtimes start or resume a sandbox at once',
     async ({ runtime, open, launch, runs, countsOn }) => {
       const other = await open();
       const { signal } = new AbortController();
@@ -66,7 +66,7 @@ export const overlapCases: readonly StageCase[] = [
     },
   ],
   [
-    'runs a stopped sandbox once when it is resumed many times at once',
+    'runs the command once if a stopped sandbox is resumed eight times at once',
     async ({ runtime, begun, resume, runs, countsOn }) => {
       const sandbox = await begun('counts');
       await runtime.stop(sandbox.id);
@@ -77,7 +77,7 @@ export const overlapCases: readonly StageCase[] = [
   ],
   ...pairs,
   [
-    'freezes what is being started, whichever comes first',
+    'can freeze a sandbox while it starts',
     async (stage) => {
       if (!stage.runtime.capabilities.freeze) return;
       const { runtime, launch, start } = stage;
@@ -88,7 +88,7 @@ export const overlapCases: readonly StageCase[] = [
     },
   ],
   [
-    'leaves a whole sandbox or none when it is removed while it starts',
+    'leaves a complete sandbox or none if it is removed while it starts',
     async ({ runtime, launch, start, countsOn, leftovers }) => {
       for (let times = 0; times < 5; times += 1) {
         const sandbox = launch('counts');
@@ -102,7 +102,7 @@ export const overlapCases: readonly StageCase[] = [
     },
   ],
   [
-    'removes a sandbox that is removed many times at once, and while it is stopped or frozen',
+    'removes a sandbox if removals, a stop and a freeze overlap',
     async ({ runtime, begun, leftovers }) => {
       const sandbox = await begun('stubborn');
       await Promise.all([
@@ -116,7 +116,7 @@ export const overlapCases: readonly StageCase[] = [
     },
   ],
   [
-    'does not make one sandbox wait for another',
+    'starts and freezes a sandbox while another one is being stopped',
     async ({ runtime, begun, start, launch, runs }) => {
       if (!runtime.capabilities.freeze) return;
       const stubborn = await begun('stubborn');

@@ -11,7 +11,7 @@ async function assertHeld({ begun, count, countsOn }: SandboxRuntimeStage, id: s
 
 export const pauseCases: readonly StageCase[] = [
   [
-    'freezes: all is held, and the URLs stay',
+    'freeze holds all processes, and keeps the exposed URLs',
     async (stage) => {
       if (!stage.runtime.capabilities.freeze) return;
       const { runtime, begun, countsOn } = stage;
@@ -26,7 +26,7 @@ export const pauseCases: readonly StageCase[] = [
     },
   ],
   [
-    'leaves a running sandbox as it is when it is to be frozen, if it declares that it cannot freeze',
+    'freeze leaves a sandbox running if the runtime declares that it cannot freeze',
     async ({ runtime, begun, countsOn }) => {
       if (runtime.capabilities.freeze) return;
       const sandbox = await begun('counts');
@@ -35,7 +35,7 @@ export const pauseCases: readonly StageCase[] = [
     },
   ],
   [
-    'resumes what is frozen with its memory, and leaves what runs alone',
+    'resume continues a frozen sandbox with its memory, and does nothing to a running one',
     async ({ runtime, begun, resume, count, countsOn, runs }) => {
       if (!runtime.capabilities.freeze) return;
       const sandbox = await begun('counts');
@@ -51,7 +51,7 @@ export const pauseCases: readonly StageCase[] = [
     },
   ],
   [
-    'freezes and resumes again and again',
+    'freezes and resumes a sandbox ten times',
     async ({ runtime, begun, resume, countsOn, runs }) => {
       if (!runtime.capabilities.freeze) return;
       const sandbox = await begun('counts');
@@ -64,7 +64,7 @@ export const pauseCases: readonly StageCase[] = [
     },
   ],
   [
-    'stops: nothing runs, and the files are kept',
+    'stop ends all processes and keeps the files',
     async (stage) => {
       const { runtime, begun, countsOn, runs } = stage;
       const sandbox = await begun('counts');
@@ -80,7 +80,7 @@ export const pauseCases: readonly StageCase[] = [
     },
   ],
   [
-    'stops what is frozen',
+    'stop works on a frozen sandbox',
     async ({ runtime, begun, runs }) => {
       if (!runtime.capabilities.freeze) return;
       const sandbox = await begun('counts');
@@ -90,7 +90,7 @@ export const pauseCases: readonly StageCase[] = [
     },
   ],
   [
-    'stops a program that does not end when it is asked to',
+    'stop kills a program that ignores the stop signal',
     async (stage) => {
       const { runtime, begun, countsOn } = stage;
       const sandbox = await begun('stubborn');
@@ -100,7 +100,7 @@ export const pauseCases: readonly StageCase[] = [
     },
   ],
   [
-    'runs a stopped sandbox again over its files',
+    'resume runs a stopped sandbox again with its files',
     async ({ runtime, begun, resume, countsOn, runs }) => {
       const sandbox = await begun('counts');
       for (let life = 2; life < 5; life += 1) {
@@ -114,7 +114,7 @@ export const pauseCases: readonly StageCase[] = [
     },
   ],
   [
-    'runs a sandbox again whose command ended, and one that was killed',
+    'resume runs a sandbox again whose command exited or was killed',
     async ({ runtime, begun, start, launch, resume, crash, runs }) => {
       const ending = launch('exits');
       await start(ending);
@@ -130,7 +130,7 @@ export const pauseCases: readonly StageCase[] = [
     },
   ],
   [
-    'removes a sandbox in any state, and leaves nothing of it',
+    'remove deletes a sandbox in any state and leaves nothing behind',
     async ({ runtime, begun, start, launch, leftovers }) => {
       if (!runtime.capabilities.freeze) return;
       const running = await begun('counts');
@@ -151,7 +151,7 @@ export const pauseCases: readonly StageCase[] = [
     },
   ],
   [
-    'makes a removed sandbox anew, without its old files',
+    'start after a removal creates a new sandbox without the old files',
     async ({ runtime, begun, start, runs }) => {
       const sandbox = await begun('counts');
       await runtime.remove(sandbox.id);
@@ -160,7 +160,7 @@ export const pauseCases: readonly StageCase[] = [
     },
   ],
   [
-    'keeps sandboxes apart',
+    'does not affect other sandboxes by a freeze, stop, kill or removal',
     async (stage) => {
       if (!stage.runtime.capabilities.freeze) return;
       const { runtime, begun, countsOn, crash } = stage;

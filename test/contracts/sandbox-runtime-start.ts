@@ -11,7 +11,7 @@ function withSpec(launch: SandboxLaunch, changes: Partial<SandboxSpec>): Sandbox
 
 export const startCases: readonly StageCase[] = [
   [
-    'says in one line that it answers',
+    'reports its health in one line',
     async ({ runtime }) => {
       const { ok, detail } = await runtime.check();
       assert.equal(ok, true, detail);
@@ -20,7 +20,7 @@ export const startCases: readonly StageCase[] = [
     },
   ],
   [
-    'finds nothing of a sandbox that was never started, and makes none of it',
+    'reports an unknown sandbox as absent, and never creates it on freeze, stop or resume',
     async ({ runtime, launch, resume, leftovers }) => {
       const stranger = launch('counts');
       const found = [
@@ -38,7 +38,7 @@ export const startCases: readonly StageCase[] = [
     },
   ],
   [
-    'starts a sandbox, and shows a URL for each port of its spec',
+    'starts a sandbox, and returns a URL for each port of its spec',
     async ({ runtime, start, launch, runs, countsOn }) => {
       const sandbox = launch('counts');
       const observed = await start(sandbox);
@@ -64,14 +64,14 @@ export const startCases: readonly StageCase[] = [
     },
   ],
   [
-    'runs a sandbox whatever its spec says for another runtime',
+    'ignores options in the spec for another runtime',
     async ({ start, launch }) => {
       const sandbox = withSpec(launch('counts'), { runtimeOptions: { 'another-runtime': { colour: 'red' } } });
       assert.equal((await start(sandbox)).state, 'running');
     },
   ],
   [
-    'refuses options under its own name that it does not know, unless it declares that it ignores them',
+    'refuses unknown options under its own name, unless it declares that it ignores them',
     async ({ runtime, start, launch }) => {
       const sandbox = withSpec(launch('counts'), { runtimeOptions: { [runtime.name]: { 'no such option': true } } });
       const provision = await runtime.provide(sandbox.spec, () => {}, never);
@@ -84,7 +84,7 @@ export const startCases: readonly StageCase[] = [
     },
   ],
   [
-    'limits open files as its spec says, unless it declares that it ignores resources',
+    'limits the number of open files, unless it declares that it ignores resources',
     async ({ runtime, launch, start, commands }) => {
       if (runtime.ignores.includes('resources')) return;
       const { spec } = launch('counts');
@@ -95,7 +95,7 @@ export const startCases: readonly StageCase[] = [
     },
   ],
   [
-    'makes the root read-only if its spec says so, unless it declares that it ignores isolation',
+    'makes the root read-only, unless it declares that it ignores isolation',
     async ({ runtime, launch, start, commands }) => {
       if (runtime.ignores.includes('isolation')) return;
       const { spec } = launch('counts');
@@ -106,7 +106,7 @@ export const startCases: readonly StageCase[] = [
     },
   ],
   [
-    'does nothing when what runs is started again',
+    'does nothing if a running sandbox is started again',
     async ({ start, begun, runs, countsOn }) => {
       const sandbox = await begun('counts');
       assert.equal((await start(sandbox)).state, 'running');
@@ -115,7 +115,7 @@ export const startCases: readonly StageCase[] = [
     },
   ],
   [
-    'leaves a frozen and a stopped sandbox so when it is started again',
+    'leaves a frozen or stopped sandbox unchanged if it is started again',
     async ({ runtime, start, begun, runs }) => {
       if (!runtime.capabilities.freeze) return;
       const sandbox = await begun('counts');
@@ -127,7 +127,7 @@ export const startCases: readonly StageCase[] = [
     },
   ],
   [
-    "hands the spec's environment and the session key to the program",
+    "passes the spec's environment and the session key to the program",
     async ({ begun, readFile }) => {
       const sandbox = await begun('tells');
       await eventually('it tells', async () => (await readFile(sandbox.id, 'told')) !== null);
@@ -135,7 +135,7 @@ export const startCases: readonly StageCase[] = [
     },
   ],
   [
-    "hands the spec's secrets to the program at each start, as they are",
+    'passes the current secrets to the program unchanged at each start',
     async ({ start, launch, resume, runtime, readFile }) => {
       const secret = `it's a "secret" of $HOME, \\n and \`more\``;
       const plain = withSpec(launch('tells'), { initialEnv: {}, secrets: ['GREETING'] });
@@ -150,7 +150,7 @@ export const startCases: readonly StageCase[] = [
     },
   ],
   [
-    'finds a sandbox stopped whose command ended, and tells how',
+    'reports a sandbox whose command exited as stopped, with the exit code if it is known',
     async (stage) => {
       const { runtime, start, launch, runs } = stage;
       const sandbox = launch('exits');
@@ -167,7 +167,7 @@ export const startCases: readonly StageCase[] = [
     },
   ],
   [
-    'returns what a sandbox takes, and the space of its disk, as far as they are known, and nothing of one that is not there',
+    'returns the usage and the disk space as far as they are known',
     async ({ runtime, begun, launch }) => {
       const sandbox = await begun('counts');
       for (const amount of Object.values(await runtime.usage(sandbox.id))) assert.ok(amount === null || amount >= 0, String(amount));
@@ -177,7 +177,7 @@ export const startCases: readonly StageCase[] = [
     },
   ],
   [
-    'returns a state, and does not fail, if the command does not exist',
+    'returns a state with a reason if the command does not exist',
     async (stage) => {
       const { runtime, start, launch, leftovers } = stage;
       const sandbox = launch('missing');
@@ -190,7 +190,7 @@ export const startCases: readonly StageCase[] = [
     },
   ],
   [
-    'lets who listens on a port be reached, before and after a freeze, unless its ports are simulated',
+    'serves an exposed port before and after a freeze and a stop, unless its ports are simulated',
     async (stage) => {
       if (!stage.runtime.capabilities.freeze) return;
       const { runtime, resume, begun, traits } = stage;
@@ -220,7 +220,7 @@ export const startCases: readonly StageCase[] = [
     },
   ],
   [
-    'stops waiting for a start when it is told to, and can go on with it later',
+    'stops waiting for a start if the signal fires, and a later start succeeds',
     async ({ runtime, start, launch, countsOn, runs }) => {
       const sandbox = launch('counts');
       const reason = new Error('no longer wanted');

@@ -3,7 +3,7 @@ import { eventually, freeze, never, type StageCase } from './sandbox-runtime-har
 
 export const survivalCases: readonly StageCase[] = [
   [
-    'lets sandboxes go on when it is closed, and can be closed twice',
+    'lets sandboxes run on after it is closed, and can be closed twice',
     async ({ runtime, open, begun, runs, countsOn }) => {
       const sandbox = await begun('counts');
       await runtime.close();
@@ -14,7 +14,7 @@ export const survivalCases: readonly StageCase[] = [
     },
   ],
   [
-    'finds every sandbox of an earlier runtime as it is',
+    'finds every sandbox of an earlier runtime in the same state',
     async ({ runtime, open, begun, start, launch }) => {
       if (!runtime.capabilities.freeze) return;
       const running = await begun('counts');
@@ -36,7 +36,7 @@ export const survivalCases: readonly StageCase[] = [
     },
   ],
   [
-    'goes on with the sandboxes of an earlier runtime',
+    'manages the sandboxes of an earlier runtime',
     async ({ runtime, open, begun, runs, countsOn, leftovers }) => {
       if (!runtime.capabilities.freeze) return;
       const first = await begun('counts');
@@ -65,7 +65,7 @@ export const survivalCases: readonly StageCase[] = [
     },
   ],
   [
-    'notices what was killed while no runtime was there',
+    'detects sandboxes that were killed while no runtime was open',
     async ({ runtime, open, begun, crash }) => {
       if (!runtime.capabilities.freeze) return;
       const running = await begun('counts');
@@ -81,7 +81,7 @@ export const survivalCases: readonly StageCase[] = [
     },
   ],
   [
-    'keeps whose a sandbox is, and of which spec, for one whose record is lost',
+    'keeps the owner and the spec id of each sandbox on the engine',
     async ({ runtime, start, launch, resume, open }) => {
       const sandbox = { ...launch('counts'), ownerId: 'ann@example.com' };
       assert.equal(await runtime.keptLaunch(sandbox.id), null);

@@ -16,7 +16,7 @@ export function sandboxAdmissionCases(harness: StoreHarness): ContractCase[] {
 
 function limitCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'refuses an insert that a limit has no room for, and says which limit', async ([{ sandboxes }]) => {
+    storeCase(harness, 'refuses an insert over a limit, and names the limit', async ([{ sandboxes }]) => {
       const limits = { ...unlimited, runningPerOwner: 1, running: 2 };
       deepEqual(await sandboxes.insert(someSandbox('a1'), limits), { kind: 'inserted' });
       deepEqual(await sandboxes.insert(someSandbox('a2'), limits), {
@@ -31,12 +31,12 @@ function limitCases(harness: StoreHarness): ContractCase[] {
       equal(await sandboxes.find('a2'), null);
       equal(await sandboxes.find('c1'), null);
     }),
-    storeCase(harness, 'lets nothing in where the limit is 0', async ([{ sandboxes }]) => {
+    storeCase(harness, 'refuses every insert if a limit is 0', async ([{ sandboxes }]) => {
       for (const limit of ['runningPerOwner', 'running', 'existingPerOwner', 'existing'] as const) {
         equal((await sandboxes.insert(someSandbox('one'), { ...unlimited, [limit]: 0 })).kind, 'limit');
       }
     }),
-    storeCase(harness, 'counts those that exist, whatever their status, until they are deleted', async ([{ sandboxes }]) => {
+    storeCase(harness, 'counts existing sandboxes in any status until they are deleted', async ([{ sandboxes }]) => {
       const limits = { ...unlimited, existingPerOwner: sandboxStatuses.length, existing: sandboxStatuses.length + 1 };
       for (const status of sandboxStatuses) await sandboxes.insert(someSandbox(status, { status }), unlimited);
       deepEqual(await sandboxes.insert(someSandbox('a'), limits), {
@@ -51,23 +51,23 @@ function limitCases(harness: StoreHarness): ContractCase[] {
       await sandboxes.replace(nextVersion(someSandbox('ERROR', { status: 'ERROR' }), { deletedAt: someTime }));
       deepEqual(await sandboxes.insert(someSandbox('a'), limits), { kind: 'inserted' });
     }),
-    storeCase(harness, 'does not count what is in quarantine against those that may exist', async ([{ sandboxes }]) => {
+    storeCase(harness, 'does not count quarantined sandboxes as existing', async ([{ sandboxes }]) => {
       await sandboxes.insert(someSandbox('stranger', { ownerId: quarantineOwner, status: 'PAUSED' }), unlimited);
       deepEqual(await sandboxes.insert(someSandbox('a'), { ...unlimited, existing: 1 }), { kind: 'inserted' });
     }),
     ...sandboxStatuses.map((status) => {
       const counts = runningStatuses.has(status);
-      return storeCase(harness, `${counts ? 'counts' : 'does not count'} a sandbox that is ${status}`, async ([{ sandboxes }]) => {
+      return storeCase(harness, `${counts ? 'counts' : 'does not count'} a sandbox in ${status} as running`, async ([{ sandboxes }]) => {
         await sandboxes.insert(someSandbox('one', { status }), unlimited);
         const { kind } = await sandboxes.insert(someSandbox('two'), { ...unlimited, runningPerOwner: 1 });
         equal(kind, counts ? 'limit' : 'inserted');
       });
     }),
-    storeCase(harness, 'does not count a sandbox that is deleted', async ([{ sandboxes }]) => {
+    storeCase(harness, 'does not count a deleted sandbox as running', async ([{ sandboxes }]) => {
       await sandboxes.insert(someSandbox('one', { status: 'RUNNING', deletedAt: someTime }), unlimited);
       equal((await sandboxes.insert(someSandbox('two'), { ...unlimited, runningPerOwner: 1, running: 1 })).kind, 'inserted');
     }),
-    storeCase(harness, 'follows replacements in what it counts', async ([{ sandboxes }]) => {
+    storeCase(harness, 'counts the new status after a replacement', async ([{ sandboxes }]) => {
       const limits = { ...unlimited, runningPerOwner: 1 };
       const sandbox = someSandbox('one', { status: 'PAUSING' });
       await sandboxes.insert(sandbox, unlimited);
@@ -77,7 +77,7 @@ function limitCases(harness: StoreHarness): ContractCase[] {
       await sandboxes.replace(nextVersion(paused, { status: 'RESUMING' }));
       equal((await sandboxes.insert(someSandbox('three'), limits)).kind, 'limit');
     }),
-    storeCase(harness, 'never exceeds a limit under many inserts at once', async (connections) => {
+    storeCase(harness, 'never exceeds a limit with 50 concurrent inserts', async (connections) => {
       const limits = { runningPerOwner: 7, running: null, existingPerOwner: null, existing: 10 };
       const outcomes = await race(connections, 50, ({ sandboxes }, turn) =>
         sandboxes.insert(someSandbox(`s${turn}`, { ownerId: turn < 40 ? 'ann' : 'bob' }), limits),
@@ -92,7 +92,7 @@ function limitCases(harness: StoreHarness): ContractCase[] {
 
 function admitCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'admits a move while there is room, and only then', async ([{ sandboxes }]) => {
+    storeCase(harness, 'admits a sandbox only if the limit has room', async ([{ sandboxes }]) => {
       const limits = { ...unlimited, runningPerOwner: 1 };
       await sandboxes.insert(paused('one'), unlimited);
       await sandboxes.insert(paused('two'), unlimited);
@@ -105,12 +105,12 @@ function admitCases(harness: StoreHarness): ContractCase[] {
       });
       deepEqual(await sandboxes.find('two'), paused('two'));
     }),
-    storeCase(harness, 'admits one that exists, since it adds none', async ([{ sandboxes }]) => {
+    storeCase(harness, 'admits an existing sandbox at the limit of existing sandboxes', async ([{ sandboxes }]) => {
       await sandboxes.insert(paused('one'), unlimited);
       const limits = { ...unlimited, existingPerOwner: 1, existing: 1 };
       deepEqual(await sandboxes.admit(nextVersion(paused('one'), { status: 'RESUMING' }), limits), { kind: 'replaced' });
     }),
-    storeCase(harness, 'finds an admission of another version stale, limit or not', async ([{ sandboxes }]) => {
+    storeCase(harness, 'returns stale for a different version, with and without a limit', async ([{ sandboxes }]) => {
       await sandboxes.insert(paused('one'), unlimited);
       for (const limits of [unlimited, { ...unlimited, runningPerOwner: 0, running: 0 }]) {
         deepEqual(await sandboxes.admit(paused('one'), limits), { kind: 'stale' });
@@ -118,12 +118,12 @@ function admitCases(harness: StoreHarness): ContractCase[] {
         deepEqual(await sandboxes.admit({ ...paused('nobody'), version: 2 }, limits), { kind: 'stale' });
       }
     }),
-    storeCase(harness, 'admits one that runs already, since it takes no more room', async ([{ sandboxes }]) => {
+    storeCase(harness, 'admits a RUNNING sandbox at the limit of running sandboxes', async ([{ sandboxes }]) => {
       const running = someSandbox('one', { status: 'RUNNING' });
       await sandboxes.insert(running, unlimited);
       deepEqual(await sandboxes.admit(nextVersion(running), { ...unlimited, runningPerOwner: 1, running: 1 }), { kind: 'replaced' });
     }),
-    storeCase(harness, 'never exceeds a limit under many admissions and inserts at once', async (connections) => {
+    storeCase(harness, 'never exceeds a limit with concurrent admissions and inserts', async (connections) => {
       const limits = { ...unlimited, runningPerOwner: 5 };
       for (let turn = 0; turn < 30; turn += 1) await connections[0].sandboxes.insert(paused(`p${turn}`), unlimited);
       const outcomes = await race(connections, 60, async ({ sandboxes }, turn): Promise<{ readonly kind: string }> =>
@@ -144,36 +144,36 @@ function paused(id: string): Sandbox {
 
 function claimCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'tells a repeated request from a conflicting one', async ([{ sandboxes }]) => {
+    storeCase(harness, 'distinguishes a repeated request from a conflicting one', async ([{ sandboxes }]) => {
       deepEqual(await sandboxes.insert(someSandbox('one'), unlimited, claim), { kind: 'inserted' });
       deepEqual(await sandboxes.insert(someSandbox('two'), unlimited, claim), { kind: 'repeated', id: 'one' });
       deepEqual(await sandboxes.insert(someSandbox('two'), unlimited, { ...claim, fingerprint: 'other' }), { kind: 'conflict' });
       equal(await sandboxes.find('two'), null);
     }),
-    storeCase(harness, 'recognises a repeated request at the limit', async ([{ sandboxes }]) => {
+    storeCase(harness, 'recognizes a repeated request at the limit', async ([{ sandboxes }]) => {
       const limits = { ...unlimited, runningPerOwner: 1, running: 1 };
       await sandboxes.insert(someSandbox('one'), limits, claim);
       deepEqual(await sandboxes.insert(someSandbox('two'), limits, claim), { kind: 'repeated', id: 'one' });
     }),
-    storeCase(harness, 'keeps no claim of a request that was refused', async ([{ sandboxes }]) => {
+    storeCase(harness, 'stores no idempotency key if a limit refuses the request', async ([{ sandboxes }]) => {
       equal((await sandboxes.insert(someSandbox('one'), { ...unlimited, runningPerOwner: 0 }, claim)).kind, 'limit');
       deepEqual(await sandboxes.insert(someSandbox('two'), unlimited, { ...claim, fingerprint: 'other' }), { kind: 'inserted' });
     }),
-    storeCase(harness, 'keeps claims of different owners, keys and sorts of record apart', async ([store]) => {
+    storeCase(harness, 'does not mix up idempotency keys of different owners or kinds of records', async ([store]) => {
       const { sandboxes, conversations } = store;
       await sandboxes.insert(someSandbox('one'), unlimited, claim);
       deepEqual(await sandboxes.insert(someSandbox('two'), unlimited, { ...claim, ownerId: 'bob' }), { kind: 'inserted' });
       deepEqual(await sandboxes.insert(someSandbox('three'), unlimited, { ...claim, key: 'key-2' }), { kind: 'inserted' });
       deepEqual(await conversations.insert(someConversation('four'), claim), { kind: 'inserted' });
     }),
-    storeCase(harness, 'lets one of many requests with one claim make a record', async (connections) => {
+    storeCase(harness, 'inserts one record for 30 concurrent requests with one idempotency key', async (connections) => {
       const outcomes = await race(connections, 30, ({ sandboxes }, turn) => sandboxes.insert(someSandbox(`s${turn}`), unlimited, claim));
       const [kept, ...others] = await connections[0].sandboxes.scan(null, 100);
       deepEqual(others, []);
       equal(outcomes.filter(({ kind }) => kind === 'inserted').length, 1);
       equal(outcomes.filter((outcome) => outcome.kind === 'repeated' && outcome.id === kept?.id).length, 29);
     }),
-    storeCase(harness, 'forgets a claim with the record that it made', async ([{ sandboxes }]) => {
+    storeCase(harness, 'purges an idempotency key together with its record', async ([{ sandboxes }]) => {
       await sandboxes.insert(someSandbox('one', { deletedAt: someTime, removedAt: someTime }), unlimited, claim);
       await sandboxes.purge(someTime);
       deepEqual(await sandboxes.insert(someSandbox('two'), unlimited, claim), { kind: 'repeated', id: 'one' });

@@ -15,7 +15,7 @@ export function sandboxPoolCases(harness: StoreHarness): ContractCase[] {
 
 function fillCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'fills a pool up to its size, for each content of the spec', async ([{ sandboxes }]) => {
+    storeCase(harness, 'fills a pool up to its size, separately for each version of the spec', async ([{ sandboxes }]) => {
       deepEqual(await sandboxes.insertPooled(somePooled('b', { createdAt: 2 }), 'f', 2), { kind: 'inserted' });
       deepEqual(await sandboxes.insertPooled(somePooled('a', { createdAt: 2, status: 'STARTING' }), 'f', 2), { kind: 'inserted' });
       deepEqual(await sandboxes.insertPooled(somePooled('c'), 'f', 2), { kind: 'full' });
@@ -25,12 +25,12 @@ function fillCases(harness: StoreHarness): ContractCase[] {
       deepEqual(members, [['c', 'g'], ['a', 'f'], ['b', 'f']]);
       deepEqual((await sandboxes.pooled())[2]?.sandbox, somePooled('b', { createdAt: 2 }));
     }),
-    storeCase(harness, 'adds a member once, also to a pool that is full', async ([{ sandboxes }]) => {
+    storeCase(harness, 'adds a member once, even if the pool is full', async ([{ sandboxes }]) => {
       await sandboxes.insertPooled(somePooled('p'), 'f', 1);
       deepEqual(await sandboxes.insertPooled(somePooled('p', { status: 'ERROR' }), 'g', 1), { kind: 'inserted' });
       deepEqual(await sandboxes.pooled(), [{ sandbox: somePooled('p'), fingerprint: 'f' }]);
     }),
-    storeCase(harness, 'keeps what a member was added under, and makes room when it is deleted', async ([{ sandboxes }]) => {
+    storeCase(harness, "keeps a member's fingerprint, and frees its place when it is deleted", async ([{ sandboxes }]) => {
       await sandboxes.insertPooled(somePooled('p', { status: 'STARTING' }), 'f', 1);
       const running = nextVersion(somePooled('p', { status: 'RUNNING' }));
       await sandboxes.replace(running);
@@ -39,7 +39,7 @@ function fillCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await sandboxes.pooled(), []);
       deepEqual(await sandboxes.insertPooled(somePooled('q'), 'f', 1), { kind: 'inserted' });
     }),
-    storeCase(harness, 'never overfills a pool under many inserts at once', async (connections) => {
+    storeCase(harness, 'never exceeds the size of a pool with 40 concurrent inserts', async (connections) => {
       const outcomes = await race(connections, 40, ({ sandboxes }, turn) => sandboxes.insertPooled(somePooled(`p${turn}`), 'f', 3));
       equal(outcomes.filter(({ kind }) => kind === 'inserted').length, 3);
       equal((await connections[0].sandboxes.pooled()).length, 3);
@@ -49,7 +49,7 @@ function fillCases(harness: StoreHarness): ContractCase[] {
 
 function claimFromPoolCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'makes a member the owner\'s: one record goes, the other comes', async ([{ sandboxes }]) => {
+    storeCase(harness, "claimFromPool replaces the pool member by the owner's sandbox", async ([{ sandboxes }]) => {
       await sandboxes.insertPooled(somePooled('p'), 'f', 1);
       equal((await sandboxes.findByInstance('p'))?.id, 'p');
       deepEqual(await sandboxes.claimFromPool(handed, somePooled('p'), unlimited, claim), { kind: 'inserted' });
@@ -61,7 +61,7 @@ function claimFromPoolCases(harness: StoreHarness): ContractCase[] {
       deepEqual(idsOf((await sandboxes.search('ann', {}, { after: null, limit: 9 })).items), ['one']);
       deepEqual(await sandboxes.insertPooled(somePooled('q'), 'f', 1), { kind: 'inserted' });
     }),
-    storeCase(harness, 'finds a hand-out of any other member, state or version stale, and writes nothing', async ([{ sandboxes }]) => {
+    storeCase(harness, "claimFromPool returns stale and writes nothing if the member's state or version differs", async ([{ sandboxes }]) => {
       for (const status of sandboxStatuses) {
         if (status !== 'RUNNING') await sandboxes.insertPooled(somePooled(status.toLowerCase(), { status }), status, 1);
       }
@@ -77,7 +77,7 @@ function claimFromPoolCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await sandboxes.scan(null, 100), before);
       deepEqual(await sandboxes.insert(someSandbox('two'), unlimited, { ...claim, fingerprint: 'other' }), { kind: 'inserted' });
     }),
-    storeCase(harness, 'hands out under the rules of an insert: limits, claims, ids', async ([{ sandboxes }]) => {
+    storeCase(harness, 'claimFromPool applies limits and idempotency keys', async ([{ sandboxes }]) => {
       await sandboxes.insertPooled(somePooled('p'), 'f', 1);
       for (const limit of ['runningPerOwner', 'running', 'existingPerOwner', 'existing'] as const) {
         equal((await sandboxes.claimFromPool(handed, somePooled('p'), { ...unlimited, [limit]: 0 }, claim)).kind, 'limit');
@@ -92,7 +92,7 @@ function claimFromPoolCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await sandboxes.claimFromPool(anew, somePooled('p'), unlimited), { kind: 'stale' });
       deepEqual(idsOf(await sandboxes.scan(null, 9)), ['one']);
     }),
-    storeCase(harness, 'hands a member out once, however many want it', async (connections) => {
+    storeCase(harness, 'claimFromPool succeeds for one of 50 concurrent callers', async (connections) => {
       const [{ sandboxes }] = connections;
       for (let round = 0; round < 5; round += 1) {
         await sandboxes.insertPooled(somePooled(`p${round}`), 'f', 1);
@@ -110,7 +110,7 @@ function claimFromPoolCases(harness: StoreHarness): ContractCase[] {
 
 function apartCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'counts no member of a pool against a limit, and shows it to no owner', async ([{ sandboxes }]) => {
+    storeCase(harness, 'does not count pool members towards limits, and lists them for no owner', async ([{ sandboxes }]) => {
       for (let n = 0; n < 4; n += 1) await sandboxes.insertPooled(somePooled(`p${n}`), 'f', 4);
       const limits = { runningPerOwner: 1, running: 1, existingPerOwner: 1, existing: 1 };
       deepEqual(await sandboxes.insert(someSandbox('one', { status: 'RUNNING' }), limits), { kind: 'inserted' });
@@ -119,7 +119,7 @@ function apartCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await sandboxes.insertPooled(somePooled('p5'), 'g', 1), { kind: 'inserted' });
       equal((await sandboxes.scan(null, 9)).length, 6);
     }),
-    storeCase(harness, 'finds a record by its instance, a deleted one too', async ([{ sandboxes }]) => {
+    storeCase(harness, 'finds a record by its instance id until it is purged', async ([{ sandboxes }]) => {
       const sandbox = someSandbox('one', { instanceId: 'i', deletedAt: someTime });
       await sandboxes.insert(sandbox, unlimited);
       deepEqual(await sandboxes.findByInstance('i'), sandbox);

@@ -14,7 +14,7 @@ export function sandboxSearchCases(harness: StoreHarness): ContractCase[] {
 
 function countCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'counts the sandboxes of each owner by status', async ([{ sandboxes }]) => {
+    storeCase(harness, "counts each owner's sandboxes by status", async ([{ sandboxes }]) => {
       await fill(sandboxes, [
         someSandbox('a', { status: 'RUNNING' }),
         someSandbox('b', { status: 'RUNNING' }),
@@ -29,7 +29,7 @@ function countCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await sorted('bob'), ['bob RUNNING 1']);
       deepEqual(await sandboxes.countByStatus('cyd'), []);
     }),
-    storeCase(harness, 'finds what failed and what starts for long, the newest status first', async ([{ sandboxes }]) => {
+    storeCase(harness, 'lists failed sandboxes and slow starts, the latest status first', async ([{ sandboxes }]) => {
       await fill(sandboxes, [
         someSandbox('failed', { status: 'ERROR', statusSince: someTime + 5 }),
         someSandbox('lost', { status: 'MISSING', statusSince: someTime + 9 }),
@@ -51,7 +51,7 @@ function countCases(harness: StoreHarness): ContractCase[] {
 
 function searchCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'shows an owner its own sandboxes that are not deleted, newest first', async ([{ sandboxes }]) => {
+    storeCase(harness, "lists an owner's sandboxes newest first, without deleted ones", async ([{ sandboxes }]) => {
       await fill(sandboxes, [
         someSandbox('old', { createdAt: someTime }),
         someSandbox('new', { createdAt: someTime + 2 }),
@@ -67,7 +67,7 @@ function searchCases(harness: StoreHarness): ContractCase[] {
       const owners = new Set((await sandboxes.search(null, {}, { after: null, limit: 100 })).items.map(({ ownerId }) => ownerId));
       deepEqual(owners, new Set(['ann', 'bob']));
     }),
-    storeCase(harness, 'filters by status, by spec and by both', async ([{ sandboxes }]) => {
+    storeCase(harness, 'filters by status and spec', async ([{ sandboxes }]) => {
       const python = someSpec({ id: 'python' });
       await fill(sandboxes, [
         someSandbox('a', { status: 'RUNNING' }),
@@ -84,7 +84,7 @@ function searchCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await found({ specId: 'none' }), []);
       deepEqual(await found({ status: 'MISSING' }), []);
     }),
-    storeCase(harness, 'filters by metadata: every pair has to match, as it is written', async ([{ sandboxes }]) => {
+    storeCase(harness, 'filters by metadata, and requires every pair to match exactly', async ([{ sandboxes }]) => {
       const hostile = { [`it's "quoted" $.a[0]`]: '%_\\\u{1f600}', '0': '1' };
       await fill(sandboxes, [
         someSandbox('a', { metadata: { task: '7', user: 'ann' }, status: 'RUNNING' }),
@@ -109,7 +109,7 @@ function searchCases(harness: StoreHarness): ContractCase[] {
       const second = await sandboxes.search('ann', { metadata: { task: '7' } }, { after: first.next, limit: 1 });
       deepEqual([...idsOf(first.items), ...idsOf(second.items)], ['b', 'a']);
     }),
-    storeCase(harness, 'shows what holds now', async (connections) => {
+    storeCase(harness, 'returns the current state after a change through another connection', async (connections) => {
       const [{ sandboxes }] = connections;
       const other = connections.at(-1)?.sandboxes ?? sandboxes;
       const search = async (): Promise<readonly Sandbox[]> => (await sandboxes.search('ann', {}, { after: null, limit: 100 })).items;
@@ -133,7 +133,7 @@ function idle(id: string, lastActiveAt: number, changes: Partial<Sandbox> = {}):
 
 function idleCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'finds those that run and have been without activity for longest', async ([{ sandboxes }]) => {
+    storeCase(harness, 'returns the RUNNING sandboxes that have been idle longest', async ([{ sandboxes }]) => {
       await fill(sandboxes, [
         idle('c', 2),
         idle('b', 1),
@@ -156,19 +156,19 @@ function idleCases(harness: StoreHarness): ContractCase[] {
 function pagingCases(harness: StoreHarness): ContractCase[] {
   return [
     ...[1, 2, 3, 7, 10, 11, 100].map((limit) =>
-      storeCase(harness, `goes through rows with equal times in pages of ${limit}, each once`, async ([{ sandboxes }]) => {
+      storeCase(harness, `lists rows with equal times once in pages of ${limit}`, async ([{ sandboxes }]) => {
         const rows = Array.from({ length: 10 }, (_, n) => someSandbox(`s${n}`, { createdAt: someTime + Math.floor(n / 4) }));
         await fill(sandboxes, rows.toReversed());
         const seen = await allPages((after) => sandboxes.search('ann', {}, { after, limit }));
         deepEqual(idsOf(seen), ['s9', 's8', 's7', 's6', 's5', 's4', 's3', 's2', 's1', 's0']);
       }),
     ),
-    storeCase(harness, 'has no next page after one that is just full', async ([{ sandboxes }]) => {
+    storeCase(harness, 'returns no next page if the last page is exactly full', async ([{ sandboxes }]) => {
       await fill(sandboxes, [someSandbox('one'), someSandbox('two')]);
       equal((await sandboxes.search('ann', {}, { after: null, limit: 2 })).next, null);
     }),
     ...[1, 2, 3].map((seed) =>
-      storeCase(harness, `shows a row that stays exactly once, whatever comes and goes (${seed})`, async ([{ sandboxes }]) => {
+      storeCase(harness, `lists each unchanged row exactly once while others are added and deleted (${seed})`, async ([{ sandboxes }]) => {
         const below = numbers(seed);
         const row = (id: string): Sandbox => someSandbox(id, { createdAt: someTime + below(12) });
         const stay = Array.from({ length: 60 }, (_, n) => row(`stay-${n}`));
@@ -193,7 +193,7 @@ function pagingCases(harness: StoreHarness): ContractCase[] {
 
 function sweepCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'sweeps over every record that is not known to be removed, by id', async ([{ sandboxes }]) => {
+    storeCase(harness, 'scans all records that are not removed, ordered by id', async ([{ sandboxes }]) => {
       await fill(sandboxes, [
         someSandbox('d', { status: 'ERROR' }),
         someSandbox('b', { deletedAt: someTime }),
@@ -206,7 +206,7 @@ function sweepCases(harness: StoreHarness): ContractCase[] {
       deepEqual(idsOf(await sandboxes.scan('bb', 2)), ['d']);
       deepEqual(await sandboxes.scan('d', 2), []);
     }),
-    storeCase(harness, 'forgets the records that were removed before the time, and no other', async ([{ sandboxes }]) => {
+    storeCase(harness, 'purges only records that were removed before the given time', async ([{ sandboxes }]) => {
       await fill(sandboxes, [
         someSandbox('kept'),
         someSandbox('deleted', { deletedAt: someTime - 9 }),
@@ -216,7 +216,7 @@ function sweepCases(harness: StoreHarness): ContractCase[] {
       await sandboxes.purge(someTime);
       deepEqual(idsOf(await sandboxes.findMany(['kept', 'deleted', 'at', 'before'])).toSorted(), ['at', 'deleted', 'kept']);
     }),
-    storeCase(harness, 'forgets a great many', async ([{ sandboxes }]) => {
+    storeCase(harness, 'purges 450 records at once', async ([{ sandboxes }]) => {
       const rows = Array.from({ length: 450 }, (_, n) => someSandbox(`s${n}`, { deletedAt: someTime, removedAt: someTime }));
       await fill(sandboxes, [...rows, someSandbox('kept')]);
       await sandboxes.purge(someTime + 1);

@@ -42,7 +42,7 @@ export function sandboxStoreContract(harness: StoreHarness): ContractCase[] {
 
 function recordCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'gives a record back as it was written', async ([{ sandboxes }]) => {
+    storeCase(harness, 'returns a record with all its fields', async ([{ sandboxes }]) => {
       const full = someSandbox('full', {
         instanceId: 'instance-of-full',
         status: 'PAUSED',
@@ -64,13 +64,13 @@ function recordCases(harness: StoreHarness): ContractCase[] {
         deepEqual(await sandboxes.find(sandbox.id), sandbox);
       }
     }),
-    storeCase(harness, 'keeps every status', async ([{ sandboxes }]) => {
+    storeCase(harness, 'stores every status', async ([{ sandboxes }]) => {
       for (const status of sandboxStatuses) {
         await sandboxes.insert(someSandbox(status.toLowerCase(), { status }), unlimited);
         equal((await sandboxes.find(status.toLowerCase()))?.status, status);
       }
     }),
-    storeCase(harness, 'takes every text for data', async ([{ sandboxes }]) => {
+    storeCase(harness, 'stores special characters and SQL in texts unchanged', async ([{ sandboxes }]) => {
       for (const [index, text] of hostileTexts.entries()) {
         const sandbox = someSandbox(`hostile-${index}`, {
           ownerId: `owner ${text}`,
@@ -86,10 +86,10 @@ function recordCases(harness: StoreHarness): ContractCase[] {
         deepEqual(idsOf((await sandboxes.search(`owner ${text}`, { specId: text }, { after: null, limit: 100 })).items), [sandbox.id]);
       }
     }),
-    storeCase(harness, 'answers with null for an unknown id', async ([{ sandboxes }]) => {
+    storeCase(harness, 'returns null for an unknown id', async ([{ sandboxes }]) => {
       equal(await sandboxes.find('nobody'), null);
     }),
-    storeCase(harness, 'finds those of many ids that exist, deleted ones too', async ([{ sandboxes }]) => {
+    storeCase(harness, 'finds the existing records of many ids, including deleted ones', async ([{ sandboxes }]) => {
       await sandboxes.insert(someSandbox('one'), unlimited);
       await sandboxes.insert(someSandbox('two', { deletedAt: someTime }), unlimited);
       await sandboxes.insert(someSandbox('three'), unlimited);
@@ -97,7 +97,7 @@ function recordCases(harness: StoreHarness): ContractCase[] {
       deepEqual(idsOf(await sandboxes.findMany(['two', ...unknown, 'one'])).toSorted(), ['one', 'two']);
       deepEqual(await sandboxes.findMany([]), []);
     }),
-    storeCase(harness, 'leaves a record that exists as it is when it is inserted again', async ([{ sandboxes }]) => {
+    storeCase(harness, 'keeps the existing record if it is inserted again', async ([{ sandboxes }]) => {
       const sandbox = someSandbox('one');
       await sandboxes.insert(sandbox, unlimited);
       const full = { ...unlimited, runningPerOwner: 0, running: 0 };
@@ -120,7 +120,7 @@ function replaceCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await sandboxes.replace(deleted), { kind: 'replaced' });
       deepEqual(await sandboxes.find('one'), deleted);
     }),
-    storeCase(harness, 'does not replace one of any other version, or an unknown one', async ([{ sandboxes }]) => {
+    storeCase(harness, 'does not replace a record of any other version, or an unknown one', async ([{ sandboxes }]) => {
       const sandbox = someSandbox('one', { version: 5 });
       await sandboxes.insert(sandbox, unlimited);
       for (const version of [1, 4, 5, 7]) {
@@ -130,7 +130,7 @@ function replaceCases(harness: StoreHarness): ContractCase[] {
       deepEqual(await sandboxes.find('one'), sandbox);
       equal(await sandboxes.find('nobody'), null);
     }),
-    storeCase(harness, 'lets one of many replacements of a version win', async (connections) => {
+    storeCase(harness, 'lets one of 20 concurrent replacements of a version succeed', async (connections) => {
       const [{ sandboxes }] = connections;
       let current = someSandbox('one');
       await sandboxes.insert(current, unlimited);
@@ -151,7 +151,7 @@ function replaceCases(harness: StoreHarness): ContractCase[] {
 
 function touchCases(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'notes activity without a new version, and never moves it back', async ([{ sandboxes }]) => {
+    storeCase(harness, 'touch records activity without a new version, and never sets an earlier time', async ([{ sandboxes }]) => {
       const sandbox = someSandbox('one');
       await sandboxes.insert(sandbox, unlimited);
       await sandboxes.touch('one', someTime + 100);
@@ -159,14 +159,14 @@ function touchCases(harness: StoreHarness): ContractCase[] {
       await sandboxes.touch('one', someTime + 50);
       deepEqual(await sandboxes.find('one'), { ...sandbox, lastActiveAt: someTime + 100 });
     }),
-    storeCase(harness, 'keeps activity that was noted while a replacement was on its way', async ([{ sandboxes }]) => {
+    storeCase(harness, 'keeps activity that was recorded during a replacement', async ([{ sandboxes }]) => {
       const sandbox = someSandbox('one');
       await sandboxes.insert(sandbox, unlimited);
       await sandboxes.touch('one', someTime + 100);
       await sandboxes.replace(nextVersion(sandbox, { statusReason: explained('written with the older time') }));
       equal((await sandboxes.find('one'))?.lastActiveAt, someTime + 100);
     }),
-    storeCase(harness, 'takes a pause by a rule for stale after activity that the rule did not know of, and no other pause', async ([{ sandboxes }]) => {
+    storeCase(harness, "returns stale for a pause by the idle policy after newer activity, but not for a user's pause", async ([{ sandboxes }]) => {
       const running = someSandbox('one', { status: 'RUNNING' });
       await sandboxes.insert(running, unlimited);
       await sandboxes.touch('one', someTime + 100);
@@ -179,12 +179,12 @@ function touchCases(harness: StoreHarness): ContractCase[] {
       await sandboxes.replace(nextVersion(pausing, { ...active, version: running.version + 2 }));
       deepEqual(await sandboxes.replace({ ...pausing, version: running.version + 3, lastActiveAt: someTime + 100 }), { kind: 'replaced' });
     }),
-    storeCase(harness, 'ends at the latest of many touches at once', async (connections) => {
+    storeCase(harness, 'keeps the latest time of 30 concurrent touches', async (connections) => {
       await connections[0].sandboxes.insert(someSandbox('one'), unlimited);
       await race(connections, 30, ({ sandboxes }, turn) => sandboxes.touch('one', someTime + ((turn * 7) % 30)));
       equal((await connections[0].sandboxes.find('one'))?.lastActiveAt, someTime + 29);
     }),
-    storeCase(harness, 'ignores activity of an unknown sandbox', async ([{ sandboxes }]) => {
+    storeCase(harness, 'ignores a touch of an unknown sandbox', async ([{ sandboxes }]) => {
       await sandboxes.touch('nobody', someTime);
       equal(await sandboxes.find('nobody'), null);
     }),

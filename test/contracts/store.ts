@@ -32,12 +32,12 @@ export interface StoreHarness {
 /** The contract of the store as a whole. Its parts have their own suites. */
 export function storeContract(harness: StoreHarness): ContractCase[] {
   return [
-    storeCase(harness, 'says in one line that it answers', async ([store]) => {
+    storeCase(harness, 'reports its health in one line', async ([store]) => {
       const { ok: answers, detail } = await store.check();
       equal(answers, true);
       ok(detail.length > 0 && !detail.includes('\n'), detail);
     }),
-    storeCase(harness, 'is closed more than once without harm, and says then that it does not answer', async ([store]) => {
+    storeCase(harness, 'can be closed twice, and then reports that it is closed', async ([store]) => {
       await store.close();
       await store.close();
       equal((await store.check()).ok, false);
@@ -75,7 +75,7 @@ export function storeCase(
 /** A case for each call: once the store is closed, it fails with `store_unavailable`. */
 export function closedCases(harness: StoreHarness, calls: Readonly<Record<string, (store: Store) => Promise<unknown>>>): ContractCase[] {
   return Object.entries(calls).map(([name, call]) =>
-    storeCase(harness, `${name} fails with store_unavailable once the store is closed`, async ([store]) => {
+    storeCase(harness, `${name} fails with store_unavailable after the store is closed`, async ([store]) => {
       await store.close();
       await rejects(call(store), (error) => isFailureOf(error, 'store_unavailable') && error.context.retryAfterSeconds >= 1);
     }),

@@ -22,14 +22,14 @@ afterAll(async () => {
   }
 });
 
-test('killed at random moments under load, again and again: nothing acknowledged is lost, nothing is stuck, nothing is left over', { timeout: 900_000 }, async () => {
+test('repeated kill -9 under load: acknowledged changes are kept, and no process is left over', { timeout: 900_000 }, async () => {
   const dataDir = await temporaryFolder();
   folders.push(dataDir);
   const seed = printedSeed('the moments of the kills');
   const random = seeded(seed);
   const knowledge: Knowledge = { sandboxes: new Map(), conversations: new Map() };
 
-  // On a slow machine a cycle may make few sandboxes. Then more cycles follow, up to a bound.
+  // On a slow machine, a cycle may create few sandboxes. Then more cycles follow, up to a limit.
   for (let cycle = 0; cycle < cycles || (knowledge.sandboxes.size <= cycles && cycle < 3 * cycles); cycle += 1) {
     const server = await startServer({ dataDir, config, env: { SKEP_API_KEY: key, SKEP_LOG_LEVEL: 'warn' } });
     const loading = load(server.url, key, knowledge, 6, random);

@@ -36,8 +36,8 @@ const settleMs = 120_000;
 const absent = await whyNoOwnEngine();
 if (absent !== null) console.warn(`SKIPPED the kills of server and engine: ${absent}.`);
 
-describeWithDocker('a server and an engine that are killed under load', () => {
-  describe.skipIf(absent !== null)('with an engine of the test', () => {
+describeWithDocker('Kills of a server and its engine under load', () => {
+  describe.skipIf(absent !== null)('with a private engine', () => {
     let engine: OwnEngine | undefined;
     let server: Server | undefined;
     let life: Life = { url: '', over: true, engineAway: false, answers: 0 };
@@ -57,7 +57,7 @@ describeWithDocker('a server and an engine that are killed under load', () => {
       life.over = true;
       try {
         await server?.kill();
-        // With the engine ends what a server that is dead asked of it.
+        // The end of the engine also ends the calls that a killed server has left.
         await engine?.stop('SIGTERM');
         await engine?.close();
       } finally {
@@ -65,7 +65,7 @@ describeWithDocker('a server and an engine that are killed under load', () => {
       }
     });
 
-    const name = `kill -9 ${numbers.server} times of the server, ${numbers.engine} times of the engine, ${numbers.both} times of both: what was acknowledged holds, no limit is exceeded, and all comes to rest`;
+    const name = `kill -9 of the server (${numbers.server}), the engine (${numbers.engine}) or both (${numbers.both}) breaks no acknowledged change and no limit`;
     test(name, { timeout: 900_000 }, async () => {
       const own = engine!;
       const seed = printedSeed('the moments of the kills');
@@ -89,7 +89,7 @@ describeWithDocker('a server and an engine that are killed under load', () => {
         calling = Promise.all(callers.map((caller) => callAtRandom(caller, begun, ledger, ofOwner, config.specs.map(({ id }) => id))));
       }
 
-      /** Waits for so many answers more, as long as they come. */
+      /** Waits for this many more responses, or until a time limit. */
       async function answered(count: number): Promise<void> {
         const [enough, latest] = [life.answers + count, performance.now() + longestWaitMs];
         await until(() => life.answers >= enough || ledger.wrong.length > 0 || performance.now() > latest, Boolean);
@@ -122,7 +122,7 @@ describeWithDocker('a server and an engine that are killed under load', () => {
         }
         if (target === 'both') await Promise.all([killServer(), killEngine()]);
         else await killServer();
-        // What it left is looked at only now and then: else no server would ever find it as a crash leaves it.
+        // The records are read only sometimes, so that most servers start exactly from what the kill left.
         if (random() < 0.4) checkRecords(await readRecords(dataDir), limits, pool.size);
         if (target === 'server') return await begin();
         if (!serverFirst) await startEngine();
@@ -137,7 +137,7 @@ describeWithDocker('a server and an engine that are killed under load', () => {
         await strike(kill);
         expectNothingWrong();
       }
-      // The load was one: much was started, moved and deleted.
+      // Checks that the load has created, changed and deleted sandboxes.
       const outcomes = ['RUNNING', 'PAUSED', 'DELETE 204', 'looked at again'];
       await until(() => ledger.sandboxes.size > 20 && outcomes.every((outcome) => ledger.told.has(outcome)), Boolean, settleMs);
       life.over = true;

@@ -10,7 +10,7 @@ const longestLifeMs = 300;
 const writers = 3;
 const key = 'a-static-key-for-executions';
 const env = { SKEP_API_KEY: key, SKEP_LOG_LEVEL: 'error' };
-/** Writes numbered lines until the file is there, then how many. */
+/** Writes numbered lines until the file `over` exists, and then the number of lines. */
 const counting =
   'n=0; while [ ! -e over ]; do printf "%07d\\n" $n; n=$((n+1)); [ $((n % 40)) -ne 0 ] || sleep 0.01; done; echo $n > "lines-$NUMBER"; exit 9';
 const lineBytes = 8;
@@ -21,7 +21,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** Reads an output through servers that come and go, from the byte where the connection broke. */
+/** Reads an output across restarts of the server. Continues at the byte at which the connection broke. */
 async function readThrough(path: string, ended: () => boolean): Promise<string> {
   let got = '';
   for (;;) {
@@ -33,13 +33,13 @@ async function readThrough(path: string, ended: () => boolean): Promise<string> 
       if (ended()) return got;
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
-      // Until there is another server.
+      // Waits until the next server has started.
       await pause(5);
     }
   }
 }
 
-test(`kill -9 ${kills} times while commands write: no byte is missing, and none comes twice`, { timeout: 900_000 }, async () => {
+test(`kill -9 ${kills} times while commands write: every byte of output is read once`, { timeout: 900_000 }, async () => {
   const random = seeded(printedSeed('the moments of the kills'));
   server = await startServer({ env });
   const { dataDir } = server;
@@ -50,7 +50,7 @@ test(`kill -9 ${kills} times while commands write: no byte is missing, and none 
   const paths = await Promise.all(Array.from({ length: writers }, (_, number) => run(counting, number)));
   let isOver = false;
   const reading = Promise.all(paths.map((path) => readThrough(path, () => isOver)));
-  // A failure is looked at in the end.
+  // Prevents an unhandled rejection. The result is awaited at the end.
   reading.catch(() => {});
   for (let kill = 0; kill < kills; kill += 1) {
     await pause(random() * longestLifeMs);

@@ -1,10 +1,10 @@
 import { createClient, items, object, type Answer } from '../support/client.ts';
 
-/** What the load knows of one sandbox: what was acknowledged last, and whether a request about it is without an answer. */
+/** What the load knows about one sandbox or conversation. */
 export interface Known {
-  /** Its deletion was asked for. */
+  /** A deletion was requested. */
   deleting: boolean;
-  /** Its deletion was acknowledged. */
+  /** A deletion was acknowledged. */
   deleted: boolean;
 }
 
@@ -14,8 +14,8 @@ export interface Knowledge {
 }
 
 /**
- * Clients that create, pause, resume and delete at random until the server is gone, and write down what was
- * acknowledged. Bounded by the number of requests.
+ * Runs clients that create, pause, resume and delete at random until the server is killed. They record what the server has
+ * acknowledged. Each client sends a limited number of requests.
  */
 export async function load(url: string, key: string, knowledge: Knowledge, clients: number, random: () => number): Promise<void> {
   await Promise.all(Array.from({ length: clients }, () => oneClient(url, key, knowledge, random)));
@@ -38,7 +38,7 @@ async function oneClient(url: string, key: string, knowledge: Knowledge, random:
       else await remove(knowledge.conversations, pick(knowledge.conversations), (id) => call('DELETE', `/api/v1/app-conversations/${id}`));
     }
   } catch (error) {
-    // The server is gone, which is what the load waits for; a wrong answer is not.
+    // The load expects the kill of the server. A wrong response fails.
     if (!(error instanceof TypeError) && !(error instanceof SyntaxError)) throw error;
   }
 }
@@ -64,7 +64,7 @@ async function remove(known: Map<string, Known>, id: string | undefined, call: (
   entry.deleted = true;
 }
 
-/** Every item of a listing, page by page. */
+/** Returns all items of a listing, page by page. */
 export async function all(url: string, key: string, path: string): Promise<Record<string, unknown>[]> {
   const call = createClient(url, key);
   const found: Record<string, unknown>[] = [];

@@ -10,7 +10,7 @@ import { printedSeed, seeded } from '../support/seeded.ts';
 import { startServer, type Server } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
-/** Each end of the server comes in a turn of each conversation: at 100 moments of turns by a kill, and at 10 by a shutdown. */
+/** Each kill or shutdown interrupts one turn of each conversation: 100 turns by kills, and 10 by shutdowns. */
 const conversations = 5;
 const kills = 20;
 const shutdowns = 2;
@@ -27,7 +27,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** Asks servers that come and go, until one answers. */
+/** Repeats a request across restarts of the server until it gets a response. */
 async function ask(method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
   for (;;) {
     try {
@@ -40,7 +40,7 @@ async function ask(method: string, path: string, body?: unknown, headers: Readon
   }
 }
 
-/** What the agent does in a turn: it works for a while, with tool calls, a permission, and its secret in two parts. */
+/** Returns the script of a turn: some work with tool calls, a permission request, and its secret in two parts. */
 function scriptOf(turn: number): string {
   const edit = { toolCallId: `edit-${turn}`, title: `Edit ${turn}`, toolKind: 'edit' };
   return acpScript(
@@ -69,7 +69,7 @@ async function eventsOf(path: string): Promise<Json[]> {
   }
 }
 
-/** Answers what the agent asks, until the turn of the message has ended. */
+/** Answers the permission requests until the turn of the message has ended. */
 async function untilEnd(path: string, messageId: string): Promise<void> {
   for (let after = 0; ; await pause(10)) {
     for (const { id, kind, data } of items(await ask('GET', `${path}/events?after=${after}`)) as unknown as ApiEvent[]) {
@@ -80,12 +80,12 @@ async function untilEnd(path: string, messageId: string): Promise<void> {
   }
 }
 
-/** A transcript of the turn of a message, without what differs between turns: ids, times, and where chunks end. */
+/** Returns a transcript of a turn without ids, times and chunk borders, which differ between turns. */
 function transcriptOf(events: readonly Json[], messageId: string, turn: number): readonly string[] {
   const at = (kind: string): number => events.findIndex((event) => event['kind'] === kind && (event['data'] as Json)['message_id'] === messageId);
   const said: { readonly kind: unknown; text: string }[] = [];
   for (const { kind, data } of events.slice(at('turn_started'), at('turn_ended') + 1) as { kind: string; data: Json }[]) {
-    // A message of the user that comes meanwhile belongs to a later turn.
+    // A user message that comes meanwhile belongs to a later turn.
     if (kind === 'conversation_updated' || kind === 'conversation_status' || data['role'] === 'user') continue;
     const { message_id: _, permission_id: __, text = '', ...rest } = data as { text?: string } & Json;
     const last = said.at(-1);
@@ -95,7 +95,7 @@ function transcriptOf(events: readonly Json[], messageId: string, turn: number):
   return said.map((one) => `${String(one.kind)} ${one.text}`.replaceAll(new RegExp(`(edit-|Edit |done with |used_tokens":)${turn}\\b`, 'g'), '$1N'));
 }
 
-/** Talks in a conversation of its own until it is told to stop, and sees that nothing of what was said is missing or twice. */
+/** Sends messages in its own conversation until it is stopped, and checks that no event is lost or repeated. */
 class Talker {
   readonly #path: string;
   readonly #messages: string[] = [];
@@ -104,7 +104,7 @@ class Talker {
     this.#path = path;
   }
 
-  /** Returns one that has had a turn. */
+  /** Returns a talker whose first turn has ended. */
   static async begin(): Promise<Talker> {
     const talker = new Talker(`/api/v1/app-conversations/${String(object(await ask('POST', '/api/v1/app-conversations', { permission_policy: 'ask' }))['id'])}`);
     await until(async () => object(await ask('GET', talker.#path)), ({ start_status: status }) => status === 'READY');
@@ -112,7 +112,7 @@ class Talker {
     return talker;
   }
 
-  /** The next message always waits while a turn runs. */
+  /** A next message is always queued while a turn runs. */
   async talkUntil(stop: AbortSignal): Promise<void> {
     let running = await this.#send();
     while (!stop.aborted) {
@@ -131,7 +131,7 @@ class Talker {
     return messageId;
   }
 
-  /** The first turn is that of a server that goes on. */
+  /** Compares all turns with the first one, which no kill has interrupted. */
   async check(): Promise<void> {
     const events = await eventsOf(this.#path);
     expect(events.filter(({ kind }) => kind === 'turn_ended').map(({ data }) => (data as Json)['stop_reason'])).toEqual(this.#messages.map(() => 'end_turn'));
@@ -144,14 +144,14 @@ class Talker {
   }
 }
 
-test(`kill -9 ${kills} times and shut down ${shutdowns} times in ${conversations} turns: each goes on, no event is missing or twice, and no message is handed over twice`, { timeout: 600_000 }, async () => {
+test(`kill -9 ${kills} times and ${shutdowns} shutdowns in ${conversations} conversations lose and repeat no event`, { timeout: 600_000 }, async () => {
   const random = seeded(printedSeed('the moments of the kills'));
   server = await startServer({ env, config });
   const { dataDir } = server;
   const talkers = await Promise.all(Array.from({ length: conversations }, () => Talker.begin()));
   const ending = new AbortController();
   const talking = Promise.all(talkers.map((talker) => talker.talkUntil(ending.signal)));
-  // A failure is looked at in the end.
+  // Prevents an unhandled rejection. The result is awaited at the end.
   talking.catch(() => {});
   for (let end = 0; end < kills + shutdowns; end += 1) {
     await pause(random() * longestLifeMs);

@@ -6,7 +6,7 @@ type Ask = (
   method: string, template: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>, client?: Client,
 ) => Promise<Answer>;
 
-/** Calls every operation of callers and their keys, and what an operator looks at. */
+/** Calls every operation for keys, logins and administration. */
 export async function callEachOfAdministration(ask: Ask, { url, dataDir }: Server): Promise<void> {
   const caller = { user_id: 'default', key_name: 'SKEP_API_KEY', access: 'full', repositories: null, has_keys: true };
   expect((await ask('GET', '/api/v1/me', '/api/v1/me')).body).toEqual(caller);

@@ -13,7 +13,7 @@ const sandboxes = '/api/v1/sandboxes';
 const counts = { image: images.tiny, command: ['sh', '-c', 'echo started >> starts; exec sleep 100000'] };
 const config = { specs: [{ id: 'plain', ...counts }, { id: 'pooled', ...counts, pool: { size: 1 } }] };
 
-describeWithDocker('a restored backup with Docker', () => {
+describeWithDocker('A restored backup with Docker', () => {
   let dataDir: string;
   let env: Record<string, string>;
   let server: Server;
@@ -38,7 +38,7 @@ describeWithDocker('a restored backup with Docker', () => {
   const running = async (id: unknown): Promise<Json> =>
     await until(async () => object(await call('GET', `${sandboxes}/${String(id)}`)), ({ status }) => status === 'RUNNING');
   const started = async (spec: string): Promise<Json> => await running(object(await call('POST', sandboxes, { sandbox_spec_id: spec }))['id']);
-  /** The names of the containers are those of their instances. */
+  /** Returns the instance ids of all containers. */
   const instances = async (): Promise<string[]> => {
     const found = await new Docker().listContainers({ all: true, filters: { label: [`skep.deployment=${deploymentOf(dataDir)}`] } });
     return found.map(({ Labels }) => Labels['skep.sandbox'] ?? '');
@@ -51,7 +51,7 @@ describeWithDocker('a restored backup with Docker', () => {
     return Buffer.concat(chunks).toString().replaceAll('\r', '');
   };
 
-  test('keeps what it does not know, and gives nobody a pool member that got an owner since', async () => {
+  test('quarantines unknown sandboxes, and does not reuse a pool member that was claimed since', async () => {
     const [member = ''] = await until(instances, ({ length }) => length === 1);
     await until(() => server.output().stderr, (text) => new RegExp(`${member}.*RUNNING`).test(text));
     const backup = join(dataDir, 'backup.db');

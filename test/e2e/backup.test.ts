@@ -18,8 +18,8 @@ afterAll(async () => {
 const key = 'a-static-key-of-an-administrator';
 const sandboxes = '/api/v1/sandboxes';
 
-describe('a restored backup', () => {
-  test('keeps the sandboxes that it does not know, for an administrator to adopt', { timeout: 120_000 }, async () => {
+describe('A restored backup', () => {
+  test('puts sandboxes that it does not know into quarantine, and an administrator can adopt them', { timeout: 120_000 }, async () => {
     const dataDir = join(folder, 'data');
     const env = { SKEP_API_KEY: key, SKEP_DATA_DIR: dataDir, SKEP_SANDBOX_RUNTIME: 'process' };
     const backup = join(folder, 'skep-backup.db');
@@ -66,7 +66,7 @@ describe('a restored backup', () => {
     expect(await server.stop()).toBe(0);
   });
 
-  test('in a new folder belongs to the deployment that it was made of, and no other takes it', { timeout: 60_000 }, async () => {
+  test("keeps the id of its deployment in a new folder, and is refused in another deployment's folder", { timeout: 60_000 }, async () => {
     const [dataDir, newDir, otherDir] = ['old', 'new', 'other'].map((name) => join(folder, name)) as [string, string, string];
     const backup = join(folder, 'moved.db');
     await (await startServer({ dataDir })).stop();
@@ -88,7 +88,7 @@ describe('a restored backup', () => {
   });
 });
 
-test('skep.db of a running server is not served without its log', { timeout: 60_000 }, async () => {
+test("serve refuses a copy of a running server's skep.db without its write-ahead log", { timeout: 60_000 }, async () => {
   const server = await startServer({ dataDir: join(folder, 'running') });
   const copyDir = join(folder, 'copied');
   mkdirSync(copyDir);

@@ -21,7 +21,7 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   return found;
 }
 
-describe('files', () => {
+describe('The files of the client library', () => {
   test('are written, read in part, listed and removed', async () => {
     expect(await sandbox.files.write('/workspace/dir/a.txt', 'some text', { mode: '0600' })).toMatchObject({ size: 9, mode: '0600' });
     await sandbox.files.write('/workspace/dir/b.txt', new Blob(['streamed']).stream());
@@ -35,7 +35,7 @@ describe('files', () => {
     expect(failure.context.path).toBe('/workspace/dir/a.txt');
   });
 
-  test('go as a tar, both ways', async () => {
+  test('are read and written as a tar archive', async () => {
     await sandbox.files.write('/workspace/from/a.txt', 'packed');
     const { body } = await sandbox.files.readArchive('/workspace/from');
     if (body === null) throw new Error('an archive has a body');
@@ -44,7 +44,7 @@ describe('files', () => {
   });
 });
 
-test('a port has a link, and the sandbox a log and its usage', async () => {
+test('a sandbox has a link to its port, a log and its usage', async () => {
   const [exposed] = sandbox.state.exposed_urls ?? [];
   const link = await sandbox.link(exposed?.port ?? 0, { expires_in_seconds: 60 });
   expect(link).toMatchObject({ url: expect.stringMatching(/^http/), expires_at: expect.any(String) });
@@ -52,7 +52,7 @@ test('a port has a link, and the sandbox a log and its usage', async () => {
   expect(await sandbox.usage()).toMatchObject({ at: expect.any(String) });
 });
 
-test('a terminal takes keys and sizes, and shows what comes of them', async () => {
+test('a terminal takes input and a new size, and shows its output', async () => {
   const execution = await sandbox.executions.start(['sh'], { tty: { cols: 80, rows: 24 } });
   const terminal = execution.attach();
   let screen = '';
@@ -69,7 +69,7 @@ test('a terminal takes keys and sizes, and shows what comes of them', async () =
   expect(terminal.end).toMatchObject({ status: 'exited', exit_code: 3 });
 });
 
-test('what is attached to floods no memory: who reads slowly leaves, comes back, and misses nothing', async () => {
+test('attach reconnects a slow reader, and loses no byte', async () => {
   const relay = await startRelay(skep.url);
   const slow = await createClient({ url: relay.url, key: served.env['SKEP_API_KEY'] }).sandboxes.get(sandbox.id);
   const execution = await slow.executions.start('head -c 24000000 /dev/urandom | tee random');

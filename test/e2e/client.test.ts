@@ -30,7 +30,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** Runs the executable beside the test. */
+/** Runs the executable in the background. */
 function run(...args: readonly string[]) {
   const child = spawn(process.execPath, [executable, ...args], { env: cleanEnv(env), stdio: ['pipe', 'pipe', 'pipe'] });
   children.push(child);
@@ -49,8 +49,8 @@ function run(...args: readonly string[]) {
 
 const idIn = (text: string, kind: 'conversation' | 'sandbox'): string => new RegExp(`${kind} ([a-z0-9-]+)`).exec(text)?.[1] ?? '';
 
-describe('the client in the terminal', () => {
-  test('talks with an agent, lists, follows and ends what it started', async () => {
+describe('The command line client', () => {
+  test('chats with an agent, and lists, follows, pauses and ends conversations and sandboxes', async () => {
     const following = run('sandboxes', 'follow');
     const first = await runSkep(['chat', '--message', 'hello', '--once', '--title', 'Say hello'], env);
     expect(first).toMatchObject({ code: 0, stdout: expect.stringMatching(/ {2}READY\n> hello\nheard: hello\n|> hello\n[^]* {2}READY\nheard: hello\n/) });
@@ -70,7 +70,7 @@ describe('the client in the terminal', () => {
     expect(await runSkep(['sandboxes', 'pause', sandbox, '--kind', 'stop'], env)).toMatchObject({ code: 0, stdout: expect.stringMatching(/PAUSED \(stop\) +coder/) });
     expect(await runSkep(['sandboxes', 'list'], env)).toMatchObject({ stdout: expect.stringMatching(new RegExp(`${sandbox} +PAUSED \\(stop\\)`)) });
     expect(await runSkep(['sandboxes', 'resume', sandbox], env)).toMatchObject({ code: 0, stdout: expect.stringMatching(/RUNNING +coder/) });
-    // It tells what comes from when it is there.
+    // `follow` shows only events after its start, so the moves are repeated until it shows one.
     const call = createClient(server.url, key);
     const moved = async () => {
       for (const move of ['pause', 'resume']) await call('POST', `/api/v1/sandboxes/${sandbox}/${move}`);
@@ -89,7 +89,7 @@ describe('the client in the terminal', () => {
     expect((await runSkep(['sandboxes'], env)).stdout).not.toContain(sandbox);
   });
 
-  test('starts and shows a sandbox, as JSON for programs', async () => {
+  test('starts, shows, lists and deletes a sandbox with --json', async () => {
     const started = JSON.parse((await runSkep(['sandboxes', 'start', 'plain', '--json'], env)).stdout) as { id: string; created_at: string };
     expect(started).toMatchObject({ sandbox_spec_id: 'plain', created_at: expect.any(String) });
     const address = ['--url', server.url.replace('http://', '')];
@@ -101,7 +101,7 @@ describe('the client in the terminal', () => {
     expect(JSON.parse(deleted.stdout)).toEqual({ id: started.id, deleted: true });
   });
 
-  test('shows the log of a sandbox, whole or its end, and follows it until it stops', async () => {
+  test('shows the log of a sandbox or its end, and follows it until the sandbox stops', async () => {
     const { id } = JSON.parse((await runSkep(['sandboxes', 'start', 'speaks', '--json'], env)).stdout) as { id: string };
     const log = () => runSkep(['logs', id], env);
     expect(await until(log, ({ stdout }) => stdout.includes('two'), 60_000)).toMatchObject({ code: 0, stdout: 'one\ntwo\n', stderr: '' });
@@ -109,12 +109,12 @@ describe('the client in the terminal', () => {
     const following = run('logs', '-f', id);
     await following.sees('one\ntwo\n');
     await runSkep(['sandboxes', 'pause', id, '--kind', 'stop'], env);
-    // The shell says that it was ended.
+    // The shell may report that it was terminated.
     expect([await following.exitCode(), following.shown()]).toEqual([0, expect.stringMatching(/^one\ntwo\n(?:Terminated\n)?$/)]);
     await runSkep(['sandboxes', 'delete', id], env);
   });
 
-  test('starts a sandbox with what it is given, which its command gets', { timeout: 120_000 }, async () => {
+  test('starts a sandbox with variables, metadata, a timeout and a secret', { timeout: 120_000 }, async () => {
     const start = ['sandboxes', 'start', 'told', '--json', '--env', 'LEVEL=a=b', '--metadata', 'task=4 2', '--timeout', '90s', '--secret', 'SKEP_TEST_TOKEN'];
     const { id, metadata, created_at, expires_at } = JSON.parse((await runSkep(start, env)).stdout) as Record<string, string>;
     expect([metadata, Date.parse(expires_at ?? '') - Date.parse(created_at ?? '')]).toEqual([{ task: '4 2' }, 90_000]);
@@ -134,7 +134,7 @@ describe('the client in the terminal', () => {
     ] as const) expect(await runSkep(['sandboxes', 'start', 'told', ...args], env)).toMatchObject({ code: 1, stderr: expect.stringMatching(words) });
   });
 
-  test('says what it can not do, and why', async () => {
+  test('reports each error with its reason', async () => {
     const failing = async (args: readonly string[], words: RegExp, other: Record<string, string> = env) => {
       const { code, stdout, stderr } = await runSkep(args, other);
       expect([code, stdout + stderr]).toEqual([1, expect.stringMatching(words)]);

@@ -8,7 +8,7 @@ import { until } from '../support/until.ts';
 
 type Ask = (method: string, template: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>, client?: Client) => Promise<Answer>;
 
-/** Calls the routes of changes, on a server of its own with a repository that may be pushed to. */
+/** Calls the routes of changes on a separate server with a repository that accepts pushes. */
 export async function callEachOfChanges(ask: Ask): Promise<void> {
   const folder = await temporaryFolder();
   await createRepository(join(folder, 'acme/shop.git'), { commits: [{ id: 'first', at: 1_600_000_000, files: [['README.md', 'tea\n']] }] });
@@ -40,7 +40,7 @@ export async function callEachOfChanges(ask: Ask): Promise<void> {
   }
 }
 
-/** Reads the transcript of a conversation in which nothing was said, and archives it. */
+/** Reads the transcript of a conversation without messages, and archives it. */
 export async function callEachOfHistory(id: string, ask: Ask): Promise<void> {
   const template = '/api/v1/app-conversations/{id}';
   const path = `/api/v1/app-conversations/${id}`;

@@ -38,7 +38,7 @@ const refused = async (source: string, target: string, stderr: string) =>
   expect(await runSkep(['cp', source, target], env)).toMatchObject({ code: 1, stderr: expect.stringContaining(stderr) });
 
 describe('skep cp', () => {
-  test('copies a file to a new name, into a directory, and over another, with its mode', async () => {
+  test('copies a file to a new name, into a directory and over another file, and keeps its mode', async () => {
     await cp(at('tree/run.sh'), remote('files/new-name'));
     await cp(at('tree/run.sh'), remote('files'));
     await cp(at('tree/sub/binary'), remote('files/new-name'));
@@ -52,7 +52,7 @@ describe('skep cp', () => {
     expect((await stat(at('back'))).size).toBe(0);
   });
 
-  test('copies a directory to a new name, into another, and only what it holds', async () => {
+  test('copies a directory to a new name, into another directory, and copies only its content with /.', async () => {
     await cp(at('tree'), remote('dirs/new'));
     await cp(at('tree'), remote('dirs'));
     await cp(at('tree/.'), remote('dirs/new/more'));
@@ -68,7 +68,7 @@ describe('skep cp', () => {
     expect((await readdir(local)).filter((name) => name.includes('.skep-'))).toEqual([]);
   });
 
-  test('writes through no link that the sandbox chose', async () => {
+  test('never writes through a link that comes from the sandbox', async () => {
     await mkdir(at('elsewhere'));
     await symlink(at('elsewhere'), at('tree/turn'));
     await cp(at('tree'), remote('chosen'));
@@ -78,7 +78,7 @@ describe('skep cp', () => {
     await refused(remote('chosen/turn'), at('out'), 'symbolic link');
     expect((await readdir(local)).toSorted()).toEqual(['elsewhere', 'tree']);
 
-    // A link below the target gives way to the directory that comes in its place.
+    // A link below the target is replaced by a directory of the archive.
     await cp(remote('chosen'), at('out'));
     await mkdir(at('later/turn'), { recursive: true });
     await writeFile(at('later/turn/file'), 'x');
@@ -88,7 +88,7 @@ describe('skep cp', () => {
     expect(await readdir(at('elsewhere'))).toEqual([]);
   });
 
-  test('takes and gives a tar on the standard streams', async () => {
+  test('reads a tar archive from stdin, and writes one to stdout', async () => {
     const tar = execFileSync('tar', ['-C', at('tree'), '-cf', '-', '.'], { maxBuffer: 1 << 30 });
     expect((await runSkepWithInput(['cp', '-', remote('streamed')], env, tar)).code).toBe(0);
     const { code, stdout } = await runSkepWithInput(['cp', remote('streamed'), '-'], env, '');
@@ -97,7 +97,7 @@ describe('skep cp', () => {
     expect(names.toSorted()).toEqual(['streamed/', 'streamed/link', 'streamed/run.sh', 'streamed/sub/', 'streamed/sub/binary']);
   });
 
-  test('copies while the sandbox is paused, which stays so', async () => {
+  test('copies while the sandbox is paused, and the sandbox stays paused', async () => {
     const { call } = served;
     for (const kind of ['freeze', 'stop']) {
       expect((await call('POST', `/api/v1/sandboxes/${sandbox}/pause`, { pause_kind: kind })).status).toBe(200);
@@ -109,7 +109,7 @@ describe('skep cp', () => {
     await call('POST', `/api/v1/sandboxes/${sandbox}/resume`);
   });
 
-  test('says what is wrong, and leaves nothing behind', async () => {
+  test('reports each error on stderr, and leaves no files behind', async () => {
     await refused(remote('nothing'), at('nothing'), 'There is no file');
     await refused(at('nothing'), remote('nothing'), 'ENOENT');
     await refused(at('tree'), at('other'), 'SANDBOX:/PATH');

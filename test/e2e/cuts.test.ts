@@ -16,11 +16,11 @@ let server: Server;
 let relay: TcpServer;
 let call: Client;
 let base = '';
-/** How many bytes the next connection carries, both ways together, before it is cut. */
+/** The number of bytes in both directions after which the next connection is cut. */
 let budget = Infinity;
 const counted = { cuts: 0 };
 
-/** Hands bytes on between a client and the server, until the budget of the connection is used up. */
+/** Forwards bytes between a client and the server until the connection's budget is used up. */
 function serve(client: Socket): void {
   let left = budget;
   const upstream = connect(Number(new URL(server.url).port), '127.0.0.1');
@@ -47,11 +47,11 @@ function serve(client: Socket): void {
 interface Reply {
   readonly status: number;
   readonly body: Buffer;
-  /** Whether all of it came. */
+  /** Was the response complete? */
   readonly isWhole: boolean;
 }
 
-/** A request over a connection of its own. Null if it was cut before an answer began. */
+/** Sends a request over a new connection. Returns null if it was cut before the response began. */
 async function send(method: string, path: string, headers: Readonly<Record<string, string>> = {}, body?: Buffer): Promise<Reply | null> {
   const { port } = relay.address() as AddressInfo;
   const sent = request({ host: '127.0.0.1', port, method, path, agent: false, headers: { 'X-Session-API-Key': key, ...headers } });
@@ -67,7 +67,7 @@ async function send(method: string, path: string, headers: Readonly<Record<strin
   });
 }
 
-/** Reads all of the content again and again, from where it was cut on, until connections were cut so many times. */
+/** Reads the content again and again, and continues after each cut, until enough connections were cut. */
 async function readThroughCuts(readFrom: (offset: number) => Promise<Reply | null>): Promise<void> {
   for (const end = counted.cuts + cutsOfEach; counted.cuts < end;) {
     let read = Buffer.alloc(0);
@@ -97,17 +97,17 @@ afterAll(async () => {
   await server.close();
 });
 
-test('an output whose connection is cut again and again is read whole, each byte once', { timeout: 120_000 }, async () => {
+test('an output is read completely through repeated connection losses, each byte once', { timeout: 120_000 }, async () => {
   const { id } = object(await call('POST', `${base}/executions`, { command: ['cat', 'content'] }));
   await readThroughCuts((offset) => send('GET', `${base}/executions/${String(id)}/output?after=${offset}&follow=true`));
 });
 
-test('a download is read on by ranges', { timeout: 120_000 }, async () => {
+test('a download continues with range requests after connection losses', { timeout: 120_000 }, async () => {
   const etag = (await fetch(`${server.url}${base}/files?path=/workspace/content`, { method: 'HEAD', headers: { 'X-Session-API-Key': key } })).headers.get('etag') ?? '';
   await readThroughCuts((offset) => send('GET', `${base}/files?path=/workspace/content`, offset === 0 ? {} : { Range: `bytes=${offset}-`, 'If-Range': etag }));
 });
 
-test('an upload that is cut leaves the old file as it was, and the next one that is not replaces it', { timeout: 120_000 }, async () => {
+test('an interrupted upload keeps the old file, and a complete one replaces it', { timeout: 120_000 }, async () => {
   const path = `${base}/files?path=/workspace/uploaded`;
   const read = async (): Promise<Buffer> => {
     budget = Infinity;
@@ -121,7 +121,7 @@ test('an upload that is cut leaves the old file as it was, and the next one that
     budget = 200 + below(random, 60_000);
     const reply = await send('PUT', path, {}, next);
     const found = await read();
-    // If only the answer was lost, it was written.
+    // If only the response was lost, the file was written.
     const isWritten = found.equals(next);
     expect(isWritten || found.equals(kept)).toBe(true);
     if (reply?.isWhole === true) expect([reply.status, isWritten]).toEqual([200, true]);

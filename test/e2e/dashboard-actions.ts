@@ -5,9 +5,9 @@ import type { Seeded } from '../dashboard/seed.ts';
 import { acpScript } from '../doubles/acp-agent/steps.ts';
 import { createClient } from '../../src/client/index.ts';
 
-/** What is done in the dashboard, besides what `dashboard.test.ts` does by keyboard alone. */
+/** Tests of actions in the dashboard with the mouse. */
 export function dashboardActions(opened: () => { readonly scene: Scene; readonly seeded: Seeded }): void {
-  test('publishes the changes, after it was told that the host opens no pull request', async () => {
+  test('publishes changes, after an error because the host supports no pull requests', async () => {
     const { scene, seeded } = opened();
     await using page = await scene.page(`conversations/${seeded.conversation.id}?tab=changes`);
     const branch = 'fix/cart';
@@ -22,7 +22,7 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     expect(scene.git('show', '--name-only', '--format=', branch)).toBe('src/cart.ts\ntest/cart.test.ts\n');
   });
 
-  test('starts a conversation on a branch, queues a message, stops the agent, renames and archives', async () => {
+  test('starts a conversation on a branch, queues a message, stops the turn, renames and archives it', async () => {
     const { scene } = opened();
     await using page = await scene.page('conversations?new=yes');
     const dialog = page.getByRole('dialog');
@@ -53,7 +53,7 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await page.getByRole('link', { name: 'Write the release notes' }).waitFor({ state: 'detached' });
   });
 
-  test('uploads a file, and downloads it', async () => {
+  test('uploads and downloads a file', async () => {
     const { scene, seeded } = opened();
     await using page = await scene.page(`sandboxes/${seeded.sandbox.id}?tab=files`);
     await page.getByLabel('Upload').setInputFiles({ name: 'up.txt', mimeType: 'text/plain', buffer: Buffer.from('tea\n') });
@@ -62,7 +62,7 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     expect(readFileSync(await download.path(), 'utf8')).toBe('tea\n');
   });
 
-  test('makes a key for some repositories, which needs an owner, and revokes it', async () => {
+  test('creates and revokes a key that is limited to some repositories', async () => {
     const { scene } = opened();
     await using page = await scene.page('keys');
     await page.getByRole('button', { name: 'New key' }).click();
@@ -82,7 +82,7 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await row.getByText('Revoked').waitFor();
   });
 
-  test('reads the microagents of a repository', async () => {
+  test("shows a repository's microagents", async () => {
     const { scene } = opened();
     await using page = await scene.page('microagents');
     await page.getByRole('combobox', { name: 'Repository' }).fill('acme/shop');
@@ -92,7 +92,7 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await page.getByText('release', { exact: true }).waitFor();
   });
 
-  test('makes a link to a port that ends in a day', async () => {
+  test('creates a link to a port that expires after a day', async () => {
     const { scene, seeded } = opened();
     await using page = await scene.page(`sandboxes/${seeded.sandbox.id}?tab=ports`);
     await page.getByLabel('Links end after').selectOption('A day');

@@ -16,7 +16,7 @@ if (!hasChromium) console.warn('SKIPPED: the dashboard. There is no Chromium; "a
 
 beforeAll(() => void execFileSync(process.execPath, ['build.ts', 'dashboard'], { cwd: project }));
 
-test('the page is small, before a terminal is opened', () => {
+test('the dashboard without the terminal is smaller than 120 KiB', () => {
   const assets = join(project, 'dist/dashboard/assets');
   const loaded = readdirSync(assets).filter((name) => !name.startsWith('terminal'));
   expect(loaded.length).toBeGreaterThan(2);
@@ -24,7 +24,7 @@ test('the page is small, before a terminal is opened', () => {
   expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(120 * 1024);
 });
 
-describe.runIf(hasChromium)('in a browser', () => {
+describe.runIf(hasChromium)('The dashboard in a browser', () => {
   let scene: Scene;
   let seeded: Seeded;
   beforeAll(async () => {
@@ -37,7 +37,7 @@ describe.runIf(hasChromium)('in a browser', () => {
     return (await scene.client.request('POST /api/v1/keys', { body: { name, access } })).key;
   }
 
-  test('logs in by a key, and keeps the place', async () => {
+  test('logs in with a key, and stays on the requested page', async () => {
     await using page = await scene.page('specs', null);
     await page.getByLabel('API key').fill('skep_wrong');
     await page.getByRole('button', { name: 'Log in' }).click();
@@ -48,7 +48,7 @@ describe.runIf(hasChromium)('in a browser', () => {
     expect(page.url()).toMatch(/#\/specs$/);
   });
 
-  test('logs in by a link, which works once and stays in no history', async () => {
+  test('logs in with a link that works only once', async () => {
     await using page = await scene.page('specs', null);
     await page.getByLabel('API key').waitFor();
     const link = await scene.link();
@@ -63,7 +63,7 @@ describe.runIf(hasChromium)('in a browser', () => {
     expect(await page.evaluate('localStorage.getItem("skep.key")')).toBeNull();
   });
 
-  test('answers a permission, sends a message, and shows what an agent says as text', async () => {
+  test('answers a permission request, sends a message, and shows HTML in messages as text', async () => {
     await using page = await scene.page(`conversations/${seeded.conversation.id}`);
     await page.getByRole('button', { name: 'Allow once' }).click();
     await page.getByText('Answered: Allow once').waitFor();
@@ -91,7 +91,7 @@ describe.runIf(hasChromium)('in a browser', () => {
     await context.close();
   });
 
-  test('starts, pauses, resumes and deletes a sandbox by keyboard alone', async () => {
+  test('starts, pauses, resumes and deletes a sandbox with the keyboard only', async () => {
     await using page = await scene.page('overview');
     const press = (...keys: readonly string[]) => keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve());
     const tabTo = async (name: string) => {
@@ -124,7 +124,7 @@ describe.runIf(hasChromium)('in a browser', () => {
     await page.waitForURL(/#\/sandboxes$/);
   });
 
-  test('shows a reader everything, and nothing to change it', async () => {
+  test('shows a read key no buttons for changes', async () => {
     await using page = await scene.page(`sandboxes/${seeded.sandbox.id}`, await keyNamed('reader', 'read'));
     await page.getByRole('heading', { name: 'History' }).waitFor();
     expect(await page.getByRole('button', { name: /Pause|Delete|Stop/ }).count()).toBe(0);
@@ -134,7 +134,7 @@ describe.runIf(hasChromium)('in a browser', () => {
     expect(await page.getByLabel('/workspace/server.py').getAttribute('readonly')).not.toBeNull();
   });
 
-  test('edits a file, and runs a command in a terminal under the strict policy', async () => {
+  test('edits a file, and runs a command in a terminal under the strict content security policy', async () => {
     await using page = await scene.page(`sandboxes/${seeded.sandbox.id}?tab=files&file=%2Fworkspace%2Fserver.py`);
     await page.getByLabel('/workspace/server.py').fill('print(6 * 7)\n');
     await page.getByRole('button', { name: 'Save' }).click();
@@ -147,7 +147,7 @@ describe.runIf(hasChromium)('in a browser', () => {
     expect(await page.locator('.xterm-rows').getByText('green', { exact: true }).getAttribute('style')).toContain('rgb(90, 200, 120)');
   });
 
-  test('leads back to the login when the key is revoked, and to the same place after it', async () => {
+  test('shows the login after the key is revoked, and returns to the same page afterwards', async () => {
     await using page = await scene.page('sandboxes', await keyNamed('revoked'));
     await page.getByRole('link', { name: seeded.sandbox.id }).waitFor();
     await scene.client.request('DELETE /api/v1/keys/{key}', { path: { key: 'revoked' } });
@@ -159,7 +159,7 @@ describe.runIf(hasChromium)('in a browser', () => {
 
   test.each([
     { colorScheme: 'light', width: 1280 }, { colorScheme: 'light', width: 640 }, { colorScheme: 'dark', width: 320 },
-  ] as const)('has nothing that axe calls serious, and nothing too wide, on any page: $colorScheme, $width px', async ({ colorScheme, width }) => {
+  ] as const)('has no serious axe violation and no overflow on any page: $colorScheme, $width px', async ({ colorScheme, width }) => {
     const { id } = seeded.sandbox;
     const talk = `conversations/${seeded.conversation.id}`;
     const places = [
@@ -181,7 +181,7 @@ describe.runIf(hasChromium)('in a browser', () => {
     await context.close();
   });
 
-  test('says that the server is gone, and goes on without a gap when it is back', async () => {
+  test('reports a lost server, and shows new messages after its return', async () => {
     const { page, context } = await scene.open(`conversations/${seeded.conversation.id}`);
     await page.getByText('It is pushed.').waitFor();
     await scene.kill();

@@ -16,7 +16,7 @@ const run = promisify(execFile);
 const key = 'a-static-key-for-docker-tests';
 const patience = 90_000;
 const nowhere = 'unix:///nonexistent/docker.sock';
-/** Serves how often it was started, which it notes in a file. */
+/** Serves a file with one line for each start. */
 const counter = 'mkdir -p www && echo started >> starts && cp starts www/index.html && exec httpd -f -p 8000 -h www';
 const web = {
   id: 'web', image: images.tiny, command: ['sh', '-c', counter], ports: [{ name: 'WEB', port: 8000 }],
@@ -28,7 +28,7 @@ const urlOf = (found: Json): string => (found['exposed_urls'] as { url: string }
 
 const page = async (found: Json): Promise<string> => await (await fetch(`${urlOf(found)}/index.html`, { signal: AbortSignal.timeout(30_000) })).text();
 
-describeWithDocker('a server with Docker', () => {
+describeWithDocker('A server with Docker', () => {
   const docker = new Docker();
   let dataDir: string;
   let server: Server;
@@ -53,7 +53,7 @@ describeWithDocker('a server with Docker', () => {
     await removeFolder(dataDir);
   });
 
-  test('chooses Docker by itself, runs a sandbox through both tiers of rest, and finds it again after it was killed', async () => {
+  test('chooses Docker, freezes, stops and resumes a sandbox, and finds it again after kill -9', async () => {
     expect(server.output().stdout).toMatch(/runtime +docker +ok/);
     const { id } = object(await call('POST', '/api/v1/sandboxes', { sandbox_spec_id: 'web' }));
     const path = `/api/v1/sandboxes/${String(id)}`;
@@ -82,7 +82,7 @@ describeWithDocker('a server with Docker', () => {
     await until(() => container.inspect().then(() => 'there', ({ statusCode }: { statusCode: number }) => statusCode), (state) => state === 404, patience);
   });
 
-  test('the commands of README.md work as they are written', async () => {
+  test('runs the commands of README.md as they are written', async () => {
     const block = /```sh\n(auth=[\s\S]*?)```/.exec(await readFile(join(import.meta.dirname, '../../README.md'), 'utf8'))?.[1] ?? '';
     const [variables = '', start = '', ...others] = block.replace('http://127.0.0.1:3000', server.url).replaceAll(' -s ', ' -sf ').trim().split('\n');
     const sh = async (script: string): Promise<string> => (await run('sh', ['-ec', `${variables}\n${script}`], { env: { ...process.env, SKEP_API_KEY: key } })).stdout;
@@ -97,7 +97,7 @@ describeWithDocker('a server with Docker', () => {
     expect((await call('GET', `/api/v1/sandboxes/${id}`)).status).toBe(404);
   });
 
-  test('a sandbox gets what its start was given, and again after it was stopped', async () => {
+  test("applies a start request's variables, limits and secrets, also after a stop", async () => {
     const given = { env: { LEVEL: 'two' }, metadata: { task: '7' }, resources: { cpus: 0.5, memory_bytes: 2 ** 28, pids: 64 }, secrets: ['SHOP_TOKEN'] };
     const { id } = object(await call('POST', '/api/v1/sandboxes', { sandbox_spec_id: 'web', ...given }));
     const path = `/api/v1/sandboxes/${String(id)}`;
@@ -122,7 +122,7 @@ describeWithDocker('a server with Docker', () => {
     expect((await call('DELETE', path)).status).toBe(204);
   });
 
-  test('hands out from the pool, and names the limit that is reached', async () => {
+  test('starts a sandbox from the pool, and names the reached limit', async () => {
     const started = await until(
       async () => {
         const found = object(await call('POST', '/api/v1/sandboxes', { sandbox_spec_id: 'pooled' }));
@@ -141,7 +141,7 @@ describeWithDocker('a server with Docker', () => {
     for (const { id } of made) expect((await call('DELETE', `/api/v1/sandboxes/${String(id)}`)).status).toBe(204);
   });
 
-  test('stays with Docker while the engine is away, and its sandboxes are what they were', async () => {
+  test('stays with Docker and keeps its sandboxes while the engine does not answer', async () => {
     const { id } = object(await call('POST', '/api/v1/sandboxes', { sandbox_spec_id: 'web' }));
     const running = await untilStatus(String(id), 'RUNNING');
     await server.stop();
@@ -172,7 +172,7 @@ describeWithDocker('doctor and pull with Docker', () => {
     return await runSkep(args, { SKEP_CONFIG: path, SKEP_DATA_DIR: `${dataDir}/none`, SKEP_PORT: '0', SKEP_SANDBOX_RUNTIME: 'docker' });
   }
 
-  test('doctor tells of the engine, of images and of OCI runtimes, and makes nothing', async () => {
+  test('doctor reports the engine, the images and the OCI runtimes, and changes nothing', async () => {
     const { code, stdout } = await skep(['doctor'], specs);
     expect(stdout).toMatch(/ok +engine \d+\.\S+, API 1\.\d+, cgroup [12]/);
     expect(stdout).toMatch(/ok +spec here: image skep-test\/tiny is there/);
@@ -186,7 +186,7 @@ describeWithDocker('doctor and pull with Docker', () => {
     expect(existsSync(`${dataDir}/none`)).toBe(false);
   });
 
-  test('pull says what is there, and what can not be had', async () => {
+  test("pull reports existing images and images that can't be pulled", async () => {
     expect(await skep(['pull', 'here'], specs)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^here: skep-test\/tiny is there$/m) });
     expect(await skep(['pull'], specs.slice(0, 2))).toMatchObject({ code: 1, stdout: expect.stringMatching(/^absent: .*could not be pulled/m) });
     const pulled = await skep(['pull', '--json'], specs.slice(0, 2));
@@ -199,8 +199,8 @@ describeWithDocker('doctor and pull with Docker', () => {
   });
 });
 
-describeWithDocker('embedded with Docker', () => {
-  test('a deployment that nothing is kept of takes its containers and networks with it', async () => {
+describeWithDocker('An embedded Skep with Docker', () => {
+  test('removes its containers and networks on close if it has no data folder', async () => {
     const skep = await createSkep({ runtime: { kind: 'docker' }, specs: [{ id: 'tiny', image: images.tiny, command: ['sleep', '100000'] }] });
     const docker = new Docker();
     let deployment = '';
@@ -217,8 +217,8 @@ describeWithDocker('embedded with Docker', () => {
   });
 });
 
-describe('without an engine', () => {
-  test('an engine that is configured is chosen and not replaced by processes; the server and doctor say that it does not answer', async () => {
+describe('Without a Docker engine', () => {
+  test('a configured engine that does not answer is reported by the server and by doctor', async () => {
     const dataDir = await temporaryFolder();
     try {
       const server = await startServer({ dataDir, env: { SKEP_SANDBOX_RUNTIME: 'auto', SKEP_DOCKER_HOST: nowhere } });
@@ -231,7 +231,7 @@ describe('without an engine', () => {
     }
   });
 
-  test('specs without an image are refused before anything is started', async () => {
+  test('serve refuses specs without an image', async () => {
     const dataDir = await temporaryFolder();
     try {
         await writeFile(`${dataDir}/skep.yaml`, 'specs: [{ id: a, command: [x] }]');

@@ -13,8 +13,8 @@ let folder: string;
 beforeAll(async () => void (folder = await temporaryFolder()));
 afterAll(async () => await removeFolder(folder));
 
-describe('doctor', () => {
-  test('says what is configured and what answers', async () => {
+describe('skep doctor', () => {
+  test('prints the configuration and the state of each part, without the key', async () => {
     const { code, stdout } = await runSkep(['doctor'], { SKEP_DATA_DIR: join(folder, 'doctor'), SKEP_PORT: '0', SKEP_API_KEY: 'a-static-key-of-mine' });
     expect(stdout).toMatch(/SKEP_PORT +0 +\(environment\)/);
     expect(stdout).toMatch(/SKEP_SHUTDOWN_TIMEOUT +30s\n/);
@@ -26,7 +26,7 @@ describe('doctor', () => {
     expect(code).toBe(0);
   });
 
-  test('says how full the disk of the sandboxes is, and warns beyond the limit', async () => {
+  test('prints the disk usage, and warns if it is over the limit', async () => {
     const dataDir = join(folder, 'disk');
     mkdirSync(join(dataDir, 'sandboxes'), { recursive: true });
     const env = { SKEP_DATA_DIR: dataDir, SKEP_PORT: '0', SKEP_SANDBOX_RUNTIME: 'process' };
@@ -45,7 +45,7 @@ describe('doctor', () => {
     expect([code, stdout]).toEqual([1, expect.stringMatching(/NOT OK +address \S+: another program uses it; set SKEP_PORT to another port/)]);
   });
 
-  test('only looks: a data folder of an older version stays one, and one that is not there is not made', async () => {
+  test('changes nothing: it neither upgrades nor creates a data folder', async () => {
     const dataDir = mkdtempSync(join(folder, 'older-'));
     const database = new DatabaseSync(join(dataDir, 'skep.db'));
     migrate(database, migrations.slice(0, 1));
@@ -60,7 +60,7 @@ describe('doctor', () => {
     expect(readdirSync(folder)).not.toContain('nowhere');
   });
 
-  test('prints what it finds as JSON: codes, states and data, with the same exit code', async () => {
+  test('prints its findings as JSON, with the same exit code', async () => {
     const env = { SKEP_PORT: '0', SKEP_SANDBOX_RUNTIME: 'process', SKEP_DATA_DIR: join(folder, 'json') };
     const fine = await runSkep(['doctor', '--json'], { ...env, SKEP_PROT: '1' });
     expect(fine).toMatchObject({ code: 0, stderr: '' });
@@ -91,7 +91,7 @@ describe('doctor', () => {
     expect(broken.stdout).not.toContain('hush-hush');
   });
 
-  test('prints the mistakes of a configuration as JSON', async () => {
+  test('prints configuration errors as JSON', async () => {
     const { code, stdout } = await runSkep(['doctor', '--json'], { SKEP_PORT: 'http', SKEP_API_KEY: 'short' });
     expect([code, JSON.parse(stdout)]).toMatchObject([1, {
       ok: false, findings: [{ code: 'configuration_invalid', state: 'failed', data: { problems: [{ name: 'SKEP_PORT' }, { name: 'SKEP_API_KEY' }] } }],
@@ -99,7 +99,7 @@ describe('doctor', () => {
     expect(stdout).not.toContain('short"');
   });
 
-  test('says how to fix what does not work', async () => {
+  test('prints how to fix a missing git', async () => {
     const empty = mkdtempSync(join(folder, 'no-programs-'));
     const { code, stdout } = await runSkep(['doctor'], { SKEP_DATA_DIR: join(folder, 'doctor2'), SKEP_PORT: '0', PATH: empty });
     expect(stdout).toMatch(/NOT OK +git local: .*install git/i);

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => served[Symbol.asyncDispose]());
 
 describe('skep exec', () => {
-  test('runs a command, tells its outputs apart, and exits with its exit code', async () => {
+  test('runs a command with separate stdout and stderr, and exits with its exit code', async () => {
     const script = 'echo "$GREETING $1"; echo oops >&2; exit 42';
     const args = ['exec', '-e', 'GREETING=hello', sandbox, '--', 'sh', '-c', script, 'sh', '--there'];
     expect(await runSkep(args, env)).toEqual({ code: 42, stdout: 'hello --there\n', stderr: 'oops\n' });
@@ -24,13 +24,13 @@ describe('skep exec', () => {
     expect(items(left)).toEqual([]);
   });
 
-  test('hands bytes on as they are, up to the end of the input', async () => {
+  test('passes binary input and output unchanged', async () => {
     const bytes = Buffer.from(Array.from({ length: 3_000_000 }, (_, index) => (index * 7) % 256));
     const { code, stdout } = await runSkepWithInput(['exec', '-i', sandbox, 'cat'], env, bytes);
     expect([code, stdout.equals(bytes)]).toEqual([0, true]);
   });
 
-  test('hands a signal on', async () => {
+  test('passes SIGTERM to the command', async () => {
     const child = spawn(process.execPath, [executable, 'exec', sandbox, 'sh', '-c', 'echo ready; exec sleep 1000'], {
       env: cleanEnv(env), stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -41,7 +41,7 @@ describe('skep exec', () => {
   });
 
   test.each([['--help'], ['sandboxes', 'list'], ['exec', 'SANDBOX', '--', 'sh', '-c', 'yes']])(
-    'ends quietly when nobody reads its output any more: %s', async (...args) => {
+    'exits with 141 and no message if its output is closed: %s', async (...args) => {
       const child = spawn(process.execPath, [executable, ...args.map((arg) => arg === 'SANDBOX' ? sandbox : arg)], {
         env: cleanEnv(env), stdio: ['ignore', 'pipe', 'pipe'],
       });
@@ -55,7 +55,7 @@ describe('skep exec', () => {
     expect(await runSkep(['exec', '-t', sandbox, 'tty'], env)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\/dev\/pts\/\d+\r\n$/) });
   });
 
-  test('says what is wrong', async () => {
+  test('reports each error on stderr', async () => {
     expect(await runSkep(['exec', 'sb-none', 'ls'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('There is no sandbox') });
     expect(await runSkep(['exec', '-it', sandbox, 'ls'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('is not a terminal') });
     expect(await runSkep(['shell', sandbox], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('skep -- exec` without -t') });

@@ -20,8 +20,8 @@ const newFolder = (name: string): string => {
   return path;
 };
 
-describe('serve', () => {
-  test('shows where it listens, what serves, the key that it made, and commands that work as printed', { timeout: 60_000 }, async () => {
+describe('skep serve', () => {
+  test('prints its address, its parts, a new key, and curl commands that work', { timeout: 60_000 }, async () => {
     const root = newFolder('repository with space');
     execFileSync('git', ['init', '-q', root]);
     mkdirSync(join(root, '.skep/microagents'), { recursive: true });
@@ -55,7 +55,7 @@ describe('serve', () => {
     expect(await again.stop()).toBe(0);
   });
 
-  test('keeps no key in plain text, and writes no secret into its log', { timeout: 60_000 }, async () => {
+  test('stores no key in plain text, and writes no secret into its log', { timeout: 60_000 }, async () => {
     const dataDir = join(folder, 'plain');
     const key = 'a-static-key-that-nobody-sees';
     const server = await startServer({ dataDir, env: { SKEP_API_KEY: key, SKEP_LOG_LEVEL: 'debug' } });
@@ -77,7 +77,7 @@ describe('serve', () => {
     expect(kept).not.toContain(made);
   });
 
-  test('starts nothing with a wrong configuration, and lists every mistake', async () => {
+  test('lists every configuration error, and starts nothing', async () => {
     const dataDir = join(folder, 'wrong');
     const { code, stderr } = await runSkep(['serve'], { SKEP_PORT: 'http', SKEP_API_KEY: 'short', SKEP_DATA_DIR: dataDir });
     expect(code).toBe(1);
@@ -86,7 +86,7 @@ describe('serve', () => {
     expect(() => readdirSync(dataDir)).toThrow('ENOENT');
   });
 
-  test('warns of each secret that an agent is to have and that is not set, and starts all the same', { timeout: 60_000 }, async () => {
+  test('warns about each secret of an agent that is not set, and starts', { timeout: 60_000 }, async () => {
     const agent = { protocol: 'acp', command: ['no-such-agent'], secrets: ['SKEP_TEST_UNSET_ONE', 'SKEP_TEST_UNSET_TWO', 'SKEP_TEST_SET'] };
     const server = await startServer({ dataDir: join(folder, 'unset'), config: { specs: [{ id: 'coder', agent }] }, env: { SKEP_TEST_SET: 'hush-hush' } });
     await until(async () => server.output().stderr, (text) => text.includes('SKEP_TEST_UNSET_TWO'));
@@ -97,7 +97,7 @@ describe('serve', () => {
     expect(stdout + stderr).not.toContain('hush-hush');
   });
 
-  test('refuses a data folder that another server has open, and an address in use', { timeout: 60_000 }, async () => {
+  test('refuses a data folder that another server uses, and an address in use', { timeout: 60_000 }, async () => {
     const server = await startServer({ dataDir: join(folder, 'taken') });
     try {
       const second = await runSkep(['serve'], { SKEP_PORT: '0', SKEP_DATA_DIR: server.dataDir });
@@ -112,9 +112,9 @@ describe('serve', () => {
     }
   });
 
-  test('a sandbox outlives it, and is found again after SIGTERM and after SIGKILL', { timeout: 60_000 }, async () => {
+  test('keeps its sandboxes running after SIGTERM and SIGKILL, and finds them again', { timeout: 60_000 }, async () => {
     const dataDir = join(folder, 'outlive');
-    // The sandbox's own address, which is there without the server.
+    // Without the proxy, a sandbox has its own address, which does not need the server.
     const env = { SKEP_API_KEY: 'a-static-key-of-16-or-more', SKEP_PROXY_PORT: 'off' };
     const ask = (url: string) => createClient(url, env.SKEP_API_KEY);
     let server = await startServer({ dataDir, env });
@@ -136,8 +136,8 @@ describe('serve', () => {
   });
 });
 
-describe('keys', () => {
-  test('are made, listed and revoked while the server runs; a read key changes nothing; users do not see each other', { timeout: 60_000 }, async () => {
+describe('API keys', () => {
+  test('are created, listed and revoked while the server runs, with read access and separate users', { timeout: 60_000 }, async () => {
     const server = await startServer({ dataDir: join(folder, 'keys') });
     const env = { SKEP_DATA_DIR: server.dataDir };
     const create = async (...args: string[]) => {
@@ -168,7 +168,7 @@ describe('keys', () => {
       expect(stdout).toMatch(/full .*default.*valid[\s\S]*look .*read.*valid[\s\S]*other .*else.*valid/);
       const listed = JSON.parse((await runSkep(['keys', 'list', '--json'], env)).stdout) as { items: Json[] };
       expect(listed.items).toContainEqual(expect.objectContaining({ name: 'look', access: 'read', state: 'valid' }));
-      // As the API has them, but for the key that it was asked with.
+      // The same keys as in the API, except for `is_own`.
       expect(listed.items).toEqual(items(await admin('GET', '/api/v1/keys')).map((one) => ({ ...one, is_own: false })));
       const revoke = async (key: string): Promise<unknown> => {
         const { code, stdout: printed } = await runSkep(['keys', 'revoke', key, '--json'], env);
@@ -193,7 +193,7 @@ describe('keys', () => {
   });
 });
 
-test('a key of the store that is made the static one stays what it is: revoked is revoked', { timeout: 60_000 }, async () => {
+test('SKEP_API_KEY with a key of the store is refused once that key is revoked', { timeout: 60_000 }, async () => {
   const dataDir = join(folder, 'static');
   const made = (await runSkep(['keys', 'create', 'old'], { SKEP_DATA_DIR: dataDir })).stdout.trim();
   const server = await startServer({ dataDir, env: { SKEP_API_KEY: made } });
@@ -211,33 +211,33 @@ test('a key of the store that is made the static one stays what it is: revoked i
   expect([code, stdout]).toEqual([1, expect.stringMatching(/NOT OK +the key in SKEP_API_KEY was revoked or has expired/)]);
 });
 
-test('a data folder where none can be made is refused at once', async () => {
+test("serve refuses a data folder that can't be created", async () => {
   const { code, stderr } = await runSkep(['serve'], { SKEP_DATA_DIR: '/proc/skep/data' });
   expect([code, stderr]).toEqual([1, expect.stringContaining('SKEP_DATA_DIR')]);
 });
 
-test('health as JSON says that nothing answers', async () => {
+test('health --json reports that no server answers', async () => {
   const { code, stdout } = await runSkep(['health', '--json'], { SKEP_PORT: '1' });
   expect([code, JSON.parse(stdout)]).toEqual([1, { url: 'http://127.0.0.1:1/health', ok: false, status: null }]);
 });
 
-test.each([[['keys', 'create']], [['frobnicate']], [['keys', 'create', 'a', '--expires', 'soon']]])('%j is refused with help', async (args) => {
+test.each([[['keys', 'create']], [['frobnicate']], [['keys', 'create', 'a', '--expires', 'soon']]])('%j is refused with an error', async (args) => {
   const { code, stderr } = await runSkep(args);
   expect(code).not.toBe(0);
   expect(stderr).toMatch(/error: /);
 });
 
-test('a key for repositories needs another user, by the name of its option', async () => {
+test('keys create --repositories needs --user', async () => {
   const refused = await runSkep(['keys', 'create', 'ci', '--repositories', 'acme/*'], { SKEP_DATA_DIR: join(folder, 'limited') });
   expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^skep: --user: Must be another one than default/) });
 });
 
-test('chat --once without a message is refused before a conversation is started', async () => {
+test('chat --once needs --message', async () => {
   const refused = await runSkep(['chat', '--once'], { SKEP_API_KEY: 'a-key-of-no-server' });
   expect(refused).toEqual({ code: 1, stdout: '', stderr: 'skep: --once needs --message.\n' });
 });
 
-test('every command that is named to a person can be run as it is printed, also in a checkout', async () => {
+test('printed commands can be run as they are in a checkout', async () => {
   const help = await runSkep(['restore', '--help']);
   expect(help.stdout).toContain('`npm run -s skep -- backup`');
   const keyless = await runSkep(['sandboxes', 'list'], { SKEP_API_KEY: '' });

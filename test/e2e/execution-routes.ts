@@ -5,7 +5,7 @@ import { until } from '../support/until.ts';
 
 type Ask = (method: string, template: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>) => Promise<Answer>;
 
-/** Calls every operation of executions, and adds the one that `ask` can't call to those that succeeded. */
+/** Calls every operation of executions. Adds the one that `ask` can't call to `succeeded`. */
 export async function callEachOfExecutions(url: string, key: string, ask: Ask, succeeded: Set<string>): Promise<void> {
   const sandboxId = String(object(await ask('POST', '/api/v1/sandboxes', '/api/v1/sandboxes', {}))['id']);
   const sandbox = `/api/v1/sandboxes/${sandboxId}`;

@@ -10,8 +10,8 @@ import { removeFolder, runSkep, startServer, temporaryFolder, type Server } from
 import { until } from '../support/until.ts';
 import { corruptRepository, hangingGit } from './hostile-git.ts';
 
-// Failures whose cause lies outside the HTTP adapter: keys, git, the process runtime, the database, a shutdown. The others are proven in
-// test/adapters/http.
+// Failures whose cause lies outside the HTTP adapter: keys, git, the process runtime, the database, a shutdown. Other failures are
+// tested in test/adapters/http.
 
 const key = 'a-static-key-for-the-failures';
 const unwell = "require('node:http').createServer((_, answer) => answer.writeHead(503).end()).listen(process.env.SKEP_PORT_80)";
@@ -66,8 +66,8 @@ async function sandboxIn(spec: string, status: string): Promise<string> {
 
 const remove = (id: string) => ask('DELETE', `/api/v1/sandboxes/${id}`);
 
-describe('a failure of the executable has its status and its form', () => {
-  test('unauthorized: no key, an unknown one, one that expired or was revoked', async () => {
+describe('A failure of the executable has its status and its code', () => {
+  test('unauthorized: a missing, unknown, expired or revoked key', async () => {
     const env = { SKEP_DATA_DIR: server.dataDir };
     const expired = (await runSkep(['keys', 'create', 'short', '--expires', '1ms'], env)).stdout.trim();
     const revoked = (await runSkep(['keys', 'create', 'gone'], env)).stdout.trim();
@@ -77,7 +77,7 @@ describe('a failure of the executable has its status and its form', () => {
     }
   });
 
-  test('repository_not_found, provider_failed, provider_timeout', async () => {
+  test('repository_not_found, provider_failed and provider_timeout', async () => {
     const list = (name: string) => ask('GET', `/api/user/repository/${name}/microagents`);
     expect(codeOf(await list('none'))).toEqual([404, 'repository_not_found']);
     expect(codeOf(await list('corrupt'))).toEqual([502, 'provider_failed']);
@@ -85,18 +85,18 @@ describe('a failure of the executable has its status and its form', () => {
     expect(codeOf(await ask('POST', '/api/v1/app-conversations', { selected_repository: 'none' }))).toEqual([404, 'repository_not_found']);
   });
 
-  test('sandbox_busy, sandbox_not_running, sandbox_not_paused: the lifecycle refuses the move', async () => {
+  test("sandbox_busy, sandbox_not_running and sandbox_not_paused: the sandbox's status does not allow the call", async () => {
     const starting = await sandboxIn('unwell', 'STARTING');
     for (const to of ['pause', 'resume']) expect(codeOf(await ask('POST', `/api/v1/sandboxes/${starting}/${to}`))).toEqual([409, 'sandbox_busy']);
     const failed = await sandboxIn('broken', 'ERROR');
     expect(object(await ask('GET', `/api/v1/sandboxes/${failed}`))['status_reason']).toMatchObject({ code: 'command_not_found', command: 'no-such-program-anywhere' });
     expect(codeOf(await ask('POST', `/api/v1/sandboxes/${failed}/pause`))).toEqual([409, 'sandbox_not_running']);
-    // Its files are there, so its command is run again, and fails again.
+    // A sandbox in ERROR keeps its files, so a resume runs its command again, which fails again.
     expect(codeOf(await ask('POST', `/api/v1/sandboxes/${failed}/resume`))).toEqual([409, 'sandbox_not_paused']);
     await Promise.all([remove(starting), remove(failed)]);
   });
 
-  test('sandbox_limit_reached: the limit is named, and nobody’s running sandbox is touched', async () => {
+  test('sandbox_limit_reached: the response names the limit, and running sandboxes stay RUNNING', async () => {
     const mine = await Promise.all([1, 2, 3].map(() => sandboxIn('plain', 'RUNNING')));
     for (const path of ['/api/v1/sandboxes', '/api/v1/app-conversations']) {
       const answer = await ask('POST', path, {});
@@ -107,7 +107,7 @@ describe('a failure of the executable has its status and its form', () => {
     await Promise.all(mine.map(remove));
   });
 
-  test('payload_too_large', async () => {
+  test('payload_too_large: a body of 2 MB', async () => {
     expect(codeOf(await ask('POST', '/api/v1/app-conversations', { title: 'x'.repeat(2_000_000) }))).toEqual([413, 'payload_too_large']);
   });
 
@@ -123,7 +123,7 @@ describe('a failure of the executable has its status and its form', () => {
     }
   });
 
-  test('runtime_unavailable: the folder of the workspaces is gone; the sandbox runs on, and is paused when it is back', async () => {
+  test('runtime_unavailable: the folder of the sandboxes is missing, and a pause succeeds after its return', async () => {
     const id = await sandboxIn('plain', 'RUNNING');
     const root = join(server.dataDir, 'sandboxes');
     renameSync(root, `${root}.away`);
@@ -137,7 +137,7 @@ describe('a failure of the executable has its status and its form', () => {
     await remove(id);
   });
 
-  test('store_unavailable: another program holds the database', { timeout: 60_000 }, async () => {
+  test('store_unavailable: another program has locked the database', { timeout: 60_000 }, async () => {
     const name = readdirSync(server.dataDir).find((file) => file.endsWith('.db') || file.endsWith('.sqlite')) ?? 'none';
     using database = new DatabaseSync(join(server.dataDir, name));
     database.exec('BEGIN EXCLUSIVE');
@@ -149,7 +149,7 @@ describe('a failure of the executable has its status and its form', () => {
     await remove(String(object(after)['id']));
   });
 
-  test('shutting_down: a request that is completed while another one keeps the server from ending', async () => {
+  test('shutting_down: a request is completed after SIGTERM while another one still runs', async () => {
     const env = { SKEP_API_KEY: key, SKEP_LOCAL_GIT_ROOT: join(folder, 'git'), SKEP_GIT_TIMEOUT: '3s', PATH: `${join(folder, 'bin')}:${process.env['PATH'] ?? ''}` };
     const own = await startServer({ env });
     const late = rawSocket(own.url);
@@ -171,9 +171,9 @@ describe('a failure of the executable has its status and its form', () => {
 
 const missed = (miss: object) => ({ code: 'probe_missed', probe: 'http', port: 80, path: '/health', miss });
 
-describe('status_reason says what was seen', () => {
+describe('status_reason names the last missed probe', () => {
   test.each([
-    ['is not well', 'unwell', 'STARTING', missed({ kind: 'answered', status: 503 })],
+    ['fails its probe', 'unwell', 'STARTING', missed({ kind: 'answered', status: 503 })],
     ['is not ready in time', 'closed', 'ERROR', { code: 'not_ready_in_time', within_ms: 5000, phase: 'starting', last: missed({ kind: 'refused' }) }],
   ])('of a sandbox that %s', async (_, spec, status, reason) => {
     const path = `/api/v1/sandboxes/${String(object(await ask('POST', '/api/v1/sandboxes', { sandbox_spec_id: spec }))['id'])}`;

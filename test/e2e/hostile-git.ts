@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A repository whose objects are rubbish, and one that is whole but takes git for ever. */
+/** Creates a repository with corrupt objects, and a valid one for which git hangs. */
 export function corruptRepository(path: string): void {
   const git = (...args: string[]) => execFileSync('git', ['-C', path, '-c', 'user.name=a', '-c', 'user.email=a@example.com', ...args]);
   for (const name of [path, `${path}-not`]) {
@@ -23,7 +23,7 @@ export function corruptRepository(path: string): void {
   execFileSync('git', ['-C', `${path}-not`, '-c', 'user.name=a', '-c', 'user.email=a@example.com', 'commit', '-qm', 'Take your time']);
 }
 
-/** A git that never answers for the second repository, which the file `hangs` beside it tells of, and passes the rest on. */
+/** Writes a `git` that hangs for the second repository, and creates the file `hangs` then. Other calls run the real git. */
 export function hangingGit(programs: string): void {
   mkdirSync(programs, { recursive: true });
   const real = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim();

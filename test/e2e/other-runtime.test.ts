@@ -10,13 +10,13 @@ import { removeFolder, type Server, startSandbox, startServer, temporaryFolder }
 import { until } from '../support/until.ts';
 
 const key = 'a-static-key-for-tests';
-/** Serves a file that is made at the first start only. */
+/** Serves a file that only the first start creates. */
 const command = ['sh', '-c', '[ -e www ] || { mkdir www && date +%N > www/index.html; }; exec httpd -f -p 8000 -h www'];
 const spec = {
   id: 'web', image: images.tiny, command, ports: [{ name: 'WEB', port: 8000 }], ready: { http: '/index.html', port: 8000, within: '60s' },
 };
 
-test('the data folder notes the runtime of each start, also over sandboxes of another one', { timeout: 60_000 }, async () => {
+test('each start records its runtime in the data folder, even with sandboxes of another runtime', { timeout: 60_000 }, async () => {
   const dataDir = await temporaryFolder();
   noteRuntime(dataDir, 'docker');
   const store = await createSqliteStore({ dataDir });
@@ -31,7 +31,7 @@ test('the data folder notes the runtime of each start, also over sandboxes of an
   }
 });
 
-describeWithDocker('a start with the process runtime over sandboxes of Docker', () => {
+describeWithDocker('A start with the process runtime on a Docker deployment', () => {
   let dataDir: string;
   beforeAll(async () => void (dataDir = await temporaryFolder()));
   afterAll(async () => {
@@ -49,7 +49,7 @@ describeWithDocker('a start with the process runtime over sandboxes of Docker', 
     }
   }
 
-  test('loses nothing: auto chooses Docker again after it, and the sandbox is resumed with its files', { timeout: 180_000 }, async () => {
+  test('makes the Docker sandboxes MISSING, and they resume with their files after a start with auto', { timeout: 180_000 }, async () => {
     let path = '';
     let content = '';
     const page = async (call: Client): Promise<string> => {

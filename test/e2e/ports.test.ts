@@ -14,20 +14,20 @@ let call: Client;
 
 const urlOf = (found: Json): string => (found['exposed_urls'] as { url: string }[])[0]?.url ?? '';
 
-/** How often a sandbox was resumed. */
+/** Returns how often a sandbox was resumed. */
 async function resumptions(): Promise<number> {
   const { items } = object(await call('GET', '/api/v1/events?kinds=sandbox_moved&limit=100')) as { items?: { data: { to: string } }[] };
   return (items ?? []).filter(({ data }) => data.to === 'RESUMING').length;
 }
 
-describe('with the process runtime', () => {
+describe('With the process runtime', () => {
   beforeAll(async () => {
     server = await startServer({ env: { SKEP_API_KEY: key } });
     call = createClient(server.url, key);
   });
   afterAll(() => server.close());
 
-  test('exposed_urls, links and a local port lead to the sandbox, and end with the server', { timeout: 60_000 }, async () => {
+  test('exposed URLs, links and skep forward reach the sandbox until the server stops', { timeout: 60_000 }, async () => {
     const found = await startSandbox(call);
     const { id } = found;
     const env = { SKEP_API_KEY: key, SKEP_PUBLIC_URL: server.url };
@@ -74,7 +74,7 @@ describe('with the process runtime', () => {
   });
 });
 
-describeWithDocker('with Docker', () => {
+describeWithDocker('With Docker', () => {
   beforeAll(async () => {
     const web = {
       id: 'web', image: images.tiny, command: ['sh', '-c', 'mkdir -p www && echo hello > www/index.html && exec httpd -f -p 8000 -h www'],
@@ -89,7 +89,7 @@ describeWithDocker('with Docker', () => {
     await removeFolder(server.dataDir);
   });
 
-  test('100 requests at once resume a paused container once, frozen or stopped, and all succeed', { timeout: 120_000 }, async () => {
+  test('100 concurrent requests resume a paused sandbox once, and all succeed', { timeout: 120_000 }, async () => {
     const found = await startSandbox(call, { sandbox_spec_id: 'web' });
     const { id } = found;
     const path = `/api/v1/sandboxes/${id}`;

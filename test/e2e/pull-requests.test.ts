@@ -43,7 +43,7 @@ interface Work {
   readonly branch: string;
   readonly publish: (body: object) => Promise<Answer>;
   readonly write: (text: string) => Promise<void>;
-  /** What the branch has in place of what was written. */
+  /** Returns the content of the written file on the branch. */
   readonly published: () => Promise<string>;
 }
 
@@ -65,7 +65,7 @@ function pullRequests(branch: string) {
   return host.api.pullRequests.of(id).filter(({ head }) => head === branch);
 }
 
-test('a publication opens a pull request; after more work, it updates both', async () => {
+test('publishing opens a pull request, and publishing again updates it', async () => {
   const { path, branch, publish, write, published } = await startWork();
   await write('one');
   const [first, second] = await Promise.all([publish({ pull_request: wanted }), publish({ pull_request: wanted })]);
@@ -83,7 +83,7 @@ test('a publication opens a pull request; after more work, it updates both', asy
   expect(object(await call('GET', path))['pull_requests']).toEqual([{ branch, number, url }]);
 });
 
-test('after the host failed, publishing again ends as one branch and one pull request', async () => {
+test('publishing again after a failure of the host creates one branch and one pull request', async () => {
   const { path, branch, publish, write, published } = await startWork();
   await write('one');
   host.api.faults.plan({ act: answerWith({ status: 500 }), times: 1, when: ({ method, path: asked }) => method === 'POST' && asked.endsWith('/pulls') });
@@ -94,7 +94,7 @@ test('after the host failed, publishing again ends as one branch and one pull re
   expect(pullRequests(branch)).toHaveLength(1);
 });
 
-test('a refusal says what is the matter, and a base that does not exist keeps everything as it is', async () => {
+test('a refused pull request returns the reason, and an unknown base branch changes nothing', async () => {
   const { branch, publish, write } = await startWork();
   await write('one');
   expect(object(await publish({ pull_request: { ...wanted, base: 'none' } }))).toMatchObject({ status: 404, code: 'branch_not_found', branch: 'none' });
@@ -107,7 +107,7 @@ test('a refusal says what is the matter, and a base that does not exist keeps ev
   expect((await publish({ pull_request: { title: 'two\nlines' } })).status).toBe(422);
 });
 
-test('the command line opens one, and needs a title for it', async () => {
+test('skep publish opens a pull request, and needs --title', async () => {
   const { path, branch, write } = await startWork();
   await write('one');
   const skep = (...args: string[]) => runSkep('publish', path.split('/').at(-1) ?? '', ...args);
@@ -116,7 +116,7 @@ test('the command line opens one, and needs a title for it', async () => {
   expect(pullRequests(branch)).toMatchObject([{ title: 'By hand', body: 'x', base: 'feature', draft: true }]);
 });
 
-test('the command line finds repositories and branches', async () => {
+test('skep repositories lists repositories and branches', async () => {
   expect((await runSkep('repositories', 'search', 'SHOP')).stdout).toBe('NAME       PROVIDER\nacme/shop  github\n');
   expect((await runSkep('repositories', 'branches', 'acme/shop')).stdout).toMatch(/^NAME +COMMIT +DEFAULT\nfeature +[0-9a-f]{40} +no\nmain +[0-9a-f]{40} +yes\n/u);
 });

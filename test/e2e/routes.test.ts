@@ -29,7 +29,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** Every operation that the document names and a test has called with success. */
+/** The operations of the document that a test has called successfully. */
 const succeeded = new Set<string>();
 
 async function ask(method: string, template: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>, client: Client = call): Promise<Answer> {
@@ -42,7 +42,7 @@ async function ask(method: string, template: string, path: string, body?: unknow
 const ids = (answer: Answer) => items(answer).map((one) => String(one['id']));
 const sandboxOf = async (id: unknown) => object(await ask('GET', '/api/v1/sandboxes/{id}', `/api/v1/sandboxes/${String(id)}`));
 
-describe('each route, over real HTTP, answers as the published document says', () => {
+describe('Each route responds as the OpenAPI document says', () => {
   test('health and readiness, without a key', async () => {
     const open = createClient(server.url, null);
     for (const path of ['/health', '/ready', '/openapi.json']) {
@@ -129,7 +129,7 @@ describe('each route, over real HTTP, answers as the published document says', (
     expect(gone.map(({ status }) => status)).toEqual([204, 404, 404]);
   });
 
-  test('conversations are listed in each order, filtered, and paged without loss while others come and go', { timeout: 60_000 }, async () => {
+  test('conversations are sorted, filtered and paged without loss while others are added and deleted', { timeout: 60_000 }, async () => {
     const { id: sandboxId } = object(await ask('POST', '/api/v1/sandboxes', '/api/v1/sandboxes'));
     const make = async (title: string) => String(object(await ask('POST', '/api/v1/app-conversations', '/api/v1/app-conversations', { title, sandbox_id: sandboxId }))['id']);
     const made: string[] = [];
@@ -171,7 +171,7 @@ describe('each route, over real HTTP, answers as the published document says', (
     expect(items(await list(`ids=${made[0]}`))).toMatchObject([{ sandbox_status: 'MISSING', start_status: 'READY' }]);
   });
 
-  test('a conversation with an agent: messages, a permission, a turn that is stopped, and its events', async () => {
+  test('a conversation with an agent: messages, a permission, a cancelled turn and events', async () => {
     const agent = { id: 'agent', command: ['sh', '-c', 'exec sleep infinity'], agent: { protocol: 'acp', command: acpAgentCommand(), permissions: 'ask' } };
     const other = await startServer({ env: { SKEP_API_KEY: key }, config: { specs: [agent] } });
     onTestFinished(async () => {
@@ -220,7 +220,7 @@ describe('each route, over real HTTP, answers as the published document says', (
     await asked('DELETE', template, path);
   });
 
-  test('a request that is made twice under one idempotency key is made once', async () => {
+  test('a request that is repeated with the same idempotency key creates one sandbox', async () => {
     const headers = { 'Idempotency-Key': 'only-once' };
     const first = await ask('POST', '/api/v1/sandboxes', '/api/v1/sandboxes', {}, headers);
     const again = await ask('POST', '/api/v1/sandboxes', '/api/v1/sandboxes', {}, headers);
@@ -230,7 +230,7 @@ describe('each route, over real HTTP, answers as the published document says', (
   });
 });
 
-test('the document is the one that the design fixes, and no operation of it was left out above', () => {
+test('the OpenAPI document has the fixed parts, and every operation was called above', () => {
   expect(document).toMatchObject({ openapi: '3.1.0', info: { version: '0.53.0' } });
   expect(document.security).toBeUndefined();
   expect(document.components.securitySchemes).toEqual({ APIKeyHeader: expect.objectContaining({ type: 'apiKey', in: 'header', name: 'X-Session-API-Key' }) });

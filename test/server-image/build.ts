@@ -10,12 +10,11 @@ import { images } from '../support/docker.ts';
 const run = promisify(execFile);
 const project = join(import.meta.dirname, '../..');
 
-/** The server's image as the Dockerfile makes it, and the images under it that nothing of outside is needed for. */
+/** The names of the server's image and of the images that it is built from without a network. */
 export const names = { build: 'skep-test/server-build', base: 'skep-test/server-base', server: 'skep-test/server' } as const;
 
 /**
- * Builds the image of the server. Its dependencies and its dashboard are those of here, and its base is the test's own, so that a
- * machine whose builds reach neither a registry of images nor one of packages can do it too.
+ * Builds the image of the server without a network: with the installed packages, the built dashboard and a base image of the tests.
  */
 export async function buildServerImage(): Promise<void> {
   const context = await mkdtemp(join(tmpdir(), 'skep-image-'));
@@ -37,23 +36,23 @@ export async function buildServerImage(): Promise<void> {
   await GenericContainer.fromDockerfile(project).withBuildArgs({ BUILD_IMAGE: names.build, BASE_IMAGE: names.base }).build(names.server, { deleteOnExit: false });
 }
 
-/** The packages that the server runs on, without those of development. */
+/** Copies the server's packages, without development dependencies. */
 async function gatherModules(target: string): Promise<void> {
-  // It complains of what is not as the manifest says, and lists all the same.
+  // npm exits with an error if the folder differs from the manifest, but still prints the list.
   const listed = await run('npm', ['ls', '--all', '--omit=dev', '--parseable'], { cwd: project }).catch((error: { stdout: string }) => error);
   const modules = join(project, 'node_modules');
   const paths = listed.stdout.split('\n').filter((path) => path.startsWith(`${modules}/`)).map((path) => relative(modules, path));
-  // What lies in another package's folder comes with it.
+  // Nested packages are copied with their parent.
   for (const path of paths.filter((path) => !path.includes('/node_modules/'))) await cp(join(modules, path), join(target, path), { recursive: true });
 }
 
-/** The Node that comes with the packages, whose version the tests run on. */
+/** Returns the path of the Node binary from the packages, which runs the tests. */
 export async function nodeBinary(): Promise<string> {
   const { resolve } = createRequire(import.meta.url);
   return join(dirname(resolve('node/package.json')), 'bin/node');
 }
 
-/** What Node needs besides what every Debian has. */
+/** Returns the libraries that Node needs and that Debian's base image may lack. */
 export async function librariesOf(binary: string): Promise<string[]> {
   const { stdout } = await run('ldd', [binary]);
   return [...stdout.matchAll(/=> (\S*\/libatomic\.so\S*)/g)].flatMap(([, path]) => path ?? []);

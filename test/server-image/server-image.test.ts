@@ -23,7 +23,7 @@ const page = async (found: Json): Promise<string> => {
   return await (await fetch(`${exposed?.url}/index.html`, { signal: AbortSignal.timeout(30_000) })).text();
 };
 
-describeWithDocker('the image of the server', () => {
+describeWithDocker('The server image', () => {
   const docker = new Docker();
   const volume = `skep-test-server-${process.pid}`;
   let gateway: string;
@@ -31,13 +31,13 @@ describeWithDocker('the image of the server', () => {
   let deployment: string | null = null;
   let call: Client;
 
-  /** A server in a container, beside the engine's socket and on the engine's own bridge; its data are in the volume. */
+  /** Starts a server in a container with the engine's socket, on the default bridge, and with its data in the volume. */
   async function start(): Promise<StartedTestContainer> {
     const started = await new GenericContainer(names.server)
       .withEnvironment({ SKEP_API_KEY: key, SKEP_CONFIG: '/etc/skep.json', SKEP_DOCKER_PUBLISH_ADDRESS: gateway, SKEP_PROXY_PORT: 'off' })
       .withCopyContentToContainer([{ content: JSON.stringify(config), target: '/etc/skep.json', mode: 0o644 }])
       .withBindMounts([{ source: socket, target: socket }, { source: volume, target: '/var/lib/skep' }])
-      // The image's user, with the socket's group.
+      // The image's user, with the group of the socket.
       .withUser(`10001:${statSync(socket).gid}`)
       .withDroppedCapabilities('ALL')
       .withSecurityOpt('no-new-privileges')
@@ -52,7 +52,7 @@ describeWithDocker('the image of the server', () => {
   const sandbox = async (id: unknown): Promise<Json> => object(await call('GET', `/api/v1/sandboxes/${String(id)}`));
   beforeAll(async () => {
     const { IPAM } = await docker.getNetwork('bridge').inspect();
-    // A bridge that nothing was ever on does not tell; the first container makes it.
+    // A bridge that was never used reports no gateway. The first container creates it.
     gateway = IPAM?.Config?.[0]?.Gateway ?? '172.17.0.1';
     await buildServerImage();
     container = await start();
@@ -66,7 +66,7 @@ describeWithDocker('the image of the server', () => {
     await clearEngine(deployment);
   }, 180_000);
 
-  test('is healthy as a user that is not root, and reaches the engine beside it', async () => {
+  test('runs as a user that is not root, and reaches the Docker engine', async () => {
     const ready = await call('GET', '/ready');
     expect(object(ready)).toMatchObject({ status: 'ready', parts: expect.arrayContaining([expect.objectContaining({ part: 'runtime', adapter: 'docker', ok: true })]) });
     expect((await container?.exec(['id', '-u']))?.output.trim()).toBe('10001');
@@ -76,7 +76,7 @@ describeWithDocker('the image of the server', () => {
     expect([dashboard.status, await dashboard.text()]).toEqual([200, expect.stringContaining('<script type="module"')]);
   });
 
-  test('a sandbox beside it is reached from it and from outside, and outlives it', async () => {
+  test('starts a sandbox that is reachable from outside, and that runs on after a restart of the server', async () => {
     const { id } = object(await call('POST', '/api/v1/sandboxes', { sandbox_spec_id: 'web' }));
     const running = await until(() => sandbox(id), ({ status }) => status === 'RUNNING' || status === 'ERROR', patience);
     expect(running['status_detail']).toBeNull();
@@ -99,7 +99,7 @@ describeWithDocker('the image of the server', () => {
     await expect(page(again)).rejects.toThrow(TypeError);
   });
 
-  test('its executable is at hand in it', async () => {
+  test('contains the skep executable', async () => {
     const made = await container?.exec(['skep', 'keys', 'create', 'ci']);
     expect(made?.exitCode).toBe(0);
     const created = await createClient(`http://${container?.getHost()}:${container?.getMappedPort(3000)}`, made?.stdout.trim() ?? '')('GET', '/api/v1/sandbox-specs/search');

@@ -57,7 +57,7 @@ const endless = (): ReadableStream<Uint8Array> =>
 const hanging = (): Script => ({ says: '', code: 'goes on' });
 const request = { executionId: 'exec-1', command: ['true'], stdin: false, tty: null };
 
-describe('executions in a sandbox that does not answer', () => {
+describe('An execution in a sandbox that does not answer', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
@@ -68,7 +68,7 @@ describe('executions in a sandbox that does not answer', () => {
     ['start', (executions) => executions.start('sb', request, never)],
   ];
   for (const [name, call] of calls) {
-    test(`${name} ends after a time, and ends its script`, async () => {
+    test(`${name} fails with runtime_timeout after 30 seconds, and kills its script`, async () => {
       const { executions, asked, killed } = createHost(hanging);
       const failed = assert.rejects(call(executions), isFailing('runtime_timeout'));
       await vi.advanceTimersByTimeAsync(30_000);
@@ -78,7 +78,7 @@ describe('executions in a sandbox that does not answer', () => {
     });
   }
 
-  test('a wait for the end is over when its signal fires', async () => {
+  test('a wait for the end rejects if its signal fires', async () => {
     const { executions, asked, killed } = createHost(hanging);
     const left = new AbortController();
     const waiting = assert.rejects(executions.ended('sb', 'exec-1', left.signal), /left/);
@@ -89,7 +89,7 @@ describe('executions in a sandbox that does not answer', () => {
     assert.deepEqual(killed, asked);
   });
 
-  test('a state is asked for no longer than the wait for it lasts', async () => {
+  test("an execution's state is polled only while someone waits for its end", async () => {
     // The exit code is that of SIGKILL, which may have ended what watches over the command.
     const { executions, killed } = createHost((command) =>
       command.includes('skep-supervisor') ? { says: 'durable\n', code: 137 } : { says: '', code: 'goes on' });
@@ -103,9 +103,9 @@ describe('executions in a sandbox that does not answer', () => {
   });
 });
 
-describe('executions in a sandbox that answers too much', () => {
+describe('An execution in a sandbox with endless output', () => {
   for (const name of ['state', 'start'] as const) {
-    test(`${name} reads no more than it needs, and ends the script`, async () => {
+    test(`${name} fails with runtime_unavailable, and kills its script`, async () => {
       const { executions, asked, killed } = createHost(() => ({ says: endless(), code: 'goes on' }));
       const call = name === 'state' ? executions.state('sb', 'exec-1') : executions.start('sb', request, never);
       await assert.rejects(call, isFailing('runtime_unavailable'));
@@ -114,11 +114,11 @@ describe('executions in a sandbox that answers too much', () => {
   }
 });
 
-describe('a wait for the end of an execution', () => {
+describe('A wait for the end of an execution', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  test('asks less and less often in a sandbox that lets no wait last', async () => {
+  test('polls less and less often if the sandbox answers at once', async () => {
     const { executions, asked } = createHost(() => ({ says: 'running - 0 0 0 0\n', code: 0 }));
     const left = new AbortController();
     const waiting = assert.rejects(executions.ended('sb', 'exec-1', left.signal), /left/);
@@ -147,9 +147,9 @@ describe('a wait for the end of an execution', () => {
   });
 });
 
-describe('executions in a sandbox without a shell', () => {
+describe('An execution in a sandbox without a shell', () => {
   for (const code of [126, 127]) {
-    test(`signal fails, since the command did not get it: ${code}`, async () => {
+    test(`signal fails with runtime_unavailable if its script ends with ${code}`, async () => {
       const { executions } = createHost(() => ({ says: '', code }));
       await assert.rejects(executions.signal('sb', 'exec-1', 'SIGKILL'), isFailing('runtime_unavailable'));
     });
@@ -168,28 +168,28 @@ async function readWhereScriptEndsWith(code: number) {
   return { result: await result, scripts: asked.filter((command) => command.includes('skep-read')).length };
 }
 
-describe('a reader of an output', () => {
+describe('A reader of an output', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  test.each([1, 2, 126, 127])('fails in a sandbox whose script fails with %i', async (code) => {
+  test.each([1, 2, 126, 127])('fails with runtime_unavailable if its script ends with %i', async (code) => {
     const { result, scripts } = await readWhereScriptEndsWith(code);
     assert.ok(isFailing('runtime_unavailable')(result));
     assert.equal(scripts, 1);
   });
 
-  test('starts the script less and less often in a sandbox that kills it each time', async () => {
+  test('restarts its script less and less often if the sandbox kills it each time', async () => {
     const { result, scripts } = await readWhereScriptEndsWith(137);
     assert.match(String(result), /left/);
     assert.ok(scripts > 5 && scripts < 25, String(scripts));
   });
 });
 
-describe('executions in memory', () => {
+describe('A cached execution', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  test('a durable one is asked of its sandbox some time after its end', async () => {
+  test('is read from the sandbox again one minute after its end, if it is durable', async () => {
     const { executions, asked } = createHost((command) =>
       command.includes('skep-supervisor') ? { says: 'durable\nout', code: 0 } : { says: 'exited 0 0 3 0 0\n', code: 0 });
     await executions.start('sb', request, never);
@@ -200,7 +200,7 @@ describe('executions in memory', () => {
     assert.equal(asked.length, 2);
   });
 
-  test('all together keep a limited amount of output: the first of the longest is dropped', async () => {
+  test('shares an output limit with all others, and the longest output is dropped first', async () => {
     const outputs = new Map([['short', 'kept'], ...Array.from({ length: 33 }, (_, n) => [`exec-${n}`, 'x'.repeat(4 << 20)] as const)]);
     const { executions } = createHost((command) => ({ says: `attached mkfifo\n${outputs.get(command.at(-1) ?? '')}`, code: 0 }));
     for (const executionId of outputs.keys()) {
@@ -213,7 +213,7 @@ describe('executions in memory', () => {
     assert.deepEqual([await read('short'), await read('exec-10'), await read('exec-32')], [4, 4 << 20, 4 << 20]);
   });
 
-  test('one that is not durable is forgotten with its sandbox', async () => {
+  test('is forgotten with its sandbox, if it is not durable', async () => {
     const { executions } = createHost((command) =>
       command.includes('skep-supervisor') ? { says: 'attached mkfifo\n', code: 0 } : { says: '', code: 4 });
     await executions.start('sb', request, never);

@@ -36,8 +36,8 @@ function inChunks(bytes: Uint8Array, size: number): ReadableStream<Uint8Array> {
 
 const isRefused = (error: unknown): boolean => isFailureOf(error, 'invalid_request');
 
-describe('a tar that GNU tar made', () => {
-  test.each(['gnu', 'pax'])('is read whole, in the form %s and however it is cut', async (format) => {
+describe('A tar archive made by GNU tar', () => {
+  test.each(['gnu', 'pax'])('is read completely in the %s format, with any chunk size', async (format) => {
     const folder = mkdtempSync(join(tmpdir(), 'skep-tar-'));
     try {
       const long = join('d'.repeat(90), 'e'.repeat(90));
@@ -58,8 +58,8 @@ describe('a tar that GNU tar made', () => {
   });
 });
 
-describe('an archive that is none', () => {
-  test('is refused where it is cut off, in a file or between', async () => {
+describe('An invalid tar archive', () => {
+  test('is refused if it is truncated', async () => {
     const whole = await bytesOf(tarOf([[{ name: 'a' }, Buffer.alloc(2_000)], [{ name: 'b' }, 'b']]));
     for (const size of [100, 512, 513, 1_500, 2_600]) {
       const cut = read(inChunks(whole.subarray(0, size), 300));
@@ -74,15 +74,15 @@ describe('an archive that is none', () => {
     await assert.rejects(read(inChunks(bytes, 512)), isRefused);
   });
 
-  test('is refused with a name that no file can keep', async () => {
+  test('is refused if it contains an impossible file name', async () => {
     for (const name of ['not UTF-8 \uFFFD', '..', 'a/..', '/']) {
       await assert.rejects(read(tarOf([[{ name, type: 'directory' }]])), isRefused, name);
     }
   });
 });
 
-describe('whatever ends the reading', () => {
-  test('is told, and the archive is let go of', async () => {
+describe('Reading a tar archive', () => {
+  test('fails with the error of the signal, the consumer or the source, and cancels the source', async () => {
     const reason = new Error('no longer wanted');
     const controller = new AbortController();
     let cancelled = 0;
@@ -109,7 +109,7 @@ describe('whatever ends the reading', () => {
     assert.equal(cancelled, 2);
   });
 
-  test('never leaves more in memory than is used', async () => {
+  test('reads ahead less than 4 MiB', async () => {
     let given = 0;
     const header = (await bytesOf(tarOf([[{ name: 'big', size: 0 }, Buffer.alloc(0)]]))).subarray(0, 512);
     // A file of 1 GiB that nobody reads on: octal in the header, and its sum.

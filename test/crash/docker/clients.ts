@@ -4,12 +4,12 @@ import { below } from '../../support/seeded.ts';
 import { judgeListing, judgeRefusal, type OwnersLimits } from './judge.ts';
 import { Known, tell, type Ledger } from './ledger.ts';
 
-/** One life of the server. */
+/** The time from a start of the server until its kill. */
 export interface Life {
   readonly url: string;
-  /** It is about to be killed, or the callers are to end. */
+  /** True if the server is about to be killed, or the callers must stop. */
   over: boolean;
-  /** The engine was, at some time in this life. */
+  /** True if the engine was down at any time in this life. */
   engineAway: boolean;
   answers: number;
 }
@@ -20,7 +20,7 @@ export interface Caller {
   readonly random: () => number;
 }
 
-/** Starts, pauses, resumes and deletes at random until the life is over. What it finds wrong is in the ledger then; it never rejects. */
+/** Starts, pauses, resumes and deletes at random until the life is over. Writes mistakes to the ledger, and never rejects. */
 export async function callAtRandom(caller: Caller, life: Life, ledger: Ledger, limits: OwnersLimits, specs: readonly string[]): Promise<void> {
   const client = createClient(life.url, caller.key);
   const call: Client = async (...request) => {
@@ -34,11 +34,11 @@ export async function callAtRandom(caller: Caller, life: Life, ledger: Ledger, l
       await oneRequest(caller, call, life, ledger, limits, specs);
     } catch (error) {
       const { name, message } = error as Error;
-      // A request that hangs with its engine stays without an answer until the server dies.
+      // A request to a stopped engine may stay without a response until the server is killed.
       const lost = life.over || (life.engineAway && name === 'TimeoutError');
       if (!lost) ledger.wrong.push(`without an answer, though the server lives: ${name}: ${message}`);
     }
-    // It takes its time over the next, so that it does not keep the machine from what it waits for.
+    // The pause leaves CPU time for the server.
     await pause(below(caller.random, 40));
   }
 }
@@ -54,7 +54,7 @@ async function oneRequest({ owner, random }: Caller, call: Client, life: Life, l
   }
   const pauses = dice < 0.55;
   const deletes = dice > 0.8;
-  // Most often what can be done, sometimes anything, now and then with one that is deleted already.
+  // Mostly a valid call, sometimes any call, rarely a call for a deleted sandbox.
   const fits = ({ deletion, status }: Known): boolean => {
     if (deletion === 'acknowledged') return detail < 0.02;
     return deletes || (deletion === 'none' && (detail > 0.8 || status === (pauses ? 'RUNNING' : 'PAUSED')));

@@ -3,7 +3,7 @@ import { explained } from '../../../src/domain/reason.ts';
 import { createSqliteStore } from '../../../src/adapters/store/sqlite/index.ts';
 import type { Sandbox, ObservedSandbox } from '../../../src/domain/sandbox.ts';
 
-/** Every record, as the store has it, whether a server has it open or not. */
+/** Returns all records of the store, even while a server has it open. */
 export async function readRecords(dataDir: string): Promise<readonly Sandbox[]> {
   const store = await createSqliteStore({ dataDir, exclusive: false });
   try {
@@ -13,11 +13,11 @@ export async function readRecords(dataDir: string): Promise<readonly Sandbox[]> 
   }
 }
 
-/** Every container of an engine that serves nobody else, by the sandbox that it says it is. Throws where two say the same, or one says none. */
+/** Returns all containers of the engine by sandbox id. Throws if an id is missing or used twice. */
 export async function readFacts(docker: Docker): Promise<ReadonlyMap<string, ObservedSandbox>> {
   const facts = new Map<string, ObservedSandbox>();
   for (const { Labels, Names, State } of await docker.listContainers({ all: true })) {
-    // What made the rules of the firewall stays.
+    // The container that created the firewall rules is kept.
     if (Labels['skep.firewall'] !== undefined) continue;
     const id = Labels['skep.sandbox'];
     if (id === undefined) throw new Error(`a container of no sandbox: ${Names.join()}`);

@@ -4,7 +4,7 @@ import { statusOf, type ProblemCode } from '../../../src/adapters/http/problems.
 import { object, type Answer, type Json } from '../../support/client.ts';
 import { tell, type Held, type Ledger } from './ledger.ts';
 
-/** What a caller may be told besides a success. */
+/** The failures that a caller may get. */
 const tolerated = new Set(['sandbox_not_found', 'sandbox_busy', 'sandbox_not_running', 'sandbox_not_paused', 'sandbox_limit_reached', 'runtime_unavailable', 'runtime_timeout']);
 const runtimeFailures = new Set(['runtime_unavailable', 'runtime_timeout']);
 
@@ -13,7 +13,7 @@ export interface OwnersLimits {
   readonly existing: number;
 }
 
-/** What is wrong with a refusal; null where nothing is. `engineAway`: was the engine, at any time in this life of the server? */
+/** Returns what is wrong with a failed response, or null. `engineAway`: was the engine down at any time in this life? */
 export function judgeRefusal({ status, body }: Answer, { engineAway, deleting }: { engineAway: boolean; deleting: boolean }): string | null {
   const shown = `${status} ${JSON.stringify(body)}`;
   const { code, detail } = (typeof body === 'object' && body !== null ? body : {}) as Json;
@@ -24,7 +24,7 @@ export function judgeRefusal({ status, body }: Answer, { engineAway, deleting }:
   return null;
 }
 
-/** Looks at all that an owner is told to have. `ask` lists it; what callers change meanwhile is not judged. */
+/** Checks the listing of an owner. Ignores sandboxes that callers change meanwhile. */
 export async function judgeListing(ledger: Ledger, owner: string, limits: OwnersLimits, ask: () => Promise<Answer>): Promise<void> {
   const before = [...ledger.sandboxes].filter(([, known]) => known.owner === owner).map(([id, known]) => ({ id, known, held: known.held, deletion: known.deletion }));
   const { engineDeaths } = ledger;
@@ -48,7 +48,7 @@ export async function judgeListing(ledger: Ledger, owner: string, limits: Owners
   }
 }
 
-/** Only the death of the engine ends what nobody ended; the files are kept then, and the detail says so. */
+/** Only a kill of the engine may stop a sandbox. Then the files are kept, and the detail gives the reason. */
 function isKept(held: Held, item: Json, engineLived: boolean): boolean {
   const { status, pause_kind: kind, status_detail: detail } = item;
   if (status === held.status && (kind ?? null) === held.pauseKind) return true;

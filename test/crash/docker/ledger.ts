@@ -1,18 +1,18 @@
 import type { Json } from '../../support/client.ts';
 
-/** What an answer said that a sandbox is, and that nobody asked to change since. */
+/** The state of a sandbox in a response, if nobody has requested a change since. */
 export interface Held {
   readonly status: 'RUNNING' | 'PAUSED';
   readonly pauseKind: unknown;
 }
 
-/** What the callers know of one sandbox. */
+/** What the callers know about one sandbox. */
 export class Known {
   readonly owner: string;
   deletion: 'none' | 'asked' | 'acknowledged' = 'none';
-  /** Null where it is not known. */
+  /** Null if the state is not known. */
   held: Held | null = null;
-  /** As it was told last; it may have changed since. */
+  /** The last reported status. It may have changed since. */
   status = 'STARTING';
   #asked = 0;
   #open = 0;
@@ -21,7 +21,7 @@ export class Known {
     this.owner = owner;
   }
 
-  /** Somebody asks to change it. Answers with what to call with the answer, which tells nothing where another asked meanwhile. */
+  /** Call this before a change. Returns a function for the response, which is ignored if another change overlaps. */
   ask(): (answer: Json | null) => void {
     const alone = this.#open === 0;
     this.#asked += 1;
@@ -36,18 +36,18 @@ export class Known {
     };
   }
 
-  /** Those who wait for an answer get none; what they asked for is in the store, or is not. */
+  /** Open requests get no response. Their changes may or may not be stored. */
   serverDied(): void {
     this.#open = 0;
   }
 }
 
-/** What was acknowledged, and what was found wrong. */
+/** The acknowledged states, and the mistakes. */
 export interface Ledger {
   readonly sandboxes: Map<string, Known>;
   readonly wrong: string[];
   engineDeaths: number;
-  /** How many answers there were of each kind. */
+  /** The number of responses of each kind. */
   readonly told: Map<string, number>;
 }
 

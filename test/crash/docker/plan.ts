@@ -1,21 +1,21 @@
 import { below } from '../../support/seeded.ts';
 
-/** One kill, and when it comes. */
+/** A kill and its time. */
 export interface Kill {
   readonly target: 'server' | 'engine' | 'both';
-  /** After so many answers of the server's life, or so many more since the last kill... */
+  /** The kill comes after this many responses since the start of the life or the last kill... */
   readonly answers: number;
-  /** ...and so many milliseconds, so that it strikes within a request too. */
+  /** ...and this many milliseconds, so that it may come during a request. */
   readonly laterMs: number;
-  /** How many answers callers get while only the engine is away. */
+  /** The number of responses while only the engine is down. */
   readonly answersWhileAway: number;
-  /** Of both: is the server back while the engine is away still? */
+  /** For `both`: does the server start before the engine? */
   readonly serverFirst: boolean;
 }
 
 export type Numbers = Readonly<Record<Kill['target'], number>>;
 
-/** So many kills of each, in random order at random moments. The same random numbers make the same plan. */
+/** Returns this many kills of each target, in random order at random times. The same random numbers give the same plan. */
 export function planKills(numbers: Numbers, random: () => number): readonly Kill[] {
   const targets = (['server', 'engine', 'both'] as const).flatMap((target) => Array.from({ length: numbers[target] }, () => target));
   return targets
@@ -23,7 +23,7 @@ export function planKills(numbers: Numbers, random: () => number): readonly Kill
     .toSorted((a, b) => a.order - b.order)
     .map(({ target }) => ({
       target,
-      // Some find a server that has only just begun to put right what the last kill left.
+      // Some kills come while the server still repairs the effects of the last kill.
       answers: random() < 0.3 ? 0 : below(random, 15),
       laterMs: below(random, 500),
       answersWhileAway: below(random, 15),

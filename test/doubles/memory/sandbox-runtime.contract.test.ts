@@ -80,6 +80,6 @@ describe('Sandbox runtime contract: in memory, refusing every second freeze', ()
 
 test('the sandbox runtime contract fails for a runtime that refuses every freeze', async () => {
   const cases = sandboxRuntimeContract(() => createHarness({ refusesFreeze: () => true }));
-  const found = cases.find(({ name }) => name.startsWith('freezes: all is held'));
+  const found = cases.find(({ name }) => name.startsWith('freeze holds all processes'));
   await expect(found?.run()).rejects.toMatchObject({ context: { reason: { code: 'freeze_refused' } } });
 });

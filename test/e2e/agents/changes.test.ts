@@ -39,17 +39,17 @@ const expected = [
   ['run', 'renamed', true, 0, 0, '100755', 'src/run'],
 ];
 
-/** A conversation in which the agent has done its work. */
+/** Starts a conversation in which the agent has made changes. */
 async function worked(scene: Scene): Promise<ConversationClient> {
   const talk = await startConversation(() => scene.call, { selected_repository: 'acme/shop' });
   await talk.ready();
-  // The first message is preceded by the microagents, so it is no script.
+  // The first message can't be a script, because microagents are added before it.
   await talk.turn(await talk.say('hello'));
   expect((await talk.turn(await talk.say(acpScript({ run: work }, { say: 'done' })))).stopReason).toBe('end_turn');
   return talk;
 }
 
-/** Applies the patch to a clone, and returns the tree that comes of it. */
+/** Applies the patch to a clone, and returns the resulting tree. */
 async function treeOfPatch(scene: Scene, folder: string, answer: Response): Promise<string> {
   expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/x-diff; charset=utf-8']);
   const [patch, clone] = [join(folder, 'patch'), join(folder, 'clone')];
@@ -63,12 +63,12 @@ function changesOf(scene: Scene, { path }: ConversationClient, query: string): P
   return fetch(`${scene.server.url}${path}/changes?${query}`, { headers: { 'X-Session-API-Key': key } });
 }
 
-/** What the command line prints. */
+/** Returns the output of the command line client. */
 async function skepOutput({ server }: Scene, args: readonly string[]): Promise<string> {
   return (await run(process.execPath, [executable, ...args, '--url', server.url], { env: { ...process.env, SKEP_API_KEY: key } })).stdout;
 }
 
-describe('the changes of a conversation', () => {
+describe('The changes of a conversation', () => {
   let scene: Scene;
   let talk: ConversationClient;
   let folder: string;
@@ -89,7 +89,7 @@ describe('the changes of a conversation', () => {
     await removeFolder(folder);
   });
 
-  test('are listed, what is committed and what is not told apart', async () => {
+  test('are listed as committed and uncommitted changes', async () => {
     const changes = object(await scene.call('GET', `${talk.path}/changes`));
     const head = await runGit(workTree, ['rev-parse', 'HEAD']);
     expect(changes).toMatchObject({ start_commit: await runGit(workTree, ['rev-parse', 'HEAD~1']), start_branch: 'main', head_commit: head, complete: true });
@@ -98,7 +98,7 @@ describe('the changes of a conversation', () => {
     expect(files.map(brief)).toEqual(expected);
   });
 
-  test('are a patch that makes of a clone what is in the sandbox', async () => {
+  test('are returned as a patch that gives a clone the same tree', async () => {
     const tree = await treeOfPatch(scene, folder, await bytes('format=patch'));
     await run('git', ['-C', workTree, 'add', '-A'], { env: { ...process.env, GIT_INDEX_FILE: join(folder, 'index') } });
     const { stdout } = await run('git', ['-C', workTree, 'write-tree'], { env: { ...process.env, GIT_INDEX_FILE: join(folder, 'index') } });
@@ -110,7 +110,7 @@ describe('the changes of a conversation', () => {
     expect(await (await bytes('path=none')).json()).toMatchObject({ status: 404, code: 'file_not_found', path: 'none' });
   });
 
-  test('are published to a branch: again is the same, more work moves it, and nobody else is overwritten', async () => {
+  test('are pushed to a branch that is updated later, and never overwrite other commits', async () => {
     const bare = join(scene.folder, 'git/acme/shop.git');
     const canary = join(folder, 'canary');
     for (const hook of ['pre-receive', 'update', 'post-receive', 'reference-transaction', 'post-update']) {
@@ -138,7 +138,7 @@ describe('the changes of a conversation', () => {
     expect((await publish({ branch: 'main' })).body).toMatchObject(refused('default_branch', 'main'));
     expect((await publish({ branch: 'feature' })).body).toMatchObject(refused('branch_moved', 'feature'));
     expect((await publish({ pull_request: { title: 'x' } })).body).toMatchObject({ status: 409, code: 'pull_requests_unsupported' });
-    // From here on the hooks would run for git by hand.
+    // The next git commands would run the hooks.
     expect(existsSync(canary)).toBe(false);
     await rm(join(bare, 'hooks'), { recursive: true });
     await runGit(bare, ['update-ref', `refs/heads/${branch}`, 'main']);
@@ -146,7 +146,7 @@ describe('the changes of a conversation', () => {
     expect((await publish({ branch: 'other' })).status).toBe(200);
     expect(await runGit(bare, ['rev-parse', branch])).toBe(await runGit(bare, ['rev-parse', 'main']));
 
-    // The server is killed as soon as the branch is there, whether or not it has written that.
+    // Kills the server as soon as the branch exists, whether it has recorded the push or not.
     const killed = publish({ branch: 'killed' }).catch(() => null);
     await until(() => runGit(bare, ['for-each-ref', 'refs/heads/killed']), (refs) => refs !== '');
     await scene.crash();
@@ -156,7 +156,7 @@ describe('the changes of a conversation', () => {
     expect(await runGit(bare, ['rev-parse', 'killed^{tree}'])).toBe(await treeOf());
   });
 
-  test('are shown and published by the command line, and by a chat', async () => {
+  test('are shown and published by the command line and in a chat', async () => {
     const skep = (...args: string[]): Promise<string> => skepOutput(scene, args);
     expect(await skep('changes', talk.id)).toMatch(/COMMIT +AUTHOR +SUBJECT\n\w{10} +Agent +Sell coffee\n\n.*renamed +\+0 -0 +yes +src\/run -> run\n/su);
     expect(await skep('changes', talk.id, '--patch')).toContain('+The shop sells coffee.\n');
@@ -172,11 +172,11 @@ describe('the changes of a conversation', () => {
     await chat.done;
   });
 
-  test('are told after each turn that changes something', async () => {
+  test('cause an event after a turn', async () => {
     expect((await until(countEvents, ({ length }) => length > 0))[0]).toMatchObject({ actor: 'agent', data: { files: 5, lines_added: 2, lines_removed: 2 } });
   });
 
-  test('are a list, a patch and a tar, also of a sandbox that is frozen or stopped, and wake nothing', async () => {
+  test('are available as a list, a patch and a tar from a paused sandbox, which stays PAUSED', async () => {
     const sandbox = `/api/v1/sandboxes/${await talk.sandboxId()}`;
     await writeFile(join(workTree, 'by hand'), 'by hand\n');
     const changes = object(await scene.call('GET', `${talk.path}/changes`));
@@ -196,8 +196,8 @@ describe('the changes of a conversation', () => {
     await scene.call('POST', `${sandbox}/resume`);
   });
 
-  test('stay when the conversation is archived and its sandbox is gone, with what was published', async () => {
-    // The agent is another process, and its first message is preceded by the microagents again.
+  test('stay available after the conversation is archived and its sandbox is deleted', async () => {
+    // A new agent process runs, so microagents are added before its first message again.
     await talk.turn(await talk.say('hello'));
     await talk.turn(await talk.say(acpScript({ run: 'echo last >last.txt' }, { say: 'done' })));
     const changes = object(await scene.call('GET', `${talk.path}/changes`));
@@ -215,7 +215,7 @@ describe('the changes of a conversation', () => {
   });
 });
 
-describeWithDocker('the changes of a conversation in Docker', () => {
+describeWithDocker('The changes of a conversation in Docker', () => {
   let scene: Scene;
   let folder: string;
 
@@ -229,7 +229,7 @@ describeWithDocker('the changes of a conversation in Docker', () => {
     await removeFolder(folder);
   });
 
-  test('are what git itself says there, and nothing of its configuration runs on the host', async () => {
+  test("match git's own result in the container, and no hook of its configuration runs on the host", async () => {
     const talk = await startConversation(() => scene.call, { selected_repository: 'acme/shop' });
     await talk.ready();
     const sandbox = `/api/v1/sandboxes/${await talk.sandboxId()}`;

@@ -4,14 +4,14 @@ import Docker from 'dockerode';
 
 const docker = new Docker();
 
-/** The address of this machine on the engine's own bridge, which containers reach. */
+/** Returns the address of this machine on Docker's default bridge, which containers can reach. */
 export async function bridgeAddress(): Promise<string> {
   const { IPAM } = await docker.getNetwork('bridge').inspect();
-  // A bridge that nothing was ever on does not tell.
+  // A bridge that was never used reports no gateway.
   return IPAM?.Config?.[0]?.Gateway ?? '172.17.0.1';
 }
 
-/** What a command in the container prints; fails where the command does. */
+/** Returns the output of a command in the container. Throws if the command fails. */
 export async function outputOf(container: Docker.Container, command: readonly string[]): Promise<string> {
   const exec = await container.exec({ Cmd: [...command], AttachStdout: true, AttachStderr: true });
   const stream = await exec.start({ hijack: true, stdin: false });
@@ -29,13 +29,13 @@ export async function outputOf(container: Docker.Container, command: readonly st
 
 export interface ProcessInside {
   readonly command: string;
-  /** Its variables, a line each. */
+  /** The environment variables, one per line. */
   readonly environment: string;
 }
 
 const listing = String.raw`for p in /proc/[0-9]*; do [ "$p" = "/proc/$$" ] && continue; tr '\0' ' ' <$p/cmdline 2>/dev/null; printf '\001'; tr '\0' '\n' <$p/environ 2>/dev/null; printf '\002'; done`;
 
-/** The processes of the container's user, besides the one that looks. */
+/** Returns the processes of the container's user, except the process that lists them. */
 export async function processesIn(container: Docker.Container): Promise<ProcessInside[]> {
   const entries = (await outputOf(container, ['sh', '-c', listing])).split('\u0002').slice(0, -1);
   return entries.map((entry) => {

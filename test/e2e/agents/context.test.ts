@@ -38,7 +38,7 @@ afterAll(() => scene?.close());
 const dataOf = async (wanted: string): Promise<unknown[]> => (await talk.events()).filter(({ kind }) => kind === wanted).map(({ data }) => data);
 const answerTo = async (text: string): Promise<string> => answersIn(await talk.turn(await talk.say(text))).join('');
 
-test('the setup script has run before the agent starts, and its output is read as that of an execution', async () => {
+test('the setup script runs before the agent starts, and its output can be read as an execution', async () => {
   const executions = `/api/v1/sandboxes/${await talk.sandboxId()}/executions`;
   const [execution] = items(await scene.call('GET', executions));
   const id = String(execution?.['id']);
@@ -48,7 +48,7 @@ test('the setup script has run before the agent starts, and its output is read a
   expect(steps.map(({ to }) => to).slice(-4)).toEqual(['RUNNING_SETUP_SCRIPT', 'LISTING_MICROAGENTS', 'STARTING_AGENT', 'READY']);
 });
 
-test('the agent gets the microagents that apply, each once, also over the death of the server; and what the script made is there', async () => {
+test('the agent gets each matching microagent once, even after kill -9 of the server', async () => {
   expect(answersIn(await talk.turn()).join('')).toMatch(/^heard: <REPOSITORY_INSTRUCTIONS>[^<]*style\.md[^<]*Be brief\.[^<]*<\/REPOSITORY_INSTRUCTIONS>hello$/);
   expect(await answerTo('Deploy it!')).toMatch(/^heard: <EXTRA_INFO>[^<]*deploy\.md[^<]*Use make\.[^<]*<\/EXTRA_INFO>Deploy it!$/);
   await scene.crash();

@@ -20,13 +20,13 @@ import { followed } from './followed.ts';
 import { startGitHost, type GitHost } from './git-host.ts';
 import { createScene, modelKey, shop, type Scene } from './scene.ts';
 
-/** The command lines of this machine's processes. */
+/** Returns the command lines of all processes on this machine. */
 function commandLines(): string[] {
   return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).flatMap((pid) => {
     try {
       return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
     } catch {
-      // It has ended meanwhile.
+      // The process has ended meanwhile.
       return [];
     }
   });
@@ -39,21 +39,21 @@ const tokenTraces = [...tracesOf(token), ...tracesOf(`x-access-token:${token}`)]
 const secrets = [...tokenTraces, ...tracesOf(modelKey)];
 const title = 'A talk about tea';
 
-describeWithDocker('the credentials of a deployment', () => {
+describeWithDocker("The token of the git host and the agent's model key", () => {
   const answers: string[] = [];
   let folder: string;
   let host: GitHost;
   let image: string;
   let scene: Scene;
   let talk: ConversationClient;
-  /** In which the agent said what it knows of keys. */
+  /** The turn in which the agent reports the keys that it can see. */
   let told: TurnEvents;
   let container: Docker.Container;
 
-  /** What ran when the host had got the commits, before it answered. */
+  /** The processes that ran when the host had received the commits and not yet responded. */
   const whilePushing = { commandLines: [] as string[], inSandbox: [] as Awaited<ReturnType<typeof processesIn>> };
 
-  /** Keeps what it is answered. */
+  /** Records the responses. */
   const call: Client = async (...request) => {
     const answer = await scene.call(...request);
     answers.push(JSON.stringify([[...answer.headers], answer.body]));
@@ -76,7 +76,7 @@ describeWithDocker('the credentials of a deployment', () => {
       config: () => ({ specs: [{ id: 'scripted', image, command: ['sleep', 'infinity'], agent }] }),
     });
 
-    // A whole conversation: the agent works, tells of what it knows, dies, and is started again.
+    // The agent works, reports what it sees, crashes, and is started again.
     talk = await startConversation(() => call, { title, selected_repository: 'acme/shop', initial_message: messageOf('hello') });
     await talk.ready();
     await talk.turn();
@@ -100,21 +100,21 @@ describeWithDocker('the credentials of a deployment', () => {
     await removeFolder(folder);
   });
 
-  test('were used: the host lets nobody in without the token, and the agent has the key', async () => {
+  test('are used: git requests have an Authorization, and the agent has its key', async () => {
     expect(host.git.requests.some(({ authorization, status }) => authorization !== null && status === 200)).toBe(true);
     expect(host.api.requests.length).toBeGreaterThan(0);
-    // Its own key comes first, of which others see as much as nothing; it has no other.
+    // The output has the agent's own key, masked, and no other key.
     expect(answersIn(told).join('')).toMatch(/^(?!unset).+unset\[core\]/);
   });
 
-  test('are in no file of the sandbox, and in nothing that the engine tells of it', async () => {
-    // What the agent said in its turns is forgotten a moment later.
+  test('are in no file of the sandbox, and not in docker inspect', async () => {
+    // The output of the turns is deleted a moment later.
     const found = await until(async () => foundIn(await exported(), [...secrets, 'The shop sells tea.']), ({ length }) => length < 2, 60_000);
     expect(found).toEqual(['The shop sells tea.']);
     expect(await foundIn(await inspected(), [...secrets, await talk.sandboxId()])).toEqual([await talk.sandboxId()]);
   });
 
-  test('are in the environment of no process, but the key of the model in that of the agent', async () => {
+  test("are in no process environment, except the model key in the agent's", async () => {
     const processes = await processesIn(container);
     expect(processes.filter(({ environment }) => environment.includes('SESSION_API_KEY=')).length).toBeGreaterThan(1);
     for (const { command, environment } of processes) {
@@ -123,20 +123,20 @@ describeWithDocker('the credentials of a deployment', () => {
     }
   });
 
-  test('are in no command line while a branch is pushed, and nowhere in the sandbox', async () => {
+  test('are in no command line during a push, and nowhere in the sandbox', async () => {
     const { commandLines, inSandbox } = whilePushing;
     expect(await foundIn(commandLines, [...secrets, 'send-pack'])).toEqual(['send-pack']);
     expect(inSandbox.length).toBeGreaterThan(1);
     expect(await foundIn(inSandbox.flatMap(({ command, environment }) => [command, environment]), tokenTraces)).toEqual([]);
   });
 
-  test('are in no file of the deployment, and not in its log', async () => {
+  test('are in no file of the deployment, and not in the log', async () => {
     expect(await foundIn(filesBelow(scene.dataDir), [...secrets, title])).toEqual([title]);
     const { stdout, stderr } = scene.server.output();
     expect(await foundIn([stdout, stderr], [...secrets, 'agent started', 'listens on'])).toEqual(['agent started', 'listens on']);
   });
 
-  test('are in no answer, and in no event', async () => {
+  test('are in no response and in no event', async () => {
     const paths = [
       talk.path, `${talk.path}/events`, '/api/v1/events', '/api/v1/app-conversations', '/api/v1/sandboxes/search', '/api/v1/sandbox-specs/search',
       `/api/v1/sandboxes/${await talk.sandboxId()}`, '/api/user/repository/acme/shop/microagents', '/ready', '/openapi.json',
@@ -146,7 +146,7 @@ describeWithDocker('the credentials of a deployment', () => {
     expect(await foundIn([...answers, ...streamed.map(({ data }) => data)], [...secrets, title])).toEqual([title]);
   });
 
-  test('would have been found: planted, they are', async () => {
+  test('are found if they are planted', async () => {
     const basic = Buffer.from(`x-access-token:${token}`).toString('base64');
     const planted = pack();
     planted.entry({ name: 'home/agent/planted' }, `extraheader = Authorization: Basic ${basic}`);

@@ -15,7 +15,7 @@ import { edits, handedOver, stall, writes } from './script.ts';
 const patience = 90_000;
 const inspection = (container: Docker.Container): Promise<number> => container.inspect().then(() => 200, ({ statusCode }: { statusCode: number }) => statusCode);
 
-describeWithDocker('in a Docker sandbox', () => {
+describeWithDocker('In a Docker sandbox', () => {
   describeWithOpenCode('OpenCode', (binary) => {
     let scene: Scene;
     let image: string;
@@ -42,7 +42,7 @@ describeWithDocker('in a Docker sandbox', () => {
       await scene?.close((dataDir) => clearEngine(deploymentOf(dataDir)));
     });
 
-    test('gets READY, and edits a file of the repository in its container', async () => {
+    test('becomes READY, and edits a file of the repository', async () => {
       talk = await startConversation(() => scene.call, { selected_repository: 'acme/shop', initial_message: messageOf(modelScript(...edits('README.md', 'tea', 'coffee'), { text: 'It sells coffee now.' })) });
       await talk.ready();
       const turn = await talk.turn();
@@ -59,7 +59,7 @@ describeWithDocker('in a Docker sandbox', () => {
       expect(await talk.now()).toMatchObject({ execution_status: 'idle', sandbox_status: 'RUNNING' });
     });
 
-    test('goes on with a turn when Skep dies in the midst of it, and with its agent', async () => {
+    test('continues its turn and its agent after kill -9 of Skep', async () => {
       const message = await stall(talk);
       await scene.crash();
       expect(await talk.now()).toMatchObject({ execution_status: 'running', sandbox_status: 'RUNNING' });
@@ -73,7 +73,7 @@ describeWithDocker('in a Docker sandbox', () => {
       expect(await until(async () => (await processesIn(container)).filter(({ command }) => command.startsWith('opencode acp')).length, (count) => count === 1, patience)).toBe(1);
     });
 
-    test('is interrupted when its container is stopped by hand, and a message brings it back', async () => {
+    test('is interrupted if its container is stopped from outside, and a message resumes it', async () => {
       const message = await stall(talk);
       await container.stop({ t: 5 });
       expect((await talk.turn(message)).stopReason).toBe('interrupted');
@@ -87,7 +87,7 @@ describeWithDocker('in a Docker sandbox', () => {
       expect(await talk.now()).toMatchObject({ execution_status: 'idle', sandbox_status: 'RUNNING' });
     });
 
-    test('is held in the midst of a turn by a freeze, and its end follows on the resumption', async () => {
+    test('is held during a turn by a freeze, and the turn ends after the resume', async () => {
       const message = await stall(talk);
       const frozen = await scene.call('POST', `${await sandbox()}/pause`, { pause_kind: 'freeze' });
       expect(object(frozen)).toMatchObject({ status: 'PAUSED', pause_kind: 'freeze' });
@@ -100,7 +100,7 @@ describeWithDocker('in a Docker sandbox', () => {
       expect((await talk.events()).filter(({ kind }) => kind === 'agent_started')).toHaveLength(2);
     });
 
-    test('is gone when it is deleted, and its container with it', async () => {
+    test('leaves no container behind after its conversation is deleted', async () => {
       expect((await scene.call('DELETE', talk.path)).status).toBe(204);
       expect(await until(() => inspection(container), (status) => status === 404, patience)).toBe(404);
     });

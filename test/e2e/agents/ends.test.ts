@@ -36,19 +36,19 @@ afterEach(async () => {
   await host?.close();
 });
 
-describe('an agent that is a process tells how it has ended', () => {
+describe('The exit code and the last output of an agent are reported', () => {
   test.each<[string, readonly string[], number, RegExp]>([
-    ['a program that is not there', ['no-such-agent', 'acp'], 127, /no-such-agent/],
-    ['one that fails at once', shell('echo "no licence for $MODEL_KEY" >&2; exit 3'), 3, /^no licence for \*{10}$/],
-    ['one that fails when it is asked', shell('read line; echo "bad request" >&2; exit 4'), 4, /^bad request$/],
-    ['one that closes its output first', shell('read line; exec 1>&-; echo "so long" >&2; exit 5'), 5, /^so long$/],
-    ['one whose child keeps its output open', shell('sleep 1000 & read line; exit 6'), 6, /^$/],
-  ])('%s, where its session is opened', async (_, command, exitCode, output) => {
+    ['a missing program', ['no-such-agent', 'acp'], 127, /no-such-agent/],
+    ['a program that exits at once', shell('echo "no licence for $MODEL_KEY" >&2; exit 3'), 3, /^no licence for \*{10}$/],
+    ['a program that exits after the first request', shell('read line; echo "bad request" >&2; exit 4'), 4, /^bad request$/],
+    ['a program that closes stdout first', shell('read line; exec 1>&-; echo "so long" >&2; exit 5'), 5, /^so long$/],
+    ['a program whose child keeps stdout open', shell('sleep 1000 & read line; exit 6'), 6, /^$/],
+  ])('if opening its session fails: %s', async (_, command, exitCode, output) => {
     const reason = { code: 'agent_ended', cause: { code: 'agent_exited' }, exitCode, output: expect.stringMatching(output) };
     await expect(open(command)).rejects.toMatchObject({ reason });
   });
 
-  test('in the midst of a turn, every time', async () => {
+  test('if it crashes during a turn', async () => {
     const steps: readonly AcpStep[] = [{ say: 'working' }, { stderr: `panic: no room for ${secret}\n` }, { crash: true }];
     for (let times = 0; times < 5; times += 1) {
       const agent = await open(acpAgentCommand());

@@ -14,8 +14,8 @@ const patience = 90_000;
 const absent = await whyNoOwnEngine();
 if (absent !== null) console.warn(`SKIPPED a turn whose engine is restarted: ${absent}.`);
 
-describeWithDocker('a turn whose engine is restarted', () => {
-  describe.skipIf(absent !== null)('with an engine of the test', () => {
+describeWithDocker('A turn during an engine restart', () => {
+  describe.skipIf(absent !== null)('with a private engine', () => {
     let engine: OwnEngine;
     let scene: Scene;
     let talk: ConversationClient;
@@ -24,7 +24,7 @@ describeWithDocker('a turn whose engine is restarted', () => {
       const image = await buildScriptedImage();
       engine = await createOwnEngine();
       await run('sh', ['-c', `docker save ${image} | docker -H ${engine.host} load`], { timeout: 120_000 });
-      // It keeps what it is told, and needs no network.
+      // The agent stores its sessions, and needs no network.
       const agent = { protocol: 'acp', command: scriptedAgentCommand({ sessions: '/home/agent/sessions' }) };
       scene = await createScene({
         env: { SKEP_SANDBOX_RUNTIME: 'docker', SKEP_DOCKER_HOST: engine.host },
@@ -36,7 +36,7 @@ describeWithDocker('a turn whose engine is restarted', () => {
       await talk.turn(await talk.say(acpScript({ write: { path: 'notes.txt', text: 'before' } })));
     }, 300_000);
     afterAll(async () => {
-      // The engine takes its containers with it.
+      // The end of the engine removes its containers.
       await scene?.close(() => {});
       await engine?.close();
     });
@@ -49,7 +49,7 @@ describeWithDocker('a turn whose engine is restarted', () => {
     };
     const agents = async () => (await talk.events()).filter(({ kind }) => kind === 'agent_started').map(({ data }) => data);
 
-    test('is interrupted, and the next message brings the sandbox back, with the session', async () => {
+    test("is interrupted, and the next message resumes the sandbox and the agent's session", async () => {
       const message = await stalls();
       await engine.stop('SIGTERM');
       expect((await talk.turn(message)).stopReason).toBe('interrupted');
@@ -61,7 +61,7 @@ describeWithDocker('a turn whose engine is restarted', () => {
       expect((await agents()).map(({ loaded }) => loaded)).toEqual([false, true]);
     });
 
-    test('is interrupted by the death of the engine too, and a message that came meanwhile waits for its return', async () => {
+    test('is interrupted by kill -9 of the engine, and a message sent meanwhile runs after the restart', async () => {
       const message = await stalls();
       await engine.stop('SIGKILL');
       expect((await talk.turn(message)).stopReason).toBe('interrupted');

@@ -3,11 +3,11 @@ import { key } from './scene.ts';
 
 export interface Followed {
   readonly id: number;
-  /** As it came. */
+  /** The data as received. */
   readonly data: string;
 }
 
-/** So many events of a stream, as it tells them; after the one of the id. */
+/** Reads `count` events of a stream, after the event with the id `after` if it is set. */
 export async function followed(url: string, path: string, count: number, after?: number): Promise<Followed[]> {
   const leave = new AbortController();
   const signal = AbortSignal.any([leave.signal, AbortSignal.timeout(60_000)]);

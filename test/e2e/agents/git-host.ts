@@ -9,14 +9,14 @@ import { startGitHubDouble, type GitHubDouble } from '../../doubles/github/index
 
 /** A GitHub Enterprise Server: its API and its repositories behind one address. */
 export interface GitHost {
-  /** Of the REST API. */
+  /** The URL of the REST API. */
   readonly url: string;
   readonly api: GitHubDouble;
   readonly git: GitHttp;
   close(): Promise<void>;
 }
 
-/** It has one private repository, `acme/shop`, and lets one token in. */
+/** Starts a host with one private repository, `acme/shop`, and one valid token. */
 export async function startGitHost(folder: string, token: string, repository: RepositoryDescription): Promise<GitHost> {
   const gitDir = join(folder, 'acme/shop.git');
   await mkdir(dirname(gitDir), { recursive: true });

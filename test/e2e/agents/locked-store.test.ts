@@ -7,11 +7,11 @@ import { acpScript } from '../../doubles/acp-agent/steps.ts';
 import { messageOf, startConversation, answersIn } from '../../support/conversation.ts';
 import { createScene } from './scene.ts';
 
-/** Longer than a write waits by itself. */
+/** Longer than the store waits for a lock. */
 const lockedMs = 12_000;
 const chunks = 20_000;
 
-test('a turn goes on when another program holds the database for a while, and nothing of it is lost or doubled', async () => {
+test('a turn continues while another program locks the database, and loses or repeats no chunk', async () => {
   const agent = { protocol: 'acp', command: acpAgentCommand() };
   const scene = await createScene({ config: () => ({ specs: [{ id: 'scripted', command: ['sh', '-c', 'while :; do sleep 1000; done'], agent }] }) });
   try {
@@ -21,7 +21,7 @@ test('a turn goes on when another program holds the database for a while, and no
     other.exec('BEGIN IMMEDIATE');
     const begun = performance.now();
     await pause(lockedMs / 2);
-    // The server answers meanwhile.
+    // The server responds while the database is locked.
     expect(await talk.now()).toMatchObject({ execution_status: 'running' });
     await pause(lockedMs - (performance.now() - begun));
     other.exec('ROLLBACK');

@@ -30,7 +30,7 @@ describeWithOpenCode('OpenCode in the process runtime', (binary) => {
   });
   afterAll(() => scene?.close());
 
-  test('gets READY step by step, and edits a file of the repository in its sandbox', async () => {
+  test('becomes READY step by step, and edits a file of the repository', async () => {
     const request = { selected_repository: 'acme/shop', selected_branch: 'feature', permission_policy: 'allow', initial_message: messageOf(modelScript(...edits('README.md', 'tea', 'coffee'), { text: 'It sells coffee now.' })) };
     talk = await startConversation(() => scene.call, request);
     await talk.ready();
@@ -52,7 +52,7 @@ describeWithOpenCode('OpenCode in the process runtime', (binary) => {
     expect(await talk.now()).toMatchObject({ execution_status: 'idle', sandbox_status: 'RUNNING', git_provider: 'local' });
   });
 
-  test('tells the same on the stream as in the list, nothing twice', async () => {
+  test('has the same events in the stream as in the list, each once', async () => {
     const all = await talk.events();
     const ids = async (count: number, after?: number): Promise<number[]> => (await followed(scene.server.url, `${talk.path}/events/stream`, count, after)).map(({ id }) => id);
     const cut = all[Math.floor(all.length / 2)]?.id ?? 0;
@@ -61,7 +61,7 @@ describeWithOpenCode('OpenCode in the process runtime', (binary) => {
     expect(await ids(rest.length, cut)).toEqual(rest);
   });
 
-  test('fails a turn with the words of its model, and lives on', async () => {
+  test('fails a turn with the error message of its model, and runs the next turn', async () => {
     const failed = await talk.turn(await talk.say(modelScript({ status: 400, message: 'your account has no credit' })));
     expect(failed.stopReason).toBe('failed');
     expect(await talk.now()).toMatchObject({ execution_status: 'error', status_reason: { code: 'agent_error', message: expect.stringContaining('your account has no credit') } });
@@ -70,7 +70,7 @@ describeWithOpenCode('OpenCode in the process runtime', (binary) => {
     expect(await talk.now()).toMatchObject({ execution_status: 'idle', status_detail: null, status_reason: null });
   });
 
-  test('leaves off a turn that stalls, when it is cancelled', async () => {
+  test('ends a stalled turn if it is cancelled', async () => {
     const message = await stall(talk);
     expect(await talk.now()).toMatchObject({ execution_status: 'running' });
     await talk.post('/cancel');
@@ -78,7 +78,7 @@ describeWithOpenCode('OpenCode in the process runtime', (binary) => {
     expect(await talk.now()).toMatchObject({ execution_status: 'idle' });
   });
 
-  test('is woken by a message when it was frozen, and goes on with the agent that it had', async () => {
+  test('continues with the same agent if a message resumes its frozen sandbox', async () => {
     const sandbox = `/api/v1/sandboxes/${await talk.sandboxId()}`;
     const frozen = await scene.call('POST', `${sandbox}/pause`, { pause_kind: 'freeze' });
     expect(object(frozen)).toMatchObject({ status: 'PAUSED', pause_kind: 'freeze' });
@@ -88,7 +88,7 @@ describeWithOpenCode('OpenCode in the process runtime', (binary) => {
     expect((await talk.events()).filter(({ kind }) => kind === 'agent_started')).toHaveLength(1);
   });
 
-  test('goes on with a turn when Skep dies in the midst of it, and with its agent', async () => {
+  test('continues its turn and its agent after kill -9 of Skep', async () => {
     const message = await stall(talk);
     await scene.crash();
     expect(await talk.now()).toMatchObject({ execution_status: 'running' });
@@ -102,7 +102,7 @@ describeWithOpenCode('OpenCode in the process runtime', (binary) => {
     expect(await git('status', '--porcelain')).toBe(' M README.md\n');
   });
 
-  test('loads its session from its home when its sandbox was stopped', async () => {
+  test('loads its session from its home folder after its sandbox was stopped', async () => {
     const sandbox = `/api/v1/sandboxes/${await talk.sandboxId()}`;
     expect((await scene.call('POST', `${sandbox}/pause`, { pause_kind: 'stop' })).status).toBe(200);
     const turn = await talk.turn(await talk.say(modelScript({ text: 'back again' })));
@@ -113,7 +113,7 @@ describeWithOpenCode('OpenCode in the process runtime', (binary) => {
     expect(await git('status', '--porcelain')).toBe(' M README.md\n');
   });
 
-  test('requests permissions: what is allowed is done, what is denied is not', async () => {
+  test('performs an allowed action, and not a denied one', async () => {
     const asking = await startConversation(() => scene.call, { selected_repository: 'acme/shop', permission_policy: 'ask' });
     await asking.ready();
     for (const [kind, name, stands] of [['allow_once', 'granted.txt', 'completed'], ['reject_once', 'denied.txt', 'failed']] as const) {
@@ -133,7 +133,7 @@ describeWithOpenCode('OpenCode in the process runtime', (binary) => {
     expect((await git('branch', '--show-current')).trim()).toBe('main');
   });
 
-  test('is gone when it is deleted, and its agent with it', async () => {
+  test('leaves no process behind after its conversation is deleted', async () => {
     const sandbox = `/api/v1/sandboxes/${await talk.sandboxId()}`;
     expect((await scene.call('DELETE', talk.path)).status).toBe(204);
     await until(async () => (await scene.call('GET', sandbox)).status, (status) => status === 404, 60_000);

@@ -25,7 +25,7 @@ afterAll(() => scene?.close());
 const options = [{ optionId: 'yes', name: 'Yes', kind: 'allow_once' as const }];
 const script = acpScript({ tool: { toolCallId: 'c', title: 'rm' } }, { ask: { toolCallId: 'c', title: 'rm', options } }, { say: ' and done' });
 
-test('a sandbox whose agent waits for its user is frozen by its rule, and the answer wakes it', async () => {
+test('the idle policy freezes a sandbox during a permission request, and the answer resumes it', async () => {
   talk = await startConversation(() => scene.call, { initial_message: messageOf(script) });
   const { data } = await talk.event('permission_requested');
   const resting = await until(() => talk.now(), ({ sandbox_status: status }) => status === 'PAUSED', 60_000);
@@ -36,7 +36,7 @@ test('a sandbox whose agent waits for its user is frozen by its rule, and the an
   expect(answersIn(turn).join('')).toBe('chosen: yes and done');
 });
 
-test('a turn that waits in a frozen sandbox outlives the server: the answer wakes it, and so does its cancellation, whatever comes after that', async () => {
+test('an answer or a cancel resumes a frozen sandbox and ends its turn, even after kill -9 of the server', async () => {
   for (const [end, isKilledAgain] of [['end_turn', false], ['cancelled', false], ['cancelled', true]] as const) {
     const messageId = await talk.say(script);
     const started = await talk.event('turn_started', ({ data }) => data['message_id'] === messageId);
@@ -54,7 +54,7 @@ test('a turn that waits in a frozen sandbox outlives the server: the answer wake
   expect((await talk.events()).filter(({ kind }) => kind === 'agent_started')).toHaveLength(1);
 });
 
-test('a frozen turn shows as such, and one whose sandbox its owner stops reads as that', async () => {
+test('a turn is shown as frozen, and as interrupted by its owner after a stop', async () => {
   const messageId = await talk.say(acpScript({ stall: 'heeds' }));
   await talk.event('message_chunk', ({ data }) => data['text'] === 'stalling.');
   expect(object(await scene.call('POST', `${await sandbox()}/pause`, { pause_kind: 'freeze' }))).toMatchObject({ status: 'PAUSED', paused_by: 'user' });
@@ -69,7 +69,7 @@ test('a frozen turn shows as such, and one whose sandbox its owner stops reads a
   expect(await talk.now()).toMatchObject({ status_reason: { code: 'sandbox_stopped', cause: { code: 'paused_by_owner' } } });
 });
 
-test('a turn without output, and a request that nobody answers, end after the time that the spec allows', async () => {
+test('a silent turn and an unanswered permission request end after the timeouts of the spec', async () => {
   const impatient = await startConversation(() => scene.call, { sandbox_spec_id: 'impatient', initial_message: messageOf(script) });
   const answered = await impatient.event('permission_answered');
   expect(answered).toMatchObject({ actor: 'skep', reason: 'Nobody answered within 2 s.', data: { option_id: null } });

@@ -5,13 +5,13 @@ import { createClient, type Client } from '../../support/client.ts';
 import { killSandboxes } from '../../support/processes.ts';
 import { removeFolder, startServer, temporaryFolder, type Server } from '../../support/server.ts';
 
-/** The key of the deployment, and that of its agents' model. */
+/** The API key of the deployment, and the model key of its agents. */
 export const key = 'a-static-key-for-the-agents';
 export const modelKey = 'the-key-of-the-model-5fb2';
 
 const at = 1_600_000_000;
 
-/** A small repository, whose branch `feature` is one commit ahead. */
+/** A small repository. Its branch `feature` is one commit ahead. */
 export const shop: RepositoryDescription = {
   commits: [
     { id: 'first', at, files: [['README.md', 'The shop sells tea.\n'], ['.skep/microagents/deploy.md', 'How to deploy.\n'], ['src/run', { executable: '#!/bin/sh\n' }]] },
@@ -21,25 +21,25 @@ export const shop: RepositoryDescription = {
 };
 
 export interface SceneOptions {
-  /** The configuration of the server, once it is known where the model answers. */
+  /** Returns the configuration of the server. Called when the model's address is known. */
   readonly config: (model: ModelDouble, folder: string) => unknown;
   readonly env?: Readonly<Record<string, string>>;
   /** The repository `acme/shop`. Default: {@link shop}. */
   readonly repository?: RepositoryDescription;
-  /** Where the model listens. */
+  /** The address on which the model listens. */
   readonly modelHost?: string;
 }
 
-/** A server as a process of its own, with a model and a repository `acme/shop`. */
+/** A server process with a model and a repository `acme/shop`. */
 export interface Scene {
   readonly folder: string;
   readonly dataDir: string;
   readonly model: ModelDouble;
   readonly call: Client;
   readonly server: Server;
-  /** Kills the server, and starts it again over the same data. */
+  /** Kills the server, and starts it again with the same data folder. */
   crash(): Promise<void>;
-  /** Ends everything. `clear` removes the sandboxes once the server has ended. Default: their processes are killed. */
+  /** Ends everything. `clear` removes the sandboxes after the server's end. Default: kills their processes. */
   close(clear?: (dataDir: string) => Promise<void> | void): Promise<void>;
 }
 

@@ -2,17 +2,17 @@ import { modelScript, textOf, type ModelDouble, type ModelReply } from '../../do
 import type { ConversationClient } from '../../support/conversation.ts';
 import { sandboxesWithProcesses } from '../../support/processes.ts';
 
-/** A model that reads a file and then changes a word in it. */
+/** Returns the replies of a model that reads a file and then replaces a text in it. */
 export function edits(filePath: string, oldString: string, newString: string): ModelReply[] {
   return [{ tool: 'read', arguments: { filePath } }, { tool: 'edit', arguments: { filePath, oldString, newString } }];
 }
 
-/** A model that writes a file. */
+/** Returns the replies of a model that writes a file. */
 export function writes(filePath: string, content: string): ModelReply[] {
   return [{ tool: 'write', arguments: { filePath, content } }];
 }
 
-/** Sends a message over which the model stalls, and answers with its id when the agent is in the midst of its answer. */
+/** Sends a message whose turn stalls. Returns its id when the agent has begun to answer. */
 export async function stall(talk: ConversationClient): Promise<string> {
   const message = await talk.say(modelScript({ text: 'let me see', stall: true }));
   const { id } = await talk.event('turn_started', ({ data }) => data['message_id'] === message);
@@ -20,7 +20,7 @@ export async function stall(talk: ConversationClient): Promise<string> {
   return message;
 }
 
-/** What the model was told, request by request: all that the user said, and all that it had answered before. */
+/** Returns what the model received in each request: the user's messages, and its own earlier answers. */
 export function handedOver({ requests }: ModelDouble) {
   const told = requests.filter(({ body }) => (body.tools ?? []).length > 0);
   return told.map(({ authorization, body: { messages } }) => {
@@ -29,7 +29,7 @@ export function handedOver({ requests }: ModelDouble) {
   });
 }
 
-/** Is no process left of the sandbox, whose path ends in its id? */
+/** Returns whether the sandbox has no process left. `sandbox` is its path in the API. */
 export function isOver(dataDir: string, sandbox: string): boolean {
   return !sandboxesWithProcesses(dataDir).has(sandbox.slice(sandbox.lastIndexOf('/') + 1));
 }

@@ -25,7 +25,7 @@ async function start(env: Readonly<Record<string, string>> = {}): Promise<void> 
   });
 }
 
-/** Runs a part of this test in a process of its own, with the address and the key in its environment. Returns what it printed. */
+/** Runs a part of this test in another process, with the address and the key in its environment. Returns its output. */
 async function inAnotherProcess(part: string, ...args: readonly string[]): Promise<unknown> {
   const env = cleanEnv({ E2B_API_KEY: options.apiKey, E2B_API_URL: options.apiUrl, E2B_SANDBOX_URL: options.sandboxUrl });
   const child = spawn(process.execPath, [join(import.meta.dirname, 'other-process.ts'), part, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -98,7 +98,7 @@ describeWithDocker("E2B's own package", () => {
     await expect(Sandbox.create({ ...options, apiKey: `e2b_${'0'.repeat(40)}` })).rejects.toThrow('Unauthorized');
   });
 
-  test('runs commands, writes to them, lists and kills them, and has terminals', async () => {
+  test('runs, lists and kills commands, writes to their stdin, and opens terminals', async () => {
     await using sandbox = await disposable();
     const { commands, pty } = sandbox.value;
     const seen: string[] = [];
@@ -132,7 +132,7 @@ describeWithDocker("E2B's own package", () => {
     expect(shown).toContain('30 90');
   });
 
-  test('reads, writes and watches files, also by signed URLs', async () => {
+  test('reads, writes and watches files, also with signed URLs', async () => {
     await using sandbox = await disposable();
     const { files } = sandbox.value;
     const content = new Uint8Array(Array.from({ length: 100_000 }, (_, at) => (at * 7) % 256));
@@ -178,7 +178,7 @@ describeWithDocker("E2B's own package", () => {
     expect((await fetch(await sandbox.value.downloadUrl('/workspace/uploaded', { useSignatureExpiration: -1 }))).status).toBe(401);
   });
 
-  test('reaches ports below the host of the proxy', async () => {
+  test('reaches a port through the proxy', async () => {
     await using sandbox = await disposable();
     const { commands, files } = sandbox.value;
     await files.write('www/index.html', 'hello from the port');
@@ -190,7 +190,7 @@ describeWithDocker("E2B's own package", () => {
     expect((await get('wrong')).status).toBe(401);
   });
 
-  test('goes on in another process, and after the server was killed', async () => {
+  test('follows a command from another process after kill -9 of the server', async () => {
     await using sandbox = await disposable();
     const { sandboxId, commands } = sandbox.value;
     const script = 'for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.5; done; echo done';
@@ -204,7 +204,7 @@ describeWithDocker("E2B's own package", () => {
   });
 });
 
-/** A sandbox that goes with its scope. */
+/** Returns a sandbox that is killed at the end of its scope. */
 async function disposable(): Promise<AsyncDisposable & { readonly value: Sandbox }> {
   const value = await Sandbox.create('web', { ...options, timeoutMs: 600_000 });
   return { value, [Symbol.asyncDispose]: async () => void (await value.kill()) };

@@ -38,7 +38,7 @@ const json =
   (_request, response) =>
     void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 
-test('says how to mend an engine that does not answer, and tells nothing of where it looked', async () => {
+test('tells how to fix an unreachable engine, and does not reveal its address', async () => {
   const socket = join(tmpdir(), 'no-such-folder', 'docker.sock');
   const details = [await open({ host: `unix://${socket}` }).check(), await open({ host: await closedPort() }).check()];
   for (const { ok, detail } of details) {
@@ -59,14 +59,14 @@ test('says how to mend an engine that does not answer, and tells nothing of wher
   }
 });
 
-test('does not wait for ever for an engine that does not answer', async () => {
+test('fails with runtime_timeout if the engine does not answer', async () => {
   const host = await serve(() => {});
   const runtime = open({ host, callTimeoutMs: 200 });
   await expect(runtime.inspect('a')).rejects.toMatchObject({ code: 'runtime_timeout' });
   expect(await runtime.check()).toMatchObject({ ok: false, detail: expect.stringMatching(/did not answer within 200 ms/) });
 });
 
-test('lets a caller leave who does not want to wait', async () => {
+test("rejects a start with the signal's reason while the engine does not answer", async () => {
   const runtime = open({ host: await serve(() => {}), callTimeoutMs: 2_000 });
   const controller = new AbortController();
   const started = runtime.start(launchOf(null), () => {}, controller.signal);
@@ -75,7 +75,7 @@ test('lets a caller leave who does not want to wait', async () => {
   await expect(started).rejects.toBe(reason);
 });
 
-test('says so where the engine is too old, or no Docker', async () => {
+test('reports an engine that is too old or not Docker', async () => {
   expect(await open({ host: await serve(json(200, { Version: '17.05', ApiVersion: '1.29' })) }).check()).toMatchObject({
     ok: false,
     detail: expect.stringMatching(/17\.05 is too old .*1\.40/),
@@ -90,7 +90,7 @@ test('says so where the engine is too old, or no Docker', async () => {
   });
 });
 
-test('finds out that the engine can not freeze, where it refuses to, and says so', async () => {
+test("reports that it can't freeze after the engine has refused a freeze", async () => {
   const running = {
     Id: 'c', Name: '/skep_main_a', Config: { Labels: { 'skep.deployment': 'main', 'skep.sandbox': 'a' } },
     State: { Status: 'running', Error: '' }, NetworkSettings: { Ports: {} },
@@ -109,7 +109,7 @@ test('finds out that the engine can not freeze, where it refuses to, and says so
   expect(await runtime.check()).toMatchObject({ ok: true, detail: expect.stringMatching(/can't freeze sandboxes/) });
 });
 
-test('reports a freeze that runc gave up for the moment as one that can be tried again', async () => {
+test('reports a freeze that runc has refused for now as freeze_refused', async () => {
   const running = {
     Id: 'c', Name: '/skep_main_a', Config: { Labels: { 'skep.deployment': 'main', 'skep.sandbox': 'a' } },
     State: { Status: 'running', Error: '' }, NetworkSettings: { Ports: {} },
@@ -125,7 +125,7 @@ test('reports a freeze that runc gave up for the moment as one that can be tried
   expect(runtime.capabilities).toEqual({ freeze: true });
 });
 
-test('says so where the rules of the firewall could not be made, also by another process', async () => {
+test('reports that the firewall rules could not be made', async () => {
   const host = await serve((request, response) => {
     const path = request.url ?? '';
     if (path.includes('/version')) return json(200, { Version: '28', ApiVersion: '1.48' })(request, response);
@@ -136,7 +136,7 @@ test('says so where the rules of the firewall could not be made, also by another
   expect((await open({ host, firewall: false }).check()).detail).not.toMatch(/isolated/);
 });
 
-test('is not made where what is configured can not work', async () => {
+test('refuses an invalid configuration', async () => {
   expect(make({ deployment: 'Main_1' })).toThrow(/deployment is a lower-case DNS label/);
   for (const host of ['ftp://engine', 'tcp://', '://'])
     expect(make({ host })).toThrow(/unix:\/\/\/path, tcp:\/\/host:port or ssh:\/\/user@host/);

@@ -16,7 +16,7 @@ const run = promisify(execFile);
 const never = new AbortController().signal;
 const idle = shell('touch begun; exec sleep 100000');
 
-describeWithDocker('the way to the engine of docker', () => {
+describeWithDocker('The connection to the Docker engine', () => {
   const engine = createEngine();
   let folder: string;
   const proxies: Proxy[] = [];
@@ -39,7 +39,7 @@ describeWithDocker('the way to the engine of docker', () => {
     await rm(folder, { recursive: true });
   });
 
-  test('may be cut: who listens is woken for what changed meanwhile, and for what changes after', async () => {
+  test('notifies listeners about changes during and after an interruption', async () => {
     const way = await proxy();
     const runtime = engine.open({ host: `tcp://127.0.0.1:${way.port}`, env: {} });
     const woken = new Set<string>();
@@ -61,7 +61,7 @@ describeWithDocker('the way to the engine of docker', () => {
     expect(woken.has(untouched.id)).toBe(false);
   });
 
-  test('is one connection for all who listen', async () => {
+  test('is shared by all listeners', async () => {
     const way = await proxy();
     const runtime = engine.open({ host: `127.0.0.1:${way.port}`, env: {} });
     const sandbox = launchOf(idle);
@@ -76,7 +76,7 @@ describeWithDocker('the way to the engine of docker', () => {
     expect(way.connections() - before).toBeLessThanOrEqual(2);
   });
 
-  test('goes over TLS with the keys of DOCKER_CERT_PATH, and only to whom they know', async () => {
+  test('uses TLS with the keys in DOCKER_CERT_PATH, and refuses an unknown server', async () => {
     const [ca, cert, key] = await Promise.all(['ca.pem', 'server-cert.pem', 'server-key.pem'].map((name) => readFile(join(folder, name))));
     const way = await proxy({ ca, cert, key, requestCert: true, rejectUnauthorized: true });
     const env = { DOCKER_HOST: `tcp://127.0.0.1:${way.port}`, DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: folder };
@@ -104,7 +104,7 @@ describeWithDocker('the way to the engine of docker', () => {
     expect((await inContext.inspect(sandbox.id)).state).toBe('running');
   });
 
-  test("goes over the machine's own ssh", async () => {
+  test("uses the machine's ssh command", async () => {
     // What ssh does in the end: it runs a command on the other machine, and carries its streams.
     const log = join(folder, 'ssh.log');
     const script = `#!${process.execPath}

@@ -6,7 +6,7 @@ import { describeWithDocker } from '../../../support/docker.ts';
 import { createEngine } from './engine.ts';
 import { launchOf, programs } from './programs.ts';
 
-describeWithDocker('docker keeps the contract of sandbox runtimes', () => {
+describeWithDocker('Sandbox runtime contract: Docker', () => {
   const engine = createEngine();
   afterAll(() => engine.close());
 

@@ -21,12 +21,12 @@ const withoutFifos = shell('rm -f "$(command -v mkfifo)"; touch /workspace/gone;
 
 const variants: readonly Variant[] = [
   { name: 'an image with busybox', changes: { image: images.tiny }, terminals: 'attached' },
-  { name: 'an image of Debian, a read-only root, as another user', changes: { image: images.debian, isolation: { ...defaultIsolation, ...readOnly } }, terminals: 'durable' },
+  { name: 'an image of Debian, a read-only root and another user', changes: { image: images.debian, isolation: { ...defaultIsolation, ...readOnly } }, terminals: 'durable' },
   { name: 'an image without mkfifo', changes: { image: images.debian }, program: withoutFifos, durable: false, terminals: 'attached' },
 ];
 
 for (const { name, changes, program = shell('exec sleep 100000'), durable = true, terminals } of variants) {
-  describeWithDocker(`docker keeps the contract of executions, with ${name}`, () => {
+  describeWithDocker(`Executions contract: Docker, with ${name}`, () => {
     const engine = createEngine();
     afterAll(() => engine.close());
     const createHarness = async (): Promise<SandboxExecutionsHarness> => ({

@@ -17,7 +17,7 @@ const stopped = (runtime: SandboxRuntime, id: string): Promise<ObservedSandbox> 
     ({ state }) => state === 'stopped',
   );
 
-describeWithDocker('the end of a sandbox on docker', () => {
+describeWithDocker('The end of a Docker sandbox', () => {
   const engine = createEngine();
   const { container } = engine;
   afterEach(() => engine.clear());
@@ -29,7 +29,7 @@ describeWithDocker('the end of a sandbox on docker', () => {
     await until(() => engine.readFile(launch.id, '/workspace/begun'), (text) => text !== null);
     return launch;
   }
-  test('comes from outside where somebody asks the engine for it, and not where it happens inside, while somebody listens', async () => {
+  test('counts as from outside if someone stops the container, and not if its command exits or crashes', async () => {
     const runtime = engine.open();
     const woken: string[] = [];
     runtime.subscribe((id) => woken.push(id));
@@ -56,7 +56,7 @@ describeWithDocker('the end of a sandbox on docker', () => {
     expect(await runtime.list()).toEqual(expect.arrayContaining([await runtime.inspect(byStop.id), await runtime.inspect(byCrash.id)]));
   });
 
-  test('is told by how it exited where nobody listened', async () => {
+  test('is classified by its exit code if there was no listener', async () => {
     const runtime = engine.open();
     const [byStop, byItself] = await Promise.all([begun(runtime, sleeps), begun(runtime, shell('touch begun; exit 7'))]);
     await container(byStop.id).stop({ t: 20 });
@@ -64,7 +64,7 @@ describeWithDocker('the end of a sandbox on docker', () => {
     expect(await stopped(runtime, byItself.id)).toMatchObject({ endedFromOutside: false });
   });
 
-  test('is a crash where it took too much memory', async () => {
+  test('is reported as out_of_memory if it used too much memory', async () => {
     const runtime = engine.open();
     const launch = launchOf(shell('x=0123456789; while :; do x=$x$x; done'), {
       resources: { cpus: null, memoryBytes: 16 * 2 ** 20, pids: null, openFiles: null, logBytes: null, diskBytes: null },
@@ -73,7 +73,7 @@ describeWithDocker('the end of a sandbox on docker', () => {
     expect(await stopped(runtime, launch.id)).toMatchObject({ endedFromOutside: false, reason: { code: 'out_of_memory' } });
   });
 
-  test('wakes who listens for what a person does, and not for what was asked for', async () => {
+  test('and other changes by a person notify listeners, and changes by the runtime do not', async () => {
     const runtime = engine.open();
     const woken: string[] = [];
     runtime.subscribe((id) => woken.push(id));
@@ -98,7 +98,7 @@ describeWithDocker('the end of a sandbox on docker', () => {
     expect(new Set(woken)).toEqual(new Set([touched.id]));
   });
 
-  test('leaves alone a container of its name that is not its own, and those of other deployments', async () => {
+  test('leaves containers of other owners and other deployments alone', async () => {
     const runtime = engine.open();
     const launch = launchOf(sleeps);
     const foreign = await engine.docker.createContainer({

@@ -18,8 +18,8 @@ async function started(runtime: SandboxRuntime, command: readonly string[]): Pro
 
 if (absent !== null) console.warn(`SKIPPED the restart of an engine: ${absent}.`);
 
-describeWithDocker('a sandbox on docker, when its engine is restarted', () => {
-  describe.skipIf(absent !== null)('with an engine of the test', () => {
+describeWithDocker('A Docker sandbox after a restart of its engine', () => {
+  describe.skipIf(absent !== null)('with a private engine', () => {
     let engine: OwnEngine;
     const opened: SandboxRuntime[] = [];
     const open = (): SandboxRuntime => {
@@ -38,7 +38,7 @@ describeWithDocker('a sandbox on docker, when its engine is restarted', () => {
     const endsWell = shell('trap "exit 0" TERM; echo life >> lives; while :; do sleep 0.05; done');
     const sleeps = shell('echo life >> lives; exec sleep 100000');
     test.each(['SIGTERM', 'SIGKILL'] as const)(
-      'by %s: ended from outside, known to who listened and to who comes later, and it can be resumed',
+      'after %s: is stopped from outside, its listeners are notified, and it can be resumed',
       async (signal) => {
         const runtime = open();
         const woken = new Set<string>();

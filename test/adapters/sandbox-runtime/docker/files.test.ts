@@ -18,7 +18,7 @@ import { shell } from '../../../support/sandbox-programs.ts';
 const whole = () => ({ offset: 0, length: 1 });
 const isRefused = (error: unknown): boolean => isFailureOf(error, 'invalid_request');
 
-describeWithDocker('files of containers', () => {
+describeWithDocker('Files in Docker containers', () => {
   const engine = createEngine();
   afterEach(() => engine.clear());
   afterAll(() => engine.close());
@@ -36,11 +36,11 @@ describeWithDocker('files of containers', () => {
   }
 
   test.each([
-    ['the image’s own user', { user: null }, '0:0'],
+    ["the image's own user", { user: null }, '0:0'],
     ['a named user', { user: 'agent' }, '1000:1000'],
-    ['a numbered user', { user: '4321:1234' }, '4321:1234'],
-    ['a large number, as directories hand them out', { user: '1200300:1200400' }, '1200300:1200400'],
-    ['a user of a read-only container', { user: 'agent', readOnlyRoot: true }, '1000:1000'],
+    ['a numeric user', { user: '4321:1234' }, '4321:1234'],
+    ['a user with a large number', { user: '1200300:1200400' }, '1200300:1200400'],
+    ['a user in a read-only container', { user: 'agent', readOnlyRoot: true }, '1000:1000'],
   ] as const)('belong to %s', { timeout: 120_000 }, async (_, isolation, owner) => {
     const { runtime, launch } = await started(isolation);
     const items: TarItem[] = [
@@ -72,7 +72,7 @@ describeWithDocker('files of containers', () => {
     assert.equal(found.get('some/where/hard')?.content.toString() || found.get('some/where/implied/file')?.content.toString(), 'xmore\n');
   });
 
-  test('are refused where the engine could not put them, or would lose them', { timeout: 120_000 }, async () => {
+  test("are refused in directories that Docker can't write to", { timeout: 120_000 }, async () => {
     const { runtime, launch } = await started({ readOnlyRoot: true });
     for (const directory of ['/etc', '/workspaces', '/proc/self', '/dev/shm', '/sys/fs', '/bin/busybox']) {
       await assert.rejects(runtime.putFiles(launch.id, directory, tarOf([[{ name: 'a' }, 'x']]), never), isRefused, directory);
@@ -86,7 +86,7 @@ describeWithDocker('files of containers', () => {
   });
 
   test(
-    'are put into what is there without changing it: modes, and links to directories that are the caller’s own way',
+    'are put without changing the modes of directories or links to directories',
     { timeout: 120_000 },
     async () => {
       const { runtime, launch } = await started({});
@@ -105,7 +105,7 @@ describeWithDocker('files of containers', () => {
     },
   );
 
-  test('replace nothing that a program may not replace', { timeout: 120_000 }, async () => {
+  test("replace nothing that the sandbox's user may not replace", { timeout: 120_000 }, async () => {
     const { runtime, launch: { id } } = await started({ user: 'agent' });
     const write = (path: string, content: AsyncIterable<Uint8Array>) =>
       runtime.files.write(id, path, ReadableStream.from(content), {}, never);
@@ -122,7 +122,7 @@ describeWithDocker('files of containers', () => {
     assert.equal(await seen(), before);
   });
 
-  test('are not gathered from programs that print without end', { timeout: 120_000 }, async () => {
+  test('are refused if a program in the sandbox prints endless output', { timeout: 120_000 }, async () => {
     const { runtime, launch: { id } } = await started({}, images.debian);
     const flood = `#!/bin/sh
 case $1 in -fT) while :; do echo flood >&2; done ;; esac
@@ -138,7 +138,7 @@ while :; do echo flood; done
     assert.equal(await engine.ask(id, 'ls -A /workspace; cat /proc/[0-9]*/cmdline 2>/dev/null | grep -ac [/]mv'), '0');
   });
 
-  test('keep nobody from a running container while a client sends a large one', { timeout: 60_000 }, async () => {
+  test('do not block other calls while a client uploads slowly', { timeout: 60_000 }, async () => {
     const { runtime, launch: { id } } = await started({ user: 'agent' });
     const slow = (size: number, mode: number, signal: AbortSignal) => {
       const [stalled, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -178,7 +178,7 @@ while :; do echo flood; done
     assert.equal(await engine.ask(id, 'ls -A /workspace'), '');
   });
 
-  test('take few calls, however many directories they imply where some are there already', { timeout: 120_000 }, async () => {
+  test('need two engine calls for 300 files in separate directories', { timeout: 120_000 }, async () => {
     const { runtime, launch } = await started({});
     const big = 'b'.repeat(1_500_000);
     const items = (count: number, content: string): TarItem[] =>
@@ -201,7 +201,7 @@ while :; do echo flood; done
     assert.equal(await engine.ask(launch.id, 'test -e /etc/deep || echo untouched'), 'untouched');
   });
 
-  test('that disappear between the look at their path and the work are not found, nor is a sandbox that does', { timeout: 120_000 }, async () => {
+  test('are reported as not found if they or the sandbox disappear during a call', { timeout: 120_000 }, async () => {
     const { runtime, launch: { id } } = await started({});
     const container = Object.getPrototypeOf(engine.container(id)) as Docker.Container;
     // A sandbox that does not run is listed from an archive.
@@ -233,7 +233,7 @@ while :; do echo flood; done
     await failsAfter(() => engine.container(id).remove({ force: true }), 'sandbox_not_found', () => files.stat(id, path, true, never));
   });
 
-  test('come and go by the thousand, and in large', { timeout: 120_000 }, async () => {
+  test('are put by the thousand, and in 64 MiB', { timeout: 120_000 }, async () => {
     const { runtime, launch } = await started({ user: 'agent' });
     const items = Array.from({ length: 10_000 }, (_, n): TarItem => [{ name: `made/${n % 50}/${n}` }, `content ${n}`]);
     await runtime.putFiles(launch.id, '/workspace/many', tarOf(items), never);

@@ -20,12 +20,12 @@ function countingClient(): { readonly docker: Docker; readonly asked: string[] }
   return { docker, asked };
 }
 
-describeWithDocker('freezing a sandbox on docker', () => {
+describeWithDocker('Freezing a Docker sandbox', () => {
   const engine = createEngine();
   afterEach(() => engine.clear());
   afterAll(() => engine.close());
 
-  test('asks the engine once, there and back, and tells where it is reached all the same', async () => {
+  test('needs one engine call to freeze and one to resume, and returns the exposed URLs', async () => {
     const { docker, asked } = countingClient();
     const runtime = engine.open({ docker });
     const launch = launchOf(programs.serves, { ports: [{ name: 'WEB', port: 8080 }] });
@@ -39,7 +39,7 @@ describeWithDocker('freezing a sandbox on docker', () => {
     expect(await runtime.inspect(launch.id)).toEqual(running);
   });
 
-  test('looks again where something else happened to it meanwhile', async () => {
+  test('inspects the container again if it was changed from outside', async () => {
     const runtime = engine.open();
     const woken: string[] = [];
     runtime.subscribe((id) => woken.push(id));

@@ -20,7 +20,7 @@ const isolated = (changes: Partial<SandboxIsolation>): { isolation: SandboxIsola
 const machineAddresses = (): string[] => Object.values(networkInterfaces()).flatMap((found) => found ?? [])
   .filter(({ family, internal }) => family === 'IPv4' && !internal).map(({ address }) => address);
 
-describeWithDocker('a sandbox on docker', () => {
+describeWithDocker('A Docker sandbox', () => {
   const engine = createEngine();
   const { ask, container } = engine;
   afterEach(() => engine.clear());
@@ -32,7 +32,7 @@ describeWithDocker('a sandbox on docker', () => {
     return launch.id;
   }
 
-  test('has no rights and few resources unless its spec says otherwise', async () => {
+  test('has no capabilities and limited resources by default', async () => {
     const id = await started(launchOf(idle));
     const status = await ask(id, 'cat /proc/1/status');
     expect(status).toMatch(/^CapEff:\s+0+$/m);
@@ -53,7 +53,7 @@ describeWithDocker('a sandbox on docker', () => {
     });
   });
 
-  test('is loosened by its spec, by name', async () => {
+  test('gets more rights only by the options of its spec', async () => {
     const id = await started(
       launchOf(idle, { runtimeOptions: { docker: { capabilities: ['NET_RAW'], new_privileges: true, seccomp: 'unconfined' } } }),
     );
@@ -63,7 +63,7 @@ describeWithDocker('a sandbox on docker', () => {
     expect(status).toMatch(/^Seccomp:\s+0$/m);
   });
 
-  test('has a working directory that its user may write to', async () => {
+  test('has a working directory that its user can write to', async () => {
     const runtime = engine.open();
     for (const user of ['agent', '1000', '1000:1000', null]) {
       const id = await started(launchOf(idle, { workingDir: '/deep/down/work', ...isolated({ user }) }), runtime);
@@ -76,7 +76,7 @@ describeWithDocker('a sandbox on docker', () => {
     expect(await ask(id, 'stat -c "%u %a" /tmp')).toBe('0 1777');
   });
 
-  test('writes nowhere but to its working directory and /tmp where its root is read-only, and keeps what it wrote', async () => {
+  test('with a read-only root can write only to its working directory and /tmp, and keeps those files', async () => {
     const runtime = engine.open();
     const launch = launchOf(shell('echo life >> lives; echo life >> /tmp/lives; exec sleep 100000'), {
       workingDir: '/deep/work',
@@ -95,7 +95,7 @@ describeWithDocker('a sandbox on docker', () => {
     expect(await engine.leftovers(id)).toEqual([]);
   });
 
-  test('reaches no other sandbox and no metadata address, unless it shares a network, and then no metadata address either', async () => {
+  test('reaches no other sandbox unless its network is shared, and never a metadata address', async () => {
     const runtime = engine.open();
     const serves = shell('mkdir -p www; echo here > www/index.html; exec httpd -f -p 8080 -h www');
     const reach = (id: string, address: string): Promise<string> =>
@@ -122,7 +122,7 @@ describeWithDocker('a sandbox on docker', () => {
     expect((await runtime.inspect(alone)).exposedUrls).toEqual([]);
   });
 
-  test('reaches neither services of the machine, nor ports that others publish there, nor any metadata address', async () => {
+  test('reaches no host service, no published port and no metadata address, unless its network is shared', async () => {
     const served = createServer((socket) => socket.end('here\n')).listen(0, '0.0.0.0');
     await once(served, 'listening');
     const { port } = served.address() as AddressInfo;
@@ -152,7 +152,7 @@ describeWithDocker('a sandbox on docker', () => {
     }
   });
 
-  test('tells no secret in its labels, and keeps its own from those of the spec', async () => {
+  test("has no secret in its labels, and its spec can't set labels of Skep", async () => {
     const launch = launchOf(idle, { labels: { team: 'blue', 'skep.deployment': 'other', 'skep.sandbox': 'other', 'skep.more': 'x' } });
     const id = await started(launch);
     const { Config } = await container(id).inspect();
@@ -167,7 +167,7 @@ describeWithDocker('a sandbox on docker', () => {
     expect(await ask(id, 'echo $SESSION_KEY $SKEP_SANDBOX_ID $PORT')).toBe(`${launch.sessionApiKey} ${id} 8080`);
   });
 
-  test.each([false, true])('shows no secret of its spec to whoever inspects it, with a read-only root: %s', async (readOnlyRoot) => {
+  test.each([false, true])('shows no secret of its spec in docker inspect, with a read-only root: %s', async (readOnlyRoot) => {
     const launch = {
       ...launchOf(['sh', '-c', 'echo "$TOKEN" > told; exec sleep 1000'], { secrets: ['TOKEN'], isolation: { readOnlyRoot, network: 'isolated', user: '1000:1000' } }),
       secrets: { TOKEN: "a 'secret' of the spec" },
@@ -177,7 +177,7 @@ describeWithDocker('a sandbox on docker', () => {
     expect(await ask(id, 'until [ -s told ]; do sleep 0.1; done; cat told; ls -A /tmp')).toBe("a 'secret' of the spec");
   });
 
-  test('gets secrets as it was made for, although its spec is another one since', async () => {
+  test('gets the secrets that its spec named when it was created', async () => {
     const runtime = engine.open();
     const shows = shell('echo "token: ${TOKEN-none}" >> told; exec sleep 1000');
     const [without, made] = [launchOf(shows), { ...launchOf(shows, { secrets: ['TOKEN'] }), secrets: { TOKEN: 'a secret' } }];
@@ -193,7 +193,7 @@ describeWithDocker('a sandbox on docker', () => {
     expect(await ask(made.id, look)).toBe('token: a secret\ntoken: none');
   });
 
-  test.each([false, true])('has a bound of its disk space, or is refused where the storage of the engine has none: read-only %s', async (readOnlyRoot) => {
+  test.each([false, true])('has a disk limit, or is refused if the engine supports none, with a read-only root: %s', async (readOnlyRoot) => {
     const { resources } = launchOf(idle).spec;
     const launch = launchOf(idle, { resources: { ...resources, diskBytes: 2 ** 30 }, ...isolated({ readOnlyRoot }) });
     const { state, reason } = await engine.open().start(launch, () => {}, never);
@@ -201,7 +201,7 @@ describeWithDocker('a sandbox on docker', () => {
     else expect({ state, reason }).toEqual({ state: 'absent', reason: { code: 'disk_limit_unavailable' } });
   });
 
-  test.each([false, true])('is known by what it takes: CPU, memory, and what it wrote, in volumes too: read-only %s', async (readOnlyRoot) => {
+  test.each([false, true])('reports its CPU, memory and disk usage, with a read-only root: %s', async (readOnlyRoot) => {
     const runtime = engine.open();
     const megabytes = 8 * 2 ** 20;
     const launch = launchOf(shell(`dd if=/dev/zero of=file bs=1M count=8; touch begun; exec sleep 100000`), isolated({ readOnlyRoot }));
@@ -217,7 +217,7 @@ describeWithDocker('a sandbox on docker', () => {
     expect(await runtime.usage(id)).toEqual({ ...unknownUsage, memoryLimitBytes: running.memoryLimitBytes, diskBytes: running.diskBytes });
   });
 
-  test('is refused with words where the engine lacks what its spec asks for', async () => {
+  test("is refused with a reason if the engine can't run its spec", async () => {
     const runtime = engine.open();
     const reasonOf = async (launch: SandboxLaunch): Promise<Reason | null> => {
       const observed = await runtime.start(launch, () => {}, never);

@@ -9,7 +9,7 @@ import { shell } from '../../../support/sandbox-programs.ts';
 import { createEngine } from './engine.ts';
 import { launchOf } from './programs.ts';
 
-test('the registry of an image is that which Docker would ask', () => {
+test('registryOf returns the registry that Docker would use', () => {
   const hub = 'https://index.docker.io/v1/';
   expect(['node', 'node:26', 'acme/app', 'docker.io/library/node'].map(registryOf)).toEqual([hub, hub, hub, hub]);
   expect(registryOf('ghcr.io/acme/app:1@sha256:00')).toBe('ghcr.io');
@@ -17,13 +17,13 @@ test('the registry of an image is that which Docker would ask', () => {
   expect(registryOf('registry:5000/app')).toBe('registry:5000');
 });
 
-test('what is no name of an image is not asked for', () => {
+test('whyUnusable refuses invalid image names', () => {
   for (const name of ['node:26', 'registry:5000/a/b@sha256:0123', 'Ghcr.io/a_b']) expect(whyUnusable(name)).toBeNull();
   for (const name of ['', ' node', 'a/../b', 'a//b', 'a?b', 'a b', '-a', 'ä']) expect(whyUnusable(name)).toEqual({ code: 'image_name_invalid', image: name });
   expect(whyUnusable(null)).toEqual({ code: 'image_not_named' });
 });
 
-test('the progress of a pull is that of its layers', () => {
+test('the progress of a pull adds up its layers', () => {
   const layers = new PulledLayers();
   const none = { code: 'pulling_image', image: 'node:26', layers: 0, doneLayers: 0, bytes: null, doneBytes: null };
   expect(layers.progress('node:26')).toEqual(none);
@@ -36,7 +36,7 @@ test('the progress of a pull is that of its layers', () => {
   expect(layers.progress('node:26')).toEqual({ ...none, layers: 3, doneLayers: 1, bytes: 62e6, doneBytes: 32e6 });
 });
 
-test('an end says how and of what', () => {
+test('signals and engine errors are translated into reasons', () => {
   expect([3 - 128, 0, 9, 15].map(signalName)).toEqual([null, null, 'SIGKILL', 'SIGTERM']);
   expect(launchRefusal('OCI runtime create failed: exec: "nope": executable file not found in $PATH: unknown')).toEqual({
     code: 'command_not_found', command: 'nope',
@@ -49,7 +49,7 @@ test('an end says how and of what', () => {
   expect(JSON.stringify(refused)).not.toContain('/var/lib');
 });
 
-test('the owner of what a user writes is found as the engine finds it', async () => {
+test('resolveOwner finds the same uid and gid as the engine', async () => {
   const files = new Map([
     ['/etc/passwd', 'root:x:0:0:root:/root:/bin/sh\nann:x:1001:1002::/home/ann:/bin/sh\n'],
     ['/etc/group', 'root:x:0:\nstaff:x:50:ann\n'],
@@ -72,12 +72,12 @@ test('the owner of what a user writes is found as the engine finds it', async ()
   ]);
 });
 
-describeWithDocker('the engine of a sandbox on docker', () => {
+describeWithDocker('The Docker engine', () => {
   const engine = createEngine();
   afterEach(() => engine.clear());
   afterAll(() => engine.close());
 
-  test('takes the least memory that the runtime names, and refuses less', async () => {
+  test('accepts minMemoryBytes, and refuses less', async () => {
     const runtime = engine.open();
     const { minMemoryBytes: min = 0 } = runtime;
     const starting = [min - 1, min].map(async (memoryBytes) => {

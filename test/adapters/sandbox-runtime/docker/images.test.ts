@@ -15,7 +15,7 @@ const auth = (user: string, password: string): { auth: string } => ({ auth: Buff
 
 const specOf = ({ image }: Registry, changed = image): SandboxSpec => launchOf(null, { image: changed }).spec;
 
-describeWithDocker('the images of sandboxes on docker', () => {
+describeWithDocker('The images of Docker sandboxes', () => {
   const engine = createEngine();
   const undo: (() => Promise<unknown>)[] = [];
   afterEach(async () => {
@@ -39,7 +39,7 @@ describeWithDocker('the images of sandboxes on docker', () => {
     await writeFile(join(folder, 'config.json'), JSON.stringify(config));
     return folder;
   }
-  test('are pulled once for all who want one, with their progress, and not again', async () => {
+  test('are pulled once for concurrent callers, with progress, and not again', async () => {
     const source = await registry();
     const spec = specOf(source);
     const runtime = engine.open();
@@ -56,7 +56,7 @@ describeWithDocker('the images of sandboxes on docker', () => {
     expect(source.requests.length).toBe(asked);
   });
 
-  test("are pulled with the login of Docker's configuration, itself or a helper's", async () => {
+  test("are pulled with the login from Docker's configuration or its credential helper", async () => {
     for (const kind of ['basic', 'bearer'] as const) {
       const source = await registry({ auth: kind });
       const dir = await configDir({ auths: { [source.host]: auth('ann', 'secret') } });
@@ -74,7 +74,7 @@ describeWithDocker('the images of sandboxes on docker', () => {
     expect(await engine.open({ configDir: dir }).provide(specOf(source), () => {}, never)).toEqual({ kind: 'provided' });
   });
 
-  test('are refused with what to do where they can not be had', async () => {
+  test("are refused with the reason if they can't be pulled", async () => {
     const source = await registry({ auth: 'bearer' });
     const none = await configDir({});
     const wrong = await configDir({ auths: { [source.host]: auth('ann', 'guessed') } });
@@ -94,7 +94,7 @@ describeWithDocker('the images of sandboxes on docker', () => {
     expect(await reasonOf(none, '../No Such: name')).toMatchObject({ code: 'image_name_invalid' });
   });
 
-  test('are given up when nobody waits for them any more, and when they take too long', async () => {
+  test('are no longer pulled if the caller leaves or the time limit is reached', async () => {
     const source = await registry();
     source.stall();
     const reason = new Error('no longer wanted');

@@ -7,7 +7,7 @@ import { shell } from '../../../support/sandbox-programs.ts';
 const never = new AbortController().signal;
 const idle = shell('exec sleep 100000');
 
-describeWithDocker('the networks of sandboxes on docker', () => {
+describeWithDocker('The networks of Docker sandboxes', () => {
   const engine = createEngine();
   afterEach(() => engine.clear());
   afterAll(() => engine.close());
@@ -17,7 +17,7 @@ describeWithDocker('the networks of sandboxes on docker', () => {
   const networkOf = async (id: string): Promise<readonly string[]> =>
     Object.keys((await engine.container(id).inspect()).NetworkSettings.Networks);
 
-  test('are made once, whoever needs them first, and made again where they are gone', async () => {
+  test('are created once by concurrent starts, and again if they are gone', async () => {
     const name = `skep_${engine.deployment}_isolated`;
     const launches = Array.from({ length: 4 }, () => launchOf(idle));
     const found = await Promise.all(launches.map((launch) => engine.open().start(launch, () => {}, never)));
@@ -45,7 +45,7 @@ describeWithDocker('the networks of sandboxes on docker', () => {
     expect(await networks()).toEqual([name]);
   });
 
-  test('are followed by another where one is full, for new sandboxes and for those that come back', async () => {
+  test('are extended by a second network if the first is full', async () => {
     const full = `skep_${engine.deployment}_shared`;
     // Room for the gateway and one container.
     const subnet = { IPAM: { Driver: 'default', Config: [{ Subnet: '10.213.77.0/30' }] } };
@@ -73,7 +73,7 @@ describeWithDocker('the networks of sandboxes on docker', () => {
     expect(await networkOf(one.id)).toEqual([`${full}_2`]);
   });
 
-  test('are gone when a runtime is closed that has no sandbox left, and no sooner', async () => {
+  test('are removed when the last runtime without sandboxes is closed', async () => {
     const [staying, going] = [launchOf(idle), launchOf(idle)];
     const [one, other] = [engine.open(), engine.open()];
     await one.start(staying, () => {}, never);
@@ -87,7 +87,7 @@ describeWithDocker('the networks of sandboxes on docker', () => {
     expect(await networks()).toEqual([]);
   });
 
-  test('are not taken over where they are not its own', async () => {
+  test('are not used if they belong to someone else', async () => {
     const taken = createEngine();
     const network = await taken.docker.createNetwork({ Name: `skep_${taken.deployment}_isolated` });
     try {

@@ -7,9 +7,9 @@ import { livingProcesses } from './processes.ts';
 
 const absent = await whyNoOwnEngine();
 
-describeWithDocker('an engine of a test', () => {
-  describe.skipIf(absent !== null)('that is closed', () => {
-    test('leaves nothing behind, even if it was killed and knows of nothing any more', { timeout: 180_000 }, async () => {
+describeWithDocker('A private engine of a test', () => {
+  describe.skipIf(absent !== null)('after its close', () => {
+    test('leaves nothing behind, even if it was killed and lost its containers', { timeout: 180_000 }, async () => {
       const engine = await createOwnEngine();
       const folder = dirname(engine.host.replace('unix://', ''));
       const ours = async () =>

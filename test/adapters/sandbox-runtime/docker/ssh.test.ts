@@ -20,8 +20,8 @@ if (absent !== null) console.warn(`SKIPPED an engine of docker over ssh: ${absen
 const sshProcesses = async (): Promise<readonly string[]> =>
   (await descendantsOf(process.pid)).map(({ commandLine }) => commandLine).filter((line) => line.includes('dial-stdio'));
 
-describeWithDocker('an engine of docker', () => {
-  describe.skipIf(absent !== null)('over ssh', () => {
+describeWithDocker('A Docker engine', () => {
+  describe.skipIf(absent !== null)('over SSH', () => {
     const engine = createEngine();
     let sshd: Sshd;
     let env: Readonly<Record<string, string>>;
@@ -39,7 +39,7 @@ describeWithDocker('an engine of docker', () => {
       await sshd?.close();
     }, patience);
 
-    test('does all that one of this machine does, and leaves no ssh behind', { timeout: patience }, async () => {
+    test('supports files, commands, pauses and events, and leaves no ssh process behind', { timeout: patience }, async () => {
       const runtime = engine.open({ env });
       expect(await runtime.check()).toMatchObject({ ok: true });
       const woken = new Set<string>();
@@ -89,7 +89,7 @@ describeWithDocker('an engine of docker', () => {
       await until(sshProcesses, (left) => left.length === 0);
     });
 
-    test('has room for many who ask at once', { timeout: patience }, async () => {
+    test('answers 20 calls at once', { timeout: patience }, async () => {
       const runtime = engine.open({ env });
       const launch = launchOf(idle);
       await runtime.start(launch, () => {}, never);
@@ -97,7 +97,7 @@ describeWithDocker('an engine of docker', () => {
       expect(new Set(told.map(({ state }) => state))).toEqual(new Set(['running']));
     });
 
-    test('is not spoken to where ssh does not get there, and the reason is told', { timeout: patience }, async () => {
+    test('is reported as unavailable with the reason if SSH fails', { timeout: patience }, async () => {
       let runtime = engine.open({ env });
       const refused = async (why: RegExp): Promise<void> => {
         const { ok, detail } = await runtime.check();
@@ -125,7 +125,7 @@ describeWithDocker('an engine of docker', () => {
       await refused(/this machine has no ssh command; install an OpenSSH client/i);
     });
 
-    test('may be cut off: who listens is woken for what changed meanwhile, and for what changes after', { timeout: patience }, async () => {
+    test('notifies listeners about changes during and after a lost connection', { timeout: patience }, async () => {
       const runtime = engine.open({ env });
       const woken = new Set<string>();
       runtime.subscribe((id) => woken.add(id));

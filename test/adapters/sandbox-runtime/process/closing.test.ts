@@ -7,7 +7,7 @@ import { launchOf, programs } from './programs.ts';
 
 const listeners = (): number => process.getActiveResourcesInfo().filter((name) => name === 'TCPServerWrap').length;
 
-test('closed while a start goes on that nobody waits for: that is finished first, and nothing is held open', async () => {
+test('closing the runtime finishes a start whose caller has left, and leaves no port open', async () => {
   const before = listeners();
   for (let round = 0; round < 10; round += 1) {
     const root = await mkdtemp(join(tmpdir(), 'skep-closing-'));

@@ -33,7 +33,7 @@ async function text(id: string, file: string): Promise<string> {
   return (await host.readFile(id, file)) ?? '';
 }
 
-describe('a command', () => {
+describe('The command of a sandbox', () => {
   test.each([
     [null, { code: 'command_not_named' }],
     [[], { code: 'command_not_named' }],
@@ -44,7 +44,7 @@ describe('a command', () => {
     [['/etc'], { code: 'command_not_found', command: '/etc' }],
     [['echo', 'x'.repeat(4 << 20)], explained('its command and its environment are too long')],
     [['echo', 'a\0b'], explained('its command or its environment holds a NUL character')],
-  ])('that can not be run says why: %j', async (command, reason) => {
+  ])("reports why it can't be run: %j", async (command, reason) => {
     const launch = await start(command);
     const fact = await runtime.inspect(launch.id);
     assert.equal(fact.state, 'stopped');
@@ -53,7 +53,7 @@ describe('a command', () => {
     assert.deepEqual(await readdir(join(host.root, '.ports')), []);
   });
 
-  test('that is there the next time is run then', async () => {
+  test('runs on resume if its program exists by then', async () => {
     const launch = await start(['./run.sh']);
     const script = join(host.root, launch.id, 'workspace', 'run.sh');
     await writeFile(script, '#!/bin/sh\necho here > new\nmv new ran\nexec sleep 1000\n');
@@ -63,7 +63,7 @@ describe('a command', () => {
     assert.equal(await text(launch.id, 'ran'), 'here\n');
   });
 
-  test('gets its arguments as they are, an empty input, and a signal that ends it', async () => {
+  test('gets its arguments unchanged, an empty stdin, and SIGTERM on stop', async () => {
     const args = ['', ' a  b ', '$HOME', '*', '"', "'", '\\n', '-n', '\u00e9'];
     const code =
       'const fs=require("fs");fs.writeFileSync("new",JSON.stringify([process.argv.slice(1),fs.readFileSync(0,"utf8")]));fs.renameSync("new","args");setInterval(()=>{},1000)';
@@ -78,7 +78,7 @@ describe('a command', () => {
     ['exit 255', { code: 'process_exited', exitCode: 255, signal: null, program: null }],
     ['kill -KILL $$', { code: 'process_exited', exitCode: null, signal: 'SIGKILL', program: null }],
     ['kill -SEGV $$', { code: 'process_exited', exitCode: null, signal: 'SIGSEGV', program: null }],
-  ])('whose end no Skep saw is told of all the same: %s', async (script, reason) => {
+  ])('has a known exit even if no Skep was running when it ended: %s', async (script, reason) => {
     const launch = launchOf(shell(`while [ ! -e go ]; do sleep 0.01; done; ${script}`));
     await startAndLeave(host, launch);
     const leader = await host.leader(launch.id);
@@ -90,8 +90,8 @@ describe('a command', () => {
   });
 });
 
-describe('what lies in the folder', () => {
-  test('is the output, cut when it grows too large', async () => {
+describe('The folder of a sandbox', () => {
+  test('holds the output, which is rotated at the size limit', async () => {
     runtime = host.open({ logLimitBytes: 1000 });
     const launch = await start(shell('echo out; echo err >&2; yes | head -c 5000; exit 1'));
     const log = join(host.root, launch.id, 'output.log');
@@ -103,7 +103,7 @@ describe('what lies in the folder', () => {
     assert.match(await readFile(`${log}.old`, 'utf8'), /^out\nerr\ny\n/);
   });
 
-  test('is the output also for who reads it while it is cut, and later', async () => {
+  test('returns the whole log to a reader during and after a rotation', async () => {
     runtime = host.open({ logLimitBytes: 1000 });
     const launch = await start(shell('seq 1 40000; exit 1'));
     const ends = () => eventually('it ends', async () => (await runtime.inspect(launch.id)).state === 'stopped');
@@ -124,14 +124,14 @@ describe('what lies in the folder', () => {
     assert.equal(await textOf(await runtime.logs(launch.id, { tailBytes: 12 }, never)), '40000\nagain\n');
   });
 
-  test('goes with the sandbox, what can not be written to as well', async () => {
+  test('is removed with the sandbox, including read-only directories', async () => {
     const launch = await start(shell('mkdir -p a/b; echo x > a/b/c; chmod 500 a/b a; : > made; exec sleep 1000'));
     await text(launch.id, 'made');
     await runtime.remove(launch.id);
     assert.deepEqual(await host.leftovers(launch.id), []);
   });
 
-  test('is never reached by an id that is not one', async () => {
+  test("can't be reached with an invalid sandbox id", async () => {
     await mkdir(join(host.root, 'UPPER', 'workspace'), { recursive: true });
     await writeFile(join(host.root, 'file'), '');
     assert.deepEqual(await runtime.list(), []);
@@ -147,7 +147,7 @@ describe('what lies in the folder', () => {
   });
 });
 
-test('a root that can not be is a failure that can be mended', async () => {
+test('an invalid root folder makes calls fail with runtime_unavailable', async () => {
   const root = join(host.root, 'file', 'root');
   await writeFile(join(host.root, 'file'), '');
   const broken = host.open({ root });
@@ -158,7 +158,7 @@ test('a root that can not be is a failure that can be mended', async () => {
   assert.equal(check.detail.includes(host.root), false);
 });
 
-test('a removal does not wait for the grace of a stop', async () => {
+test('a removal does not wait for the grace period of a stop', async () => {
   runtime = host.open({ stopGraceMs: 3_600_000 });
   const launch = await start(programs.stubborn);
   await text(launch.id, 'count');
@@ -168,7 +168,7 @@ test('a removal does not wait for the grace of a stop', async () => {
   assert.deepEqual(await host.leftovers(launch.id), []);
 });
 
-test('what is being started when the wait is given up is found', async () => {
+test('a start continues after its signal has fired', async () => {
   const launch = launchOf(programs.counts);
   const controller = new AbortController();
   const started = runtime.start(launch, () => controller.abort(new Error('enough')), controller.signal);

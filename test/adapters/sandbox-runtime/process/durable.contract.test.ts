@@ -18,6 +18,6 @@ async function createHarness(): Promise<SandboxExecutionsHarness> {
   };
 }
 
-describe('process keeps the contract of executions', () => {
+describe('Executions contract: process', () => {
   for (const contractCase of sandboxExecutionsContract(createHarness)) test(contractCase.name, () => contractCase.run());
 });

@@ -28,8 +28,8 @@ async function pidIn(file: string): Promise<number> {
   return Number(await host.readFile(launch.id, file));
 }
 
-describe.each(['proc', 'ps'] as const)('the environment of a command, with %s', (processTable) => {
-  test("is the sandbox's own and the request's, and nothing of the server or of the launch", async () => {
+describe.each(['proc', 'ps'] as const)('The environment of a command, with %s', (processTable) => {
+  test('contains the variables of the sandbox and the request, and none of the server', async () => {
     process.env['SKEP_TEST_SECRET'] = 'the-secret-of-the-server';
     try {
       runtime = host.open({ processTable });
@@ -63,8 +63,8 @@ describe.each(['proc', 'ps'] as const)('the environment of a command, with %s', 
   });
 });
 
-describe('streams', () => {
-  test('hold what nobody reads, and pass on gigabytes, in flat memory', { timeout: 120_000 }, async () => {
+describe('The streams of a command', () => {
+  test('use constant memory for unread output and for 1 GiB of output', { timeout: 120_000 }, async () => {
     const held = await execute('exec dd if=/dev/zero bs=1M count=100000 2>/dev/null');
     const { stdout, exited } = await execute('exec dd if=/dev/zero bs=1M count=1024 2>/dev/null');
     const before = process.memoryUsage();
@@ -83,7 +83,7 @@ describe('streams', () => {
     assert.ok((await bytesOf(held.stdout)).length < 2 ** 20);
   });
 
-  test('are those of a hundred commands at once, each its own', { timeout: 120_000 }, async () => {
+  test('are separate for 100 commands at once', { timeout: 120_000 }, async () => {
     const said = await Promise.all(
       Array.from({ length: 100 }, async (_, number) => {
         const execution = await execute('read line; echo "$line" "$NUMBER"; echo error "$NUMBER" >&2; exit "$NUMBER"', {
@@ -99,7 +99,7 @@ describe('streams', () => {
       assert.deepEqual({ out, err, code }, { out: `line ${number} ${number}\n`, err: `error ${number}\n`, code: number });
   });
 
-  test('can be closed and written to when the command has ended', async () => {
+  test('can be closed and written to after the command has ended', async () => {
     const { stdin, exited } = await execute('exit 0');
     assert.equal(await exited, 0);
     await stdin.close();
@@ -109,8 +109,8 @@ describe('streams', () => {
   });
 });
 
-describe('a command', () => {
-  test('tells its exit while what it left behind holds its outputs, and that ends with a kill', async () => {
+describe('A command in the process runtime', () => {
+  test('reports its exit while a child holds its outputs, and a kill ends the child', async () => {
     const execution = await execute('setsid sh -c "echo \\$\\$ > left; exec sleep 1000" & exit 5');
     const left = await pidIn('left');
     assert.equal(await execution.exited, 5);
@@ -120,7 +120,7 @@ describe('a command', () => {
     assert.equal(await textOf(execution.stdout), '');
   });
 
-  test('is frozen, resumed and stopped by another runtime that knows nothing of it', async () => {
+  test('is frozen, resumed and stopped by a second runtime object', async () => {
     const execution = await execute('echo $$ > pid; exec sleep 1000');
     const pid = await pidIn('pid');
     const other = host.open();
@@ -132,7 +132,7 @@ describe('a command', () => {
     assert.ok(Number(await execution.exited) > 128);
   });
 
-  test('that begins while the sandbox is frozen or stopped does not go on beside it', { timeout: 120_000 }, async () => {
+  test('does not run on if it starts during a freeze or a stop', { timeout: 120_000 }, async () => {
     const other = host.open();
     for (const move of ['freeze', 'stop', 'freeze', 'stop', 'freeze', 'stop'] as const) {
       await other.resume(launch, never);

@@ -33,8 +33,8 @@ const put = (items: Iterable<TarItem>, directory = '/workspace', signal = never)
   runtime.putFiles(launch.id, directory, tarOf(items), signal);
 const isRefused = (error: unknown): boolean => isFailureOf(error, 'invalid_request');
 
-describe('a place', () => {
-  test("is below the spec's working directory, or below where that really is", async () => {
+describe('A path in the process runtime', () => {
+  test("must be in the spec's working directory, or in the actual workspace folder", async () => {
     await put([[{ name: 'a' }, 'one']], '/workspace/below');
     await put([[{ name: 'b' }, 'two']], join(workspace, 'below'));
     const found = await readTar(await runtime.getFiles(launch.id, join(workspace, 'below'), never));
@@ -47,7 +47,7 @@ describe('a place', () => {
     }
   });
 
-  test('is never reached through a link', async () => {
+  test('never follows a link out of the workspace', async () => {
     await mkdir(join(host.root, 'elsewhere'));
     await writeFile(join(host.root, 'elsewhere', 'secret'), 'secret');
     await symlink(join(host.root, 'elsewhere'), join(workspace, 'link'));
@@ -60,8 +60,8 @@ describe('a place', () => {
   });
 });
 
-describe('unpacking', () => {
-  test('never leaves the workspace, whatever a program there does meanwhile', { timeout: 120_000 }, async () => {
+describe('Unpacking an archive', () => {
+  test('never writes outside the workspace while a program replaces directories by links', { timeout: 120_000 }, async () => {
     const outside = join(host.root, 'outside');
     await mkdir(outside);
     // Swaps a directory for a link that leads out, and back, without a pause.
@@ -89,7 +89,7 @@ describe('unpacking', () => {
     assert.deepEqual(await readdir(outside), []);
   });
 
-  test('gives no file the right to run as its owner, and writes where only its own directories forbid it', async () => {
+  test('drops setuid bits, and replaces files in directories that are read-only for their owner', async () => {
     await put([
       [{ name: 'setuid', mode: 0o6755 }, '#!/bin/sh\n'],
       [{ name: 'closed', type: 'directory', mode: 0o500 }],
@@ -102,7 +102,7 @@ describe('unpacking', () => {
     await chmod(join(workspace, 'closed'), 0o700);
   });
 
-  test('is over before a removal is, and fails then', async () => {
+  test('fails with sandbox_not_found if the sandbox is removed meanwhile', async () => {
     const underWay = Promise.withResolvers<void>();
     const over = new AbortController();
     const files = function* (): Generator<TarItem> {
@@ -123,8 +123,8 @@ describe('unpacking', () => {
   });
 });
 
-describe('much', () => {
-  test('goes in and out as a stream: a file of 512 MiB', { timeout: 120_000 }, async () => {
+describe('Many or large files', () => {
+  test('are streamed if one file has 512 MiB', { timeout: 120_000 }, async () => {
     const block = Buffer.alloc(2 ** 20, 'skep');
     const size = 512 * block.length;
     let given = 0;
@@ -144,14 +144,14 @@ describe('much', () => {
     assert.equal(bytes, size + 512 + 1024);
   });
 
-  test('goes in and out: ten thousand files', { timeout: 120_000 }, async () => {
+  test('are written and read back if there are 10,000', { timeout: 120_000 }, async () => {
     await put(Array.from({ length: 10_000 }, (_, n): TarItem => [{ name: `${n % 100}/${n}` }, `content ${n}`]));
     const found = await readTar(await runtime.getFiles(launch.id, '/workspace', never));
     assert.equal([...found.values()].filter(({ content }) => content.toString().startsWith('content ')).length, 10_000);
   });
 });
 
-test('what is closed while somebody reads lets go of the files, and tells the reader', async () => {
+test('closing the runtime ends a running read with an error', async () => {
   await put([[{ name: 'big' }, Buffer.alloc(2 ** 22)]]);
   const reader = (await runtime.getFiles(launch.id, '/workspace', never)).getReader();
   assert.equal((await reader.read()).done, false);
@@ -161,7 +161,7 @@ test('what is closed while somebody reads lets go of the files, and tells the re
   });
 });
 
-test('what is neither file, directory nor link is left out, and a file that shrinks keeps its promised size', async () => {
+test('an archive of a directory leaves out FIFOs', async () => {
   const execution = await runtime.execute(launch.id, { command: shell('mkdir odd && mkfifo odd/pipe && echo text > odd/text') }, never);
   assert.equal(await execution.exited, 0);
   assert.deepEqual([...(await readTar(await runtime.getFiles(launch.id, '/workspace/odd', never))).keys()], ['odd', 'odd/text']);

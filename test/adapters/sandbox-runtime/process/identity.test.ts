@@ -63,21 +63,21 @@ async function assertUntouched(id: string, pid: number): Promise<void> {
   assert.equal(await stateOf(pid), 'S');
 }
 
-describe('a process that merely has the number', () => {
-  test('of a leader which began at another time is left alone', async () => {
+describe("A process with the same pid as a sandbox's leader", () => {
+  test('is not touched if it started at another time', async () => {
     const pid = await startStranger(['sleep', '1000']);
     await writeClaim('sb-1', pid, String(Number(await startOf(pid)) - 1), await bootId());
     await assertUntouched('sb-1', pid);
   });
 
-  test('and the start time of a leader, of another boot, is left alone', async () => {
+  test('is not touched if the leader ran before a reboot', async () => {
     const pid = await startStranger(['sleep', '1000']);
     await writeClaim('sb-1', pid, await startOf(pid), 'another-boot');
     assert.deepEqual((await runtime.inspect('sb-1')).reason, { code: 'host_restarted' });
     await assertUntouched('sb-1', pid);
   });
 
-  test('of a group whose leader is gone is left alone', async () => {
+  test('is not touched if only its process group matches', async () => {
     const pid = await startStranger(shell('sleep 1000 & echo $! > /dev/null; exit 0'));
     await eventually('the leader ends', async () => !(await isAlive(pid)));
     const member = await memberOf(pid);
@@ -86,7 +86,7 @@ describe('a process that merely has the number', () => {
   });
 
   test.each(['', 'nonsense', '0\n0\n0\n{}', '1\n0\n0\n{"mark":"m","ports":[]}'])(
-    'is not guessed from a broken record: %j',
+    'is not guessed from a broken claim file: %j',
     async (text) => {
       await mkdir(join(host.root, 'sb-1', 'launches'), { recursive: true });
       await writeFile(join(host.root, 'sb-1', 'launches', '1.claim'), text);
@@ -108,8 +108,8 @@ async function memberOf(group: number): Promise<number> {
   return Number(member[0]);
 }
 
-describe('what a sandbox started is its own', () => {
-  test('when its leader is killed and others of its group live', async () => {
+describe('A process of a sandbox', () => {
+  test('still belongs to the sandbox after its leader was killed', async () => {
     const launch = launchOf(programs.counts);
     await runtime.start(launch, () => {}, never);
     await eventually('it counts', async () => (await host.readFile(launch.id, 'count')) !== null);
@@ -126,7 +126,7 @@ describe('what a sandbox started is its own', () => {
     assert.deepEqual(await host.processes(launch.id), []);
   });
 
-  test('and wakes who listens when the last of them ends', async () => {
+  test('keeps the sandbox running until it ends, and listeners are notified', async () => {
     const launch = launchOf(programs.counts);
     await runtime.start(launch, () => {}, never);
     await eventually('it counts', async () => (await host.readFile(launch.id, 'count')) !== null);

@@ -28,11 +28,11 @@ async function createHarness(options: Partial<ProcessRuntimeOptions>): Promise<S
   };
 }
 
-describe('process keeps the contract of sandbox runtimes', () => {
+describe('Sandbox runtime contract: process', () => {
   for (const { name, run } of sandboxRuntimeContract(() => createHarness({ processTable: 'proc' }))) test(name, run);
 });
 
 // For systems without /proc. Each look at the processes starts a program, so it looks less often.
-describe('process keeps what the contract says of processes, with ps', () => {
+describe('Sandbox runtime contract: process, with ps instead of /proc', () => {
   for (const { name, run } of stageCases(() => createHarness({ processTable: 'ps', pollMs: 250 }), processCases)) test(name, run);
 });

@@ -41,10 +41,10 @@ const escapes = {
   'a child without an environment': `env -i "$(command -v setsid)" ${daemon('stray')} & exec sleep 1000`,
 };
 
-describe('a process that can not be stopped', () => {
+describe('A process that SIGSTOP does not stop', () => {
   afterEach(() => void vi.restoreAllMocks());
 
-  test('makes the freeze fail, and all others go on', async () => {
+  test('makes the freeze fail, and all other processes continue', async () => {
     const launch = await start('sleep 1000 & echo $! > child; wait');
     await pidIn(launch.id, 'child');
     const leader = await host.leader(launch.id);
@@ -71,7 +71,7 @@ describe.each(Object.entries(escapes))('%s', (_, script) => {
     assert.equal(await isAlive(stray), false);
   });
 
-  test('is removed with its sandbox, by a later runtime', async () => {
+  test('is killed when a later runtime removes its sandbox', async () => {
     const launch = await start(script);
     const stray = await pidIn(launch.id, 'stray');
     await runtime.freeze(launch.id);
@@ -82,7 +82,7 @@ describe.each(Object.entries(escapes))('%s', (_, script) => {
   });
 });
 
-describe('a sandbox that forks all the time', () => {
+describe('A sandbox that forks all the time', () => {
   // Each generation forks the next one and ends; a bounded number of them at a time.
   const restless = `
     echo '[ -e stop ] && exit; sleep 0.001; sh chain.sh & exit' > chain.sh
@@ -91,7 +91,7 @@ describe('a sandbox that forks all the time', () => {
     : > begun
     while :; do : | cat | cat; done`;
 
-  test('is held whole, and killed whole', { timeout: 60_000 }, async () => {
+  test('is frozen and removed with all its processes', { timeout: 60_000 }, async () => {
     const launch = await start(restless);
     await eventually('it forks', async () => (await host.readFile(launch.id, 'begun')) !== null);
     for (let times = 0; times < 15; times += 1) {
@@ -107,7 +107,7 @@ describe('a sandbox that forks all the time', () => {
     assert.deepEqual(await host.leftovers(launch.id), []);
   });
 
-  test('is stopped whole, while it is frozen too', { timeout: 60_000 }, async () => {
+  test('is stopped with all its processes, running or frozen', { timeout: 60_000 }, async () => {
     for (const first of ['freeze', 'inspect'] as const) {
       const launch = await start(restless);
       await eventually('it forks', async () => (await host.readFile(launch.id, 'begun')) !== null);
@@ -118,7 +118,7 @@ describe('a sandbox that forks all the time', () => {
   });
 });
 
-describe('what a command left behind', () => {
+describe("A process that outlives its sandbox's command", () => {
   const leaving = `echo run >> runs; setsid ${daemon('left')} & while [ ! -e left -o ! -e go ]; do sleep 0.01; done; exit 5`;
 
   /** Lets the command of a sandbox end, whose leader is nobody's child. */
@@ -130,7 +130,7 @@ describe('what a command left behind', () => {
     return launch;
   }
 
-  test('in its group ends with it', async () => {
+  test('ends with the command if it is in the same process group', async () => {
     const launch = await start('sleep 1000 & echo $! > left; exit 5');
     await eventually('it is over', async () => (await runtime.inspect(launch.id)).state === 'stopped');
     assert.deepEqual((await runtime.inspect(launch.id)).reason, { code: 'process_exited', exitCode: 5, signal: null, program: null });
@@ -139,7 +139,7 @@ describe('what a command left behind', () => {
     await eventually('what it left is over', async () => !(await isAlive(left)));
   });
 
-  test('in its group belongs to it, also if it shows no environment and the leader was killed', async () => {
+  test('belongs to the sandbox if it is in the same process group, even without an environment', async () => {
     const launch = await start('env -i "$(command -v sleep)" 1000 & echo $! > left; wait');
     const left = await pidIn(launch.id, 'left');
     await eventually('it has no environment', async () => (await readFile(`/proc/${left}/environ`, 'latin1')) === '');
@@ -150,7 +150,7 @@ describe('what a command left behind', () => {
     assert.equal(await isAlive(left), false);
   });
 
-  test('elsewhere ends as soon as the system tells the leader\'s parent', async () => {
+  test("in another session ends as soon as the command's parent sees the exit", async () => {
     const launch = await start(leaving);
     await writeFile(join(host.root, launch.id, 'workspace', 'go'), '');
     const left = await pidIn(launch.id, 'left');
@@ -159,7 +159,7 @@ describe('what a command left behind', () => {
     assert.deepEqual((await runtime.inspect(launch.id)).reason, { code: 'process_exited', exitCode: 5, signal: null, program: null });
   });
 
-  test('elsewhere is told of when that parent is gone, and ends when the sandbox is run again', async () => {
+  test('in another session keeps the sandbox running without that parent, and ends on resume', async () => {
     const launch = await leaveBehind();
     const left = await pidIn(launch.id, 'left');
     const fact = await runtime.inspect(launch.id);
@@ -170,7 +170,7 @@ describe('what a command left behind', () => {
     await eventually('it runs again', async () => (await host.readFile(launch.id, 'runs')) === 'run\nrun\n');
   });
 
-  test('elsewhere ends when somebody listens', async () => {
+  test('in another session ends if a runtime has a listener', async () => {
     const launch = await leaveBehind();
     const woken = new Set<string>();
     runtime.subscribe((id) => woken.add(id));
@@ -179,8 +179,8 @@ describe('what a command left behind', () => {
   });
 });
 
-describe('what was interrupted half done', () => {
-  test('a freeze counts as none, and is made whole by the next call', async () => {
+describe('An interrupted operation', () => {
+  test('freeze: the sandbox counts as running, and the next freeze completes it', async () => {
     const launch = await start(`setsid ${daemon('stray')} & exec sleep 1000`);
     const stray = await pidIn(launch.id, 'stray');
     const leader = await host.leader(launch.id);
@@ -198,7 +198,7 @@ describe('what was interrupted half done', () => {
     await eventually('it goes on', async () => (await stateOf(stray)) === 'S');
   });
 
-  test('a removal is finished by the next runtime', async () => {
+  test('remove: the next runtime completes it', async () => {
     const launch = launchOf(programs.counts);
     await runtime.start(launch, () => {}, never);
     await runtime.close();

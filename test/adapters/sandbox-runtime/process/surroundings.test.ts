@@ -38,8 +38,8 @@ async function text(id: string, file: string): Promise<string> {
 const hostPorts = async (id: string): Promise<string[]> =>
   (await runtime.inspect(id)).exposedUrls.map(({ url }) => new URL(url).port);
 
-describe('the environment of a command', () => {
-  test('holds what is said, and nothing of the server', async () => {
+describe("The environment of a sandbox's command", () => {
+  test('contains the variables of the spec and of Skep, and none of the server', async () => {
     process.env['SKEP_TEST_SECRET'] = 'the-secret-of-the-server';
     try {
       const launch = await start(shell('env -0 > env.new; mv env.new env; exec sleep 1000'), {
@@ -69,7 +69,7 @@ describe('the environment of a command', () => {
     }
   });
 
-  test('lets the spec say the path and the home, and no variable of its own change the launcher', async () => {
+  test("can have its PATH and HOME set by the spec, and can't change the launcher", async () => {
     const launch = await start(['node', '-e', 'require("fs").writeFileSync("env", JSON.stringify(process.env))'], {
       initialEnv: { PATH: `/nowhere:${join(process.execPath, '..')}`, HOME: '/elsewhere', status: 's', claim: 'c', plan: 'p' },
       ports: [],
@@ -85,7 +85,7 @@ describe('the environment of a command', () => {
     assert.deepEqual((await runtime.inspect(launch.id)).reason, { code: 'process_exited', exitCode: 0, signal: null, program: null });
   });
 
-  test('is the only place of the session key and of secrets', async () => {
+  test('is the only place of the session key and the secrets', async () => {
     const launch = await start(programs.counts, { secrets: ['TOKEN'] }, { TOKEN: 'a-secret-of-the-spec' });
     await text(launch.id, 'count');
     for (const pid of await host.processes(launch.id)) {
@@ -107,8 +107,8 @@ async function run(id: string, script: string): Promise<string> {
   return out;
 }
 
-describe('the home of a sandbox', () => {
-  test('is the same for its command and its executions, and after a stop; only its user can enter it', async () => {
+describe('The home folder of a sandbox', () => {
+  test('is shared by all its commands and kept after a stop, with mode 0700', async () => {
     const launch = await start(shell('echo run >> ~/runs; exec sleep 1000'));
     const home = join(host.root, launch.id, 'home');
     await eventually('it begins', async () => (await readdir(home)).includes('runs'));
@@ -120,7 +120,7 @@ describe('the home of a sandbox', () => {
     assert.deepEqual(await readdir(join(host.root, launch.id, 'workspace')), []);
   });
 
-  test('counts as disk space, and goes with the sandbox', async () => {
+  test('counts towards the disk usage, and is removed with the sandbox', async () => {
     const { id } = await start(shell('exec sleep 1000'));
     const before = (await runtime.usage(id)).diskBytes ?? 0;
     await run(id, 'mkdir ~/.cache; dd if=/dev/urandom of="$HOME/.cache/much" bs=1024 count=1024 2>/dev/null; sync ~/.cache/much; chmod 500 ~/.cache');
@@ -129,7 +129,7 @@ describe('the home of a sandbox', () => {
     assert.deepEqual(await host.leftovers(id), []);
   });
 
-  test('is made for a sandbox that has none, also while its command has the workspace as its home, as of an earlier version', async () => {
+  test('is created if it is missing', async () => {
     const launch = launchOf(shell('exec sleep 1000'));
     const [workspace, home] = ['workspace', 'home'].map((name) => join(host.root, launch.id, name));
     assert.ok(workspace !== undefined && home !== undefined);
@@ -145,10 +145,10 @@ describe('the home of a sandbox', () => {
   });
 });
 
-describe('ports', () => {
+describe('The ports of sandboxes', () => {
   const three = { ports: [1, 2, 3].map((port) => ({ name: `P${port}`, port })) };
 
-  test('are free, and each is given to one sandbox', { timeout: 60_000 }, async () => {
+  test('are free and unique for 20 sandboxes that start at once', { timeout: 60_000 }, async () => {
     const other = host.open();
     const launches = Array.from({ length: 20 }, () => launchOf(shell('exec sleep 1000'), three));
     const facts = await Promise.all(launches.map((launch, n) => (n % 2 ? other : runtime).start(launch, () => {}, never)));
@@ -163,7 +163,7 @@ describe('ports', () => {
     assert.deepEqual(await readdir(join(host.root, '.ports')), []);
   });
 
-  test('stay those of a stopped sandbox, unless somebody took one', async () => {
+  test('stay the same after a stop, except for ports that are in use by then', async () => {
     const launch = await start(programs.counts, three);
     const before = await hostPorts(launch.id);
     await runtime.stop(launch.id);
@@ -192,8 +192,8 @@ async function comeBack(): Promise<void> {
   await rename(`${host.root}.away`, host.root);
 }
 
-describe('the folder of all sandboxes', () => {
-  test('that goes away and comes back makes no sandbox look as if it had ended', async () => {
+describe('The folder of all sandboxes', () => {
+  test('makes calls fail with runtime_unavailable while it is missing, and no sandbox seems stopped', async () => {
     const { id } = await start(shell('exec sleep 1000'));
     const seen = new Set<string>();
     const state = async (): Promise<string> => (await runtime.inspect(id)).state;
