@@ -53,6 +53,17 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await page.getByRole('link', { name: 'Write the release notes' }).waitFor({ state: 'detached' });
   });
 
+  test('stops a turn whose start is older than the events that are read first', async () => {
+    const { scene } = opened();
+    const ask = { toolCallId: 'wait', title: 'wait', options: [{ optionId: 'yes', name: 'Go on', kind: 'allow_once' as const }] };
+    const conversation = await scene.client.conversations.start({});
+    const plans = Array.from({ length: 1600 }, () => ({ plan: [] }));
+    for await (const event of conversation.turn(acpScript(...plans, { ask }))) if (event.kind === 'permission_requested') break;
+    await using page = await scene.page(`conversations/${conversation.id}`);
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText('The turn ended: cancelled.').waitFor();
+  });
+
   test('uploads a file, and downloads it', async () => {
     const { scene, seeded } = opened();
     await using page = await scene.page(`sandboxes/${seeded.sandbox.id}?tab=files`);

@@ -12,6 +12,8 @@ export type Entry = { readonly key: string; readonly at: string } & (
   | { readonly kind: 'note'; readonly text: string; readonly reason: string | null; readonly isBad: boolean }
 );
 
+type CallEntry = Extract<Entry, { readonly kind: 'tool' }>;
+
 const failedStopReasons: ReadonlySet<string> = new Set(['failed', 'interrupted', 'refusal', 'max_tokens', 'max_turn_requests']);
 
 /** The rows of a conversation, made from its events in order. */
@@ -20,13 +22,15 @@ export class Transcript {
   plan: api.PlanEventData | null = null;
   usage: api.UsageEventData | null = null;
   workTree: api.WorkTreeChangedEventData | null = null;
-  /** The id of the message whose turn is running. */
-  turn: string | null = null;
   /** The messages that the agent has received. */
   readonly started = new Set<string>();
   /** The chosen options by the id of the permission request; null if the request was withdrawn. */
   readonly answers = new Map<string, string | null>();
   readonly #byKey = new Map<string, Entry>();
+  /** The calls by id, before the first known start of a turn. */
+  #firstCalls = new Map<string, CallEntry>();
+  /** The calls of the last turn by id. Agents can reuse an id in another turn. */
+  #calls = this.#firstCalls;
 
   apply(event: api.Event): void {
     switch (event.kind) {
@@ -40,7 +44,7 @@ export class Transcript {
       case 'usage': return void (this.usage = event.data);
       case 'work_tree_changed': return void (this.workTree = event.data);
       case 'turn_started':
-        this.turn = event.data.message_id;
+        this.#calls = new Map();
         return void this.started.add(event.data.message_id);
       case 'turn_ended': return this.#endTurn(event);
       case 'start_step': case 'setup_script': case 'microagents': case 'sandbox_moved': case 'conversation_archived': {
@@ -56,7 +60,11 @@ export class Transcript {
   prepend(events: readonly api.Event[]): void {
     const older = new Transcript();
     for (const event of events) older.apply(event);
-    this.entries = [...older.entries.filter(({ key }) => !this.#byKey.has(key)), ...this.entries];
+    // The last turn of the older events continues in the first rows.
+    const repeated = new Set<Entry | undefined>([...this.#firstCalls.keys()].map((id) => older.#calls.get(id)));
+    this.entries = [...older.entries.filter((entry) => !this.#byKey.has(entry.key) && !repeated.has(entry)), ...this.entries];
+    for (const [id, call] of older.#calls) if (!this.#firstCalls.has(id)) this.#firstCalls.set(id, call);
+    if (older.#calls !== older.#firstCalls) this.#firstCalls = older.#firstCalls;
     for (const [key, entry] of older.#byKey) if (!this.#byKey.has(key)) this.#byKey.set(key, entry);
     for (const id of older.started) this.started.add(id);
     for (const [id, answer] of older.answers) if (!this.answers.has(id)) this.answers.set(id, answer);
@@ -78,17 +86,16 @@ export class Transcript {
     } else if (!known.isWhole) known.text += data.text;
   }
 
-  #addCall({ at, data }: api.ToolCallEvent): void {
-    // Agents can reuse an id in another turn.
-    const key = `${this.turn ?? ''}/${data.tool_call_id}`;
-    const known = this.#byKey.get(key);
-    if (known?.kind === 'tool') known.call = data;
-    else this.#add({ kind: 'tool', key, at, call: data });
+  #addCall({ id, at, data }: api.ToolCallEvent): void {
+    const known = this.#calls.get(data.tool_call_id);
+    if (known !== undefined) return void (known.call = data);
+    const entry: CallEntry = { kind: 'tool', key: `event-${id}`, at, call: data };
+    this.#calls.set(data.tool_call_id, entry);
+    this.#add(entry);
   }
 
   #endTurn(event: api.TurnEndedEvent): void {
     const { stop_reason: stop } = event.data;
-    this.turn = null;
     if (stop !== 'end_turn') this.#note(event, texts.log.turnEnded(readableName(stop).toLowerCase()), failedStopReasons.has(stop));
   }
 

@@ -72,6 +72,9 @@ function LoadedConversation({ conversation, onState }: LoadedConversationProps) 
   );
 }
 
+/** The execution statuses of a conversation with an unfinished turn. */
+const turnStatuses: ReadonlySet<api.AppConversation['execution_status']> = new Set(['running', 'waiting_for_permission', 'frozen']);
+
 interface LogProps {
   readonly conversation: Conversation;
   readonly source: TranscriptSource;
@@ -93,7 +96,7 @@ function Log({ conversation, source }: LogProps) {
           const entry = entries[index];
           return entry && <EntryRow entry={entry} transcript={transcript} conversation={conversation} unfolded={unfolded} />;
         }} />
-      <Composer conversation={conversation} queued={queued} isRunning={transcript.turn !== null} />
+      <Composer conversation={conversation} queued={queued} isRunning={turnStatuses.has(conversation.state.execution_status)} />
     </div>
   );
 }
