@@ -79,6 +79,15 @@ describe.runIf(hasChromium)('in a browser', () => {
     await page.locator('.diff .added', { hasText: 'price * count' }).waitFor();
   });
 
+  test('renders a long text without delay if nothing in it is closed', async () => {
+    const conversation = await scene.client.conversations.start({});
+    const long = (part: string) => `yes '${part}' | head -n 30000 | tr -d '\\n'; echo; echo`;
+    const parts = [long('['.repeat(4)), long('[a]('), long('**a'), "echo '```'", long(' '.repeat(4)), "echo 'x'", "echo '```'", 'echo The end.'];
+    for await (const event of conversation.turn(acpScript({ run: `(${parts.join('; ')}) >long.md` }, { read: 'long.md' }))) void event;
+    await using page = await scene.page(`conversations/${conversation.id}`);
+    await page.locator('.said.agent').getByText('The end.').waitFor();
+  });
+
   dashboardActions(() => ({ scene, seeded }));
 
   test('starts a sandbox at a zoom of 200 %', async () => {
