@@ -227,6 +227,7 @@ export const texts = {
   files: {
     archive: 'Download all', binary: 'Not a text file', binaryHint: 'Download it to see it.',
     count: (count: number) => plural(count, 'entry', 'entries'), cut: 'or more; only the first are shown',
+    mixedLineEnds: 'It mixes kinds of line ends, which editing here would change.',
     modified: 'Modified', name: 'Name', none: 'Empty directory', noneHint: 'Upload a file to put something here.', path: 'Path',
     remove: (name: string) => `Delete ${name}`, removeDirectory: 'Everything in it is lost.', removeFile: 'The file is lost.',
     removeSubmit: 'Delete', saved: 'Saved.',
