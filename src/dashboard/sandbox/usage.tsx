@@ -12,14 +12,20 @@ const sampleMs = 5000;
 export function Usage({ sandbox }: { readonly sandbox: Sandbox }) {
   const [samples, setSamples] = useState<readonly api.SandboxUsage[]>([]);
   const isRunning = sandbox.state.status === 'RUNNING';
-  const [round, setRound] = useState(0);
-  const { data, error } = useResource((signal) => sandbox.usage({ signal }), [sandbox.id, round, isRunning]);
+  const { data, error, reload } = useResource((signal) => sandbox.usage({ signal }), [sandbox.id, isRunning]);
   useEffect(() => {
     if (data !== null) setSamples((last) => [...last, data].slice(-samplesShown));
-    // Waits for the last sample, because measuring the disk can take long. Requests none while the page is hidden.
-    const timer = isRunning ? setInterval(() => document.hidden || setRound(round + 1), sampleMs) : undefined;
+  }, [data]);
+  useEffect(() => {
+    if (!isRunning) return;
+    const timer = setInterval(() => {
+      if (document.hidden) return;
+      // Started again only by the result, because measuring the disk can take long.
+      clearInterval(timer);
+      reload();
+    }, sampleMs);
     return () => clearInterval(timer);
-  }, [data, isRunning]);
+  }, [data, error, isRunning]);
   const last = samples.at(-1);
   if (error !== null && last === undefined) {
     return (
