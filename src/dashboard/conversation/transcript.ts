@@ -1,6 +1,5 @@
 import type { api } from '../../client/index.ts';
-import { readableName } from '../format.ts';
-import { texts } from '../texts.ts';
+import { plural, readableName } from '../format.ts';
 
 type Permission = api.PermissionRequestedEventData;
 
@@ -96,7 +95,7 @@ export class Transcript {
 
   #endTurn(event: api.TurnEndedEvent): void {
     const { stop_reason: stop } = event.data;
-    if (stop !== 'end_turn') this.#note(event, texts.log.turnEnded(readableName(stop).toLowerCase()), failedStopReasons.has(stop));
+    if (stop !== 'end_turn') this.#note(event, `The turn ended: ${readableName(stop).toLowerCase()}.`, failedStopReasons.has(stop));
   }
 
   #note({ id, at, reason }: api.Event, text: string, isBad: boolean): void {
@@ -118,19 +117,25 @@ type NotedEvent = api.StartStepEvent | api.SetupScriptEvent | api.MicroagentsEve
 /** Returns the text of such an event; null if it is not of interest. */
 function noteOf(event: NotedEvent): string | null {
   switch (event.kind) {
-    case 'start_step': return event.data.to === 'READY' || event.data.to === 'ERROR' ? texts.log.start(event.data.to) : null;
-    case 'setup_script': return event.data.status === 'running' ? null : texts.log.setup(event.data.status);
-    case 'sandbox_moved': return texts.log.sandbox(event.data.to);
+    case 'start_step': return event.data.to === 'READY' ? 'Ready.' : event.data.to === 'ERROR' ? 'The start failed.' : null;
+    case 'setup_script': return event.data.status === 'running' ? null : `Setup script ${event.data.status}.`;
+    case 'sandbox_moved': return event.data.to === null ? 'The sandbox was deleted.' : `Sandbox: ${event.data.to.toLowerCase()}.`;
     case 'microagents': return microagentsNote(event.data);
-    case 'conversation_archived': return texts.log.archived;
+    case 'conversation_archived': return 'The conversation was archived.';
   }
 }
 
+const whyLeftOut = {
+  front_matter: 'invalid front matter', not_readable: 'could not be read', too_large: 'too large', too_many: 'too many microagents',
+} as const;
+
 function microagentsNote({ given, left_out: leftOut, left_out_count: count }: api.MicroagentsEvent['data']): string | null {
-  const { log } = texts;
+  const paths = given.map(({ path }) => path).join(', ');
+  const omitted = leftOut.map(({ path, why }) => `${path} (${whyLeftOut[why]})`).join(', ');
+  const more = count > leftOut.length ? ` and ${count - leftOut.length} more` : '';
   const notes = [
-    ...(given.length > 0 ? [log.microagents(given.map(({ path }) => path))] : []),
-    ...(count > 0 ? [log.leftOut(leftOut.map(({ path, why }) => `${path} (${log.whyLeftOut[why]})`), count - leftOut.length)] : []),
+    ...(given.length > 0 ? [`The agent got ${plural(given.length, 'microagent')}: ${paths}.`] : []),
+    ...(count > 0 ? [`Left out: ${omitted}${more}.`] : []),
   ];
   return notes.length === 0 ? null : notes.join(' ');
 }

@@ -1,7 +1,6 @@
 import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from '@tanstack/virtual-core';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { texts } from '../texts.ts';
 import { Button } from '../ui/controls.tsx';
 
 interface VirtualLogProps {
@@ -59,7 +58,7 @@ export function VirtualLog({ count, label, keyOf, rowOf, onStart }: VirtualLogPr
           </div>
         </div>
       </div>
-      {!isAtEnd && <div class="to-end"><Button onClick={() => log.scrollToEnd()}>{texts.log.toEnd}</Button></div>}
+      {!isAtEnd && <div class="to-end"><Button onClick={() => log.scrollToEnd()}>Jump to the end</Button></div>}
     </div>
   );
 }

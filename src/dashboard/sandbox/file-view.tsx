@@ -3,7 +3,6 @@ import type { Sandbox } from '../../client/index.ts';
 import { bytes } from '../format.ts';
 import { useResource } from '../live.ts';
 import { canChange } from '../session.ts';
-import { texts } from '../texts.ts';
 import { ActionButton } from '../ui/controls.tsx';
 import { toast } from '../ui/actions.ts';
 import { Empty, Loaded } from '../ui/feedback.tsx';
@@ -38,7 +37,7 @@ export function FileView({ sandbox, path }: { readonly sandbox: Sandbox; readonl
   const restore = data?.text?.restore;
   const save = async (content: string) => {
     await sandbox.files.write(path, content);
-    toast(texts.files.saved);
+    toast('Saved.');
     setEdited(null);
     resource.reload();
   };
@@ -48,18 +47,18 @@ export function FileView({ sandbox, path }: { readonly sandbox: Sandbox; readonl
         <p class="dim">{data !== null && bytes(data.size)}</p>
         <ActionButton icon="download"
           onAct={async () => saveFile(path.split('/').pop() ?? 'file', await (await sandbox.files.read(path)).blob())}>
-          {texts.download}
+          Download
         </ActionButton>
-        {canChange() && restore === null && <p class="dim">{texts.files.mixedLineEnds}</p>}
+        {canChange() && restore === null && <p class="dim">It mixes kinds of line ends, which editing here would change.</p>}
         {canChange() && restore && (
           <ActionButton kind="primary" disabled={edited === null || edited === data?.text?.shown} onAct={() => save(restore(edited ?? ''))}>
-            {texts.save}
+            Save
           </ActionButton>
         )}
       </div>
       <Loaded resource={resource}>
         {({ text, size }) => text === null
-          ? <Empty icon="file" title={size > maxShown ? texts.files.tooLong : texts.files.binary}>{texts.files.binaryHint}</Empty>
+          ? <Empty icon="file" title={size > maxShown ? 'Too long to show' : 'Not a text file'}>Download it to see it.</Empty>
           : <textarea class="editor" spellcheck={false} aria-label={path} readOnly={!canChange() || text.restore === null}
             value={edited ?? text.shown}
             onInput={(event) => setEdited(event.currentTarget.value)} />}

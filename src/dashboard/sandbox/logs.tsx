@@ -6,7 +6,6 @@ import type { Sandbox } from '../../client/index.ts';
 import { sleep } from '../../client/waiting.ts';
 import { whileVisible } from '../live.ts';
 import { currentSession } from '../session.ts';
-import { texts } from '../texts.ts';
 import { ActionButton } from '../ui/controls.tsx';
 import { Failed } from '../ui/feedback.tsx';
 import { saveFile } from '../ui/save-file.ts';
@@ -43,15 +42,15 @@ export function Logs({ sandbox: { id, state } }: { readonly sandbox: Sandbox }) 
   return (
     <section class="logs">
       <header class="bar">
-        <p class="dim">{isRunning ? texts.logs.following : texts.logs.resting}</p>
+        <p class="dim">{isRunning ? 'Live output of its command' : 'Last output of its command'}</p>
         <ActionButton icon="download" onAct={async () => {
           const response = await currentSession().client.stream(route, { path: { id } });
           saveFile(`${id}.log`, await response.blob());
-        }}>{texts.download}</ActionButton>
+        }}>Download</ActionButton>
       </header>
       <pre ref={screen} tabIndex={0} class="screen" onScroll={({ currentTarget: { scrollTop, clientHeight, scrollHeight } }) => {
         isAtEnd.current = scrollTop + clientHeight > scrollHeight - 40;
-      }}>{text === '' ? <span class="dim">{texts.logs.none}</span> : text}</pre>
+      }}>{text === '' ? <span class="dim">Nothing was written yet.</span> : text}</pre>
     </section>
   );
 }
