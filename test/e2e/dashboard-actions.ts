@@ -53,8 +53,8 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await page.getByRole('link', { name: 'Write the release notes' }).waitFor({ state: 'detached' });
   });
 
-  test('stops a turn whose start is older than the events that are read first', async () => {
-    const { scene } = opened();
+  test('stops a turn whose start is older than the events that are read first, and shows a conversation with only older events', async () => {
+    const { scene, seeded } = opened();
     const ask = { toolCallId: 'wait', title: 'wait', options: [{ optionId: 'yes', name: 'Go on', kind: 'allow_once' as const }] };
     const conversation = await scene.client.conversations.start({});
     const plans = Array.from({ length: 1600 }, () => ({ plan: [] }));
@@ -62,6 +62,8 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await using page = await scene.page(`conversations/${conversation.id}`);
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText('The turn ended: cancelled.').waitFor();
+    await page.goto(`${scene.url}/#/conversations/${seeded.conversation.id}`);
+    await page.getByText('The total ignores how many').waitFor();
   });
 
   test('uploads a file, and downloads it', async () => {

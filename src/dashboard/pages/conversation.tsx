@@ -90,7 +90,7 @@ function Log({ conversation, source }: LogProps) {
   return (
     <div class="talk-main">
       <VirtualLog count={entries.length} label="Conversation" keyOf={(index) => entries[index]?.key ?? ''}
-        onStart={() => void source.readOlder().catch(toastFailure)}
+        firstId={source.firstId.value} onStart={() => void source.readOlder().catch(toastFailure)}
         rowOf={(index) => {
           const entry = entries[index];
           return entry && <EntryRow entry={entry} transcript={transcript} conversation={conversation} unfolded={unfolded} />;
