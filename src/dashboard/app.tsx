@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
-import { Help, Palette, shownOverlay, useShortcuts } from './overlays.tsx';
+import { readableName } from './format.ts';
+import { Help, Palette, paletteTitle, shownOverlay, useShortcuts } from './overlays.tsx';
 import { followChanges } from './live.ts';
 import { ConversationPage } from './pages/conversation.tsx';
 import { ConversationsPage } from './pages/conversations.tsx';
@@ -13,8 +14,7 @@ import { SettingsPage } from './pages/settings.tsx';
 import { SpecsPage } from './pages/specs.tsx';
 import { places, route } from './route.ts';
 import { isOnline, loginNotice, resumeSession, session } from './session.ts';
-import { texts } from './texts.ts';
-import { switchTheme } from './theme.ts';
+import { switchTheme, switchThemeLabel } from './theme.ts';
 import { Button } from './ui/controls.tsx';
 import { AskedQuestion } from './ui/dialog.tsx';
 import { messageOf } from './ui/actions.ts';
@@ -45,10 +45,10 @@ function Shell() {
       <a class="skip" href="#main" onClick={(event) => {
         event.preventDefault();
         document.getElementById('main')?.focus();
-      }}>{texts.skip}</a>
+      }}>Skip to the content</a>
       <TopBar />
       <Navigation />
-      {!isOnline.value && <p class="offline" role="status">{texts.offline}</p>}
+      {!isOnline.value && <p class="offline" role="status">The server does not answer. Trying again …</p>}
       <Current />
       <AskedQuestion />
       {shownOverlay.value === 'palette' && <Palette />}
@@ -67,7 +67,7 @@ function Current() {
     case 'specs': return <SpecsPage />;
     case 'keys': return <KeysPage />;
     case 'settings': return <SettingsPage />;
-    default: return <Page title={texts.missing}><Empty icon="search" title={texts.noPage} /></Page>;
+    default: return <Page title="Not found"><Empty icon="search" title="There is no such page" /></Page>;
   }
 }
 
@@ -75,9 +75,9 @@ function Current() {
 function TopBar() {
   return (
     <header class="top-bar">
-      <button type="button" class="button quiet square" popovertarget="navigation" aria-label={texts.menu}><Icon name="menu" /></button>
+      <button type="button" class="button quiet square" popovertarget="navigation" aria-label="Navigation"><Icon name="menu" /></button>
       <Logo /><b>Skep</b>
-      <Button kind="quiet" icon="search" label={texts.palette.title} onClick={() => (shownOverlay.value = 'palette')} />
+      <Button kind="quiet" icon="search" label={paletteTitle} onClick={() => (shownOverlay.value = 'palette')} />
     </header>
   );
 }
@@ -90,22 +90,22 @@ function closeNavigation(): void {
 function Navigation() {
   const { path: [current = 'overview'] } = route.value;
   return (
-    <nav id="navigation" class="navigation" popover="auto" aria-label={texts.menu} onClick={closeNavigation}>
+    <nav id="navigation" class="navigation" popover="auto" aria-label="Navigation" onClick={closeNavigation}>
       <p class="brand"><Logo />Skep</p>
       <button type="button" class="find" onClick={() => (shownOverlay.value = 'palette')}>
-        <Icon name="search" /><span>{texts.palette.open}</span><kbd>Ctrl K</kbd>
+        <Icon name="search" /><span>Find …</span><kbd>Ctrl K</kbd>
       </button>
       <ul>
         {places.map((place) => (
           <li key={place}>
-            <a href={`#/${place}`} aria-current={place === current ? 'page' : undefined}><Icon name={place} />{texts.nav[place]}</a>
+            <a href={`#/${place}`} aria-current={place === current ? 'page' : undefined}><Icon name={place} />{readableName(place)}</a>
           </li>
         ))}
       </ul>
       <footer>
         <span class="who clip" title={session.value?.me.key_name}>{session.value?.me.user_id}</span>
-        <Button kind="quiet" icon="help" label={texts.help.title} onClick={() => (shownOverlay.value = 'help')} />
-        <Button kind="quiet" icon="theme" label={texts.switchTheme} onClick={switchTheme} />
+        <Button kind="quiet" icon="help" label="Help" onClick={() => (shownOverlay.value = 'help')} />
+        <Button kind="quiet" icon="theme" label={switchThemeLabel} onClick={switchTheme} />
       </footer>
     </nav>
   );

@@ -48,10 +48,21 @@ export function orNone(value: number | null | undefined, show: (value: number) =
   return value === null || value === undefined ? '–' : show(value);
 }
 
+/** Returns "1 file" or "2 files". */
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
 export function compactNumber(count: number): string {
   return compact.format(count);
+}
+
+/** Returns the status of a sandbox as text. A paused sandbox is frozen or stopped. */
+export function sandboxStatusName(status: string, pauseKind: 'freeze' | 'stop' | null): string {
+  if (status !== 'PAUSED' || pauseKind === null) return readableName(status);
+  return pauseKind === 'freeze' ? 'Frozen' : 'Stopped';
 }
 
 /** Returns a name of the API as text: `waiting_for_permission` as "Waiting for permission". */

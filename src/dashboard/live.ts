@@ -1,4 +1,3 @@
-import { signal } from '@preact/signals';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type api, isFailure } from '../client/index.ts';
 import { currentSession, isOnline } from './session.ts';
@@ -9,6 +8,9 @@ export interface Resource<T> {
   readonly error: Error | null;
   readonly reload: () => void;
 }
+
+/** Events arrive in batches, so that many cause only one reload. */
+const batchMs = 250;
 
 type Load<T> = (signal: AbortSignal) => Promise<T>;
 
@@ -25,7 +27,12 @@ export function useResource<T>(load: Load<T>, deps: readonly unknown[], isReleva
     );
     return () => abort.abort();
   }, [...deps, round]);
-  useChanges((event) => isRelevant?.(event) === true && reload());
+  useEffect(() => {
+    if (isRelevant === undefined) return;
+    const listener = (events: readonly api.Event[]) => events.some(isRelevant) && reload();
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  }, deps);
   const wasOnline = useRef(true);
   useEffect(() => {
     if (isOnline.value && !wasOnline.current) reload();
@@ -42,19 +49,9 @@ export function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }
 
-const latestEvents = signal<readonly api.Event[]>([]);
+const listeners = new Set<(events: readonly api.Event[]) => void>();
 
-/** Calls `onEvent` for changes in everything that the key can see. Events arrive in batches, at most four a second. */
-export function useChanges(onEvent: (event: api.Event) => void): void {
-  const callback = useRef(onEvent);
-  callback.current = onEvent;
-  useEffect(() => latestEvents.subscribe((events) => {
-    // Several events cause only one reload, because updates are batched.
-    for (const event of events) callback.current(event);
-  }), []);
-}
-
-/** Follows the changes while the page is visible. Returns a function that stops this. */
+/** Reloads what changes in everything that the key can see, while the page is visible. Returns a function that stops this. */
 export function followChanges(): () => void {
   let waiting: api.Event[] = [];
   let timer: number | null = null;
@@ -63,14 +60,14 @@ export function followChanges(): () => void {
       last.id = event.id;
       waiting.push(event);
       timer ??= setTimeout(() => {
-        [latestEvents.value, waiting, timer] = [waiting, [], null];
-      }, 250);
+        for (const listener of listeners) listener(waiting);
+        [waiting, timer] = [[], null];
+      }, batchMs);
     }
   });
   return () => {
     stop();
     if (timer !== null) clearTimeout(timer);
-    latestEvents.value = [];
   };
 }
 

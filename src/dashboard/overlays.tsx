@@ -1,12 +1,14 @@
 import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
+import { readableName } from './format.ts';
 import { useDebounced, useResource } from './live.ts';
 import { navigate, places } from './route.ts';
 import { canChange, currentSession, logOut } from './session.ts';
-import { texts } from './texts.ts';
-import { switchTheme } from './theme.ts';
+import { switchTheme, switchThemeLabel } from './theme.ts';
 import { Dialog } from './ui/dialog.tsx';
 import { Icon, type IconName } from './ui/icons.tsx';
+
+export const paletteTitle = 'Go to a page, or find a conversation or a sandbox';
 
 export const shownOverlay = signal<'palette' | 'help' | null>(null);
 
@@ -50,12 +52,18 @@ export function useShortcuts(): void {
   }, []);
 }
 
+const shortcutHelp = [
+  ['Ctrl K', 'Go anywhere, and do anything'], ['?', 'This help'], ['/', 'Search or filter the list'], ['j k', 'Next and previous row'],
+  ['Enter', 'Open the row'], ['c', 'New conversation'], ['s', 'Start a sandbox'], ['1 – 7', 'The pages of the navigation'],
+  ['Esc', 'Close a dialog'],
+] as const;
+
 export function Help() {
   return (
-    <Dialog title={texts.help.title} onClose={close}>
-      <h2>{texts.help.title}</h2>
-      <dl class="shortcuts">{texts.help.keys.map(([key, what]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{what}</dd></div>)}</dl>
-      <p class="dim">{texts.help.more} <a href="docs">{texts.help.reference}</a></p>
+    <Dialog title="Help" onClose={close}>
+      <h2>Help</h2>
+      <dl class="shortcuts">{shortcutHelp.map(([key, what]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{what}</dd></div>)}</dl>
+      <p class="dim">This page uses only the HTTP API. <a href="docs">API reference</a></p>
     </Dialog>
   );
 }
@@ -69,15 +77,15 @@ interface Command {
 
 function commands(): Command[] {
   const changes: Command[] = [
-    { icon: 'plus', label: texts.conversations.add, act: () => navigate(['conversations'], { new: 'yes' }) },
-    { icon: 'plus', label: texts.sandboxes.start, act: () => navigate(['sandboxes'], { new: 'yes' }) },
+    { icon: 'plus', label: 'New conversation', act: () => navigate(['conversations'], { new: 'yes' }) },
+    { icon: 'plus', label: 'Start a sandbox', act: () => navigate(['sandboxes'], { new: 'yes' }) },
   ];
   return [
     ...(canChange() ? changes : []),
-    ...places.map((place) => ({ icon: place, label: texts.nav[place], hint: texts.palette.page, act: () => navigate([place]) })),
-    { icon: 'theme', label: texts.switchTheme, act: switchTheme },
-    { icon: 'help', label: texts.help.title, act: () => setTimeout(() => (shownOverlay.value = 'help')) },
-    { icon: 'leave', label: texts.logOut, act: () => logOut() },
+    ...places.map((place) => ({ icon: place, label: readableName(place), hint: 'Page', act: () => navigate([place]) })),
+    { icon: 'theme', label: switchThemeLabel, act: switchTheme },
+    { icon: 'help', label: 'Help', act: () => setTimeout(() => (shownOverlay.value = 'help')) },
+    { icon: 'leave', label: 'Log out', act: () => logOut() },
   ];
 }
 
@@ -91,10 +99,10 @@ function useFound(query: string): readonly Command[] {
     const sandboxes = await client.request('GET /api/v1/sandboxes/search', { query: { limit: 100 }, signal });
     return [
       ...conversations.items.map(({ id, title }) => (
-        { icon: 'conversations' as const, label: title ?? id, hint: texts.palette.conversation, act: () => navigate(['conversations', id]) }
+        { icon: 'conversations' as const, label: title ?? id, hint: 'Conversation', act: () => navigate(['conversations', id]) }
       )),
       ...sandboxes.items.filter(({ id }) => query !== '' && id.includes(query)).slice(0, 8)
-        .map(({ id }) => ({ icon: 'sandboxes' as const, label: id, hint: texts.palette.sandbox, act: () => navigate(['sandboxes', id]) })),
+        .map(({ id }) => ({ icon: 'sandboxes' as const, label: id, hint: 'Sandbox', act: () => navigate(['sandboxes', id]) })),
     ];
   }, [query]);
   return found.data ?? [];
@@ -113,8 +121,8 @@ export function Palette() {
   };
   const move = (step: number) => setChosen((chosen + step + shown.length) % Math.max(1, shown.length));
   return (
-    <Dialog title={texts.palette.title} onClose={close} class="palette">
-      <input autofocus value={query} placeholder={texts.palette.title} aria-label={texts.palette.title}
+    <Dialog title={paletteTitle} onClose={close} class="palette">
+      <input autofocus value={query} placeholder={paletteTitle} aria-label={paletteTitle}
         role="combobox" aria-expanded="true" aria-controls="commands" aria-activedescendant={`command-${chosen}`}
         onInput={(event) => {
           setQuery(event.currentTarget.value);
@@ -127,7 +135,7 @@ export function Palette() {
           else return;
           event.preventDefault();
         }} />
-      <ul id="commands" role="listbox" aria-label={texts.palette.title}>
+      <ul id="commands" role="listbox" aria-label={paletteTitle}>
         {shown.map((command, index) => (
           <li key={`${command.hint} ${command.label} ${index}`} id={`command-${index}`} role="option" aria-selected={index === chosen}
             onMouseMove={() => setChosen(index)} onClick={() => run(command)}>
@@ -135,7 +143,7 @@ export function Palette() {
           </li>
         ))}
       </ul>
-      {shown.length === 0 && <p class="dim">{texts.noMatch}</p>}
+      {shown.length === 0 && <p class="dim">Nothing matches</p>}
     </Dialog>
   );
 }

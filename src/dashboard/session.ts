@@ -1,7 +1,6 @@
 import { signal } from '@preact/signals';
 import { type api, createClient, isFailure, type SkepClient } from '../client/index.ts';
 import { route } from './route.ts';
-import { texts } from './texts.ts';
 
 export interface Session {
   readonly client: SkepClient;
@@ -74,7 +73,9 @@ async function observedFetch(input: RequestInfo | URL, init?: RequestInit): Prom
     const response = await fetch(input, init);
     // A 502 or 504 without a JSON body comes from a proxy before the server.
     isOnline.value = ![502, 504].includes(response.status) || /json/.test(response.headers.get('Content-Type') ?? '');
-    if (response.status === 401 && session.value !== null) logOut(texts.login.revoked);
+    if (response.status === 401 && session.value !== null) {
+      logOut('Your key is no longer valid: it was revoked, or has expired. Log in with another one to go on here.');
+    }
     return response;
   } catch (error) {
     if (!(error instanceof DOMException && error.name === 'AbortError')) isOnline.value = false;

@@ -2,18 +2,25 @@ import type { api } from '../client/index.ts';
 import { duration } from './format.ts';
 import { type Resource, useResource } from './live.ts';
 import { currentSession } from './session.ts';
-import { texts } from './texts.ts';
 
 /** Loads the sandbox specs; the first one is the default. */
 export function useSpecs(): Resource<readonly api.SandboxSpec[]> {
   return useResource((signal) => Array.fromAsync(currentSession().client.items('GET /api/v1/sandbox-specs/search', { signal })), []);
 }
 
+/** Returns the label of the choice of no spec. */
+export function defaultSpecLabel([first]: readonly api.SandboxSpec[]): string {
+  return first === undefined ? 'Default' : `Default (${first.id})`;
+}
+
 /** Describes what happens to an idle sandbox. */
 export function idlePolicyText(rule: api.RestRule): string {
   const steps = [
-    [rule.freeze_after_seconds, texts.rest.freeze], [rule.stop_after_seconds, texts.rest.stop],
-    [rule.delete_after_seconds, texts.rest.delete], [rule.max_life_seconds, texts.rest.life],
+    ['Frozen', rule.freeze_after_seconds, 'after its last use'],
+    ['Stopped', rule.stop_after_seconds, 'after a freeze'],
+    ['Deleted', rule.delete_after_seconds, 'after a stop'],
+    ['Deleted', rule.max_life_seconds, 'after its creation, even if it is in use'],
   ] as const;
-  return steps.flatMap(([seconds, say]) => (seconds === null ? [] : [say(duration(seconds))])).join(' ') || texts.rest.none;
+  const sentences = steps.flatMap(([done, seconds, since]) => (seconds === null ? [] : [`${done} ${duration(seconds)} ${since}.`]));
+  return sentences.join(' ') || 'None: it runs until somebody pauses or deletes it.';
 }

@@ -15,6 +15,8 @@ export function isDark(): boolean {
   return theme.value === 'dark' || (theme.value === '' && matchMedia('(prefers-color-scheme: dark)').matches);
 }
 
+export const switchThemeLabel = 'Switch between light and dark';
+
 export function switchTheme(): void {
   theme.value = isDark() ? 'light' : 'dark';
 }

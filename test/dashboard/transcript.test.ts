@@ -34,11 +34,11 @@ describe('a transcript', () => {
     expect(entries.map((entry) => entry.kind === 'tool' && entry.call.status)).toEqual(['completed', 'in_progress']);
   });
 
-  test('knows which messages wait, what turn runs, and how a turn ended', () => {
+  test('knows which messages wait, and how a turn ended', () => {
     const transcript = transcriptOf(asked('first'), started('first'), asked('second'));
-    expect([transcript.turn, [...transcript.started]]).toEqual(['first', ['first']]);
+    expect([...transcript.started]).toEqual(['first']);
     transcript.apply(event('turn_ended', { message_id: 'first', stop_reason: 'cancelled' }));
-    expect([transcript.turn, transcript.entries.at(-1)?.kind]).toEqual([null, 'note']);
+    expect(transcript.entries.at(-1)?.kind).toBe('note');
   });
 
   test('shows which microagents the agent got, and why others were left out', () => {
@@ -60,5 +60,16 @@ describe('a transcript', () => {
     expect(textsOf(transcript)).toEqual(['first', 'Hello.']);
     expect(transcript.started).toContain('first');
     expect(transcript.plan?.entries).toHaveLength(1);
+  });
+
+  test('shows a call of a long turn once after older events are added, and updates it', () => {
+    const transcript = transcriptOf(call('a', 'completed'));
+    transcript.prepend([call('a', 'in_progress'), call('b', 'in_progress')]);
+    transcript.prepend([started('0'), call('a', 'completed'), started('1'), call('a', 'in_progress'), call('c', 'in_progress')]);
+    transcript.apply(call('b', 'completed'));
+    transcript.apply(call('c', 'completed'));
+    expect(transcript.entries.map((entry) => entry.kind === 'tool' && [entry.call.tool_call_id, entry.call.status])).toEqual([
+      ['a', 'completed'], ['c', 'completed'], ['b', 'completed'], ['a', 'completed'],
+    ]);
   });
 });

@@ -12,6 +12,9 @@ import { createClient } from '../../src/client/index.ts';
 
 const project = join(import.meta.dirname, '../..');
 
+/** Returns a shell command that prints the text many times in one line, and an empty line. */
+const long = (text: string) => `yes '${text}' | head -n 30000 | tr -d '\\n'; echo; echo`;
+
 if (!hasChromium) console.warn('SKIPPED: the dashboard. There is no Chromium; "apt-get install chromium" brings it.');
 
 beforeAll(() => void execFileSync(process.execPath, ['build.ts', 'dashboard'], { cwd: project }));
@@ -77,6 +80,14 @@ describe.runIf(hasChromium)('The dashboard in a browser', () => {
     await page.getByRole('button', { name: /^Changes/ }).click();
     await page.locator('summary', { hasText: 'src/cart.ts' }).click();
     await page.locator('.diff .added', { hasText: 'price * count' }).waitFor();
+  });
+
+  test('renders a long text without delay if nothing in it is closed', async () => {
+    const conversation = await scene.client.conversations.start({});
+    const parts = [long('['.repeat(4)), long('[a]('), long('**a'), "echo '```'", long(' '.repeat(4)), "echo 'x'", "echo '```'", 'echo The end.'];
+    for await (const event of conversation.turn(acpScript({ run: `(${parts.join('; ')}) >long.md` }, { read: 'long.md' }))) void event;
+    await using page = await scene.page(`conversations/${conversation.id}`);
+    await page.locator('.said.agent').getByText('The end.').waitFor();
   });
 
   dashboardActions(() => ({ scene, seeded }));
@@ -147,7 +158,38 @@ describe.runIf(hasChromium)('The dashboard in a browser', () => {
     expect(await page.locator('.xterm-rows').getByText('green', { exact: true }).getAttribute('style')).toContain('rgb(90, 200, 120)');
   });
 
+<<<<<<< HEAD
   test('shows the login after the key is revoked, and returns to the same page afterwards', async () => {
+=======
+  test('keeps the line ends and the byte order mark of an edited file, and edits no file with mixed line ends', async () => {
+    const { id, files } = seeded.sandbox;
+    await files.write('/workspace/dos.txt', '\uFEFFone\r\ntwo\r\n');
+    await files.write('/workspace/mixed.txt', 'one\r\ntwo\n');
+    await using page = await scene.page(`sandboxes/${id}?tab=files&file=%2Fworkspace%2Fdos.txt`);
+    await page.getByLabel('/workspace/dos.txt').press('Control+End');
+    await page.keyboard.type('three\n');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved.').waitFor();
+    expect(Buffer.from(await (await files.read('/workspace/dos.txt')).arrayBuffer()).toString()).toBe('\uFEFFone\r\ntwo\r\nthree\r\n');
+    await page.goto(`${scene.url}/#/sandboxes/${id}?tab=files&file=%2Fworkspace%2Fmixed.txt`);
+    expect(await page.getByLabel('/workspace/mixed.txt').getAttribute('readonly')).not.toBeNull();
+    await page.getByText('mixes kinds of line ends').waitFor();
+  });
+
+  test('reads the log and the usage of a sandbox again after a failure', async () => {
+    await using page = await scene.page(`sandboxes/${seeded.sandbox.id}`);
+    await page.waitForResponse(/\/usage$/);
+    const problem = { type: 'about:blank', title: 'No', status: 409, detail: 'Not now.', code: 'sandbox_not_running' };
+    await page.route(/\/usage$/, (route) => route.fulfill({ status: 409, json: problem }), { times: 1 });
+    await page.waitForResponse((response) => response.url().endsWith('/usage') && response.status() === 409);
+    await page.waitForResponse((response) => response.url().endsWith('/usage') && response.ok());
+    await page.route(/\/logs\?/, (route) => route.fulfill({ body: 'It broke off' }), { times: 1 });
+    await page.getByRole('button', { name: 'Logs' }).click();
+    await page.locator('.screen').getByText('listening on port 8000').waitFor();
+  });
+
+  test('leads back to the login when the key is revoked, and to the same place after it', async () => {
+>>>>>>> a4f96df339d4b42a3025e363547fcefa12207c84
     await using page = await scene.page('sandboxes', await keyNamed('revoked'));
     await page.getByRole('link', { name: seeded.sandbox.id }).waitFor();
     await scene.client.request('DELETE /api/v1/keys/{key}', { path: { key: 'revoked' } });

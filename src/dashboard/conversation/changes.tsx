@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { api, Conversation } from '../../client/index.ts';
+import { plural, readableName } from '../format.ts';
 import { useResource } from '../live.ts';
 import { canChange, currentSession } from '../session.ts';
-import { texts } from '../texts.ts';
 import { ActionButton, Button, Checkbox, Field, Input, ExternalLink, Time } from '../ui/controls.tsx';
 import { DiffView, patchLines } from '../ui/diff.tsx';
 import { FormDialog } from '../ui/dialog.tsx';
@@ -27,7 +27,7 @@ export function Changes({ conversation, version }: ChangesProps) {
   const [isPublishing, setPublishing] = useState(false);
   if (state.selected_repository === null) {
     return (
-      <Empty icon="branch" title={texts.changes.noRepository}>{texts.changes.noRepositoryHint}</Empty>
+      <Empty icon="branch" title="No repository">Only a conversation about a repository has changes.</Empty>
     );
   }
   return (
@@ -36,19 +36,21 @@ export function Changes({ conversation, version }: ChangesProps) {
         <div class="changes">
           <header class="bar">
             <p class="dim">
-              {texts.changes.summary(changes.files.length, changes.commits.length)}
-              {changes.kept_at !== null && <> · {texts.changes.kept} <Time at={changes.kept_at} /></>}
+              {plural(changes.files.length, 'file')} changed, {plural(changes.commits.length, 'commit')}
+              {changes.kept_at !== null && <> · as of <Time at={changes.kept_at} /></>}
             </p>
             <ActionButton icon="download" disabled={changes.files.length === 0} onAct={async () => {
               const patch = await client.stream(route, { path: { id }, query: { format: 'patch' } });
               saveFile(`${id}.patch`, await patch.blob());
-            }}>{texts.changes.download}</ActionButton>
+            }}>Patch</ActionButton>
             <Button kind="primary" icon="branch" disabled={!canChange() || changes.files.length === 0 || state.archived_at !== null}
-              onClick={() => setPublishing(true)}>{texts.changes.publish}</Button>
+              onClick={() => setPublishing(true)}>Publish</Button>
           </header>
-          {!changes.complete && <p class="banner">{texts.changes.incomplete}</p>}
+          {!changes.complete && <p class="banner">Git could not read some files, so some changes may be missing.</p>}
           <Published changes={changes} />
-          {changes.files.length === 0 && <Empty icon="file" title={texts.changes.none}>{texts.changes.noneHint}</Empty>}
+          {changes.files.length === 0 && (
+            <Empty icon="file" title="No changes">What the agent changes in the repository shows up here.</Empty>
+          )}
           {changes.files.map((file) => <ChangedFile key={file.path} id={id} file={file} version={version} />)}
           {isPublishing && <Publish conversation={conversation} onClose={() => {
             setPublishing(false);
@@ -64,8 +66,8 @@ function Published({ changes: { published, head_commit: head } }: { readonly cha
   return published.map(({ branch, commit, pull_request: request }) => (
     <p key={branch} class="banner good">
       <Icon name="check" />
-      <span>{texts.changes.published} <code>{branch}</code>{commit !== head && <> ({texts.changes.older})</>}</span>
-      {request !== null && <ExternalLink url={request.url}>{texts.changes.request(request.number)}</ExternalLink>}
+      <span>Published to <code>{branch}</code>{commit !== head && <> (not the last commit)</>}</span>
+      {request !== null && <ExternalLink url={request.url}>Request #{request.number}</ExternalLink>}
     </p>
   ));
 }
@@ -85,10 +87,10 @@ function ChangedFile({ id, file, version }: ChangedFileProps) {
     <details class="fold file" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <Icon name="chevron" />
-        <span class={`letter ${status}`} title={texts.changes.status[status]}>{letters[status]}</span>
+        <span class={`letter ${status}`} title={readableName(status)}>{letters[status]}</span>
         <code class="clip">{oldPath !== null && <span class="dim">{oldPath} → </span>}{path}</code>
-        {!file.committed && <span class="tag">{texts.changes.uncommitted}</span>}
-        <span class="number">{binary ? texts.changes.binary : <><ins>+{added}</ins> <del>−{removed}</del></>}</span>
+        {!file.committed && <span class="tag">not committed</span>}
+        <span class="number">{binary ? 'binary' : <><ins>+{added}</ins> <del>−{removed}</del></>}</span>
       </summary>
       {isOpen && !binary && <FilePatch id={id} path={path} version={version} />}
     </details>
@@ -111,9 +113,9 @@ function Publish({ conversation: { id, state }, onClose }: { readonly conversati
   const [description, setDescription] = useState('');
   const [base, setBase] = useState('');
   const [isDraft, setDraft] = useState(false);
-  const title = message.trim() === '' ? texts.changes.defaultTitle : message.trim();
+  const title = message.trim() === '' ? 'Changes of an agent' : message.trim();
   return (
-    <FormDialog title={texts.changes.publishTitle} submit={texts.changes.publish} onClose={onClose} onSubmit={async () => {
+    <FormDialog title="Publish the changes" submit="Publish" onClose={onClose} onSubmit={async () => {
       const body = {
         ...(branch.trim() !== '' && { branch: branch.trim() }),
         ...(message.trim() !== '' && { commit_message: message.trim() }),
@@ -122,19 +124,19 @@ function Publish({ conversation: { id, state }, onClose }: { readonly conversati
         }),
       };
       const published = await currentSession().client.request('POST /api/v1/app-conversations/{id}/publish', { path: { id }, body });
-      toast(texts.changes.done(published.branch));
+      toast(`Published to ${published.branch}.`);
     }}>
-      <p class="dim">{texts.changes.publishHint}</p>
-      <Field label={texts.changes.message}><Input value={message} onInput={setMessage} /></Field>
-      <Field label={texts.changes.branch} hint={texts.changes.branchHint}><Input value={branch} onInput={setBranch} /></Field>
-      <Checkbox label={texts.changes.openRequest} checked={opensRequest} onChange={setOpensRequest} />
+      <p class="dim">Commits what is not committed, and pushes a branch with the credential of the server.</p>
+      <Field label="Commit message and title"><Input value={message} onInput={setMessage} /></Field>
+      <Field label="Branch" hint="Empty: a branch for this conversation only."><Input value={branch} onInput={setBranch} /></Field>
+      <Checkbox label="Open a pull request" checked={opensRequest} onChange={setOpensRequest} />
       {opensRequest && (
         <>
-          <Field label={texts.changes.description}>
+          <Field label="Description">
             <textarea rows={3} value={description} onInput={(event) => setDescription(event.currentTarget.value)} />
           </Field>
-          <Field label={texts.changes.base} hint={texts.changes.baseHint}><Input value={base} onInput={setBase} /></Field>
-          <Checkbox label={texts.changes.draft} checked={isDraft} onChange={setDraft} />
+          <Field label="Merge into the branch" hint="Empty: the default branch."><Input value={base} onInput={setBase} /></Field>
+          <Checkbox label="As a draft" checked={isDraft} onChange={setDraft} />
         </>
       )}
     </FormDialog>

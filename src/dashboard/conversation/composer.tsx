@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Conversation } from '../../client/index.ts';
+import { plural } from '../format.ts';
 import { canChange, drafts } from '../session.ts';
-import { texts } from '../texts.ts';
 import { ActionButton, Button } from '../ui/controls.tsx';
 import { useAction } from '../ui/actions.ts';
 
@@ -16,11 +16,14 @@ export function Composer({ conversation, queued, isRunning }: ComposerProps) {
   const [text, setText] = useState(drafts.get(conversation.id) ?? '');
   const [isBusy, run] = useAction();
   const { archived_at: archivedAt, start_status: startStatus } = conversation.state;
-  const why = archivedAt !== null ? texts.composer.archived : startStatus === 'ERROR' ? texts.composer.failed
-    : canChange() ? null : texts.composer.readOnly;
+  const why = archivedAt !== null ? 'This conversation is archived: it takes no more messages.'
+    : startStatus === 'ERROR' ? 'This conversation did not start. Fix the cause that is shown above, then start a new conversation.'
+      : canChange() ? null : 'Your key can only read.';
   if (why !== null) return <p class="composer-off">{why}</p>;
   const isWaiting = conversation.state.execution_status === 'waiting_for_permission';
-  const state = isRunning ? texts.composer.running(isWaiting, queued) : queued > 0 ? texts.composer.queued(queued) : '';
+  const messages = plural(queued, 'message');
+  const state = isRunning ? `The agent ${isWaiting ? 'waits for your answer' : 'works'}${queued > 0 ? ` · ${messages} queued` : ''}`
+    : queued > 0 ? `${messages} ${queued === 1 ? 'waits' : 'wait'}` : '';
   const write = (draft: string) => {
     drafts.set(conversation.id, draft);
     setText(draft);
@@ -36,7 +39,7 @@ export function Composer({ conversation, queued, isRunning }: ComposerProps) {
       void send();
     }}>
       <textarea rows={Math.min(10, text.split('\n').length + 1)} value={text}
-        placeholder={texts.composer.placeholder} aria-label={texts.composer.label}
+        placeholder="Message the agent. Enter sends, Shift Enter makes a new line." aria-label="Message"
         onInput={(event) => write(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
@@ -45,9 +48,9 @@ export function Composer({ conversation, queued, isRunning }: ComposerProps) {
         }} />
       <footer>
         <span class="dim" role="status">{state}</span>
-        {isRunning && <ActionButton icon="stop" onAct={() => conversation.cancel()}>{texts.composer.stop}</ActionButton>}
+        {isRunning && <ActionButton icon="stop" onAct={() => conversation.cancel()}>Stop</ActionButton>}
         <Button type="submit" kind="primary" icon="send" disabled={isBusy || text.trim() === ''}>
-          {isRunning ? texts.composer.queue : texts.composer.send}
+          {isRunning ? 'Queue' : 'Send'}
         </Button>
       </footer>
     </form>

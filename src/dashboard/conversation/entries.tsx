@@ -1,7 +1,6 @@
 import type { Conversation } from '../../client/index.ts';
 import { clockTime, readableName } from '../format.ts';
 import { canChange } from '../session.ts';
-import { texts } from '../texts.ts';
 import { ActionButton, Status } from '../ui/controls.tsx';
 import { diffLines, DiffView } from '../ui/diff.tsx';
 import { Icon } from '../ui/icons.tsx';
@@ -38,9 +37,9 @@ function MessageEntry({ entry: { key, role, text, at, isWhole }, transcript }: O
   return (
     <article class={`said ${role}`}>
       <header>
-        <b>{role === 'user' ? texts.log.you : texts.log.agent}</b>
+        <b>{role === 'user' ? 'You' : 'Agent'}</b>
         <time dateTime={at}>{clockTime(at)}</time>
-        {isQueued && <span class="tag">{texts.log.queued}</span>}
+        {isQueued && <span class="tag">Queued</span>}
       </header>
       {role === 'user' ? <p class="plain">{text}</p> : <Markdown text={text} />}
     </article>
@@ -59,7 +58,7 @@ function Foldable({ entry, unfolded, summary, children }: EntryProps & Record<'s
 
 function Thought(props: Of<'message'>) {
   const { text, isWhole } = props.entry;
-  const name = isWhole ? texts.log.thought : texts.log.thinking;
+  const name = isWhole ? 'Thought' : 'Thinking';
   const firstLine = text.trimStart().split('\n', 1)[0];
   return (
     <Foldable {...props} summary={<><span class="dim">{name}</span><span class="dim clip">{firstLine}</span></>}>
@@ -93,10 +92,10 @@ function Permission({ entry: { request }, transcript, conversation }: Of<'permis
   const answer = transcript.answers.get(request.permission_id);
   const chosen = request.options.find(({ option_id: id }) => id === answer);
   return (
-    <section class={answer === undefined ? 'permission open' : 'permission'} aria-label={texts.log.permission}>
-      <p><Icon name="help" /><b>{texts.log.permission}</b></p>
+    <section class={answer === undefined ? 'permission open' : 'permission'} aria-label="The agent asks for permission">
+      <p><Icon name="help" /><b>The agent asks for permission</b></p>
       <p class="plain">{request.title}</p>
-      {answer !== undefined && <p class="dim">{chosen === undefined ? texts.log.withdrawn : texts.log.answered(chosen.name)}</p>}
+      {answer !== undefined && <p class="dim">{chosen === undefined ? 'The request was withdrawn.' : `Answered: ${chosen.name}`}</p>}
       {answer === undefined && (
         <div class="actions">
           {request.options.map((option) => (

@@ -21,12 +21,11 @@ export class TranscriptSource {
   /** Increases when there is something new to draw, at most once a frame. */
   readonly version = signal(0);
   readonly error = signal<Error | null>(null);
-  /** Whether there are events before the first row. */
-  readonly hasOlder = signal(false);
+  /** The id after which events are read; 0 if there are no older ones. */
+  readonly firstId = signal(0);
   readonly #id: string;
   readonly #onState: () => void;
   #waiting: api.Event[] = [];
-  #firstId = 0;
   #span = firstSpan;
   #isReading = false;
 
@@ -41,9 +40,7 @@ export class TranscriptSource {
     return whileVisible(async (signal, last) => {
       if (last.id === undefined) {
         const latest = await latestEventId(currentSession().client, this.#id, signal);
-        last.id = this.#firstId = Math.max(0, latest - firstSpan);
-        this.hasOlder.value = this.#firstId > 0;
-        if (latest === 0) this.version.value += 1;
+        last.id = this.firstId.value = Math.max(0, latest - firstSpan);
       }
       for await (const event of conversation.events({ after: last.id, signal })) {
         last.id = event.id;
@@ -54,18 +51,19 @@ export class TranscriptSource {
 
   /** Reads events before the first row, in growing steps until there are enough to show. */
   async readOlder(): Promise<void> {
-    if (this.#isReading || !this.hasOlder.value) return;
+    if (this.#isReading) return;
     this.#isReading = true;
     try {
       const older: api.Event[] = [];
-      while (older.length < enoughEvents && this.#firstId > 0) {
-        const from = Math.max(0, this.#firstId - this.#span);
-        older.unshift(...await this.#eventsBetween(from, this.#firstId));
-        this.#firstId = from;
+      let first = this.firstId.value;
+      while (older.length < enoughEvents && first > 0) {
+        const from = Math.max(0, first - this.#span);
+        older.unshift(...await this.#eventsBetween(from, first));
+        first = from;
         if (older.length < enoughEvents) this.#span *= 4;
       }
       this.transcript.prepend(older);
-      this.hasOlder.value = this.#firstId > 0;
+      this.firstId.value = first;
       this.version.value += 1;
     } finally {
       this.#isReading = false;

@@ -1,6 +1,5 @@
 import type { api } from '../../client/index.ts';
-import { readableName } from '../format.ts';
-import { texts } from '../texts.ts';
+import { plural, readableName } from '../format.ts';
 
 type Permission = api.PermissionRequestedEventData;
 
@@ -12,6 +11,8 @@ export type Entry = { readonly key: string; readonly at: string } & (
   | { readonly kind: 'note'; readonly text: string; readonly reason: string | null; readonly isBad: boolean }
 );
 
+type CallEntry = Extract<Entry, { readonly kind: 'tool' }>;
+
 const failedStopReasons: ReadonlySet<string> = new Set(['failed', 'interrupted', 'refusal', 'max_tokens', 'max_turn_requests']);
 
 /** The rows of a conversation, made from its events in order. */
@@ -20,13 +21,15 @@ export class Transcript {
   plan: api.PlanEventData | null = null;
   usage: api.UsageEventData | null = null;
   workTree: api.WorkTreeChangedEventData | null = null;
-  /** The id of the message whose turn is running. */
-  turn: string | null = null;
   /** The messages that the agent has received. */
   readonly started = new Set<string>();
   /** The chosen options by the id of the permission request; null if the request was withdrawn. */
   readonly answers = new Map<string, string | null>();
   readonly #byKey = new Map<string, Entry>();
+  /** The calls by id, before the first known start of a turn. */
+  #firstCalls = new Map<string, CallEntry>();
+  /** The calls of the last turn by id. Agents can reuse an id in another turn. */
+  #calls = this.#firstCalls;
 
   apply(event: api.Event): void {
     switch (event.kind) {
@@ -40,7 +43,7 @@ export class Transcript {
       case 'usage': return void (this.usage = event.data);
       case 'work_tree_changed': return void (this.workTree = event.data);
       case 'turn_started':
-        this.turn = event.data.message_id;
+        this.#calls = new Map();
         return void this.started.add(event.data.message_id);
       case 'turn_ended': return this.#endTurn(event);
       case 'start_step': case 'setup_script': case 'microagents': case 'sandbox_moved': case 'conversation_archived': {
@@ -56,7 +59,11 @@ export class Transcript {
   prepend(events: readonly api.Event[]): void {
     const older = new Transcript();
     for (const event of events) older.apply(event);
-    this.entries = [...older.entries.filter(({ key }) => !this.#byKey.has(key)), ...this.entries];
+    // The last turn of the older events continues in the first rows.
+    const repeated = new Set<Entry | undefined>([...this.#firstCalls.keys()].map((id) => older.#calls.get(id)));
+    this.entries = [...older.entries.filter((entry) => !this.#byKey.has(entry.key) && !repeated.has(entry)), ...this.entries];
+    for (const [id, call] of older.#calls) if (!this.#firstCalls.has(id)) this.#firstCalls.set(id, call);
+    if (older.#calls !== older.#firstCalls) this.#firstCalls = older.#firstCalls;
     for (const [key, entry] of older.#byKey) if (!this.#byKey.has(key)) this.#byKey.set(key, entry);
     for (const id of older.started) this.started.add(id);
     for (const [id, answer] of older.answers) if (!this.answers.has(id)) this.answers.set(id, answer);
@@ -78,18 +85,17 @@ export class Transcript {
     } else if (!known.isWhole) known.text += data.text;
   }
 
-  #addCall({ at, data }: api.ToolCallEvent): void {
-    // Agents can reuse an id in another turn.
-    const key = `${this.turn ?? ''}/${data.tool_call_id}`;
-    const known = this.#byKey.get(key);
-    if (known?.kind === 'tool') known.call = data;
-    else this.#add({ kind: 'tool', key, at, call: data });
+  #addCall({ id, at, data }: api.ToolCallEvent): void {
+    const known = this.#calls.get(data.tool_call_id);
+    if (known !== undefined) return void (known.call = data);
+    const entry: CallEntry = { kind: 'tool', key: `event-${id}`, at, call: data };
+    this.#calls.set(data.tool_call_id, entry);
+    this.#add(entry);
   }
 
   #endTurn(event: api.TurnEndedEvent): void {
     const { stop_reason: stop } = event.data;
-    this.turn = null;
-    if (stop !== 'end_turn') this.#note(event, texts.log.turnEnded(readableName(stop).toLowerCase()), failedStopReasons.has(stop));
+    if (stop !== 'end_turn') this.#note(event, `The turn ended: ${readableName(stop).toLowerCase()}.`, failedStopReasons.has(stop));
   }
 
   #note({ id, at, reason }: api.Event, text: string, isBad: boolean): void {
@@ -111,19 +117,25 @@ type NotedEvent = api.StartStepEvent | api.SetupScriptEvent | api.MicroagentsEve
 /** Returns the text of such an event; null if it is not of interest. */
 function noteOf(event: NotedEvent): string | null {
   switch (event.kind) {
-    case 'start_step': return event.data.to === 'READY' || event.data.to === 'ERROR' ? texts.log.start(event.data.to) : null;
-    case 'setup_script': return event.data.status === 'running' ? null : texts.log.setup(event.data.status);
-    case 'sandbox_moved': return texts.log.sandbox(event.data.to);
+    case 'start_step': return event.data.to === 'READY' ? 'Ready.' : event.data.to === 'ERROR' ? 'The start failed.' : null;
+    case 'setup_script': return event.data.status === 'running' ? null : `Setup script ${event.data.status}.`;
+    case 'sandbox_moved': return event.data.to === null ? 'The sandbox was deleted.' : `Sandbox: ${event.data.to.toLowerCase()}.`;
     case 'microagents': return microagentsNote(event.data);
-    case 'conversation_archived': return texts.log.archived;
+    case 'conversation_archived': return 'The conversation was archived.';
   }
 }
 
+const whyLeftOut = {
+  front_matter: 'invalid front matter', not_readable: 'could not be read', too_large: 'too large', too_many: 'too many microagents',
+} as const;
+
 function microagentsNote({ given, left_out: leftOut, left_out_count: count }: api.MicroagentsEvent['data']): string | null {
-  const { log } = texts;
+  const paths = given.map(({ path }) => path).join(', ');
+  const omitted = leftOut.map(({ path, why }) => `${path} (${whyLeftOut[why]})`).join(', ');
+  const more = count > leftOut.length ? ` and ${count - leftOut.length} more` : '';
   const notes = [
-    ...(given.length > 0 ? [log.microagents(given.map(({ path }) => path))] : []),
-    ...(count > 0 ? [log.leftOut(leftOut.map(({ path, why }) => `${path} (${log.whyLeftOut[why]})`), count - leftOut.length)] : []),
+    ...(given.length > 0 ? [`The agent got ${plural(given.length, 'microagent')}: ${paths}.`] : []),
+    ...(count > 0 ? [`Left out: ${omitted}${more}.`] : []),
   ];
   return notes.length === 0 ? null : notes.join(' ');
 }

@@ -1,7 +1,6 @@
 import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from '@tanstack/virtual-core';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { texts } from '../texts.ts';
 import { Button } from '../ui/controls.tsx';
 
 interface VirtualLogProps {
@@ -9,12 +8,14 @@ interface VirtualLogProps {
   readonly label: string;
   readonly keyOf: (index: number) => string;
   readonly rowOf: (index: number) => ComponentChildren;
-  /** Called when the beginning is near. */
+  /** Changes when older events were read, also if they have no rows; 0 if there are no more. */
+  readonly firstId: number;
+  /** Called when the beginning is near, and there are older events. */
   readonly onStart: () => void;
 }
 
 /** Renders only the visible rows. Stays at the end while the end is visible, and keeps its position when older rows are added. */
-export function VirtualLog({ count, label, keyOf, rowOf, onStart }: VirtualLogProps) {
+export function VirtualLog({ count, label, keyOf, rowOf, firstId, onStart }: VirtualLogProps) {
   const element = useRef<HTMLDivElement>(null);
   const [, draw] = useState(0);
   const options = {
@@ -47,8 +48,8 @@ export function VirtualLog({ count, label, keyOf, rowOf, onStart }: VirtualLogPr
   const rows = log.getVirtualItems();
   const first = rows[0]?.index ?? 0;
   useEffect(() => {
-    if (count > 0 && first < 5) onStart();
-  }, [first, count]);
+    if (firstId > 0 && first < 5) onStart();
+  }, [first, count, firstId]);
   const isAtEnd = count === 0 || log.isAtEnd(120);
   return (
     <div class="log-frame">
@@ -59,7 +60,7 @@ export function VirtualLog({ count, label, keyOf, rowOf, onStart }: VirtualLogPr
           </div>
         </div>
       </div>
-      {!isAtEnd && <div class="to-end"><Button onClick={() => log.scrollToEnd()}>{texts.log.toEnd}</Button></div>}
+      {!isAtEnd && <div class="to-end"><Button onClick={() => log.scrollToEnd()}>Jump to the end</Button></div>}
     </div>
   );
 }

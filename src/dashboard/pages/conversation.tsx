@@ -9,7 +9,6 @@ import { VirtualLog } from '../conversation/virtual-log.tsx';
 import { useResource } from '../live.ts';
 import { navigate, route } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
-import { texts } from '../texts.ts';
 import { Button, Field, Input, Status, Tabs } from '../ui/controls.tsx';
 import { ask, FormDialog } from '../ui/dialog.tsx';
 import { toastFailure } from '../ui/actions.ts';
@@ -20,7 +19,7 @@ export function ConversationPage({ id }: { readonly id: string }) {
   const { client } = currentSession();
   const resource = useResource((signal) => client.conversations.get(id, { signal }), [id]);
   return (
-    <LoadedPage resource={resource} title={id} isId back={[texts.nav.conversations, ['conversations']]}>
+    <LoadedPage resource={resource} title={id} isId back={['Conversations', ['conversations']]}>
       {(conversation) => <LoadedConversation conversation={conversation} onState={resource.reload} />}
     </LoadedPage>
   );
@@ -47,18 +46,18 @@ function LoadedConversation({ conversation, onState }: LoadedConversationProps) 
   const tab = route.value.query.get('tab') ?? 'log';
   const version = source.version.value;
   const { transcript } = source;
-  const title = state.title ?? texts.conversations.untitled;
+  const title = state.title ?? 'Untitled';
   // Chunks of a turn arrive many times a second, so the work tree is read only when a turn has ended.
   const tree = useRef({ event: transcript.workTree, version: 0 });
   if (tree.current.event !== transcript.workTree) tree.current = { event: transcript.workTree, version: tree.current.version + 1 };
   return (
-    <Page title={title} back={[texts.nav.conversations, ['conversations']]} isFull
+    <Page title={title} back={['Conversations', ['conversations']]} isFull
       meta={<Status value={conversationStatus(state)} />} actions={<Actions conversation={conversation} onState={onState} />}>
       {state.status_detail !== null && <p class={state.start_status === 'ERROR' ? 'banner bad' : 'banner'}>{state.status_detail}</p>}
       <Tabs current={tab} tabs={[
-        ['log', texts.conversation.log],
-        ['changes', <>{texts.conversation.changes}{transcript.workTree !== null && <small>{transcript.workTree.files}</small>}</>],
-        ['details', texts.conversation.details],
+        ['log', 'Conversation'],
+        ['changes', <>Changes{transcript.workTree !== null && <small>{transcript.workTree.files}</small>}</>],
+        ['details', 'Details'],
       ]} />
       {tab === 'changes' && <div class="scroll"><Changes conversation={conversation} version={tree.current.version} /></div>}
       {tab === 'details' && <div class="scroll side narrow"><Details state={state} transcript={transcript} /></div>}
@@ -71,6 +70,9 @@ function LoadedConversation({ conversation, onState }: LoadedConversationProps) 
     </Page>
   );
 }
+
+/** The execution statuses of a conversation with an unfinished turn. */
+const turnStatuses: ReadonlySet<api.AppConversation['execution_status']> = new Set(['running', 'waiting_for_permission', 'frozen']);
 
 interface LogProps {
   readonly conversation: Conversation;
@@ -87,13 +89,13 @@ function Log({ conversation, source }: LogProps) {
   if (source.error.value !== null) return <Failed error={source.error.value} />;
   return (
     <div class="talk-main">
-      <VirtualLog count={entries.length} label={texts.conversation.log} keyOf={(index) => entries[index]?.key ?? ''}
-        onStart={() => void source.readOlder().catch(toastFailure)}
+      <VirtualLog count={entries.length} label="Conversation" keyOf={(index) => entries[index]?.key ?? ''}
+        firstId={source.firstId.value} onStart={() => void source.readOlder().catch(toastFailure)}
         rowOf={(index) => {
           const entry = entries[index];
           return entry && <EntryRow entry={entry} transcript={transcript} conversation={conversation} unfolded={unfolded} />;
         }} />
-      <Composer conversation={conversation} queued={queued} isRunning={transcript.turn !== null} />
+      <Composer conversation={conversation} queued={queued} isRunning={turnStatuses.has(conversation.state.execution_status)} />
     </div>
   );
 }
@@ -113,20 +115,24 @@ function Actions({ conversation, onState }: LoadedConversationProps) {
       <Button kind="quiet" onClick={() => {
         setTitle(state.title ?? '');
         setRenaming(true);
-      }}>{texts.conversation.rename}</Button>
+      }}>Rename</Button>
       {state.archived_at === null && <Button kind="quiet" onClick={() => ask({
-        ...texts.conversation.archive, onSubmit: () => change({ archived: true }),
-      })}>{texts.conversation.archive.submit}</Button>}
-      <Button kind="quiet" icon="trash" label={texts.conversation.remove.submit} onClick={() => ask({
-        ...texts.conversation.remove, onSubmit: async () => {
+        title: 'Archive this conversation?', submit: 'Archive',
+        text: 'Its agent ends, and its sandbox is deleted with its files, unless another conversation uses it. The messages are kept.',
+        onSubmit: () => change({ archived: true }),
+      })}>Archive</Button>}
+      <Button kind="quiet" icon="trash" label="Delete" onClick={() => ask({
+        title: 'Delete this conversation?', submit: 'Delete',
+        text: 'Its messages are lost. Its sandbox is deleted with its files, unless another conversation uses it.',
+        onSubmit: async () => {
           await conversation.delete();
           navigate(['conversations']);
         },
       })} />
       {isRenaming && (
-        <FormDialog title={texts.conversation.rename} submit={texts.save}
+        <FormDialog title="Rename" submit="Save"
           onClose={() => setRenaming(false)} onSubmit={() => change({ title })}>
-          <Field label={texts.conversation.title}><Input value={title} onInput={setTitle} /></Field>
+          <Field label="Title"><Input value={title} onInput={setTitle} /></Field>
         </FormDialog>
       )}
     </>

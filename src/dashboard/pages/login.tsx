@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
 import { loginNotice, logIn } from '../session.ts';
-import { texts } from '../texts.ts';
 import { Button, Checkbox, Field } from '../ui/controls.tsx';
 import { messageOf, useAction } from '../ui/actions.ts';
 import { Logo } from '../ui/logo.tsx';
@@ -16,13 +15,13 @@ export function LoginPage() {
         void run(() => logIn(key.trim(), !isTabOnly));
       }}>
         <Logo />
-        <h1>{texts.login.title}</h1>
+        <h1>Log in to Skep</h1>
         {loginNotice.value !== null && <p class="banner bad" role="alert">{loginNotice.value}</p>}
-        <Field label={texts.login.key} hint={texts.login.hint}>
+        <Field label="API key" hint="On the server, skep keys create NAME makes one, and skep dashboard prints a login link.">
           <input type="password" autofocus required value={key} onInput={(event) => setKey(event.currentTarget.value)} />
         </Field>
-        <Checkbox label={texts.login.tabOnly} checked={isTabOnly} onChange={setTabOnly} />
-        <Button type="submit" kind="primary" disabled={isBusy || key.trim() === ''}>{texts.login.submit}</Button>
+        <Checkbox label="Forget the key when this tab is closed" checked={isTabOnly} onChange={setTabOnly} />
+        <Button type="submit" kind="primary" disabled={isBusy || key.trim() === ''}>Log in</Button>
       </form>
     </main>
   );

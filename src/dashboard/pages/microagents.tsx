@@ -3,7 +3,6 @@ import type { api } from '../../client/index.ts';
 import { useDebounced, useResource } from '../live.ts';
 import { navigate, href, route, setQuery } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
-import { texts } from '../texts.ts';
 import { Button, Facts, Table, Time } from '../ui/controls.tsx';
 import { Empty, Loaded } from '../ui/feedback.tsx';
 import { Markdown } from '../ui/markdown.tsx';
@@ -17,17 +16,17 @@ export function MicroagentsPage() {
   const file = query.get('file');
   const talk = canChange() && name !== '' && (
     <Button icon="conversations" onClick={() => navigate(['conversations'], { new: 'yes', repository: name })}>
-      {texts.microagents.talk}
+      New conversation
     </Button>
   );
   return (
-    <Page title={texts.nav.microagents} actions={talk}>
+    <Page title="Microagents" actions={talk}>
       <form class="filters" onSubmit={(event) => {
         event.preventDefault();
         navigate(['microagents', repository]);
       }}>
         <RepositoryInput value={repository} onInput={setRepository} />
-        <Button type="submit" disabled={repository === '' || repository === name}>{texts.microagents.list}</Button>
+        <Button type="submit" disabled={repository === '' || repository === name}>Show</Button>
       </form>
       {name === '' ? <Repositories query={settled} onChoose={setRepository} /> : <Microagents key={name} repository={name} file={file} />}
     </Page>
@@ -36,16 +35,16 @@ export function MicroagentsPage() {
 
 function Repositories({ query, onChoose }: { readonly query: string; readonly onChoose: (name: string) => void }) {
   const resource = useRepositories(query);
-  if (query === '') return <Empty icon="microagents" title={texts.microagents.find}>{texts.microagents.findHint}</Empty>;
+  if (query === '') return <Empty icon="microagents" title="Pick a repository">Type a part of its name above.</Empty>;
   return (
     <Loaded resource={resource}>
       {(items) => items.length === 0
-        ? <Empty icon="branch" title={texts.microagents.noRepository}>{texts.microagents.noRepositoryHint}</Empty>
+        ? <Empty icon="branch" title="No repository found">Change the name, or give the server access to the repository.</Empty>
         : <Table items={items} keyOf={({ name }) => name} columns={[
-          [texts.conversations.repository, 'main', ({ name }) => (
+          ['Repository', 'main', ({ name }) => (
             <a class="row-link" href={href(['microagents', name])} onClick={() => onChoose(name)}>{name}</a>
           )],
-          [texts.microagents.host, 'right dim', ({ git_provider: host }) => host],
+          ['Git host', 'right dim', ({ git_provider: host }) => host],
         ]} />}
     </Loaded>
   );
@@ -57,16 +56,18 @@ function Microagents({ repository, file }: { readonly repository: string; readon
   ), [repository]);
   return (
     <Loaded resource={resource}>
-      {(items) => items.length === 0 ? <Empty icon="microagents" title={texts.microagents.none}>{texts.microagents.noneHint}</Empty> : (
+      {(items) => items.length === 0 ? (
+        <Empty icon="microagents" title="No microagents">They are Markdown files in .skep/microagents of the default branch.</Empty>
+      ) : (
         <div class="split">
-          <nav class="choices" aria-label={texts.nav.microagents}>
+          <nav class="choices" aria-label="Microagents">
             {items.map(({ path, name }) => (
               <button key={path} type="button" aria-current={path === file ? 'true' : undefined} onClick={() => setQuery({ file: path })}>
                 {name}
               </button>
             ))}
           </nav>
-          {file === null ? <Empty icon="microagents" title={texts.microagents.choose} />
+          {file === null ? <Empty icon="microagents" title="Choose a microagent to read it" />
             : <Content key={file} repository={repository} file={file} />}
         </div>
       )}
@@ -90,9 +91,9 @@ function Article({ content: microagent }: { readonly content: api.MicroagentCont
       <h2 class="id">{path}</h2>
       {problem !== null && <p class="banner bad">{problem.detail}</p>}
       <Facts facts={[
-        [texts.microagents.triggers, triggers.length > 0 && triggers.map((trigger) => <span key={trigger} class="tag">{trigger}</span>)],
+        ['Triggers', triggers.length > 0 && triggers.map((trigger) => <span key={trigger} class="tag">{trigger}</span>)],
         ...rest.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)] as const),
-        [texts.created, <Time at={createdAt} />],
+        ['Created', <Time at={createdAt} />],
       ]} />
       <Markdown text={content} />
     </article>

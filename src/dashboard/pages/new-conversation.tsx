@@ -2,13 +2,12 @@ import { useState } from 'preact/hooks';
 import { useDebounced, useResource } from '../live.ts';
 import { navigate } from '../route.ts';
 import { currentSession } from '../session.ts';
-import { useSpecs } from '../specs.ts';
-import { texts } from '../texts.ts';
+import { defaultSpecLabel, useSpecs } from '../specs.ts';
 import { Field, Select } from '../ui/controls.tsx';
 import { FormDialog } from '../ui/dialog.tsx';
 import { RepositoryInput } from '../ui/repository-input.tsx';
 
-const policies = ['', 'ask', 'allow', 'deny'] as const;
+const policies = [['', 'As the spec says'], ['ask', 'Ask me'], ['allow', 'Allow it'], ['deny', 'Refuse it']] as const;
 
 interface NewConversationProps {
   /** The repository that is chosen first. */
@@ -35,7 +34,7 @@ export function NewConversation({ repository: chosen, onClose }: NewConversation
       ...(repository !== '' && { selected_repository: repository }),
       ...(branch !== '' && { selected_branch: branch }),
       ...(spec !== '' && { sandbox_spec_id: spec }),
-      permission_policy: policies.find((one) => one === policy) || null,
+      permission_policy: policies.find(([one]) => one === policy)?.[0] || null,
       ...(message.trim() !== '' && {
         title: message.trim().split('\n', 1)[0]?.slice(0, 80), initial_message: { content: [{ type: 'text', text: message }] },
       }),
@@ -45,28 +44,28 @@ export function NewConversation({ repository: chosen, onClose }: NewConversation
   };
   const specItems = specs.data ?? [];
   return (
-    <FormDialog title={texts.newConversation.title} submit={texts.newConversation.start} onClose={onClose} onSubmit={start} class="large">
-      <Field label={texts.newConversation.message}>
-        <textarea rows={4} autofocus value={message} placeholder={texts.newConversation.messageHint}
+    <FormDialog title="New conversation" submit="Start" onClose={onClose} onSubmit={start} class="large">
+      <Field label="What should the agent do?">
+        <textarea rows={4} autofocus value={message} placeholder="Fix the failing test in src/checkout …"
           onInput={(event) => setMessage(event.currentTarget.value)} />
       </Field>
       <div class="pair">
-        <Field label={texts.newConversation.repository} hint={branches.error?.message}>
+        <Field label="Repository" hint={branches.error?.message}>
           <RepositoryInput value={repository} onInput={setRepository} />
         </Field>
-        <Field label={texts.newConversation.branch}>
-          <Select label={texts.newConversation.branch} value={branch} onChange={setBranch}
-            options={[['', texts.newConversation.defaultBranch], ...(branches.data ?? []).map(({ name }) => [name, name] as const)]} />
+        <Field label="Branch">
+          <Select label="Branch" value={branch} onChange={setBranch}
+            options={[['', 'Default branch'], ...(branches.data ?? []).map(({ name }) => [name, name] as const)]} />
         </Field>
       </div>
       <div class="pair">
-        <Field label={texts.newConversation.spec}>
-          <Select label={texts.newConversation.spec} value={spec} onChange={setSpec}
-            options={[['', texts.newConversation.defaultSpec(specItems[0]?.id)], ...specItems.map(({ id }) => [id, id] as const)]} />
+        <Field label="Sandbox spec">
+          <Select label="Sandbox spec" value={spec} onChange={setSpec}
+            options={[['', defaultSpecLabel(specItems)], ...specItems.map(({ id }) => [id, id] as const)]} />
         </Field>
-        <Field label={texts.newConversation.policy}>
-          <Select label={texts.newConversation.policy} value={policy} onChange={setPolicy}
-            options={policies.map((one) => [one, texts.newConversation.policies[one]])} />
+        <Field label="When the agent asks for permission">
+          <Select label="When the agent asks for permission" value={policy} onChange={setPolicy}
+            options={policies} />
         </Field>
       </div>
     </FormDialog>

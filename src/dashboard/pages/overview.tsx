@@ -1,9 +1,8 @@
 import { useEffect } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
-import { bytes, milliseconds, orNone, relativeTime, readableName } from '../format.ts';
+import { bytes, milliseconds, orNone, plural, relativeTime, readableName } from '../format.ts';
 import { useResource } from '../live.ts';
 import { currentSession } from '../session.ts';
-import { texts } from '../texts.ts';
 import { Link, Status, Time } from '../ui/controls.tsx';
 import { Meter } from '../ui/charts.tsx';
 import { Loaded } from '../ui/feedback.tsx';
@@ -21,7 +20,7 @@ export function OverviewPage() {
     return () => clearInterval(timer);
   }, []);
   return (
-    <Page title={texts.nav.overview} meta={me.access !== 'admin' && <span class="tag">{texts.overview.own}</span>}>
+    <Page title="Overview" meta={me.access !== 'admin' && <span class="tag">Only yours</span>}>
       <Loaded resource={resource}>
         {(overview) => (
           <>
@@ -47,12 +46,12 @@ function Counts({ overview: { sandboxes, conversations } }: { readonly overview:
   const starting = status.STARTING + status.RESUMING;
   const { running, waiting_for_permission: waiting } = conversations.by_execution_status;
   const counts = [
-    ['RUNNING', texts.overview.running, status.RUNNING, ['sandboxes'], { status: 'RUNNING' }],
-    ['STARTING', texts.overview.starting, starting, ['sandboxes'], { status: 'STARTING' }],
-    ['PAUSED', texts.overview.resting, status.PAUSED + status.PAUSING, ['sandboxes'], { status: 'PAUSED' }],
-    ['ERROR', texts.overview.failed, status.ERROR + status.MISSING, ['sandboxes'], { status: 'ERROR' }],
-    ['running', texts.overview.turns, running, ['conversations'], {}],
-    ['waiting_for_permission', texts.overview.waiting, waiting, ['conversations'], {}],
+    ['RUNNING', 'Running', status.RUNNING, ['sandboxes'], { status: 'RUNNING' }],
+    ['STARTING', 'Starting', starting, ['sandboxes'], { status: 'STARTING' }],
+    ['PAUSED', 'Paused', status.PAUSED + status.PAUSING, ['sandboxes'], { status: 'PAUSED' }],
+    ['ERROR', 'Failed', status.ERROR + status.MISSING, ['sandboxes'], { status: 'ERROR' }],
+    ['running', 'Agents at work', running, ['conversations'], {}],
+    ['waiting_for_permission', 'Waiting for you', waiting, ['conversations'], {}],
   ] as const;
   return (
     <div class="counts">
@@ -62,17 +61,17 @@ function Counts({ overview: { sandboxes, conversations } }: { readonly overview:
         </Link>
       ))}
       {quarantine > 0 && (
-        <Link to={['sandboxes']} class=""><b>{quarantine}</b><Status value="ERROR" label={texts.overview.quarantine} /></Link>
+        <Link to={['sandboxes']} class=""><b>{quarantine}</b><Status value="ERROR" label="In quarantine" /></Link>
       )}
     </div>
   );
 }
 
 function Problems({ problems }: { readonly problems: readonly api.OverviewProblem[] }) {
-  if (problems.length === 0) return <p class="banner good">{texts.overview.noProblems}</p>;
+  if (problems.length === 0) return <p class="banner good">Nothing fails, and nothing takes long to start.</p>;
   return (
     <section class="card">
-      <h2>{texts.overview.problems} <small>{problems.length}</small></h2>
+      <h2>Needs attention <small>{problems.length}</small></h2>
       <ul class="rows">
         {problems.map(({ kind, id, title, status, status_detail: detail, sandbox_spec_id: spec, since }) => (
           <li key={id}>
@@ -92,13 +91,13 @@ function Starts({ starts }: { readonly starts: api.OverviewStarts }) {
   const { since, succeeded, failed, from_pool: fromPool, p50_ms: p50, p95_ms: p95 } = starts;
   return (
     <section class="card">
-      <h2>{texts.overview.starts} <small>{texts.overview.since(relativeTime(since))}</small></h2>
+      <h2>Starts <small>this server, since {relativeTime(since)}</small></h2>
       <div class="numbers">
         <figure><figcaption>p50</figcaption><b>{orNone(p50, milliseconds)}</b></figure>
         <figure><figcaption>p95</figcaption><b>{orNone(p95, milliseconds)}</b></figure>
-        <figure><figcaption>{texts.overview.succeeded}</figcaption><b>{succeeded}</b></figure>
-        <figure><figcaption>{texts.overview.failedStarts}</figcaption><b class={failed > 0 ? 'bad' : ''}>{failed}</b></figure>
-        <figure><figcaption>{texts.overview.fromPool}</figcaption><b>{fromPool}</b></figure>
+        <figure><figcaption>Succeeded</figcaption><b>{succeeded}</b></figure>
+        <figure><figcaption>Failed</figcaption><b class={failed > 0 ? 'bad' : ''}>{failed}</b></figure>
+        <figure><figcaption>From a pool</figcaption><b>{fromPool}</b></figure>
       </div>
     </section>
   );
@@ -107,31 +106,35 @@ function Starts({ starts }: { readonly starts: api.OverviewStarts }) {
 function Limits({ limits }: { readonly limits: readonly api.OverviewLimit[] }) {
   return (
     <section class="card">
-      <h2>{texts.overview.limits}</h2>
+      <h2>Limits</h2>
       {limits.map(({ limit, max, used, user_id: user }) => {
         const label = `${readableName(limit)}${user === null ? '' : ` (${user})`}`;
         return (
-          <Meter key={limit} label={label} value={used} max={max} text={max === null ? texts.overview.noLimit(used) : `${used} / ${max}`} />
+          <Meter key={limit} label={label} value={used} max={max} text={max === null ? `${used}, no limit` : `${used} / ${max}`} />
         );
       })}
     </section>
   );
 }
 
+function freeText(free: number, total: number): string {
+  return `${bytes(free)} of ${bytes(total)} free`;
+}
+
 function Machine({ deployment: { disk, memory } }: { readonly deployment: api.OverviewDeployment }) {
   const usedMemory = memory.machine_total_bytes - memory.machine_free_bytes;
   return (
     <section class="card">
-      <h2>{texts.overview.machine}</h2>
+      <h2>Machine</h2>
       {disk !== null && (
-        <Meter label={texts.overview.disk(disk.limit_percent)} value={disk.used_percent} max={100}
-          text={texts.overview.free(bytes(disk.free_bytes), bytes(disk.total_bytes))} />
+        <Meter label={`Disk (limit ${disk.limit_percent} %)`} value={disk.used_percent} max={100}
+          text={freeText(disk.free_bytes, disk.total_bytes)} />
       )}
-      <Meter label={texts.overview.memory} value={usedMemory} max={memory.machine_total_bytes}
-        text={texts.overview.free(bytes(memory.machine_free_bytes), bytes(memory.machine_total_bytes))} />
-      <Meter label={texts.overview.agents} value={memory.agents_held_bytes} max={memory.agents_max_bytes}
+      <Meter label="Memory" value={usedMemory} max={memory.machine_total_bytes}
+        text={freeText(memory.machine_free_bytes, memory.machine_total_bytes)} />
+      <Meter label="Agents’ output in memory" value={memory.agents_held_bytes} max={memory.agents_max_bytes}
         text={`${bytes(memory.agents_held_bytes)} / ${bytes(memory.agents_max_bytes)}`} />
-      <Meter label={texts.overview.server} value={memory.server_bytes} max={null} text={bytes(memory.server_bytes)} />
+      <Meter label="Memory of the server" value={memory.server_bytes} max={null} text={bytes(memory.server_bytes)} />
     </section>
   );
 }
@@ -139,7 +142,7 @@ function Machine({ deployment: { disk, memory } }: { readonly deployment: api.Ov
 function Parts({ parts }: { readonly parts: readonly api.PartReadiness[] }) {
   return (
     <section class="card">
-      <h2>{texts.overview.parts}</h2>
+      <h2>Parts</h2>
       <ul class="rows">
         {parts.map(({ part, adapter, ok, detail }) => (
           <li key={`${part} ${adapter}`}>
@@ -155,11 +158,12 @@ function Parts({ parts }: { readonly parts: readonly api.PartReadiness[] }) {
 function Pools({ pools }: { readonly pools: readonly api.OverviewPool[] }) {
   return (
     <section class="card">
-      <h2>{texts.overview.pools}</h2>
+      <h2>Pools</h2>
       {pools.map(({ sandbox_spec_id: spec, target, running, starting, hits, misses, failure_detail: failure }) => (
         <div key={spec}>
-          <Meter label={spec} value={running} max={target} text={texts.overview.pool(running, target, starting)} />
-          <p class="dim">{texts.overview.hits(hits, misses)}</p>
+          <Meter label={spec} value={running} max={target}
+            text={`${running} of ${target} ready${starting > 0 ? `, ${starting} starting` : ''}`} />
+          <p class="dim">{plural(hits, 'start')} used the pool, {misses} found it empty</p>
           {failure !== null && <p class="bad">{failure}</p>}
         </div>
       ))}
@@ -170,11 +174,11 @@ function Pools({ pools }: { readonly pools: readonly api.OverviewPool[] }) {
 function Upcoming({ upcoming }: { readonly upcoming: readonly api.UpcomingAction[] }) {
   return (
     <section class="card">
-      <h2>{texts.overview.upcoming}</h2>
-      {upcoming.length === 0 && <p class="dim">{texts.overview.nothingUpcoming}</p>}
+      <h2>What the idle policy does next</h2>
+      {upcoming.length === 0 && <p class="dim">Nothing is planned. The details of a sandbox, and its spec, show when it is paused.</p>}
       <ul class="rows">
         {upcoming.map(({ sandbox_id: id, action, at }) => (
-          <li key={id}><span>{texts.overview.actions[action]}</span><Link to={['sandboxes', id]} class="id">{id}</Link><Time at={at} /></li>
+          <li key={id}><span>{readableName(action)}</span><Link to={['sandboxes', id]} class="id">{id}</Link><Time at={at} /></li>
         ))}
       </ul>
     </section>

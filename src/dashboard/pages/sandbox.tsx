@@ -1,26 +1,26 @@
 import type { api, Sandbox } from '../../client/index.ts';
 import { Files } from '../sandbox/files.tsx';
-import { History } from '../sandbox/history.tsx';
+import { actorNames, History } from '../sandbox/history.tsx';
 import { Logs } from '../sandbox/logs.tsx';
 import { Ports } from '../sandbox/ports.tsx';
 import { TerminalTab } from '../sandbox/terminal-tab.tsx';
 import { Usage } from '../sandbox/usage.tsx';
+import { sandboxStatusName } from '../format.ts';
 import { useResource } from '../live.ts';
 import { navigate, route } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
 import { idlePolicyText, useSpecs } from '../specs.ts';
-import { texts } from '../texts.ts';
 import { ActionButton, Button, CopyButton, Facts, Link, Status, Tabs, Time } from '../ui/controls.tsx';
 import { ask } from '../ui/dialog.tsx';
 import { toast } from '../ui/actions.ts';
 import { LoadedPage, Page } from '../ui/page.tsx';
-import { Metadata, sandboxStatus } from './sandboxes.tsx';
+import { Metadata } from './sandboxes.tsx';
 
 export function SandboxPage({ id }: { readonly id: string }) {
   const { client } = currentSession();
   const resource = useResource((signal) => client.sandboxes.get(id, { signal }), [id], (event) => event.sandbox_id === id);
   return (
-    <LoadedPage resource={resource} title={id} isId back={[texts.nav.sandboxes, ['sandboxes']]}>
+    <LoadedPage resource={resource} title={id} isId back={['Sandboxes', ['sandboxes']]}>
       {(sandbox) => <LoadedSandbox sandbox={sandbox} onState={resource.reload} />}
     </LoadedPage>
   );
@@ -37,13 +37,13 @@ function LoadedSandbox({ sandbox, onState }: LoadedSandboxProps) {
   const spec = specs.data?.find(({ id }) => id === state.sandbox_spec_id) ?? null;
   const tab = route.value.query.get('tab') ?? 'overview';
   return (
-    <Page title={state.id} isId back={[texts.nav.sandboxes, ['sandboxes']]}
-      meta={<><CopyButton text={state.id} /><Status value={state.status} label={sandboxStatus(state)} /></>}
+    <Page title={state.id} isId back={['Sandboxes', ['sandboxes']]}
+      meta={<><CopyButton text={state.id} /><Status value={state.status} label={sandboxStatusName(state.status, state.pause_kind)} /></>}
       actions={<Actions sandbox={sandbox} onState={onState} />}>
       {state.status_detail !== null && <p class={state.status === 'ERROR' ? 'banner bad' : 'banner'}>{state.status_detail}</p>}
       <Tabs current={tab} tabs={[
-        ['overview', texts.sandbox.overview], ['logs', texts.sandbox.logs], ['terminal', texts.sandbox.terminal],
-        ['files', texts.sandbox.files], ['ports', texts.sandbox.ports],
+        ['overview', 'Overview'], ['logs', 'Logs'], ['terminal', 'Terminal'],
+        ['files', 'Files'], ['ports', 'Ports'],
       ]} />
       {tab === 'overview' && <Overview sandbox={sandbox} spec={spec} />}
       {tab === 'logs' && <Logs sandbox={sandbox} />}
@@ -67,19 +67,19 @@ function Overview({ sandbox, spec }: { readonly sandbox: Sandbox; readonly spec:
         <History sandbox={state} />
       </div>
       <section class="card">
-        <h2>{texts.sandbox.details}</h2>
+        <h2>Details</h2>
         <Facts facts={[
-          [texts.sandboxes.spec, state.sandbox_spec_id],
-          [texts.sandbox.owner, state.created_by_user_id],
-          [texts.sandbox.conversations, talks.length > 0 && talks.map(({ id, title }) => (
-            <p key={id}><Link to={['conversations', id]}>{title ?? texts.conversations.untitled}</Link></p>
+          ['Spec', state.sandbox_spec_id],
+          ['Owner', state.created_by_user_id],
+          ['Conversations', talks.length > 0 && talks.map(({ id, title }) => (
+            <p key={id}><Link to={['conversations', id]}>{title ?? 'Untitled'}</Link></p>
           ))],
-          [texts.sandbox.metadata, Object.keys(state.metadata).length > 0 && <Metadata metadata={state.metadata} />],
-          [texts.sandbox.created, <Time at={state.created_at} />],
-          [texts.sandbox.active, <Time at={state.last_active_at} />],
-          [texts.rest.title, spec !== null && idlePolicyText(spec.rest)],
-          [texts.sandbox.expires, state.expires_at !== null && <Time at={state.expires_at} />],
-          [texts.sandbox.pausedBy, state.paused_by !== null && texts.sandbox.actors[state.paused_by]],
+          ['Metadata', Object.keys(state.metadata).length > 0 && <Metadata metadata={state.metadata} />],
+          ['Created', <Time at={state.created_at} />],
+          ['Last active', <Time at={state.last_active_at} />],
+          ['Automatic actions', spec !== null && idlePolicyText(spec.rest)],
+          ['Expires', state.expires_at !== null && <Time at={state.expires_at} />],
+          ['Paused', state.paused_by !== null && actorNames[state.paused_by]],
         ]} />
       </section>
     </div>
@@ -96,19 +96,23 @@ function Actions({ sandbox, onState }: LoadedSandboxProps) {
   return (
     <>
       {resumable.has(status) && (
-        <ActionButton icon="play" onAct={() => sandbox.resume().then(onState)}>{texts.sandbox.resume}</ActionButton>
+        <ActionButton icon="play" onAct={() => sandbox.resume().then(onState)}>Resume</ActionButton>
       )}
-      {status === 'RUNNING' && <ActionButton icon="pause" onAct={() => sandbox.pause().then(onState)}>{texts.sandbox.pause}</ActionButton>}
+      {status === 'RUNNING' && <ActionButton icon="pause" onAct={() => sandbox.pause().then(onState)}>Pause</ActionButton>}
       {(pausable.has(status) || isFrozen) && <Button icon="stop" onClick={() => ask({
-        ...texts.sandbox.stop, onSubmit: () => sandbox.pause('stop').then(onState),
-      })}>{texts.sandbox.stop.submit}</Button>}
+        title: 'Stop this sandbox?', submit: 'Stop',
+        text: 'Its processes end, and what they hold in memory is lost. Its files stay.',
+        onSubmit: () => sandbox.pause('stop').then(onState),
+      })}>Stop</Button>}
       <Button kind="danger" icon="trash" onClick={() => ask({
-        ...texts.sandbox.remove, onSubmit: async () => {
+        title: 'Delete this sandbox?', submit: 'Delete',
+        text: 'Its processes end, and its files are lost. Conversations that use it can’t continue.',
+        onSubmit: async () => {
           await sandbox.delete();
-          toast(texts.sandbox.removed(id));
+          toast(`${id} is deleted.`);
           navigate(['sandboxes']);
         },
-      })}>{texts.sandbox.remove.submit}</Button>
+      })}>Delete</Button>
     </>
   );
 }

@@ -1,11 +1,10 @@
 import type { api } from '../../client/index.ts';
-import { readableName } from '../format.ts';
+import { readableName, sandboxStatusName } from '../format.ts';
 import { route, setQuery } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
 import { useSpecs } from '../specs.ts';
-import { texts } from '../texts.ts';
 import { Button, type Column, Link, Select, Status, Time } from '../ui/controls.tsx';
-import { Empty } from '../ui/feedback.tsx';
+import { Empty, NoMatch } from '../ui/feedback.tsx';
 import { Page } from '../ui/page.tsx';
 import { PagedTable } from '../ui/paged-table.tsx';
 import { StartSandbox } from '../sandbox/start-sandbox.tsx';
@@ -13,13 +12,13 @@ import { StartSandbox } from '../sandbox/start-sandbox.tsx';
 const statuses = ['STARTING', 'RUNNING', 'PAUSING', 'PAUSED', 'RESUMING', 'ERROR', 'MISSING'] as const;
 
 const columns: readonly Column<api.Sandbox>[] = [
-  [texts.sandboxes.sandbox, 'main', ({ id, metadata }) => (
+  ['Sandbox', 'main', ({ id, metadata }) => (
     <><Link to={['sandboxes', id]} class="row-link id">{id}</Link><Metadata metadata={metadata} /></>
   )],
-  [texts.status, '', (item) => <Status value={item.status} label={sandboxStatus(item)} />],
-  [texts.sandboxes.spec, 'wide', ({ sandbox_spec_id: spec }) => spec],
-  [texts.sandboxes.why, 'wide dim clip', ({ status_detail: detail }) => detail],
-  [texts.sandboxes.active, 'right dim', ({ last_active_at: at }) => <Time at={at} />],
+  ['Status', '', (item) => <Status value={item.status} label={sandboxStatusName(item.status, item.pause_kind)} />],
+  ['Spec', 'wide', ({ sandbox_spec_id: spec }) => spec],
+  ['Why', 'wide dim clip', ({ status_detail: detail }) => detail],
+  ['Last active', 'right dim', ({ last_active_at: at }) => <Time at={at} />],
 ];
 
 export function SandboxesPage() {
@@ -30,15 +29,15 @@ export function SandboxesPage() {
   const { client } = currentSession();
   const specs = useSpecs();
   const isFiltered = status !== undefined || spec !== '' || metadata !== '';
-  const start = canChange() && <Button kind="primary" icon="plus" onClick={() => setQuery({ new: 'yes' })}>{texts.sandboxes.start}</Button>;
+  const start = canChange() && <Button kind="primary" icon="plus" onClick={() => setQuery({ new: 'yes' })}>Start a sandbox</Button>;
   return (
-    <Page title={texts.nav.sandboxes} actions={start}>
+    <Page title="Sandboxes" actions={start}>
       <div class="filters">
-        <Select label={texts.status} value={status ?? ''} onChange={(value) => setQuery({ status: value })}
-          options={[['', texts.sandboxes.anyStatus], ...statuses.map((one) => [one, readableName(one)] as const)]} />
-        <Select label={texts.sandboxes.spec} value={spec} onChange={(value) => setQuery({ spec: value })}
-          options={[['', texts.sandboxes.anySpec], ...(specs.data ?? []).map(({ id }) => [id, id] as const)]} />
-        <input value={metadata} placeholder={texts.sandboxes.metadata} aria-label={texts.sandboxes.metadata}
+        <Select label="Status" value={status ?? ''} onChange={(value) => setQuery({ status: value })}
+          options={[['', 'Any status'], ...statuses.map((one) => [one, readableName(one)] as const)]} />
+        <Select label="Spec" value={spec} onChange={(value) => setQuery({ spec: value })}
+          options={[['', 'Any spec'], ...(specs.data ?? []).map(({ id }) => [id, id] as const)]} />
+        <input value={metadata} placeholder="Metadata: task=42" aria-label="Metadata: task=42"
           onChange={(event) => setQuery({ metadata: event.currentTarget.value })} />
       </div>
       <PagedTable columns={columns} keyOf={({ id }) => id} filters={[status, spec, metadata]}
@@ -46,8 +45,10 @@ export function SandboxesPage() {
         read={(page, signal) => client.request('GET /api/v1/sandboxes/search', {
           query: { ...page, status__eq: status, sandbox_spec_id__eq: spec || undefined, metadata__eq: metadataFilter(metadata) }, signal,
         })}
-        empty={isFiltered ? <Empty icon="sandboxes" title={texts.noMatch}>{texts.noMatchHint}</Empty>
-          : <Empty icon="sandboxes" title={texts.sandboxes.none}><p>{texts.sandboxes.noneHint}</p>{start}</Empty>} />
+        empty={isFiltered ? <NoMatch icon="sandboxes" />
+          : <Empty icon="sandboxes" title="No sandboxes">
+            <p>A sandbox is started by a conversation, by a program, or here.</p>{start}
+          </Empty>} />
       {query.has('new') && <StartSandbox spec={query.get('new') ?? ''} specs={specs.data ?? []} onClose={() => setQuery({ new: null })} />}
     </Page>
   );
@@ -60,9 +61,4 @@ function metadataFilter(text: string): string[] | undefined {
 
 export function Metadata({ metadata }: { readonly metadata: api.Sandbox['metadata'] }) {
   return <>{Object.entries(metadata).map(([name, value]) => <span key={name} class="tag">{name}={value}</span>)}</>;
-}
-
-/** Returns the status as text. A paused sandbox is frozen or stopped. */
-export function sandboxStatus({ status, pause_kind: kind }: api.Sandbox): string {
-  return status === 'PAUSED' && kind !== null ? texts.sandbox.paused[kind] : readableName(status);
 }

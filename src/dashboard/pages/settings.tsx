@@ -1,31 +1,36 @@
 import { useState } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
+import { readableName } from '../format.ts';
 import { useResource } from '../live.ts';
 import { currentSession, logOut } from '../session.ts';
-import { texts } from '../texts.ts';
 import { theme } from '../theme.ts';
 import { Button, type Column, Facts, Field, Search, Select, Table } from '../ui/controls.tsx';
 import { Empty, Loaded } from '../ui/feedback.tsx';
 import { Page } from '../ui/page.tsx';
+import { accessNames } from './keys.tsx';
 
 export function SettingsPage() {
   const { me } = currentSession();
   return (
-    <Page title={texts.nav.settings}>
+    <Page title="Settings">
       <section class="card">
-        <h2>{texts.settings.you}</h2>
+        <h2>You</h2>
         <Facts facts={[
-          [texts.keys.owner, me.user_id], [texts.settings.key, me.key_name], [texts.keys.access, texts.keys.accesses[me.access]],
-          [texts.keys.repositories, me.repositories?.join(', ') ?? texts.keys.allRepositories],
+          ['Owner', me.user_id], ['Key', me.key_name], ['Access', accessNames[me.access]],
+          ['Repositories', me.repositories?.join(', ') ?? 'All'],
         ]} />
-        <Field label={texts.settings.theme}>
-          <Select label={texts.settings.theme} value={theme.value} onChange={(value) => (theme.value = value)} options={[
-            ['', texts.settings.themes.system], ['light', texts.settings.themes.light], ['dark', texts.settings.themes.dark],
+        <Field label="Appearance">
+          <Select label="Appearance" value={theme.value} onChange={(value) => (theme.value = value)} options={[
+            ['', 'As the system'], ['light', 'Light'], ['dark', 'Dark'],
           ]} />
         </Field>
-        <p><Button icon="leave" onClick={() => logOut()}>{texts.logOut}</Button></p>
+        <p><Button icon="leave" onClick={() => logOut()}>Log out</Button></p>
       </section>
-      {me.access === 'admin' ? <Server /> : <Empty icon="settings" title={texts.settings.noAdmin}>{texts.settings.noAdminHint}</Empty>}
+      {me.access === 'admin' ? <Server /> : (
+        <Empty icon="settings" title="The settings of the server are for administrators">
+          Log in with an administrator’s key to see them.
+        </Empty>
+      )}
     </Page>
   );
 }
@@ -37,11 +42,12 @@ function Server() {
   return (
     <>
       <div class="filters">
-        <Search label={texts.settings.search} value={search} onInput={setSearch} /><p class="dim">{texts.settings.hint}</p>
+        <Search label="Search settings" value={search} onInput={setSearch} />
+        <p class="dim">Read-only. They come from the environment and the configuration file.</p>
       </div>
       <Loaded resource={resource}>
-        {({ items }) => !items.some(isWanted) ? <Empty icon="settings" title={texts.settings.none}>{texts.settings.noneHint}</Empty> : (
-          <Table items={items.filter(isWanted)} keyOf={({ key }) => key} columns={columns} />
+        {({ items }) => items.some(isWanted) ? <Table items={items.filter(isWanted)} keyOf={({ key }) => key} columns={columns} /> : (
+          <Empty icon="settings" title="No setting has this name">Search for a part of its key or variable.</Empty>
         )}
       </Loaded>
     </>
@@ -49,13 +55,13 @@ function Server() {
 }
 
 const columns: readonly Column<api.Setting>[] = [
-  [texts.settings.setting, 'main', ({ key, variable }) => (
+  ['Setting', 'main', ({ key, variable }) => (
     <><code>{key}</code>{variable !== null && <small class="dim id">{variable}</small>}</>
   )],
-  [texts.settings.value, 'clip', ({ value, source, is_secret: isSecret, form }) => (
-    <code title={form}>{value ?? (isSecret && source !== 'default' ? texts.settings.secret : '–')}</code>
+  ['Value', 'clip', ({ value, source, is_secret: isSecret, form }) => (
+    <code title={form}>{value ?? (isSecret && source !== 'default' ? '(set)' : '–')}</code>
   )],
-  [texts.settings.source, 'wide', ({ source }) => (
-    <span class={source === 'default' ? 'dim' : ''}>{texts.settings.sources[source]}</span>
+  ['From', 'wide', ({ source }) => (
+    <span class={source === 'default' ? 'dim' : ''}>{readableName(source)}</span>
   )],
 ];

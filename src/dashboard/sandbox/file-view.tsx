@@ -3,7 +3,6 @@ import type { Sandbox } from '../../client/index.ts';
 import { bytes } from '../format.ts';
 import { useResource } from '../live.ts';
 import { canChange } from '../session.ts';
-import { texts } from '../texts.ts';
 import { ActionButton } from '../ui/controls.tsx';
 import { toast } from '../ui/actions.ts';
 import { Empty, Loaded } from '../ui/feedback.tsx';
@@ -14,8 +13,15 @@ const maxShown = 1 << 20;
 
 interface FileContent {
   /** Null if it is not text, or too long. */
-  readonly text: string | null;
+  readonly text: FileText | null;
   readonly size: number;
+}
+
+interface FileText {
+  /** With line feeds only, as a `<textarea>` returns it, and without the byte order mark. */
+  readonly shown: string;
+  /** Returns an edited text with the line ends and the byte order mark of the file. Null if the file mixes line ends: they would change. */
+  readonly restore: ((edited: string) => string) | null;
 }
 
 /** Shows a text file for reading and editing. */
@@ -28,9 +34,10 @@ export function FileView({ sandbox, path }: { readonly sandbox: Sandbox; readonl
     return { text: size > maxShown ? null : textIn(content), size };
   }, [path]);
   const { data } = resource;
-  const save = async () => {
-    await sandbox.files.write(path, edited ?? '');
-    toast(texts.files.saved);
+  const restore = data?.text?.restore;
+  const save = async (content: string) => {
+    await sandbox.files.write(path, content);
+    toast('Saved.');
     setEdited(null);
     resource.reload();
   };
@@ -40,26 +47,35 @@ export function FileView({ sandbox, path }: { readonly sandbox: Sandbox; readonl
         <p class="dim">{data !== null && bytes(data.size)}</p>
         <ActionButton icon="download"
           onAct={async () => saveFile(path.split('/').pop() ?? 'file', await (await sandbox.files.read(path)).blob())}>
-          {texts.download}
+          Download
         </ActionButton>
-        {canChange() && data?.text !== null && (
-          <ActionButton kind="primary" disabled={edited === null || edited === data?.text} onAct={save}>{texts.save}</ActionButton>
+        {canChange() && restore === null && <p class="dim">It mixes kinds of line ends, which editing here would change.</p>}
+        {canChange() && restore && (
+          <ActionButton kind="primary" disabled={edited === null || edited === data?.text?.shown} onAct={() => save(restore(edited ?? ''))}>
+            Save
+          </ActionButton>
         )}
       </div>
       <Loaded resource={resource}>
         {({ text, size }) => text === null
-          ? <Empty icon="file" title={size > maxShown ? texts.files.tooLong : texts.files.binary}>{texts.files.binaryHint}</Empty>
-          : <textarea class="editor" spellcheck={false} aria-label={path} readOnly={!canChange()} value={edited ?? text}
+          ? <Empty icon="file" title={size > maxShown ? 'Too long to show' : 'Not a text file'}>Download it to see it.</Empty>
+          : <textarea class="editor" spellcheck={false} aria-label={path} readOnly={!canChange() || text.restore === null}
+            value={edited ?? text.shown}
             onInput={(event) => setEdited(event.currentTarget.value)} />}
       </Loaded>
     </>
   );
 }
 
-function textIn(content: ArrayBuffer): string | null {
+function textIn(content: ArrayBuffer): FileText | null {
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(content);
-    return text.includes('\0') ? null : text;
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(content);
+    if (text.includes('\0')) return null;
+    const mark = text.startsWith('\uFEFF') ? '\uFEFF' : '';
+    const lineEnd = text.includes('\r\n') ? '\r\n' : '\n';
+    const shown = text.slice(mark.length).replaceAll(/\r\n?/g, '\n');
+    const restore = (edited: string) => mark + edited.replaceAll('\n', lineEnd);
+    return { shown, restore: restore(shown) === text ? restore : null };
   } catch {
     return null;
   }

@@ -1,10 +1,9 @@
 import { useRef } from 'preact/hooks';
 import type { api, Sandbox } from '../../client/index.ts';
-import { bytes } from '../format.ts';
+import { bytes, plural } from '../format.ts';
 import { useResource } from '../live.ts';
 import { href, route, setQuery } from '../route.ts';
 import { canChange } from '../session.ts';
-import { texts } from '../texts.ts';
 import { ActionButton, Button, Table, Time } from '../ui/controls.tsx';
 import { ask } from '../ui/dialog.tsx';
 import { toast, useAction } from '../ui/actions.ts';
@@ -41,7 +40,7 @@ export function fileHref(sandbox: Sandbox, path: string, isFile: boolean): strin
 function Crumbs({ path }: { readonly path: string }) {
   const parts = path.split('/').filter(Boolean);
   return (
-    <nav class="crumbs" aria-label={texts.files.path}>
+    <nav class="crumbs" aria-label="Path">
       <button type="button" onClick={() => setQuery({ path: '/', file: null })}>/</button>
       {parts.map((part, index) => {
         const above = `/${parts.slice(0, index + 1).join('/')}`;
@@ -62,20 +61,21 @@ function Directory({ sandbox, path }: { readonly sandbox: Sandbox; readonly path
     <>
       <div class="bar">
         <p class="dim">
-          {resource.data !== null && texts.files.count(resource.data.length)}{resource.data?.length === maxListed && ` ${texts.files.cut}`}
+          {resource.data !== null && plural(resource.data.length, 'entry', 'entries')}
+          {resource.data?.length === maxListed && ' or more; only the first are shown'}
         </p>
         {canChange() && <Upload sandbox={sandbox} path={path} onDone={resource.reload} />}
         <ActionButton icon="download"
           onAct={async () => saveFile(`${path.split('/').pop() || 'root'}.tar`, await (await sandbox.files.readArchive(path)).blob())}>
-          {texts.files.archive}
+          Download all
         </ActionButton>
       </div>
       <Loaded resource={resource}>
-        {(files) => files.length === 0 ? <Empty icon="folder" title={texts.files.none}>{texts.files.noneHint}</Empty> : (
+        {(files) => files.length === 0 ? <Empty icon="folder" title="Empty directory">Upload a file to put something here.</Empty> : (
           <Table items={files} keyOf={(file) => file.path} columns={[
-            [texts.files.name, 'main', (file) => <FileName sandbox={sandbox} file={file} />],
-            [texts.files.size, 'right number', ({ type, size }) => type === 'file' && bytes(size)],
-            [texts.files.modified, 'right wide dim', ({ modified_at: at }) => <Time at={at} />],
+            ['Name', 'main', (file) => <FileName sandbox={sandbox} file={file} />],
+            ['Size', 'right number', ({ type, size }) => type === 'file' && bytes(size)],
+            ['Modified', 'right wide dim', ({ modified_at: at }) => <Time at={at} />],
             ['', 'right over', (file) => canChange() && <RemoveFile sandbox={sandbox} file={file} onDone={resource.reload} />],
           ]} />
         )}
@@ -102,9 +102,10 @@ function FileName({ sandbox, file: { path, name, type, target } }: FileProps) {
 
 function RemoveFile({ sandbox, file: { path, name, type }, onDone }: FileProps & { readonly onDone: () => void }) {
   const recursive = type === 'directory';
-  return <Button kind="quiet" icon="trash" label={texts.files.remove(name)} onClick={() => ask({
-    title: texts.files.remove(name), submit: texts.files.removeSubmit,
-    text: recursive ? texts.files.removeDirectory : texts.files.removeFile,
+  const title = `Delete ${name}`;
+  return <Button kind="quiet" icon="trash" label={title} onClick={() => ask({
+    title, submit: 'Delete',
+    text: recursive ? 'Everything in it is lost.' : 'The file is lost.',
     onSubmit: () => sandbox.files.remove(path, { recursive }).then(onDone),
   })} />;
 }
@@ -114,17 +115,17 @@ function Upload({ sandbox, path, onDone }: { readonly sandbox: Sandbox; readonly
   const [isBusy, run] = useAction();
   const upload = async (files: readonly File[]) => {
     for (const file of files) await sandbox.files.write(`${path.replace(/\/$/, '')}/${file.name}`, file);
-    toast(texts.files.uploaded(files.length));
+    toast(`${plural(files.length, 'file')} uploaded.`);
     onDone();
   };
   return (
     <>
-      <input ref={input} type="file" multiple hidden aria-label={texts.files.upload} onChange={(event) => {
+      <input ref={input} type="file" multiple hidden aria-label="Upload" onChange={(event) => {
         const files = [...event.currentTarget.files ?? []];
         void run(() => upload(files));
       }} />
       <Button icon="upload" disabled={isBusy} onClick={() => input.current?.click()}>
-        {isBusy ? texts.files.uploading : texts.files.upload}
+        {isBusy ? 'Uploading …' : 'Upload'}
       </Button>
     </>
   );

@@ -1,14 +1,13 @@
 import type { api } from '../../client/index.ts';
-import { readableName } from '../format.ts';
+import { sandboxStatusName } from '../format.ts';
 import { useResource } from '../live.ts';
 import { currentSession } from '../session.ts';
-import { texts } from '../texts.ts';
 import { Status, Time } from '../ui/controls.tsx';
 import { Loaded } from '../ui/feedback.tsx';
 
-function stateName({ to, pause_kind: kind }: api.SandboxMovedEventData): string {
-  return to === 'PAUSED' && kind !== null ? texts.sandbox.paused[kind] : readableName(to ?? 'deleted');
-}
+export const actorNames: Readonly<Record<api.Event['actor'], string>> = {
+  user: 'by its owner', agent: 'by the agent', skep: 'by Skep', runtime: 'noticed in the runtime',
+};
 
 /** The status changes of a sandbox with their reasons. */
 export function History({ sandbox }: { readonly sandbox: api.Sandbox }) {
@@ -19,19 +18,19 @@ export function History({ sandbox }: { readonly sandbox: api.Sandbox }) {
   }, [sandbox.id, sandbox.updated_at]);
   return (
     <section class="card">
-      <h2>{texts.sandbox.history}</h2>
+      <h2>History</h2>
       <Loaded resource={resource} rows={3}>
         {(moves) => (
           <ol class="history">
             {moves.map(({ id, at, data, actor, reason }) => (
               <li key={id}>
-                <Status value={data.to ?? 'deleted'} label={stateName(data)} />
-                <span class="dim">{texts.sandbox.actors[actor]}</span>
+                <Status value={data.to ?? 'deleted'} label={sandboxStatusName(data.to ?? 'deleted', data.pause_kind)} />
+                <span class="dim">{actorNames[actor]}</span>
                 <Time at={at} />
                 {reason !== null && <p>{reason}</p>}
               </li>
             ))}
-            {moves.at(-1)?.data.from !== null && <li class="dim">{texts.sandbox.historyCut}</li>}
+            {moves.at(-1)?.data.from !== null && <li class="dim">Earlier events are not kept.</li>}
           </ol>
         )}
       </Loaded>

@@ -1,15 +1,18 @@
 import stripAnsi from 'strip-ansi';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { isFailure, type Sandbox } from '../../client/index.ts';
+import { partsOf } from '../../client/byte-stream.ts';
+import { isTemporary } from '../../client/failures.ts';
+import type { Sandbox } from '../../client/index.ts';
+import { sleep } from '../../client/waiting.ts';
 import { whileVisible } from '../live.ts';
 import { currentSession } from '../session.ts';
-import { texts } from '../texts.ts';
 import { ActionButton } from '../ui/controls.tsx';
 import { Failed } from '../ui/feedback.tsx';
 import { saveFile } from '../ui/save-file.ts';
 
 const tailBytes = 256 << 10;
 const maxShown = 1 << 20;
+const reconnectMs = 1000;
 const route = 'GET /api/v1/sandboxes/{id}/logs';
 
 /** The output of the sandbox's own command. */
@@ -18,18 +21,20 @@ export function Logs({ sandbox: { id, state } }: { readonly sandbox: Sandbox }) 
   const [error, setError] = useState<Error | null>(null);
   const screen = useRef<HTMLPreElement>(null);
   const isAtEnd = useRef(true);
+  const isRunning = state.status === 'RUNNING';
   useEffect(() => whileVisible(async (signal) => {
-    const follow = state.status === 'RUNNING' ? 'true' : 'false';
-    const input = { path: { id }, query: { tail_bytes: tailBytes, follow }, signal, silenceMs: Infinity } as const;
-    const response = await currentSession().client.stream(route, input);
-    let shown = '';
-    setText(shown);
-    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-    for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {
-      shown = (shown + part.value).slice(-maxShown);
-      setText(stripAnsi(shown).replaceAll('\r\n', '\n'));
+    const input = { path: { id }, query: { tail_bytes: tailBytes, follow: `${isRunning}` }, signal, silenceMs: Infinity } as const;
+    for (;;) {
+      try {
+        await showParts(await currentSession().client.stream(route, input), setText);
+        if (!isRunning) return;
+      } catch (failure) {
+        if (!isTemporary(failure)) throw failure;
+      }
+      // The log of a running sandbox ends only with the connection or the server.
+      await sleep(reconnectMs, signal);
     }
-  }, (failure) => !isFailure(failure, 'connection_lost') && setError(failure)), [id, state.status]);
+  }, setError), [id, isRunning]);
   useEffect(() => {
     if (isAtEnd.current && screen.current !== null) screen.current.scrollTop = screen.current.scrollHeight;
   }, [text]);
@@ -37,15 +42,34 @@ export function Logs({ sandbox: { id, state } }: { readonly sandbox: Sandbox }) 
   return (
     <section class="logs">
       <header class="bar">
-        <p class="dim">{state.status === 'RUNNING' ? texts.logs.following : texts.logs.resting}</p>
+        <p class="dim">{isRunning ? 'Live output of its command' : 'Last output of its command'}</p>
         <ActionButton icon="download" onAct={async () => {
           const response = await currentSession().client.stream(route, { path: { id } });
           saveFile(`${id}.log`, await response.blob());
-        }}>{texts.download}</ActionButton>
+        }}>Download</ActionButton>
       </header>
       <pre ref={screen} tabIndex={0} class="screen" onScroll={({ currentTarget: { scrollTop, clientHeight, scrollHeight } }) => {
         isAtEnd.current = scrollTop + clientHeight > scrollHeight - 40;
-      }}>{text === '' ? <span class="dim">{texts.logs.none}</span> : text}</pre>
+      }}>{text === '' ? <span class="dim">Nothing was written yet.</span> : text}</pre>
     </section>
   );
+}
+
+/** Shows the log as it arrives. A control sequence can be in two parts, so only complete lines are kept as plain text. */
+async function showParts(response: Response, show: (text: string) => void): Promise<void> {
+  const decoder = new TextDecoder();
+  let lines = '';
+  let lastLine = '';
+  show('');
+  for await (const part of partsOf(response)) {
+    const text = lastLine + decoder.decode(part, { stream: true });
+    const end = text.lastIndexOf('\n') + 1;
+    lines = (lines + plain(text.slice(0, end))).slice(-maxShown);
+    lastLine = text.slice(end).slice(-maxShown);
+    show(lines + plain(lastLine));
+  }
+}
+
+function plain(text: string): string {
+  return stripAnsi(text).replaceAll('\r\n', '\n');
 }

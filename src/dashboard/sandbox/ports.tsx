@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks';
 import type { api, Sandbox } from '../../client/index.ts';
-import { texts } from '../texts.ts';
 import { ActionButton, CopyButton, Field, ExternalLink, Select, Table, Time } from '../ui/controls.tsx';
 import { Empty } from '../ui/feedback.tsx';
+
+const lifetimes = [['3600', 'An hour'], ['86400', 'A day'], ['604800', 'A week']] as const;
 
 interface PortsProps {
   readonly sandbox: Sandbox;
@@ -13,29 +14,29 @@ interface PortsProps {
 export function Ports({ sandbox, ports }: PortsProps) {
   const [seconds, setSeconds] = useState('3600');
   const [links, setLinks] = useState<Readonly<Record<number, api.PortLink>>>({});
-  if (ports.length === 0) return <Empty icon="external" title={texts.ports.none}>{texts.ports.noneHint}</Empty>;
+  if (ports.length === 0) return <Empty icon="external" title="No ports">The spec of this sandbox names none.</Empty>;
   return (
     <>
-      <p class="dim">{texts.ports.hint}</p>
-      <Field label={texts.ports.life}>
-        <Select label={texts.ports.life} value={seconds} onChange={setSeconds} options={Object.entries(texts.ports.lives)} />
+      <p class="dim">Everybody with the link can open the port in a browser. The link ends at the latest with your key.</p>
+      <Field label="Links end after">
+        <Select label="Links end after" value={seconds} onChange={setSeconds} options={lifetimes} />
       </Field>
       <Table items={ports} keyOf={({ port }) => port} columns={[
-        [texts.ports.name, 'main', ({ name, port, public: isPublic }) => (
+        ['Name', 'main', ({ name, port, public: isPublic }) => (
           <>
-            {name}{isPublic && <span class="tag">{texts.ports.public}</span>}
-            {links[port] && <small class="dim">{texts.ports.until} <Time at={links[port].expires_at} /></small>}
+            {name}{isPublic && <span class="tag">public</span>}
+            {links[port] && <small class="dim">Ends <Time at={links[port].expires_at} /></small>}
           </>
         )],
-        [texts.ports.port, 'number', ({ port }) => port],
-        [texts.ports.link, 'clip', ({ port }) => links[port] && <ExternalLink url={links[port].url}>{links[port].url}</ExternalLink>],
+        ['Port', 'number', ({ port }) => port],
+        ['Link', 'clip', ({ port }) => links[port] && <ExternalLink url={links[port].url}>{links[port].url}</ExternalLink>],
         ['', 'right', ({ port }) => (
           <>
             {links[port] && <CopyButton text={links[port].url} />}
             <ActionButton icon="external" onAct={async () => {
               const made = await sandbox.link(port, { expires_in_seconds: Number(seconds) });
               setLinks((last) => ({ ...last, [port]: made }));
-            }}>{texts.ports.make}</ActionButton>
+            }}>Make a link</ActionButton>
           </>
         )],
       ]} />

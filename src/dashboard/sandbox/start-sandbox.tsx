@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
 import { navigate } from '../route.ts';
 import { currentSession } from '../session.ts';
-import { texts } from '../texts.ts';
+import { defaultSpecLabel } from '../specs.ts';
 import { Field, Input, Select } from '../ui/controls.tsx';
 import { FormDialog } from '../ui/dialog.tsx';
 
@@ -25,20 +25,20 @@ export function StartSandbox({ spec: chosen, specs, onClose }: StartSandboxProps
     setTimeout(() => navigate(['sandboxes', sandbox.id]));
   };
   return (
-    <FormDialog title={texts.sandboxes.start} submit={texts.startSandbox.start} onClose={onClose} onSubmit={start}>
-      <Field label={texts.sandboxes.spec} hint={specs.find(({ id }) => id === spec)?.description ?? undefined}>
-        <Select label={texts.sandboxes.spec} value={spec} onChange={setSpec}
-          options={[['', texts.newConversation.defaultSpec(specs[0]?.id)], ...specs.map(({ id }) => [id, id] as const)]} />
+    <FormDialog title="Start a sandbox" submit="Start" onClose={onClose} onSubmit={start}>
+      <Field label="Spec" hint={specs.find(({ id }) => id === spec)?.description ?? undefined}>
+        <Select label="Spec" value={spec} onChange={setSpec}
+          options={[['', defaultSpecLabel(specs)], ...specs.map(({ id }) => [id, id] as const)]} />
       </Field>
-      <Field label={texts.startSandbox.env} hint={texts.startSandbox.envHint}>
+      <Field label="Variables" hint="One per line. They are never shown again.">
         <textarea rows={2} class="mono" spellcheck={false} value={env} placeholder="NAME=value"
           onInput={(event) => setEnv(event.currentTarget.value)} />
       </Field>
-      <Field label={texts.startSandbox.metadata} hint={texts.startSandbox.metadataHint}>
+      <Field label="Metadata" hint="Labels to find it by, one per line.">
         <textarea rows={2} class="mono" spellcheck={false} value={metadata} placeholder="task=42"
           onInput={(event) => setMetadata(event.currentTarget.value)} />
       </Field>
-      <Field label={texts.startSandbox.life} hint={texts.startSandbox.lifeHint}>
+      <Field label="Lifetime in minutes" hint="Then it is deleted, even if it is in use. Empty: the maximum of the spec.">
         <Input value={minutes} onInput={setMinutes} />
       </Field>
     </FormDialog>

@@ -1,7 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Execution, Sandbox } from '../../client/index.ts';
 import { canChange } from '../session.ts';
-import { texts } from '../texts.ts';
 import { ActionButton } from '../ui/controls.tsx';
 import { toastFailure } from '../ui/actions.ts';
 import { Empty } from '../ui/feedback.tsx';
@@ -11,8 +10,8 @@ const shell = ['/bin/sh', '-c', 'command -v bash >/dev/null 2>&1 && exec bash -l
 /** A terminal in the sandbox. It keeps running when the user leaves the page, and the page finds it again. */
 export function TerminalTab({ sandbox }: { readonly sandbox: Sandbox }) {
   const [execution, setExecution] = useState<Execution | null>(null);
-  if (!canChange()) return <Empty icon="tool" title={texts.terminal.readOnly} />;
-  if (sandbox.state.status !== 'RUNNING') return <Empty icon="tool" title={texts.terminal.resting}>{texts.terminal.restingHint}</Empty>;
+  if (!canChange()) return <Empty icon="tool" title="Your key can only read, so it can’t open a terminal." />;
+  if (sandbox.state.status !== 'RUNNING') return <Empty icon="tool" title="The sandbox does not run">Resume it to open a terminal.</Empty>;
   const open = async () => {
     for await (const { id, tty, status } of sandbox.executions.list()) {
       if (tty && status === 'running') return setExecution(await sandbox.executions.get(id));
@@ -21,8 +20,9 @@ export function TerminalTab({ sandbox }: { readonly sandbox: Sandbox }) {
   };
   if (execution === null) {
     return (
-      <Empty icon="tool" title={texts.terminal.title}>
-        <p>{texts.terminal.hint}</p><ActionButton kind="primary" onAct={open}>{texts.terminal.open}</ActionButton>
+      <Empty icon="tool" title="Terminal">
+        <p>Opens a shell, or the one that still runs from your last visit.</p>
+        <ActionButton kind="primary" onAct={open}>Open a terminal</ActionButton>
       </Empty>
     );
   }
@@ -30,8 +30,8 @@ export function TerminalTab({ sandbox }: { readonly sandbox: Sandbox }) {
     <section class="terminal-frame">
       <Screen key={execution.id} execution={execution} onEnd={() => setExecution(null)} />
       <p class="bar">
-        <span class="dim">{texts.terminal.leave}</span>
-        <ActionButton onAct={() => execution.delete().then(() => setExecution(null))}>{texts.terminal.close}</ActionButton>
+        <span class="dim">It keeps running when you leave this page.</span>
+        <ActionButton onAct={() => execution.delete().then(() => setExecution(null))}>End the terminal</ActionButton>
       </p>
     </section>
   );

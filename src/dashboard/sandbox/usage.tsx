@@ -2,7 +2,6 @@ import { useEffect, useState } from 'preact/hooks';
 import type { api, Sandbox } from '../../client/index.ts';
 import { useResource } from '../live.ts';
 import { bytes, orNone } from '../format.ts';
-import { texts } from '../texts.ts';
 import { Sparkline } from '../ui/charts.tsx';
 
 const samplesShown = 60;
@@ -12,41 +11,46 @@ const sampleMs = 5000;
 export function Usage({ sandbox }: { readonly sandbox: Sandbox }) {
   const [samples, setSamples] = useState<readonly api.SandboxUsage[]>([]);
   const isRunning = sandbox.state.status === 'RUNNING';
-  const [round, setRound] = useState(0);
-  const { data, error } = useResource((signal) => sandbox.usage({ signal }), [sandbox.id, round, isRunning]);
+  const { data, error, reload } = useResource((signal) => sandbox.usage({ signal }), [sandbox.id, isRunning]);
   useEffect(() => {
     if (data !== null) setSamples((last) => [...last, data].slice(-samplesShown));
-    // Waits for the last sample, because measuring the disk can take long. Requests none while the page is hidden.
-    const timer = isRunning ? setInterval(() => document.hidden || setRound(round + 1), sampleMs) : undefined;
+  }, [data]);
+  useEffect(() => {
+    if (!isRunning) return;
+    const timer = setInterval(() => {
+      if (document.hidden) return;
+      // Started again only by the result, because measuring the disk can take long.
+      clearInterval(timer);
+      reload();
+    }, sampleMs);
     return () => clearInterval(timer);
-  }, [data, isRunning]);
+  }, [data, error, isRunning]);
   const last = samples.at(-1);
   if (error !== null && last === undefined) {
     return (
-      <section class="card"><h2>{texts.usage.title}</h2><p class="dim">{error.message}</p></section>
+      <section class="card"><h2>Usage</h2><p class="dim">{error.message}</p></section>
     );
   }
   const cpu = samples.flatMap(({ cpu_percent: percent }) => percent ?? []);
   const memory = samples.flatMap(({ memory_bytes: used }) => used ?? []);
   return (
     <section class="card usage">
-      <h2>{texts.usage.title}</h2>
+      <h2>Usage</h2>
       <div class="numbers">
         <figure>
-          <figcaption>{texts.usage.cpu}</figcaption><b>{orNone(last?.cpu_percent, (value) => `${value.toFixed(0)} %`)}</b>
-          <Sparkline label={texts.usage.cpu} values={cpu} length={samplesShown} max={Math.max(100, ...cpu)} />
+          <figcaption>CPU</figcaption><b>{orNone(last?.cpu_percent, (value) => `${value.toFixed(0)} %`)}</b>
+          <Sparkline label="CPU" values={cpu} length={samplesShown} max={Math.max(100, ...cpu)} />
         </figure>
         <figure>
-          <figcaption>
-            {texts.usage.memory}
-          </figcaption><b>{orNone(last?.memory_bytes, bytes)}{last?.memory_limit_bytes ? ` / ${bytes(last.memory_limit_bytes)}` : ''}</b>
-          <Sparkline label={texts.usage.memory} values={memory} length={samplesShown}
+          <figcaption>Memory</figcaption>
+          <b>{orNone(last?.memory_bytes, bytes)}{last?.memory_limit_bytes ? ` / ${bytes(last.memory_limit_bytes)}` : ''}</b>
+          <Sparkline label="Memory" values={memory} length={samplesShown}
             max={last?.memory_limit_bytes ?? Math.max(1, ...memory) * 1.5} />
         </figure>
-        <figure><figcaption>{texts.usage.disk}</figcaption><b>{orNone(last?.disk_bytes, bytes)}</b></figure>
-        <figure><figcaption>{texts.usage.pids}</figcaption><b>{orNone(last?.pids, String)}</b></figure>
+        <figure><figcaption>Disk</figcaption><b>{orNone(last?.disk_bytes, bytes)}</b></figure>
+        <figure><figcaption>Processes</figcaption><b>{orNone(last?.pids, String)}</b></figure>
       </div>
-      {!isRunning && <p class="dim">{texts.usage.resting}</p>}
+      {!isRunning && <p class="dim">It does not run, so it uses only disk space.</p>}
     </section>
   );
 }

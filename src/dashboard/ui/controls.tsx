@@ -2,7 +2,6 @@ import type { ComponentChildren } from 'preact';
 import { absoluteTime, relativeTime, readableName } from '../format.ts';
 import { useTick } from '../live.ts';
 import { href, setQuery } from '../route.ts';
-import { texts } from '../texts.ts';
 import { toast, useAction } from './actions.ts';
 import { Icon, type IconName } from './icons.tsx';
 
@@ -49,10 +48,10 @@ export function ExternalLink({ url, children }: { readonly url: string; readonly
   return /^https?:\/\//i.test(url) ? <a href={url} target="_blank" rel="noopener noreferrer">{children}</a> : <span>{children}</span>;
 }
 
-export function CopyButton({ text, label = texts.copy }: { readonly text: string; readonly label?: string }) {
+export function CopyButton({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }) {
   return <ActionButton kind="quiet" icon="copy" label={label} onAct={async () => {
     await navigator.clipboard.writeText(text);
-    toast(texts.copied);
+    toast('Copied.');
   }} />;
 }
 
@@ -67,13 +66,16 @@ const tones: Readonly<Record<string, string>> = {
   waiting_for_permission: 'wait', ERROR: 'bad', error: 'bad', MISSING: 'bad', failed: 'bad', revoked: 'bad',
 };
 
+/** Texts for statuses whose API name is not clear enough. */
+const statusNames: Readonly<Record<string, string>> = { waiting_for_permission: 'Waits for you', running: 'Working' };
+
 interface StatusProps {
   readonly value: string;
   readonly label?: string;
 }
 
 /** A status as a dot with its name. The colour adds no information. */
-export function Status({ value, label = texts.statuses[value] ?? readableName(value) }: StatusProps) {
+export function Status({ value, label = statusNames[value] ?? readableName(value) }: StatusProps) {
   return <span class={`status ${tones[value] ?? 'rest'}`}><i />{label}</span>;
 }
 

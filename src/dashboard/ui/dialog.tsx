@@ -1,7 +1,6 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { texts } from '../texts.ts';
 import { Button } from './controls.tsx';
 import { messageOf, useAction } from './actions.ts';
 
@@ -51,7 +50,7 @@ export function FormDialog({ submit, isDangerous = false, isReady = true, onSubm
         {children}
         {failure !== null && <p class="banner bad" role="alert">{failure}</p>}
         <footer>
-          <Button onClick={props.onClose}>{texts.cancel}</Button>
+          <Button onClick={props.onClose}>Cancel</Button>
           <Button type="submit" kind={isDangerous ? 'danger' : 'primary'} disabled={isBusy || !isReady}>{submit}</Button>
         </footer>
       </form>

@@ -1,5 +1,5 @@
 import { structuredPatch } from 'diff';
-import { texts } from '../texts.ts';
+import { plural } from '../format.ts';
 
 export interface DiffLine {
   readonly mark: ' ' | '+' | '-' | '@';
@@ -51,7 +51,7 @@ export function DiffView({ title, lines }: { readonly title?: string; readonly l
         {lines.slice(0, maxShown).map(({ mark, text }, index) => (
           <span key={index} class={names[mark]}><i aria-hidden="true">{mark === '@' ? ' ' : mark}</i>{text}{'\n'}</span>
         ))}
-        {lines.length > maxShown && <span class="place">{texts.diffCut(lines.length - maxShown)}</span>}
+        {lines.length > maxShown && <span class="place">… {plural(lines.length - maxShown, 'more line')}</span>}
       </pre>
     </figure>
   );

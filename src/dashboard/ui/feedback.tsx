@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { isFailure } from '../../client/index.ts';
 import type { Resource } from '../live.ts';
-import { texts } from '../texts.ts';
 import { closeToast, toasts } from './actions.ts';
 import { Button } from './controls.tsx';
 import { Icon, type IconName } from './icons.tsx';
@@ -13,7 +12,7 @@ export function Toasts() {
         <div key={id} class={isFailure ? 'toast failed' : 'toast'}>
           {isFailure && <Icon name="warning" />}
           <span>{text}</span>
-          <Button kind="quiet" icon="close" label={texts.close} onClick={() => closeToast(id)} />
+          <Button kind="quiet" icon="close" label="Close" onClick={() => closeToast(id)} />
         </div>
       ))}
     </div>
@@ -37,20 +36,25 @@ export function Empty({ icon, title, children }: EmptyProps) {
   );
 }
 
+/** A placeholder for a list that has nothing for its filters. */
+export function NoMatch({ icon }: Pick<EmptyProps, 'icon'>) {
+  return <Empty icon={icon} title="Nothing matches">Change or clear the filters above.</Empty>;
+}
+
 export function Failed({ error, onRetry }: { readonly error: Error; readonly onRetry?: () => void }) {
   const isMissing = isFailure(error) && error.status === 404;
   return (
     <div class="empty" role="alert">
       <Icon name="warning" />
-      <h2>{isMissing ? texts.missing : texts.failed}</h2>
+      <h2>{isMissing ? 'Not found' : 'That did not work'}</h2>
       <p>{error.message}</p>
-      {onRetry !== undefined && !isMissing && <Button onClick={onRetry}>{texts.tryAgain}</Button>}
+      {onRetry !== undefined && !isMissing && <Button onClick={onRetry}>Try again</Button>}
     </div>
   );
 }
 
 export function Loading({ rows = 6 }: { readonly rows?: number }) {
-  return <div class="loading" role="status" aria-label={texts.loading}>{Array.from({ length: rows }, (_, row) => <div key={row} />)}</div>;
+  return <div class="loading" role="status" aria-label="Loading">{Array.from({ length: rows }, (_, row) => <div key={row} />)}</div>;
 }
 
 interface LoadedProps<T> {

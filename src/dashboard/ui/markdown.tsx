@@ -28,7 +28,11 @@ function blocksOf(text: string): string[] {
 }
 
 function Block({ text }: { readonly text: string }): VNode {
-  if (/^\s*```/.test(text)) return <pre tabIndex={0}>{text.replace(/^.*\n?/, '').replace(/\n?\s*```\s*$/, '')}</pre>;
+  if (/^\s*```/.test(text)) {
+    const [, ...lines] = text.split('\n');
+    if (/^\s*```\s*$/.test(lines.at(-1) ?? '')) lines.pop();
+    return <pre tabIndex={0}>{lines.join('\n').trimEnd()}</pre>;
+  }
   const heading = /^#{1,6} (.*)/.exec(text);
   if (heading !== null) return <p class="heading">{inline(heading[1] ?? '')}</p>;
   if (/^([-*]|\d+[.)]) /.test(text)) return <List text={text} />;
@@ -42,7 +46,8 @@ function List({ text }: { readonly text: string }) {
   return /^\d/.test(text) ? <ol>{rows}</ol> : <ul>{rows}</ul>;
 }
 
-const inlineForms = /`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\(([^)\s]+)\)|(https?:\/\/[^\s<>()]+[^\s<>().,:;!?])/g;
+/** Takes linear time: no part runs over a place where the same form can begin again. */
+const inlineForms = /`([^`]+)`|\*\*([^*]+)\*\*|\[([^\][]+)\]\(((?:[^()\s]|\([^()\s]*\))+)\)|(https?:\/\/[^\s<>()]+[^\s<>().,:;!?])/g;
 
 function inline(text: string): ComponentChildren[] {
   const parts: ComponentChildren[] = [];

@@ -2,7 +2,6 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
 import { useResource } from '../live.ts';
-import { texts } from '../texts.ts';
 import { Button, Table, type TableProps } from './controls.tsx';
 import { Loaded } from './feedback.tsx';
 
@@ -43,7 +42,7 @@ export function PagedTable<T>({ read, filters, isRelevant, empty, ...table }: Pa
       {({ items, hasMore }) => items.length === 0 ? empty : (
         <>
           <Table {...table} items={items} />
-          {hasMore && <p class="more"><Button onClick={() => setCount(count + 1)}>{texts.more}</Button></p>}
+          {hasMore && <p class="more"><Button onClick={() => setCount(count + 1)}>Show more</Button></p>}
         </>
       )}
     </Loaded>

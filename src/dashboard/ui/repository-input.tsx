@@ -2,7 +2,6 @@ import { useId } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
 import { type Resource, useDebounced, useResource } from '../live.ts';
 import { currentSession } from '../session.ts';
-import { texts } from '../texts.ts';
 
 /** Finds repositories of the git hosts by a part of the name. */
 export function useRepositories(query: string): Resource<readonly api.Repository[]> {
@@ -24,7 +23,7 @@ export function RepositoryInput({ value, onInput }: RepositoryInputProps) {
   const found = useRepositories(query);
   return (
     <>
-      <input list={list} value={value} placeholder="owner/name" aria-label={texts.newConversation.repository}
+      <input list={list} value={value} placeholder="owner/name" aria-label="Repository"
         spellcheck={false} autocomplete="off" onInput={(event) => onInput(event.currentTarget.value.trim())} />
       <datalist id={list}>{found.data?.map(({ name }) => <option key={name} value={name} />)}</datalist>
     </>
