@@ -53,9 +53,6 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await page.getByRole('link', { name: 'Write the release notes' }).waitFor({ state: 'detached' });
   });
 
-<<<<<<< HEAD
-  test('uploads and downloads a file', async () => {
-=======
   test('stops a turn whose start is older than the events that are read first, and shows a conversation with only older events', async () => {
     const { scene, seeded } = opened();
     const ask = { toolCallId: 'wait', title: 'wait', options: [{ optionId: 'yes', name: 'Go on', kind: 'allow_once' as const }] };
@@ -69,8 +66,7 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await page.getByText('The total ignores how many').waitFor();
   });
 
-  test('uploads a file, and downloads it', async () => {
->>>>>>> a4f96df339d4b42a3025e363547fcefa12207c84
+  test('uploads and downloads a file', async () => {
     const { scene, seeded } = opened();
     await using page = await scene.page(`sandboxes/${seeded.sandbox.id}?tab=files`);
     await page.getByLabel('Upload').setInputFiles({ name: 'up.txt', mimeType: 'text/plain', buffer: Buffer.from('tea\n') });

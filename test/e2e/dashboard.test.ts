@@ -158,9 +158,6 @@ describe.runIf(hasChromium)('The dashboard in a browser', () => {
     expect(await page.locator('.xterm-rows').getByText('green', { exact: true }).getAttribute('style')).toContain('rgb(90, 200, 120)');
   });
 
-<<<<<<< HEAD
-  test('shows the login after the key is revoked, and returns to the same page afterwards', async () => {
-=======
   test('keeps the line ends and the byte order mark of an edited file, and edits no file with mixed line ends', async () => {
     const { id, files } = seeded.sandbox;
     await files.write('/workspace/dos.txt', '\uFEFFone\r\ntwo\r\n');
@@ -188,8 +185,7 @@ describe.runIf(hasChromium)('The dashboard in a browser', () => {
     await page.locator('.screen').getByText('listening on port 8000').waitFor();
   });
 
-  test('leads back to the login when the key is revoked, and to the same place after it', async () => {
->>>>>>> a4f96df339d4b42a3025e363547fcefa12207c84
+  test('shows the login after the key is revoked, and returns to the same page afterwards', async () => {
     await using page = await scene.page('sandboxes', await keyNamed('revoked'));
     await page.getByRole('link', { name: seeded.sandbox.id }).waitFor();
     await scene.client.request('DELETE /api/v1/keys/{key}', { path: { key: 'revoked' } });
