@@ -160,8 +160,8 @@ test('a deployment.json that is lost is written again with the name that the sto
 test('sandboxes run in a data folder with a relative path', { timeout: 60_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'skep-relative-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  await using skep = await createSkep({ dataDir: relative(process.cwd(), folder), runtime: { kind: 'process' }, specs: [{ id: 'a', command: ['sleep', '60'] }] })
-    .then((opened) => ({ ...opened, [Symbol.asyncDispose]: opened.close }));
+  const skep = await createSkep({ dataDir: relative(process.cwd(), folder), runtime: { kind: 'process' }, specs: [{ id: 'a', command: ['sleep', '60'] }] });
+  await using _ = { [Symbol.asyncDispose]: () => skep.close() };
   const { id } = await skep.sandboxes.start('me', { specId: 'a' });
   expect(await skep.sandboxes.awaitRunning('me', id, AbortSignal.timeout(20_000))).toMatchObject({ status: 'RUNNING' });
   await skep.sandboxes.delete('me', id);

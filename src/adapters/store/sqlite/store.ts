@@ -149,9 +149,9 @@ function migrateShared(folder: DataFolder): void {
   openAndMigrate(folder).close();
 }
 
-function storeOf(
-  name: 'sqlite' | 'memory', database: DatabaseSync, close: () => void, options: Partial<SqliteStoreOptions> & { readonly isReadOnly?: true },
-): Store {
+type OpenedOptions = Partial<SqliteStoreOptions> & { readonly isReadOnly?: true };
+
+function storeOf(name: 'sqlite' | 'memory', database: DatabaseSync, close: () => void, options: OpenedOptions): Store {
   const { busyTimeoutMs = defaultBusyTimeoutMs, listingCacheBytes = defaultListingCacheBytes, clock = Date, isReadOnly = false } = options;
   const db = new Kysely<Database>({ dialect: createSqliteDialect(database, busyTimeoutMs) });
   const log = createEventLog(db);
