@@ -145,7 +145,7 @@ export const texts = {
     done: (branch: string) => `Published to ${branch}.`,
     download: 'Patch',
     draft: 'As a draft',
-    incomplete: 'Git could not read some files, so some changes may be missing.',
+    incomplete: 'Some files are left out: git could not read them, or they are in a new or changed git repository inside the work tree.',
     kept: 'as of',
     message: 'Commit message and title',
     none: 'No changes',

@@ -1,6 +1,6 @@
 import { commandName } from '../../client/command-name.ts';
 import type { api, Conversation, SkepClient } from '../../client/index.ts';
-import { publishChanges, readPatch } from './changes.ts';
+import { incomplete, publishChanges, readPatch } from './changes.ts';
 import { followOptions, textOfError, untilStopped } from './console.ts';
 import { safeLine, safeText } from './safe-text.ts';
 import { Terminal, type TerminalOptions } from './chat-terminal.ts';
@@ -182,8 +182,9 @@ export class Chat {
 
   async #publish(title: string): Promise<void> {
     const wanted = title === '' ? {} : { pull_request: { title } };
-    const { branch, commit, pull_request: opened } = await publishChanges(this.#client, this.#conversation.id, wanted);
+    const { branch, commit, complete, pull_request: opened } = await publishChanges(this.#client, this.#conversation.id, wanted);
     this.#transcript.line(`Pushed ${commit.slice(0, 10)} to ${branch}.`);
+    if (!complete) this.#transcript.line(incomplete);
     if (opened !== null) this.#transcript.line(`Its pull request: ${safeLine(opened.url)}`);
   }
 
