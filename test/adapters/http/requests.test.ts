@@ -114,6 +114,7 @@ describe('bodies', () => {
     ['a branch of nothing', { selected_branch: 'main' }, ['body', 'selected_branch']],
     ['no branch name', { selected_repository: 'acme/shop', selected_branch: '-delete' }, ['body', 'selected_branch']],
     ['a range as a branch', { selected_repository: 'acme/shop', selected_branch: 'a..b' }, ['body', 'selected_branch']],
+    ['the full name of a branch', { selected_repository: 'acme/shop', selected_branch: 'refs/heads/main' }, ['body', 'selected_branch']],
     ['a long branch', { selected_repository: 'acme/shop', selected_branch: 'x'.repeat(256) }, ['body', 'selected_branch']],
     ['a message that no agent answers', { sandbox_spec_id: 'plain', initial_message: { content: [{ type: 'text', text: 'x' }] } }, ['body', 'initial_message']],
     ['an empty message', { initial_message: { content: [] } }, ['body', 'initial_message', 'content']],
