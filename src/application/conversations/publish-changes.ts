@@ -6,7 +6,7 @@ import type { CheckoutRequest } from '../../ports/repository-checkouts.ts';
 import type { ConversationsDeps } from './conversations.ts';
 import { ConversationRecords } from './conversation-records.ts';
 import { getVisible } from './get-conversation.ts';
-import { type ConversationWorkTree, findWorkTree, takeSnapshot } from './take-snapshot.ts';
+import { type ConversationWorkTree, findWorkTree, logRefusal, takeSnapshot } from './take-snapshot.ts';
 
 export interface PublishRequest {
   /** Null means the conversation's own branch. */
@@ -81,7 +81,7 @@ async function pushCommit(
     return { commit, complete: snapshot.complete };
   } catch (error) {
     if (!(error instanceof SnapshotRefusal)) throw error;
-    deps.logger.warn({ conversation: id, error }, 'the changes of a conversation were not published');
+    logRefusal(deps, id, error, 'the changes of a conversation were not published');
     throw new Failure('conversation_publish_refused', { id, branch, reason: error.reason }, { cause: error });
   }
 }
