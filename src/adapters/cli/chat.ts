@@ -191,14 +191,14 @@ export class Chat {
   /** Prints the patch in whole lines, so text of the agent can't cut a line in two. */
   async #diff(): Promise<void> {
     const decoder = new TextDecoder();
-    let rest = '';
+    let rest: string | null = null;
     const { body } = await readPatch(this.#client, this.#conversation.id, undefined, this.#leaving.signal);
     for await (const bytes of body ?? []) {
-      const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n');
+      const lines: string[] = ((rest ?? '') + decoder.decode(bytes, { stream: true })).split('\n');
       rest = lines.pop() ?? '';
       if (lines.length > 0) this.#terminal.write(safeText(`${lines.join('\n')}\n`));
     }
-    if (rest !== '') this.#terminal.write(safeText(`${rest}\n`));
+    if (rest !== '') this.#terminal.write(rest === null ? 'There are no changes.\n' : safeText(`${rest}\n`));
   }
 
   #waitFor(messageId: string): void {
