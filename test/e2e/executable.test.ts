@@ -235,6 +235,8 @@ test('a key for repositories needs another user, by the name of its option', asy
 test('chat --once without a message is refused before a conversation is started', async () => {
   const refused = await runSkep(['chat', '--once'], { SKEP_API_KEY: 'a-key-of-no-server' });
   expect(refused).toEqual({ code: 1, stdout: '', stderr: 'skep: --once needs --message.\n' });
+  const empty = await runSkep(['chat', '--once', '--message', ''], { SKEP_API_KEY: 'a-key-of-no-server' });
+  expect(empty).toEqual({ code: 1, stdout: '', stderr: 'skep: The message must not be empty.\n' });
 });
 
 test('every command that is named to a person can be run as it is printed, also in a checkout', async () => {

@@ -124,6 +124,12 @@ describe('bodies', () => {
     expectInvalid(await world.ann('POST', conversations, body), loc);
   });
 
+  test('of an empty message, in plain words', async () => {
+    const answer = await world.ann('POST', conversations, { initial_message: { content: [{ type: 'text', text: '' }] } });
+    expectInvalid(answer, ['body', 'initial_message', 'content', 0, 'text']);
+    expect(JSON.stringify(object(answer))).toContain('must not be empty');
+  });
+
   test('of a pause', async () => {
     expectInvalid(await world.ann('POST', `${sandboxes}/sb-1/pause`, { pause_kind: 'sleep' }), ['body', 'pause_kind']);
     expectInvalid(await world.ann('POST', `${sandboxes}/sb-1/pause`, { kind: 'stop' }), ['body', 'kind']);
