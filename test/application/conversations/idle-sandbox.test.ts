@@ -112,15 +112,6 @@ describe('a conversation with a paused sandbox', () => {
     expect(w.handed).toEqual(['one', 'two', 'three']);
   });
 
-  test('says that its sandbox was deleted if that ended its turn', async () => {
-    const w = await createReady({ script: () => new Promise(() => {}) });
-    await w.conversations.send('me', w.id, said('one'));
-    await until(() => w.handed.length === 1);
-    await w.sandboxes.delete('me', w.sandboxId);
-    const ended = await until(async () => (await w.log()).find(({ kind }) => kind === 'turn_ended'), (found) => found !== undefined);
-    expect(ended).toMatchObject({ data: { stopReason: 'interrupted' }, reason: { code: 'sandbox_deleted' } });
-  });
-
   test('sends the waiting message when the owner resumes a sandbox that was stopped in a turn', async () => {
     const w = await createReady({ script: (turn) => (turn.message.content[0]?.text === 'one' ? turn.say('half a w').then(() => new Promise(() => {})) : Promise.resolve()) });
     await stoppedInTurn(w);

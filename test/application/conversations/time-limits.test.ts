@@ -61,7 +61,8 @@ describe('a turn without output of the agent', () => {
     for (const text of ['one', 'two']) await w.conversations.send('me', w.id, said(text));
     await until(() => w.handed.length === 1);
     await pass(w, 10 * minute, 30_000);
-    for (const [first] = w.host.executed; first !== undefined && w.host.running.includes(first);) await pass(w, 1000, 1000);
+    const isKilled = () => !w.host.running.some((each) => each === w.host.executed[0]);
+    while (!isKilled()) await pass(w, 1000, 1000);
     await calm();
     expect(w.host.executed).toHaveLength(1);
     killing.open();

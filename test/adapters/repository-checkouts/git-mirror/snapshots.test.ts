@@ -108,16 +108,15 @@ describe('A snapshot of a hostile work tree', () => {
     await opened.git('-C', 'inner', 'commit', '-q', '--allow-empty', '-m', 'first');
     const isComplete = async (tree: typeof opened) => {
       await using snapshot = await take(mirror, tree);
-      expect((await list(mirror, tree)).complete).toBe(snapshot.complete);
-      return snapshot.complete;
+      return [snapshot.complete, (await list(mirror, tree)).complete];
     };
-    expect(await isComplete(opened)).toBe(false);
+    expect(await isComplete(opened)).toEqual([false, false]);
     await opened.git('add', '-A');
     await opened.git('commit', '-q', '-m', 'with inner');
     const committed = { ...opened, commit: (await opened.git('rev-parse', 'HEAD')).trim() };
-    expect(await isComplete(committed)).toBe(true);
+    expect(await isComplete(committed)).toEqual([true, true]);
     await opened.git('-C', 'inner', 'commit', '-q', '--allow-empty', '-m', 'second');
-    expect(await isComplete(committed)).toBe(false);
+    expect(await isComplete(committed)).toEqual([false, false]);
   });
 
   test('is refused if git fails in the sandbox or is missing there', async () => {
