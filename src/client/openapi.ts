@@ -373,7 +373,7 @@ export interface ConversationChanges {
   readonly start_branch: string | null;
   /** The last commit in the sandbox. */
   readonly head_commit: string | null;
-  /** False if git could not read some files. */
+  /** False if files are left out: git could not read them, or they are in a new or changed git repository inside the work tree. */
   readonly complete: boolean;
   /** Newest first. */
   readonly commits: readonly AgentCommit[];
@@ -416,6 +416,16 @@ export interface Publication { readonly branch: string; readonly commit: string;
 
 /** Null if none was requested. */
 export type PullRequest = { readonly number: number; readonly url: string } | null;
+
+/** Where the changes were pushed to. */
+export interface PublishResponse {
+  readonly branch: string;
+  readonly commit: string;
+  readonly pull_request: PullRequest;
+  /** False if files are left out: git could not read them, or they are in a new or changed git repository inside the work tree. */
+  readonly complete: boolean;
+}
+
 export type EventPage = Page<Event>;
 
 /** Something that happened. The kind determines the form of the data. */
@@ -1089,7 +1099,7 @@ export interface Operations {
    * changed. With `pull_request`, it also opens a pull request, or updates the open one of the branch. If only that step fails, the
    * branch is pushed already: publish again.
    */
-  'POST /api/v1/app-conversations/{id}/publish': { readonly body?: PublishRequest | undefined; readonly response: Publication };
+  'POST /api/v1/app-conversations/{id}/publish': { readonly body?: PublishRequest | undefined; readonly response: PublishResponse };
   /** List the events of a conversation. Oldest first. Includes the events of its sandbox. */
   'GET /api/v1/app-conversations/{id}/events': {
     readonly query?: PageQuery & {

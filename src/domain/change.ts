@@ -66,7 +66,7 @@ export interface AgentCommit {
 export interface ChangeList {
   /** The last commit of the work tree; null if there is none. */
   readonly head: string | null;
-  /** False if git could not read some files. */
+  /** False if files are missing: git could not read them, or they are in a new or changed repository inside the work tree. */
   readonly complete: boolean;
   readonly commits: readonly AgentCommit[];
   readonly files: readonly FileChange[];

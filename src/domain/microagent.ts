@@ -41,8 +41,8 @@ export function microagentsOf(
     .toSorted((a, b) => (a.path < b.path ? -1 : Number(a.path > b.path)));
 }
 
-/** Returns the triggers in the front matter of a microagent; none without the key. Null if they are not a list of texts. */
+/** Returns the triggers in the front matter of a microagent; none without the key. Null if they are not a list of texts with words. */
 export function triggersOf({ triggers }: Readonly<Record<string, unknown>>): readonly string[] | null {
   if (triggers === undefined || triggers === null) return [];
-  return Array.isArray(triggers) && triggers.every((trigger) => typeof trigger === 'string') ? triggers : null;
+  return Array.isArray(triggers) && triggers.every((trigger) => typeof trigger === 'string' && trigger.trim() !== '') ? triggers : null;
 }

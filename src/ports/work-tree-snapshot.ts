@@ -35,7 +35,7 @@ export interface WorkTreeSnapshot extends AsyncDisposable {
   readonly tree: string;
   /** The last commit of the work tree; null if there is none. */
   readonly head: string | null;
-  /** False if git could not read some files, such as a repository without a commit inside the work tree. */
+  /** False if git could not read some files, or a repository inside the work tree is new or changed: its files are left out. */
   readonly complete: boolean;
   /** Returns the commits since the base, newest first; at most 1,000. */
   commits(signal: AbortSignal): Promise<readonly AgentCommit[]>;

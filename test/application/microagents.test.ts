@@ -110,6 +110,7 @@ describe('the content of a microagent', () => {
   test.each([
     ['---\ntriggers: deploy\n---\nx', 'triggers', 'x'],
     ['---\ntriggers: [1]\n---\nx', 'triggers', 'x'],
+    ['---\ntriggers: [deploy, " "]\n---\nx', 'triggers', 'x'],
     ['---\na: [\n---\nx', 'not_yaml', '---\na: [\n---\nx'],
   ])('reports what is wrong with the front matter %j', async (broken, problem, content) => {
     const { microagents } = world(broken);

@@ -24,7 +24,7 @@ export async function callEachOfChanges(ask: Ask): Promise<void> {
     await writeFile(join(server.dataDir, 'sandboxes', String(sandboxId), 'workspace/new.txt'), 'new\n');
     expect(object(await call('GET', '/changes', `${path}/changes`))).toMatchObject({ start_branch: 'main', commits: [], files: [{ path: 'new.txt', status: 'added' }] });
     expect((await call('GET', '/changes', `${path}/changes?format=patch`)).body).toContain('+new\n');
-    expect(object(await call('POST', '/publish', `${path}/publish`, {}))).toEqual({ branch: `skep/${path.split('/').at(-1)}`, commit: expect.any(String), pull_request: null });
+    expect(object(await call('POST', '/publish', `${path}/publish`, {}))).toEqual({ branch: `skep/${path.split('/').at(-1)}`, commit: expect.any(String), complete: true, pull_request: null });
     const repositories = '/api/v1/repositories';
     expect((await ask('GET', `${repositories}/search`, `${repositories}/search?query=SHOP`, undefined, undefined, client)).body).toEqual({
       items: [{ name: 'acme/shop', path: 'acme/shop', git_provider: 'local' }], next_page_id: null,

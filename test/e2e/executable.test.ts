@@ -235,6 +235,8 @@ test('keys create --repositories needs --user', async () => {
 test('chat --once needs --message', async () => {
   const refused = await runSkep(['chat', '--once'], { SKEP_API_KEY: 'a-key-of-no-server' });
   expect(refused).toEqual({ code: 1, stdout: '', stderr: 'skep: --once needs --message.\n' });
+  const empty = await runSkep(['chat', '--once', '--message', ''], { SKEP_API_KEY: 'a-key-of-no-server' });
+  expect(empty).toEqual({ code: 1, stdout: '', stderr: 'skep: The message must not be empty.\n' });
 });
 
 test('printed commands can be run as they are in a checkout', async () => {

@@ -22,6 +22,9 @@ export function addChanges(changes: Command, publishing: Command): void {
     .action(publish);
 }
 
+export const incomplete =
+  'Some files are left out: git could not read them, or they are in a new or changed git repository inside the work tree.';
+
 interface ChangesOptions extends JsonOption {
   readonly url?: string;
   readonly patch?: boolean;
@@ -35,7 +38,7 @@ async function showChanges(id: string, { patch = false, file, ...options }: Chan
     const changes = await client.request(`GET ${changesPath}`, { path: { id } });
     print(options, changes, changesTable(changes));
     if (changes.kept_at != null) notice(`These changes were saved at ${safeText(changes.kept_at)}: the sandbox does not run.`);
-    if (!changes.complete) notice('Git could not read some files, which are not listed.');
+    if (!changes.complete) notice(incomplete);
     return;
   }
   const signal = stopSignal();
@@ -59,11 +62,12 @@ async function publish(id: string, { branch, message, pullRequest = false, title
   const wanted = title === undefined ? undefined : { title, body, base, draft };
   const pushed = await publishChanges(clientOf(options), id, { branch, commit_message: message, pull_request: wanted });
   const { pull_request: opened } = pushed;
+  if (!pushed.complete) notice(incomplete);
   print(options, pushed, `${pushed.branch} ${pushed.commit}\n${opened === null ? '' : `${safeLine(opened.url)}\n`}`);
 }
 
 /** Pushes the changes. */
-export async function publishChanges(client: SkepClient, id: string, body: api.PublishRequest): Promise<api.Publication> {
+export async function publishChanges(client: SkepClient, id: string, body: api.PublishRequest): Promise<api.PublishResponse> {
   return await client.request('POST /api/v1/app-conversations/{id}/publish', { path: { id }, body });
 }
 

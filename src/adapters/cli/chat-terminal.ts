@@ -20,6 +20,8 @@ export class Terminal {
   readonly #lines: Interface;
   #hasPrompt = false;
   #isPromptShown = false;
+  /** True after the end of the input. A closed readline can't show a prompt. */
+  #isClosed = false;
 
   constructor({ input, output, interactive }: TerminalOptions, events: TerminalEvents) {
     this.interactive = interactive;
@@ -30,7 +32,11 @@ export class Terminal {
       events.line(line);
       this.#printPrompt();
     });
-    this.#lines.on('close', () => events.end());
+    this.#lines.on('close', () => {
+      this.#clearPrompt();
+      this.#isClosed = true;
+      events.end();
+    });
     this.#lines.on('SIGINT', () => events.interrupt());
   }
 
@@ -46,8 +52,6 @@ export class Terminal {
   }
 
   close(): void {
-    this.#hasPrompt = false;
-    this.#clearPrompt();
     this.#lines.close();
   }
 
@@ -59,7 +63,7 @@ export class Terminal {
   }
 
   #printPrompt(): void {
-    if (!this.interactive || !this.#hasPrompt || this.#isPromptShown) return;
+    if (!this.interactive || !this.#hasPrompt || this.#isClosed || this.#isPromptShown) return;
     this.#lines.prompt(true);
     this.#isPromptShown = true;
   }

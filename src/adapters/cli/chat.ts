@@ -1,6 +1,6 @@
 import { commandName } from '../../client/command-name.ts';
 import type { api, Conversation, SkepClient } from '../../client/index.ts';
-import { publishChanges, readPatch } from './changes.ts';
+import { incomplete, publishChanges, readPatch } from './changes.ts';
 import { followOptions, textOfError, untilStopped } from './console.ts';
 import { safeLine, safeText } from './safe-text.ts';
 import { Terminal, type TerminalOptions } from './chat-terminal.ts';
@@ -183,22 +183,23 @@ export class Chat {
 
   async #publish(title: string): Promise<void> {
     const wanted = title === '' ? {} : { pull_request: { title } };
-    const { branch, commit, pull_request: opened } = await publishChanges(this.#client, this.#conversation.id, wanted);
+    const { branch, commit, complete, pull_request: opened } = await publishChanges(this.#client, this.#conversation.id, wanted);
     this.#transcript.line(`Pushed ${commit.slice(0, 10)} to ${branch}.`);
+    if (!complete) this.#transcript.line(incomplete);
     if (opened !== null) this.#transcript.line(`Its pull request: ${safeLine(opened.url)}`);
   }
 
   /** Prints the patch in whole lines, so text of the agent can't cut a line in two. */
   async #diff(): Promise<void> {
     const decoder = new TextDecoder();
-    let rest = '';
+    let rest: string | null = null;
     const { body } = await readPatch(this.#client, this.#conversation.id, undefined, this.#leaving.signal);
     for await (const bytes of body ?? []) {
-      const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n');
+      const lines: string[] = ((rest ?? '') + decoder.decode(bytes, { stream: true })).split('\n');
       rest = lines.pop() ?? '';
       if (lines.length > 0) this.#terminal.write(safeText(`${lines.join('\n')}\n`));
     }
-    if (rest !== '') this.#terminal.write(safeText(`${rest}\n`));
+    if (rest !== '') this.#terminal.write(rest === null ? 'There are no changes.\n' : safeText(`${rest}\n`));
   }
 
   #waitFor(messageId: string): void {

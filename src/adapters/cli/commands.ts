@@ -212,6 +212,7 @@ async function chat(repository: string | undefined, options: ChatOptions): Promi
   }
   const { branch, spec, title, permissions, once = false, json = false, message = null } = options;
   if (once && message === null && options.conversation === undefined) throw new CommandError('--once needs --message.');
+  if (message === '') throw new CommandError('The message must not be empty.');
   if (options.conversation === undefined) await requireAgent(client, spec);
   const body = { selected_repository: repository, selected_branch: branch, sandbox_spec_id: spec, title, permission_policy: permissions };
   const { conversations } = client;

@@ -5,7 +5,7 @@ import type { FrontMatter } from '../../ports/front-matter.ts';
 const maxLength = 16_384;
 
 const opening = /^---[ \t]*\r?\n/u;
-const closing = /(?:^|\n)---[ \t]*(?:\r?\n|$)/u;
+const closing = /(?:^|\r?\n)---[ \t]*(?:\r?\n|$)/u;
 
 export function parseYamlFrontMatter(text: string): FrontMatter {
   const first = opening.exec(text)?.[0];

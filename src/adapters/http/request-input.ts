@@ -30,10 +30,14 @@ function problemsOf(part: InputPart, error: z.ZodError): ValidationProblem[] {
     // Header names are case-insensitive.
     const nameOf = (key: PropertyKey) => quoted(part === 'header' ? String(key).toLowerCase() : String(key));
     const loc = [part, ...issue.path.map((key) => (typeof key === 'number' ? key : nameOf(key)))];
-    if (issue.code !== 'unrecognized_keys') return [{ loc, msg: issue.message, type: issue.code }];
+    if (issue.code !== 'unrecognized_keys') return [{ loc, msg: messageOf(issue), type: issue.code }];
     return issue.keys.map((key) => ({ loc: [...loc, quoted(key)], msg: 'is not a field of this request', type: issue.code }));
   });
   return problems.slice(0, maxProblems);
+}
+
+function messageOf(issue: z.core.$ZodIssue): string {
+  return issue.code === 'too_small' && issue.minimum === 1 && issue.origin !== 'number' ? 'must not be empty' : issue.message;
 }
 
 function quoted(key: string): string {

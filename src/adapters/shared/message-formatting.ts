@@ -23,7 +23,7 @@ export const frontMatterProblems: Readonly<Record<FrontMatterProblem, string>> =
   not_yaml: 'is not valid YAML.',
   alias: 'contains an alias, which is not supported: write the value itself.',
   not_a_mapping: 'is not a mapping: write lines such as "key: value".',
-  triggers: 'has triggers that are not a list of strings.',
+  triggers: 'has triggers that are not a list of strings with words.',
 };
 
 export function asSentence(text: string): string {

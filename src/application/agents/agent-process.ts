@@ -38,6 +38,8 @@ export class AgentProcess {
   #skip: number;
   #outputEnded = false;
   #isAbandoned = false;
+  /** One kill, because a second one could come after the start of the next agent, which has the same execution id. */
+  #killing: Promise<void> | null = null;
   #hasExited = false;
   #exitCode: number | null = null;
 
@@ -115,7 +117,11 @@ export class AgentProcess {
     this.#isAbandoned = true;
     this.#memory.close();
     this.releaseOutput();
-    await this.#execution.kill();
+    this.#killing ??= this.#execution.kill().catch((error: unknown) => {
+      this.#killing = null;
+      throw error;
+    });
+    await this.#killing;
   }
 
   /** Detaches from an agent that continues without this process. */

@@ -6,7 +6,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { OpenExecution, SandboxExecutions } from '../../ports/sandbox-executions.ts';
 import type { Secrets } from '../../ports/secrets.ts';
-import { timeout } from '../timers.ts';
+import { timeout, unlessAborted } from '../timers.ts';
 import type { AgentMemory } from './agent-memory.ts';
 import { AgentProcess } from './agent-process.ts';
 import { LiveAgent } from './live-agent.ts';
@@ -110,6 +110,8 @@ export class Agents {
     const { command, authMethod } = agent;
     const protocol = this.#protocolOf(agent.protocol);
     const start = { executionId: executionIdOf(conversationId), command, env, workingDir };
+    // Both have one execution id, so the kill of the previous agent would also end the new one.
+    await unlessAborted(signal, Promise.resolve(this.#live.get(conversationId)?.ended));
     const execution = await this.#deps.executions.open(sandbox.instanceId, start, signal);
     const parts = this.#partsOf(execution, redactor, null);
     const { process, client, onHeld } = parts;

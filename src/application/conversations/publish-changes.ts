@@ -6,7 +6,7 @@ import type { CheckoutRequest } from '../../ports/repository-checkouts.ts';
 import type { ConversationsDeps } from './conversations.ts';
 import { ConversationRecords } from './conversation-records.ts';
 import { getVisible } from './get-conversation.ts';
-import { type ConversationWorkTree, findWorkTree, takeSnapshot } from './take-snapshot.ts';
+import { type ConversationWorkTree, findWorkTree, logRefusal, takeSnapshot } from './take-snapshot.ts';
 
 export interface PublishRequest {
   /** Null means the conversation's own branch. */
@@ -27,6 +27,11 @@ export interface Publication {
   readonly pullRequest: PullRequest | null;
 }
 
+export interface PublishedChanges extends Publication {
+  /** False if files are left out, see {@link WorkTreeSnapshot}. */
+  readonly complete: boolean;
+}
+
 /** The number of attempts if other publications of the same conversation move the branch meanwhile. */
 const maxAttempts = 3;
 
@@ -38,7 +43,7 @@ const maxAttempts = 3;
  */
 export async function publishChanges(
   deps: ConversationsDeps, scope: OwnerScope, id: string, request: PublishRequest, signal: AbortSignal,
-): Promise<Publication> {
+): Promise<PublishedChanges> {
   const conversation = await getVisible(deps.store, scope, id);
   const { repositoryPath: path, gitProvider, archivedAt } = conversation;
   const branch = request.branch ?? `${deps.product}/${id}`;
@@ -52,17 +57,17 @@ export async function publishChanges(
   const isUnsupported = content !== null && provider.openPullRequest === undefined;
   if (isUnsupported) throw new Failure('pull_requests_unsupported', { provider: provider.name });
   if (content !== null && content.base !== null) await deps.checkouts.checkBranch({ ...target, branch: content.base }, signal);
-  const commit = await pushCommit(deps, workTree, request, target, signal);
+  const { commit, complete } = await pushCommit(deps, workTree, request, target, signal);
   const opened = content === null ? null : await provider.openPullRequest?.(target.repository, { ...content, branch }, signal);
   const pullRequest = opened ?? null;
   if (pullRequest !== null) await recordPullRequest(deps, id, branch, pullRequest);
-  return { branch, commit, pullRequest };
+  return { branch, commit, complete, pullRequest };
 }
 
-/** Returns the commit that was pushed. */
+/** Returns the commit that was pushed, and whether it has all files. */
 async function pushCommit(
   deps: ConversationsDeps, workTree: ConversationWorkTree, request: PublishRequest, target: Push['target'], signal: AbortSignal,
-): Promise<string> {
+): Promise<Pick<PublishedChanges, 'commit' | 'complete'>> {
   const { conversation: { id, title, createdAt } } = workTree;
   const { branch } = target;
   try {
@@ -73,10 +78,10 @@ async function pushCommit(
     const message = `${subject}\n\nCo-authored-by: Agent of ${deps.product} <agent@users.noreply.invalid>\n`;
     const commit = await snapshot.commit({ author, message, at: createdAt }, signal);
     await pushWithRetries(deps, workTree, snapshot, { target, commit }, signal);
-    return commit;
+    return { commit, complete: snapshot.complete };
   } catch (error) {
     if (!(error instanceof SnapshotRefusal)) throw error;
-    deps.logger.warn({ conversation: id, error }, 'the changes of a conversation were not published');
+    logRefusal(deps, id, error, 'the changes of a conversation were not published');
     throw new Failure('conversation_publish_refused', { id, branch, reason: error.reason }, { cause: error });
   }
 }

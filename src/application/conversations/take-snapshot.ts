@@ -1,6 +1,7 @@
 import type { StartPoint } from '../../domain/change.ts';
 import { type Conversation, workingDirOf } from '../../domain/conversation.ts';
 import { Failure } from '../../domain/failure.ts';
+import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
@@ -53,9 +54,18 @@ export function inWorkTree<T>(
   return withRecordFailures(sandbox, () => work({ base: startPoint.commit, run }));
 }
 
+/** Refusals that may be a fault of the deployment. All others are the user's matter, as other 4xx are. */
+const faults: ReadonlySet<Reason['code']> = new Set(['snapshot_failed', 'damaged', 'not_done_in_time']);
+
+export function logRefusal({ logger }: Pick<ChangeDeps, 'logger'>, id: string, error: SnapshotRefusal, message: string): void {
+  const { reason, cause } = error;
+  if (faults.has(reason.code)) logger.warn({ conversation: id, error }, message);
+  else logger.info({ conversation: id, reason, detail: cause instanceof Error ? cause.message : null }, message);
+}
+
 /** Returns a refusal as a failure, and any other error unchanged. */
-export function snapshotFailure({ logger }: Pick<ChangeDeps, 'logger'>, id: string, error: unknown): unknown {
+export function snapshotFailure(deps: Pick<ChangeDeps, 'logger'>, id: string, error: unknown): unknown {
   if (!(error instanceof SnapshotRefusal)) return error;
-  logger.warn({ conversation: id, error }, 'the snapshot of a work tree failed');
+  logRefusal(deps, id, error, 'the snapshot of a work tree failed');
   return new Failure('conversation_changes_unavailable', { id, reason: error.reason }, { cause: error });
 }

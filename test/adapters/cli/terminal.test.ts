@@ -49,6 +49,15 @@ describe('a person at a terminal', () => {
     expect(await chat.done).toBe(0);
   });
 
+  test('leaves by Control-D, after the answers to all messages', async () => {
+    const chat = talk(apiOf(world), await readyConversation(world), { interactive: true });
+    await chat.sees('> ');
+    chat.type('hello');
+    chat.key('\u0004');
+    expect(await chat.done).toBe(0);
+    expect(chat.shown()).toMatch(/heard: hello[^]*Continue this conversation/);
+  });
+
   test('lets the sandbox rest by /pause', async () => {
     const id = await readyConversation(world);
     const chat = talk(apiOf(world), id, { interactive: true });

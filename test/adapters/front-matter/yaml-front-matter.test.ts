@@ -12,6 +12,9 @@ describe('Front matter', () => {
   test.each([
     ['---\na: 1\n---\ntext\n', { a: 1 }, 'text\n'],
     ['---\r\na: 1\r\nb: |\r\n  x\r\n---\r\ntext\r\n', { a: 1, b: 'x\n' }, 'text\r\n'],
+    ['---\r\na: [b]\r\n---\r\ntext', { a: ['b'] }, 'text'],
+    ['---\r\na: b\r\n---\r\ntext', { a: 'b' }, 'text'],
+    ['---\r\n---\r\ntext', {}, 'text'],
     ['--- \t\na: 1\n---\t \ntext', { a: 1 }, 'text'],
     ['---\na: 1\n---', { a: 1 }, ''],
     ['---\n---\ntext', {}, 'text'],

@@ -114,6 +114,7 @@ describe('bodies', () => {
     ['a branch of nothing', { selected_branch: 'main' }, ['body', 'selected_branch']],
     ['no branch name', { selected_repository: 'acme/shop', selected_branch: '-delete' }, ['body', 'selected_branch']],
     ['a range as a branch', { selected_repository: 'acme/shop', selected_branch: 'a..b' }, ['body', 'selected_branch']],
+    ['the full name of a branch', { selected_repository: 'acme/shop', selected_branch: 'refs/heads/main' }, ['body', 'selected_branch']],
     ['a long branch', { selected_repository: 'acme/shop', selected_branch: 'x'.repeat(256) }, ['body', 'selected_branch']],
     ['a message that no agent answers', { sandbox_spec_id: 'plain', initial_message: { content: [{ type: 'text', text: 'x' }] } }, ['body', 'initial_message']],
     ['an empty message', { initial_message: { content: [] } }, ['body', 'initial_message', 'content']],
@@ -121,6 +122,12 @@ describe('bodies', () => {
     ['a long text', { initial_message: { content: [{ type: 'text', text: 'x'.repeat(100_001) }] } }, ['body', 'initial_message', 'content', 0, 'text']],
   ])('%s', async (_, body, loc) => {
     expectInvalid(await world.ann('POST', conversations, body), loc);
+  });
+
+  test('of an empty message, in plain words', async () => {
+    const answer = await world.ann('POST', conversations, { initial_message: { content: [{ type: 'text', text: '' }] } });
+    expectInvalid(answer, ['body', 'initial_message', 'content', 0, 'text']);
+    expect(JSON.stringify(object(answer))).toContain('must not be empty');
   });
 
   test('of a pause', async () => {

@@ -132,6 +132,17 @@ describe('a turn whose agent ends', () => {
   });
 });
 
+describe('a deleted sandbox', () => {
+  test('is the reason of the turn that its deletion ended', async () => {
+    const w = await createReady({ script: () => new Promise(() => {}) });
+    await w.conversations.send('me', w.id, said('one'));
+    await until(() => w.handed.length === 1);
+    await w.sandboxes.delete('me', w.sandboxId);
+    const ended = await until(async () => (await w.log()).find(({ kind }) => kind === 'turn_ended'), (found) => found !== undefined);
+    expect(ended).toMatchObject({ data: { stopReason: 'interrupted' }, reason: { code: 'sandbox_deleted' } });
+  });
+});
+
 describe('a stopped sandbox', () => {
   test('gets a new agent, even if the end of the old one was not reported', async () => {
     const w = await createReady();

@@ -30,6 +30,8 @@ export class Host {
   readonly puts: Put[] = [];
   /** Commands that are killed never report their end. */
   stuck = false;
+  /** A kill also ends what has started under the same id until this resolves. */
+  killing: Promise<void> | null = null;
   /** The stop of a sandbox does not report the end of its commands. */
   endsUnnoticed = false;
   readonly #brings: Readonly<Record<string, string>>;
@@ -123,6 +125,10 @@ export class Host {
     const kill = async (): Promise<void> => {
       executed.end(137);
       if (this.stuck) await new Promise(() => {});
+      await this.killing;
+      for (const later of this.killing === null ? [] : this.#running) {
+        if (later.instanceId === instanceId && later.request.executionId === request.executionId) later.end(137);
+      }
     };
     return { executed, stdin, stdout: out.readable, stderr: err.readable, exited, kill };
   }

@@ -51,6 +51,26 @@ describe('a turn without output of the agent', () => {
     expect(await w.record()).toMatchObject({ executionStatus: 'error', statusReason: { code: 'turn_silent' } });
   });
 
+  test('does not end the agent of the next message, even if the kill takes long', async () => {
+    const killing = gate();
+    const w = await createReady({
+      agent: { turnTimeoutMs: 10 * minute },
+      script: async ({ message }) => (message.content[0]?.text === 'one' ? await new Promise(() => {}) : undefined),
+    });
+    w.host.killing = killing.opened;
+    for (const text of ['one', 'two']) await w.conversations.send('me', w.id, said(text));
+    await until(() => w.handed.length === 1);
+    await pass(w, 10 * minute, 30_000);
+    const isKilled = () => !w.host.running.some((each) => each === w.host.executed[0]);
+    while (!isKilled()) await pass(w, 1000, 1000);
+    await calm();
+    expect(w.host.executed).toHaveLength(1);
+    killing.open();
+    await w.rested();
+    expect(w.handed).toEqual(['one', 'two']);
+    expect(await w.record()).toMatchObject({ executionStatus: 'idle' });
+  });
+
   test('continues if the agent sends output again, and its time does not count while it is frozen', async () => {
     const steps = [gate(), gate()];
     const w = await createReady({

@@ -158,6 +158,9 @@ describe('a turn', () => {
     await calm();
     w.host.stuck = false;
     await w.conversations.send('me', w.id, said('one'));
+    await calm();
+    // The next agent waits for the end of a kill, but not longer.
+    w.clock.advance(5000);
     await w.rested();
     expect(w.handed).toEqual(['one']);
     expect(w.host.executed).toHaveLength(2);

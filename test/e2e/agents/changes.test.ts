@@ -125,7 +125,7 @@ describe('The changes of a conversation', () => {
       return (await run('git', ['-C', workTree, 'write-tree'], { env })).stdout.trim();
     };
     const [first, second] = await Promise.all([publish({ commit_message: 'All of it' }), publish({ commit_message: 'All of it' })]);
-    expect(object(first)).toEqual({ branch, commit: expect.any(String), pull_request: null });
+    expect(object(first)).toEqual({ branch, commit: expect.any(String), complete: true, pull_request: null });
     expect(object(second)).toEqual(object(first));
     expect(object(await publish({ commit_message: 'All of it' }))).toEqual(object(first));
     expect(await runGit(bare, ['rev-parse', `${branch}^{tree}`])).toBe(await treeOf());

@@ -35,6 +35,12 @@ const publication = z
   })
   .meta({ id: 'Publication', description: 'Where the changes were pushed to.' });
 
+const complete = z.boolean().meta({
+  description: 'False if files are left out: git could not read them, or they are in a new or changed git repository inside the work tree.',
+});
+
+const published = publication.extend({ complete }).meta({ id: 'PublishResponse', description: 'Where the changes were pushed to.' });
+
 const changes = z
   .object({
     kept_at: timestamp.nullable()
@@ -42,7 +48,7 @@ const changes = z
     start_commit: z.string().nullable().meta({ description: 'The commit that it started from. Null if the repository was empty.' }),
     start_branch: z.string().nullable(),
     head_commit: z.string().nullable().meta({ description: 'The last commit in the sandbox.' }),
-    complete: z.boolean().meta({ description: 'False if git could not read some files.' }),
+    complete,
     commits: z.array(agentCommit).meta({ description: 'Newest first.' }),
     files: z.array(fileChange).meta({ description: 'All files that changed since the start, committed or not; sorted by path.' }),
     published: z.array(publication).meta({ description: 'The branches that were pushed, each with its last commit.' }),
@@ -120,7 +126,7 @@ export const publishOperation = operation({
     + 'opens a pull request, or updates the open one of the branch. If only that step fails, the branch is pushed already: publish again.',
   params: conversationPath,
   body: publishBody,
-  success: { status: 200, description: 'The branch.', schema: publication },
+  success: { status: 200, description: 'The branch.', schema: published },
   failures: [
     ...changeOperation.failures.filter((code) => code !== 'file_not_found' && code !== 'provider_failed'),
     'conversation_publish_refused', 'pull_requests_unsupported', 'pull_request_refused', 'branch_not_found', 'repository_empty',
@@ -130,12 +136,12 @@ export const publishOperation = operation({
     const { branch = null, commit_message: commitMessage = null, pull_request: wanted } = body;
     const content = wanted === undefined ? null : { ...wanted, base: wanted.base ?? null };
     const request = { branch, commitMessage, userId: principal.userId, pullRequest: content };
-    return presentPublication(await skep.conversations.publish(scope, id, request, closed));
+    return presentPublished(await skep.conversations.publish(scope, id, request, closed));
   },
 });
 
 const toChanges = presenter(changes);
-const presentPublication = presenter(publication);
+const presentPublished = presenter(published);
 
 function presentChanges({ startPoint, head, files, publications, ...same }: Changes): z.output<typeof changes> {
   return toChanges({

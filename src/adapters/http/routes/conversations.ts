@@ -53,10 +53,10 @@ export const conversationPath = z.object({ id: resourceId });
 
 const maxTitle = 500;
 
-/** A branch name that git accepts. */
+/** A branch name that git accepts. `refs/heads/x` would name another branch than `x`. */
 // oxlint-disable-next-line no-control-regex -- git refuses them too
-const branchPattern = /^(?![-/.])(?!.*(?:\.\.|\/[/.]|@\{|\.lock(?:\/|$)))[^\u0000-\u0020\u007f~^:?*[\\]+(?<![/.])$/u;
-export const branchName = z.string().max(255).regex(branchPattern, 'must be a branch name that git takes');
+const branchPattern = /^(?![-/.]|refs\/)(?!.*(?:\.\.|\/[/.]|@\{|\.lock(?:\/|$)))[^\u0000-\u0020\u007f~^:?*[\\]+(?<![/.])$/u;
+export const branchName = z.string().max(255).regex(branchPattern, 'must be a branch name that git takes, without refs/heads/');
 
 /** A field for which null and a missing value mean the same. */
 const orNull = <S extends z.ZodType>(schema: S, description: string) => schema.nullable().default(null).meta({ description });

@@ -36,6 +36,9 @@ g -c core.bigFileThreshold=1 -c core.fsync=none add -A --ignore-errors . >&2 || 
 empty() { g hash-object -t tree -w --stdin </dev/null; }
 from=\${base:-$(empty)}
 to=\${head:-$(empty)}
+# Git adds a repository inside the work tree as one entry with its last commit. Its files are left out.
+inner=$(g diff-index --cached -r --no-renames --ignore-submodules=none "$from" | sed -n '/^:[0-7]* 160000 /p')
+[ -z "$inner" ] || complete=0
 `;
 
 /**

@@ -209,7 +209,8 @@ export class Turn {
     if (this.#silent !== null && !this.#cancelled) return { stopReason: 'failed', reason: this.#silent, actor: 'skep' };
     if (ended.stopReason !== 'interrupted') return { ...ended, actor: ended.stopReason === 'cancelled' ? 'user' : 'agent' };
     const sandbox = await retryThroughStoreOutage(clock, signal, () => access.find(conversation));
-    if (sandbox?.pauseKind !== 'stop' || sandbox.status === 'RESUMING') return { ...ended, actor: 'skep' };
+    if (sandbox === null) return { ...ended, reason: { code: 'sandbox_deleted' }, actor: 'skep' };
+    if (sandbox.pauseKind !== 'stop' || sandbox.status === 'RESUMING') return { ...ended, actor: 'skep' };
     const { statusReason: cause } = sandbox;
     const actor = cause?.code === 'paused_by_owner' ? 'user' : 'skep';
     return { ...ended, reason: { code: 'sandbox_stopped', cause }, actor };

@@ -97,7 +97,26 @@ describe('A snapshot of a hostile work tree', () => {
     await rename(join(tree.folder, '.git'), elsewhere);
     await writeFile(join(tree.folder, '.git'), `gitdir: ${elsewhere}\n`);
     await using linked = await take(mirror, tree);
-    expect([await pathsOf(linked), linked.complete]).toEqual([['inner', 'outside'], true]);
+    expect([await pathsOf(linked), linked.complete]).toEqual([['inner', 'outside'], false]);
+  });
+
+  test('is not complete if an inner repository is new or has another commit, because its files are left out', async () => {
+    const scene = await createScene();
+    const mirror = scene.mirror();
+    const opened = await open(mirror, scene.request);
+    await opened.git('init', '-q', 'inner');
+    await opened.git('-C', 'inner', 'commit', '-q', '--allow-empty', '-m', 'first');
+    const isComplete = async (tree: typeof opened) => {
+      await using snapshot = await take(mirror, tree);
+      return [snapshot.complete, (await list(mirror, tree)).complete];
+    };
+    expect(await isComplete(opened)).toEqual([false, false]);
+    await opened.git('add', '-A');
+    await opened.git('commit', '-q', '-m', 'with inner');
+    const committed = { ...opened, commit: (await opened.git('rev-parse', 'HEAD')).trim() };
+    expect(await isComplete(committed)).toEqual([true, true]);
+    await opened.git('-C', 'inner', 'commit', '-q', '--allow-empty', '-m', 'second');
+    expect(await isComplete(committed)).toEqual([false, false]);
   });
 
   test('is refused if git fails in the sandbox or is missing there', async () => {
