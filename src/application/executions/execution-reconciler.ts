@@ -96,9 +96,12 @@ export class ExecutionReconciler {
     }
   }
 
-  /** Writes what the runtime reports of the execution, and returns the record. */
+  /** Writes what the runtime reports of the execution, and returns the record. New output counts as activity of the sandbox. */
   async recordState(execution: ExecutionRecord, state: ExecutionState): Promise<ExecutionRecord> {
-    return await this.#write(execution, (latest) => observeExecution(latest, state, this.#deps.clock.now()));
+    const { sandboxes, clock } = this.#deps;
+    const now = clock.now();
+    if (hasMoreOutput(observeExecution(execution, state, now), execution)) await sandboxes.touch(execution.sandboxId, now);
+    return await this.#write(execution, (latest) => observeExecution(latest, state, now));
   }
 
   /**
@@ -111,10 +114,7 @@ export class ExecutionReconciler {
     try {
       for (const execution of await store.running(sandbox.id)) {
         if (execution.deadline !== null || !execution.begun) isActive ||= !isDue(execution, clock.now());
-        else {
-          const seen = await this.refresh(execution, sandbox);
-          isActive ||= seen.stdoutBytes > execution.stdoutBytes || seen.stderrBytes > execution.stderrBytes;
-        }
+        else if (hasMoreOutput(await this.refresh(execution, sandbox), execution)) isActive = true;
       }
     } catch (error) {
       if (!isFailure(error) || error.code === 'store_unavailable') throw error;
@@ -228,6 +228,10 @@ export class ExecutionReconciler {
 
 function isDue({ deadline, begun, startedAt }: ExecutionRecord, now: number): boolean {
   return (deadline !== null && now >= deadline) || (!begun && now - startedAt >= startWithinMs);
+}
+
+function hasMoreOutput(now: ExecutionRecord, before: ExecutionRecord): boolean {
+  return now.stdoutBytes > before.stdoutBytes || now.stderrBytes > before.stderrBytes;
 }
 
 /** Returns true if the runtime does not have the execution or its sandbox. */
