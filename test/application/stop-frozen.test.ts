@@ -48,6 +48,27 @@ test('a stop during a freeze stops the sandbox', async () => {
   expect(engine.inspect(id).state).toBe('stopped');
 });
 
+test('a stop during a freeze applies even if its server ends meanwhile', async () => {
+  const { boot, mortal, sandboxes, engine, clock, id } = await frozen();
+  await sandboxes.resume('me', id);
+  engine.close('freeze');
+  const freeze = sandboxes.pause('me', id, 'freeze');
+  await calm();
+  const stop = sandboxes.pause('me', id, 'stop');
+  await calm();
+  clock.advance(5000);
+  expect(await stop).toMatchObject({ status: 'PAUSING', pauseKind: 'stop', pausedBy: { actor: 'user' } });
+  await freeze;
+  mortal.die();
+  engine.open('freeze');
+  await calm();
+  const next = boot();
+  await next.reconciler.start();
+  await calm();
+  expect(await next.sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'stop' });
+  expect(engine.inspect(id).state).toBe('stopped');
+});
+
 test('a stop that the runtime refuses fails for the caller, and is retried by a later sweep', async () => {
   const { sandboxes, engine, faults, reconciler, clock, id } = await frozen();
   faults.plan({ call: 'stop', what: 'unavailable', when: 'before' });

@@ -74,7 +74,7 @@ export class SandboxSteps implements Disposable {
         return null;
       case 'freeze':
       case 'stop':
-        return await this.#pause(sandbox, step.kind);
+        return await this.#pause(sandbox, step.kind, observed);
       case 'remove':
         await runtime.remove(sandbox.instanceId);
         return null;
@@ -150,10 +150,10 @@ export class SandboxSteps implements Disposable {
   }
 
   /** Freezes or stops the sandbox. If the runtime refuses, the sandbox is RUNNING again. */
-  async #pause(sandbox: Sandbox, kind: PauseKind): Promise<ObservedSandbox> {
+  async #pause(sandbox: Sandbox, kind: PauseKind, before: ObservedSandbox | null): Promise<ObservedSandbox> {
     const { runtime, keepChanges } = this.#deps;
-    // A frozen sandbox that has to be stopped is PAUSED already, and nothing can run in it.
-    if (sandbox.status === 'PAUSING') await keepChanges(sandbox.id, this.#interruptSignal());
+    // Nothing can run in a frozen sandbox. Its changes were saved before the freeze.
+    if (sandbox.status === 'PAUSING' && before?.state !== 'frozen') await keepChanges(sandbox.id, this.#interruptSignal());
     try {
       const observed = await runtime[kind](sandbox.instanceId);
       if (observed.state !== 'running' && (kind === 'freeze' || observed.state !== 'frozen')) return observed;
