@@ -37,9 +37,11 @@ export class SandboxReconciler {
   readonly #listeners = new Set<(reconciled: Reconciled) => void>();
   readonly #backOff: BackOff;
   readonly #closing = new AbortController();
+  readonly #openedAt: number;
 
   constructor(deps: SandboxReconcilerDeps) {
     this.#deps = deps;
+    this.#openedAt = deps.clock.now();
     this.#backOff = new BackOff(deps.clock);
     this.#timers = new KeyedTimers(deps.clock, (id) => this.enqueue(id));
     this.#runs = new KeyedWorker((id, run, earlier) => this.#run(id, run, earlier?.failure ?? null));
@@ -104,7 +106,7 @@ export class SandboxReconciler {
   }
 
   async #run(id: string, run: Run, earlier: AnyFailure | null): Promise<Reconciled> {
-    using steps = new SandboxSteps(this.#deps, run, this.#closing.signal);
+    using steps = new SandboxSteps(this.#deps, run, this.#closing.signal, this.#openedAt);
     const reconciled = await this.#takeSteps(id, run, steps, earlier);
     this.#timers.set(id, reconciled.sandbox === null ? null : nextDueAt(reconciled.sandbox));
     if (reconciled.failure === null) for (const step of runtimeSteps) this.#backOff.succeeded(`${id} ${step}`);
