@@ -168,7 +168,7 @@ export class ExecutionReconciler {
   /** Kills a command whose time is over. In a frozen sandbox it ends only after the sandbox is resumed. */
   async #end(execution: ExecutionRecord, { instanceId }: Sandbox): Promise<void> {
     if (execution.statusReason?.code !== 'execution_timed_out') {
-      await this.#write(execution, (latest) => (latest.status === 'running' ? timeOutExecution(latest) : latest));
+      await this.#write(execution, timeOutExecution);
     }
     try {
       await this.#deps.executions.signal(instanceId, execution.id, 'SIGKILL');
@@ -201,10 +201,8 @@ export class ExecutionReconciler {
   async #markLost(execution: ExecutionRecord, mayStart = true): Promise<ExecutionRecord> {
     const now = this.#deps.clock.now();
     if (mayStart && !execution.begun && now - execution.startedAt < startWithinMs) return execution;
-    return await this.#write(execution, (latest) => {
-      if (latest.status !== 'running') return latest;
-      return loseExecution(latest, { code: latest.begun ? 'execution_vanished' : 'execution_not_started' }, now);
-    });
+    return await this.#write(execution, (latest) =>
+      loseExecution(latest, { code: latest.begun ? 'execution_vanished' : 'execution_not_started' }, now));
   }
 
   /** Applies the change to the latest record, and returns the stored one. If the record is gone, returns the last known one. */
