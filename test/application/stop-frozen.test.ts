@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { Failure } from '../../src/domain/failure.ts';
 import { codeOf } from './code-of.ts';
 import { calm, createWorld } from './world.ts';
 
@@ -66,6 +67,18 @@ test('a stop during a freeze applies even if its server ends meanwhile', async (
   await next.reconciler.start();
   await calm();
   expect(await next.sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'stop' });
+  expect(engine.inspect(id).state).toBe('stopped');
+});
+
+test('a stop that succeeds at the second attempt of a run succeeds for the caller', async () => {
+  const { sandboxes, engine, runtime, driver, id } = await frozen();
+  const { stop } = runtime;
+  Object.assign(runtime, { stop: async () => {
+    Object.assign(runtime, { stop });
+    driver.enqueue(id);
+    throw new Failure('runtime_unavailable', { runtime: 'memory', reason: { code: 'pause_refused' }, retryAfterSeconds: 5 });
+  } });
+  expect(await sandboxes.pause('me', id, 'stop')).toMatchObject({ status: 'PAUSED', pauseKind: 'stop', statusReason: { code: 'paused_by_owner' } });
   expect(engine.inspect(id).state).toBe('stopped');
 });
 
