@@ -27,8 +27,8 @@ export interface Reconciled {
 /**
  * Brings sandboxes to their desired state, step by step, until nothing is left to do. Only this class starts, pauses, resumes and removes
  * sandboxes with a record. Use cases write the desired state and call it; the sweeper calls it for the work that an earlier process
- * did not finish. Each step is decided anew from the record and the runtime's report, and every write is a compare-and-set, so
- * several processes may reconcile one sandbox.
+ * did not finish. Each step is decided anew from the record and the runtime's report, and every write is a compare-and-set, so a late
+ * result has no effect.
  */
 export class SandboxReconciler {
   readonly #deps: SandboxReconcilerDeps;
