@@ -114,7 +114,7 @@ async function countForLimits(trx: Db, { ownerId, sandboxId }: Conversation, lim
   return {
     ofOwner: await countUpTo(trx, existing.where('owner_id', '=', ownerId), limits.conversationsPerOwner),
     all: await countUpTo(trx, existing, limits.conversations),
-    inSandbox: sandboxId === null ? 0 : await countUpTo(trx, existing.where('sandbox_id', '=', sandboxId), limits.conversationsPerSandbox),
+    inSandbox: await countUpTo(trx, existing.where('sandbox_id', '=', sandboxId), limits.conversationsPerSandbox),
   };
 }
 
