@@ -56,7 +56,6 @@ export class SandboxSteps implements Disposable {
   async take(step: DecidedStep, sandbox: Sandbox): Promise<ObservedSandbox | null> {
     const { store, runtime } = this.#deps;
     const { observed } = step;
-    // The other steps need no slot, and some of them take long.
     if (step.kind !== 'launch' && step.kind !== 'resume') this[Symbol.dispose]();
     switch (step.kind) {
       case 'none':
