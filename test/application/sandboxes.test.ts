@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { Failure } from '../../src/domain/failure.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { codeOf } from './code-of.ts';
 import { calm, createWorld } from './world.ts';
@@ -190,22 +189,6 @@ describe('reconciliation', () => {
     const { engine, reconciler, clock, store, id } = await running();
     const scan = store.sandboxes.scan.bind(store.sandboxes);
     store.sandboxes.scan = async (...from) => (await scan(...from)).filter((record) => record.id !== id);
-    engine.run({ id: 'sb-stray', spec: slow, sessionApiKey: 'k' });
-    await reconciler.sweep();
-    clock.advance(2000);
-    await reconciler.sweep();
-    await calm();
-    expect([engine.inspect(id).state, engine.inspect('sb-stray').state]).toEqual(['running', 'stopped']);
-  });
-
-  test('leaves an instance alone if its record is damaged, and keeps up the others', async () => {
-    const { engine, reconciler, clock, store, id } = await running();
-    const { scan, findByInstance } = store.sandboxes;
-    store.sandboxes.scan = async (...from) => (await scan(...from)).filter((record) => record.id !== id);
-    store.sandboxes.findByInstance = async (instanceId) => {
-      if (instanceId !== id) return await findByInstance(instanceId);
-      throw new Failure('store_unavailable', { reason: { code: 'damaged' }, retryAfterSeconds: 5 });
-    };
     engine.run({ id: 'sb-stray', spec: slow, sessionApiKey: 'k' });
     await reconciler.sweep();
     clock.advance(2000);

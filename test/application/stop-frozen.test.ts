@@ -72,7 +72,7 @@ test('a stop during a freeze applies even if its server ends meanwhile', async (
 
 test('a stop that succeeds at the second attempt of a run succeeds for the caller', async () => {
   const { sandboxes, engine, runtime, driver, id } = await frozen();
-  const { stop } = runtime;
+  const stop = runtime.stop.bind(runtime);
   Object.assign(runtime, { stop: async () => {
     Object.assign(runtime, { stop });
     driver.enqueue(id);

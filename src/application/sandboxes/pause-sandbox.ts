@@ -31,7 +31,9 @@ export async function pauseSandbox(deps: SandboxesDeps, scope: OwnerScope, id: s
       if (next === null) throw new Failure('sandbox_not_running', { id, status });
       if (!(await writeSandbox(deps, sandbox, next, 'user'))) continue;
     }
-    return await awaitStatus(deps, scope, id, 'PAUSED');
+    const paused = await awaitStatus(deps, scope, id, 'PAUSED');
+    // If the runtime refused to stop a sandbox that it had frozen, it is PAUSED, but not as asked.
+    if (asked !== 'stop' || paused.status !== 'PAUSED' || paused.pauseKind !== 'freeze') return paused;
   }
 }
 

@@ -176,7 +176,12 @@ describe('at run time', () => {
     const other = new DatabaseSync(database);
     for (const table of ['sandboxes', 'conversations', 'executions']) other.exec(`UPDATE ${table} SET status_reason = 'not json' WHERE id < 'c'`);
     other.close();
-    for (const scan of [store.sandboxes.scan, store.conversations.scanUnsettled, store.executions.scanUnsettled]) {
+    type Scan = (after: string | null, limit: number) => Promise<readonly { readonly id: string }[]>;
+    const scans: Scan[] = [
+      (...from) => store.sandboxes.scan(...from), (...from) => store.conversations.scanUnsettled(...from),
+      (...from) => store.executions.scanUnsettled(...from),
+    ];
+    for (const scan of scans) {
       expect((await scan(null, 1)).map(({ id }) => id)).toEqual(['c']);
       expect((await scan(null, 9)).map(({ id }) => id)).toEqual(['c']);
       expect(await scan('c', 1)).toEqual([]);
