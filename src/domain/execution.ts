@@ -71,11 +71,15 @@ export function observeExecution(record: ExecutionRecord, observed: ObservedExec
   };
 }
 
+/** Returns the record of a running execution that is lost. The record of an ended execution does not change. */
 export function loseExecution(record: ExecutionRecord, statusReason: Reason, now: number): ExecutionRecord {
+  if (record.status !== 'running') return record;
   return { ...record, status: 'lost', statusReason, endedAt: now, version: record.version + 1 };
 }
 
+/** Returns the record of a running execution whose time is over. The record of an ended execution does not change. */
 export function timeOutExecution(record: ExecutionRecord): ExecutionRecord {
+  if (record.status !== 'running') return record;
   const { deadline, startedAt } = record;
   const statusReason = { code: 'execution_timed_out', afterMs: (deadline ?? startedAt) - startedAt } as const;
   return { ...record, statusReason, version: record.version + 1 };

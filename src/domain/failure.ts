@@ -104,6 +104,11 @@ export function isFailureOf<C extends FailureCode>(error: unknown, code: C): err
   return isFailure(error) && error.code === code;
 }
 
+/** Returns true if a record could be read, but has invalid content. A retry fails again. */
+export function isDamagedRecord(error: unknown): boolean {
+  return isFailureOf(error, 'store_unavailable') && error.context.reason.code === 'damaged';
+}
+
 export function reasonOfFailure({ code, context }: AnyFailure): Reason {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- code and context of one failure belong together
   return { code: 'failure', failure: code, context } as Reason;

@@ -8,7 +8,10 @@ export function canonicalJson(value: unknown): string {
   return `{${entries.map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`).join(',')}}`;
 }
 
-/** Returns a digest of 64 bits (FNV-1a) of the value's content. It is good enough for our own values, but not against an attacker. */
+/**
+ * Returns a digest of 64 bits of the value's content: FNV-1a over code points instead of bytes. It is good enough for our own values, but
+ * not against an attacker. It must not change, because message ids of repeated requests and stored pool members are compared by it.
+ */
 export function fingerprintOf(value: unknown): string {
   let hash = 0xcbf29ce484222325n;
   for (const char of canonicalJson(value)) {

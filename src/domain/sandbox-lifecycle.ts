@@ -82,7 +82,7 @@ function resumingSince({ pauseKind }: Sandbox, now: number): number | null {
   return pauseKind === 'freeze' ? now : null;
 }
 
-/** Returns the record of a frozen sandbox that is stopped from now on. It stays PAUSED. */
+/** Returns the record of a sandbox that was to be frozen and is to be stopped instead. It stays PAUSED or PAUSING. */
 export function stopFrozen(sandbox: Sandbox, reason: Reason, now: number): Sandbox {
   return nextVersion(sandbox, now, { pauseKind: 'stop', statusReason: reason, statusSince: now });
 }

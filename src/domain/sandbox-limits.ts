@@ -1,4 +1,4 @@
-/** Null is no limit. Pool members and sandboxes in quarantine don't count. */
+/** Null is no limit. Pool members don't count. A sandbox in quarantine counts only as a running one, until it is stopped. */
 export interface SandboxLimits {
   readonly runningPerOwner: number | null;
   readonly running: number | null;

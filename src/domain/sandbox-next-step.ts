@@ -29,7 +29,7 @@ const vanished: Reason = { code: 'vanished' };
 export interface StepCircumstances {
   /** Default: true. */
   readonly canFreeze?: boolean;
-  /** True if an agent works in the sandbox, so it is not idle. Default: false. */
+  /** True if an agent or an execution works in the sandbox, so it is not idle. Default: false. */
   readonly isInUse?: boolean;
   /** True if the sandbox was run again just now, so a stopped one has ended again. Default: false. */
   readonly rerun?: boolean;

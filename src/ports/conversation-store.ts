@@ -88,7 +88,7 @@ export interface ConversationStore {
   /** Returns the conversations that use the sandbox and are neither archived nor deleted, in no particular order. */
   findUsing(sandboxId: string): Promise<readonly Conversation[]>;
 
-  /** Returns the conversations whose start, work (a queue, a turn) or deletion is not finished, ordered by id, after the given id. */
+  /** Like `SandboxStore.scan`, for the conversations whose start, work (a queue, a turn), archiving or deletion is not finished. */
   scanUnsettled(afterId: string | null, limit: number): Promise<readonly Conversation[]>;
 
   /** Stores the changes of a conversation in place of earlier ones, and adds the events. */

@@ -41,7 +41,7 @@ export interface ExecutionStore {
   /** Returns at most 100 of the sandbox's executions that have ended and are not deleted, without the `newest` newest ones. */
   endedBefore(sandboxId: string, newest: number): Promise<readonly ExecutionRecord[]>;
 
-  /** Returns the executions that are unsettled (`isExecutionUnsettled`), ordered by id, after the given id. */
+  /** Like `SandboxStore.scan`, for the executions that are unsettled (`isExecutionUnsettled`). */
   scanUnsettled(afterId: string | null, limit: number): Promise<readonly ExecutionRecord[]>;
 
   /** Deletes the records that were removed before the time, in milliseconds since the epoch, with their claims. */

@@ -93,7 +93,7 @@ export interface SandboxStore {
    */
   troubled(scope: OwnerScope, startingBefore: number, limit: number): Promise<readonly Sandbox[]>;
 
-  /** Returns every record that is not removed, ordered by id, after the given id. */
+  /** Returns every record that is not removed or damaged, ordered by id, after the given id. Fewer than `limit` only at the end. */
   scan(afterId: string | null, limit: number): Promise<readonly Sandbox[]>;
 
   /** Deletes the records that were removed before the time, in milliseconds since the epoch. */

@@ -88,5 +88,5 @@ export function checkEvents(events: readonly Event[], records: readonly Sandbox[
 function isTold({ from, to }: Write): boolean {
   if (isPooled(to)) return false;
   if (from === null || from.status !== to.status || (from.deletedAt === null) !== (to.deletedAt === null)) return true;
-  return to.status === 'PAUSED' && from.pauseKind !== to.pauseKind;
+  return (to.status === 'PAUSED' || to.status === 'PAUSING') && from.pauseKind !== to.pauseKind;
 }

@@ -29,7 +29,7 @@ test('start slots go to requested starts before pool members', async () => {
 });
 
 test('start slots go first to unfinished starts of an earlier process, then to requests, then to pools', async () => {
-  const { engine, store, writes, boot } = createWorld({ specs: [spec, warm], atOnce: 2 });
+  const { engine, store, writes, boot, clock } = createWorld({ specs: [spec, warm], atOnce: 2 });
   const earlier = boot([spec, { ...warm, pool: { size: 1 } }]);
   engine.close('start');
   earlier.pool.enqueue();
@@ -37,6 +37,7 @@ test('start slots go first to unfinished starts of an earlier process, then to r
   await calm();
   const [member] = (await store.sandboxes.pooled()).map(({ sandbox }) => sandbox.id);
   await earlier.shutdown();
+  clock.advance(1);
   const { sandboxes, queue, driver, shutdown } = boot([spec]);
   const [one, two] = await Promise.all([0, 1].map(() => queue.take('you', 'requested', new AbortController().signal)));
   const asked = await sandboxes.start('me', { specId: 'plain' });
@@ -48,5 +49,22 @@ test('start slots go first to unfinished starts of an earlier process, then to r
   await calm();
   expect(inOrder(writes)).toEqual([left.id, asked.id, member]);
   two?.release();
+  await shutdown();
+});
+
+test('a start that is retried does not overtake the starts of other owners', async () => {
+  const { faults, writes, boot } = createWorld({ specs: [spec], atOnce: 1 });
+  const { sandboxes, queue, driver, shutdown } = boot();
+  faults.plan({ call: 'start', what: 'unavailable', when: 'before' });
+  const retried = await sandboxes.start('me', { specId: 'plain' });
+  await calm();
+  const slot = await queue.take('you', 'requested', new AbortController().signal);
+  const other = await sandboxes.start('her', { specId: 'plain' });
+  await calm();
+  driver.enqueue(retried.id);
+  await calm();
+  slot.release();
+  await calm();
+  expect(inOrder(writes)).toEqual([other.id, retried.id]);
   await shutdown();
 });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { Failure } from '../../src/domain/failure.ts';
 import { codeOf } from './code-of.ts';
 import { calm, createWorld } from './world.ts';
 
@@ -45,6 +46,39 @@ test('a stop during a freeze stops the sandbox', async () => {
   engine.open('freeze');
   await freeze;
   expect(await stop).toMatchObject({ status: 'PAUSED', pauseKind: 'stop' });
+  expect(engine.inspect(id).state).toBe('stopped');
+});
+
+test('a stop during a freeze applies even if its server ends meanwhile', async () => {
+  const { boot, mortal, sandboxes, engine, clock, id } = await frozen();
+  await sandboxes.resume('me', id);
+  engine.close('freeze');
+  const freeze = sandboxes.pause('me', id, 'freeze');
+  await calm();
+  const stop = sandboxes.pause('me', id, 'stop');
+  await calm();
+  clock.advance(5000);
+  expect(await stop).toMatchObject({ status: 'PAUSING', pauseKind: 'stop', pausedBy: { actor: 'user' } });
+  await freeze;
+  mortal.die();
+  engine.open('freeze');
+  await calm();
+  const next = boot();
+  await next.reconciler.start();
+  await calm();
+  expect(await next.sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'stop' });
+  expect(engine.inspect(id).state).toBe('stopped');
+});
+
+test('a stop that succeeds at the second attempt of a run succeeds for the caller', async () => {
+  const { sandboxes, engine, runtime, driver, id } = await frozen();
+  const stop = runtime.stop.bind(runtime);
+  Object.assign(runtime, { stop: async () => {
+    Object.assign(runtime, { stop });
+    driver.enqueue(id);
+    throw new Failure('runtime_unavailable', { runtime: 'memory', reason: { code: 'pause_refused' }, retryAfterSeconds: 5 });
+  } });
+  expect(await sandboxes.pause('me', id, 'stop')).toMatchObject({ status: 'PAUSED', pauseKind: 'stop', statusReason: { code: 'paused_by_owner' } });
   expect(engine.inspect(id).state).toBe('stopped');
 });
 

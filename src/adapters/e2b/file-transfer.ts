@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { Busboy } from '@fastify/busboy';
-import { wholeFile } from '../../application/files/read-file.ts';
+import { wholeFile } from '../../application/files/files.ts';
 import { isFailure } from '../../domain/failure.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { headerOf, takeBody } from '../http/request-input.ts';

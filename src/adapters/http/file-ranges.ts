@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Response } from 'express';
 import { z } from 'zod';
-import { wholeFile } from '../../application/files/read-file.ts';
+import { wholeFile } from '../../application/files/files.ts';
 import type { FileEntry } from '../../domain/file-entry.ts';
 import type { ByteRange } from '../../ports/sandbox-files.ts';
 import { HttpProblem } from './problems.ts';

@@ -21,10 +21,12 @@ import {
   ChangeListColumn, columnReader, jsonReader, MicroagentsColumn, PublishedColumn, PullRequestsColumn, QueueColumn, StartedMessageColumn,
   reasonOrNull, SandboxParametersColumn, StartPointColumn, TextMapColumn,
 } from './json-columns.ts';
-import { compiledOnce, countUpTo, withoutIndex, orNull, rowOf, rowReader, enumReader } from './record-rows.ts';
+import {
+  compiledOnce, countUpTo, type DamageListener, withoutIndex, orNull, rowOf, rowReader, enumReader, scanRecords,
+} from './record-rows.ts';
 import { touchIfRunning } from './sandbox-store.ts';
 
-export function createConversationStore(db: Db, log: EventLog): ConversationStore {
+export function createConversationStore(db: Db, log: EventLog, onDamaged: DamageListener = () => {}): ConversationStore {
   const all = db.selectFrom('conversations').selectAll();
   const byId = compiledOnce(db, (id) => all.where('id', '=', id));
 
@@ -66,11 +68,12 @@ export function createConversationStore(db: Db, log: EventLog): ConversationStor
       return (await users.execute()).map(conversationOf);
     },
 
-    scanUnsettled: async (afterId, limit) => {
+    scanUnsettled: (afterId, limit) => scanRecords({
       // A literal, because it must match the partial index.
-      const unsettled = all.where('unsettled', '=', sql.lit(1)).where('id', '>', afterId ?? '');
-      return (await unsettled.orderBy('id').limit(limit).execute()).map(conversationOf);
-    },
+      rowsAfter: (id, count) => all.where('unsettled', '=', sql.lit(1)).where('id', '>', id).orderBy('id').limit(count).execute(),
+      read: conversationOf,
+      onDamaged: (id) => onDamaged({ kind: 'conversation', id }),
+    }, afterId, limit),
 
     keepChanges: (id, kept, events = []) => keepChanges(log, id, kept, events),
 
@@ -111,7 +114,7 @@ async function countForLimits(trx: Db, { ownerId, sandboxId }: Conversation, lim
   return {
     ofOwner: await countUpTo(trx, existing.where('owner_id', '=', ownerId), limits.conversationsPerOwner),
     all: await countUpTo(trx, existing, limits.conversations),
-    inSandbox: sandboxId === null ? 0 : await countUpTo(trx, existing.where('sandbox_id', '=', sandboxId), limits.conversationsPerSandbox),
+    inSandbox: await countUpTo(trx, existing.where('sandbox_id', '=', sandboxId), limits.conversationsPerSandbox),
   };
 }
 

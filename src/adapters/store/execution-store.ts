@@ -8,12 +8,12 @@ import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { Db, ExecutionRow } from './database.ts';
 import { deleteRecords, findClaim, findEarlier, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import { jsonReader, reasonOrNull, TextsColumn } from './json-columns.ts';
-import { countUpTo, rowOf, rowReader, enumReader } from './record-rows.ts';
+import { countUpTo, type DamageListener, rowOf, rowReader, enumReader, scanRecords } from './record-rows.ts';
 
 /** The maximum number of ended executions to return for deletion. */
 const maxEnded = 100;
 
-export function createExecutionStore(db: Db): ExecutionStore {
+export function createExecutionStore(db: Db, onDamaged: DamageListener = () => {}): ExecutionStore {
   const all = db.selectFrom('executions').selectAll();
 
   return {
@@ -53,11 +53,12 @@ export function createExecutionStore(db: Db): ExecutionStore {
       return rows.map(executionOf);
     },
 
-    scanUnsettled: async (afterId, limit) => {
+    scanUnsettled: (afterId, limit) => scanRecords({
       // A literal, because it must match the partial index.
-      const unsettled = all.where('unsettled', '=', sql.lit(1)).where('id', '>', afterId ?? '');
-      return (await unsettled.orderBy('id').limit(limit).execute()).map(executionOf);
-    },
+      rowsAfter: (id, count) => all.where('unsettled', '=', sql.lit(1)).where('id', '>', id).orderBy('id').limit(count).execute(),
+      read: executionOf,
+      onDamaged: (id) => onDamaged({ kind: 'execution', id }),
+    }, afterId, limit),
 
     purge: (removedBefore) => purgeRecords(db, 'execution', removedBefore),
   };

@@ -8,6 +8,7 @@ import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
 import { sandboxSpec, type SandboxSpec, wakesOnAccess } from '../../domain/sandbox-spec.ts';
 import type { ExposedUrl, PausedBy, Refused } from '../../domain/sandbox.ts';
 import { eventActors } from '../shared/event-data-schemas.ts';
+import { createLruMap } from '../shared/lru-map.ts';
 import { orNull } from './record-rows.ts';
 import { damagedRecord } from './database.ts';
 
@@ -24,17 +25,20 @@ export function jsonReader<T>(schema: z.ZodType<T>): (text: string) => T {
   return (text) => parseColumn(schema, text);
 }
 
-const maxKeptValues = 256;
+/** Each sweep reads every record, so the texts of some thousand sandboxes with a spec of their own must fit. */
+const cachedValues = 10_000;
+const cachedCharacters = 4_000_000;
 
 /** Caches the values of recent texts. Texts such as specs repeat, and parsing and validating them costs far more than a lookup. */
 export function columnReader<T>(schema: z.ZodType<T>): (text: string) => T {
-  const values = new Map<string, T>();
+  const cache = createLruMap<{ readonly value: T; readonly characters: number }>(
+    cachedValues, cachedCharacters, ({ characters }) => characters,
+  );
   return (text) => {
-    const known = values.get(text);
-    if (known !== undefined) return known;
-    if (values.size >= maxKeptValues) values.clear();
+    const known = cache.get(text);
+    if (known !== null) return known.value;
     const value = parseColumn(schema, text);
-    values.set(text, value);
+    cache.set(text, { value, characters: text.length });
     return value;
   };
 }

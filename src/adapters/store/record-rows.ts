@@ -1,4 +1,5 @@
 import { type Compilable, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
+import { isDamagedRecord } from '../../domain/failure.ts';
 import { camelCase, type SnakeCase, snakeCase } from '../shared/letter-case.ts';
 import { damagedRecord, type Database, type Db } from './database.ts';
 
@@ -86,4 +87,35 @@ export async function countUpTo<T extends keyof Database>(
 /** The column as an expression, so that SQLite uses no index on it. SQLite has no statistics to choose the better index. */
 export function withoutIndex<T extends string | number>(column: string): RawBuilder<T> {
   return sql<T>`(+${sql.ref(column)})`;
+}
+
+/** Called with each record that a scan leaves out. */
+export type DamageListener = (record: { readonly kind: 'sandbox' | 'conversation' | 'execution'; readonly id: string }) => void;
+
+interface Scan<R, T> {
+  readonly rowsAfter: (id: string, limit: number) => Promise<readonly R[]>;
+  readonly read: (row: R) => T;
+  readonly onDamaged: (id: string) => void;
+}
+
+/** Returns records after the id, fewer than `limit` only at the end. Leaves out damaged ones, so that the others are still kept up. */
+export async function scanRecords<R extends { readonly id: string }, T>(
+  { rowsAfter, read, onDamaged }: Scan<R, T>, afterId: string | null, limit: number,
+): Promise<readonly T[]> {
+  const records: T[] = [];
+  for (let after = afterId ?? ''; ; ) {
+    const missing = limit - records.length;
+    const rows = await rowsAfter(after, missing);
+    for (const row of rows) {
+      try {
+        records.push(read(row));
+      } catch (error) {
+        if (!isDamagedRecord(error)) throw error;
+        onDamaged(row.id);
+      }
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < missing || records.length === limit) return records;
+    after = last.id;
+  }
 }

@@ -14,9 +14,11 @@ import { findEarlier, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import {
   columnReader, ExposedUrlsColumn, jsonReader, TextMapColumn, PausedByColumn, reasonOrNull, RefusedColumn, SpecColumn,
 } from './json-columns.ts';
-import { compiledOnce, countUpTo, withoutIndex, orNull, rowOf, rowReader, enumReader } from './record-rows.ts';
+import {
+  compiledOnce, countUpTo, type DamageListener, withoutIndex, orNull, rowOf, rowReader, enumReader, scanRecords,
+} from './record-rows.ts';
 
-export function createSandboxStore(db: Db, log: EventLog): SandboxStore {
+export function createSandboxStore(db: Db, log: EventLog, onDamaged: DamageListener = () => {}): SandboxStore {
   const all = db.selectFrom('sandboxes').selectAll();
   const byId = compiledOnce(db, (id) => all.where('id', '=', id));
 
@@ -66,10 +68,11 @@ export function createSandboxStore(db: Db, log: EventLog): SandboxStore {
     countByStatus: (scope) => countSandboxes(db, scope),
     troubled: (scope, startingBefore, limit) => findTroubled(db, scope, startingBefore, limit),
 
-    scan: async (afterId, limit) => {
-      const rows = await all.where('removed_at', 'is', null).where('id', '>', afterId ?? '').orderBy('id').limit(limit).execute();
-      return rows.map(sandboxOf);
-    },
+    scan: (afterId, limit) => scanRecords({
+      rowsAfter: (id, count) => all.where('removed_at', 'is', null).where('id', '>', id).orderBy('id').limit(count).execute(),
+      read: sandboxOf,
+      onDamaged: (id) => onDamaged({ kind: 'sandbox', id }),
+    }, afterId, limit),
 
     purge: (removedBefore) => purgeRecords(db, 'sandbox', removedBefore),
   };

@@ -96,9 +96,12 @@ export class ExecutionReconciler {
     }
   }
 
-  /** Writes what the runtime reports of the execution, and returns the record. */
+  /** Writes what the runtime reports of the execution, and returns the record. New output counts as activity of the sandbox. */
   async recordState(execution: ExecutionRecord, state: ExecutionState): Promise<ExecutionRecord> {
-    return await this.#write(execution, (latest) => observeExecution(latest, state, this.#deps.clock.now()));
+    const { sandboxes, clock } = this.#deps;
+    const now = clock.now();
+    if (hasMoreOutput(observeExecution(execution, state, now), execution)) await sandboxes.touch(execution.sandboxId, now);
+    return await this.#write(execution, (latest) => observeExecution(latest, state, now));
   }
 
   /**
@@ -117,7 +120,7 @@ export class ExecutionReconciler {
             if (isFailureOf(error, 'runtime_unavailable') && error.context.runtime === 'sandbox') return execution;
             throw error;
           });
-          isActive ||= seen.stdoutBytes > execution.stdoutBytes || seen.stderrBytes > execution.stderrBytes;
+          isActive ||= hasMoreOutput(seen, execution);
         }
       }
     } catch (error) {
@@ -172,7 +175,7 @@ export class ExecutionReconciler {
   /** Kills a command whose time is over. In a frozen sandbox it ends only after the sandbox is resumed. */
   async #end(execution: ExecutionRecord, { instanceId }: Sandbox): Promise<void> {
     if (execution.statusReason?.code !== 'execution_timed_out') {
-      await this.#write(execution, (latest) => (latest.status === 'running' ? timeOutExecution(latest) : latest));
+      await this.#write(execution, timeOutExecution);
     }
     try {
       await this.#deps.executions.signal(instanceId, execution.id, 'SIGKILL');
@@ -205,10 +208,8 @@ export class ExecutionReconciler {
   async #markLost(execution: ExecutionRecord, mayStart = true): Promise<ExecutionRecord> {
     const now = this.#deps.clock.now();
     if (mayStart && !execution.begun && now - execution.startedAt < startWithinMs) return execution;
-    return await this.#write(execution, (latest) => {
-      if (latest.status !== 'running') return latest;
-      return loseExecution(latest, { code: latest.begun ? 'execution_vanished' : 'execution_not_started' }, now);
-    });
+    return await this.#write(execution, (latest) =>
+      loseExecution(latest, { code: latest.begun ? 'execution_vanished' : 'execution_not_started' }, now));
   }
 
   /** Applies the change to the latest record, and returns the stored one. If the record is gone, returns the last known one. */
@@ -232,6 +233,10 @@ export class ExecutionReconciler {
 
 function isDue({ deadline, begun, startedAt }: ExecutionRecord, now: number): boolean {
   return (deadline !== null && now >= deadline) || (!begun && now - startedAt >= startWithinMs);
+}
+
+function hasMoreOutput(now: ExecutionRecord, before: ExecutionRecord): boolean {
+  return now.stdoutBytes > before.stdoutBytes || now.stderrBytes > before.stderrBytes;
 }
 
 /** Returns true if the runtime does not have the execution or its sandbox. */

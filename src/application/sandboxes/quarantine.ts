@@ -1,5 +1,5 @@
 import { sandboxMovedEvents } from '../../domain/event.ts';
-import { isFailure } from '../../domain/failure.ts';
+import { isDamagedRecord, isFailure } from '../../domain/failure.ts';
 import { quarantined, newQuarantinedSandbox } from '../../domain/quarantine.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';
 import type { ObservedSandbox } from '../../domain/sandbox.ts';
@@ -48,7 +48,13 @@ export class Quarantine {
   }
 
   async #hasUnknownSandbox(orphans: readonly ObservedSandbox[]): Promise<boolean> {
-    for (const { id } of orphans) if ((await this.#deps.store.findByInstance(id)) === null) return true;
+    for (const { id } of orphans) {
+      try {
+        if ((await this.#deps.store.findByInstance(id)) === null) return true;
+      } catch (error) {
+        if (!isDamagedRecord(error)) throw error;
+      }
+    }
     return false;
   }
 
@@ -64,7 +70,8 @@ export class Quarantine {
       try {
         await this.#sweepOne(id, closing);
       } catch (error) {
-        if (!isFailure(error) || error.code === 'store_unavailable') throw error;
+        // A sandbox with a damaged record is left alone.
+        if (!isFailure(error) || (error.code === 'store_unavailable' && !isDamagedRecord(error))) throw error;
         logger.warn({ instance: id, code: error.code, context: error.context }, 'a sandbox without a record could not be handled');
       }
     }

@@ -18,7 +18,7 @@ const runtimeSteps: ReadonlySet<SandboxStep['kind']> = new Set(['launch', 'freez
 /** Statuses in which no process of a sandbox may run. */
 const restingStatuses: ReadonlySet<SandboxStatus> = new Set(['PAUSED', 'ERROR', 'MISSING']);
 
-/** The sandbox after a run. If it did not reach its desired state, `failure` is the cause. */
+/** The sandbox after a run. `failure` is the last failure of the run, unless a later step succeeded on the runtime. */
 export interface Reconciled {
   readonly sandbox: Sandbox | null;
   readonly failure: AnyFailure | null;
@@ -27,8 +27,8 @@ export interface Reconciled {
 /**
  * Brings sandboxes to their desired state, step by step, until nothing is left to do. Only this class starts, pauses, resumes and removes
  * sandboxes with a record. Use cases write the desired state and call it; the sweeper calls it for the work that an earlier process
- * did not finish. Each step is decided anew from the record and the runtime's report, and every write is a compare-and-set, so
- * several processes may reconcile one sandbox.
+ * did not finish. Each step is decided anew from the record and the runtime's report, and every write is a compare-and-set, so a late
+ * result has no effect.
  */
 export class SandboxReconciler {
   readonly #deps: SandboxReconcilerDeps;
@@ -37,9 +37,11 @@ export class SandboxReconciler {
   readonly #listeners = new Set<(reconciled: Reconciled) => void>();
   readonly #backOff: BackOff;
   readonly #closing = new AbortController();
+  readonly #openedAt: number;
 
   constructor(deps: SandboxReconcilerDeps) {
     this.#deps = deps;
+    this.#openedAt = deps.clock.now();
     this.#backOff = new BackOff(deps.clock);
     this.#timers = new KeyedTimers(deps.clock, (id) => this.enqueue(id));
     this.#runs = new KeyedWorker((id, run, earlier) => this.#run(id, run, earlier?.failure ?? null));
@@ -104,10 +106,10 @@ export class SandboxReconciler {
   }
 
   async #run(id: string, run: Run, earlier: AnyFailure | null): Promise<Reconciled> {
-    using steps = new SandboxSteps(this.#deps, run, this.#closing.signal);
+    using steps = new SandboxSteps(this.#deps, run, this.#closing.signal, this.#openedAt);
     const reconciled = await this.#takeSteps(id, run, steps, earlier);
     this.#timers.set(id, reconciled.sandbox === null ? null : nextDueAt(reconciled.sandbox));
-    if (reconciled.failure === null) for (const step of runtimeSteps) this.#backOff.succeeded(`${id} ${step}`);
+    if (reconciled.failure === null) for (const step of [...runtimeSteps, 'take-start-slot']) this.#backOff.succeeded(`${id} ${step}`);
     for (const listener of this.#listeners) listener(reconciled);
     return reconciled;
   }
@@ -115,19 +117,21 @@ export class SandboxReconciler {
   async #takeSteps(id: string, run: Run, steps: SandboxSteps, earlier: AnyFailure | null): Promise<Reconciled> {
     const { store } = this.#deps;
     let known: ObservedSandbox | null = null;
+    let failure = earlier;
     const attempted = new Set<SandboxStep['kind']>();
     for (;;) {
       // The run was woken because something changed.
       if (run.woken.aborted) known = null;
       run.resetSignals();
       const sandbox = await store.find(id);
-      if (sandbox === null || this.#closing.signal.aborted) return { sandbox, failure: earlier };
+      if (sandbox === null || this.#closing.signal.aborted) return { sandbox, failure };
       const step = await this.#next(sandbox, known, attempted);
       if (isFailure(step)) return { sandbox, failure: step };
-      if (step.kind === 'none' || attempted.has(step.kind)) return { sandbox, failure: earlier };
+      if (step.kind === 'none' || attempted.has(step.kind)) return { sandbox, failure };
       if (runtimeSteps.has(step.kind)) attempted.add(step.kind);
       try {
         known = await steps.take(step, sandbox);
+        if (runtimeSteps.has(step.kind)) failure = null;
       } catch (error) {
         if (run.interrupted.aborted) {
           known = null;

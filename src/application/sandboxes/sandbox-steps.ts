@@ -13,7 +13,7 @@ import { withLastOutput } from './last-output.ts';
 import { SandboxProgress } from './sandbox-progress.ts';
 import { recordTransition, writeSandbox } from './sandbox-records.ts';
 import type { SandboxDeps } from './sandboxes.ts';
-import type { StartPriority, StartQueue, StartSlot } from './start-queue.ts';
+import type { StartQueue, StartSlot } from './start-queue.ts';
 
 export interface SandboxReconcilerDeps extends SandboxDeps {
   readonly probe: ReadinessProbe;
@@ -36,13 +36,15 @@ export class SandboxSteps implements Disposable {
   readonly #deps: SandboxReconcilerDeps;
   readonly #run: Run;
   readonly #closing: AbortSignal;
+  readonly #openedAt: number;
   #startSlot: StartSlot | null = null;
 
-  /** `closing` fires when this process ends. */
-  constructor(deps: SandboxReconcilerDeps, run: Run, closing: AbortSignal) {
+  /** `closing` fires when this process ends. `openedAt` is when it began, in milliseconds since the epoch. */
+  constructor(deps: SandboxReconcilerDeps, run: Run, closing: AbortSignal, openedAt: number) {
     this.#deps = deps;
     this.#run = run;
     this.#closing = closing;
+    this.#openedAt = openedAt;
   }
 
   [Symbol.dispose](): void {
@@ -74,7 +76,7 @@ export class SandboxSteps implements Disposable {
         return null;
       case 'freeze':
       case 'stop':
-        return await this.#pause(sandbox, step.kind);
+        return await this.#pause(sandbox, step.kind, observed);
       case 'remove':
         await runtime.remove(sandbox.instanceId);
         return null;
@@ -87,7 +89,7 @@ export class SandboxSteps implements Disposable {
     const progress = new SandboxProgress(this.#deps, sandbox);
     const signal = this.#interruptSignal(progress.superseded);
     try {
-      const slot = await this.#prepare(progress, 'requested', signal);
+      const slot = await this.#prepare(progress, signal);
       await progress.reporter.end();
       if (slot === null) return;
       this.#startSlot = slot;
@@ -104,9 +106,9 @@ export class SandboxSteps implements Disposable {
   }
 
   /** Provides what the sandbox needs, and takes a start slot. If the runtime refuses, writes the reason and returns null. */
-  async #prepare(progress: SandboxProgress, priority: StartPriority, signal: AbortSignal): Promise<StartSlot | null> {
+  async #prepare(progress: SandboxProgress, signal: AbortSignal): Promise<StartSlot | null> {
     const { runtime, queue, clock } = this.#deps;
-    const { spec, ownerId, status } = progress.sandbox;
+    const { spec, ownerId, status, startingSince } = progress.sandbox;
     const { reporter } = progress;
     if (status === 'STARTING') {
       const missing = this.#missingSecrets(spec.secrets);
@@ -120,6 +122,7 @@ export class SandboxSteps implements Disposable {
       }
     }
     reporter.report({ code: 'waiting_for_start_slot' });
+    const priority = startingSince !== null && startingSince < this.#openedAt ? 'interrupted' : 'requested';
     return await queue.take(ownerId, isPooled(progress.sandbox) ? 'pool' : priority, signal);
   }
 
@@ -150,10 +153,10 @@ export class SandboxSteps implements Disposable {
   }
 
   /** Freezes or stops the sandbox. If the runtime refuses, the sandbox is RUNNING again. */
-  async #pause(sandbox: Sandbox, kind: PauseKind): Promise<ObservedSandbox> {
+  async #pause(sandbox: Sandbox, kind: PauseKind, before: ObservedSandbox | null): Promise<ObservedSandbox> {
     const { runtime, keepChanges } = this.#deps;
-    // A frozen sandbox that has to be stopped is PAUSED already, and nothing can run in it.
-    if (sandbox.status === 'PAUSING') await keepChanges(sandbox.id, this.#interruptSignal());
+    // Nothing can run in a frozen sandbox. Its changes were saved before the freeze.
+    if (sandbox.status === 'PAUSING' && before?.state !== 'frozen') await keepChanges(sandbox.id, this.#interruptSignal());
     try {
       const observed = await runtime[kind](sandbox.instanceId);
       if (observed.state !== 'running' && (kind === 'freeze' || observed.state !== 'frozen')) return observed;
@@ -199,12 +202,11 @@ export class SandboxSteps implements Disposable {
   async #withStartSlot(progress: SandboxProgress, work: Work): Promise<ObservedSandbox | null> {
     try {
       return await this.#whileCurrent(progress, async (signal) => {
-        // A sandbox that had a slot in an earlier process has to get one again.
-        this.#startSlot ??= await this.#prepare(progress, 'interrupted', signal);
+        // A sandbox that had a slot in an earlier process or run has to get one again.
+        this.#startSlot ??= await this.#prepare(progress, signal);
         return this.#startSlot === null ? null : await work(signal);
       });
     } finally {
-      this[Symbol.dispose]();
       await progress.reporter.end();
     }
   }

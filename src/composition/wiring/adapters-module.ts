@@ -83,6 +83,7 @@ export async function openSqliteStore(dataDir: string, logger: Pick<Logger, 'war
     dataDir,
     deploymentId: (kept) => ensureDeploymentFile(dataDir, kept ?? undefined).id,
     warn: (warning) => logger.warn({ ...warning }, storeWarningText(warning)),
+    onDamaged: (record) => logger.warn({ ...record }, 'a sweep left out a record that is damaged; restore it from a backup'),
   });
 }
 

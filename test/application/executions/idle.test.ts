@@ -55,6 +55,20 @@ describe('the idle rule', () => {
     await until(() => status(scene), (now) => now === then, 60_000);
   });
 
+  test('counts output that a reader of the execution has seen first', async () => {
+    const scene = await started({ freezeAfterMs: 60_000 });
+    const { id } = await scene.executions.run('ann', scene.sandboxId, request(['tick']));
+    await until(() => scene.world.ticks.length, Boolean, 60_000);
+    scene.world.clock.advance(50_000);
+    await scene.world.ticks[0]!();
+    expect(await scene.get(id)).toMatchObject({ stdoutBytes: 5 });
+    const { lastActiveAt } = await scene.skep.sandboxes.get('ann', scene.sandboxId);
+    expect(lastActiveAt).toBe(scene.world.clock.now());
+    scene.world.clock.advance(10_000);
+    await scene.skep.sweeper.sweep();
+    expect(await scene.skep.sandboxes.get('ann', scene.sandboxId)).toMatchObject({ status: 'RUNNING', lastActiveAt });
+  });
+
   test('does not freeze a sandbox while an execution with a time limit runs', async () => {
     const scene = await started({ freezeAfterMs: 60_000 });
     await scene.executions.run('ann', scene.sandboxId, request(['sleep'], { timeoutMs: 90_000 }));

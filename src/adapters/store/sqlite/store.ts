@@ -12,6 +12,7 @@ import type { Database, Db } from '../database.ts';
 import { createEventLog, createEventStore } from '../event-store.ts';
 import { createExecutionStore } from '../execution-store.ts';
 import { createListingCache } from '../listing-cache.ts';
+import type { DamageListener } from '../record-rows.ts';
 import { createSandboxStore } from '../sandbox-store.ts';
 import { createSpecStore } from '../spec-store.ts';
 import {
@@ -42,6 +43,7 @@ export interface SqliteStoreOptions extends InMemoryStoreOptions {
   /** Returns the id of the folder's deployment, given the stored one. If they differ, a server can't open it: it would find no sandbox. */
   readonly deploymentId?: (kept: string | null) => string;
   readonly warn?: (warning: StoreWarning) => void;
+  readonly onDamaged?: DamageListener;
 }
 
 /** Opens the SQLite database in a folder. If it can't be opened, rejects with {@link StoreRefused} and leaves the folder unchanged. */
@@ -152,14 +154,15 @@ function migrateShared(folder: DataFolder): void {
 type OpenedOptions = Partial<SqliteStoreOptions> & { readonly isReadOnly?: true };
 
 function storeOf(name: 'sqlite' | 'memory', database: DatabaseSync, close: () => void, options: OpenedOptions): Store {
-  const { busyTimeoutMs = defaultBusyTimeoutMs, listingCacheBytes = defaultListingCacheBytes, clock = Date, isReadOnly = false } = options;
+  const { busyTimeoutMs = defaultBusyTimeoutMs, listingCacheBytes = defaultListingCacheBytes, clock = Date } = options;
+  const { isReadOnly = false, onDamaged } = options;
   const db = new Kysely<Database>({ dialect: createSqliteDialect(database, busyTimeoutMs) });
   const log = createEventLog(db);
   return {
     name,
-    sandboxes: createSandboxStore(db, log),
-    conversations: createConversationStore(db, log),
-    executions: createExecutionStore(db),
+    sandboxes: createSandboxStore(db, log, onDamaged),
+    conversations: createConversationStore(db, log, onDamaged),
+    executions: createExecutionStore(db, onDamaged),
     events: createEventStore(db, log),
     apiKeys: createApiKeyStore(db),
     specs: createSpecStore(db),

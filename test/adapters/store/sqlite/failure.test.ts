@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { newExecution } from '../../../../src/domain/execution.ts';
 import { explained } from '../../../../src/domain/reason.ts';
 import { createConversationStore } from '../../../../src/adapters/store/conversation-store.ts';
 import { createEventLog } from '../../../../src/adapters/store/event-store.ts';
@@ -161,6 +162,31 @@ describe('An open store', () => {
     other.close();
     const failure = { code: 'store_unavailable', context: { reason: { code: 'damaged' } } };
     await expect(store.events.read({ ownerId: 'ann' }, 0, 9)).rejects.toMatchObject(failure);
+    await store.close();
+  });
+
+  test('a damaged record is left out of scans, and reported', async () => {
+    const damaged: string[] = [];
+    const store = await createSqliteStore({ dataDir: folder.path, onDamaged: ({ kind, id }) => damaged.push(`${kind} ${id}`) });
+    for (const id of ['a', 'b', 'c']) {
+      await store.sandboxes.insert(someSandbox(id), unlimited);
+      await store.conversations.insert(someConversation(id, { queue: [someMessage('m', 'text')] }));
+      await store.executions.insert(newExecution({ id, sandboxId: id, command: [], stdin: false, tty: false, timeoutMs: null, now: 0 }), { executionsPerSandbox: null });
+    }
+    const other = new DatabaseSync(database);
+    for (const table of ['sandboxes', 'conversations', 'executions']) other.exec(`UPDATE ${table} SET status_reason = 'not json' WHERE id < 'c'`);
+    other.close();
+    type Scan = (after: string | null, limit: number) => Promise<readonly { readonly id: string }[]>;
+    const scans: Scan[] = [
+      (...from) => store.sandboxes.scan(...from), (...from) => store.conversations.scanUnsettled(...from),
+      (...from) => store.executions.scanUnsettled(...from),
+    ];
+    for (const scan of scans) {
+      expect((await scan(null, 1)).map(({ id }) => id)).toEqual(['c']);
+      expect((await scan(null, 9)).map(({ id }) => id)).toEqual(['c']);
+      expect(await scan('c', 1)).toEqual([]);
+    }
+    expect([...new Set(damaged)]).toEqual(['sandbox a', 'sandbox b', 'conversation a', 'conversation b', 'execution a', 'execution b']);
     await store.close();
   });
 
