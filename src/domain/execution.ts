@@ -118,6 +118,10 @@ export function executionLimitReached({ executionsPerSandbox: max }: ExecutionLi
 /** How many ended executions a sandbox keeps. Older ones are deleted. */
 export const maxEndedExecutions = 100;
 
+export function hasMoreOutput(now: ExecutionRecord, before: ExecutionRecord): boolean {
+  return now.stdoutBytes > before.stdoutBytes || now.stderrBytes > before.stderrBytes;
+}
+
 /** The reasons of executions, with their data. Times are in milliseconds. */
 export interface ExecutionReasonData {
   execution_timed_out: { readonly afterMs: number };

@@ -230,8 +230,7 @@ export class Chat {
   /** Leaves if nobody can type the answer that the agent waits for, unless the conversation's policy answers. */
   async #leaveIfNobodyCanAnswer(): Promise<void> {
     if (this.#permission === null || !this.#inputEnded) return;
-    const { execution_status } = await this.#conversation.refresh();
-    if (execution_status !== 'waiting_for_permission') return;
+    if ((await this.#conversation.refresh()).execution_status !== 'waiting_for_permission') return;
     const advice = `${commandName} chat --conversation ${this.#conversation.id}, or start with --permissions allow or deny.`;
     this.#transcript.line(`The agent waits for a permission, but the input has ended. Answer with ${advice}`);
     this.#leave(1);

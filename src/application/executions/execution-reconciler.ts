@@ -1,5 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
-  type ExecutionRecord, isExecutionUnsettled, loseExecution, markExecutionDeleted, markExecutionRemoved, observeExecution, timeOutExecution,
+  type ExecutionRecord, hasMoreOutput, isExecutionUnsettled, loseExecution, markExecutionDeleted, markExecutionRemoved, observeExecution,
+  timeOutExecution,
 } from '../../domain/execution.ts';
 import { isFailure, isFailureOf } from '../../domain/failure.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
@@ -216,7 +218,7 @@ export class ExecutionReconciler {
   async #write(execution: ExecutionRecord, change: (latest: ExecutionRecord) => ExecutionRecord): Promise<ExecutionRecord> {
     for (let latest = execution; ; ) {
       const changed = change(latest);
-      if (changed.version === latest.version || isSame(changed, latest)) return latest;
+      if (changed.version === latest.version || isDeepStrictEqual({ ...changed, version: 0 }, { ...latest, version: 0 })) return latest;
       if ((await this.#deps.store.replace(changed)).kind === 'replaced') return changed;
       const stored = await this.#deps.store.find(execution.id);
       if (stored === null) return latest;
@@ -235,10 +237,6 @@ function isDue({ deadline, begun, startedAt }: ExecutionRecord, now: number): bo
   return (deadline !== null && now >= deadline) || (!begun && now - startedAt >= startWithinMs);
 }
 
-function hasMoreOutput(now: ExecutionRecord, before: ExecutionRecord): boolean {
-  return now.stdoutBytes > before.stdoutBytes || now.stderrBytes > before.stderrBytes;
-}
-
 /** Returns true if the runtime does not have the execution or its sandbox. */
 function isGone(error: unknown): boolean {
   return isFailureOf(error, 'execution_not_found') || isFailureOf(error, 'sandbox_not_found');
@@ -247,9 +245,4 @@ function isGone(error: unknown): boolean {
 /** Rethrows the error, unless the runtime does not have the execution or its sandbox. */
 function ignoreGone(error: unknown): void {
   if (!isGone(error)) throw error;
-}
-
-/** Returns true if at most the version differs. */
-function isSame(a: ExecutionRecord, b: ExecutionRecord): boolean {
-  return JSON.stringify({ ...a, version: 0 }) === JSON.stringify({ ...b, version: 0 });
 }

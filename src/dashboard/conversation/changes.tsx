@@ -46,7 +46,9 @@ export function Changes({ conversation, version }: ChangesProps) {
             <Button kind="primary" icon="branch" disabled={!canChange() || changes.files.length === 0 || state.archived_at !== null}
               onClick={() => setPublishing(true)}>Publish</Button>
           </header>
-          {!changes.complete && <p class="banner">Some files are left out: git could not read them, or they are in a new or changed git repository inside the work tree.</p>}
+          {!changes.complete && <p class="banner">
+            Some files are left out: git could not read them, or they are in a new or changed git repository inside the work tree.
+          </p>}
           <Published changes={changes} />
           {changes.files.length === 0 && (
             <Empty icon="file" title="No changes">What the agent changes in the repository shows up here.</Empty>
