@@ -1,9 +1,9 @@
-import { isDeepStrictEqual } from 'node:util';
 import {
   type ExecutionRecord, hasMoreOutput, isExecutionUnsettled, loseExecution, markExecutionDeleted, markExecutionRemoved, observeExecution,
   timeOutExecution,
 } from '../../domain/execution.ts';
 import { isFailure, isFailureOf } from '../../domain/failure.ts';
+import { canonicalJson } from '../../domain/fingerprint.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Logger } from '../../ports/logger.ts';
@@ -218,7 +218,8 @@ export class ExecutionReconciler {
   async #write(execution: ExecutionRecord, change: (latest: ExecutionRecord) => ExecutionRecord): Promise<ExecutionRecord> {
     for (let latest = execution; ; ) {
       const changed = change(latest);
-      if (changed.version === latest.version || isDeepStrictEqual({ ...changed, version: 0 }, { ...latest, version: 0 })) return latest;
+      const isSame = canonicalJson({ ...changed, version: latest.version }) === canonicalJson(latest);
+      if (changed.version === latest.version || isSame) return latest;
       if ((await this.#deps.store.replace(changed)).kind === 'replaced') return changed;
       const stored = await this.#deps.store.find(execution.id);
       if (stored === null) return latest;
