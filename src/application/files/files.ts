@@ -12,7 +12,7 @@ import { getSandbox } from '../sandboxes/sandbox-records.ts';
 import { interval } from '../timers.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
 
-interface FileDeps {
+export interface FileDeps {
   readonly sandboxes: SandboxStore;
   readonly runtime: Pick<SandboxRuntime, 'files' | 'getFiles' | 'putFiles'>;
   readonly clock: Clock;
@@ -102,7 +102,7 @@ async function moveFile(
   });
 }
 
-interface DirectoryRequest {
+export interface DirectoryRequest {
   /** 1: only the entries of the directory; 2: also the entries of its subdirectories; and so on. */
   readonly depth: number;
   /** The path of the last entry of the previous page. Null for the first page. */
@@ -135,7 +135,7 @@ function firstOf(entries: readonly FileEntry[], count: number): FileEntry[] {
   return entries.toSorted((a, b) => (a.path < b.path ? -1 : Number(a.path > b.path))).slice(0, count);
 }
 
-interface MadeDirectory {
+export interface MadeDirectory {
   readonly directory: FileEntry;
   /** False if it already existed. */
   readonly isNew: boolean;
