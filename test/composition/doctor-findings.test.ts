@@ -51,7 +51,7 @@ const examples: Examples = {
   secret_not_set: { ...secret, detail: 'MODEL_KEY is not set' },
   address_free: address,
   address_of_skep: address,
-  address_in_use: address,
+  address_in_use: { ...address, variable: 'SKEP_PORT' },
   address_refused: { ...address, reason: 'EACCES', detail: 'this user may not listen on the port' },
 };
 

@@ -99,6 +99,16 @@ describe('skep doctor', () => {
     expect(stdout).not.toContain('short"');
   });
 
+  test('finds a port of the proxy that another program uses', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const { code, stdout } = await runSkep(['doctor'], { SKEP_DATA_DIR: join(folder, 'doctor3'), SKEP_PORT: '0', SKEP_PROXY_PORT: String(port) });
+    other.close();
+    expect(stdout).toContain(`NOT OK  address 127.0.0.1:${port}: another program uses it; set SKEP_PROXY_PORT to another port`);
+    expect(code).toBe(1);
+  });
+
   test('prints how to fix a missing git', async () => {
     const empty = mkdtempSync(join(folder, 'no-programs-'));
     const { code, stdout } = await runSkep(['doctor'], { SKEP_DATA_DIR: join(folder, 'doctor2'), SKEP_PORT: '0', PATH: empty });

@@ -70,7 +70,7 @@ test('publishing opens a pull request, and publishing again updates it', async (
   await write('one');
   const [first, second] = await Promise.all([publish({ pull_request: wanted }), publish({ pull_request: wanted })]);
   const [{ number, url } = {}] = [object(first)['pull_request'] as { number: number; url: string } | undefined];
-  expect(object(first)).toEqual({ branch, commit: expect.any(String), pull_request: { number: expect.any(Number), url: expect.stringContaining('/acme/shop/pull/') } });
+  expect(object(first)).toEqual({ branch, complete: true, commit: expect.any(String), pull_request: { number: expect.any(Number), url: expect.stringContaining('/acme/shop/pull/') } });
   expect(object(second)).toEqual(object(first));
   expect(pullRequests(branch)).toMatchObject([{ ...wanted, base: 'main', draft: false }]);
 

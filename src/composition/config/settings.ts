@@ -103,3 +103,8 @@ export const variableOf = (key: string): string => `SKEP_${key.toUpperCase()}`;
 export const settings = Object.entries(settingsSchema.shape).map(([key, schema]) => ({
   key, name: camelCase(key), variable: variableOf(key), isSecret: schema.meta()?.['secret'] === true,
 }));
+
+/** Returns the proxy's port; null if the proxy is off. Default: the port after the API's. */
+export function proxyPortOf({ port, proxyPort = port === 0 || port === 65_535 ? 0 : port + 1 }: Settings): number | null {
+  return proxyPort === 'off' ? null : proxyPort;
+}

@@ -106,7 +106,8 @@ export const findings = {
 
   address_free: ok<Address>((at) => `${address(at)} is free`),
   address_of_skep: ok<Address>((at) => `${address(at)} in use by a Skep server`),
-  address_in_use: failed<Address>((at) => `${address(at)}: another program uses it; set SKEP_PORT to another port`),
+  address_in_use: failed<Address & { readonly variable: string }>(({ variable, ...at }) =>
+    `${address(at)}: another program uses it; set ${variable} to another port`),
   address_refused: failed<Address & Detail & { readonly reason: string }>(({ detail, ...at }) => `${address(at)}: ${detail}`),
 };
 

@@ -9,6 +9,7 @@ import type { SkepConfig } from '../config/config-schema.ts';
 import { effectiveSettings } from '../config/effective-settings.ts';
 import { unsetSecrets } from '../config/environment-warnings.ts';
 import { readConfig } from '../config/read-config.ts';
+import { proxyPortOf } from '../config/settings.ts';
 import { createContainer, resolve } from '../create-skep.ts';
 import { all, tokens } from '../wiring/tokens.ts';
 import { checkKey } from './first-screen.ts';
@@ -61,7 +62,7 @@ async function checkParts(config: SkepConfig, env: NodeJS.ProcessEnv): Promise<r
   });
   await check('git', async () => await checkGit(config));
   await check('runtime', async () => await checkRuntime(config));
-  return [...found, ...checkSecrets(config, env), await checkAddress(config)];
+  return [...found, ...checkSecrets(config, env), ...(await checkAddresses(config))];
 }
 
 /** Checks each git provider. Nothing that they read is kept. */
@@ -102,12 +103,27 @@ function checkSecrets({ specs }: SkepConfig, env: NodeJS.ProcessEnv): readonly F
   return [...set, ...unsetSecrets(specs, env).map((unset) => finding('secret_not_set', unset))];
 }
 
-async function checkAddress({ host, port }: SkepConfig): Promise<Finding> {
+interface Address {
+  readonly host: string;
+  readonly port: number;
+  /** The setting of the port. */
+  readonly variable: string;
+}
+
+/** Checks the addresses of the API and of the proxy. A Skep server that runs has both. */
+async function checkAddresses(config: SkepConfig): Promise<readonly Finding[]> {
+  const own = await checkAddress({ host: config.host, port: config.port, variable: 'SKEP_PORT' });
+  const port = proxyPortOf(config);
+  if (own.code !== 'address_free' || port === null || port === 0) return [own];
+  return [own, await checkAddress({ host: config.host, port, variable: 'SKEP_PROXY_PORT' })];
+}
+
+async function checkAddress({ host, port, variable }: Address): Promise<Finding> {
   const { promise, resolve } = Promise.withResolvers<Finding>();
   const server = createServer();
   server.once('error', ({ code = 'unknown error' }: NodeJS.ErrnoException) => {
     const refused = { host, port, reason: code, detail: listenProblem(code) };
-    resolve(code === 'EADDRINUSE' ? checkListener(host, port) : finding('address_refused', refused));
+    resolve(code === 'EADDRINUSE' ? checkListener({ host, port, variable }) : finding('address_refused', refused));
   });
   server.listen(port, host, () => server.close(() => resolve(finding('address_free', { host, port }))));
   return await promise;
@@ -115,7 +131,7 @@ async function checkAddress({ host, port }: SkepConfig): Promise<Finding> {
 
 const health = z.strictObject({ status: z.literal('ok') });
 
-async function checkListener(host: string, port: number): Promise<Finding> {
+async function checkListener({ host, port, variable }: Address): Promise<Finding> {
   try {
     const response = await fetch(`${localUrl(host, port)}/health`, { signal: AbortSignal.timeout(2_000) });
     const isSkep = response.headers.has('X-Request-Id') && health.safeParse(await response.json()).success;
@@ -123,7 +139,7 @@ async function checkListener(host: string, port: number): Promise<Finding> {
   } catch {
     // A program with another answer, or none in time, is not Skep.
   }
-  return finding('address_in_use', { host, port });
+  return finding('address_in_use', { host, port, variable });
 }
 
 /** Returns the configuration as text, with a mark on values from the environment. Contains no secret. */

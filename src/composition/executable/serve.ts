@@ -17,7 +17,7 @@ import { omitUndefined } from '../config/field-schemas.ts';
 import type { SkepConfig } from '../config/config-schema.ts';
 import { readConfig } from '../config/read-config.ts';
 import { chooseRuntime } from '../config/runtime-choice.ts';
-import type { Settings } from '../config/settings.ts';
+import { proxyPortOf, type Settings } from '../config/settings.ts';
 import { openSkep } from '../create-skep.ts';
 import { openSqliteStore } from '../wiring/adapters-module.ts';
 import { dashboardText } from './dashboard-link.ts';
@@ -113,11 +113,6 @@ async function listen(skep: Skep, config: SkepConfig, proxy: Listening): Promise
     drainMs: drainMsOf(config),
     mounts: [e2b],
   });
-}
-
-/** Returns the proxy's port; null if the proxy is off. Default: the port after the API's. */
-function proxyPortOf({ port, proxyPort = port === 0 || port === 65_535 ? 0 : port + 1 }: Settings): number | null {
-  return proxyPort === 'off' ? null : proxyPort;
 }
 
 /** Returns the proxy's domain. On loopback there is a default, with which browsers give each port its own origin. */
