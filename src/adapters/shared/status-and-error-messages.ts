@@ -219,7 +219,8 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   invalid_request: ({ problems }) => problems.map(({ argument, reason }) => `${argument}: ${sentenceOf(reason)}`).join('; '),
   sandbox_limit_reached: ({ limit, max }) => limit === 'disk'
     ? `More than ${max}% of the disk is used. Delete a sandbox, or try again later.`
-    : `The limit ${limit} (${max}) is reached. ${/^existing/.test(limit) ? 'Delete' : 'Pause or delete'} a sandbox, or try again later.`,
+    : `The limit ${limit} (${max}) is reached. `
+      + `${limit.startsWith('existing') ? 'Delete' : 'Pause or delete'} a sandbox, or try again later.`,
   conversation_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. End a conversation, or try again later.`,
   execution_limit_reached: ({ limit, max }) => `The limit ${limit} (${max}) is reached. Delete an execution, or try again later.`,
   rate_limited: ({ limit }) => `Too many requests: the limit ${limit} is reached. Try again later.`,
