@@ -35,14 +35,21 @@ test('a stop by the owner replaces who paused a frozen sandbox, and a later free
   expect(await sandboxes.pause('me', id, 'freeze')).toEqual(stopped);
 });
 
-test('a stop during a freeze stops the sandbox', async () => {
-  const { sandboxes, engine, id } = await frozen();
+/** A sandbox that is being frozen until the engine opens, and is to be stopped meanwhile. */
+async function stoppedDuringFreeze() {
+  const world = await frozen();
+  const { sandboxes, engine, id } = world;
   await sandboxes.resume('me', id);
   engine.close('freeze');
   const freeze = sandboxes.pause('me', id, 'freeze');
   await calm();
   const stop = sandboxes.pause('me', id, 'stop');
   await calm();
+  return { ...world, freeze, stop };
+}
+
+test('a stop during a freeze stops the sandbox', async () => {
+  const { engine, id, freeze, stop } = await stoppedDuringFreeze();
   engine.open('freeze');
   await freeze;
   expect(await stop).toMatchObject({ status: 'PAUSED', pauseKind: 'stop' });
@@ -50,13 +57,7 @@ test('a stop during a freeze stops the sandbox', async () => {
 });
 
 test('a stop during a freeze applies even if its server ends meanwhile', async () => {
-  const { boot, mortal, sandboxes, engine, clock, id } = await frozen();
-  await sandboxes.resume('me', id);
-  engine.close('freeze');
-  const freeze = sandboxes.pause('me', id, 'freeze');
-  await calm();
-  const stop = sandboxes.pause('me', id, 'stop');
-  await calm();
+  const { boot, mortal, engine, clock, id, freeze, stop } = await stoppedDuringFreeze();
   clock.advance(5000);
   expect(await stop).toMatchObject({ status: 'PAUSING', pauseKind: 'stop', pausedBy: { actor: 'user' } });
   await freeze;

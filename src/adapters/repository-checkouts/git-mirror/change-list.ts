@@ -16,6 +16,9 @@ export const logFlags = [
   '-z', '--no-mailmap', '--no-show-signature', '--encoding=UTF-8', `-n${maxCommits}`, '--format=%H%x00%an%x00%ae%x00%ct%x00%s',
 ];
 
+/** The mode of a repository inside the work tree. Git has only its last commit, so its files are left out. */
+const innerRepository = '160000';
+
 /** Collects git's output with `-z`. Names have one character per byte. Throws a refusal if the output is too long. */
 export function collectEntries(): { readonly entries: string[]; readonly take: (chunk: Buffer) => void } {
   const entries: string[] = [];
@@ -41,12 +44,12 @@ export function parseChangeList(base: string | null, entries: readonly string[])
   const namesEnd = entries.indexOf('', filesEnd + 1);
   const isWhole = head === '-' ? base === null : oidForm.test(head);
   if (!isWhole || filesEnd === -1 || namesEnd === -1) throw malformed('a list');
-  const uncommitted = head === (base ?? '-') ? null : new Set(entries.slice(filesEnd + 1, namesEnd));
+  const files = parseFiles(entries.slice(1, filesEnd), head === (base ?? '-') ? null : new Set(entries.slice(filesEnd + 1, namesEnd)));
   return {
     head: head === '-' ? null : head,
-    complete: complete === '1',
+    complete: complete === '1' && !files.some(({ mode }) => mode === innerRepository),
     commits: parseCommits(entries.slice(namesEnd + 1)),
-    files: parseFiles(entries.slice(1, filesEnd), uncommitted),
+    files,
   };
 }
 

@@ -36,9 +36,6 @@ g -c core.bigFileThreshold=1 -c core.fsync=none add -A --ignore-errors . >&2 || 
 empty() { g hash-object -t tree -w --stdin </dev/null; }
 from=\${base:-$(empty)}
 to=\${head:-$(empty)}
-# Git adds a repository inside the work tree as one entry with its last commit. Its files are left out.
-inner=$(g diff-index --cached -r --no-renames --ignore-submodules=none "$from" | sed -n '/^:[0-7]* 160000 /p')
-[ -z "$inner" ] || complete=0
 `;
 
 /**
@@ -50,13 +47,15 @@ const snapshotScript = `${addAll}
 tree=$(g -c core.looseCompression=0 write-tree)
 # Prints all objects that differ between two trees, those of both trees.
 oids() {
-  g diff-tree -r -t --raw --no-abbrev --no-renames "$1" "$2" >"$work/raw"
+  g diff-tree -r -t --raw --no-abbrev --no-renames --ignore-submodules=none "$1" "$2" >"$work/raw"
   sed -n -e h -e '/^:160000 /!s/^:[0-7]* [0-7]* \\([0-9a-f]*\\) .*/\\1/p' \\
     -e g -e '/^:[0-7]* 160000 /!s/^:[0-7]* [0-7]* [0-9a-f]* \\([0-9a-f]*\\) .*/\\1/p' "$work/raw" | sed '/^0*$/d'
 }
 boundary=$base
 {
   oids "$from" "$tree"
+  # Git adds a repository inside the work tree as one entry with its last commit. Its files are left out.
+  [ -z "$(sed -n '/^:[0-7]* 160000 /p' "$work/raw")" ] || complete=0
   if [ "$from" != "$to" ]; then
     g rev-list --objects "$to" \${base:+"^$base"}
     oids "$from" "$to"

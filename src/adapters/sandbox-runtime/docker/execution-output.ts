@@ -37,11 +37,13 @@ export class ExecutionOutput {
     socket.on('data', (chunk: Buffer) => {
       read(chunk);
       if (!this.#isFull() || this.#isReleased) return;
-      if (this.#beginning === null) {
-        socket.pause();
-        this.onHeld();
       // Nobody can read before the command has begun, so nothing is paused until then.
-      } else if (this.stderr.writableLength > releasedBytes) this.refuse();
+      if (this.#beginning !== null) {
+        if (this.stderr.writableLength > releasedBytes) this.refuse();
+        return;
+      }
+      socket.pause();
+      this.onHeld();
     });
     socket.once('close', () => {
       this.#begun.resolve({ refusal: this.#beginning?.toString().trim() ?? '' });
