@@ -31,7 +31,7 @@ export async function getSandboxExecution(
 
 /**
  * Does the work on the runtime. Failures get the id and status from the record. If the record says RUNNING but the sandbox does not run,
- * the failure says PAUSED. If the runtime does not have the sandbox, it says MISSING.
+ * the failure says PAUSED. If the runtime does not have the sandbox, it says MISSING, unless the sandbox still starts.
  */
 export async function withRecordFailures<T>({ id, status }: Sandbox, work: () => Promise<T>): Promise<T> {
   try {
@@ -41,7 +41,9 @@ export async function withRecordFailures<T>({ id, status }: Sandbox, work: () =>
     if (error.code === 'sandbox_not_running') {
       throw new Failure('sandbox_not_running', { id, status: status === 'RUNNING' ? 'PAUSED' : status }, { cause: error });
     }
-    if (error.code === 'sandbox_not_found') throw new Failure('sandbox_not_running', { id, status: 'MISSING' }, { cause: error });
+    if (error.code === 'sandbox_not_found') {
+      throw new Failure('sandbox_not_running', { id, status: status === 'STARTING' ? status : 'MISSING' }, { cause: error });
+    }
     throw error;
   }
 }

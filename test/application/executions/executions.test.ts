@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { withRecordFailures } from '../../../src/application/executions/execution-records.ts';
 import { maxEndedExecutions } from '../../../src/domain/execution.ts';
 import { Failure } from '../../../src/domain/failure.ts';
+import { someSandbox } from '../../contracts/records.ts';
 import { until } from '../../support/until.ts';
 import { codeOf } from '../code-of.ts';
 import { request, started } from './world.ts';
@@ -221,4 +223,9 @@ test('the oldest ended executions are removed', async () => {
   expect(await codeOf(get(ids[0]!))).toBe('execution_not_found');
   expect(await get(ids[2]!)).toMatchObject({ status: 'exited' });
   await until(() => world.store.executions.find(ids[0]!), (record) => record?.removedAt !== null, 60_000);
+});
+
+test.each([['STARTING', 'STARTING'], ['RUNNING', 'MISSING']] as const)('a sandbox that the runtime does not have is, by its record %s: %s', async (record, status) => {
+  const work = () => Promise.reject(new Failure('sandbox_not_found', { id: 'one' }));
+  await expect(withRecordFailures(someSandbox('one', { status: record }), work)).rejects.toMatchObject({ code: 'sandbox_not_running', context: { status } });
 });
