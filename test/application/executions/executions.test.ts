@@ -226,6 +226,6 @@ test('the oldest ended executions are removed', async () => {
 });
 
 test.each([['STARTING', 'STARTING'], ['RUNNING', 'MISSING']] as const)('a sandbox that the runtime does not have is, by its record %s: %s', async (record, status) => {
-  const work = () => Promise.reject(new Failure('sandbox_not_found', { id: 'one' }));
-  await expect(withRecordFailures(someSandbox('one', { status: record }), work)).rejects.toMatchObject({ code: 'sandbox_not_running', context: { status } });
+  const done = withRecordFailures(someSandbox('one', { status: record }), () => Promise.reject(new Failure('sandbox_not_found', { id: 'one' })));
+  await expect(done).rejects.toMatchObject({ code: 'sandbox_not_running', context: { status } });
 });
