@@ -19,7 +19,7 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 describe('a sandbox', () => {
-  test('is started, paused, resumed, listed and, when it is no longer used, deleted', async () => {
+  test('is started, paused, resumed, listed, and deleted at the end of its scope', async () => {
     let id = '';
     {
       await using sandbox = await skep.sandboxes.start({ spec: 'plain', metadata: { task: 'client' }, waitUntil: 'running' });
@@ -35,7 +35,7 @@ describe('a sandbox', () => {
     expect(gone).toMatchObject({ name: 'SkepError', code: 'sandbox_not_found', status: 404, context: { sandbox_id: id } });
   });
 
-  test('runs commands, and tells their outputs apart', async () => {
+  test('runs commands, and returns stdout and stderr separately', async () => {
     await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
     expect(await sandbox.run(['errs'])).toEqual({ exit_code: 7, status_reason: null, stdout: 'out', stderr: 'err' });
     expect(await all(sandbox.executions.list())).toEqual([]);
@@ -50,7 +50,7 @@ describe('a sandbox', () => {
     expect(await cat.text()).toBe('one two');
   });
 
-  test('ends a command that runs too long, or whose caller has stopped waiting', async () => {
+  test('ends a command after its time limit, or when its caller aborts', async () => {
     await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
     expect(await sandbox.run(['sleep'], { timeout_seconds: 1 })).toMatchObject({ status_reason: { code: 'execution_timed_out' } });
     const caller = new AbortController();
@@ -61,7 +61,7 @@ describe('a sandbox', () => {
     expect(await all(sandbox.executions.list())).toEqual([]);
   });
 
-  test('is attached to', async () => {
+  test('has executions to which a client can attach', async () => {
     await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
     const execution = await sandbox.executions.start(['cat'], { stdin: true });
     const attached = execution.attach();
@@ -75,13 +75,13 @@ describe('a sandbox', () => {
   });
 });
 
-test('an agent is asked, and its answer returned', async () => {
+test('ask returns the answer of the agent', async () => {
   await using conversation = await skep.conversations.start({ sandbox_spec_id: 'coder' });
   expect(await conversation.ask('one')).toBe('heard: one');
   expect(await conversation.ask('two')).toBe('heard: two');
 });
 
-test('the code of a failure narrows its context', async () => {
+test('the code of a failure narrows the type of its context', async () => {
   const error: unknown = await skep.request('GET /api/v1/sandboxes/search', { query: { limit: 1000 } }).catch((caught: unknown) => caught);
   if (!isFailure(error, 'invalid_request')) throw error;
   expect(error.context.problems.map(({ loc }) => loc)).toEqual([['query', 'limit']]);
@@ -95,12 +95,12 @@ test.each([
   ['skep.example.com', 'https://skep.example.com'],
   ['localhost.example.com', 'https://localhost.example.com'],
   ['http://skep.example.com', 'http://skep.example.com'],
-])('the address %s is %s', (address, url) => {
+])('the address %s means the URL %s', (address, url) => {
   expect(createClient({ url: address }).url).toBe(url);
 });
 
-test('a client without an address is a TypeError that says so', () => {
-  // JavaScript has no type check.
+test('a client without an address throws a TypeError with an example', () => {
+  // A caller in JavaScript has no type check.
   const create: (options: object) => unknown = createClient as never;
   expect(() => create({})).toThrow(new TypeError('The client needs the address of a server: { url: "http://127.0.0.1:3000" }.'));
 });

@@ -23,7 +23,7 @@ const limited = (seconds: number) => {
   return { kind: 'answer', status: 429, headers: { 'Retry-After': String(seconds) }, body } as const;
 };
 
-/** The connection breaks, or ends as if that was all. */
+/** After these bytes, breaks the connection, or ends it as if the response were complete. */
 const cut = (bytes: number) => ({ kind: below(random, 2) === 0 ? 'cut' : 'end', bytes }) as const;
 
 async function behindRelay(options: Partial<ClientOptions> = {}): Promise<{ readonly skep: SkepClient; readonly relay: Relay }> {
@@ -39,18 +39,18 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 
 const failureOf = async (work: Promise<unknown>): Promise<unknown> => await work.then(() => null, (error: unknown) => error);
 
-describe('a request that fails for now', () => {
+describe('a request with a temporary failure', () => {
   test.each([
-    ['lost', lose], ['refused with 503', busy(503)], ['refused by a proxy', busy(502)], ['limited', limited(1)],
-    ['limited until a time', { ...limited(1), headers: { 'Retry-After': new Date().toUTCString() } }],
-  ])('is sent again if it reads: %s', async (_, mishap) => {
+    ['no response', lose], ['503', busy(503)], ['502 from a proxy', busy(502)], ['429 with seconds', limited(1)],
+    ['429 with a date', { ...limited(1), headers: { 'Retry-After': new Date().toUTCString() } }],
+  ])('is sent again if it only reads: %s', async (_, mishap) => {
     const { skep, relay } = await behindRelay();
     relay.mishap = first(/me/, mishap, mishap);
     expect(await skep.request('GET /api/v1/me')).toMatchObject({ user_id: 'ann' });
     expect(relay.seen).toHaveLength(3);
   });
 
-  test('is sent again with its key if it writes, and done once', async () => {
+  test('is sent again with its idempotency key if it writes, and takes effect once', async () => {
     const { skep, relay } = await behindRelay();
     relay.mishap = first(/POST/, lose, busy(503));
     const { id } = await skep.sandboxes.start({ spec: 'plain', metadata: { task: 'once' } });
@@ -60,7 +60,7 @@ describe('a request that fails for now', () => {
     await (await skep.sandboxes.get(id)).delete();
   });
 
-  test('is not sent again if it may have been done, and takes no key', async () => {
+  test('is not sent again without an idempotency key if it may have taken effect, or if its body is a stream', async () => {
     const { skep, relay } = await behindRelay();
     const sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
     const execution = await sandbox.executions.start(['cat'], { stdin: true });
@@ -74,7 +74,7 @@ describe('a request that fails for now', () => {
     await sandbox.delete();
   });
 
-  test('is given up at once if it is to wait for longer than it may take', async () => {
+  test('fails at once if the server requests a longer wait than the retry time', async () => {
     const { skep, relay } = await behindRelay({ retryForMs: 5000 });
     relay.mishap = first(/me/, limited(60));
     const failure = await failureOf(skep.request('GET /api/v1/me'));
@@ -82,11 +82,11 @@ describe('a request that fails for now', () => {
     expect([failure.context.limit, failure.retryAfterMs, relay.seen.length]).toEqual(['requests_per_minute', 60_000, 1]);
   });
 
-  test('waits as long as without a Retry-After if it is neither a number nor a date', () => {
+  test('ignores a Retry-After that is neither a number nor a date', () => {
     expect(['soon', '', '5s'].map((text) => failureIn(503, '', text).retryAfterMs)).toEqual([null, null, null]);
   });
 
-  test('waits as long as the server asks for', async () => {
+  test('waits as long as the server requests, and fails if that is too long', async () => {
     vi.useFakeTimers();
     let isDue = false;
     const error = new SkepError('rate_limited', 'later', { context: { limit: 'x', retry_after_seconds: 3 }, retryAfterMs: 3000 });
@@ -99,15 +99,15 @@ describe('a request that fails for now', () => {
   });
 });
 
-describe('a server that is slow', () => {
-  test('is given up after its time, which names the limit', async () => {
+describe('a server that does not answer', () => {
+  test('makes requests and event streams fail after a time limit, with the limit in the error', async () => {
     const { skep, relay } = await behindRelay({ silenceMs: 50, connectMs: 30, retryForMs: 0 });
     relay.mishap = () => hang;
     expect(await failureOf(skep.request('GET /api/v1/me'))).toMatchObject({ code: 'timed_out', context: { limit: 'silence', limit_ms: 50 } });
     expect(await failureOf(all(skep.events()))).toMatchObject({ code: 'timed_out', context: { limit: 'connect', limit_ms: 30 } });
   });
 
-  test('is left when the signal fires, with its reason', async () => {
+  test('does not delay an abort, and the call fails with the reason of the signal', async () => {
     const { skep, relay } = await behindRelay();
     relay.mishap = () => hang;
     const leaving = new AbortController();
@@ -120,7 +120,7 @@ describe('a server that is slow', () => {
 });
 
 describe('events', () => {
-  test('come once each and in order, whatever happens to the connection', async () => {
+  test('are received once and in order, even if the connection is cut at random points', async () => {
     const { skep, relay } = await behindRelay();
     const id = await readyConversation(world);
     const count = 300;
@@ -135,7 +135,7 @@ describe('events', () => {
     expect(relay.seen.length).toBeGreaterThan(3);
   });
 
-  test('go on where they broke off, also if a proxy drops Last-Event-ID', async () => {
+  test('continue after a cut, even if a proxy drops Last-Event-ID', async () => {
     const { skep, relay } = await behindRelay();
     const id = await readyConversation(world);
     relay.mishap = first(/stream/, { kind: 'end', bytes: 3000 });
@@ -150,7 +150,7 @@ describe('events', () => {
     expect(relay.seen.filter((target) => target.includes('stream'))).toEqual([expect.any(String), expect.stringMatching(/after=\d+/)]);
   });
 
-  test('of an agent are followed by who asks, over lost connections', async () => {
+  test('of an agent reach ask, even over lost connections', async () => {
     const { skep, relay } = await behindRelay();
     relay.mishap = first(/messages|stream/, lose, { kind: 'end', bytes: 100 }, lose, { kind: 'cut', bytes: 1000 });
     await using conversation = await skep.conversations.start({ sandbox_spec_id: 'coder' });
@@ -159,7 +159,7 @@ describe('events', () => {
 });
 
 describe('an output', () => {
-  test('is read whole, each byte once, whatever happens to the connection', async () => {
+  test('is read completely, each byte once, even if the connection is cut at random points', async () => {
     const { skep, relay } = await behindRelay();
     await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
     relay.mishap = (target) => (/output|attach/.test(target) ? cut(5000 + below(random, 150_000)) : null);
@@ -171,7 +171,7 @@ describe('an output', () => {
     expect([attached.end, relay.seen.filter((target) => target.includes('attach')).length > 1]).toMatchObject([{ exit_code: 3 }, true]);
   });
 
-  test('that is no longer kept says from where on it is', async () => {
+  test('that was dropped fails with the oldest offset', async () => {
     const { skep, relay } = await behindRelay();
     await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
     const execution = await sandbox.executions.start(['random']);
@@ -182,7 +182,7 @@ describe('an output', () => {
     expect(failure.context.oldest).toBe(4711);
   });
 
-  test('ends with its execution, and with the signal', async () => {
+  test('ends when its execution ends, and fails when its signal is aborted', async () => {
     const { skep } = await behindRelay();
     await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
     const [one, other] = [await sandbox.executions.start(['sleep']), await sandbox.executions.start(['sleep'])];
@@ -196,7 +196,7 @@ describe('an output', () => {
   });
 });
 
-test('a command whose output can not be read is ended, and the failure is thrown', async () => {
+test('run ends a command whose output cannot be read, and throws the failure', async () => {
   const { skep, relay } = await behindRelay();
   await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
   const body = JSON.stringify({ detail: 'It is gone.', code: 'output_dropped', oldest: 4711 });
@@ -205,7 +205,7 @@ test('a command whose output can not be read is ended, and the failure is thrown
   expect(await all(sandbox.executions.list())).toEqual([]);
 });
 
-test('what is refused to a WebSocket is told', async () => {
+test('attach fails with the code of the response if the WebSocket is refused', async () => {
   const { skep } = await behindRelay();
   const sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
   const execution = await sandbox.executions.start(['sleep']);
@@ -214,7 +214,7 @@ test('what is refused to a WebSocket is told', async () => {
   await sandbox.delete();
 });
 
-test('a wait for what never comes ends with the reason', async () => {
+test('untilRunning fails with the status if the sandbox is PAUSED', async () => {
   const { skep } = await behindRelay();
   const sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
   await sandbox.pause();

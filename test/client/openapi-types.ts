@@ -1,4 +1,4 @@
-// TypeScript's types of an OpenAPI document, as far as the forms that this one has. Record 39 says why no package makes them.
+// Makes TypeScript types of our OpenAPI document, with only the forms that it has. Decision record 39 says why no package makes them.
 
 interface Schema {
   readonly $ref?: string;
@@ -42,7 +42,7 @@ const head = `// Made from the OpenAPI document. After a change of the API: npx 
 const bytes = 'Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>';
 const key = 'Idempotency-Key';
 
-/** Parameters that belong together are declared once. Not as an interface, which could not be given as a record. */
+/** Parameters that belong together are declared once. They are no interface, since an interface is not assignable to a record. */
 const groups = Object.entries({ PageQuery: ['page_id', 'limit'], IdempotencyHeaders: [key] });
 
 /** Returns the module with the types of the document's schemas, operations and failures. */
@@ -73,7 +73,7 @@ export function typesOf({ paths, components: { schemas } }: Document): string {
   ].join('\n'));
 }
 
-/** The properties that all members of a union have become an interface, which the members extend. */
+/** Makes an interface of the properties that all members of a union have. The members extend it. */
 function withBases(schemas: Schemas): Schemas {
   const all: Record<string, Schema> = {};
   for (const [name, schema] of Object.entries(schemas)) {
@@ -99,7 +99,7 @@ function declaration(name: string, schema: Schema): string {
   return `${comment(schema.description)}export ${shown}\n`;
 }
 
-/** An operation that takes and answers the same as an earlier one refers to it. */
+/** An operation with the same request and response as an earlier one refers to that one. */
 function operationsOf(operations: readonly { readonly route: string; readonly operation: Operation }[]): string[] {
   const earlier = new Map<string, string>();
   return operations.map(({ route, operation }) => {
@@ -134,7 +134,7 @@ function inputOf(parameters: readonly Parameter[]): string {
   return objectOf({ properties: Object.fromEntries(parameters.map(({ name, schema }) => [name, schema])), required });
 }
 
-/** Of several answers the last is that of a new thing, which has the same form. */
+/** Uses the first success response, since another one (201 after 200) has the same form. */
 function responseOf(responses: Operation['responses']): string {
   const content = Object.entries(responses).find(([status]) => /^(?:101|2)/.test(status))?.[1].content;
   if (content === undefined) return 'void';
@@ -142,7 +142,7 @@ function responseOf(responses: Operation['responses']): string {
   return json === undefined ? 'Response' : typeOf(json.schema);
 }
 
-/** By the examples, since the schema of problem details has the members of all codes. */
+/** Uses the examples, since the schema of problem details has the members of all codes. */
 function failuresOf(operations: readonly Operation[], problem: Schema): string[] {
   const examples = operations.flatMap(({ responses }) => Object.values(responses)).flatMap(({ content }) =>
     Object.entries(content?.['application/problem+json']?.examples ?? {}));
@@ -180,7 +180,7 @@ function objectOf(schema: Schema): string {
   return block([...members, ...(other !== false ? [`readonly [name: string]: ${others};`] : [])]);
 }
 
-/** What is optional may be given as undefined, too. */
+/** An optional property may also be undefined. */
 function member(name: string, type: string, isOptional: boolean): string {
   const shown = /^\w+$/.test(name) ? name : `'${name}'`;
   return `readonly ${shown}${isOptional ? '?' : ''}: ${type}${isOptional ? ' | undefined' : ''};`;
@@ -194,7 +194,7 @@ function comment(text = ''): string {
   return text === '' ? '' : `/** ${text.replaceAll('*/', '* /')} */\n`;
 }
 
-/** So many characters fit into a line. */
+/** The maximum length of a line. */
 const width = 138;
 const blocks = /^( *)(.+)\{\n((?:\1 {2}readonly .*;\n)+| +\/\*\* .*\n\1 {2}readonly .*;\n)\1\}(.*)$/gm;
 

@@ -4,27 +4,27 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 
-/** What happens to a request on its way. */
+/** What the relay does with a request. */
 export type Mishap =
   | { readonly kind: 'answer'; readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
-  /** Nothing is answered. */
+  /** Sends no response. */
   | { readonly kind: 'hang' }
-  /** The server gets it, and its answer is lost. */
+  /** Sends the request to the server, and loses its response. */
   | { readonly kind: 'lose' }
-  /** So many bytes of the answer arrive; then the connection breaks, or ends as if that was all. */
+  /** Sends this many bytes of the response, and then breaks the connection, or ends it as if the response were complete. */
   | { readonly kind: 'cut' | 'end'; readonly bytes: number };
 
 export interface Relay {
   readonly url: string;
-  /** The requests that came, as `GET /path`. */
+  /** The requests so far, as `GET /path`. */
   readonly seen: string[];
-  /** What happens to the next requests whose target matches. */
+  /** Returns what happens to a request. Null if it only passes. */
   mishap: (target: string) => Mishap | null;
-  /** Headers that do not arrive. */
+  /** The headers that the relay removes from requests. */
   readonly dropped: Set<string>;
 }
 
-/** A proxy before a server, by which requests have mishaps. It ends with the test. */
+/** Starts a proxy in front of a server, which disturbs requests. It is closed at the end of the test. */
 export async function startRelay(url: string): Promise<Relay> {
   const sockets = new Set<Socket>();
   const upstream = new URL(url);
@@ -45,7 +45,7 @@ export async function startRelay(url: string): Promise<Relay> {
       return;
     }
     const { 'content-length': length, ...headers } = answered.headers;
-    // Without its length, an answer that ends too early looks whole.
+    // Without its length, a response that ends too early looks complete.
     const isCounted = length !== undefined && mishap?.kind !== 'end';
     response.writeHead(answered.statusCode ?? 0, isCounted ? { ...headers, 'content-length': length } : headers).flushHeaders();
     let left = mishap !== null && 'bytes' in mishap ? mishap.bytes : Infinity;
@@ -105,7 +105,7 @@ export async function startRelay(url: string): Promise<Relay> {
   return relay;
 }
 
-/** Mishaps of the first requests that match; later ones have none. */
+/** The mishaps of the first requests that match. Later requests only pass. */
 export function first(pattern: RegExp, ...mishaps: readonly Mishap[]): Relay['mishap'] {
   const left = [...mishaps];
   return (target) => (pattern.test(target) ? (left.shift() ?? null) : null);

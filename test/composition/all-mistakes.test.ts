@@ -4,7 +4,7 @@ import { configFiles, refusalOf } from './config-files.ts';
 const { file } = configFiles();
 const refusal = (text: string, env: Readonly<Record<string, string>> = {}) => refusalOf({ ...env, SKEP_CONFIG: file(text) });
 
-test('all mistakes come at once: of the form, between fields, of secrets, and of variables', () => {
+test('all mistakes of the file and the variables are reported at once: fields, dependent fields, secrets and unknown variables', () => {
   const env = { SKEP_PORT: 'x', SKEP_PROT: '1', SKEP_LIMITS: '1', SKEP_GIT_PROVIDERS: 'github', SKEP_GITHUB_APP_ID: '7', SKEP_CONFIRM: '1' };
   const { problems, message } = refusal(`specs:
   - id: web
@@ -22,10 +22,10 @@ test('all mistakes come at once: of the form, between fields, of secrets, and of
   expect(problems.find(({ name }) => name === 'SKEP_LIMITS')?.form).toMatch(/^limits in the file that SKEP_CONFIG names: a mapping of limits/);
   expect(problems.every(({ form }) => form !== '')).toBe(true);
   expect(message).toContain('8 mistakes');
-  // Which variables are secrets is not known without the file.
+  // Without a readable file it is not known which variables are secrets of specs, so unknown variables are not reported.
   expect(refusal('specs: [', { SKEP_CONFIRM: '1' }).problems.map(({ name }) => name)).toEqual(['SKEP_CONFIG']);
 });
 
-test('a field that is written twice is refused, also if nothing else is wrong', () => {
+test('a repeated field is refused, even if it is the only mistake', () => {
   expect(refusal('port: 3000\nport: 3001\n').problems).toMatchObject([{ name: 'port', problem: expect.stringContaining('twice') }]);
 });

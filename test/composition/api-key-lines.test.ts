@@ -5,7 +5,7 @@ import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
 import { createSystemRandom } from '../../src/adapters/random/system-random.ts';
 import { checkKey, setKeyText, storedKeyText } from '../../src/composition/executable/first-screen.ts';
 
-/** A store of keys, at a time that the test turns. */
+/** A store of keys with a clock that the test controls. */
 function world() {
   const clock = createManualClock();
   const { apiKeys } = createInMemoryStore();
@@ -18,20 +18,20 @@ function world() {
 
 const mine = 'a-static-key-of-mine';
 
-describe('the key that is set', () => {
-  test('is valid where the store does not know it', async () => {
+describe('the key in SKEP_API_KEY', () => {
+  test('is valid if the store does not have it', async () => {
     const { found, text } = world();
     expect((await found(mine)).code).toBe('api_key_static');
     expect(await text(mine)).not.toContain('WARNING');
   });
 
-  test('is warned of where it was made for another store, since no revocation ends it', async () => {
+  test('gets a warning if it was created for another store, since it cannot be revoked', async () => {
     const { key } = await world().keys.create({ name: 'ci' });
     expect(await world().found(key)).toMatchObject({ code: 'api_key_not_of_store', state: 'warning' });
     expect(await world().text(key)).toMatch(/WARNING: The key in SKEP_API_KEY was created by Skep, but not for this store/);
   });
 
-  test('is what its record says where the store has it', async () => {
+  test('has the name and access of its record if the store has it, with a warning if it is read-only', async () => {
     const { keys, found, text } = world();
     const { key: full } = await keys.create({ name: 'ci' });
     const { key: read } = await keys.create({ name: 'look', access: 'read' });
@@ -42,7 +42,7 @@ describe('the key that is set', () => {
     expect(await text(read)).toMatch(/WARNING: .*is the key look of the store, which can only read/);
   });
 
-  test.each(['revoked', 'expired'])('is warned of where it was %s, with what to do', async (how) => {
+  test.each(['revoked', 'expired'])('gets a warning with advice if it was %s', async (how) => {
     const { clock, keys, found, text } = world();
     const { key } = await keys.create({ name: 'ci', expiresInMs: 1000 });
     if (how === 'revoked') await keys.revoke('ci');
@@ -53,15 +53,15 @@ describe('the key that is set', () => {
   });
 });
 
-describe('without a key that is set', () => {
-  test('one is made at the first start, and kept from then on', async () => {
+describe('without SKEP_API_KEY', () => {
+  test('a key is created at the first start, and kept at later starts', async () => {
     const { stored, keys } = world();
     expect(await stored()).toMatch(/export SKEP_API_KEY=skep_/);
     expect(await stored()).toContain('If it is lost, create a new one');
     expect(await keys.list()).toHaveLength(1);
   });
 
-  test('a store in which none is valid any more is warned of', async () => {
+  test('a store without a valid key gets a warning', async () => {
     const { keys, stored } = world();
     await stored();
     await keys.revoke('first');

@@ -5,7 +5,7 @@ import { readConfig } from '../../src/composition/config/read-config.ts';
 import { ConfigError } from '../../src/composition/config/config-error.ts';
 import { removeFolder, temporaryFolder } from '../support/server.ts';
 
-/** A folder for the tests of a file, and in it configuration files. */
+/** Creates a folder for the tests of one test file, and configuration files in it. */
 export function configFiles() {
   let folder = '';
   let files = 0;
@@ -14,7 +14,7 @@ export function configFiles() {
   const pathOf = (name: string): string => join(folder, name);
   return {
     pathOf,
-    /** Writes a file; answers with its path. */
+    /** Writes a file, and returns its path. */
     file: (text: string): string => {
       const path = pathOf(`skep-${(files += 1)}.yaml`);
       writeFileSync(path, text);
@@ -23,7 +23,7 @@ export function configFiles() {
   };
 }
 
-/** Why a configuration is refused. */
+/** Returns the error with which the configuration is refused. */
 export function refusalOf(env: Readonly<Record<string, string>>): ConfigError {
   try {
     readConfig(env);

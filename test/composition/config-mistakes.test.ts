@@ -10,14 +10,14 @@ import { configFiles, refusalOf } from './config-files.ts';
 const { file, pathOf } = configFiles();
 const refusal = (text: string, env: Readonly<Record<string, string>> = {}) => refusalOf({ ...env, SKEP_CONFIG: file(text) });
 
-/** Each mistake as a person reads it, with its line; the form beside it. */
+/** Returns the message of each mistake, with its line. */
 function told(text: string, env: Readonly<Record<string, string>> = {}): string[] {
   return refusal(text, env).problems.map(({ name, place, problem }) => `${place === undefined ? '' : `${basename(place).replace(/^.*:/, '')}: `}${name}: ${problem}`);
 }
 
 const spec = (lines: string): string => `specs:\n  - id: web\n    ${lines}\n`;
 
-/** Every field of the file, each with something that it takes. */
+/** Every field of the file, with a valid value. */
 const whole = {
   specs: [
     {
@@ -47,7 +47,7 @@ const whole = {
   quarantine: { keep_for: '24h' },
 };
 
-/** The file with another value in one place. */
+/** Returns the file with another value of one field. */
 function withValue(path: string, value: unknown): string {
   const copy = structuredClone(whole);
   const steps = path.replaceAll('[]', '.0').split('.');
@@ -57,7 +57,7 @@ function withValue(path: string, value: unknown): string {
   return JSON.stringify(copy);
 }
 
-/** What is in no place at all what it should be. */
+/** Values that are wrong for every field. */
 const rubbish = [null, [null], { '': { x: [] } }, -0.5, [[]]] as const;
 const leaves = [...allFields(configSchema), 'specs[]', 'specs[].ports[]', 'specs[].command[]', 'specs[].initial_env.CI', 'specs[].labels.team', 'specs[].docker.capabilities[]', 'specs[].agent.command[]', 'specs[].agent.env.MODE', 'specs[].agent.secrets[]', 'specs[].secrets[]'];
 
@@ -85,7 +85,7 @@ describe('a mistake in the file', () => {
     ['ready: { port: 80 }', 'ready.port: has no effect without http or tcp; add one', "one of the spec's ports"],
     ['ready: { tcp: true }', 'ready.port: is missing, but tcp needs it', "one of the spec's ports"],
     ['ready: { http: /, port: 80 }', 'ready.port: is 80, which is not a port of the spec (it has none)', "one of the spec's ports"],
-  ])('%s', (line, problem, form) => {
+  ])('has a message and the expected form: %s', (line, problem, form) => {
     expect(told(spec(line))).toEqual([`3: spec web, ${problem}`]);
     expect(refusal(spec(line)).problems[0]?.form).toContain(form);
   });
@@ -98,7 +98,7 @@ describe('a mistake in the file', () => {
     ['memory: 2GiB', 'memory', 'resources.memory'],
     ['freezeAfter: 3m', 'freezeAfter', 'rest.freeze_after'],
     ['agent: { protocol: acp, command: [x], secret: [A] }', 'agent.secret', 'secrets'],
-  ])('an unknown field is told with the nearest known one: %s', (line, field, meant) => {
+  ])('suggests the nearest known field for an unknown one: %s', (line, field, meant) => {
     expect(told(spec(line))).toEqual([`3: spec web, ${field}: is not a known field${meant === '' ? '' : `; did you mean ${meant}?`}`]);
     expect(refusal(spec(line)).problems[0]?.form).toMatch(/^one of .*command/);
   });
@@ -118,11 +118,11 @@ describe('a mistake in the file', () => {
     ['specs: [{ image: node }]', 'spec no. 1, id: is missing'],
     ['specs: [{ id: 7 }]', 'spec no. 1, id: is 7 instead of a text; put it in quotes'],
     ['specs: [{ id: Web App }]', 'spec "Web App", id: is "Web App", which is not a lower-case name of letters, digits and dashes'],
-  ])('outside of what belongs to a spec: %s', (text, problem) => {
+  ])('has a message outside of the fields of a spec: %s', (text, problem) => {
     expect(told(text)).toEqual([`1: ${problem}`]);
   });
 
-  test('is told with all the others of its file, from its top to its end, what stands twice among them', () => {
+  test('is listed with all others in the order of the file, including repeated fields', () => {
     const text = `
 limits: { running: 0 }
 specs:
@@ -160,19 +160,19 @@ log_level: loud
     ]);
   });
 
-  test('is told with one between settings', () => {
+  test('is listed together with settings that depend on each other', () => {
     expect(told('starts: 4', { SKEP_GIT_PROVIDERS: 'github', SKEP_GITHUB_APP_ID: '1', SKEP_GITHUB_APP_INSTALLATION_ID: '2' })).toEqual([
       'SKEP_GITHUB_APP_KEY_FILE: is missing, but other settings of the GitHub App are set',
       '1: starts: is 4 instead of a mapping',
     ]);
   });
 
-  test('the file that all of this is about is right itself', () => {
+  test('is not found in the file with every field, which the tests below change', () => {
     expect(() => readConfig({ SKEP_CONFIG: file(JSON.stringify(whole)) })).not.toThrow();
     expect(leaves.length).toBeGreaterThan(60);
   });
 
-  test.each(leaves)('in %s is told in plain words, whatever it is', (path) => {
+  test.each(leaves)('in %s has a plain message for every wrong value', (path) => {
     const [last = ''] = path.split('.').slice(-1);
     const field = new RegExp(`${last.replace('[]', '(\\[0\\]| web| no\\. 1)')}|^spec `);
     for (const value of rubbish) {
@@ -188,7 +188,7 @@ log_level: loud
     }
   });
 
-  test('never shows what may be a secret', () => {
+  test('never contains a possible secret', () => {
     const hush = 'hush-hush-123';
     const number = 909_090_909;
     for (const path of ['specs[].initial_env', 'specs[].agent.env', 'specs[].agent.secrets', 'specs[].command', 'specs[].agent.command']) {
@@ -199,25 +199,25 @@ log_level: loud
   });
 });
 
-describe('a file that is not read at all', () => {
+describe('a file is refused', () => {
   test.each([
     ['specs:\n\t- id: a\n', /^2: SKEP_CONFIG: is not valid YAML: Tabs/],
     ['port: 1\n---\nport: 2\n', /^2: SKEP_CONFIG: has several documents; keep only one/],
     ['port: 1\nproduct: !env NAME\n', /^2: SKEP_CONFIG: has a tag that Skep does not know \(.*!env\)/],
     ['product: *nobody\n', /^1: SKEP_CONFIG: is not valid YAML: .*alias/],
     ['- a\n', /^1: SKEP_CONFIG: has no mapping at the top level/],
-  ])('%j', (text, problem) => {
+  ])('if its content is %j', (text, problem) => {
     expect(told(text)).toEqual([expect.stringMatching(problem)]);
   });
 
-  test('because it is a folder', () => {
+  test('if it is a folder', () => {
     const path = pathOf('a-folder');
     mkdirSync(path);
     expect(() => readConfig({ SKEP_CONFIG: path })).toThrow(`SKEP_CONFIG: names the file ${path}, which is a folder`);
   });
 });
 
-test('each secret that has no value is told, with whose it is and what comes of it', () => {
+test('each secret without a value gets a warning with its spec and the effect', () => {
   const { specs } = readConfig({ SKEP_CONFIG: file('specs: [{ id: a, agent: { protocol: acp, command: [x], secrets: [SET, UNSET, EMPTY] } }, { id: b, agent: { protocol: acp, command: [x], secrets: [UNSET] } }]') });
   expect(unsetSecrets(specs, { SET: 'x', EMPTY: '' }).map(({ detail }) => detail)).toEqual([
     expect.stringMatching(/^UNSET is not set: .*the spec a will fail to start/),

@@ -14,7 +14,7 @@ import { createMemoryGitProvider } from '../doubles/memory/index.ts';
 import { until } from '../support/until.ts';
 import { isAlive } from '../adapters/sandbox-runtime/process/host.ts';
 
-/** What a caller without types may hand over. */
+/** Options as a caller without types may pass them. */
 const untyped = (options: unknown): SkepOptions => options as SkepOptions;
 
 async function refusalOf(options: unknown): Promise<ConfigError> {
@@ -69,35 +69,35 @@ describe('an option', () => {
       { specs: [{ id: 'a', image: 'debian', resources: { memory: '1MiB' } }], runtime: { kind: 'docker' } },
       'spec a, resources.memory: is less than 6MiB', 'a size',
     ],
-  ])('that is wrong is refused with what it takes: %j', async (options, mistake, form) => {
+  ])('is refused with the expected form if it is wrong: %j', async (options, mistake, form) => {
     const { problems, message } = await refusalOf(options);
     expect(problems.map(({ name, problem }) => `${name}: ${problem}`)).toEqual([expect.stringContaining(mistake)]);
     expect(problems[0]?.form).toContain(form);
     expect(message).not.toMatch(/zod|expected|undefined|\[object/i);
   });
 
-  test('is refused together with all others, and no secret is shown', async () => {
+  test('is refused together with all other mistakes, without values of secrets', async () => {
     const { message, problems } = await refusalOf({ product: 'Not Good', git: [{ provider: 'github', token: 5, app: { privateKey: ['hush'] } }], sweepEveryMs: -1 });
     expect(problems.map(({ name }) => name)).toEqual(['git[0].token', 'git[0].app.appId', 'git[0].app.installationId', 'git[0].app.privateKey', 'product', 'sweepEveryMs']);
     expect(message).not.toContain('hush');
   });
 });
 
-test('an agent can speak a protocol of your own, and acp is there even if no spec has an agent any more', async () => {
+test('an agent can use a custom protocol, and acp is available by default, even without a spec that uses it', async () => {
   await (await createSkep({ protocols: [ownProtocol], specs: [lineSpec('line')] })).close();
   await using closers = new AsyncDisposableStack();
   const protocols = await resolve(createContainer({}, closers), all(tokens.agentProtocol));
   expect(protocols.map(({ name }) => name)).toEqual(['acp']);
 });
 
-test('specs in code look as in the file', async () => {
+test('specs in options have the same form as in the file', async () => {
   const spec = { id: 'a', command: ['sleep', '1'], working_dir: '/work', rest: { freeze_after: '15m' }, ports: [{ name: 'WEB', port: 80 }], ready: { http: '/', port: 80 } } as const;
   const skep = await createSkep({ specs: [spec] });
   onTestFinished(async () => await skep.close());
   expect(skep.specs.find(null)).toMatchObject( { workingDir: '/work', rest: { freezeAfterMs: 900_000 }, ready: { probe: { kind: 'http', port: 80, path: '/' } } });
 });
 
-test('a configuration file gives the options of createSkep, the runtime included', async () => {
+test('loadConfig returns the options for createSkep from a file, including the runtime, and refuses a wrong file', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'skep-options-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'skep.yaml');
@@ -111,11 +111,11 @@ test('a configuration file gives the options of createSkep, the runtime included
   await expect(loadConfig(file)).rejects.toThrow(`limits (${file}:1): is -1 instead of a mapping`);
 });
 
-test('a docker runtime over a store of the caller’s own needs a name that lasts', async () => {
+test('a docker runtime with a custom store needs the name of the deployment', async () => {
   await expect(createSkep({ runtime: { kind: 'docker' }, store: createInMemoryStore() })).rejects.toThrow("runtime: { kind: 'docker', deployment: 'a-name' }");
 });
 
-test('sandboxes of the process runtime end with a deployment that has no data folder', async () => {
+test('sandboxes of the process runtime are removed when a deployment without a data folder is closed', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'skep-options-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'pid');
@@ -129,7 +129,7 @@ test('sandboxes of the process runtime end with a deployment that has no data fo
   expect(existsSync(workspace)).toBe(false);
 });
 
-test('without a logger, warnings are written to standard error, and nothing else is', async () => {
+test('without a logger, only warnings are written, to stderr', async () => {
   const script = `
     const { createSkep } = await import(${JSON.stringify(join(import.meta.dirname, '../../src/composition/index.ts'))});
     const skep = await createSkep({ specs: [{ id: 'a', command: ['no-such-program-anywhere'] }] });
@@ -143,7 +143,7 @@ test('without a logger, warnings are written to standard error, and nothing else
   expect(stderr.trim().split('\n').map((line) => JSON.parse(line) as unknown)).toMatchObject([{ level: 'warn', to: 'ERROR', msg: 'sandbox changed its status' }]);
 });
 
-test('a deployment.json that is lost is written again with the name that the store keeps, and that of another one is refused', async () => {
+test('a lost deployment.json is written again with the id in the store, and one of another deployment is refused', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'skep-lost-'));
   onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
   const file = join(dataDir, 'deployment.json');
@@ -167,7 +167,7 @@ test('sandboxes run in a data folder with a relative path', { timeout: 60_000 },
   await skep.sandboxes.delete('me', id);
 });
 
-test('nothing is left of a sandbox that was being started when a deployment without a data folder was closed', { timeout: 60_000 }, async () => {
+test('no process is left of a sandbox that starts while a deployment without a data folder is closed', { timeout: 60_000 }, async () => {
   const mark = `${process.pid}00`;
   for (let round = 0; round < 12; round += 1) {
     const skep = await createSkep({ runtime: { kind: 'process' }, specs: [{ id: 'a', command: ['sleep', `${mark}${round}`] }] });

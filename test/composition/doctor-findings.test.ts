@@ -15,7 +15,7 @@ const ociRuntime = { specId: 'node', ociRuntime: 'runsc' };
 const secret = { specId: 'node', name: 'MODEL_KEY' };
 const address = { host: '127.0.0.1', port: 3000 };
 
-/** One example of every finding; the compiler says which is missing. */
+/** One example of every finding. A missing one is a compile error. */
 const examples: Examples = {
   configuration_invalid: { detail: 'The configuration has a mistake', problems: [{ name: 'SKEP_PORT', problem: 'is wrong', form: 'a port' }] },
   configuration_warning: { detail: 'SKEP_PROT is set, but it is not a known variable' },
@@ -58,11 +58,11 @@ const examples: Examples = {
 const codes = Object.keys(findings) as FindingCode[];
 const all = codes.map((code) => finding(code, examples[code]));
 
-test('the sentences', () => {
+test('the message of each finding', () => {
   expect(`\n${findingsText(all)}`).toMatchSnapshot();
 });
 
-test('the data, in the form of the API', () => {
+test('the JSON of findings has a message and data in the format of the API', () => {
   expect(findingsJson(all)).toHaveLength(codes.length);
   expect(findingsJson([finding('sandbox_in_quarantine', examples.sandbox_in_quarantine)])).toEqual([{
     code: 'sandbox_in_quarantine', state: 'warning', message: expect.stringMatching(/^the sandbox sb-1 is in quarantine: /),
@@ -70,12 +70,12 @@ test('the data, in the form of the API', () => {
   }]);
 });
 
-test('only a finding that is failed fails the command', () => {
+test('only findings with the state failed make the command fail', () => {
   expect(all.filter((each) => hasFailed([each])).map(({ code }) => code)).toEqual(codes.filter((code) => findings[code].state === 'failed'));
   expect(hasFailed([finding('store_absent', { dataDir }), finding('image_absent', image)])).toBe(false);
 });
 
-test('every code is documented, with its state', () => {
+test('every code is documented with its state, in the same order', () => {
   const documented = readFileSync(join(import.meta.dirname, '../../docs/running.md'), 'utf8');
   const rows = [...documented.matchAll(/^\| `([a-z_]+)` \| (ok|warning|failed) \|/gm)].map(([, code, state]) => ({ code, state }));
   expect(rows).toEqual(all.map(({ code, state }) => ({ code, state })));

@@ -5,7 +5,7 @@ import { effectiveSettings } from '../../src/composition/config/effective-settin
 import { readConfig } from '../../src/composition/config/read-config.ts';
 import { removeFolder, temporaryFolder } from '../support/server.ts';
 
-test('the effective settings are shown as they can be written, and every limit of the file is among them', async () => {
+test('effective settings have the format of the configuration, and include the limits of the file', async () => {
   const folder = await temporaryFolder();
   const file = join(folder, 'skep.json');
   writeFileSync(file, JSON.stringify({

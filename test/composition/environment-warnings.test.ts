@@ -1,23 +1,23 @@
 import { describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/composition/config/read-config.ts';
 
-describe('a variable that is no setting', () => {
+describe('the warning about an unknown variable', () => {
   test.each([
     ['SKEP_PROT', 'SKEP_PORT'],
     ['SKEP_LOGLEVEL', 'SKEP_LOG_LEVEL'],
     ['SKEP_GITHUB_TOKN', 'SKEP_GITHUB_TOKEN'],
     ['SKEP_CONFG', 'SKEP_CONFIG'],
     ['SKEP_LIMITS', 'limits belongs in the file'],
-  ])('says what %s was most likely meant to be', (variable, meant) => {
+  ])('suggests for %s what was probably meant', (variable, meant) => {
     expect(readConfig({ [variable]: 'x' }).warnings).toEqual([expect.stringMatching(new RegExp(`^${variable} is set.* ${meant}`))]);
   });
 
-  test('warns of a variable that it does not know, and not of those of a sandbox', () => {
+  test('names the variable and the command that lists the known ones, and is not given for variables of a sandbox', () => {
     expect(readConfig({ SKEP_XYZZY: '1', SKEP_PORT_8000: '1', SKEP_SANDBOX_ID: 'x' }).warnings).toEqual([expect.stringMatching(/SKEP_XYZZY is set.*`npm run -s skep -- doctor`/)]);
   });
 });
 
-describe('an address that other machines can not use', () => {
+describe('the warnings about addresses that other machines cannot use', () => {
   test.each<[Record<string, string>, readonly RegExp[]]>([
     [{}, []],
     [{ SKEP_HOST: '::1' }, []],
@@ -26,7 +26,7 @@ describe('an address that other machines can not use', () => {
     [{ SKEP_HOST: '0.0.0.0', SKEP_PUBLIC_URL: 'https://skep.example.com', SKEP_PROXY_URL: 'https://sandboxes.example.com' }, []],
     [{ SKEP_DOCKER_PUBLISH_ADDRESS: '0.0.0.0' }, [/^SKEP_DOCKER_PUBLISH_ADDRESS is 0\.0\.0\.0, .*set SKEP_DOCKER_URL_HOST/]],
     [{ SKEP_DOCKER_PUBLISH_ADDRESS: '::', SKEP_DOCKER_URL_HOST: 'build-7' }, []],
-  ])('is warned of: %j', (env, warnings) => {
+  ])('name the setting that is missing: %j', (env, warnings) => {
     expect(readConfig(env).warnings).toEqual(warnings.map((text) => expect.stringMatching(text)));
   });
 });

@@ -12,11 +12,11 @@ describe('a token for a git host', () => {
     ['SKEP_GITHUB_URL', { ...github, SKEP_GITHUB_URL: 'http://git.internal/api/v3' }],
     ['SKEP_GITLAB_URL', { ...gitlab, SKEP_GITLAB_URL: 'http://git.internal:8080' }],
     ['SKEP_GITLAB_URL', { ...gitlab, SKEP_GITLAB_URL: 'http://127.evil.example' }],
-  ])('is not sent in the clear to %s', (name, env) => {
+  ])('is refused with plain http in %s', (name, env) => {
     expect(refusalOf(env).problems).toMatchObject([{ name, problem: expect.stringContaining('is plain http') }]);
   });
 
-  test('is not sent in the clear to a URL of the file, whose line is named', () => {
+  test('is refused with plain http in the file, with the line', () => {
     const path = file('git_providers: [github]\ngithub_url: http://git.internal/api/v3\n');
     const { problems } = refusalOf({ SKEP_CONFIG: path, SKEP_GITHUB_TOKEN: 'ghp_secret' });
     expect(problems).toMatchObject([{ name: 'github_url', place: `${path}:2`, problem: expect.stringContaining('is plain http') }]);
@@ -29,7 +29,7 @@ describe('a token for a git host', () => {
     { ...gitlab, SKEP_GITLAB_URL: 'http://localhost:8080' },
     { ...gitlab, SKEP_GITLAB_URL: 'http://[::1]:8080' },
     { SKEP_GIT_PROVIDERS: 'gitlab', SKEP_GITLAB_URL: 'http://git.internal' },
-  ])('may be sent, or there is none: %j', (env) => {
+  ])('is accepted with an allowed or local host, and plain http is accepted without a token: %j', (env) => {
     expect(() => readConfig(env)).not.toThrow();
   });
 });

@@ -21,7 +21,7 @@ async function open(options: SkepOptions) {
   return skep;
 }
 
-/** An adapter that notes when it is closed. */
+/** The adapter, which records its name when it is closed. */
 function noting<T extends { close(): Promise<void> }>(adapter: T, name: string, closed: string[]): T {
   return Object.assign(adapter, {
     close: async () => {
@@ -54,7 +54,7 @@ describe('a module', () => {
     expect((await skep.microagents.list('acme/shop', null)).map(({ name }) => name)).toEqual(['style']);
   });
 
-  test('adds a git provider to those of the options, which keep their order', async () => {
+  test('adds a git provider after those of the options', async () => {
     const add = new ContainerModule(({ bind }) => provide(bind, tokens.gitProvider, [], async () => gitOf('second', 'acme/other')));
     const skep = await open({ git: [gitOf('first', 'acme/shop')], modules: [add] });
     expect((await skep.check()).filter(({ part }) => part === 'git').map(({ adapter }) => adapter)).toEqual(['first', 'second']);
@@ -62,7 +62,7 @@ describe('a module', () => {
     expect(await skep.microagents.list('second.example/acme/other', null)).toHaveLength(1);
   });
 
-  test('may be asynchronous, and a later one has the last word', async () => {
+  test('can be asynchronous, and overrides earlier modules', async () => {
     const [first, second] = [createManualClock(), createManualClock()];
     const late = new ContainerModule(async ({ rebindAsync }) => {
       (await rebindAsync(tokens.clock.id)).toConstantValue(second);
@@ -70,7 +70,7 @@ describe('a module', () => {
     expect((await open({ modules: [doublesModule({ clock: first }), late] })).clock).toBe(second);
   });
 
-  test('has what it makes closed by adding that to the closers', async () => {
+  test('closes what it makes by adding it to the closers, and not by the close method of the adapter', async () => {
     const closed: string[] = [];
     const mine = new ContainerModule(({ rebind }) => {
       provide(rebind, tokens.checkouts, [tokens.closers], (closers) => {
@@ -84,7 +84,7 @@ describe('a module', () => {
 });
 
 describe('an adapter in the options', () => {
-  test('may be a factory, which gets what it needs of the deployment', async () => {
+  test('can be a factory, which gets the parts of the deployment that it needs', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'skep-modules-'));
     onTestFinished(() => rmSync(dataDir, { recursive: true }));
     const clock = createManualClock();
@@ -110,7 +110,7 @@ describe('an adapter in the options', () => {
     expect(first?.deploymentId()).toMatch(/^[a-z0-9]{12}$/);
   });
 
-  test('is closed if a factory made it, last made first, and left open if it was ready-made', async () => {
+  test('is closed in reverse order if a factory made it, and is not closed if it was passed ready-made', async () => {
     const closed: string[] = [];
     const skep = await createSkep({
       store: () => noting(createInMemoryStore(), 'store', closed),
@@ -123,7 +123,7 @@ describe('an adapter in the options', () => {
     expect(closed).toEqual(['checkouts', 'git of a factory', 'store']);
   });
 
-  test('that can not be subscribed to is a failure of the start', async () => {
+  test('makes the start fail if its events cannot be subscribed to, and the others are closed', async () => {
     const closed: string[] = [];
     const runtime = { ...createMemoryRuntime(new MemoryEngine()), subscribe: () => {
       throw new Error('no events');
@@ -132,7 +132,7 @@ describe('an adapter in the options', () => {
     expect(closed).toEqual(['store']);
   });
 
-  test('is closed if a later one can not be opened, and that failure is the one reported', async () => {
+  test('is closed if a later one cannot be opened, and createSkep throws that error', async () => {
     const closed: string[] = [];
     await expect(createSkep({
       store: () => noting(createInMemoryStore(), 'store', closed),

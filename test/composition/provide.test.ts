@@ -15,7 +15,7 @@ function bound(): Container {
   return container;
 }
 
-test('makes a service from its dependencies, once', async () => {
+test('a service is made from its dependencies, once', async () => {
   const container = bound();
   let made = 0;
   provide(container.bind.bind(container), url, [host, port], async (name, number) => {
@@ -29,9 +29,9 @@ test('makes a service from its dependencies, once', async () => {
 
 const factory = (name: string, number: number): string => `${name}:${number}`;
 
-test('a wrong dependency, a missing one, a wrong order and a wrong result do not compile', () => {
+test('a wrong dependency, a missing dependency, a wrong order and a wrong result do not compile', () => {
   const bind = bound().bind.bind(bound());
-  // @ts-expect-error -- the order is that of the factory's arguments
+  // @ts-expect-error -- the order must be that of the factory's arguments
   provide(bind, url, [port, host], factory);
   // @ts-expect-error -- the port is missing
   provide(bind, url, [host], factory);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { readConfig } from '../../src/composition/config/read-config.ts';
 import { refusalOf } from './config-files.ts';
 
-test('the proxies that are trusted, and the origins that may call, are lists', () => {
+test('trusted proxies and allowed origins are lists', () => {
   const given = { SKEP_TRUST_PROXY: 'loopback, 10.0.0.0/8,::1', SKEP_CORS_ORIGINS: 'https://app.example.com,http://localhost:5173' };
   expect(readConfig(given)).toMatchObject({
     trustProxy: ['loopback', '10.0.0.0/8', '::1'], corsOrigins: ['https://app.example.com', 'http://localhost:5173'],

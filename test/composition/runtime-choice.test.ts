@@ -38,15 +38,15 @@ const choose = async ({ env = {}, inUse = null, answers = false, configured = fa
 
 describe('the runtime of a server', () => {
   test.each<[string, Situation, string]>([
-    ['auto takes Docker where it answers', { answers: true }, 'docker'],
-    ['auto takes processes where it does not', {}, 'process'],
-    ['auto takes Docker where an engine is configured, whether it answers or not', { configured: true }, 'docker'],
-    ['auto takes Docker where its address is set, whether it answers or not', { env: { SKEP_DOCKER_HOST: 'tcp://127.0.0.1:1', SKEP_HOST: '0.0.0.0' } }, 'docker'],
-    ['auto takes Docker on any address', { answers: true, env: { SKEP_HOST: '0.0.0.0' } }, 'docker'],
-    ['auto stays with Docker while it has sandboxes there, also when the engine is down', { inUse: 'docker' }, 'docker'],
-    ['auto stays with processes while there are some, also when an engine came', { inUse: 'process', answers: true }, 'process'],
-    ['docker is docker', { env: { SKEP_SANDBOX_RUNTIME: 'docker' } }, 'docker'],
-    ['process is process', { env: { SKEP_SANDBOX_RUNTIME: 'process', SKEP_HOST: '0.0.0.0' }, answers: true }, 'process'],
+    ['auto chooses Docker if it answers', { answers: true }, 'docker'],
+    ['auto chooses processes if Docker does not answer', {}, 'process'],
+    ['auto chooses Docker if an engine is configured, even if it does not answer', { configured: true }, 'docker'],
+    ['auto chooses Docker if its address is set, even if it does not answer', { env: { SKEP_DOCKER_HOST: 'tcp://127.0.0.1:1', SKEP_HOST: '0.0.0.0' } }, 'docker'],
+    ['auto chooses Docker on any address of the server', { answers: true, env: { SKEP_HOST: '0.0.0.0' } }, 'docker'],
+    ['auto keeps Docker while it has sandboxes, even if the engine does not answer', { inUse: 'docker' }, 'docker'],
+    ['auto keeps processes while it has sandboxes, even if an engine answers', { inUse: 'process', answers: true }, 'process'],
+    ['docker chooses Docker', { env: { SKEP_SANDBOX_RUNTIME: 'docker' } }, 'docker'],
+    ['process chooses processes, even if Docker answers and on any address', { env: { SKEP_SANDBOX_RUNTIME: 'process', SKEP_HOST: '0.0.0.0' }, answers: true }, 'process'],
   ])('%s', async (_, situation, kind) => {
     const { options, warnings } = await choose(situation);
     expect(options.kind).toBe(kind);
@@ -56,18 +56,18 @@ describe('the runtime of a server', () => {
   test.each<[Situation]>([
     [{ env: { SKEP_HOST: '0.0.0.0' } }],
     [{ env: { SKEP_HOST: 'skep.example.com' }, inUse: 'process', answers: true }],
-  ])('auto takes no processes where other machines reach the server: %j', async (situation) => {
+  ])('auto refuses processes if other machines can reach the server: %j', async (situation) => {
     await expect(choose(situation)).rejects.toThrow(/SKEP_SANDBOX_RUNTIME: is auto.*not a loopback address/);
   });
 
   test.each([
     { image: 'debian' }, { image: 'debian', isolation: { user: '1000', network: 'none' } }, { image: 'debian', docker: { oci_runtime: 'runsc' } },
-  ])('auto never runs a spec without what it asks for: %j', async (asked) => {
+  ])('auto chooses Docker for a spec that needs a container, even if Docker does not answer: %j', async (asked) => {
     const { options } = await choose({ env: { SKEP_CONFIG: withSpecs([{ id: 'a', command: ['x'], ...asked }]) } });
     expect(options.kind).toBe('docker');
   });
 
-  test('auto never runs a spec that asks for a container as processes, not even while there are some', async () => {
+  test('auto refuses a spec that needs a container while there are sandboxes of processes, but process accepts it', async () => {
     const asked = { SKEP_CONFIG: withSpecs([{ id: 'a', image: 'debian' }]) };
     await expect(choose({ inUse: 'process', answers: true, env: asked }))
       .rejects.toThrow(/SKEP_SANDBOX_RUNTIME: is auto.*the data folder has its sandboxes.*spec a asks for an image or isolation.*set it to docker, or to process/);
@@ -75,7 +75,7 @@ describe('the runtime of a server', () => {
     expect(options.kind).toBe('process');
   });
 
-  test.each([['records', true], ['unnoted', false]])('is what the data folder says, in which MISSING sandboxes do not count: %s', async (name, isNoted) => {
+  test.each([['recorded', true], ['not-recorded', false]])('is the one of the data folder, if that has sandboxes that are not MISSING: %s', async (name, isNoted) => {
     const dataDir = join(folder, name);
     const insert = async (sandbox: Sandbox): Promise<void> => {
       const store = await createSqliteStore({ dataDir });
@@ -92,42 +92,42 @@ describe('the runtime of a server', () => {
     expect(await chosen()).toBe('process');
   });
 
-  test('auto refuses a spec that asks for isolation and names no image', async () => {
+  test('auto refuses a spec with isolation and without an image', async () => {
     const env = { SKEP_CONFIG: withSpecs([{ id: 'a', command: ['x'], isolation: { network: 'isolated' } }]) };
     await expect(choose({ env })).rejects.toThrow(/spec a, image: is missing/);
   });
 
-  test('auto says why Docker was not chosen', async () => {
+  test('auto warns with the reason why Docker was not chosen', async () => {
     expect((await choose({})).warnings).toEqual([expect.stringMatching(/without isolation.*no Docker engine is configured, and none answers: connect ENOENT/)]);
     expect((await choose({ inUse: 'process' })).warnings).toEqual([expect.stringMatching(/the data folder has its sandboxes/)]);
   });
 
-  test.each(['tcp://', 'ftp://engine', 'ssh://'])('an address of an engine that is none is refused: %s', (address) => {
+  test.each(['tcp://', 'ftp://engine', 'ssh://'])('is refused with an invalid address of the engine: %s', (address) => {
     expect(refusalOf({ SKEP_DOCKER_HOST: address }).problems).toMatchObject([{ name: 'SKEP_DOCKER_HOST', problem: expect.stringContaining('not the address of an engine') }]);
   });
 
-  test.each(['unix:///var/run/docker.sock', 'tcp://[::1]:2376', 'build:2375', 'ssh://user@build-7'])('an address of an engine is taken: %s', (address) => {
+  test.each(['unix:///var/run/docker.sock', 'tcp://[::1]:2376', 'build:2375', 'ssh://user@build-7'])('is accepted with a valid address of the engine: %s', (address) => {
     expect(readConfig({ SKEP_DOCKER_HOST: address }).dockerHost).toBe(address);
   });
 
-  test('says what becomes of sandboxes that the chosen runtime does not see', async () => {
+  test('has a warning about sandboxes of another runtime', async () => {
     const { warnings } = await choose({ env: { SKEP_SANDBOX_RUNTIME: 'docker' }, inUse: 'process' });
     expect(warnings).toEqual([expect.stringMatching(/sandboxes of the runtime process.*MISSING.*resumed when Skep runs with process again/)]);
   });
 
-  test('hands Docker what is configured of it', async () => {
+  test('gets the configured options of Docker', async () => {
     const { options } = await choose({ env: { SKEP_SANDBOX_RUNTIME: 'docker', SKEP_DOCKER_HOST: 'tcp://build:2376', SKEP_DOCKER_PUBLISH_ADDRESS: '10.0.0.7', SKEP_DOCKER_URL_HOST: 'build' } });
     expect(options).toEqual({ kind: 'docker', host: 'tcp://build:2376', publishAddress: '10.0.0.7', urlHost: 'build' });
   });
 
-  test('refuses specs without an image where auto chose Docker, and says how to have processes instead', async () => {
+  test('refuses specs without an image if auto chose Docker, with advice for processes', async () => {
     const env = { SKEP_CONFIG: withSpecs([{ id: 'a', image: 'debian' }, { id: 'b', command: ['x'] }]) };
     const error: unknown = await choose({ env, answers: true }).catch((error: unknown) => error);
     expect(error).toBeInstanceOf(ConfigError);
     expect((error as ConfigError).problems).toEqual([{ name: 'spec b, image', problem: expect.stringMatching(/is missing.*set it to process/), form: 'the name of an image, for example node:26' }]);
   });
 
-  test('refuses specs with less memory than Docker takes where auto chose Docker, and no other', async () => {
+  test('refuses specs below the minimum memory of Docker if auto chose Docker, but not for processes', async () => {
     const specs = [{ id: 'a', image: 'debian', resources: { memory: '6MiB' } }, { id: 'b', image: 'debian', resources: { memory: '6MB' } }];
     const error: unknown = await choose({ env: { SKEP_CONFIG: withSpecs(specs) }, answers: true }).catch((error: unknown) => error);
     expect(error).toBeInstanceOf(ConfigError);
@@ -139,8 +139,8 @@ describe('the runtime of a server', () => {
   });
 });
 
-describe('the file of the deployment', () => {
-  test('is made once, and stays the same when the runtime is noted', () => {
+describe('deployment.json', () => {
+  test('is created once, and keeps its id and secret when the runtime is recorded', () => {
     const dataDir = join(folder, 'deployment');
     expect(readDeploymentFile(dataDir)).toBeNull();
     const { id, runtime, secret } = ensureDeploymentFile(dataDir);
@@ -153,7 +153,7 @@ describe('the file of the deployment', () => {
     expect(ensureDeploymentFile(join(folder, 'other')).id).not.toBe(id);
   });
 
-  test('is refused where it is damaged, since a new name would make every sandbox a stranger', () => {
+  test('is refused if it is damaged, since with a new id no sandbox would belong to the deployment', () => {
     const dataDir = join(folder, 'damaged');
     ensureDeploymentFile(dataDir);
     writeFileSync(join(dataDir, 'deployment.json'), '{"id":');
@@ -161,7 +161,7 @@ describe('the file of the deployment', () => {
     expect(() => ensureDeploymentFile(dataDir)).toThrow('damaged');
   });
 
-  test('says what to do where it can not be read', () => {
+  test('is refused with advice if it cannot be read', () => {
     const dataDir = join(folder, 'unreadable');
     mkdirSync(join(dataDir, 'deployment.json'), { recursive: true });
     expect(() => readDeploymentFile(dataDir)).toThrow(/deployment\.json can't be read \(EISDIR\)\. It must be a file/);

@@ -6,7 +6,7 @@ import { cleanEnv, removeFolder, temporaryFolder } from '../support/server.ts';
 
 const checkout = join(import.meta.dirname, '../..');
 
-test('the script skep takes paths from the folder of the caller, and uses the same data folder everywhere', async () => {
+test('the npm script skep resolves paths in the folder of the caller, and uses one data folder everywhere', async () => {
   const caller = await temporaryFolder();
   try {
     const env = cleanEnv({ XDG_DATA_HOME: join(caller, 'data') });

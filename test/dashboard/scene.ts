@@ -10,7 +10,7 @@ import { removeFolder, runSkep, type Server, startServer, temporaryFolder } from
 
 const executablePath = process.env['SKEP_CHROMIUM'] ?? '/usr/bin/chromium';
 
-/** Whether there is a browser; on machines that must have one its lack is a failure. */
+/** Whether a browser is installed, or must be installed, so that a missing one is a failure. */
 export const hasChromium = existsSync(executablePath) || process.env['SKEP_REQUIRE_CHROMIUM'] !== undefined;
 
 const at = 1_700_000_000;
@@ -58,23 +58,23 @@ const config = {
   ],
 };
 
-/** A server as a process of its own, with a repository and the scripted agent, and a browser. */
+/** A server in its own process, with a repository and a scripted agent, and a browser. */
 export interface Scene extends AsyncDisposable {
   readonly client: SkepClient;
   readonly key: string;
   readonly url: string;
   readonly browser: Browser;
-  /** A link that logs in, once. */
+  /** Returns a link that logs in once. */
   link(): Promise<string>;
-  /** What git says about the repository that the conversations work on. */
+  /** Runs git on the repository of the conversations, and returns its output. */
   git(...args: readonly string[]): string;
   /** Kills the server. */
   kill(): Promise<void>;
-  /** Starts it again, at the same address and over the same data. */
+  /** Starts the server again, with the same address and data. */
   restart(): Promise<void>;
-  /** Opens a page of the dashboard that is logged in as an administrator, or with another key, or with none. */
+  /** Opens a page of the dashboard, logged in as an administrator, with another key, or not logged in. */
   open(place: string, options?: OpenOptions): Promise<OpenPage>;
-  /** The same, until it is disposed of. That throws if the page threw, or did what its policy forbids. */
+  /** Opens a page that is closed when it is disposed of, which throws if the page has had errors. */
   page(place: string, key?: string | null): Promise<Page & AsyncDisposable>;
 }
 
@@ -85,7 +85,7 @@ interface OpenOptions extends BrowserContextOptions {
 interface OpenPage {
   readonly context: BrowserContext;
   readonly page: Page;
-  /** What the page threw, and what its policy forbade. */
+  /** The errors of the page, and what its content security policy has blocked. */
   readonly errors: readonly string[];
 }
 

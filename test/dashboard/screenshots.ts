@@ -1,4 +1,4 @@
-// Makes pictures of every page: `node test/dashboard/screenshots.ts [PAGE...]`, after `npm run build`. They come into `coverage/dashboard`.
+// Writes screenshots of every page to `coverage/dashboard`: `node test/dashboard/screenshots.ts [PAGE...]`, after `npm run build`.
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createScene } from './scene.ts';
@@ -33,7 +33,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
         await page.keyboard.type('printf "\\033[31mred \\033[38;2;90;200;120mgreen\\033[0m\\n"; ls -la --color\n');
       }
       await page.locator('.loading').waitFor({ state: 'detached' });
-      // The first measurements of a sandbox, and what a shell writes, take a moment. It is a picture, not a test.
+      // The first usage values of a sandbox and the output of a shell take a moment. A fixed wait is enough for a screenshot.
       await page.waitForTimeout(name === 'terminal' ? 1500 : 400);
       await shoot(name);
     }

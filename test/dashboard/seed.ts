@@ -51,7 +51,7 @@ const work: AcpStep[] = [
 const wrong = 'The total of the cart is wrong when somebody buys more than one of something. Please mend it, and add a test.';
 const push = 'Yes, push it to a branch.';
 
-/** What the agent does for these messages. */
+/** What the agent does for each message. */
 export const scripts: Readonly<Record<string, readonly AcpStep[]>> = {
   [wrong]: work,
   [push]: [{ ask: { toolCallId: 'push', title: 'git push origin skep/cart-total', options } }, { say: 'It is pushed.' }],
@@ -62,7 +62,7 @@ export interface Seeded {
   readonly sandbox: Sandbox;
 }
 
-/** Something of everything that the pages show. */
+/** Creates an example of everything that the pages show. */
 export async function seed(client: SkepClient): Promise<Seeded> {
   const conversation = await client.conversations.start({ title: 'The total of the cart is wrong', selected_repository: 'acme/shop' });
   for await (const event of conversation.turn(wrong)) void event;

@@ -25,16 +25,16 @@ function transcriptOf(...events: readonly api.Event[]): Transcript {
 const textsOf = ({ entries }: Transcript) => entries.map((entry) => (entry.kind === 'message' ? entry.text : entry.kind));
 
 describe('a transcript', () => {
-  test('joins the parts of a message until it comes whole', () => {
+  test('joins the parts of a message until the whole message comes', () => {
     expect(textsOf(transcriptOf(part('m', 'Hel'), part('m', 'lo'), said('m', 'Hello.'), part('m', 'late')))).toEqual(['Hello.']);
   });
 
-  test('shows a tool call once, as it is now, and again if another turn uses its id', () => {
+  test('shows a tool call once with its last status, and another one if a later turn uses its id', () => {
     const { entries } = transcriptOf(started('1'), call('t', 'in_progress'), call('t', 'completed'), started('2'), call('t', 'in_progress'));
     expect(entries.map((entry) => entry.kind === 'tool' && entry.call.status)).toEqual(['completed', 'in_progress']);
   });
 
-  test('knows which messages wait, and how a turn ended', () => {
+  test('has the messages whose turn has started, and a note at the end of a turn', () => {
     const transcript = transcriptOf(asked('first'), started('first'), asked('second'));
     expect([...transcript.started]).toEqual(['first']);
     transcript.apply(event('turn_ended', { message_id: 'first', stop_reason: 'cancelled' }));
@@ -52,7 +52,7 @@ describe('a transcript', () => {
     ]);
   });
 
-  test('takes what is older in front, and keeps what it knows better', () => {
+  test('adds older events in front, and keeps its newer messages and plan', () => {
     const older = [asked('first'), started('first'), part('m', 'Hel'), event('plan', { entries: [] })];
     const newer = [said('m', 'Hello.'), event('plan', { entries: [{ content: 'x', priority: 'low', status: 'pending' }] })];
     const transcript = transcriptOf(...newer);

@@ -17,7 +17,7 @@ const agent = { protocol: 'acp', command: acpAgentCommand(), permissions: 'allow
 let app: string;
 let server: Server;
 
-/** An empty folder with the built package and no other, but the one that the client imports when it runs. */
+/** Creates a folder with the built package and no other package. Tests that run the client add the packages that it imports. */
 beforeAll(async () => {
   app = await temporaryFolder();
   const modules = join(app, 'node_modules');
@@ -35,7 +35,7 @@ afterAll(async () => {
   await removeFolder(app);
 });
 
-/** The oldest Node that is installed; the tests themselves may run on a newer one. */
+/** Returns the oldest Node that is installed. The tests themselves may run on a newer one. */
 function oldestNode(): string {
   const versions = execFileSync('which', ['-a', 'node'], { encoding: 'utf8' }).trim().split('\n').map((path) => {
     return { path, major: Number(execFileSync(path, ['-p', 'process.versions.node.split(".")[0]'], { encoding: 'utf8' })) };
@@ -59,7 +59,7 @@ export async function main(signal: AbortSignal): Promise<void> {
   for await (const event of skep.events({ kinds: ['sandbox_moved'] })) if (event.kind === 'sandbox_moved') console.log(event.data.to);
   const { items } = await skep.request('GET /api/v1/sandboxes/search', { query: { limit: 10 } });
   console.log(items.length);
-  // @ts-expect-error -- a route that is not there
+  // @ts-expect-error -- a route that does not exist
   await skep.request('GET /api/v1/nothing');
   // @ts-expect-error -- the id is missing
   await skep.request('GET /api/v1/sandboxes/{id}');
@@ -67,13 +67,13 @@ export async function main(signal: AbortSignal): Promise<void> {
     await sandbox.pause('freeze');
   } catch (error) {
     if (isFailure(error) && error.code === 'sandbox_limit_reached') console.log(error.context.max.toFixed());
-    // @ts-expect-error -- this code says no maximum
+    // @ts-expect-error -- this code has no maximum
     if (isFailure(error, 'sandbox_busy')) console.log(error.context.max);
   }
 }
 `;
 
-test.each(['nodenext', 'bundler'])('its types are whole in a strict project with nothing else: resolution %s', async (moduleResolution) => {
+test.each(['nodenext', 'bundler'])('the types of the client compile without other packages: resolution %s', async (moduleResolution) => {
   const compilerOptions = {
     strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, skipLibCheck: false, noEmit: true, types: [],
     target: 'es2022', lib: ['es2022', 'dom'], module: moduleResolution === 'bundler' ? 'esnext' : 'nodenext', moduleResolution,
@@ -85,7 +85,7 @@ test.each(['nodenext', 'bundler'])('its types are whole in a strict project with
   expect(stdout).toBe('');
 });
 
-test('it runs on the oldest Node that is installed, with the WebSocket of the package ws', async () => {
+test('the client runs on the oldest Node that is installed, with the WebSocket of the package ws', async () => {
   await withPackages(['eventsource-parser', 'ws']);
   await writeFile(join(app, 'old.js'), `
     import { createClient } from 'skep/client';
@@ -110,7 +110,7 @@ test('it runs on the oldest Node that is installed, with the WebSocket of the pa
   expect(JSON.parse(stdout)).toEqual({ stdout: 'hello\n', exit_code: 3, file: 'text', text: 'typed', end: 0, kind: 'sandbox_moved' });
 });
 
-/** Bundles a module for a page, which gets what it exports as a global of that name. */
+/** Bundles a module for a page. Its exports become the properties of a global with this name. */
 async function bundled(name: string, source: string): Promise<string> {
   await withPackages(['eventsource-parser']);
   await writeFile(join(app, `${name}.js`), source);
@@ -119,7 +119,7 @@ async function bundled(name: string, source: string): Promise<string> {
   return await readFile(join(app, `bundle/${name}.js`), 'utf8');
 }
 
-test('it is small, and imports nothing that a page has not', async () => {
+test('the bundled client is small, and uses nothing that only Node has', async () => {
   const bundle = await bundled('whole', `export { createClient } from 'skep/client';`);
   expect(bundle).not.toMatch(/node:|require\(|\bprocess\.|\bBuffer\b/);
   expect(gzipSync(bundle).length).toBeLessThan(10_000);
@@ -129,7 +129,7 @@ const executablePath = process.env['SKEP_CHROMIUM'] ?? '/usr/bin/chromium';
 const runnable = existsSync(executablePath) || process.env['SKEP_REQUIRE_CHROMIUM'] !== undefined;
 if (!runnable) console.warn(`SKIPPED: the client in a browser. There is no ${executablePath}; "apt-get install chromium" brings it.`);
 
-test.runIf(runnable)('it works in a page: requests, events, and a terminal by a WebSocket', async () => {
+test.runIf(runnable)('the client works in a page, with requests, events and a terminal over a WebSocket', async () => {
   const source = await bundled('client', `
     import { createClient } from 'skep/client';
     export async function main(url, key) {
@@ -162,12 +162,12 @@ async function example(name: string, ...args: readonly string[]): Promise<string
   return (await run(process.execPath, [join(app, name), ...args], { env })).stdout;
 }
 
-describe('the examples', () => {
-  test('ask an agent', async () => {
+describe('the example', () => {
+  test('ask.ts prints the answer of an agent', async () => {
     expect(await example('ask.ts', 'Why is the build red?')).toBe('heard: Why is the build red?\n');
   });
 
-  test('work in a sandbox', async () => {
+  test('sandbox.ts runs commands and writes files in a sandbox', async () => {
     expect(await example('sandbox.ts')).toBe('0 6 hello.txt\nline 1\nline 2\nline 3\nexited hello\n\n');
   });
 });

@@ -10,7 +10,7 @@ const run = promisify(execFile);
 const project = join(import.meta.dirname, '../..');
 let app: string;
 
-/** An empty folder with the packed package in it, and the packages that it depends on. */
+/** Creates a folder with the packed package and the packages that it depends on. */
 beforeAll(async () => {
   app = await temporaryFolder();
   await run(process.execPath, ['build.ts', 'package'], { cwd: project });
@@ -33,7 +33,7 @@ async function script(name: string, source: string): Promise<unknown> {
 
 const adapters = (urls: string[]) => new Set(urls.flatMap((url) => /\/src\/adapters\/([^/]+(?:\/[^/.]+)?)\//.exec(url)?.[1] ?? []));
 
-/** Notes every module that is loaded. */
+/** Records every module that is loaded. */
 const hooks = `
 import { registerHooks } from 'node:module';
 const loaded = [];
@@ -52,7 +52,7 @@ const own = {
 };
 `;
 
-test('every subpath of the export map resolves, and exports something', async () => {
+test('every subpath of the package can be imported, and exports something', async () => {
   const found = await script('subpaths.js', `
     const { exports } = (await import('skep/package.json', { with: { type: 'json' } })).default;
     const found = {};
@@ -69,7 +69,7 @@ test('every subpath of the export map resolves, and exports something', async ()
   expect(names['./testing']).toContain('gitProviderContract');
 });
 
-/** For Node as ES modules, and for a bundler; declaration files are checked too, so an import in one of them that leads nowhere is seen. */
+/** For ES modules in Node, and for a bundler. Declaration files are checked, too, so an import in them that cannot be resolved is found. */
 test.each([['nodenext', 'nodenext'], ['esnext', 'bundler']])('every subpath has its types: module %s, resolution %s', async (module, moduleResolution) => {
   await writeFile(join(app, 'types.ts'), importAll(await subpaths()));
   const compilerOptions = { module, moduleResolution, target: 'es2024', lib: ['es2024'], types: ['node'], strict: true, noEmit: true };
@@ -93,14 +93,14 @@ describe('types', () => {
     strict: true, module: 'nodenext', target: 'es2024', lib: ['es2024'], types: ['node'], noEmit: true, preserveSymlinks: true,
   };
 
-  /** Not below the other folder, whose packages would be found too. */
+  /** It is not inside the other folder, because the packages there would be found, too. */
   let alone: string;
   beforeAll(async () => {
     alone = await temporaryFolder();
   });
   afterAll(async () => await removeFolder(alone));
 
-  /** Compiles the program against the packed package and those packages of the project that are chosen; returns what is wrong. */
+  /** Compiles the program with the packed package and the chosen packages of the project. Returns the errors. */
   async function compiled(name: string, program: string, chosen: (dev: boolean) => boolean, options: object): Promise<string> {
     const folder = join(alone, name);
     const modules = join(folder, 'node_modules');
@@ -122,13 +122,13 @@ describe('types', () => {
     return await compiling.then(({ stdout }) => stdout, (error: { stdout: string }) => error.stdout);
   }
 
-  test('of every subpath need no other package than the dependencies', async () => {
-    // The contract suites run in Vitest, which their user has.
+  test('of every subpath need only the dependencies of the package', async () => {
+    // `./testing` needs Vitest, which its users have.
     const program = importAll((await subpaths()).filter((name) => name !== './testing'));
     expect(await compiled('dependencies', program, (dev) => !dev, { skipLibCheck: false })).toBe('');
   });
 
-  test('of skep/express come with the package alone', async () => {
+  test('of skep/express need no types of Express', async () => {
     const program = `
       import { createServer } from 'node:http';
       import type { Skep } from 'skep';
@@ -136,13 +136,13 @@ describe('types', () => {
       declare const skep: Skep;
       const router = createRouter(skep, { publicUrl: 'https://example.org' });
       createServer((request, response) => router(request, response, () => response.end()));
-      // @ts-expect-error -- were its type unknown, anything would do
+      // @ts-expect-error -- it would compile if the type of the router were unknown
       const not: string = router;
     `;
     expect(await compiled('alone', program, (dev) => !dev, {})).toBe('');
   });
 
-  test('of skep/express go with those of Express', async () => {
+  test('of skep/express are compatible with the types of Express', async () => {
     const program = `
       import express from 'express';
       import type { Skep } from 'skep';
@@ -156,7 +156,7 @@ describe('types', () => {
   });
 });
 
-test('embedded under a prefix, with one adapter swapped for the caller’s own', async () => {
+test('the package can be embedded under a prefix, with a custom adapter', async () => {
   const answer = await script('embed.js', `
     import express from 'express';
     import { createSkep } from 'skep';
@@ -185,7 +185,7 @@ test('embedded under a prefix, with one adapter swapped for the caller’s own',
   });
 });
 
-test('the root loads no adapter, and a deployment only those that it uses', async () => {
+test('the import of skep loads no adapter, and a deployment loads only the adapters that it uses', async () => {
   const loaded = await script('lazy.js', `
     ${hooks}
     const { createSkep } = await import('skep');
@@ -198,9 +198,9 @@ test('the root loads no adapter, and a deployment only those that it uses', asyn
   `);
   const { atImport, inUse } = loaded as { atImport: string[]; inUse: string[] };
   expect(atImport.some((url) => url.includes('skep/dist/'))).toBe(true);
-  // `describeReason` and `describeFailure` need their table of messages, which is shared and no adapter.
+  // `describeReason` and `describeFailure` need the table of messages in `shared`, which is no adapter.
   expect([...adapters(atImport)]).toEqual(['shared']);
-  // The schema of the options has that of a spec's part for Docker, which loads nothing of Docker's client.
+  // The schema of the options includes the Docker part of a spec, which does not load the Docker client.
   expect(inUse.filter((url) => url.includes('/sandbox-runtime/docker/'))).toEqual([expect.stringMatching(/spec-options\.js$/)]);
   expect(adapters(inUse)).toEqual(new Set(['store', 'store/sqlite', 'clock', 'random', 'logger', 'sandbox-runtime', 'sandbox-runtime/process', 'sandbox-runtime/docker', 'readiness-probe', 'auth/api-keys', 'repository-checkouts/git-mirror', 'shared']));
   expect(inUse.filter((url) => /\/(express|dockerode|commander|yaml)\//.test(url))).toEqual([]);

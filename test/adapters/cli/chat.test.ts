@@ -10,7 +10,7 @@ beforeAll(async () => void (world = await createTalkingWorld()));
 afterAll(() => world.close());
 
 describe('messages', () => {
-  test('are answered in order, and at the end of the input all of them are waited for', async () => {
+  test('are answered in order, and the chat ends after the last answer', async () => {
     const chat = talk(apiOf(world), await readyConversation(world));
     for (const line of ['one', '', '  two  ', 'three']) chat.type(line);
     chat.end();
@@ -20,7 +20,7 @@ describe('messages', () => {
     expect(said.filter((line) => line.startsWith('h'))).toEqual(['heard: one', 'heard: two', 'heard: three']);
   });
 
-  test('that are sent before the conversation is ready wait for it', async () => {
+  test('wait until the conversation is READY', async () => {
     const id = String(object(await world.ann('POST', conversations, { selected_repository: 'acme/shop' }))['id']);
     const chat = talk(apiOf(world), id, { message: 'at once' });
     chat.end();
@@ -30,7 +30,7 @@ describe('messages', () => {
     expect(chat.shown()).toMatch(/at once\n/);
   });
 
-  test('that are typed before the conversation is ready are sent before /quit leaves', async () => {
+  test('that are typed before the conversation is READY are sent before /quit ends the chat', async () => {
     const id = String(object(await world.ann('POST', conversations, {}))['id']);
     const chat = talk(apiOf(world), id);
     for (const line of ['one', 'two', '/quit']) chat.type(line);
@@ -42,7 +42,7 @@ describe('messages', () => {
     expect(later.shown()).toContain('> one\n');
   });
 
-  test('run on as their parts come, and tool calls have lines of their own', async () => {
+  test('of the agent are shown once, with their parts on one line, and tool calls are shown on separate lines', async () => {
     const chat = talk(apiOf(world), await readyConversation(world), { message: 'parts' });
     chat.end();
     expect(await chat.done).toBe(0);
@@ -50,7 +50,7 @@ describe('messages', () => {
     expect(chat.shown().match(/one two three/g)).toHaveLength(1);
   });
 
-  test('of before are shown when a conversation is joined, and what failed then is history', async () => {
+  test('of the past are shown when a chat joins, and an earlier failed turn does not change its exit code', async () => {
     const id = await readyConversation(world);
     const first = talk(apiOf(world), id);
     first.type('fail');
@@ -64,7 +64,7 @@ describe('messages', () => {
     expect(second.shown()).toContain('heard: again');
   });
 
-  test('that the server refuses are told of', async () => {
+  test('that the server refuses are reported, and later ones are still sent', async () => {
     const id = await readyConversation(world);
     const chat = talk(apiOf(world), id);
     chat.type('x'.repeat(100_001));
@@ -76,8 +76,8 @@ describe('messages', () => {
   });
 });
 
-describe('permissions', () => {
-  test('are answered by number, with lines that nobody can forge', async () => {
+describe('permission requests', () => {
+  test('are answered by number, and the name of an option cannot forge another line', async () => {
     const id = await readyConversation(world, { permission_policy: 'ask' });
     const chat = talk(apiOf(world), id);
     chat.type('ask');
@@ -92,7 +92,7 @@ describe('permissions', () => {
     expect(chat.shown()).not.toContain(escape);
   });
 
-  test('that nobody is there for are left to somebody else', async () => {
+  test('are left to another chat if the input has ended', async () => {
     const id = await readyConversation(world, { permission_policy: 'ask' });
     const chat = talk(apiOf(world), id, { message: 'ask' });
     chat.end();
@@ -106,7 +106,7 @@ describe('permissions', () => {
     expect(await other.done).toBe(0);
   });
 
-  test('of before are answered by the first line, and what follows is done before the end of the input leaves', async () => {
+  test('of the past are answered by the first line, and the lines after it are run before the chat ends', async () => {
     const id = await readyConversation(world, { permission_policy: 'ask' });
     const chat = talk(apiOf(world), id, { message: 'ask' });
     chat.end();
@@ -114,13 +114,13 @@ describe('permissions', () => {
     const later = talk(apiOf(world), id);
     for (const line of ['1', '/diff']) later.type(line);
     later.end();
-    // It has no repository.
+    // `/diff` fails, since the conversation has no repository.
     expect(await later.done).toBe(1);
     expect(later.shown()).toMatch(/chosen: yes[^]*The changes of the conversation/);
     expect(later.shown()).not.toContain('AbortError');
   });
 
-  test('that the policy answers need nobody', async () => {
+  test('that the policy answers need no input', async () => {
     const chat = talk(apiOf(world), await readyConversation(world, { permission_policy: 'deny' }), { message: 'ask' });
     chat.end();
     expect(await chat.done).toBe(0);
@@ -129,7 +129,7 @@ describe('permissions', () => {
   });
 });
 
-test('for a program, each event is a line of JSON', async () => {
+test('a chat with JSON output writes each event as a line of JSON', async () => {
   const chat = talk(apiOf(world), await readyConversation(world), { message: 'hello', json: true });
   chat.end();
   expect(await chat.done).toBe(0);
@@ -139,7 +139,7 @@ test('for a program, each event is a line of JSON', async () => {
 });
 
 describe('a turn', () => {
-  test('is stopped by /cancel, also while it waits for a permission', async () => {
+  test('is cancelled by /cancel, even while it waits for a permission', async () => {
     const chat = talk(apiOf(world), await readyConversation(world));
     chat.type('stall');
     await chat.sees('stalling.');
@@ -153,7 +153,7 @@ describe('a turn', () => {
     expect(await chat.done).toBe(0);
   });
 
-  test('that fails, or whose agent ends, is an exit code of 1', async () => {
+  test('makes the exit code 1 if it fails or its agent ends', async () => {
     for (const line of ['fail', 'crash']) {
       const chat = talk(apiOf(world), await readyConversation(world), { message: line });
       chat.end();
@@ -162,8 +162,8 @@ describe('a turn', () => {
   });
 });
 
-describe('what there is no talking with', () => {
-  test('a start that failed', async () => {
+describe('a chat', () => {
+  test('ends with the reason if the start of its conversation fails or has failed', async () => {
     const id = String(object(await world.ann('POST', conversations, { sandbox_spec_id: 'broken' }))['id']);
     const chat = talk(apiOf(world), id, { message: 'hello' });
     expect(await chat.done).toBe(1);
@@ -173,14 +173,14 @@ describe('what there is no talking with', () => {
     expect(later.shown()).toMatch(/ {2}ERROR: The start failed at WAITING_FOR_SANDBOX/);
   });
 
-  test('a spec without an agent', async () => {
+  test('ends with the reason if its spec has no agent', async () => {
     const id = String(object(await world.ann('POST', conversations, { sandbox_spec_id: 'plain' }))['id']);
     const chat = talk(apiOf(world), id);
     expect(await chat.done).toBe(1);
     expect(chat.shown()).toContain('The spec of this conversation names no agent');
   });
 
-  test('a conversation that is ended meanwhile', async () => {
+  test('ends when its conversation is deleted', async () => {
     const id = await readyConversation(world);
     const chat = talk(apiOf(world), id);
     chat.type('hello');
@@ -190,7 +190,7 @@ describe('what there is no talking with', () => {
     expect(chat.shown()).toContain('the conversation was ended');
   });
 
-  test('a sandbox that is lost with messages that wait', async () => {
+  test('ends if its sandbox crashes while messages wait', async () => {
     const id = await readyConversation(world);
     const chat = talk(apiOf(world), id);
     chat.type('stall');
@@ -202,18 +202,18 @@ describe('what there is no talking with', () => {
     expect(await chat.done).toBe(1);
   });
 
-  test('none at all, or no key', async () => {
+  test('fails if its conversation does not exist or its key is wrong', async () => {
     await expect(talk(apiOf(world), 'conv-none').done).rejects.toMatchObject({ name: 'SkepError', message: expect.stringContaining('conv-none') });
     await expect(talk(apiOf(world, 'wrong'), 'conv-none').done).rejects.toMatchObject({ name: 'SkepError', message: expect.stringContaining('API key') });
   });
 });
 
-test('no control sequence of others reaches the terminal', async () => {
+test('control sequences in a title or a message do not reach the terminal', async () => {
   const id = await readyConversation(world, { title: `${escape}[31m` });
   const chat = talk(apiOf(world), id, { message: 'steer' });
   chat.end();
   expect(await chat.done).toBe(0);
   expect(chat.shown()).toMatch(/\nab?c.*d.*e.*f\n/);
-  // oxlint-disable-next-line no-control-regex -- they are what must not be there
+  // oxlint-disable-next-line no-control-regex -- these must not be in the output
   expect(chat.shown()).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
 });

@@ -8,7 +8,7 @@ const ready: api.AppConversation = {
   status_detail: null, status_reason: null, pull_requests: [], created_at: '', updated_at: '', archived_at: null,
 };
 
-test('the list of conversations has the state of each, also of one that is archived', () => {
+test('the list of conversations has the state of each, also of an archived one', () => {
   const archived = { ...ready, sandbox_status: 'MISSING', archived_at: '2026-11-24T00:00:00.000Z' } as const;
   const [, ...rows] = conversationTable([ready, archived]).trimEnd().split('\n').map((row) => row.split(/ {2,}/u).slice(1, 3));
   expect(rows).toEqual([['no agent', 'RUNNING'], ['archived', '-']]);
@@ -20,7 +20,7 @@ test('columns are aligned by the width of the text on the screen', () => {
   );
 });
 
-test('one of them is shown with all that the API says of it, a line for each item, and nothing that controls a terminal', () => {
+test('a resource is shown with all its fields, one line for each item, without its key and without control characters', () => {
   const sandbox: api.Sandbox = {
     id: 'sb-1', created_by_user_id: 'me', sandbox_spec_id: 'web', status: 'RUNNING', status_detail: 'Taken\n from \u001b[2Jthe pool.',
     status_reason: { code: 'claimed_from_pool', instance_id: 'sb-0' }, pause_kind: null, paused_by: null, paused_reason: null,
@@ -53,7 +53,7 @@ expires_at          -
 
 const problem = (loc: readonly (string | number)[], msg: string) => ({ loc, msg, type: 'custom' });
 
-test('an invalid request names what the user typed, not the field of the API', () => {
+test('the error of an invalid request names the option of the command, not the field of the API', () => {
   const problems = [
     problem(['body', 'env', '1A'], 'must be a name'), problem(['path', 'port'], 'must be a port'),
     problem(['body', 'resources', 'memory_bytes'], 'must be positive'), problem(['body', 'initial_message'], 'must be text'),
@@ -64,7 +64,7 @@ test('an invalid request names what the user typed, not the field of the API', (
   );
 });
 
-test('a stream that reconnects says so, and does not advise to start a server', () => {
+test('a lost connection of a stream is reported without the advice to start a server', () => {
   const reported: string[] = [];
   const { onLost } = followOptions(new AbortController().signal, (text) => reported.push(text));
   onLost(new SkepError('unreachable', 'No Skep server answers at http://x.', { context: { url: 'http://x' } }));

@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** Runs the executable in a terminal of its own, as a person does. */
+/** Runs the executable in a new terminal. */
 function inTerminal(args: readonly string[]) {
   const words = [process.execPath, executable, ...args].map((word) => `'${word}'`).join(' ');
   const env = { ...cleanEnv({ SKEP_API_KEY: world.keys.ann, SKEP_PUBLIC_URL: world.url }), SHELL: '/bin/sh' };
@@ -33,13 +33,13 @@ function inTerminal(args: readonly string[]) {
   };
 }
 
-test('keys reach the command one by one and as they are, and its exit code comes back', async () => {
+test('keys reach the command one by one and unchanged, and its exit code is the exit code of the client', async () => {
   const terminal = inTerminal(['exec', '-it', sandbox.id, 'cat']);
   const [execution] = await until(async () => items(await world.ann('GET', sandbox.path)), (all) => all.length === 1, 60_000);
   expect(execution).toMatchObject({ command: ['cat'], tty: true, stdin: true });
   terminal.type('a');
   await terminal.sees('a');
-  // A terminal that is not raw would take these itself.
+  // A terminal that is not in raw mode would handle these itself.
   terminal.type('\u0003\u0004\u001ab');
   await terminal.sees('\u0003\u0004\u001ab');
   await world.ann('POST', `${sandbox.path}/${String(execution?.['id'])}/signal`, { signal: 'SIGTERM' });
@@ -47,7 +47,7 @@ test('keys reach the command one by one and as they are, and its exit code comes
   expect(items(await world.ann('GET', sandbox.path))).toEqual([]);
 });
 
-test('a shell goes on when the connection is cut, without a gap and without a repeat', async () => {
+test('a shell ends with its exit code, and a command in a terminal continues if the connection is cut', async () => {
   const terminal = inTerminal(['shell', sandbox.id]);
   await terminal.sees('exec bash');
   expect(await terminal.ended).toBe(0);
@@ -58,7 +58,7 @@ test('a shell goes on when the connection is cut, without a gap and without a re
   await cut.sees('one ');
   const before = new Set(world.connections);
   for (const socket of before) socket.destroy();
-  // Once the client connects again, it knows that the other connection is gone.
+  // The client connects again only after it has noticed that the first connection is closed.
   await until(() => [...world.connections].some((socket) => !before.has(socket)), Boolean, 60_000);
   cut.type('two ');
   await cut.sees('one two ');
@@ -66,7 +66,7 @@ test('a shell goes on when the connection is cut, without a gap and without a re
   expect(await cut.ended).toBe(143);
 });
 
-test('a detached command runs on when its id is printed', async () => {
+test('a detached command continues after its id is printed, and is refused with a terminal', async () => {
   const terminal = inTerminal(['exec', '-d', sandbox.id, 'sleep']);
   expect(await terminal.ended).toBe(0);
   const execution = items(await world.ann('GET', sandbox.path)).find(({ status }) => status === 'running');
@@ -78,7 +78,7 @@ test('a detached command runs on when its id is printed', async () => {
   expect(await refused.ended).toBe(1);
 });
 
-test('while the server does not answer, a second Ctrl-C ends the client, and the command', async () => {
+test('a second Ctrl-C ends the client and its command if the server does not answer', async () => {
   const relay = await startRelay(world.url);
   relay.mishap = (target) => (target.includes('/ticket') ? { kind: 'hang' } : null);
   const env = cleanEnv({ SKEP_API_KEY: world.keys.ann, SKEP_PUBLIC_URL: relay.url });
@@ -87,7 +87,7 @@ test('while the server does not answer, a second Ctrl-C ends the client, and the
   await until(() => relay.seen, (seen) => seen.some((target) => target.includes('/ticket')));
   child.kill('SIGINT');
   const since = performance.now();
-  // Sooner, npm could have sent the same Ctrl-C again.
+  // An earlier signal would be ignored, since npm may send the same Ctrl-C twice.
   await until(() => performance.now() - since, (ms) => ms > duplicateSignalMs + 100);
   child.kill('SIGINT');
   expect(await once(child, 'exit')).toEqual([1, null]);

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { safeLine, safeText } from '../../../src/adapters/cli/safe-text.ts';
 import { table } from '../../../src/adapters/cli/console.ts';
 
-describe('text of others', () => {
+describe('text that Skep did not write', () => {
   test.each([
     ['plain \u{1f600} text\n\twith lines', 'plain \u{1f600} text\n\twith lines'],
     ['\u001b[31mred\u001b[0m', 'red'],
@@ -15,7 +15,7 @@ describe('text of others', () => {
     expect(safeText(text)).toBe(shown);
   });
 
-  test('makes no line of its own where it is a part of one', () => {
+  test('does not start a new line if it is a part of a line', () => {
     expect(safeLine(' one\r\n  2  Yes\u2028three\u001b[2K ')).toBe('one 2 Yes three');
     expect(table(['ID', 'TITLE'], [['a', 'one\ntwo'], ['bcd', '\u001b[31m']])).toBe('ID   TITLE\na    one two\nbcd\n');
   });

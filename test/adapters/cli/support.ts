@@ -11,7 +11,7 @@ const options = [
   { optionId: 'no', name: `No\n  3  Everything${escape}[2J`, kind: 'reject_once' as const },
 ];
 
-/** Does what the message names, and repeats any other. */
+/** Does what the message names, and repeats any other message. */
 const script: MemoryAgentScript = async (turn) => {
   const text = turn.message.content.at(-1)?.text ?? '';
   switch (text) {
@@ -43,7 +43,7 @@ const script: MemoryAgentScript = async (turn) => {
   }
 };
 
-/** A deployment whose agent can be told what to do; the specs `plain` and `broken` have none, and never get ready. */
+/** Starts a deployment with an agent that runs the script. The spec `plain` has no agent, and `broken` never gets ready. */
 export async function createTalkingWorld(): Promise<World> {
   const broken = { ...coderSpec, id: 'broken', ready: { probe: { kind: 'tcp' as const, port: 1 }, withinMs: 1 } };
   return await createWorld({ specs: [coderSpec, plainSpec, broken], script });
@@ -60,7 +60,7 @@ export interface TalkOptions {
   readonly json?: boolean;
 }
 
-/** A chat whose input the test writes and whose output it reads. */
+/** Starts a chat whose input the test writes, and whose output it reads. */
 export function talk(api: SkepClient, id: string, { message, interactive = false, colored = false, json = false }: TalkOptions = {}) {
   const [input, screen] = [new PassThrough(), new PassThrough()];
   let shown = '';
@@ -68,14 +68,14 @@ export function talk(api: SkepClient, id: string, { message, interactive = false
   const chat = async () =>
     await new Chat(api, await api.conversations.get(id), { input, output: screen, interactive, colored, json }).run(message ?? null);
   const done = chat();
-  // It is awaited later.
+  // The test awaits it later.
   done.catch(() => {});
   return {
     type: (line: string): void => void input.write(`${line}\n`),
     key: (keys: string): void => void input.write(keys),
     end: (): void => void input.end(),
     shown: () => shown,
-    /** Waits until the words are on the screen. */
+    /** Waits until the text is on the screen. */
     sees: async (words: string): Promise<void> => void (await until(() => shown, (all) => all.includes(words), 60_000)),
     /** Its exit code. */
     done,

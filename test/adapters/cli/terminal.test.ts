@@ -10,8 +10,8 @@ let world: World;
 beforeAll(async () => void (world = await createTalkingWorld()));
 afterAll(() => world.close());
 
-describe('a person at a terminal', () => {
-  test('is asked below what is told, sees no message twice, and leaves by /quit', async () => {
+describe('a chat at a terminal', () => {
+  test('has a prompt, does not show a typed message twice, and ends with /quit', async () => {
     const id = await readyConversation(world);
     const chat = talk(apiOf(world), id, { interactive: true, colored: true });
     await chat.sees('/quit leaves');
@@ -25,7 +25,7 @@ describe('a person at a terminal', () => {
     expect(chat.shown()).toContain(`${commandName} chat --conversation ${id}`);
   });
 
-  test('sees no message twice after one was refused', async () => {
+  test('does not show a typed message twice after a refused message', async () => {
     const chat = talk(apiOf(world), await readyConversation(world), { interactive: true, colored: true });
     await chat.sees('> ');
     chat.type('x'.repeat(100_001));
@@ -37,7 +37,7 @@ describe('a person at a terminal', () => {
     expect(chat.shown()).not.toContain('> hello\u001b[22m');
   });
 
-  test('stops the turn by Control-C, and leaves by another', async () => {
+  test('cancels the turn with Ctrl-C, and ends with a second one', async () => {
     const id = await readyConversation(world);
     const chat = talk(apiOf(world), id, { interactive: true });
     await chat.sees('> ');
@@ -49,7 +49,7 @@ describe('a person at a terminal', () => {
     expect(await chat.done).toBe(0);
   });
 
-  test('leaves by Control-D, after the answers to all messages', async () => {
+  test('ends with Ctrl-D after the answers to all messages', async () => {
     const chat = talk(apiOf(world), await readyConversation(world), { interactive: true });
     await chat.sees('> ');
     chat.type('hello');
@@ -58,7 +58,7 @@ describe('a person at a terminal', () => {
     expect(chat.shown()).toMatch(/heard: hello[^]*Continue this conversation/);
   });
 
-  test('lets the sandbox rest by /pause', async () => {
+  test('pauses the sandbox with /pause', async () => {
     const id = await readyConversation(world);
     const chat = talk(apiOf(world), id, { interactive: true });
     await chat.sees('> ');

@@ -8,8 +8,8 @@ import { until } from '../../support/until.ts';
 import { startWorld } from '../http/world.ts';
 import { codeOf, connectJson, openDoor, stream, wrapped } from './door.ts';
 
-describe('the door for the clients of E2B', () => {
-  test('a stream has the start, the output and the end of a process', async () => {
+describe('the API for E2B clients', () => {
+  test('streams the start, the output and the end of a process', async () => {
     const door = await openDoor();
     const messages = await stream(door, 'Start', wrapped(JSON.stringify({ process: { cmd: 'echo', args: ['hello'] }, stdin: false })));
     expect(messages).toEqual([
@@ -23,9 +23,9 @@ describe('the door for the clients of E2B', () => {
   test.each([
     ['no token', {}, 'unauthenticated'],
     ['a token of another sandbox', { 'X-Access-Token': 'a'.repeat(64) }, 'unauthenticated'],
-    ['another sandbox', { 'E2b-Sandbox-Id': 'sb-other' }, 'unauthenticated'],
-    ['a user', { Authorization: `Basic ${Buffer.from('root:').toString('base64')}` }, 'invalid_argument'],
-  ])('refuses %s', async (what, headers, code) => {
+    ['the id of another sandbox', { 'E2b-Sandbox-Id': 'sb-other' }, 'unauthenticated'],
+    ['a user name', { Authorization: `Basic ${Buffer.from('root:').toString('base64')}` }, 'invalid_argument'],
+  ])('refuses a request with %s', async (what, headers, code) => {
     const door = await openDoor();
     const sent = what === 'no token' ? {} : { ...door.headers, ...headers };
     const start = wrapped(JSON.stringify({ process: { cmd: 'echo' } }));
@@ -35,7 +35,7 @@ describe('the door for the clients of E2B', () => {
     expect((await door.as(null)('GET', '/e2b/files?path=x', undefined, sent)).status).toBe(code === 'unauthenticated' ? 401 : 400);
   });
 
-  test('a key that may only read sees a sandbox, and neither changes it nor gets its tokens', async () => {
+  test('lets a read-only key read a sandbox, but not change it or get its tokens', async () => {
     const { world, id, as } = await openDoor();
     const reader = as(world.keys.reader);
     const info = await reader('GET', `/e2b/sandboxes/${id}`);
@@ -48,7 +48,7 @@ describe('the door for the clients of E2B', () => {
     expect((await as(null)('GET', `/e2b/sandboxes/${id}`)).status).toBe(401);
   });
 
-  test('what is not there says so, in the form of errors that the clients know', async () => {
+  test('returns errors in the format of E2B for unsupported and wrong requests', async () => {
     const { as, world, headers, id } = await openDoor();
     const ann = as(world.keys.ann);
     expect(object(await ann('POST', `/e2b/sandboxes/${id}/snapshots`, {}))).toMatchObject({ code: 501 });
@@ -63,7 +63,7 @@ describe('the door for the clients of E2B', () => {
     expect(object(await as(null)('POST', '/e2b/process.Process/SendSignal', { process: { pid: 1 }, signal: 'SIGNAL_SIGKILL' }, headers))['code']).toBe('not_found');
   });
 
-  test('bytes that are no message are refused, whatever they are', async () => {
+  test('refuses random bytes, and starts no process', async () => {
     const door = await openDoor();
     const anything = fc.oneof(
       fc.uint8Array({ maxLength: 64 }).map((bytes) => Buffer.from(bytes)),
@@ -75,7 +75,7 @@ describe('the door for the clients of E2B', () => {
     expect((await door.world.ann('GET', `/api/v1/sandboxes/${door.id}/executions`)).body).toMatchObject({ items: [] });
   });
 
-  test('a sandbox that was killed is gone, as from the proxy of E2B', async () => {
+  test('returns 502 or `unavailable` for requests to a deleted sandbox, like the proxy of E2B', async () => {
     const { as, world, headers, id } = await openDoor();
     expect((await as(world.keys.ann)('DELETE', `/e2b/sandboxes/${id}`)).status).toBe(204);
     expect((await as(null)('GET', '/e2b/health', undefined, headers)).status).toBe(502);
@@ -84,13 +84,13 @@ describe('the door for the clients of E2B', () => {
     expect((await as(world.keys.ann)('GET', `/e2b/sandboxes/${id}`)).status).toBe(404);
   });
 
-  test('limits are 0 if the runtime does not apply them', async () => {
+  test('returns 0 as the limits of a sandbox if the runtime does not apply limits', async () => {
     const { as, world, id } = await openDoor();
     const info = object(await as(world.keys.ann)('GET', `/e2b/sandboxes/${id}`));
     expect(info).toMatchObject({ cpuCount: 0, memoryMB: 0, diskSizeMB: 0 });
   });
 
-  test('a token ends with its key, also for a stream that is open', async () => {
+  test('refuses a token after its key is revoked, and ends its open stream', async () => {
     const door = await openDoor();
     const { world, headers, as } = door;
     const list = () => as(null)('POST', '/e2b/process.Process/List', {}, headers);
@@ -106,7 +106,7 @@ describe('the door for the clients of E2B', () => {
   test.each([
     ['process.Process/Start', { process: { cmd: 'sleep' }, stdin: false }],
     ['filesystem.Filesystem/WatchDir', { path: '/' }],
-  ])('the end of the server ends %s, which says so', async (method, message) => {
+  ])('ends %s with `unavailable` when the server is closed', async (method, message) => {
     const { world, headers } = await openDoor();
     const body = new Uint8Array(wrapped(JSON.stringify(message)));
     const response = await fetch(`${world.url}/e2b/${method}`, { method: 'POST', headers: { ...headers, 'Content-Type': connectJson }, body });
@@ -118,16 +118,16 @@ describe('the door for the clients of E2B', () => {
     expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
-  test('requests with a token count as requests of its key', async () => {
+  test('counts requests with a token against the request limit of its key', async () => {
     const { world, headers, as } = await openDoor({ requestsPerMinute: 4 });
     const list = async () => await as(null)('POST', '/e2b/process.Process/List', {}, headers);
     const [first, second, third, fourth] = [await list(), await list(), await list(), await list()];
-    // The first request of the key has made the sandbox.
+    // The creation of the sandbox was the first request of the key.
     expect([first, second, third].map(({ status }) => status)).toEqual([200, 200, 200]);
     expect([fourth.status, object(fourth)['code'], (await world.ann('GET', '/api/v1/me')).status]).toEqual([429, 'resource_exhausted', 429]);
   });
 
-  test('a client can end what it has started, since only streams and transfers count as streams of its key', async () => {
+  test('counts only streams and transfers against the stream limit, so a client at the limit can end its process', async () => {
     const door = await openDoor({ streamsPerKey: 1 });
     const call = (method: string, body = {}) => door.as(null)('POST', `/e2b/process.Process/${method}`, body, door.headers);
     const open = stream(door, 'Start', wrapped(JSON.stringify({ process: { cmd: 'sleep' }, stdin: false })));
@@ -137,7 +137,7 @@ describe('the door for the clients of E2B', () => {
     expect(await open).toContainEqual({ event: { end: expect.anything() } });
   });
 
-  test('an upload that breaks off leaves nothing, and the sandbox can be deleted', async () => {
+  test('can delete a sandbox after an aborted upload', async () => {
     const { world, id, headers, as } = await openDoor();
     const leaving = new AbortController();
     const form = '--x\r\nContent-Disposition: form-data; name="file"; filename="half"\r\n\r\nhalf of';
@@ -154,7 +154,7 @@ describe('the door for the clients of E2B', () => {
     ['a form without a boundary', { 'Content-Type': 'multipart/form-data' }, 'x'],
     ['a form that ends too early', { 'Content-Type': 'multipart/form-data; boundary=x' }, '--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nb'],
     ['what is not gzip', { 'Content-Encoding': 'gzip', 'Content-Type': 'application/octet-stream' }, 'plain'],
-  ])('an upload that is %s is refused', async (_, contentHeaders, body) => {
+  ])('refuses an upload that is %s', async (_, contentHeaders, body) => {
     const { world, headers } = await openDoor();
     const answer = await fetch(`${world.url}/e2b/files?path=/a`, { method: 'POST', headers: { ...headers, ...contentHeaders }, body });
     expect(answer.status).toBe(400);
@@ -165,7 +165,7 @@ describe('the door for the clients of E2B', () => {
     ['not in its encoding', { 'Content-Encoding': 'br' }, 'x', 400, 'invalid_argument'],
     ['cut off in its encoding', { 'Content-Encoding': 'gzip' }, new Uint8Array(gzipSync('{"a":1}').subarray(0, 12)), 400, 'invalid_argument'],
     ['in an unknown encoding', { 'Content-Encoding': 'none' }, 'x', 400, 'invalid_argument'],
-  ])('a body that is %s is refused in the form of the API, and only after the key is checked', async (_, contentHeaders, body, status, code) => {
+  ])('refuses a body that is %s in the format of E2B, but checks the key first', async (_, contentHeaders, body, status, code) => {
     const { world, headers } = await openDoor();
     const post = async (path: string, credential: Readonly<Record<string, string>>) => {
       const answer = await fetch(`${world.url}${path}`, { method: 'POST', body, headers: { ...contentHeaders, ...credential } });
@@ -177,13 +177,13 @@ describe('the door for the clients of E2B', () => {
     expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
-  test('a URL that nobody signed finds nothing', async () => {
+  test('refuses a URL with a made-up signature', async () => {
     const { as } = await openDoor();
     expect((await as(null)('GET', '/files?path=/etc/passwd&signature=v1_made-up')).status).toBe(401);
     expect((await as(null)('POST', '/files?path=/etc/passwd&signature=v1_made-up', {})).status).toBe(401);
   });
 
-  test('wrong signatures count as wrong keys of the address, which is then refused without a search', async () => {
+  test('counts wrong signatures as wrong keys of the address, and then refuses even a valid signature', async () => {
     const { world, id, headers } = await openDoor({ failedLoginsPerMinute: 2 });
     const signature = `v1_${hash('sha256', `/a:read::${headers['X-Access-Token']}`, 'base64').replace(/=+$/, '')}`;
     const get = async (given: string) => (await fetch(`${world.url}/files?path=/a&signature=${encodeURIComponent(given)}`)).status;
@@ -196,7 +196,7 @@ describe('the door for the clients of E2B', () => {
     expect((await world.ann('GET', '/api/v1/me')).status).toBe(200);
   });
 
-  test('the timeout of a sandbox is at most that of its spec', async () => {
+  test('limits the timeout of a sandbox to the maximum life of its spec', async () => {
     const world = await startWorld({ specs: [{ id: 'short', rest: { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: 60_000 } }], server: { mounts: [e2b] } });
     const ann: Client = (method, path, body) => createClient(world.url, null)(method, path, body, { 'X-API-Key': world.keys.ann });
     const made = object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'short' }));

@@ -9,12 +9,12 @@ export const connectJson = 'application/connect+json';
 export interface Door {
   readonly world: World;
   readonly id: string;
-  /** What a client sends to what is in the sandbox. */
+  /** The headers of a client's requests to the sandbox. */
   readonly headers: Readonly<Record<string, string>>;
   readonly as: (key: string | null) => Client;
 }
 
-/** A sandbox that runs, behind the door. */
+/** Starts a server with the API for E2B clients, and a sandbox. */
 export async function openDoor(server: HttpServerOptions = {}): Promise<Door> {
   const world = await startWorld({ command: commands, server: { mounts: [e2b], ...server } });
   const as = (key: string | null): Client => (method, path, body, headers = {}) =>
@@ -24,7 +24,7 @@ export async function openDoor(server: HttpServerOptions = {}): Promise<Door> {
   return { world, id, as, headers: { 'E2b-Sandbox-Id': id, 'X-Access-Token': String(made['envdAccessToken']) } };
 }
 
-/** Returns a request of one message. */
+/** Returns the body of a request with one message. */
 export function wrapped(text: string, flags = 0): Buffer {
   const content = Buffer.from(text);
   const header = Buffer.alloc(5);
@@ -33,7 +33,7 @@ export function wrapped(text: string, flags = 0): Buffer {
   return Buffer.concat([header, content]);
 }
 
-/** Sends the bytes to a method with a stream, and returns the messages of its answer. */
+/** Sends the bytes to a streaming method, and returns the messages of its response. */
 export async function stream({ world, headers }: Pick<Door, 'world' | 'headers'>, method: string, body: Buffer): Promise<Record<string, unknown>[]> {
   const response = await fetch(`${world.url}/e2b/process.Process/${method}`, { method: 'POST', headers: { ...headers, 'Content-Type': connectJson }, body: new Uint8Array(body) });
   const bytes = Buffer.from(await response.arrayBuffer());

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { findSigner } from '../../../src/adapters/e2b/sandbox-token.ts';
 import type { RequestContext } from '../../../src/adapters/http/request-context.ts';
 
-test('the server handles other events between the sandboxes that a signature is compared with', async () => {
+test('other events are handled between the sandboxes that a signature is compared with', async () => {
   const sandboxes = Array.from({ length: 50 }, (_, at) => ({ id: `sb-${at}`, ownerId: 'ann' }));
   const skep = {
     secret: 'secret', clock: { now: () => 0 }, auth: { digestsOf: async () => ['a'.repeat(64)] },

@@ -10,7 +10,7 @@ const search = '/api/v1/sandboxes/search';
 const stream = '/api/v1/events/stream';
 
 describe('a credential', () => {
-  test('is a header of its own or a bearer token, and says who makes the request', async () => {
+  test('is accepted in X-Session-API-Key or as a bearer token, and identifies the caller', async () => {
     const world = await startWorld();
     const none = world.client(null);
     expect(await none('GET', '/api/v1/me', undefined, { Authorization: `Bearer ${world.keys.ben}` })).toMatchObject({
@@ -26,7 +26,7 @@ describe('a credential', () => {
     }
   });
 
-  test('is where the application that mounts the router says', async () => {
+  test('is read where the embedding application defines it, for example from a cookie', async () => {
     const world = await startWorld({ server: { credential: ({ headers }) => /key=(\S+)/.exec(headers.cookie ?? '')?.[1] ?? null } });
     const none = world.client(null);
     expect(await none('GET', '/api/v1/me', undefined, { Cookie: `key=${world.keys.ben}` })).toMatchObject({ body: { user_id: 'ben' } });
@@ -35,7 +35,7 @@ describe('a credential', () => {
 });
 
 describe('a key that is limited to repositories', () => {
-  test('lists and uses those, and knows of no other', async () => {
+  test('lists and uses only these repositories, and others are not found', async () => {
     const world = await startWorld();
     const [limited, other] = [world.client(world.keys.limited), world.client(world.auth.issue({ userId: 'ann', keyName: 'x', access: 'full', repositories: ['acme/*'] }))];
     const listing = '/api/user/repository/acme/shop/microagents';
@@ -58,7 +58,7 @@ describe('a key that is limited to repositories', () => {
 });
 
 describe("an administrator's key", () => {
-  test('sees and changes what any owner has, and creates its own', async () => {
+  test('reads and deletes resources of all owners, and creates its own', async () => {
     const world = await startWorld();
     const [admin, ben] = [world.client(world.keys.admin), world.client(world.keys.ben)];
     const { id } = object(await world.ann('POST', '/api/v1/sandboxes', {}));
@@ -85,7 +85,7 @@ describe("an administrator's key", () => {
 });
 
 describe('a stream', () => {
-  test.each(['revoked', 'expired'])('ends soon after its key is %s', async (how) => {
+  test.each(['revoked', 'expired'])('ends after its key is %s', async (how) => {
     const world = await startWorld();
     const key = world.auth.issue({ userId: 'ann', keyName: 'short', access: 'full' }, how === 'expired' ? 3000 : Infinity);
     const open = await openEventStream(`${world.url}${stream}`, key);
@@ -94,7 +94,7 @@ describe('a stream', () => {
     await expect(openEventStream(`${world.url}${stream}`, key)).rejects.toThrow('401');
   });
 
-  test('is opened by a ticket that a browser can put into the address', async () => {
+  test('can be opened with a ticket in the URL, which works for streams only and does not reveal the key', async () => {
     const world = await startWorld();
     const answer = await world.client(world.keys.reader)('GET', '/api/v1/events/ticket');
     const { ticket, expires_at: expiresAt } = object(answer);
@@ -103,9 +103,9 @@ describe('a stream', () => {
     const open = await fetch(`${world.url}${stream}?ticket=${String(ticket)}`);
     expect(open.status).toBe(200);
     await open.body?.cancel();
-    // Who has the deployment's secret, in a backup, can't read the key in it.
+    // The secret of the deployment, for example from a backup, is not enough to read the key in the ticket.
     expect(createTokenCipher(world.skep.secret).decrypt(String(ticket))).toBeNull();
-    // It is good for streams only, and can't be made up.
+    // The ticket works for streams only, and cannot be forged.
     expect((await fetch(`${world.url}${search}?ticket=${String(ticket)}`)).status).toBe(401);
     expect((await fetch(`${world.url}/api/v1/events/ticket?ticket=${String(ticket)}`)).status).toBe(401);
     for (const madeUp of ['x', `${String(ticket).slice(0, -1)}${String(ticket).endsWith('A') ? 'B' : 'A'}`, world.keys.ann]) {
@@ -116,7 +116,7 @@ describe('a stream', () => {
     expect(JSON.stringify(world.lines)).not.toContain(String(ticket));
   });
 
-  test('is one of so many of its key, until it ends', async () => {
+  test('counts against the stream limit of its key until it ends', async () => {
     const world = await startWorld({ server: { streamsPerKey: 2 } });
     const [first] = [await openEventStream(`${world.url}${stream}`, world.keys.ann), await openEventStream(`${world.url}${stream}`, world.keys.ann)];
     const refused = await world.ann('GET', stream);
@@ -127,19 +127,19 @@ describe('a stream', () => {
     await expect.poll(async () => (await fetch(`${world.url}${stream}`, { headers: { 'X-Session-API-Key': world.keys.ann } })).status).toBe(200);
   });
 
-  test('is not counted if its client leaves before it is opened', async () => {
+  test('does not count against the limit if its client disconnects before it is opened', async () => {
     const asked: unknown[] = [];
     const credential = ({ url, headers: { 'x-session-api-key': key } }: IncomingMessage): string => (asked.push(url), String(key));
     const world = await startWorld({ server: { streamsPerKey: 1, failedLoginsPerMinute: 1, credential } });
     await world.client('wrong')('GET', search);
-    // The key is new at an address that tried too many wrong ones, so it waits before it is checked.
+    // This address has sent too many wrong keys, so a key that it has not used before is checked after a delay.
     const leaving = new AbortController();
     const left = fetch(`${world.url}${stream}`, { headers: { 'X-Session-API-Key': world.keys.ann }, signal: leaving.signal });
     await until(() => asked.includes(stream), Boolean);
     leaving.abort();
     await expect(left).rejects.toThrow();
     await until(() => world.lines.some(({ route, aborted }) => route === stream && aborted === true), Boolean);
-    // This one waits too, until after the one that left was checked.
+    // This request is delayed, too, so the request of the client that left is checked first.
     await world.ann('GET', search);
     const open = await openEventStream(`${world.url}${stream}`, world.keys.ann);
     open.cut();
@@ -151,7 +151,7 @@ describe('pages of other origins', () => {
   const origin = 'https://app.example.com';
   const ask = { 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': 'x-session-api-key' };
 
-  test('may call the interface if their origin is named', async () => {
+  test('can call the API if their origin is configured', async () => {
     const world = await startWorld({ server: { corsOrigins: [origin] } });
     const preflight = await fetch(`${world.url}/api/v1/sandboxes`, { method: 'OPTIONS', headers: { Origin: origin, ...ask } });
     expect([preflight.status, preflight.headers.get('access-control-allow-origin')]).toEqual([204, origin]);
@@ -164,7 +164,7 @@ describe('pages of other origins', () => {
     expect([other.status, other.headers.get('access-control-allow-origin'), other.headers.get('vary')]).toEqual([200, null, 'Origin']);
   });
 
-  test('may not, unless told', async () => {
+  test('cannot call the API by default', async () => {
     const world = await startWorld();
     const preflight = await fetch(`${world.url}/api/v1/sandboxes`, { method: 'OPTIONS', headers: { Origin: origin, ...ask } });
     expect([preflight.status, preflight.headers.get('access-control-allow-origin')]).toEqual([401, null]);
@@ -176,14 +176,14 @@ describe('the address of a client', () => {
     [[], '127.0.0.1'],
     [['127.0.0.0/8'], '203.0.113.7'],
     [['10.0.0.1'], '127.0.0.1'],
-  ])('behind the proxies %j is %s', async (trustProxy, client) => {
+  ])('with the trusted proxies %j is %s', async (trustProxy, client) => {
     const world = await startWorld({ server: { trustProxy } });
     await world.client('wrong')('GET', search, undefined, { 'X-Forwarded-For': '198.51.100.1, 203.0.113.7' });
     expect(world.lines.findLast(({ message }) => message === 'request')).toMatchObject({ status: 401, client });
   });
 });
 
-test('the root leads to the reference if there is no dashboard', async () => {
+test('the root redirects to the API reference if there is no dashboard', async () => {
   const world = await startWorld({ server: { dashboard: false } });
   const answer = await fetch(world.url, { redirect: 'manual' });
   expect([answer.status, answer.headers.get('location')]).toEqual([302, '/docs']);

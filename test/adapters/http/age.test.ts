@@ -6,7 +6,7 @@ import type { GitProvider } from '../../../src/ports/git-provider.ts';
 import { createClient } from '../../support/client.ts';
 import { repository } from './world.ts';
 
-test('a listing that was confirmed a while ago says its age in seconds; a fresh one does not', async () => {
+test('responses from a stale listing have its age in the header Age, and responses from a fresh listing have no such header', async () => {
   const clock = createManualClock();
   const memory = createMemoryGitProvider({ repositories: [repository] });
   let confirmedAt: number | undefined;

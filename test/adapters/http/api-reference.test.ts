@@ -13,8 +13,8 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-describe('the page and its files', () => {
-  test('the page names only its own files, with relative addresses', async () => {
+describe('the API reference', () => {
+  test('loads only its own files, by relative URLs', async () => {
     const page = await fetch(`${world.url}/docs`);
     expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
     const policy = page.headers.get('content-security-policy');
@@ -27,7 +27,7 @@ describe('the page and its files', () => {
   test.each([
     ['/docs/swagger-ui.css', 'text/css'],
     ['/docs/swagger-ui-bundle.js', 'text/javascript'],
-  ])('%s is served without a key, is revalidated, and is logged', async (path, media) => {
+  ])('serves %s without a key, with revalidation, and logs the request', async (path, media) => {
     const file = await fetch(`${world.url}${path}`);
     expect(file.status).toBe(200);
     expect(file.headers.get('content-type')).toMatch(media);
@@ -41,11 +41,11 @@ describe('the page and its files', () => {
   });
 
   const others = ['package.json', 'index.html', 'swagger-ui-bundle.js.map', 'x', '%2e%2e/package.json'];
-  test.each(others)('/docs/%s of the package is not served', async (name) => {
+  test.each(others)('does not serve other files of its package: /docs/%s', async (name) => {
     expect((await fetch(`${world.url}/docs/${name}`, { headers: { 'X-Session-API-Key': world.keys.ann } })).status).toBe(404);
   });
 
-  test.each(['', '/agents'])('mounted at "%s", its address with a slash at the end leads to it, without a key', async (mount) => {
+  test.each(['', '/agents'])('mounted at "%s", redirects from /docs/ to /docs without a key', async (mount) => {
     const host = express().use(mount, createRouter(world.skep)).listen(0, '127.0.0.1');
     await once(host, 'listening');
     try {
@@ -58,13 +58,13 @@ describe('the page and its files', () => {
     }
   });
 
-  test('the page itself names nothing of the deployment', async () => {
+  test('is the same page for every deployment', async () => {
     const other = await startWorld({ server: { product: `<b onclick="x">&'` } });
     expect(await (await fetch(`${other.url}/docs`)).text()).toBe(await (await fetch(`${world.url}/docs`)).text());
   });
 });
 
-/** Waits until the page shows so many operations. */
+/** Waits until the page shows `count` operations. */
 async function shown(page: Page, count: number): Promise<void> {
   await expect.poll(() => page.locator('.opblock').count(), { timeout: 20_000 }).toBe(count);
 }
@@ -75,14 +75,14 @@ if (!runnable) {
   console.warn(`SKIPPED: the API reference in a browser. There is no ${executablePath}; "apt-get install chromium" brings it.`);
 }
 
-describe.runIf(runnable)('in a browser', { timeout: 60_000 }, () => {
+describe.runIf(runnable)('the API reference in a browser', { timeout: 60_000 }, () => {
   let browser: Browser;
   beforeAll(async () => {
     browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
   }, 60_000);
   afterAll(() => browser.close());
 
-  /** Opens the page; what it asks for and complains of is noted. */
+  /** Opens the page, and records its requests and errors. */
   async function opened(address: string): Promise<{ page: Page; requested: string[]; complaints: string[] }> {
     const page = await browser.newPage();
     page.setDefaultTimeout(20_000);
@@ -95,7 +95,7 @@ describe.runIf(runnable)('in a browser', { timeout: 60_000 }, () => {
     return { page, requested, complaints };
   }
 
-  test.each(['', '/agents'])('mounted at "%s", it shows each operation, finds one, and calls it, with own files only', async (mount) => {
+  test.each(['', '/agents'])('mounted at "%s", shows, finds and calls operations of its own server only', async (mount) => {
     const app = express().use('/agents', createRouter(world.skep));
     const host = app.listen(0, '127.0.0.1');
     await once(host, 'listening');
@@ -124,7 +124,7 @@ describe.runIf(runnable)('in a browser', { timeout: 60_000 }, () => {
     }
   });
 
-  test('sends the key that it was given', async () => {
+  test('sends the key that was entered', async () => {
     const { page, complaints } = await opened(`${world.url}/docs`);
     await page.locator('.btn.authorize').click();
     await page.locator('.auth-container input').fill(world.keys.ann);

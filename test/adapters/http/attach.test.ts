@@ -26,7 +26,7 @@ const said = (client: Attached, text: string) => until(() => client.bytes.stdout
 const isEnd = (message: Record<string, unknown>) => message['status'] !== undefined;
 const isWriter = (wanted: boolean) => (message: Record<string, unknown>) => message['writer'] === wanted;
 
-test('bytes go both ways, the streams are told apart, and the last message is the exit code', async () => {
+test('an attached client sends input, and receives stdout, stderr and at last the exit code', async () => {
   const errs = attached(await run({ command: ['errs'] }));
   expect(await errs.told(isEnd)).toMatchObject({ status: 'exited', exit_code: 7, status_reason: null });
   expect([errs.bytes.stdout.toString(), errs.bytes.stderr.toString()]).toEqual(['out', 'err']);
@@ -43,7 +43,7 @@ test('bytes go both ways, the streams are told apart, and the last message is th
   expect(cat.controls).toContainEqual({ input_closed: true });
 });
 
-test('a signal and a size are sent by control messages, and a wrong one is said', async () => {
+test('control messages resize the terminal and send signals, and a malformed one gets an error', async () => {
   const path = await run({ command: ['sleep'], tty: { cols: 80, rows: 24 } });
   const client = attached(path);
   await client.told(isWriter(true));
@@ -54,7 +54,7 @@ test('a signal and a size are sent by control messages, and a wrong one is said'
   expect(await client.told(isEnd)).toMatchObject({ status: 'exited', exit_code: 130 });
 });
 
-test('a signal reaches a command that reads none of its input, also after the input is closed', async () => {
+test('a signal reaches a command that does not read its input, even after the input is closed', async () => {
   const client = attached(await run({ command: ['sleep'], stdin: true }));
   await client.told(isWriter(true));
   client.socket.send(Buffer.from('unread'));
@@ -63,8 +63,8 @@ test('a signal reaches a command that reads none of its input, also after the in
   expect(await client.told(isEnd)).toMatchObject({ status: 'exited', exit_code: 130 });
 });
 
-describe('several who are attached', () => {
-  test('see the same, and one of them writes, until another takes over', async () => {
+describe('attached clients', () => {
+  test('receive the same output, and only one of them can write, until another takes over', async () => {
     const path = await run({ command: ['cat'], tty: { cols: 80, rows: 24 } });
     const first = attached(path);
     await first.told(isWriter(true));
@@ -72,7 +72,7 @@ describe('several who are attached', () => {
     await said(first, 'first ');
     const second = attached(path);
     await second.told(isWriter(false));
-    // What was shown before is replayed.
+    // Earlier output is replayed.
     await said(second, 'first ');
     second.socket.send(Buffer.from('nothing'));
     expect(await second.told(({ error }) => error !== undefined)).toMatchObject({ error: { code: 'not_writer' } });
@@ -100,7 +100,7 @@ describe('several who are attached', () => {
     for (const client of [first, second, fourth.client]) expect(await client.told(isEnd)).toMatchObject({ status: 'exited' });
   });
 
-  test('a key that may only read looks on', async () => {
+  test('with a read-only key receive the output, but cannot write', async () => {
     const path = await run({ command: ['cat'], stdin: true });
     const reader = attached(path, '?takeover=true', { 'X-Session-API-Key': world.keys.reader });
     await reader.told(isWriter(false));
@@ -113,8 +113,8 @@ describe('several who are attached', () => {
   });
 });
 
-describe('who may attach', () => {
-  test('nobody without a key, nor to what is of another owner', async () => {
+describe('attaching', () => {
+  test('is refused without a key, for another owner, and with a wrong request', async () => {
     const path = await run({ command: ['sleep'] });
     const at = `${world.url}${path}/attach`;
     expect(await refusedAttach(at, {})).toMatchObject({ status: 401, body: { code: 'unauthorized' } });
@@ -124,7 +124,7 @@ describe('who may attach', () => {
     expect(await refusedAttach(`${world.url}/nowhere`, annsKey())).toMatchObject({ status: 404, body: { code: 'not_found' } });
   });
 
-  test('a page by a ticket, if its origin is allowed', async () => {
+  test('is possible with a ticket from a page of an allowed origin', async () => {
     const path = await run({ command: ['cat'], stdin: true });
     const ticket = String(object(await world.ann('GET', '/api/v1/events/ticket'))['ticket']);
     expect(await refusedAttach(`${world.url}${path}/attach?ticket=${ticket}`, { Origin: 'https://evil.example.org' }))
@@ -138,7 +138,7 @@ describe('who may attach', () => {
     }
   });
 
-  test('nobody any more whose key is revoked', async () => {
+  test('ends when the key is revoked', async () => {
     const key = world.auth.issue({ userId: 'ann', keyName: 'short', access: 'full' });
     const client = attached(await run({ command: ['sleep'] }), '', { 'X-Session-API-Key': key });
     await client.told(isWriter(true));
@@ -147,7 +147,7 @@ describe('who may attach', () => {
   });
 });
 
-test('an attachment that is cut off at random goes on from its offset, without a gap and without a repeat', async () => {
+test('a client that is cut off at random points continues from its offset, and loses and repeats no output', async () => {
   const random = seeded(printedSeed('cuts of attachments'));
   const path = await run({ command: ['random'] });
   let got = Buffer.alloc(0);
@@ -164,7 +164,7 @@ test('an attachment that is cut off at random goes on from its offset, without a
   expect(got.equals(randomOutput)).toBe(true);
 });
 
-test('a client that reads nothing holds no output in memory, and is cut off', async () => {
+test('a client that does not read is cut off, and its output is not kept in memory', async () => {
   const path = await run({ command: ['flood'] });
   const client = attached(path);
   await once(client.socket, 'open');
@@ -176,7 +176,7 @@ test('a client that reads nothing holds no output in memory, and is cut off', as
   await world.ann('DELETE', path);
 });
 
-test('the end of the server closes attachments', async () => {
+test('attached clients are disconnected when the server is closed', async () => {
   const other = await createWorld({ command: commands });
   const { path } = await runningSandbox(other);
   const id = String(object(await other.ann('POST', path, { command: ['sleep'] }))['id']);

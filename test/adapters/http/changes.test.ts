@@ -7,7 +7,7 @@ let world: World;
 beforeAll(async () => void (world = await createWorld()));
 afterAll(() => world.close());
 
-test('conversation_changes_unavailable without a repository, and conversation_not_found for others', async () => {
+test('changes are `conversation_changes_unavailable` without a repository, and `conversation_not_found` for another owner', async () => {
   const id = String(object(await world.ann('POST', conversations, {}))['id']);
   for (const query of ['', '?format=patch', '?path=a', '?format=archive']) {
     const path = `${conversations}/${id}/changes${query}`;

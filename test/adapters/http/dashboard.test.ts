@@ -37,7 +37,7 @@ afterAll(async () => {
 
 const get = (path: string, headers?: Readonly<Record<string, string>>) => createClient(world.url, null)('GET', path, undefined, headers);
 
-test('the page is served at / without a key, under a policy of its own, and never kept unasked', async () => {
+test('the page is served at / without a key, with its own content security policy, and caches must revalidate it', async () => {
   const answer = await get('/');
   expect(answer).toMatchObject({ status: 200, body: expect.stringContaining('The page') });
   expect(answer.headers.get('content-security-policy')?.split(';')).toEqual([
@@ -47,18 +47,18 @@ test('the page is served at / without a key, under a policy of its own, and neve
   expect(Object.fromEntries(answer.headers)).toMatchObject({
     'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache', 'referrer-policy': 'no-referrer', 'x-content-type-options': 'nosniff',
   });
-  // Node's fetch asks for a whole answer unless it is told how old one may be.
+  // Without this Cache-Control, `fetch` sends `no-cache`, which asks for the whole response.
   expect(await get('/', { 'If-None-Match': answer.headers.get('etag') ?? '', 'Cache-Control': 'max-age=0' })).toMatchObject({ status: 304 });
 });
 
-test('a file with a hashed name is kept for ever, any other is asked for again', async () => {
+test('a file with a hash in its name is cached for ever, and any other file is revalidated', async () => {
   const script = await get('/assets/main-B4x_9.js');
   expect([script.status, script.headers.get('cache-control')]).toEqual([200, 'public, max-age=31536000, immutable']);
   const icon = await get('/favicon.svg');
   expect([icon.status, icon.headers.get('cache-control')]).toEqual([200, 'no-cache']);
 });
 
-test('what is no file of the page is the API\'s, with its headers', async () => {
+test('a path that is no file of the page gets the response of the API, with the headers of the API', async () => {
   const paths = ['/assets/other.js', '/assets/', '/assets', '/.hidden', '/../package.json', '/%2e%2e/package.json', '/assets/..%2findex.html'];
   for (const path of paths) expect((await get(path)).status, path).toBe(401);
   expect(await createClient(world.url, null)('POST', '/')).toMatchObject({ status: 401 });
@@ -67,13 +67,13 @@ test('what is no file of the page is the API\'s, with its headers', async () => 
     .toEqual(['no-store', "default-src 'none';frame-ancestors 'none'"]);
 });
 
-test('its files cost a key nothing', async () => {
+test('requests for files of the page do not count against the request limit of a key', async () => {
   const client = createClient(world.url, world.keys.ben);
   for (let times = 0; times < 8; times += 1) expect(await client('GET', '/assets/main-B4x_9.js')).toMatchObject({ status: 200 });
   expect(await client('GET', '/api/v1/me')).toMatchObject({ status: 200 });
 });
 
-test('under a prefix the page is found with a slash at the end', async () => {
+test('under a prefix, a request without the final slash is redirected to the page', async () => {
   const client = createClient(url, null);
   const bare = await client('GET', '/agents?x=1');
   expect([bare.status, bare.headers.get('location')]).toEqual([302, '/site/agents/']);

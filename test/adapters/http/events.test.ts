@@ -33,8 +33,8 @@ async function pages(query: string, limit: number): Promise<Json[]> {
 const idsOf = (events: readonly Json[]) => events.map((event) => Number(event['id']));
 const kindsOf = (events: readonly Json[]) => events.map((event) => event['kind']);
 
-describe('pages', () => {
-  test('tell the start, the turn and the sandbox of a conversation, oldest first', async () => {
+describe('event pages', () => {
+  test('contain the events of the start, the turn and the sandbox of a conversation, oldest first', async () => {
     const all = items(await world.ann('GET', path));
     expect(idsOf(all)).toEqual(idsOf(all).toSorted((a, b) => a - b));
     const steps = all.filter(({ kind }) => kind === 'start_step').map(({ data }) => (data as Json)['to']);
@@ -47,7 +47,7 @@ describe('pages', () => {
     expect(await pages(path, 3)).toEqual(all);
   });
 
-  test('of some kinds, and after an event', async () => {
+  test('can be filtered by kind and begin after an event, and wrong parameters are refused', async () => {
     const all = items(await world.ann('GET', path));
     const some = await pages(`${path}?kinds=message&kinds=turn_ended`, 1);
     expect(kindsOf(some)).toEqual(['message', 'message', 'turn_ended']);
@@ -56,20 +56,20 @@ describe('pages', () => {
     for (const query of ['kinds=nothing', 'after=latest', 'after=-1', 'after=', 'page_id=made-up']) expect((await world.ann('GET', `${path}?${query}`)).status).toBe(422);
   });
 
-  test('a page id is of one log', async () => {
+  test('accept only a page token of the same log', async () => {
     const next = String(object(await world.ann('GET', `${path}?limit=1`))['next_page_id']);
     const other = await readyConversation(world);
     expect((await world.ann('GET', `${conversations}/${other}/events?page_id=${next}`)).status).toBe(422);
     expect((await world.ann('GET', `/api/v1/events?page_id=${next}`)).status).toBe(422);
   });
 
-  test('of all that changed: no other words than those that are asked for', async () => {
+  test('of all resources contain only status changes, unless other kinds are requested', async () => {
     const kinds = new Set(kindsOf(await pages('/api/v1/events', 100)));
     expect(kinds).toEqual(new Set(['execution_changed', 'sandbox_moved', 'start_step']));
     expect(new Set(kindsOf(await pages('/api/v1/events?kinds=message', 100)))).toEqual(new Set(['message']));
   });
 
-  test('of one sandbox: those alone, to the last page, and nothing of what the key does not see', async () => {
+  test('of one sandbox contain only its events, and are empty for another owner', async () => {
     const moves = (await pages('/api/v1/events?kinds=sandbox_moved', 100)).filter((event) => event['sandbox_id'] !== null);
     const id = String(moves[0]?.['sandbox_id']);
     const own = moves.filter((event) => event['sandbox_id'] === id);
@@ -80,8 +80,8 @@ describe('pages', () => {
   });
 });
 
-describe('streams', () => {
-  test('tell the same as the pages, under the same ids, one line of data each', async () => {
+describe('event streams', () => {
+  test('send the same events as the pages, with the same ids, and each with one line of data', async () => {
     const all = items(await world.ann('GET', path));
     const last = String(all.at(-1)?.['id']);
     const response = await fetch(`${world.url}${path}/stream`, { headers: { 'X-Session-API-Key': world.keys.ann } });
@@ -98,7 +98,7 @@ describe('streams', () => {
     expect(text).toBe(['id: 0\nretry: 1000\n\n', ...blocks].join(''));
   });
 
-  test('keep texts whole that hold line breaks and other control characters', async () => {
+  test('do not change texts with line breaks and other control characters', async () => {
     const odd = 'one\ntwo\r\nthree\rfour\u2028five\u0000six: \n\ndata: {}\n\nid: 7\n\n\ud83d\ude00';
     const other = await readyConversation(world);
     await world.store.events.append([chunk(other, odd)]);
@@ -108,7 +108,7 @@ describe('streams', () => {
     expect(JSON.parse(event?.data ?? '')).toMatchObject({ data: { text: odd } });
   });
 
-  test('go on after Last-Event-ID, or after the event of the query', async () => {
+  test('continue after the Last-Event-ID, or else after the event in the query', async () => {
     const all = idsOf(items(await world.ann('GET', path)));
     const [third, fourth] = [all[2], all[3]];
     for (const [query, header] of [[`after=${third}`, null], ['', `${third}`], ['after=0', `${third}`], ['after=latest', `${third}`]] as const) {
@@ -119,7 +119,7 @@ describe('streams', () => {
     }
   });
 
-  test('of all that changes begin now, and say where that is', async () => {
+  test('of all resources begin with the next event, and return their start in the header Last-Event-ID', async () => {
     const before = await world.store.events.latest();
     const stream = await openEventStream(`${world.url}/api/v1/events/stream`, world.keys.ann);
     const from = Number(stream.response.headers.get('last-event-id'));
@@ -129,25 +129,25 @@ describe('streams', () => {
     stream.cut();
     for (const event of events) expect(Number(event.id)).toBeGreaterThan(from);
     expect(new Set(events.map(({ event }) => event))).toEqual(new Set(['start_step', 'execution_changed', 'sandbox_moved']));
-    // Whoever was cut off before it saw anything misses nothing.
+    // A client that is cut off before its first event misses nothing.
     const again = await openEventStream(`${world.url}/api/v1/events/stream`, world.keys.ann, String(from));
     expect((await again.next())?.id).toBe(events[0]?.id);
     again.cut();
   });
 
-  test('end when the conversation does', async () => {
+  test('end when the conversation is deleted', async () => {
     const other = await readyConversation(world);
     const stream = await openEventStream(`${world.url}${conversations}/${other}/events/stream?kinds=message`, world.keys.ann);
     expect((await world.ann('DELETE', `${conversations}/${other}`)).status).toBe(204);
     expect(await stream.next()).toBeNull();
   });
 
-  test('HEAD answers as GET does, and ends', async () => {
+  test('answer HEAD like GET, without a body', async () => {
     const head = await fetch(`${world.url}${path}/stream`, { method: 'HEAD', headers: { 'X-Session-API-Key': world.keys.ann } });
     expect([head.status, head.headers.get('content-type'), await head.text()]).toEqual([200, 'text/event-stream; charset=utf-8', '']);
   });
 
-  test('are refused before anything is sent', async () => {
+  test('are refused without access or with wrong parameters, before anything is sent', async () => {
     const open = (target: string, key: string | null = world.keys.ann, headers: Readonly<Record<string, string>> = {}) => world.client(key)('GET', target, undefined, headers);
     expect(await open(`${conversations}/conv-none/events/stream`)).toMatchObject({ status: 404, body: { code: 'conversation_not_found' } });
     expect(await open(`${path}/stream`, world.keys.ben)).toMatchObject({ status: 404, body: { code: 'conversation_not_found' } });
@@ -159,7 +159,7 @@ describe('streams', () => {
     expect(await open(`${path}/stream`, world.keys.ann, { 'Last-Event-ID': 'abc' })).toMatchObject({ status: 422, body: { detail: [{ loc: ['header', 'last-event-id'] }] } });
   });
 
-  test('a key that only reads follows them, and of nobody else', async () => {
+  test('can be followed with a read-only key, and contain only events of the owner of the key', async () => {
     const stream = await openEventStream(`${world.url}${path}/stream`, world.keys.reader);
     expect((await stream.next())?.event).toBeDefined();
     stream.cut();

@@ -4,7 +4,7 @@ import { until } from '../../support/until.ts';
 
 const tooMuch = new Uint8Array(300_000);
 
-/** A queue to a command that reads nothing before `read` is called, and to a client that is paused or not. */
+/** Returns a queue that writes with `write`, and its client, which records pauses and failures. */
 function createQueue(write: (content: ReadableStream<Uint8Array>) => Promise<void>) {
   const client = { isPaused: false, failures: [] as unknown[] };
   const socket = { pause: () => void (client.isPaused = true), resume: () => void (client.isPaused = false) };

@@ -6,12 +6,12 @@ import { type Json, object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
 import type { World } from './world.ts';
 
-/** Bytes that the command `random` writes, a part at a time. */
+/** The output of the command `random`, which it writes in parts. */
 export const randomOutput = randomBytes(600_000);
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-/** What commands do: `cat` copies its input, `errs` writes to both outputs, `random` writes bytes, `flood` never ends, `sleep` waits. */
+/** `cat` copies its input, `errs` writes to both outputs, `random` writes bytes, `flood` never ends, `sleep` waits for a signal. */
 export const commands: MemoryCommand = async ({ request: { command }, stdin, stdout, stderr, signal, step }) => {
   const [name = '', ...words] = command;
   const [out, err] = [stdout.getWriter(), stderr.getWriter()];
@@ -53,19 +53,19 @@ export const commands: MemoryCommand = async ({ request: { command }, stdin, std
   }
 };
 
-/** The path of the executions of a new sandbox of Ann's that runs. */
+/** Starts a sandbox for Ann, waits until it runs, and returns its id and the path of its executions. */
 export async function runningSandbox(world: World): Promise<{ readonly id: string; readonly path: string }> {
   const id = String(object(await world.ann('POST', '/api/v1/sandboxes'))['id']);
   await until(() => world.ann('GET', `/api/v1/sandboxes/${id}`), (answer) => object(answer)['status'] === 'RUNNING', 60_000);
   return { id, path: `/api/v1/sandboxes/${id}/executions` };
 }
 
-/** A client that is attached, and what it received. */
+/** An attached client, and what it has received. */
 export interface Attached {
   readonly socket: WebSocket;
   readonly controls: Json[];
   readonly bytes: { stdout: Buffer; stderr: Buffer };
-  /** Waits until the control message has come. */
+  /** Waits for the control message. */
   told(wanted: (message: Json) => boolean): Promise<Json>;
   readonly closed: Promise<number>;
 }
@@ -90,7 +90,7 @@ export function attach(url: string, headers: Readonly<Record<string, string>>): 
   return { socket, controls, bytes, closed, told: async (wanted) => (await until(() => find(wanted), Boolean, 60_000))! };
 }
 
-/** The status and body of the answer to a request for a WebSocket that is refused. */
+/** Returns the status and body of the response to a refused request for a WebSocket. */
 export async function refusedAttach(url: string, headers: Readonly<Record<string, string>>): Promise<{ readonly status: number; readonly body: Json }> {
   const socket = new WebSocket(url.replace(/^http/, 'ws'), { headers });
   const { promise, resolve, reject } = Promise.withResolvers<{ status: number; body: Json }>();

@@ -22,7 +22,7 @@ async function run(body: unknown, headers: Readonly<Record<string, string>> = {}
 
 const ended = (path: string) => until(async () => object(await world.ann('GET', path)), ({ status }) => status !== 'running', 60_000);
 
-test('a command runs, as a list or as shell text, and its output and exit code are read', async () => {
+test('a command runs as a list or as shell text, and its output and exit code can be read', async () => {
   const path = await run({ command: ['errs'], env: { A: '1' }, working_dir: '/workspace', timeout_seconds: 60 });
   expect((await world.ann('GET', `${path}/output?follow=true`)).body).toBe('out');
   expect((await world.ann('GET', `${path}/output?stream=stderr&after=1`)).body).toBe('rr');
@@ -36,7 +36,7 @@ test('a command runs, as a list or as shell text, and its output and exit code a
   expect(listed).toMatchObject([{ command: ['/bin/sh', '-c', 'ls | wc -l'] }]);
 });
 
-test('input, signals and sizes reach it, and a deletion ends it', async () => {
+test('input and signals reach a command, its terminal can be resized, and it is not found after its deletion', async () => {
   const path = await run({ command: ['cat'], stdin: true });
   const write = (text: string, query = '') => world.ann('POST', `${path}/input${query}`, text, { 'Content-Type': 'application/octet-stream' });
   expect((await write('\u0000one ')).status).toBe(204);
@@ -55,14 +55,14 @@ test('input, signals and sizes reach it, and a deletion ends it', async () => {
   expect(object(await world.ann('GET', sleeping))).toMatchObject({ code: 'execution_not_found' });
 });
 
-test('a request that is made twice under one idempotency key runs once', async () => {
+test('a command runs once if its request is repeated with the same idempotency key, and a different request is a conflict', async () => {
   const headers = { 'Idempotency-Key': 'once' };
   const first = await run({ command: ['sleep'] }, headers);
   expect(await run({ command: ['sleep'] }, headers)).toBe(first);
   expect((await world.ann('POST', sandbox.path, { command: ['cat'] }, headers)).status).toBe(409);
 });
 
-test('what is wrong with a request is said', async () => {
+test('wrong requests for executions are refused', async () => {
   const wrong = [{}, { command: [] }, { command: ['a'], shell: 'a' }, { command: ['a'], working_dir: 'a' }, { command: ['a'], env: { 'A=': '1' } },
     { command: ['a'], tty: { cols: 0, rows: 1 } }, { command: ['a'], timeout_seconds: 0 }, { command: ['a'], more: 1 }, { command: ['a\0'] }];
   for (const body of wrong) expect([body, (await world.ann('POST', sandbox.path, body)).status]).toEqual([body, 422]);
@@ -72,8 +72,8 @@ test('what is wrong with a request is said', async () => {
   expect((await world.ann('GET', `${path}/attach`)).status).toBe(426);
 });
 
-describe('who may', () => {
-  test('a key that may read looks, and runs nothing', async () => {
+describe('access to executions', () => {
+  test('is limited to reading with a read-only key, and refused to another owner and without a key', async () => {
     const path = await run({ command: ['sleep'] });
     const reader = world.client(world.keys.reader);
     expect((await reader('GET', path)).status).toBe(200);
@@ -86,7 +86,7 @@ describe('who may', () => {
     expect((await world.client(null)('GET', path)).status).toBe(401);
   });
 
-  test('a stream of output ends when its key is revoked', async () => {
+  test('ends for a followed output when the key is revoked', async () => {
     const key = world.auth.issue({ userId: 'ann', keyName: 'short', access: 'full' });
     const path = await run({ command: ['sleep'] });
     const response = await fetch(`${world.url}${path}/output?follow=true`, { headers: { 'X-Session-API-Key': key } });
@@ -95,7 +95,7 @@ describe('who may', () => {
   });
 });
 
-test('a paused sandbox refuses and says to resume it, and what it runs is still to be seen', async () => {
+test('a paused sandbox refuses commands and input with the advice to resume it, but its executions can be read', async () => {
   const other = await runningSandbox(world);
   const path = `${other.path}/${String(object(await world.ann('POST', other.path, { command: ['cat'], stdin: true }))['id'])}`;
   await world.ann('POST', `/api/v1/sandboxes/${other.id}/pause`);
@@ -107,7 +107,7 @@ test('a paused sandbox refuses and says to resume it, and what it runs is still 
   expect(object(await world.ann('GET', `/api/v1/sandboxes/${other.id}`))).toMatchObject({ status: 'PAUSED' });
 });
 
-test('an offset that is not kept any more is a 410 that names the oldest', async () => {
+test('an offset whose output was dropped is a 410 with the oldest offset that is kept', async () => {
   const path = await run({ command: ['flood'] });
   await until(async () => Number(object(await world.ann('GET', path))['stdout_bytes']), (bytes) => bytes > 5_000_000, 60_000);
   const gone = await world.ann('GET', `${path}/output?after=0`);
@@ -115,14 +115,14 @@ test('an offset that is not kept any more is a 410 that names the oldest', async
   await world.ann('DELETE', path);
 });
 
-test('more than the limit are a 429 that names it', async () => {
+test('a command above the limit of running commands is a 429 with the limit', async () => {
   const other = await runningSandbox(world);
   for (let count = 0; count < 20; count += 1) expect((await world.ann('POST', other.path, { command: ['sleep'] })).status).toBe(201);
   const refused = await world.ann('POST', other.path, { command: ['sleep'] });
   expect([refused.status, object(refused)]).toMatchObject([429, { code: 'execution_limit_reached', limit: 'executions_per_sandbox', max: 20 }]);
 });
 
-test('output that is cut off at random is read on without a gap and without a repeat', async () => {
+test('a reader of output that is cut off at random points continues from its offset, and loses and repeats no output', async () => {
   const random = seeded(printedSeed('cuts of output'));
   const path = await run({ command: ['random'] });
   let got = Buffer.alloc(0);

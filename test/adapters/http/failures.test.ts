@@ -21,7 +21,7 @@ const microagents = '/api/user/repository/acme/shop/microagents';
 const hello = { content: [{ type: 'text', text: 'hello' }] };
 const proven = new Set<ProblemCode>();
 
-/** Problem details as of RFC 9457, with these members besides. */
+/** Expects problem details (RFC 9457) with these extension members, and records that the code has a test. */
 function expectProblem(answer: Answer, code: ProblemCode, members: Readonly<Record<string, unknown>> = {}): void {
   proven.add(code);
   expect(answer.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
@@ -43,8 +43,8 @@ async function sandbox(spec: string, wanted: string): Promise<string> {
   return id;
 }
 
-describe('each row of the failure table', () => {
-  test('unauthorized', async () => {
+describe('problem details', () => {
+  test('are `unauthorized` without a valid key', async () => {
     for (const path of [microagents, `${sandboxes}/search`, '/nowhere', '/api/v1/sandboxes/%zz']) {
       const answer = await world.client(null)('GET', path);
       expectProblem(answer, 'unauthorized');
@@ -53,7 +53,7 @@ describe('each row of the failure table', () => {
     expectProblem(await world.client('wrong')('PUT', sandboxes), 'unauthorized');
   });
 
-  test('forbidden', async () => {
+  test('are `forbidden` for a change with a read-only key', async () => {
     const reader = world.client(world.keys.reader);
     expect(await reader('GET', `${sandboxes}/search`)).toMatchObject({ status: 200 });
     expectProblem(await reader('POST', sandboxes), 'forbidden');
@@ -66,7 +66,7 @@ describe('each row of the failure table', () => {
     expectProblem(await reader('POST', '/nowhere'), 'not_found');
   });
 
-  test('not_found and method_not_allowed', async () => {
+  test('are `not_found` for an unknown route, and `method_not_allowed` for an unknown method', async () => {
     for (const path of ['/nowhere', '/api/v1/sandboxes/', '/API/v1/sandboxes/search', '/health%20', '/api/user/repository/microagents']) {
       expectProblem(await world.ann('GET', path), 'not_found');
     }
@@ -78,7 +78,7 @@ describe('each row of the failure table', () => {
     expectProblem(await world.ann('POST', microagents), 'method_not_allowed', { allow: ['GET', 'HEAD'] });
   });
 
-  test('what is unknown', async () => {
+  test('name the repository, file, sandbox or conversation that is not found', async () => {
     expectProblem(await world.ann('GET', '/api/user/repository/acme/none/microagents'), 'repository_not_found', { repository: 'acme/none' });
     const [content, noRepository] = [`${microagents}/content?file_path=`, '/api/user/repository/acme/none/microagents/content?file_path='];
     expectProblem(await world.ann('GET', `${noRepository}a.md`), 'repository_not_found', { repository: 'acme/none' });
@@ -97,7 +97,7 @@ describe('each row of the failure table', () => {
     expectProblem(await world.ann('POST', '/api/v1/app-conversations', { selected_repository: 'acme/none' }), 'repository_not_found', { repository: 'acme/none' });
   });
 
-  test('conversation_not_ready and permission_not_found', async () => {
+  test('are `conversation_not_ready` without an agent, and `permission_not_found` for an unknown permission request', async () => {
     for (const spec of ['plain', 'coder']) {
       const created = await world.ann('POST', '/api/v1/app-conversations', { sandbox_spec_id: spec });
       const id = String(object(created)['id']);
@@ -110,7 +110,7 @@ describe('each row of the failure table', () => {
     }
   });
 
-  test('moves that the lifecycle lacks, and limits', async () => {
+  test('name the status that prevents a pause or resume, and the limit that prevents a start', async () => {
     const starting = await sandbox('slow', 'STARTING');
     const about = { sandbox_id: starting, sandbox_status: 'STARTING' };
     expectProblem(await world.ann('POST', `${sandboxes}/${starting}/pause`), 'sandbox_busy', about);
@@ -137,28 +137,28 @@ describe('each row of the failure table', () => {
     for (const id of started) await world.ann('DELETE', `${sandboxes}/${id}`);
   });
 
-  test('a start on a disk that is too full', async () => {
+  test('name the disk limit if a start is refused because the disk is full', async () => {
     const full = await createWorld({ disk: { totalBytes: 100, freeBytes: 5 } });
     const limit = { limit: 'disk', max: 90, retry_after_seconds: 10 };
     for (const path of [sandboxes, '/api/v1/app-conversations']) expectProblem(await full.ann('POST', path), 'sandbox_limit_reached', limit);
     await full.close();
   });
 
-  test('idempotency_conflict', async () => {
+  test('are `idempotency_conflict` for a different request with the same idempotency key', async () => {
     const headers = { 'Idempotency-Key': 'one' };
     const first = await world.ann('POST', sandboxes, {}, headers);
     expectProblem(await world.ann('POST', sandboxes, { sandbox_spec_id: 'slow' }, headers), 'idempotency_conflict', { key: 'one' });
     await world.ann('DELETE', `${sandboxes}/${String(object(first)['id'])}`);
   });
 
-  test('payload_too_large', async () => {
+  test('are `payload_too_large` for a body above the size limit', async () => {
     for (const size of [3000, 40_000]) {
       const body = JSON.stringify({ title: 'x'.repeat(size) });
       expectProblem(await world.ann('POST', '/api/v1/app-conversations', body), 'payload_too_large', { limit_bytes: 2000 });
     }
   });
 
-  test('invalid_request', async () => {
+  test('are replaced by a list of the wrong fields for `invalid_request`', async () => {
     const answer = await world.ann('POST', sandboxes, { sandbox_spec_id: 7, other: 1 });
     proven.add('invalid_request');
     expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -168,7 +168,7 @@ describe('each row of the failure table', () => {
     });
   });
 
-  test('internal: a number that the log has too, and nothing else', async () => {
+  test('are `internal` for an unexpected error, and contain only an incident id, which is also in the log', async () => {
     world.faults.git = new Error('/home/somebody: the token ghp_abc was refused');
     const answer = await world.ann('GET', microagents);
     const { incident } = object(answer);
@@ -217,7 +217,7 @@ describe('each row of the failure table', () => {
     await world.ann('DELETE', `${sandboxes}/${id}`);
   });
 
-  test('store_unavailable, also of the log', async () => {
+  test('are `store_unavailable` if the store or its event log fails', async () => {
     const failure = new Failure('store_unavailable', { reason: { code: 'locked' }, retryAfterSeconds: 1 });
     Object.assign(world.faults, { store: failure, events: failure });
     const paths = ['/api/v1/events', '/api/v1/events/stream', `${sandboxes}/search`, '/api/v1/app-conversations'];
@@ -226,21 +226,21 @@ describe('each row of the failure table', () => {
     }
   });
 
-  test('a failure that this version does not know is internal', async () => {
+  test('are `internal` for a failure that this version does not know', async () => {
     const unknown = new Failure('provider_failed', { provider: 'memory', reason: explained('of a newer version') });
     world.faults.git = Object.assign(unknown, { code: 'from_the_future' });
     const answer = await world.ann('GET', microagents);
     expectProblem(answer, 'internal', { incident: object(answer)['incident'] });
   });
 
-  test('port_not_exposed and proxy_off', async () => {
+  test('are `port_not_exposed` for a port that is not in the spec, and `proxy_off` without a proxy', async () => {
     const id = await sandbox('plain', 'RUNNING');
     expectProblem(await world.ann('POST', `${sandboxes}/${id}/ports/5173/links`), 'port_not_exposed', { sandbox_id: id, port: 5173, exposed: [8000] });
     expectProblem(await world.ann('POST', `${sandboxes}/${id}/ports/8000/links`), 'proxy_off', {});
     await world.ann('DELETE', `${sandboxes}/${id}`);
   });
 
-  test('all of them, but those that have a test of their own', () => {
+  test('have a test for every code, here or in another file', () => {
     const elsewhere: ProblemCode[] = [
       'key_name_taken', 'key_not_found', 'keys_unsupported', 'login_code_invalid', 'rate_limited', 'conversation_limit_reached', 'sandbox_in_quarantine', 'shutting_down', 'port_closed',
       'conversation_changes_unavailable', 'conversation_publish_refused', 'listing_unsupported', 'pull_requests_unsupported', 'pull_request_refused', 'execution_not_found', 'execution_limit_reached', 'output_dropped', 'input_closed', 'upgrade_required', 'origin_forbidden', 'wrong_file_type', 'range_not_satisfiable',

@@ -24,7 +24,7 @@ const get = (path: string, headers: Readonly<Record<string, string>> = {}) => wo
 const seen = async () => object(await world.ann('GET', sandbox))['last_active_at'];
 
 describe('a file', () => {
-  test('is served whole or in part, as RFC 9110 says', async () => {
+  test('is returned whole or in ranges, with the conditions of RFC 9110', async () => {
     const etag = (await put('/workspace/file', '0123456789')).headers.get('etag') ?? '';
     for (const [range, status, body, part] of [
       ['bytes=0-0', 206, '0', 'bytes 0-0/10'], ['bytes=3-', 206, '3456789', 'bytes 3-9/10'], ['bytes=-4', 206, '6789', 'bytes 6-9/10'],
@@ -47,7 +47,7 @@ describe('a file', () => {
     expect((await get('/workspace/empty')).headers.get('content-length')).toBe('0');
   });
 
-  test('stays as it was when the client leaves in the middle', async () => {
+  test('is not changed if the client disconnects during the upload', async () => {
     await put('/workspace/kept', 'old');
     const broken = request(world.url + at('files', '/workspace/kept'), {
       method: 'PUT', headers: { 'X-Session-API-Key': world.keys.ann, 'Content-Length': '1000000', 'Expect': '100-continue' },
@@ -62,7 +62,7 @@ describe('a file', () => {
     expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
-  test('counts as activity when it is written, not when it is read', async () => {
+  test('counts as activity of its sandbox when it is written, not when it is read', async () => {
     await put('/workspace/file', 'one');
     const before = await seen();
     await get('/workspace/file');
@@ -71,7 +71,7 @@ describe('a file', () => {
   });
 });
 
-test('a directory is listed page by page', async () => {
+test('a directory is listed page by page, with page tokens for this directory only', async () => {
   for (let index = 0; index < 7; index += 1) await put(`/workspace/many/${index}/deep`, 'x');
   const names: string[] = [];
   for (let page = ''; ; ) {
@@ -86,7 +86,7 @@ test('a directory is listed page by page', async () => {
   expect(names).toEqual(Array.from({ length: 7 }, (_, index) => [`${index}`, `${index}/deep`]).flat());
 });
 
-test('who may not, may not', async () => {
+test('files cannot be changed with a read-only key, and not found by another owner', async () => {
   await put('/workspace/file', 'mine');
   const [ben, reader] = [world.client(world.keys.ben), world.client(world.keys.reader)];
   const changes = [['PUT', 'files'], ['DELETE', 'files'], ['POST', 'directories'], ['PUT', 'archive']] as const;
@@ -101,7 +101,7 @@ test('who may not, may not', async () => {
   expect((await get('/workspace/file')).body).toBe('mine');
 });
 
-test('what is wrong with a path is a 422 that names it, or a problem', async () => {
+test('a malformed path or parameter is a 422, and a path of a missing or wrong file is a problem', async () => {
   for (const path of ['relative', '/a/../b', '']) {
     const answer = await get(path);
     expect([answer.status, JSON.stringify(answer.body)], path).toEqual([422, expect.stringContaining('["query","path"]')]);
@@ -131,14 +131,14 @@ async function upload({ url, keys }: World, target: string, length: number, sent
 }
 
 describe.each([['whole', 10_240, 10_240], ['large', 3_000_000, 3_000_000], ['not complete', 3_000_000, 70_000]])(
-  'an upload that is %s and refused gets its response', (_, length, sent) => {
-    test('a file', async () => {
+  'a refused upload that is %s gets its response', (_, length, sent) => {
+    test('for a file', async () => {
       await put('/workspace/directory/file', 'x');
       const response = await upload(world, at('files', '/workspace/directory'), length, sent, /wrong_file_type/);
       expect(response).toMatch(/^HTTP\/1.1 409 [^]*wrong_file_type/);
     });
 
-    test('an archive', async () => {
+    test('for an archive', async () => {
       using writing = vi.spyOn(world.skep.files, 'writeArchive');
       writing.mockImplementation(async (_scope, _id, _directory, archive, signal) => {
         for await (const _ of tarEntries(archive, signal));
@@ -149,7 +149,7 @@ describe.each([['whole', 10_240, 10_240], ['large', 3_000_000, 3_000_000], ['not
   },
 );
 
-test('a refused upload leaves the connection usable, until its rest takes too long', async () => {
+test('the connection of a refused upload can be used again, and is closed if the rest of the upload takes too long', async () => {
   const own = await startWorld({ server: { requestTimeoutMs: 300, headersTimeoutMs: 300 } });
   const path = `/api/v1/sandboxes/${(await runningSandbox(own)).id}/files?path=/workspace`;
   const socket = connect(Number(new URL(own.url).port), '127.0.0.1');
@@ -168,7 +168,7 @@ test('a refused upload leaves the connection usable, until its rest takes too lo
   await once(socket, 'close').finally(() => clearInterval(dripping));
 });
 
-test('an upload may take longer than other requests, and one that stalls is cut off', async () => {
+test('an upload can take longer than other requests, but is cut off if it stalls', async () => {
   const own = await startWorld({ server: { requestTimeoutMs: 300, headersTimeoutMs: 300, writeTimeoutMs: 1000 } });
   const path = `/api/v1/sandboxes/${(await runningSandbox(own)).id}/files?path=/workspace/slow`;
   const upload = request(own.url + path, { method: 'PUT', headers: { 'X-Session-API-Key': own.keys.ann, 'Content-Length': '20' } });

@@ -8,7 +8,7 @@ import { startWorld, type World } from './world.ts';
 const search = '/api/v1/sandboxes/search';
 
 describe('limits', () => {
-  test('of wrong keys, for each client address', async () => {
+  test('of wrong keys apply to each client address, and do not stop valid keys', async () => {
     const world = await startWorld({ server: { failedLoginsPerMinute: 3 } });
     await world.ann('GET', search);
     const wrong = world.client('wrong');
@@ -16,7 +16,7 @@ describe('limits', () => {
     const refused = await wrong('GET', search);
     expect(refused).toMatchObject({ status: 429, body: { code: 'rate_limited', limit: 'failed_logins_per_minute' } });
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-    // A right key works, whether it was used before or not.
+    // A valid key works, even if this address has not used it before.
     expect(await world.client(world.keys.ben)('GET', search)).toMatchObject({ status: 200 });
     expect(await world.ann('GET', search)).toMatchObject({ status: 200 });
     expect(await world.client(null)('GET', search)).toMatchObject({ status: 401 });
@@ -26,12 +26,12 @@ describe('limits', () => {
     expect(world.lines.find(({ status }) => status === 429)).toMatchObject({ client: '127.0.0.1' });
   });
 
-  test('requests without a key are no tries', async () => {
+  test('of wrong keys do not count requests without a key', async () => {
     const world = await startWorld({ server: { failedLoginsPerMinute: 1 } });
     for (let tries = 0; tries < 5; tries += 1) expect(await world.client(null)('GET', search)).toMatchObject({ status: 401 });
   });
 
-  test('of conversations, of one owner', async () => {
+  test('of conversations apply to each owner', async () => {
     const world = await startWorld({ limits: { conversationsPerOwner: 1 } });
     const start = async (key: string) => await world.client(key)('POST', '/api/v1/app-conversations');
     const [first, second, bens] = [await start(world.keys.ann), await start(world.keys.ann), await start(world.keys.ben)];
@@ -40,7 +40,7 @@ describe('limits', () => {
     expect([first.status, bens.status, (await start(world.keys.ann)).status]).toEqual([201, 201, 201]);
   });
 
-  test('of requests, for each key', async () => {
+  test('of requests apply to each key', async () => {
     const world = await startWorld({ server: { requestsPerMinute: 2 } });
     for (let count = 0; count < 2; count += 1) expect(await world.ann('GET', search)).toMatchObject({ status: 200 });
     const refused = await world.ann('GET', '/nowhere');
@@ -56,13 +56,13 @@ describe('limits', () => {
     ['2001:db8::1', '2001:db8:0:0::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
     ['::1', '0:0:0:0::/64'],
-  ])('the client at %s is counted as %s', (ip, client) => {
+  ])('count the client address %s as %s', (ip, client) => {
     expect(clientAddress({ ip })).toBe(client);
   });
 });
 
 describe('the log', () => {
-  test('has the checks of a load balancer at debug, and the crash of a sandbox at warn', async () => {
+  test('has health checks at level debug, and the crash of a sandbox at level warn', async () => {
     const world = await startWorld();
     world.lines.length = 0;
     for (const path of ['/health', '/ready']) await world.client(null)('GET', path);
@@ -76,7 +76,7 @@ describe('the log', () => {
     ]);
   });
 
-  test('has one line for each request, and nothing secret', async () => {
+  test('has one line for each request, without keys, queries and bodies', async () => {
     const world = await startWorld();
     world.lines.length = 0;
     await world.ann('POST', '/api/v1/app-conversations?token=in-the-query', { title: 'a private title' }, { 'X-Request-Id': 'from.the-client_1' });
@@ -95,7 +95,7 @@ describe('the log', () => {
     expect(JSON.stringify(world.lines)).not.toMatch(new RegExp(`${world.keys.ann}|a-wrong-key|in-the-query|private title`));
   });
 
-  test('knows a request by the id that its client gave it, if that is sane', async () => {
+  test('uses the request id of the client if it is valid, and a new id otherwise', async () => {
     const world = await startWorld();
     const idFor = async (given: string) => (await world.client(null)('GET', '/health', undefined, { 'X-Request-Id': given })).headers.get('x-request-id');
     expect(await idFor('abc.DEF_1-2')).toBe('abc.DEF_1-2');
@@ -107,7 +107,7 @@ const fine = async () => ({ ok: true, detail: 'the file /home/somebody/skep.db a
 const store = { part: 'store', adapter: 'sqlite', check: fine };
 
 describe('readiness', () => {
-  test('takes the store to answer, and tells no more; the log tells why', async () => {
+  test('is 503 if the store does not answer, with the cause only in the log', async () => {
     const world = await startWorld();
     const broken = await createWorldOf(world, [
       { ...store, check: async () => ({ ok: false, detail: 'the file /home/somebody/skep.db is gone' }) },
@@ -127,7 +127,7 @@ describe('readiness', () => {
     expect((await broken('/health')).status).toBe(200);
   });
 
-  test('is not lost by a git host or an engine in trouble, which are shown', async () => {
+  test('is 200 and degraded if a git host or the runtime does not answer', async () => {
     const world = await startWorld();
     let asked = 0;
     const ask = await createWorldOf(world, [
@@ -147,7 +147,7 @@ describe('readiness', () => {
   test.each([
     ['throws', async () => await Promise.reject(new Error('the engine is gone'))],
     ['does not end', () => new Promise<never>(() => {})],
-  ] as const)('comes back after a check that %s, which the log tells', async (_how, fail) => {
+  ] as const)('returns after a check that %s, and the log has both changes', async (_how, fail) => {
     const world = await startWorld();
     let [ahead, checks] = [0, 0];
     const clock = { ...world.skep.clock, now: () => Date.now() + ahead };
@@ -162,7 +162,7 @@ describe('readiness', () => {
     expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
-  test('is looked up once, however many ask at a time', async () => {
+  test('is checked once for many requests at a time', async () => {
     const world = await startWorld();
     let checks = 0;
     const { promise: hold, resolve: release } = Promise.withResolvers<void>();
@@ -176,7 +176,7 @@ describe('readiness', () => {
   });
 });
 
-/** Asks a router over the same deployment, of other parts. */
+/** Returns a client for a router over the same deployment with other parts. */
 async function createWorldOf(world: World, parts: World['skep']['parts']): Promise<(path: string) => Promise<Response>> {
   const { default: express } = await import('express');
   const app = express().use(createRouter({ ...world.skep, parts }));

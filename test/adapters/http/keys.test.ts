@@ -41,7 +41,7 @@ afterAll(async () => {
 
 const named = (name: string) => ({ name });
 
-test('a key that was made works, is listed without itself, and is worthless once it is revoked', async () => {
+test('a new key works, is listed without its value, and is refused after it is revoked', async () => {
   const made = await admin('POST', path, { name: 'ci', user_id: 'ann', access: 'read', expires_in_seconds: 60 });
   expect(made).toMatchObject({ status: 201, body: { name: 'ci', user_id: 'ann', access: 'read', repositories: null, key: expect.stringMatching(/^skep_/) } });
   const { id, key } = object(made);
@@ -57,12 +57,12 @@ test('a key that was made works, is listed without itself, and is worthless once
   expect(await ann('DELETE', `${path}/ci`)).toMatchObject({ status: 404, body: { code: 'key_not_found', key_id: 'ci' } });
 });
 
-test('only an administrator makes keys, if its own is not limited', async () => {
+test('keys can be created only with an administrator key that is not limited to repositories', async () => {
   const limited = clientOf((await keys.create({ name: 'limited', userId: 'cyd', access: 'admin', repositories: ['acme/*'] })).key);
   for (const call of [ann, limited]) expect(await call('POST', path, named('more'))).toMatchObject({ status: 403, body: { code: 'forbidden' } });
 });
 
-test('an administrator sees and revokes the keys of all users, others only their own, and none of an administrator', async () => {
+test('an administrator lists and revokes all keys, and other users only their own keys, except administrator keys', async () => {
   expect(await admin('POST', path, { ...named('bobs'), user_id: 'bob' })).toMatchObject({ status: 201, body: { user_id: 'bob' } });
   expect(items(await admin('GET', path)).map(({ name }) => name)).toEqual(expect.arrayContaining(['ann', 'root', 'bobs']));
   expect(await ann('DELETE', `${path}/bobs`)).toMatchObject({ status: 404 });
@@ -72,7 +72,7 @@ test('an administrator sees and revokes the keys of all users, others only their
   expect(await mate('DELETE', `${path}/root`)).toMatchObject({ status: 404 });
 });
 
-test('what is wrong with a new key is said with its place', async () => {
+test('a wrong request for a new key is refused with the location of the mistake', async () => {
   const wrong = [
     [{ name: 'a\nb' }, ['body', 'name']],
     [{ ...named('x'), user_id: 'skep:quarantine' }, ['body', 'user_id']],
@@ -84,7 +84,7 @@ test('what is wrong with a new key is said with its place', async () => {
   expect(await admin('POST', path, named('root'))).toMatchObject({ status: 409, body: { code: 'key_name_taken', name: 'root' } });
 });
 
-test('a link logs in once, as whom it was made for', async () => {
+test('a login code works once, and returns a key for the user and access of the code', async () => {
   const { code } = await keys.createLoginCode({ userId: 'ann', access: 'read' });
   expect(await clientOf(code)('GET', '/api/v1/me')).toMatchObject({ status: 401 });
   const nobody = clientOf(null);
@@ -99,7 +99,7 @@ test('a link logs in once, as whom it was made for', async () => {
   expect(await nobody('POST', '/api/v1/login', {})).toMatchObject({ status: 422 });
 });
 
-test('wrong codes count as wrong keys', async () => {
+test('wrong login codes count against the limit of wrong keys', async () => {
   const world = await startWorld({ server: { failedLoginsPerMinute: 1 } });
   expect(await world.client(null)('POST', '/api/v1/login', { code: 'x' })).toMatchObject({ status: 409, body: { code: 'keys_unsupported' } });
   const other = await createHttpServer(skep, { port: 0, failedLoginsPerMinute: 1, dashboard: false });
@@ -111,7 +111,7 @@ test('wrong codes count as wrong keys', async () => {
   await other.close();
 });
 
-test('where callers are known by something else, there are no keys to manage', async () => {
+test('keys cannot be managed if callers are authenticated in another way', async () => {
   const world = await startWorld();
   expect(await world.ann('GET', '/api/v1/me')).toMatchObject({ body: { has_keys: false } });
   for (const [method, route] of [['GET', path], ['DELETE', `${path}/x`]] as const) {

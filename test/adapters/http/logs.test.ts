@@ -28,7 +28,7 @@ async function opened(world: World, path: string, key = world.keys.ann) {
 }
 
 describe('the log of a sandbox', () => {
-  test('is read whole or at its end, also with a key that may only read, and also while it is paused, which it stays', async () => {
+  test('can be read whole or from its end, also with a read-only key, and reading does not resume a paused sandbox', async () => {
     const { world, id, path, write } = await started();
     expect((await world.ann('GET', path)).body).toBe('');
     write('one\ntwo\n');
@@ -41,7 +41,7 @@ describe('the log of a sandbox', () => {
     }
   });
 
-  test('is nobody else\'s, and is asked for as documented', async () => {
+  test('is not found by another owner, and wrong parameters are refused', async () => {
     const { world, path } = await started();
     expect(await world.client(world.keys.ben)('GET', path)).toMatchObject({ status: 404, body: { code: 'sandbox_not_found' } });
     expect(await world.client(null)('GET', path)).toMatchObject({ status: 401 });
@@ -51,7 +51,7 @@ describe('the log of a sandbox', () => {
     expect((await world.ann('HEAD', `${path}?follow=true`)).status).toBe(200);
   });
 
-  test('keeps its bytes, and shows no secret, also one that is written in parts or begins before the end that is asked for', async () => {
+  test('has its original bytes, but no secret, even if one is written in parts or begins before the requested end', async () => {
     const { world, path, write } = await started();
     const follower = await opened(world, `${path}?follow=true`);
     expect(follower.response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
@@ -66,18 +66,18 @@ describe('the log of a sandbox', () => {
     await logged(world, aborted);
   });
 
-  test('is followed until the run of the sandbox ends', async () => {
+  test('can be followed until the sandbox stops', async () => {
     const { world, id, path, write } = await started();
     write('one\n');
     const follower = await opened(world, `${path}?follow=true&tail_bytes=0`);
-    // Neither end can be a part of a random secret, which would be held back.
+    // The text begins and ends with a line break, since a part that can belong to a secret would be held back.
     write('\ntwo\n');
     expect(await follower.next()).toBe('\ntwo\n');
     await world.ann('POST', `/api/v1/sandboxes/${id}/pause`, { pause_kind: 'stop' });
     expect(await follower.next()).toBe('');
   });
 
-  test('is broken off when the key is revoked, and when the server ends', async () => {
+  test('is cut off when the key is revoked, and when the server is closed', async () => {
     const { world, path, write } = await started();
     write('one\n');
     const [revoked, other] = [await opened(world, `${path}?follow=true`), await opened(world, `${path}?follow=true`, world.keys.admin)];
@@ -90,7 +90,7 @@ describe('the log of a sandbox', () => {
     expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
-  test('counts among the streams of its key', async () => {
+  test('counts against the stream limit of its key', async () => {
     const { world, path } = await started({ streamsPerKey: 1 });
     const one = await opened(world, `${path}?follow=true`);
     expect(await world.ann('GET', path)).toMatchObject({ status: 429, body: { code: 'rate_limited' } });
@@ -99,7 +99,7 @@ describe('the log of a sandbox', () => {
     expect((await world.ann('GET', path)).status).toBe(200);
   });
 
-  test('that is not read is not gathered', async () => {
+  test('is not kept in memory for a client that does not read, which is cut off', async () => {
     const { world, path, write } = await started({ writeTimeoutMs: 1000 });
     write(new Uint8Array(64 << 20).fill(120));
     const unread = await opened(world, `${path}?follow=true`);

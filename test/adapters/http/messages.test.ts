@@ -44,7 +44,7 @@ async function sent(id: string, text: string, headers: Readonly<Record<string, s
   return String(object(answer)['message_id']);
 }
 
-/** Waits for the end of the turn of the message, and answers with how it ended. */
+/** Waits for the end of the turn of the message, and returns its stop reason. */
 async function turnOf(id: string, messageId: string): Promise<unknown> {
   const stream = await openEventStream(`${world.url}${conversations}/${id}/events/stream?kinds=turn_ended`, world.keys.ann);
   const events = await stream.upTo(({ data }) => data.includes(messageId));
@@ -53,7 +53,7 @@ async function turnOf(id: string, messageId: string): Promise<unknown> {
 }
 
 describe('messages', () => {
-  test('are taken in and handed over in order', async () => {
+  test('are accepted, and sent to the agent in order', async () => {
     const id = await readyConversation(world);
     const ids = [await sent(id, 'one'), await sent(id, 'two'), await sent(id, 'three')];
     expect(new Set(ids).size).toBe(3);
@@ -65,7 +65,7 @@ describe('messages', () => {
     expect(await world.ann('GET', `${conversations}/${id}`)).toMatchObject({ body: { execution_status: 'idle', start_status: 'READY' } });
   });
 
-  test('that are sent again under their key are one message, with one name', async () => {
+  test('with the same idempotency key are one message with one id', async () => {
     const id = await readyConversation(world);
     const headers = { 'Idempotency-Key': 'one/message' };
     const first = await sent(id, 'once', headers);
@@ -78,7 +78,7 @@ describe('messages', () => {
     expect(await sent(id, 'once', { 'Idempotency-Key': 'another' })).not.toBe(first);
   });
 
-  test('are refused where they are of no good form', async () => {
+  test('are refused if they are malformed or too large', async () => {
     const id = await readyConversation(world);
     const bodies = [
       undefined, {}, { content: [] }, { content: 'hello' }, { content: [{ type: 'text', text: '' }] }, { content: [{ type: 'image', text: 'x' }] },
@@ -91,7 +91,7 @@ describe('messages', () => {
   });
 });
 
-test('a turn that is cancelled ends, and the next message follows', async () => {
+test('a cancelled turn ends, and the next message gets its turn', async () => {
   const id = await readyConversation(world);
   const [first, second] = [await sent(id, 'stall'), await sent(id, 'next')];
   await until(() => eventsOf(id, 'message_chunk'), (chunks) => chunks.length > 0, 60_000);
@@ -102,7 +102,7 @@ test('a turn that is cancelled ends, and the next message follows', async () => 
   expect(await world.ann('POST', `${conversations}/${id}/cancel`)).toMatchObject({ status: 202 });
 });
 
-test('a permission request is answered once, with one of its options', async () => {
+test('a permission request can be answered once, by its owner, with one of its options', async () => {
   const id = await readyConversation(world, { permission_policy: 'ask' });
   const message = await sent(id, 'ask');
   const [asked] = await until(() => eventsOf(id, 'permission_requested'), (requests) => requests.length > 0, 60_000);
@@ -126,7 +126,7 @@ test('a permission request is answered once, with one of its options', async () 
   expect(markdown).toMatch(/\n> ask\n\n- Permission for Write a file: allowed by the user \(Yes\)\.\n\n## Agent/);
 });
 
-test('the policy of a conversation goes before that of its spec', async () => {
+test('the permission policy of a conversation overrides the policy of its spec', async () => {
   for (const [policy, chosen] of [['allow', 'yes'], ['deny', 'no']] as const) {
     const id = await readyConversation(world, { permission_policy: policy });
     expect(await turnOf(id, await sent(id, 'ask'))).toBe('end_turn');
@@ -138,7 +138,7 @@ test('the policy of a conversation goes before that of its spec', async () => {
   expect(await world.ann('POST', conversations, { permission_policy: 'sometimes' })).toMatchObject({ status: 422 });
 });
 
-test("another owner's conversation takes nothing", async () => {
+test('a conversation accepts no message and no cancel from another owner', async () => {
   const id = await readyConversation(world);
   const ben = world.client(world.keys.ben);
   for (const [path, body] of [['messages', said('hello')], ['cancel', undefined]] as const) {

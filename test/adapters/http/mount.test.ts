@@ -30,11 +30,11 @@ afterAll(async () => {
   await world.close();
 });
 
-test.each([Promise.resolve(), {}, undefined, null])('%j instead of a Skep is refused at once', (skep) => {
+test.each([Promise.resolve(), {}, undefined, null])('a router for %j instead of a Skep is refused with a hint at `await`', (skep) => {
   expect(() => createRouter(skep as never)).toThrow(/needs the Skep that createSkep resolves to; did you forget await/);
 });
 
-test('everything works under the prefix', async () => {
+test('routes and Location headers work under a prefix', async () => {
   expect(await client('GET', '/agents/health')).toMatchObject({ status: 200 });
   expect(await client('GET', '/agents/api/user/repository/acme%2Fshop/microagents')).toMatchObject({ body: [{ name: 'deploy/aws' }] });
   expect(await client('GET', '/agents/api/user/repository//microagents')).toMatchObject({ status: 422 });
@@ -43,25 +43,25 @@ test('everything works under the prefix', async () => {
   expect(await client('GET', started.headers.get('location') ?? '')).toMatchObject({ status: 200 });
 });
 
-test('the public address, with a path of its own, stands in front', async () => {
+test('Location headers and server URLs begin with the public URL and its path', async () => {
   const started = await client('POST', '/agents/api/v1/app-conversations');
   expect(started.headers.get('location')).toBe(`/site/agents/api/v1/app-conversations/${String(object(started)['id'])}`);
   const { body } = await client('GET', '/agents/openapi.json');
   expect(body).toMatchObject({ servers: [{ url: 'https://example.org/site/agents' }, { url: 'http://127.0.0.1:3000/agents' }] });
 });
 
-test('without a public address, the server is named relatively', async () => {
+test('server URLs are relative without a public URL', async () => {
   const { body } = await client('GET', '/plain/openapi.json');
   expect(body).toMatchObject({ servers: [{ url: '/plain' }, { url: 'http://127.0.0.1:3000/plain' }] });
 });
 
-test('a body that the host has read already', async () => {
+test('a body that the host application has already parsed is used', async () => {
   expect(await client('POST', '/parsed/api/v1/app-conversations', { title: 'parsed' })).toMatchObject({ status: 201, body: { title: 'parsed' } });
   expect(await client('POST', '/parsed/api/v1/app-conversations', { titel: 'parsed' })).toMatchObject({ status: 422 });
   expect(await client('POST', '/parsed/api/v1/sandboxes')).toMatchObject({ status: 201 });
 });
 
-test("answers for routes that it lacks, and leaves the host's own alone", async () => {
+test('unknown routes under the prefix get documented problems, and other routes of the host still work', async () => {
   const checker = createOpenApiChecker((await client('GET', '/agents/openapi.json')).body);
   for (const [method, path, status] of [['GET', '/nowhere', 404], ['PUT', '/api/v1/sandboxes', 405], ['OPTIONS', '/docs', 405]] as const) {
     const answer = await client(method, `/agents${path}`);
@@ -77,7 +77,7 @@ test("answers for routes that it lacks, and leaves the host's own alone", async 
   expect(await createClient(url, null)('GET', '/after')).toMatchObject({ status: 200, body: 'still the host' });
 });
 
-test('tells nothing of what it is made of', async () => {
+test('responses have security headers, and do not reveal the framework', async () => {
   const { headers } = await client('GET', '/agents/api/v1/sandboxes/search');
   expect(headers.get('x-powered-by')).toBeNull();
   expect(headers.get('etag')).toBeNull();

@@ -36,21 +36,21 @@ const operations = () =>
 
 const responses = (path: string, method: string) => document.paths[path]?.[method]?.responses ?? {};
 
-/** A WebSocket has no other success than the switch to it. */
+/** The only success of a WebSocket is 101. */
 const isWebSocket = ({ ruleId, at = '' }: { readonly ruleId: string; readonly at: string | undefined }) =>
   ruleId === 'operation-2xx-response' && at.includes('~1attach/');
 
 describe('the OpenAPI document', () => {
-  test('keeps to the recommended rules of redocly', async () => {
+  test('follows the recommended rules of Redocly', async () => {
     const config = await createConfig({ extends: ['recommended'] });
     const problems = await lintFromString({ source: JSON.stringify(document), config, absoluteRef: 'openapi.json' });
     const shown = problems.map(({ ruleId, message, location }) => ({ ruleId, message, at: location[0]?.pointer }));
-    // Nothing in a request for these can be wrong, and they need no key: there is no 4xx to document.
+    // These need no key and no parameters, so there is no 4xx to document.
     const open = new Set(['~1health', '~1ready', '~1openapi.json', '~1docs'].map((path) => `#/paths/${path}/get/responses`));
     expect(shown.filter((one) => !(one.ruleId === 'operation-4xx-response' && open.has(one.at ?? '')) && !isWebSocket(one))).toEqual([]);
   });
 
-  test('says what the design says', () => {
+  test('has the title, the version, the servers and the security scheme', () => {
     expect(document.openapi).toBe('3.1.0');
     expect(document.info).toMatchObject({ title: 'hive', version: '0.53.0', 'x-skep-version': manifest.version });
     expect(document.servers).toEqual([
@@ -63,7 +63,7 @@ describe('the OpenAPI document', () => {
     expect(document.security).toBeUndefined();
   });
 
-  test('has each route of the design', () => {
+  test('has every route with its success status', () => {
     const operation = 'get_repository_microagents_api_user_repository__repository_name__microagents_get';
     expect(document.paths['/api/user/repository/{repository_name}/microagents']?.['get']?.operationId).toBe(operation);
     expect(operations().map(({ path, method, operation }) => `${method} ${path} ${Object.keys(operation.responses)[0]}`)).toEqual([
@@ -124,7 +124,7 @@ describe('the OpenAPI document', () => {
     ]);
   });
 
-  test('names the key on each operation that needs it, and its failure', () => {
+  test('requires the key for each operation that needs it, and documents its 401', () => {
     for (const { path, operation } of operations()) {
       const needsKey = path.startsWith('/api/') && path !== '/api/v1/login';
       expect(operation.security).toEqual(needsKey ? [{ APIKeyHeader: [] }] : []);
@@ -132,12 +132,12 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('names forbidden where a key may not do something, also to read, and not where no key is needed', () => {
+  test('documents `forbidden` for an operation that some keys may not use, and not for the login', () => {
     expect(JSON.stringify(responses('/api/v1/settings', 'get')['403'])).toContain('`forbidden`');
     expect(JSON.stringify(responses('/api/v1/login', 'post')['403'])).not.toContain('`forbidden`');
   });
 
-  test('describes a response in several media types once', () => {
+  test('describes a response once if it has several media types', () => {
     const media = ['transcript', 'changes'].map((name) => responses(`/api/v1/app-conversations/{id}/${name}`, 'get')['200']);
     expect(media).toEqual([
       { description: 'The transcript.', content: { 'text/markdown; charset=utf-8': expect.anything(), 'application/json': expect.anything() } },
@@ -148,14 +148,14 @@ describe('the OpenAPI document', () => {
     ]);
   });
 
-  test('says where a body is needed', () => {
+  test('marks the operations that require a body', () => {
     const needed = operations().filter(({ operation }) => operation.requestBody?.required === true).map(({ operation }) => operation.operationId);
     expect(needed).toEqual([
       'send_app_conversation_message', 'answer_app_conversation_permission', 'run_execution', 'signal_execution', 'resize_execution', 'create_key', 'log_in',
     ]);
   });
 
-  test('names the resources and all their fields', () => {
+  test('has the schemas of the resources with all their fields', () => {
     const { schemas } = document.components;
     expect(Object.keys(schemas)).toEqual(
       expect.arrayContaining([
@@ -190,7 +190,7 @@ describe('the OpenAPI document', () => {
     ['http://127.0.0.1:3000', ['http://127.0.0.1:3000']],
     ['http://localhost:3000', ['http://localhost:3000']],
     [undefined, ['own', 'http://127.0.0.1:3000']],
-  ])('with the public address %s, tells each server once', async (publicUrl, servers) => {
+  ])('with the public URL %s, lists each server once', async (publicUrl, servers) => {
     const other = await startWorld({ server: publicUrl === undefined ? {} : { publicUrl } });
     const { body } = await other.client(null)('GET', '/openapi.json');
     const urls = servers.map((url) => ({ url: url === 'own' ? other.url : url }));
@@ -198,7 +198,7 @@ describe('the OpenAPI document', () => {
   });
 });
 
-test('names no address that clients can not use where the server listens on all of them', async () => {
+test('the OpenAPI document has a relative server URL if the server listens on all addresses', async () => {
   const other = await startWorld({ server: { host: '0.0.0.0' } });
   expect((await other.client(null)('GET', '/openapi.json')).body).toMatchObject({ servers: [{ url: '/' }, {}] });
 });

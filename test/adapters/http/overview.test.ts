@@ -10,7 +10,7 @@ import { coderSpec, plainSpec, startWorld } from './world.ts';
 const path = '/api/v1/overview';
 const sandboxes = '/api/v1/sandboxes';
 
-test('shows an owner what is its own: counts, starts and limits', async () => {
+test('the overview has the counts, starts and limits of its owner', async () => {
   const world = await startWorld({ limits: { runningPerOwner: 5 } });
   const id = String(object(await world.ann('POST', sandboxes))['id']);
   await until(() => world.ann('GET', `${sandboxes}/${id}`), (answer) => object(answer)['status'] === 'RUNNING');
@@ -35,7 +35,7 @@ test('shows an owner what is its own: counts, starts and limits', async () => {
   expect(await world.client(null)('GET', path)).toMatchObject({ status: 401 });
 });
 
-test('shows what failed or starts for long, with its reason, and leaves out what is new', async () => {
+test('the overview lists failed sandboxes and conversations with their reason', async () => {
   const world = await startWorld({ specs: [plainSpec, coderSpec] });
   const now = Date.now();
   const reason = { code: 'image_not_found', image: 'acme/shop:2', registry: 'Docker Hub' } as const;
@@ -51,7 +51,7 @@ test('shows what failed or starts for long, with its reason, and leaves out what
   ]);
 });
 
-test('shows an administrator the whole deployment: pools, the disk, memory, and why a part does not answer', async () => {
+test('the overview of an administrator has pools, disk, memory and limits of the whole deployment, and details of its parts', async () => {
   const disk = { totalBytes: 1000, freeBytes: 50 };
   const world = await startWorld({ specs: [{ ...plainSpec, pool: { size: 1 } }], disk, limits: { running: 9 } });
   const admin = world.client(world.keys.admin);
@@ -70,7 +70,7 @@ test('shows an administrator the whole deployment: pools, the disk, memory, and 
   });
 });
 
-test('shows settings to administrators only', async () => {
+test('only an administrator can read the settings', async () => {
   const world = await startWorld();
   const settings = [{ key: 'api_key', variable: 'SKEP_API_KEY', source: 'environment', value: null, isSecret: true, form: 'a key' }] as const;
   const server = await createHttpServer(world.skep, { port: 0, settings, dashboard: false });

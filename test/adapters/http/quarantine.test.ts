@@ -22,7 +22,7 @@ async function put(id: string, ownerId?: string): Promise<void> {
 const adopt = (id: string): string => `/api/v1/sandboxes/${id}/adopt`;
 
 describe('a sandbox in quarantine', () => {
-  test('is seen by administrators alone, with what is known of it, and deleted by them', async () => {
+  test('is visible only to administrators, with its known owner and spec, and can be deleted by them', async () => {
     await put('sb-seen', 'ben');
     const admin = world.client(world.keys.admin);
     expect(items(await admin('GET', '/api/v1/sandboxes/search'))).toMatchObject([{
@@ -34,7 +34,7 @@ describe('a sandbox in quarantine', () => {
     expect(world.engine.inspect('sb-seen').state).toBe('absent');
   });
 
-  test('goes back to its owner, who resumes it', async () => {
+  test('can be given back to its owner, who resumes it', async () => {
     await put('sb-back', 'ben');
     const admin = world.client(world.keys.admin);
     expect(await admin('POST', '/api/v1/sandboxes/sb-back/resume')).toMatchObject({ status: 409, body: { code: 'sandbox_in_quarantine', sandbox_id: 'sb-back' } });
@@ -46,7 +46,7 @@ describe('a sandbox in quarantine', () => {
     expect(await admin('POST', adopt('sb-back'), {})).toMatchObject({ status: 422, body: { detail: [{ loc: ['path', 'id'], type: 'not_in_quarantine' }] } });
   });
 
-  test('needs an owner and a spec that are known or named', async () => {
+  test('can be adopted only with a known or given owner and an existing spec', async () => {
     await put('sb-pooled');
     const admin = world.client(world.keys.admin);
     expect(await admin('POST', adopt('sb-pooled'), {})).toMatchObject({ status: 422, body: { detail: [{ loc: ['body', 'user_id'], type: 'not_known_to_runtime' }] } });
@@ -55,7 +55,7 @@ describe('a sandbox in quarantine', () => {
     expect(await admin('POST', adopt('sb-pooled'), { user_id: 'cyd' })).toMatchObject({ body: { created_by_user_id: 'cyd' } });
   });
 
-  test('is given away by nobody else', async () => {
+  test('can be adopted only by an administrator', async () => {
     await put('sb-shut', 'ann');
     expect(await world.ann('POST', adopt('sb-shut'), {})).toMatchObject({ status: 403, body: { code: 'forbidden' } });
     expect(await world.client(world.keys.reader)('POST', adopt('sb-shut'), {})).toMatchObject({ status: 403, body: { code: 'forbidden' } });
@@ -63,7 +63,7 @@ describe('a sandbox in quarantine', () => {
   });
 });
 
-test('a sandbox is adopted by nobody whom no caller can be', async () => {
+test('a sandbox cannot be given to an invalid user id', async () => {
   await put('sb-kept', 'ann');
   const admin = world.client(world.keys.admin);
   for (const user of ['skep:quarantine', 'a\u0000b', 'a\nb', ' ', 'x'.repeat(101)]) {
@@ -72,7 +72,7 @@ test('a sandbox is adopted by nobody whom no caller can be', async () => {
   }
 });
 
-test('a key of the user that owns what is in quarantine lets nobody in', async () => {
+test('a key with the user id of the quarantine gives no access', async () => {
   await put('sb-secret', 'ann');
   const stranger = world.client(world.auth.issue({ userId: 'skep:quarantine', keyName: 'q', access: 'full' }));
   expect(await stranger('GET', '/api/v1/sandboxes/sb-secret')).toMatchObject({ status: 500, body: { code: 'internal' } });

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-test('repositories are found page by page, by whoever may use them', async () => {
+test('a search returns repositories page by page, and only those that the key may use', async () => {
   const search = `${repositories}/search?query=SHOP`;
   expect(items(await world.ann('GET', search)).map(({ name }) => name)).toEqual(['acme/shop', 'acme/tea-shop']);
   const page = await world.ann('GET', `${search}&limit=1`);
@@ -24,7 +24,7 @@ test('repositories are found page by page, by whoever may use them', async () =>
   for (const wrong of ['', '?query=', '?query=a&limit=0', '?query=a&limit=101']) expect((await world.ann('GET', `${repositories}/search${wrong}`)).status).toBe(422);
 });
 
-test('branches are listed page by page, whichever way the slashes of the name are written', async () => {
+test('branches are listed page by page, with plain or encoded slashes in the repository name', async () => {
   for (const name of ['acme/tea-shop', 'acme%2Ftea-shop', 'git.example.org/acme/tea-shop']) {
     expect(items(await world.ann('GET', `${repositories}/${name}/branches`))).toMatchObject([
       { name: 'feature/tea', is_default: false }, { name: 'main', is_default: true }, { name: 'next', is_default: false },

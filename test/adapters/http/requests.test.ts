@@ -22,7 +22,7 @@ function expectInvalid(answer: Answer, ...locs: readonly (readonly (string | num
   for (const { msg } of detail) expect(msg).toMatch(/\S/);
 }
 
-/** Sends the request as it is, which no ordinary client would. */
+/** Sends the target unchanged, which an ordinary client would not do. */
 async function raw(target: string): Promise<{ status: number; body: unknown }> {
   const socket = connect(world.port, '127.0.0.1');
   socket.end(Buffer.from(`GET ${target} HTTP/1.1\r\nHost: x\r\nX-Session-API-Key: ${world.keys.ann}\r\nConnection: close\r\n\r\n`, 'latin1'));
@@ -35,7 +35,7 @@ function send(headers: Readonly<Record<string, string>>, body: string | Uint8Arr
   return fetch(`${world.url}${sandboxes}`, { method: 'POST', body, headers: { 'X-Session-API-Key': world.keys.ann, ...headers } });
 }
 
-describe('queries', () => {
+describe('query parameters', () => {
   test.each([
     ['limit=0', 'limit'], ['limit=101', 'limit'], ['limit=-1', 'limit'], ['limit=1.5', 'limit'], ['limit=', 'limit'],
     ['limit=abc', 'limit'], ['limit=1e1', 'limit'], ['limit=0x10', 'limit'], ['limit=%201', 'limit'], ['limit', 'limit'],
@@ -54,25 +54,25 @@ describe('queries', () => {
     [`page_id=${Buffer.from('["sandboxes",1,"x"]').toString('base64url')}`, 'page_id'],
     [`page_id=${Buffer.from('["app-conversations/CREATED_AT_DESC",1,"x"]').toString('base64')}==`, 'page_id'],
     [`page_id=${'A'.repeat(600)}`, 'page_id'],
-  ])('%s is refused', async (query, name) => {
+  ])('are refused if one is wrong: %s', async (query, name) => {
     expectInvalid(await world.ann('GET', `${conversations}?${query}`), ['query', name]);
   });
 
   test.each(['', 'unknown=1', 'unknown=1&unknown=2', 'unknown=%ff', '&&', '=', '%ff=1', '__proto__=1', 'limit=100', 'limit=007', 'ids=a&ids=b', 'ids=a', 'created_at__gte=2026-01-01T00:00:00.123456789-11:30'])(
-    '%s is taken',
+    'are accepted if they are valid or unknown: %s',
     async (query) => {
       expect((await world.ann('GET', `${conversations}?${query}`)).status).toBe(200);
     },
   );
 
-  test('ids: 100, not 101, each an id', async () => {
+  test('can have at most 100 ids, which must be valid', async () => {
     const ids = Array.from({ length: 100 }, (_, index) => `ids=conv-${index}`).join('&');
     expect((await world.ann('GET', `${conversations}?${ids}`)).status).toBe(200);
     expectInvalid(await world.ann('GET', `${conversations}?${ids}&ids=one-more`), ['query', 'ids']);
     expectInvalid(await world.ann('GET', `${conversations}?ids=a&ids=B`), ['query', 'ids', 1]);
   });
 
-  test('a page id is good for its listing and its order only', async () => {
+  test('accept a page token only for its listing and its order', async () => {
     for (const title of ['a', 'b']) await world.ann('POST', conversations, { title });
     for (let count = 0; count < 2; count += 1) await world.ann('POST', sandboxes);
     const next = async (path: string) => String(object(await world.ann('GET', path))['next_page_id']);
@@ -87,7 +87,7 @@ describe('queries', () => {
     expectInvalid(await world.ann('GET', `/api/v1/sandbox-specs/search?page_id=${ofNothing}`), ['query', 'page_id']);
   });
 
-  test('of sandboxes', async () => {
+  test('of sandboxes are refused if they are wrong, repeated, or different from the body', async () => {
     expectInvalid(await world.ann('GET', `${sandboxes}/search?status__eq=ASLEEP&limit=0`), ['query', 'limit'], ['query', 'status__eq']);
     expectInvalid(await world.ann('POST', `${sandboxes}?sandbox_spec_id=none`), ['query', 'sandbox_spec_id']);
     expectInvalid(await world.ann('POST', `${sandboxes}?sandbox_spec_id=plain`, { sandbox_spec_id: 'other' }), ['query', 'sandbox_spec_id']);
@@ -95,47 +95,47 @@ describe('queries', () => {
   });
 });
 
-describe('bodies', () => {
+describe('request bodies', () => {
   test.each<[string, unknown, (string | number)[]]>([
     ['malformed JSON', '{"title":', ['body']],
-    ['another form of JSON', '[]', ['body']],
+    ['JSON that is not an object', '[]', ['body']],
     ['null', 'null', ['body']],
     ['an unknown field', { titel: 'x' }, ['body', 'titel']],
     ['a long unknown field', { ['x'.repeat(300)]: 1 }, ['body', `${'x'.repeat(100)}...`]],
-    ['a prototype', '{"__proto__":{"title":"x"}}', ['body', '__proto__']],
-    ['a long title', { title: 'x'.repeat(501) }, ['body', 'title']],
+    ['the field __proto__', '{"__proto__":{"title":"x"}}', ['body', '__proto__']],
+    ['a title that is too long', { title: 'x'.repeat(501) }, ['body', 'title']],
     ['a title with NUL', { title: 'a\0b' }, ['body', 'title']],
-    ['half a character', '{"title":"\\ud800"}', ['body', 'title']],
-    ['no id', { sandbox_id: '../x' }, ['body', 'sandbox_id']],
+    ['half of a surrogate pair', '{"title":"\\ud800"}', ['body', 'title']],
+    ['a malformed sandbox id', { sandbox_id: '../x' }, ['body', 'sandbox_id']],
     ['both a sandbox and a spec', { sandbox_id: 'sb-1', sandbox_spec_id: 'plain' }, ['body', 'sandbox_spec_id']],
     ['an unknown spec', { sandbox_spec_id: 'none' }, ['body', 'sandbox_spec_id']],
-    ['no repository name', { selected_repository: '/acme/shop' }, ['body', 'selected_repository']],
-    ['a way out of the root', { selected_repository: 'acme/../../etc' }, ['body', 'selected_repository']],
-    ['a branch of nothing', { selected_branch: 'main' }, ['body', 'selected_branch']],
-    ['no branch name', { selected_repository: 'acme/shop', selected_branch: '-delete' }, ['body', 'selected_branch']],
+    ['a malformed repository name', { selected_repository: '/acme/shop' }, ['body', 'selected_repository']],
+    ['a repository name that contains ..', { selected_repository: 'acme/../../etc' }, ['body', 'selected_repository']],
+    ['a branch without a repository', { selected_branch: 'main' }, ['body', 'selected_branch']],
+    ['a malformed branch name', { selected_repository: 'acme/shop', selected_branch: '-delete' }, ['body', 'selected_branch']],
     ['a range as a branch', { selected_repository: 'acme/shop', selected_branch: 'a..b' }, ['body', 'selected_branch']],
-    ['the full name of a branch', { selected_repository: 'acme/shop', selected_branch: 'refs/heads/main' }, ['body', 'selected_branch']],
-    ['a long branch', { selected_repository: 'acme/shop', selected_branch: 'x'.repeat(256) }, ['body', 'selected_branch']],
-    ['a message that no agent answers', { sandbox_spec_id: 'plain', initial_message: { content: [{ type: 'text', text: 'x' }] } }, ['body', 'initial_message']],
+    ['a full ref name as a branch', { selected_repository: 'acme/shop', selected_branch: 'refs/heads/main' }, ['body', 'selected_branch']],
+    ['a branch name that is too long', { selected_repository: 'acme/shop', selected_branch: 'x'.repeat(256) }, ['body', 'selected_branch']],
+    ['a message for a spec without an agent', { sandbox_spec_id: 'plain', initial_message: { content: [{ type: 'text', text: 'x' }] } }, ['body', 'initial_message']],
     ['an empty message', { initial_message: { content: [] } }, ['body', 'initial_message', 'content']],
-    ['another kind of content', { initial_message: { content: [{ type: 'image', text: 'x' }] } }, ['body', 'initial_message', 'content', 0, 'type']],
-    ['a long text', { initial_message: { content: [{ type: 'text', text: 'x'.repeat(100_001) }] } }, ['body', 'initial_message', 'content', 0, 'text']],
-  ])('%s', async (_, body, loc) => {
+    ['an unknown kind of content', { initial_message: { content: [{ type: 'image', text: 'x' }] } }, ['body', 'initial_message', 'content', 0, 'type']],
+    ['a text that is too long', { initial_message: { content: [{ type: 'text', text: 'x'.repeat(100_001) }] } }, ['body', 'initial_message', 'content', 0, 'text']],
+  ])('are refused with %s', async (_, body, loc) => {
     expectInvalid(await world.ann('POST', conversations, body), loc);
   });
 
-  test('of an empty message, in plain words', async () => {
+  test('are refused with an empty text, with a message in plain English', async () => {
     const answer = await world.ann('POST', conversations, { initial_message: { content: [{ type: 'text', text: '' }] } });
     expectInvalid(answer, ['body', 'initial_message', 'content', 0, 'text']);
     expect(JSON.stringify(object(answer))).toContain('must not be empty');
   });
 
-  test('of a pause', async () => {
+  test('of a pause are refused with an unknown kind or field', async () => {
     expectInvalid(await world.ann('POST', `${sandboxes}/sb-1/pause`, { pause_kind: 'sleep' }), ['body', 'pause_kind']);
     expectInvalid(await world.ann('POST', `${sandboxes}/sb-1/pause`, { kind: 'stop' }), ['body', 'kind']);
   });
 
-  test('what they are sent as', async () => {
+  test('are accepted as JSON in UTF-8, and refused with another type, charset or encoding', async () => {
     for (const type of ['application/json', 'application/json; charset=UTF-8', 'application/vnd.acme+json']) {
       expect((await send({ 'Content-Type': type }, '{}')).status).toBe(201);
     }
@@ -150,7 +150,7 @@ describe('bodies', () => {
     }
   });
 
-  test('however much is wrong, the answer is short', async () => {
+  test('get a list of at most 20 mistakes', async () => {
     const fields = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`field${index}`, index]));
     const content = Array.from({ length: 5000 }, () => ({}));
     for (const body of [fields, { initial_message: { content } }]) {
@@ -160,8 +160,8 @@ describe('bodies', () => {
   });
 });
 
-describe('headers', () => {
-  test.each(['', 'two words', 'x'.repeat(256), 'caf\u00e9'])('the idempotency key %j', async (key) => {
+describe('an idempotency key', () => {
+  test.each(['', 'two words', 'x'.repeat(256), 'caf\u00e9'])('is refused if it is %j', async (key) => {
     expectInvalid(await world.ann('POST', sandboxes, {}, { 'Idempotency-Key': key }), ['header', 'idempotency-key']);
   });
 });
@@ -175,7 +175,7 @@ describe('paths', () => {
     '/api/user/repository/acme%0Ashop/microagents', '/api/user/repository/%/microagents', '/api/user/repository/%zz/microagents',
     '/api/user/repository/%ff/microagents', '/api/user/repository/%C0%AF/microagents', `/api/user/repository/${'a'.repeat(1025)}/microagents`,
     '/api/user/repository/acme\\shop/microagents',
-  ])('%s is no repository name', async (target) => {
+  ])('are refused without a valid repository name: %s', async (target) => {
     expect(await raw(target)).toMatchObject({ status: 422, body: { detail: [{ loc: ['path', 'repository_name'] }] } });
   });
 
@@ -184,12 +184,12 @@ describe('paths', () => {
     ['/api/user/repository/caf%C3%A9/microagents', 'caf\u00e9'],
     ['http://elsewhere.example/api/user/repository/a+b/microagents?x', 'a+b'],
     ['/api/user/repository/none/microagents#fragment', 'none'],
-  ])('%s is decoded once', async (target, repository) => {
+  ])('are decoded once: %s', async (target, repository) => {
     expect(await raw(target)).toMatchObject({ status: 404, body: { code: 'repository_not_found', repository } });
   });
 
   test.each(['', '?file_path=', `?file_path=${'a'.repeat(4097)}`, '?file_path=%', '?file_path=a%00', '?file_path=a&file_path=b'])(
-    '%s names no file',
+    'are refused if the query has no valid file path: "%s"',
     async (query) => {
       const answer = await raw(`/api/user/repository/acme/shop/microagents/content${query}`);
       expect(answer).toMatchObject({ status: 422, body: { detail: [{ loc: ['query', 'file_path'] }] } });
@@ -199,11 +199,11 @@ describe('paths', () => {
   test.each([
     `${sandboxes}/UPPER`, `${sandboxes}/a%2Fb`, `${sandboxes}/%2e%2e`, `${sandboxes}/a_b`, `${sandboxes}/-a`,
     `${sandboxes}/${'a'.repeat(64)}`, `${sandboxes}/%`, `${conversations}/a.b`,
-  ])('%s is no id', async (target) => {
+  ])('are refused without a valid id: %s', async (target) => {
     expect(await raw(target)).toMatchObject({ status: 422, body: { detail: [{ loc: ['path', 'id'] }] } });
   });
 
-  test.each(['*', 'http://[::/x', '//a@b:99999/x#y', '//'])('%s is no route', async (target) => {
+  test.each(['*', 'http://[::/x', '//a@b:99999/x#y', '//'])('are not found if they match no route: %s', async (target) => {
     expect(await raw(target)).toMatchObject({ status: 404, body: { code: 'not_found' } });
   });
 });
@@ -215,7 +215,7 @@ test.each([
   ['workingDir', ['body', 'working_dir']],
   ['path', ['query', 'path']],
   ['directory', ['query', 'path']],
-])('the argument %s of a use case or port is %j of the request', (argument, loc) => {
+])('a wrong argument %s of a use case or port is reported as %j of the request', (argument, loc) => {
   const problem = problemOf(new Failure('invalid_request', { problems: [{ argument, reason: { code: 'sandbox_path', message: 'must be different' } }] }));
   if (problem === null) throw new Error('the failure is not known');
   expect(JSON.parse(problemAnswer(problem).body)).toEqual({ detail: [{ loc, msg: 'must be different', type: 'sandbox_path' }] });

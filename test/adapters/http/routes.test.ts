@@ -27,13 +27,13 @@ describe('microagents', () => {
     '/api/user/repository/acme%2fshop/microagents',
     '/api/user/repository/git.example.org/acme/shop/microagents',
     '/api/user/repository/git.example.org%2Facme/shop/microagents?ref=main',
-  ])('%s', async (path) => {
+  ])('are listed at %s', async (path) => {
     const { status, body } = await world.ann('GET', path);
     expect(status).toBe(200);
     expect(body).toEqual([{ name: 'deploy/aws', path: '.skep/microagents/deploy/aws.md', created_at: '2020-02-29T12:00:00.000Z' }]);
   });
 
-  test('a repository whose name ends in the rest of the route', async () => {
+  test('are listed for a repository whose name ends like the route', async () => {
     world.provider.put({ path: 'acme/microagents', defaultBranch: 'main', files: [] });
     expect(await world.ann('GET', '/api/user/repository/acme/microagents/microagents')).toMatchObject({ status: 200, body: [] });
     world.provider.put({ path: 'acme/microagents/content', defaultBranch: 'main', files: [] });
@@ -46,7 +46,7 @@ describe('microagents', () => {
     `${microagents}/content?file_path=${file}`,
     `/api/user/repository/acme%2Fshop/microagents/content?file_path=.skep/microagents/deploy/aws.md`,
     `/api/user/repository/git.example.org/acme/shop/microagents/content?ref=main&file_path=${file}`,
-  ])('the content, by %s', async (path) => {
+  ])('are returned with their content at %s', async (path) => {
     const answer = await world.ann('GET', path);
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
     expect(answer.body).toEqual({
@@ -61,7 +61,7 @@ describe('microagents', () => {
     });
   });
 
-  test('the content, with front matter that is broken', async () => {
+  test('are returned with their whole content and the problem if the front matter is broken', async () => {
     const content = '---\ntriggers: [\n---\ntext';
     world.provider.put({ path: 'acme/broken', defaultBranch: 'main', files: [{ path: '.skep/microagents/a.md', createdAt: 0, content }] });
     expect(await world.ann('GET', '/api/user/repository/acme/broken/microagents/content?file_path=.skep/microagents/a.md')).toMatchObject({
@@ -72,7 +72,7 @@ describe('microagents', () => {
 });
 
 describe('sandboxes', () => {
-  test('start, get, pause, resume, delete', async () => {
+  test('are started, read, paused, resumed and deleted', async () => {
     const created = await world.ann('POST', '/api/v1/sandboxes');
     const { id } = object(created);
     expect(created.status).toBe(201);
@@ -111,7 +111,7 @@ describe('sandboxes', () => {
     expect(await world.ann('GET', path)).toMatchObject({ status: 404, body: { code: 'sandbox_not_found', sandbox_id: id } });
   });
 
-  test('the spec in the body, in the query, or in both alike', async () => {
+  test('are started with the spec in the body, in the query, or in both', async () => {
     for (const [path, body] of [
       ['/api/v1/sandboxes', { sandbox_spec_id: 'plain' }],
       ['/api/v1/sandboxes?sandbox_spec_id=plain', undefined],
@@ -122,7 +122,7 @@ describe('sandboxes', () => {
     }
   });
 
-  test('pages show each one once, newest first', async () => {
+  test('are listed page by page, each once', async () => {
     const made: string[] = [];
     for (let count = 0; count < 5; count += 1) made.push(await startedSandbox());
     const seen: string[] = [];
@@ -139,7 +139,7 @@ describe('sandboxes', () => {
     expect(await world.ann('GET', '/api/v1/sandboxes/search?sandbox_spec_id__eq=gone')).toMatchObject({ body: { items: [], next_page_id: null } });
   });
 
-  test("another owner's do not exist", async () => {
+  test('are not found by another owner', async () => {
     const id = await startedSandbox();
     const ben = world.client(world.keys.ben);
     expect(await ben('GET', `/api/v1/sandboxes/${id}`)).toMatchObject({ status: 404, body: { code: 'sandbox_not_found' } });
@@ -151,7 +151,7 @@ describe('sandboxes', () => {
 describe('conversations', () => {
   const conversations = '/api/v1/app-conversations';
 
-  test('start with everything, get, list, end', async () => {
+  test('are started with all fields, read, listed with filters, and deleted', async () => {
     const created = await world.ann('POST', conversations, {
       title: 'Fix the build',
       sandbox_spec_id: 'plain',
@@ -194,13 +194,13 @@ describe('conversations', () => {
     await until(() => world.ann('GET', `/api/v1/sandboxes/${String(sandboxId)}`), ({ status }) => status === 404);
   });
 
-  test('no body at all, and in a sandbox that is there', async () => {
+  test('are started without a body, and in an existing sandbox', async () => {
     expect(await world.ann('POST', conversations)).toMatchObject({ status: 201, body: { title: null, selected_repository: null } });
     const sandboxId = await startedSandbox();
     expect(await world.ann('POST', conversations, { sandbox_id: sandboxId })).toMatchObject({ status: 201, body: { sandbox_id: sandboxId } });
   });
 
-  test('pages in each order', async () => {
+  test('are listed page by page in each order', async () => {
     for (let count = 0; count < 3; count += 1) await world.ann('POST', conversations, { title: `page ${count}` });
     for (const order of ['CREATED_AT', 'CREATED_AT_DESC', 'UPDATED_AT', 'UPDATED_AT_DESC']) {
       const all = items(await world.ann('GET', `${conversations}?sort_order=${order}&title__contains=page`));
@@ -213,7 +213,7 @@ describe('conversations', () => {
 });
 
 describe('idempotency keys', () => {
-  test('of a start are answered again although the git host is down by then', async () => {
+  test('return the first response again, even if the git host is down', async () => {
     const headers = { 'Idempotency-Key': 'start-once' };
     const body = { selected_repository: 'acme/shop' };
     const first = await world.ann('POST', '/api/v1/app-conversations', body, headers);
@@ -227,7 +227,7 @@ describe('idempotency keys', () => {
     }
   });
 
-  test.each(['/api/v1/sandboxes', '/api/v1/app-conversations'])('%s', async (path) => {
+  test.each(['/api/v1/sandboxes', '/api/v1/app-conversations'])('at %s make a repeated request return the first result', async (path) => {
     const headers = { 'Idempotency-Key': 'once/only:1' };
     const first = await world.ann('POST', path, undefined, headers);
     const second = await world.ann('POST', path, {}, headers);
@@ -240,7 +240,7 @@ describe('idempotency keys', () => {
   });
 });
 
-test('what is open without a key', async () => {
+test('health, readiness and the API reference need no key', async () => {
   const nobody = world.client(null);
   expect(await nobody('GET', '/health')).toMatchObject({ status: 200, body: { status: 'ok' } });
   expect(await nobody('GET', '/ready')).toMatchObject({ status: 200, body: { status: 'ready' } });

@@ -18,7 +18,7 @@ const problems = (answer: { readonly body: unknown }) =>
   (answer.body as { detail: { loc: string[]; type: string }[] }).detail.map(({ loc, type }) => [loc.join('.'), type]);
 
 describe('a start with parameters', () => {
-  test('shows metadata and when it ends, and its variables nowhere', async () => {
+  test('returns its metadata and the end of its sandbox, but never the values of its variables', async () => {
     const answer = await start({ env: { LEVEL: 'a-level-of-mine' }, metadata: { task: '7' }, timeout_seconds: 3600, secrets: ['HOME'] });
     expect(answer).toMatchObject({ status: 201, body: { metadata: { task: '7' }, created_at: expect.any(String) } });
     const { id, created_at: from, expires_at: to } = object(answer);
@@ -32,13 +32,13 @@ describe('a start with parameters', () => {
     expect((await world.skep.sandboxes.get('ann', String(id))).spec.initialEnv).toMatchObject({ CI: '1', LEVEL: 'a-level-of-mine' });
   });
 
-  test('ends with the spec if it says nothing, and null is nothing', async () => {
+  test('uses the maximum life of its spec if its parameters are null', async () => {
     const answer = await start({ env: null, metadata: null, timeout_seconds: null, resources: null, secrets: null });
     const { created_at: from, expires_at: to, metadata } = object(answer);
     expect([Date.parse(String(to)) - Date.parse(String(from)), metadata]).toEqual([7_200_000, {}]);
   });
 
-  test('is found by its metadata alone', async () => {
+  test('is found by its metadata, and only by its owner', async () => {
     const odd = 'a&b=c+d é';
     const { id } = object(await start({ metadata: { user: odd, run: 'one' } }));
     await start({ metadata: { user: 'other', run: 'one' } });
@@ -54,18 +54,18 @@ describe('a start with parameters', () => {
     ['metadata__eq=run'],
     ['metadata__eq==x'],
     ['metadata__eq=a=1&metadata__eq=a=2'],
-  ])('refuses the filter %s', async (query) => {
+  ])('is not searched with a malformed filter: %s', async (query) => {
     expect((await world.ann('GET', `${sandboxes}/search?${query}`)).status).toBe(422);
   });
 
   test.each<[string, unknown, readonly (readonly [string, string])[]]>([
-    ['a longer life', { timeout_seconds: 7201 }, [['body.timeout_seconds', 'timeout_above_spec']]],
+    ['a longer life than that of the spec', { timeout_seconds: 7201 }, [['body.timeout_seconds', 'timeout_above_spec']]],
     ['a reserved variable', { env: { SESSION_API_KEY: 'x' } }, [['body.env', 'env_reserved']]],
-    ['a credential', { env: { URL: 'https://me:hunter2@example.org' } }, [['body.env', 'env_credential']]],
-    ['another secret', { secrets: ['PATH'] }, [['body.secrets', 'secrets_not_allowed']]],
-    ['resources that nobody limits', { resources: { memory_bytes: 1 } }, [['body.resources', 'resources_not_limited']]],
-    ['all of it', { env: { PORT: '1' }, secrets: ['PATH'], timeout_seconds: 7201 }, [['body.env', 'env_reserved'], ['body.timeout_seconds', 'timeout_above_spec'], ['body.secrets', 'secrets_not_allowed']]],
-  ])('refuses %s by name', async (_, body, expected) => {
+    ['a variable with a credential', { env: { URL: 'https://me:hunter2@example.org' } }, [['body.env', 'env_credential']]],
+    ['a secret that is not allowed', { secrets: ['PATH'] }, [['body.secrets', 'secrets_not_allowed']]],
+    ['resources that the runtime cannot limit', { resources: { memory_bytes: 1 } }, [['body.resources', 'resources_not_limited']]],
+    ['several mistakes', { env: { PORT: '1' }, secrets: ['PATH'], timeout_seconds: 7201 }, [['body.env', 'env_reserved'], ['body.timeout_seconds', 'timeout_above_spec'], ['body.secrets', 'secrets_not_allowed']]],
+  ])('refuses %s, and names the field', async (_, body, expected) => {
     const [answer, ofConversation] = [await start(body), await world.ann('POST', conversations, body)];
     expect([answer.status, problems(answer)]).toEqual([422, expected]);
     expect([ofConversation.status, problems(ofConversation)]).toEqual([422, expected]);
@@ -73,27 +73,27 @@ describe('a start with parameters', () => {
   });
 
   test.each<[string, unknown]>([
-    ['a name with a dash', { env: { 'A-B': 'x' } }],
-    ['a value with NUL', { env: { A: 'x\0' } }],
-    ['a number', { env: { A: 1 } }],
+    ['a variable name with a dash', { env: { 'A-B': 'x' } }],
+    ['a variable with NUL', { env: { A: 'x\0' } }],
+    ['a number as a variable', { env: { A: 1 } }],
     ['too many variables', { env: Object.fromEntries(Array.from({ length: 101 }, (_, index) => [`A${index}`, 'x'])) }],
-    ['too long variables', { env: { A: 'x'.repeat(20_000), B: 'x'.repeat(20_000) } }],
+    ['variables that are too long', { env: { A: 'x'.repeat(20_000), B: 'x'.repeat(20_000) } }],
     ['too much metadata', { metadata: Object.fromEntries(Array.from({ length: 33 }, (_, index) => [`a${index}`, 'x'])) }],
-    ['a key with =', { metadata: { 'a=b': 'x' } }],
-    ['an empty key', { metadata: { '': 'x' } }],
-    ['a long key', { metadata: { ['x'.repeat(129)]: 'x' } }],
-    ['a long value', { metadata: { a: 'x'.repeat(513) } }],
-    ['no time', { timeout_seconds: 0 }],
-    ['half a second', { timeout_seconds: 0.5 }],
-    ['too long a time', { timeout_seconds: 31_536_001 }],
+    ['a metadata key with =', { metadata: { 'a=b': 'x' } }],
+    ['an empty metadata key', { metadata: { '': 'x' } }],
+    ['a metadata key that is too long', { metadata: { ['x'.repeat(129)]: 'x' } }],
+    ['a metadata value that is too long', { metadata: { a: 'x'.repeat(513) } }],
+    ['a timeout of 0 seconds', { timeout_seconds: 0 }],
+    ['a timeout of half a second', { timeout_seconds: 0.5 }],
+    ['a timeout that is too long', { timeout_seconds: 31_536_001 }],
     ['an unknown resource', { resources: { disk: 1 } }],
-    ['no CPUs', { resources: { cpus: 0 } }],
-    ['a secret that is no name', { secrets: ['sk-x'] }],
+    ['0 CPUs', { resources: { cpus: 0 } }],
+    ['a malformed secret name', { secrets: ['sk-x'] }],
   ])('refuses %s', async (_, body) => {
     expect((await start(body)).status).toBe(422);
   });
 
-  test('the parameters belong to what an idempotency key stands for', async () => {
+  test('conflicts with an earlier start with the same idempotency key and other parameters', async () => {
     const body = { env: { A: '1', B: '2' }, metadata: { task: '1' } };
     const headers = { 'Idempotency-Key': 'with-parameters' };
     const { id } = object(await start(body, headers));
@@ -110,7 +110,7 @@ describe('a conversation with parameters', () => {
     expect(sandbox).toMatchObject({ metadata: { of: 'talk' }, spec: { initialEnv: { LEVEL: '3' }, rest: { maxLifeMs: 60_000 } } });
   });
 
-  test('has none for a sandbox that exists', async () => {
+  test('is refused for an existing sandbox', async () => {
     const { id } = object(await start({}));
     const answer = await world.ann('POST', conversations, { sandbox_id: id, metadata: { a: 'b' }, timeout_seconds: 5 });
     expect([answer.status, problems(answer)]).toEqual([422, [['body.metadata', 'custom'], ['body.timeout_seconds', 'custom']]]);

@@ -12,7 +12,7 @@ afterAll(() => world.close());
 const timestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 describe('sandbox specs', () => {
-  test('are as old as the deployment that names them, and not as the first request for them', async () => {
+  test('have the start of the deployment as their creation time, not the first request', async () => {
     const other = await startWorld();
     const opened = Date.now();
     await until(() => Date.now(), (now) => now > opened + 1);
@@ -20,12 +20,12 @@ describe('sandbox specs', () => {
     expect(Date.parse(String(spec?.['created_at']))).toBeLessThanOrEqual(opened);
   });
 
-  test('do not show their command to a key that may only read', async () => {
+  test('do not contain their command for a read-only key', async () => {
     const [spec] = items(await world.client(world.keys.reader)('GET', '/api/v1/sandbox-specs'));
     expect(spec).toMatchObject({ id: 'plain', command: null });
   });
 
-  test('with the secrets of their environment masked', async () => {
+  test('contain the secrets of their environment only masked', async () => {
     const { body } = await world.ann('GET', '/api/v1/sandbox-specs/search');
     expect(body).toEqual({
       items: [
@@ -50,7 +50,7 @@ describe('sandbox specs', () => {
   });
 });
 
-test('a spec gets its secrets by name; a sandbox without one fails and names it, and no answer holds a value', async () => {
+test('a sandbox fails with the name of a missing secret, and no response or log contains the value of a secret', async () => {
   const name = 'SECRET_OF_THIS_TEST';
   const other = await startWorld({ specs: [{ ...plainSpec, secrets: [name] }] });
   const start = async (wanted: string) => {

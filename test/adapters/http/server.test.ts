@@ -21,38 +21,38 @@ function serverEnd(world: World, { localPort }: Socket): Socket | undefined {
   return [...world.connections].find(({ remotePort }) => remotePort === localPort);
 }
 
-/** Everything up to the end of the connection. */
+/** Everything that is received until the connection ends. */
 const allOf = (socket: Socket) => text(socket);
 
-/** What was received when the connection ended: a client that still writes when it is cut off may lose the answer. */
+/** What is received until the connection is cut off. A client that still writes then may lose the response. */
 async function allUntilCut(socket: Socket): Promise<string> {
   let received = '';
   socket.on('data', (chunk: Buffer) => (received += chunk.toString()));
   socket.on('error', () => {});
   const closed = Promise.withResolvers<void>();
-  // `once` of node:events would reject with the reset that the client's own writes may bring.
+  // `once` of node:events would reject if the client's own writes cause a reset.
   if (!socket.closed) socket.once('close', () => closed.resolve());
   else closed.resolve();
   await closed.promise;
   return received;
 }
 
-/** What is received until it contains the words. */
+/** What is received until it contains the text. */
 async function receive(socket: Socket, words: string): Promise<string> {
   let received = '';
   socket.on('data', (chunk: Buffer) => (received += chunk.toString()));
   return await until(() => received, (all) => all.includes(words));
 }
 
-/** Waits for a line of the log, or of the test's own. */
+/** Waits for a line of the log, or for one that the test writes. */
 async function told(world: World, wanted: string): Promise<void> {
   await until(() => world.lines.some(({ message }) => message === wanted), Boolean);
 }
 
-describe('clients that are slow are cut off', () => {
+describe('a slow client is cut off', () => {
   const limits = { headersTimeoutMs: 300, requestTimeoutMs: 600, keepAliveTimeoutMs: 200, writeTimeoutMs: 300 };
 
-  test('with the head of a request', async () => {
+  test('if it sends the head of a request too slowly', async () => {
     const socket = await connected(await startWorld({ server: limits }));
     const dripping = setInterval(() => socket.write('X-Drip: 1\r\n'), 50);
     socket.once('close', () => clearInterval(dripping));
@@ -60,11 +60,11 @@ describe('clients that are slow are cut off', () => {
     expect(await allUntilCut(socket)).toMatch(/^$|^HTTP\/1\.1 408 /);
   });
 
-  test('without a word', async () => {
+  test('if it sends nothing', async () => {
     expect(await allOf(await connected(await startWorld({ server: limits })))).toMatch(/^$|^HTTP\/1\.1 408 /);
   });
 
-  test('with the body', async () => {
+  test('if it sends the body too slowly', async () => {
     const world = await startWorld({ server: limits });
     const socket = await connected(world);
     const dripping = setInterval(() => socket.write(' '), 50);
@@ -75,26 +75,26 @@ describe('clients that are slow are cut off', () => {
     expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
-  test('with the next request', async () => {
+  test('if it sends no next request', async () => {
     const socket = await connected(await startWorld({ server: limits }));
     socket.write('GET /health HTTP/1.1\r\nHost: x\r\n\r\n');
     expect(await allOf(socket)).toMatch(/^HTTP\/1\.1 200 .*\{"status":"ok"\}$/s);
   });
 
-  test('with reading the answers', async () => {
+  test('if it does not read the responses', async () => {
     const world = await startWorld({ server: { ...limits, keepAliveTimeoutMs: 60_000 } });
     const socket = await connected(world);
     const closed = once(socket, 'close');
     socket.on('error', () => {});
     socket.pause();
-    // More than the buffers on the way can hold.
+    // More than the buffers of the connection hold.
     socket.write('GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(400));
     await until(() => serverEnd(world, socket), (end) => end === undefined);
     socket.resume();
     await closed;
   });
 
-  test('but not one that waits for its answer', async () => {
+  test('but not if it waits for its response', async () => {
     const world = await startWorld({ server: limits });
     const { promise: hold, resolve: release } = Promise.withResolvers<void>();
     world.faults.hold = hold;
@@ -105,7 +105,7 @@ describe('clients that are slow are cut off', () => {
   });
 });
 
-test('a head that is too large, and what is no HTTP', async () => {
+test('a request head that is too large is a 431, and a request that is not HTTP is a 400', async () => {
   const world = await startWorld({ server: { maxHeaderBytes: 2000 } });
   const large = await connected(world);
   large.on('error', () => {});
@@ -116,7 +116,7 @@ test('a head that is too large, and what is no HTTP', async () => {
   expect(await allOf(other)).toMatch(/^HTTP\/1\.1 400 /);
 });
 
-test('work is left off when the client goes away', async () => {
+test('work is stopped when the client disconnects', async () => {
   const world = await startWorld();
   const { promise: hold, resolve: release } = Promise.withResolvers<void>();
   world.faults.hold = hold;
@@ -130,8 +130,8 @@ test('work is left off when the client goes away', async () => {
   expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
 });
 
-describe('closing', () => {
-  test('finishes what is under way, refuses what comes, closes what rests', async () => {
+describe('closing the server', () => {
+  test('finishes running requests, refuses new ones, and closes idle connections', async () => {
     const world = await startWorld({ server: { keepAliveTimeoutMs: 60_000 } });
     const { promise: hold, resolve: release } = Promise.withResolvers<void>();
     world.faults.hold = hold;
@@ -177,7 +177,7 @@ describe('closing', () => {
     expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
-  test('does not wait for connections on which nothing was asked', async () => {
+  test('does not wait for connections without a request', async () => {
     const world = await startWorld({ server: { keepAliveTimeoutMs: 60_000, headersTimeoutMs: 60_000 } });
     const silent = await connected(world);
     await until(() => serverEnd(world, silent), (end) => end !== undefined);
@@ -187,7 +187,7 @@ describe('closing', () => {
     await ended;
   });
 
-  test('waits no longer than it may', async () => {
+  test('waits no longer than the drain time', async () => {
     const world = await startWorld({ server: { drainMs: 100 } });
     const { promise: hold, resolve: release } = Promise.withResolvers<void>();
     world.faults.hold = hold;
@@ -201,7 +201,7 @@ describe('closing', () => {
   });
 });
 
-test('an address that is taken is told', async () => {
+test('a server fails with EADDRINUSE if its port is taken', async () => {
   const world = await startWorld();
   await expect(createHttpServer(world.skep, { port: world.port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
 });

@@ -14,7 +14,7 @@ import { coderSpec, startWorld, type World } from './world.ts';
 
 async function started(server: HttpServerOptions = {}) {
   const world = await startWorld({ server, specs: [coderSpec] });
-  // Not by HTTP: a connection that rests may be cut off just when a client takes it again.
+  // Not over HTTP, since an idle connection may be closed just when the client uses it again.
   const { conversation: { id } } = await world.skep.conversations.start('ann', {
     title: null, sandboxId: null, sandboxSpecId: null, selectedRepository: null, selectedBranch: null, initialMessage: null, permissionPolicy: null, patterns: null,
   });
@@ -32,13 +32,13 @@ function opened(world: World, path: string): Socket {
 
 const aborted = { route: `${conversations}/{id}/events/stream`, aborted: true };
 
-/** Far more than the buffers on the way hold, at the cost of one text. */
+/** Writes far more than the buffers of the connection hold. All events share one text to save memory. */
 async function tellMuch(world: World, id: string): Promise<void> {
   const text = 'x'.repeat(60_000);
   await world.store.events.append(Array.from({ length: 3000 }, () => chunk(id, text)));
 }
 
-/** Lets the client read nothing of its stream; answers with the server's end of the connection. */
+/** Pauses the client until the server cannot send more, and returns the server's end of the connection. */
 async function unreadStream(world: World, socket: Socket): Promise<Socket> {
   socket.pause();
   const end = await until(() => [...world.connections].find(({ remotePort }) => remotePort === socket.localPort), Boolean, 60_000);
@@ -47,7 +47,7 @@ async function unreadStream(world: World, socket: Socket): Promise<Socket> {
   return end;
 }
 
-test('a reader that is cut off at random a hundred times sees each event once, in order', async () => {
+test('a reader that is cut off a hundred times at random points gets each event once, in order', async () => {
   const { world, id, path } = await started();
   const total = 1500;
   let written = 0;
@@ -90,19 +90,19 @@ test('a reader that is cut off at random a hundred times sees each event once, i
   expect(seen).toEqual(Array.from({ length: total }, (_, index) => index));
 });
 
-describe('a reader that takes nothing', () => {
-  test('costs no memory, and is cut off', async () => {
+describe('a client that does not read its stream', () => {
+  test('is cut off, and its events are not kept in memory', async () => {
     const { world, id, path } = await started({ writeTimeoutMs: 1000 });
     await tellMuch(world, id);
     const end = await unreadStream(world, opened(world, path));
     await logged(world, aborted);
     expect(end.destroyed).toBe(true);
-    // What was handed to the connection, out of 180 MB.
+    // The part of the 180 MB that was written to the connection.
     expect(end.bytesWritten).toBeLessThan(20_000_000);
     expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
-  test('does not hold up the end of the server', async () => {
+  test('does not delay the end of the server', async () => {
     const { world, id, path } = await started({ drainMs: 3_600_000, writeTimeoutMs: 3_600_000 });
     await tellMuch(world, id);
     await unreadStream(world, opened(world, path));
@@ -112,7 +112,7 @@ describe('a reader that takes nothing', () => {
 });
 
 describe('a stream whose key is revoked', () => {
-  test('is broken off although its client reads nothing', async () => {
+  test('is cut off, even if its client does not read', async () => {
     const { world, id, path } = await started({ writeTimeoutMs: 3_600_000 });
     await tellMuch(world, id);
     const end = await unreadStream(world, opened(world, path));
@@ -121,7 +121,7 @@ describe('a stream whose key is revoked', () => {
     await logged(world, aborted);
   });
 
-  test('is broken off although its client reads slowly, within a batch of events', async () => {
+  test('is cut off within a batch of events if its client reads slowly', async () => {
     const { world, id, path } = await started();
     // One batch is far more than a client reads in the seconds after the revocation.
     await world.store.events.append(Array.from({ length: 100 }, () => chunk(id, 'x'.repeat(600_000))));
@@ -139,8 +139,8 @@ describe('a stream whose key is revoked', () => {
   });
 });
 
-describe('a stream that has nothing to tell', () => {
-  test('shows that it lives, and is not cut off', async () => {
+describe('a stream without events', () => {
+  test('sends heartbeats, and is not cut off', async () => {
     const { world, path } = await started({ heartbeatMs: 50, writeTimeoutMs: 200 });
     const socket = opened(world, `${path}?after=latest`);
     let text = '';
@@ -150,7 +150,7 @@ describe('a stream that has nothing to tell', () => {
     expect(socket.closed).toBe(false);
   });
 
-  test('is followed no more when its client has gone', async () => {
+  test('does not read the log after its client has disconnected', async () => {
     const { world, id, path } = await started();
     const stream = await openEventStream(`${world.url}${path}?after=latest`, world.keys.ann);
     await world.store.events.append([chunk(id, 'one')]);
@@ -164,7 +164,7 @@ describe('a stream that has nothing to tell', () => {
     expect(reads).toBe(0);
   });
 
-  test('ends at once when the server does, and its connection with it', async () => {
+  test('ends at once with its connection when the server is closed', async () => {
     const { world, path } = await started({ drainMs: 3_600_000, keepAliveTimeoutMs: 3_600_000 });
     const stream = await openEventStream(`${world.url}${path}?after=latest`, world.keys.ann);
     expect(stream.response.headers.get('connection')).toBe('close');
@@ -172,7 +172,7 @@ describe('a stream that has nothing to tell', () => {
     expect(await stream.next()).toBeNull();
   });
 
-  test('ends when Skep is closed, where the router is mounted in another application too', async () => {
+  test('ends when Skep is closed, even if the router is mounted in another application', async () => {
     const { world, path } = await started();
     const app = express();
     app.use('/agents', createRouter(world.skep));
@@ -189,7 +189,7 @@ describe('a stream that has nothing to tell', () => {
   });
 });
 
-test('a log that fails breaks the stream off, so that nobody takes it for the end', async () => {
+test('a stream is cut off if the log fails, so its client does not take the failure for the end', async () => {
   const { world, id, path } = await started();
   const stream = await openEventStream(`${world.url}${path}?after=latest`, world.keys.ann);
   world.faults.events = new Error('the disk is gone');

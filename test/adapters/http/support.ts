@@ -5,20 +5,20 @@ import type { World } from './world.ts';
 
 export const conversations = '/api/v1/app-conversations';
 
-/** The id of a conversation of Ann's that is READY. */
+/** Starts a conversation for Ann, and returns its id when it is READY. */
 export async function readyConversation(world: World, body: unknown = {}): Promise<string> {
   const id = String(object(await world.ann('POST', conversations, body))['id']);
   await until(() => world.ann('GET', `${conversations}/${id}`), (answer) => object(answer)['start_status'] === 'READY', 60_000);
   return id;
 }
 
-/** Waits for a line of the log of requests. */
+/** Waits for a line of the request log. */
 export async function logged(world: World, wanted: Readonly<Record<string, unknown>>): Promise<void> {
   const fits = (line: Readonly<Record<string, unknown>>): boolean => Object.entries(wanted).every(([name, value]) => line[name] === value);
   await until(() => world.lines.some(fits), Boolean, 60_000);
 }
 
-/** A part of a message, as an agent says it. */
+/** A part of a message of an agent. */
 export function chunk(conversationId: string, text: string): EventDraft {
   return {
     kind: 'message_chunk', at: Date.now(), ownerId: 'ann', conversationId, sandboxId: null, actor: 'agent', reason: null,

@@ -17,7 +17,7 @@ import { type Answer, createClient } from '../../support/client.ts';
 import { doublesModule } from '../../support/doubles-module.ts';
 import { createOpenApiChecker } from '../../support/openapi.ts';
 
-/** What each part fails with, instead of doing what it is asked for; the test sets it. */
+/** The error that each part throws instead of doing its work. A test sets it. */
 export interface Faults {
   git?: unknown;
   runtime?: unknown;
@@ -36,11 +36,11 @@ export interface WorldOptions {
   readonly server?: HttpServerOptions;
   readonly specs?: readonly SandboxSpecInput[];
   readonly limits?: { readonly running?: number; readonly runningPerOwner?: number; readonly conversationsPerOwner?: number; readonly executionsPerSandbox?: number };
-  /** What the runtime says of its disk. */
+  /** The disk usage that the runtime reports. */
   readonly disk?: DiskSpace | null;
-  /** What the agent does in a turn; without it, it says `heard: <the message>`. */
+  /** What the agent does in a turn. Without it, the agent says `heard: <the message>`. */
   readonly script?: MemoryAgentScript;
-  /** What commands in sandboxes do; without it, none exists. */
+  /** What commands in sandboxes do. Without it, no command exists. */
   readonly command?: MemoryCommand;
 }
 
@@ -51,7 +51,7 @@ export const plainSpec: SandboxSpecInput = {
   ports: [{ name: 'AGENT_SERVER', port: 8000 }],
 };
 
-/** One with an agent. */
+/** A spec with an agent. */
 export const coderSpec: SandboxSpecInput = { id: 'coder', agent: { protocol: 'acp', command: ['agent'], env: {}, secrets: [], authMethod: null, permissions: 'ask', startWithinMs: 60_000, turnTimeoutMs: 3_600_000, permissionTimeoutMs: 86_400_000 } };
 
 export const repository = {
@@ -67,7 +67,7 @@ export const repository = {
   ],
 };
 
-/** A deployment over memory adapters behind a real server on loopback. */
+/** Starts a deployment with memory adapters behind a real server on loopback. */
 export async function createWorld({ server: serverOptions = {}, specs = [plainSpec], limits = {}, disk = null, script, command }: WorldOptions = {}) {
   const clock = createSystemClock();
   const auth = createMemoryAuth(clock);
@@ -119,7 +119,7 @@ export async function createWorld({ server: serverOptions = {}, specs = [plainSp
   subscribe('net.server.socket', onSocket);
   const checker = createOpenApiChecker(await (await fetch(`${server.url}/openapi.json`)).json());
 
-  /** Each answer is checked against the published document. */
+  /** Checks each response against the published document. */
   const client = (key: string | null) => {
     const send = createClient(server.url, key);
     return async (method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer> => {
@@ -131,7 +131,7 @@ export async function createWorld({ server: serverOptions = {}, specs = [plainSp
   return {
     url: server.url, port: server.port, server, skep, store: memoryStore, auth, engine, provider, checkouts, faults, lines, keys, checker, client,
     ann: client(keys.ann),
-    /** The server's ends of the connections that are open. */
+    /** The server's ends of the open connections. */
     connections,
     async close() {
       unsubscribe('net.server.socket', onSocket);
@@ -141,7 +141,7 @@ export async function createWorld({ server: serverOptions = {}, specs = [plainSp
   };
 }
 
-/** A deployment of one test, which is closed when the test is finished. */
+/** Starts a deployment that is closed at the end of the test. */
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const world = await createWorld(options);
   onTestFinished(async () => await world.close());
@@ -150,7 +150,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
 
 export type World = Awaited<ReturnType<typeof createWorld>>;
 
-/** The port, but for those methods that fail as long as there is something to fail with. */
+/** The port, with methods that fail as long as `fault` returns an error. */
 function failing<T extends object>(port: T, methods: readonly (keyof T)[], fault: () => unknown): T {
   return new Proxy(port, {
     get(target, name) {

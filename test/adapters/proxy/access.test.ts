@@ -21,32 +21,32 @@ afterAll(() => world.close());
 const byPath = (path = '/', at = 8000): string => `/${id}/${at}${path}`;
 const byHost = (at = 8000): Readonly<Record<string, string>> => ({ Host: `${at}-${id}.localhost:${port}` });
 
-describe('a port is found', () => {
+describe('a request for a port', () => {
   test.each<[string, () => [string, SendOptions]]>([
     ['by path', () => [byPath('/a/b?c=%2F'), {}]],
     ['by host', () => ['/a/b?c=%2F', { headers: byHost() }]],
     ['by headers', () => ['/a/b?c=%2F', { headers: { 'X-Skep-Sandbox-Id': id, 'X-Skep-Port': '8000' } }]],
     ["by the headers of E2B's clients", () => ['/a/b?c=%2F', { headers: { 'E2b-Sandbox-Id': id, 'E2b-Sandbox-Port': '8000' } }]],
-  ])('%s, and gets the path as it was sent', async (_, target) => {
+  ])('finds the port %s, and keeps its path unchanged', async (_, target) => {
     const [path, { headers }] = target();
     const { status, body } = await send(port, path, { headers: { ...headers, 'X-Session-API-Key': key } });
     expect([status, (JSON.parse(body) as { url: string }).url]).toEqual([200, '/a/b?c=%2F']);
   });
 
   test.each(['/', '/x', '/x/y', '/x/0/', '/x/65536/', '/x/8000', '/X_/8000/', `/x/8000x/`, '//8000/', '/-a/8000/', '/%2e%2e/8000/'])(
-    'nothing is at %s', async (path) => {
+    'is a 404 at %s', async (path) => {
       const answer = await send(port, path, withKey(world.keys.ann));
       expect(answer.status).toBe(404);
       expect(['not_found', 'sandbox_not_found']).toContain(codeOf(answer));
     });
 
-  test('a port that the spec does not name is a 404 that names those that it does', async () => {
+  test('is a 404 with the exposed ports if the spec does not have the port', async () => {
     const answer = await send(port, byPath('/', 5173), withKey(key));
     expect(answer.status).toBe(404);
     expect(JSON.parse(answer.body)).toMatchObject({ code: 'port_not_exposed', sandbox_id: id, port: 5173, exposed: [8000, 8001, 8002] });
   });
 
-  test('a closed port is a 502: problem details for a program, a page for a person', async () => {
+  test('is a 502 if the port is closed, with a page for browsers and problem details for other clients', async () => {
     const answer = await send(port, byPath('/', 8001), withKey(key));
     expect([answer.status, codeOf(answer)]).toEqual([502, 'port_closed']);
     const page = await send(port, byPath('/', 8001), withKey(key, { Accept: 'text/html' }));
@@ -56,7 +56,7 @@ describe('a port is found', () => {
     expect(codeOf(await send(port, byPath('/broken'), withKey(key)))).toBe('port_closed');
   });
 
-  test('any path and headers get an answer, and the proxy goes on', { timeout: 120_000 }, async () => {
+  test('gets a response for any path and headers, and passes no key or link to the sandbox', { timeout: 120_000 }, async () => {
     const token = fc.stringMatching(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,20}$/);
     const value = fc.stringMatching(/^[\x20-\x7e\x80-\xff]{0,60}$/);
     const path = fc.oneof(
@@ -81,35 +81,35 @@ describe('a port is found', () => {
   });
 });
 
-describe('who may', () => {
+describe('access to a port', () => {
   test.each<[string, () => SendOptions, number]>([
-    ['nobody without a key', () => ({}), 401],
-    ['nobody with a wrong key', () => withKey('wrong'), 401],
-    ['nobody with an empty key', () => withKey(''), 401],
-    ['the owner', () => withKey(world.keys.ann), 200],
-    ['the owner, as Bearer', () => ({ headers: { Authorization: `Bearer ${world.keys.ann}` } }), 200],
-    ['the key of the sandbox', () => withKey(key), 200],
-    ['the key of the sandbox, as Bearer', () => ({ headers: { Authorization: `Bearer ${key}` } }), 200],
-    ['an administrator', () => withKey(world.keys.admin), 200],
-    ['no other owner, who learns nothing', () => withKey(world.keys.ben), 404],
-    ['no key that may only read', () => withKey(world.keys.reader), 403],
+    ['is refused without a key', () => ({}), 401],
+    ['is refused with a wrong key', () => withKey('wrong'), 401],
+    ['is refused with an empty key', () => withKey(''), 401],
+    ['is allowed with a key of the owner', () => withKey(world.keys.ann), 200],
+    ['is allowed with a key of the owner as bearer token', () => ({ headers: { Authorization: `Bearer ${world.keys.ann}` } }), 200],
+    ['is allowed with the key of the sandbox', () => withKey(key), 200],
+    ['is allowed with the key of the sandbox as bearer token', () => ({ headers: { Authorization: `Bearer ${key}` } }), 200],
+    ['is allowed with a key of an administrator', () => withKey(world.keys.admin), 200],
+    ['is a 404 with a key of another owner', () => withKey(world.keys.ben), 404],
+    ['is refused with a read-only key', () => withKey(world.keys.reader), 403],
   ])('%s', async (_, options, status) => {
     expect((await send(port, byPath(), options())).status).toBe(status);
   });
 
-  test('an unknown sandbox and one of another owner look the same', async () => {
+  test('is refused with the same response for an unknown sandbox and a sandbox of another owner', async () => {
     const [other, unknown] = await Promise.all([send(port, byPath(), withKey(world.keys.ben)), send(port, '/sb-none/8000/', withKey(world.keys.ben))]);
     expect(other.body.replaceAll(id, 'sb-none')).toBe(unknown.body);
     expect((await send(port, '/sb-none/8000/')).body).toBe((await send(port, byPath())).body);
   });
 
-  test('anyone, if the spec makes the port public, whatever other credential comes along', async () => {
+  test('needs no credential for a public port, and any other credential is ignored', async () => {
     for (const options of [{}, withKey('wrong'), { headers: { Authorization: 'Bearer of-the-program' } }, { headers: { Cookie: 'skep_port=x' } }]) {
       expect(codeOf(await send(port, byPath('/', 8002), options))).toBe('port_closed');
     }
   });
 
-  test('a link opens with a cookie for its own port, and leads to the clean address', async () => {
+  test('with a link sets a cookie for this port only, and redirects to the URL without the link', async () => {
     const { search } = new URL(await world.link(id));
     const answer = await send(port, byPath(`/a${search}&b=1`));
     expect([answer.status, answer.headers.location, answer.headers['cache-control']]).toEqual([302, byPath('/a?b=1'), 'no-store']);
@@ -131,7 +131,7 @@ describe('who may', () => {
     await world.ann('DELETE', `/api/v1/sandboxes/${other}`);
   });
 
-  test('pages of other origins can not use the cookie, also on other ports of the host', async () => {
+  test('with the cookie is refused for pages of other origins, including other ports of the host', async () => {
     const cookie = await cookieOf(port, byPath(), await world.link(id));
     const asked = async (headers: Readonly<Record<string, string>>, method = 'GET'): Promise<number> =>
       (await send(port, byPath(), { method, headers: { Host: `127.0.0.1:${port}`, Cookie: cookie, ...headers } })).status;
@@ -140,7 +140,7 @@ describe('who may', () => {
     expect(await asked({ 'Sec-Fetch-Site': 'same-site', 'Sec-Fetch-Mode': 'navigate', Origin: 'http://127.0.0.1:1' }, 'POST')).toBe(401);
     expect(await asked({ Origin: 'http://127.0.0.1:1' }, 'POST')).toBe(401);
     expect(await asked({ 'Sec-Fetch-Site': 'same-site', 'Sec-Fetch-Mode': 'no-cors' })).toBe(401);
-    // By path, the page of another sandbox has the public address as its origin.
+    // If ports are found by path, pages of all sandboxes have the public URL as their origin.
     for (const [origin, status] of [[`http://${byHost()['Host'] ?? ''}`, 200], [world.proxy.url, 401]] as const) {
       expect((await send(port, '/x', { headers: { ...byHost(), Cookie: cookie, Origin: origin } })).status).toBe(status);
     }
@@ -150,7 +150,7 @@ describe('who may', () => {
     expect(statusCode).toBe(401);
   });
 
-  test('a link and its cookie end with their time, and with the key', async () => {
+  test('with a link or its cookie ends when the link expires, and when its key is revoked', async () => {
     const later = world.auth.issue({ userId: 'ann', keyName: 'later', access: 'full' });
     const made = await world.client(later)('POST', `/api/v1/sandboxes/${id}/ports/8000/links`, {});
     const link = (made.body as { url: string }).url;
@@ -167,13 +167,13 @@ describe('who may', () => {
 
     const short = await world.link(id, 8000, 1);
     const briefly = await cookieOf(port, byPath(), short);
-    // A request that is under way when the link ends is cut off.
+    // A request that runs when the link expires is cut off.
     const asked = () => send(port, byPath(), { headers: { Cookie: briefly } }).catch(() => null);
     await until(asked, (answer) => answer?.status === 401);
     expect(await send(port, `${byPath()}${new URL(short).search}`)).toMatchObject({ status: 401, body: expect.stringContaining('valid link') });
   });
 
-  test('a text that was encrypted for something else is no token, nor is a changed one', async () => {
+  test('is refused with a changed token, and with a text that was encrypted for another purpose', async () => {
     const page = (await world.ann('GET', '/api/v1/sandboxes/search?limit=1')).body as { next_page_id: string | null };
     const { search } = new URL(await world.link(id));
     const token = search.slice('?skep_link='.length);

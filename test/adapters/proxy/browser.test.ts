@@ -10,11 +10,11 @@ const executablePath = process.env['SKEP_CHROMIUM'] ?? '/usr/bin/chromium';
 const runnable = existsSync(executablePath) || process.env['SKEP_REQUIRE_CHROMIUM'] !== undefined;
 if (!runnable) console.warn(`SKIPPED: the proxy in a browser. There is no ${executablePath}; "apt-get install chromium" brings it.`);
 
-describe.runIf(runnable)('in a browser', { timeout: 60_000 }, () => {
+describe.runIf(runnable)('the proxy in a browser', { timeout: 60_000 }, () => {
   let browser: Browser;
   let world: World;
   let id: string;
-  /** A server that notes the cookies that it gets, on another port of the host, as the API is. */
+  /** A server on another port of the host, like the API. It records the cookies that it gets. */
   let bystander: Server;
   const noted: string[] = [];
   beforeAll(async () => {
@@ -44,7 +44,7 @@ describe.runIf(runnable)('in a browser', { timeout: 60_000 }, () => {
     return page;
   }
 
-  test.each([['by host', (link: string) => link], ['by path', byPath]])('%s, a link opens a page with assets, a WebSocket and an upload', async (_, address) => {
+  test.each([['by host', (link: string) => link], ['by path', byPath]])('serves a page, its assets, a WebSocket and an upload after a link %s', async (_, address) => {
     const page = await opened(address(await world.link(id)));
     expect(page.url()).not.toContain('skep_link');
     await page.getByText('socket hello').waitFor();
@@ -57,7 +57,7 @@ describe.runIf(runnable)('in a browser', { timeout: 60_000 }, () => {
     await page.getByText('socket hello').waitFor();
   });
 
-  test('the cookie reaches neither another sandbox nor another port of the host, and a page can not call the API', async () => {
+  test('sends the cookie to no other sandbox and no other port of the host, and a page cannot call the API', async () => {
     const { id: other } = await world.start();
     const page = await opened(byPath(await world.link(id)));
     const statusOf = async (url: string): Promise<number> =>
@@ -75,7 +75,7 @@ describe.runIf(runnable)('in a browser', { timeout: 60_000 }, () => {
     await world.ann('DELETE', `/api/v1/sandboxes/${other}`);
   });
 
-  test('a page of another origin gets nothing with the cookie', async () => {
+  test('refuses requests and WebSockets from a page of another origin', async () => {
     const page = await opened(byPath(await world.link(id)));
     const before = await world.received(id);
     const { port } = bystander.address() as AddressInfo;
@@ -86,7 +86,7 @@ describe.runIf(runnable)('in a browser', { timeout: 60_000 }, () => {
     expect((await world.received(id)).slice(before.length)).not.toContain('forged');
   });
 
-  test('a person without a link reads what to do', async () => {
+  test('shows the command for a link to a visitor without one', async () => {
     const page = await opened(`${world.proxy.url}/${id}/8000/`);
     expect(await page.textContent('body')).toContain('skep open');
   });

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { WebSocketServer } from 'ws';
 
-// The program in a sandbox of these tests. It notes every byte that it receives.
+// The program in the sandboxes of these tests. It records every byte that it receives.
 
 const received: Buffer[] = [];
 const port = Number(process.env['SKEP_PORT_8000']);
@@ -46,7 +46,7 @@ function download(response: ServerResponse, bytes: number): void {
   more();
 }
 
-/** Sends a line, and the next one only when the client has asked `/next`. */
+/** The open responses of `/stream`. Each has sent a line, and sends the next one on a request for `/next`. */
 const streams = new Set<ServerResponse>();
 
 const server = createServer((request, response) => {

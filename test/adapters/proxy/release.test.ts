@@ -7,7 +7,7 @@ import { until } from '../../support/until.ts';
 import { send, withKey } from './send.ts';
 import { createWorld, type World } from './world.ts';
 
-// One connection may be open at a time, so a request that succeeds shows that the one before it was released.
+// Only one connection may be open at a time, so a successful request proves that the connection before it was released.
 
 let world: World;
 let proxy: Proxy;
@@ -39,14 +39,14 @@ function sendHead(headers: string): Socket {
 
 const released = (): Promise<unknown> => until(() => send(portOf(), `/${id}/8000/x`, withKey(key)), ({ status }) => status === 200);
 
-test('a socket that the sandbox declined ends, also if the client does not end its side', async () => {
+test('the connection of a declined upgrade is released, even if the client does not end its side', async () => {
   const socket = sendHead('Connection: Upgrade\r\nUpgrade: websocket\r\n');
   await once(socket, 'end');
   await released();
   socket.destroy();
 });
 
-test('a client that goes away while its credential is looked at holds nothing', async () => {
+test('the connection of a client that disconnects while its credential is checked is released', async () => {
   const { auth } = world.skep;
   const authenticate = auth.authenticate.bind(auth);
   const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

@@ -13,7 +13,7 @@ export interface SendOptions {
   readonly body?: string | Buffer;
 }
 
-/** Sends a request whose path and headers stay as they are, `Host` too. Resolves with the head of the response. */
+/** Sends a request with unchanged path and headers, including `Host`. Returns the head of the response. */
 export async function open(port: number, path: string, { method = 'GET', headers = {}, body }: SendOptions = {}): Promise<IncomingMessage> {
   const outgoing = request({ host: '127.0.0.1', port, path, method, headers, agent: false });
   outgoing.end(body);
@@ -21,7 +21,7 @@ export async function open(port: number, path: string, { method = 'GET', headers
   return response;
 }
 
-/** The same, with the whole body as text. */
+/** Sends a request like `open`, and returns the response with its whole body as text. */
 export async function send(port: number, path: string, options: SendOptions = {}): Promise<Sent> {
   const response = await open(port, path, options);
   let body = '';
@@ -29,12 +29,12 @@ export async function send(port: number, path: string, options: SendOptions = {}
   return { status: response.statusCode ?? 0, headers: response.headers, body };
 }
 
-/** The `code` of problem details. */
+/** Returns the `code` of problem details. */
 export function codeOf({ body }: Sent): unknown {
   return (JSON.parse(body) as { readonly code?: unknown }).code;
 }
 
-/** A request with this credential. */
+/** Returns the options of a request with this credential. */
 export function withKey(credential: string, more: Readonly<Record<string, string>> = {}): { readonly headers: Record<string, string> } {
   return { headers: { 'X-Session-API-Key': credential, ...more } };
 }

@@ -19,8 +19,8 @@ afterAll(() => world.close());
 const byPath = (path = '/', at = 8000): string => `/${id}/${at}${path}`;
 const byHost = (at = 8000): Readonly<Record<string, string>> => ({ Host: `${at}-${id}.localhost:${port}` });
 
-describe('what the sandbox receives', () => {
-  test('holds no key, cookie or token of Skep, byte by byte', async () => {
+describe('a request to the sandbox', () => {
+  test('contains no key, cookie or token of Skep', async () => {
     const link = await world.link(id);
     const token = new URL(link).searchParams.get('skep_link') ?? '';
     const cookie = await cookieOf(port, byPath(), link);
@@ -52,7 +52,7 @@ describe('what the sandbox receives', () => {
     expect(received).not.toMatch(/x-session-api-key|skep_|x-skep-/i);
   });
 
-  test('credentials of the program itself go through', async () => {
+  test('contains the credentials that are meant for the program', async () => {
     const cookie = await cookieOf(port, byPath(), await world.link(id));
     for (const authorization of ['Basic dXNlcjpwYXNz', 'Bearer of-the-program', 'Token x']) {
       const { body } = await send(port, byPath('/x'), { headers: { Cookie: `${cookie}; own=1`, Authorization: authorization } });
@@ -60,7 +60,7 @@ describe('what the sandbox receives', () => {
     }
   });
 
-  test('has the key of the sandbox itself if the spec says so, for whoever has a credential', async () => {
+  test('contains the key of the sandbox if the spec asks for it and the client has a valid credential', async () => {
     const { id: deep, key: own } = await world.start('deep');
     const seen = async (options: SendOptions): Promise<string> => (await send(port, `/${deep}/8000/x`, options)).body;
     const cookie = await cookieOf(port, `/${deep}/8000/`, await world.link(deep));
@@ -69,7 +69,7 @@ describe('what the sandbox receives', () => {
     await world.ann('DELETE', `/api/v1/sandboxes/${deep}`);
   });
 
-  test('says where the request came from, and not what the client claims', async () => {
+  test('has X-Forwarded headers of the proxy, and not those of the client', async () => {
     const claims = { 'X-Forwarded-For': '1.2.3.4', 'X-Forwarded-Proto': 'gopher', 'X-Forwarded-User': 'root', Forwarded: 'for=1.2.3.4', 'X-Real-IP': '1.2.3.4' };
     const { body } = await send(port, byPath('/x'), withKey(key, { Host: 'my.host:1', ...claims }));
     const { headers } = JSON.parse(body) as { headers: string[] };
@@ -86,8 +86,8 @@ const answered = async (set: readonly (readonly [string, string])[], host = fals
   return await send(port, host ? path : byPath(path), { headers: { 'X-Session-API-Key': key, ...(host ? byHost() : { Host: `127.0.0.1:${port}` }) } });
 };
 
-describe('what the sandbox answers', () => {
-  test('sets no cookie outside of its address', async () => {
+describe('a response of the sandbox', () => {
+  test('sets cookies only for its own address', async () => {
     const cookies = [
       'a=1', 'b=2; Path=/', 'c=3; path=/x; HttpOnly; Domain=localhost', 'd=4; Domain=.example.com; Path=relative', 'e=5; Path=/x; Path=/',
       'skep_port=6', '__Host-skep_x=7; Path=/', '=skep_port=8', 'nameless', 'SKEP_Y=9', 'f=10; DOMAIN = 127.0.0.1 ;Secure',
@@ -108,18 +108,18 @@ describe('what the sandbox answers', () => {
     ['https://elsewhere.example/x', () => 'https://elsewhere.example/x'],
     ['http://localhost:8000/x', (at: string) => `${at}/x`],
     ['http://127.0.0.1:8000', (at: string) => `${at}/`],
-  ])('redirects to %s in its own address', async (location, expected) => {
+  ])('with a redirect to %s stays in its own address, unless the target is elsewhere', async (location, expected) => {
     expect((await answered([['Location', location]], false, 302)).headers.location).toBe(expected(`/${id}/8000`));
     expect((await answered([['Location', location]], true, 302)).headers.location).toBe(expected(''));
   });
 
-  test('redirects to the host that it was asked by', async () => {
+  test('with a redirect to the host of the request stays in its own address', async () => {
     const own = `http://127.0.0.1:${port}`;
     expect((await answered([['Location', `${own}/x`]], false, 302)).headers.location).toBe(`${own}/${id}/8000/x`);
     expect((await answered([['Location', `${own}/${id}/8000/x`]], false, 302)).headers.location).toBe(`${own}/${id}/8000/x`);
   });
 
-  test('can not take hold of the origin', async () => {
+  test('has no headers that affect the whole origin', async () => {
     const set = [['Service-Worker-Allowed', '/'], ['Clear-Site-Data', '"cookies"'], ['Alt-Svc', 'h2=":1"'], ['Strict-Transport-Security', 'max-age=1'], ['X-Own', '1']] as const;
     const { headers } = await answered(set);
     expect(headers).toMatchObject({ 'x-own': '1' });
@@ -128,11 +128,11 @@ describe('what the sandbox answers', () => {
   });
 
   test.each([
-    ['a reason that may not be sent', 'HTTP/1.1 200 O\x01K\r\nContent-Length: 2\r\n\r\nok', 200],
-    ['a status that is none', 'HTTP/1.1 099 OK\r\nContent-Length: 2\r\n\r\nok', 502],
-    ['an upgrade that nobody asked for', 'HTTP/1.1 101 OK\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n', 502],
-    ['a body that only its end bounds', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: x\r\nX-Accel-Redirect: /etc\r\n\r\nHTTP/1.1 200 OK\r\n\r\n', 200],
-  ])('can not break the proxy or its connections: %s', async (_, answer, status) => {
+    ['an invalid reason phrase', 'HTTP/1.1 200 O\x01K\r\nContent-Length: 2\r\n\r\nok', 200],
+    ['an invalid status', 'HTTP/1.1 099 OK\r\nContent-Length: 2\r\n\r\nok', 502],
+    ['an upgrade that was not requested', 'HTTP/1.1 101 OK\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n', 502],
+    ['a body without a length', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: x\r\nX-Accel-Redirect: /etc\r\n\r\nHTTP/1.1 200 OK\r\n\r\n', 200],
+  ])('cannot break the proxy or its connections: %s', async (_, answer, status) => {
     const response = await open(port, byPath(`/raw?answer=${encodeURIComponent(answer)}`), withKey(key));
     response.resume();
     await once(response, 'end');
@@ -141,7 +141,7 @@ describe('what the sandbox answers', () => {
     expect(response.headers).not.toHaveProperty('x-accel-redirect');
   });
 
-  test('a WebSocket that breaks ends without an answer in its midst', async () => {
+  test('on a WebSocket that is reset ends without an HTTP response inside', async () => {
     const socket = new WebSocket(`ws://127.0.0.1:${port}${byPath('/reset')}`, withKey(key));
     const errors: unknown[] = [];
     socket.on('error', (error) => errors.push(error));
@@ -149,14 +149,14 @@ describe('what the sandbox answers', () => {
     expect(errors).toEqual([]);
   });
 
-  test('streams both ways, and nothing waits for the end', { timeout: 60_000 }, async () => {
+  test('is streamed as it comes, and so is a request', { timeout: 60_000 }, async () => {
     const stream = await open(port, byPath('/stream'), withKey(key));
     const lines = stream.setEncoding('utf8')[Symbol.asyncIterator]();
     expect((await lines.next()).value).toBe('first\n');
     await send(port, byPath('/next'), withKey(key));
     expect((await lines.next()).value).toBe('next\n');
     stream.destroy();
-    // The program sees that the client is gone.
+    // The program notices that the client has disconnected.
     await until(() => send(port, byPath('/next'), withKey(key)), ({ body }) => body === '0');
 
     const bytes = 50_000_000;
@@ -167,7 +167,7 @@ describe('what the sandbox answers', () => {
     expect(got).toBe(bytes);
   });
 
-  test('WebSockets carry text and bytes, by path and by host', async () => {
+  test('on a WebSocket can be text or bytes, by path and by host', async () => {
     for (const [path, headers] of [[byPath('/ws'), {}], ['/ws', byHost()]] as const) {
       const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers: { ...headers, 'X-Session-API-Key': key } });
       await once(socket, 'open');
@@ -184,7 +184,7 @@ describe('what the sandbox answers', () => {
     expect(statusCode).toBe(502);
   });
 
-  test('another upgrade is declined, and a connection is used again', async () => {
+  test('comes without an upgrade if the client requests another protocol than WebSocket', async () => {
     const { body } = await send(port, byPath('/x'), withKey(key, { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c', 'HTTP2-Settings': 'x' }));
     expect((JSON.parse(body) as { url: string }).url).toBe('/x');
   });

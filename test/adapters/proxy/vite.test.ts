@@ -16,7 +16,7 @@ const show = (text) => { document.querySelector('p').textContent = text; };
 show(text);
 import.meta.hot.accept('./text.js', (changed) => show(changed.text));`;
 
-/** Vite's own program, with the options that a user would give it. */
+/** A spec that runs the command of Vite, with the options that a user would choose. */
 function viteSpec(id: string, options: string, keepPrefix: boolean): SpecOptions {
   const files = { 'index.html': page, 'main.js': main, 'text.js': 'export const text = "first";' };
   const writes = Object.entries(files).map(([name, content]) => `cat > ${name} <<'END'\n${content}\nEND\n`).join('');
@@ -39,7 +39,7 @@ describe.runIf(runnable)('a development server with hot reload', { timeout: 90_0
     await world.close();
   });
 
-  test.each(['by-host', 'by-path'])('%s, a change of a file changes the page, which is not loaded again', async (spec) => {
+  test.each(['by-host', 'by-path'])('%s changes the page after a change of a file, without a reload', async (spec) => {
     const { id } = await world.start(spec);
     const link = await world.link(id);
     const page = await (await browser.newContext()).newPage();
@@ -49,7 +49,7 @@ describe.runIf(runnable)('a development server with hot reload', { timeout: 90_0
     await page.getByText('first').waitFor();
     await connected;
     await page.evaluate('globalThis.isTheSamePage = true');
-    // At one moment, as editors do it: a watcher that reads half a file would see an empty one.
+    // The file is replaced atomically, as editors do it, since a watcher could read a half-written file as empty.
     const command = ['sh', '-c', `echo 'export const text = "second";' > changed && mv changed text.js`];
     const { status } = await world.ann('POST', `/api/v1/sandboxes/${id}/executions`, { command });
     expect(status).toBe(201);

@@ -36,7 +36,7 @@ describe('wake on access', () => {
     expect((await resumptions()) - before).toBe(1);
   });
 
-  test('a WebSocket and the key of the sandbox wake too', async () => {
+  test('a WebSocket with the key of the sandbox resumes it', async () => {
     const record = (await world.skep.sandboxes.get('ann', frozen)).sessionApiKey;
     const socket = new WebSocket(`ws://127.0.0.1:${port}/${frozen}/8000/`, withKey(record));
     await once(socket, 'open');
@@ -44,7 +44,7 @@ describe('wake on access', () => {
     expect(await statusOf()).toBe('RUNNING');
   });
 
-  test('nothing wakes without a credential, and looking never does', async () => {
+  test('requests without access to the port and requests to the API do not resume a sandbox', async () => {
     const { search } = new URL(await world.link(frozen));
     const tries: [string, SendOptions][] = [
       [`/${frozen}/8000/`, {}], [`/${frozen}/8000/`, withKey('wrong')], [`/${frozen}/8000/`, withKey(world.keys.ben)], [`/${frozen}/8000/`, withKey(world.keys.reader)],
@@ -56,7 +56,7 @@ describe('wake on access', () => {
     expect(await statusOf()).toBe('PAUSED');
   });
 
-  test('who may not wake it waits for a resumption, and does not undo a pause after it', async () => {
+  test('a client that may not resume a sandbox waits for its resume, and does not undo a pause after it', async () => {
     const { sandboxes } = world.skep;
     await sandboxes.resume(null, frozen);
     await sandboxes.pause(null, frozen, 'stop');
@@ -74,7 +74,7 @@ describe('wake on access', () => {
     expect(await statusOf()).toBe('PAUSED');
   });
 
-  test('a stopped one stays so, unless the spec says that its memory may be lost', { timeout: 60_000 }, async () => {
+  test('a stopped sandbox is resumed only if its spec wakes it after a stop', { timeout: 60_000 }, async () => {
     await world.ann('POST', `${path()}/resume`);
     await world.ann('POST', `${path()}/pause`, { pause_kind: 'stop' });
     const answer = await send(port, `/${frozen}/8000/`, withKey(world.keys.ann));
@@ -86,7 +86,7 @@ describe('wake on access', () => {
   });
 });
 
-test('visitors of a public port leave connections for who has a credential', { timeout: 60_000 }, async () => {
+test('visitors of a public port without a credential cannot use all connections', { timeout: 60_000 }, async () => {
   const { id, key } = await world.start('deep');
   const proxy = await createProxyServer(world.skep, { port: 0, connectionsPerSandbox: 10 });
   try {
@@ -101,7 +101,7 @@ test('visitors of a public port leave connections for who has a credential', { t
   }
 });
 
-test('open connections are bounded, keep the sandbox awake, and end with the proxy', { timeout: 60_000 }, async () => {
+test('open connections are limited, keep the sandbox RUNNING, and end when the proxy is closed', { timeout: 60_000 }, async () => {
   const rest = { ...guestSpec, rest: { freeze_after: '3s' } };
   const small = await createWorld({ specs: [rest], proxy: { connectionsPerSandbox: 2, drainMs: 2000 } });
   try {
@@ -115,7 +115,7 @@ test('open connections are bounded, keep the sandbox awake, and end with the pro
     const answer = await send(small.proxy.port, `/${started.id}/8000/`, withKey(started.key));
     expect([answer.status, codeOf(answer)]).toEqual([429, 'rate_limited']);
 
-    // The activity moves on while a socket is open, and the sandbox is frozen after the sockets are gone.
+    // The sandbox is active while a socket is open, and is frozen after the sockets are closed.
     const first = Date.parse(String((await small.sandbox(started.id))['last_active_at']));
     await until(() => small.sandbox(started.id), ({ last_active_at: at }) => Date.parse(String(at)) - first > 4000, 30_000);
     expect((await small.sandbox(started.id))['status']).toBe('RUNNING');

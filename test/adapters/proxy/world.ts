@@ -19,7 +19,7 @@ export const guestSpec: SpecOptions = {
   wake_on_access: 'freeze',
 };
 
-/** One that a stop does not keep from waking, with a public port whose program checks the sandbox's own key. */
+/** A spec whose sandboxes are also resumed after a stop, with a public port whose program checks the key of the sandbox. */
 export const deepSpec: SpecOptions = {
   ...guestSpec, id: 'deep', wake_on_access: 'stop', ports: [{ name: 'WEB', port: 8000, public: true, wants_session_key: true }],
 };
@@ -30,7 +30,7 @@ export interface WorldOptions {
   readonly server?: RouterOptions;
 }
 
-/** A deployment with the process runtime, its API, and its proxy. */
+/** Starts a deployment with the process runtime, its API, and its proxy. */
 export async function createWorld({ specs = [guestSpec], proxy: proxyOptions = {}, server: serverOptions = {} }: WorldOptions = {}) {
   const root = await temporaryFolder();
   const clock = createSystemClock();
@@ -56,7 +56,7 @@ export async function createWorld({ specs = [guestSpec], proxy: proxyOptions = {
   return {
     skep, auth, keys, api, proxy, ann, lines, sandbox,
     client: (key: string | null) => createClient(api.url, key),
-    /** Starts a sandbox of Ann's, and returns it when it is RUNNING. */
+    /** Starts a sandbox for Ann, and returns its id and key when it is RUNNING. */
     async start(spec = 'guest'): Promise<{ readonly id: string; readonly key: string }> {
       const { id } = object(await ann('POST', '/api/v1/sandboxes', { sandbox_spec_id: spec }));
       const found = await until(() => sandbox(String(id)), ({ status }) => status === 'RUNNING', 60_000);
@@ -65,7 +65,7 @@ export async function createWorld({ specs = [guestSpec], proxy: proxyOptions = {
     async link(id: string, port = 8000, seconds = 600): Promise<string> {
       return String(object(await ann('POST', `/api/v1/sandboxes/${id}/ports/${port}/links`, { expires_in_seconds: seconds }))['url']);
     },
-    /** What the guest received so far, as Latin-1. */
+    /** Returns what the guest has received so far, as Latin-1. */
     async received(id: string): Promise<string> {
       const answer = await fetch(`${proxy.url}/${id}/8000/received`, { headers: { 'X-Session-API-Key': keys.ann } });
       return (await answer.json()) as string;
