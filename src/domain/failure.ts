@@ -1,7 +1,7 @@
 import type { FileType } from './file-entry.ts';
 import type { Reason } from './reason.ts';
 
-/** The list is closed: tables that map failures to another form must be complete to compile. `retryAfterSeconds` is at least 1. */
+/** A new code does not compile until every table that maps failures has an entry for it. `retryAfterSeconds` is at least 1. */
 export interface FailureContexts {
   unauthorized: Readonly<Record<string, never>>;
   forbidden: { readonly action: string };

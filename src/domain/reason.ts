@@ -10,7 +10,7 @@ import type { RepositoryNameProblem } from './repository-name.ts';
 import type { LimitReached } from './sandbox-limits.ts';
 import type { SandboxStatus } from './sandbox.ts';
 
-/** The code says everything. */
+/** The reason has no data besides its code. */
 export type None = unknown;
 export interface Cause {
   readonly cause: Reason | null;

@@ -80,8 +80,8 @@ export interface ConversationStore {
   countByStatus(scope: OwnerScope): Promise<readonly ConversationCount[]>;
 
   /**
-   * Returns the owner's conversations whose start or agent failed, and those that were created before the time and are not READY, without
-   * archived and deleted ones; the last changed first.
+   * Returns the conversations of the scope whose start or agent failed, and those that were created before the time and are not READY,
+   * without archived and deleted ones; the last changed first.
    */
   troubled(scope: OwnerScope, createdBefore: number, limit: number): Promise<readonly Conversation[]>;
 

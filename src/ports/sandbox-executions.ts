@@ -36,7 +36,7 @@ export interface OpenExecution extends Execution {
   readonly handedOver: { readonly bytes: number; readonly isCut: boolean };
   /** Removes the kept bytes before the offsets, and all of its standard error. Only if it is durable. */
   forgetBefore(offsets: StreamOffsets): Promise<void>;
-  /** Stops to read and to wait. A durable command continues. */
+  /** Stops reading and waiting. A durable command continues. */
   leave(): void;
 }
 

@@ -81,14 +81,14 @@ export interface SandboxStore {
   /** Returns the running sandboxes of the owner (null: of all owners), without pool members, the longest idle first. */
   longestIdle(ownerId: string | null, limit: number): Promise<readonly Sandbox[]>;
 
-  /** Returns the owner's sandboxes that are not deleted, newest first. */
+  /** Returns the sandboxes of the scope that are not deleted, newest first. */
   search(scope: OwnerScope, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>>;
 
   /** Returns how many sandboxes each owner of the scope has in each status, without deleted ones and pool members. */
   countByStatus(scope: OwnerScope): Promise<readonly SandboxCount[]>;
 
   /**
-   * Returns the owner's sandboxes that are in ERROR or MISSING, and those that have been STARTING or RESUMING since before the time,
+   * Returns the sandboxes of the scope that are in ERROR or MISSING, and those that have been STARTING or RESUMING since before the time,
    * without deleted ones and pool members; the newest status first.
    */
   troubled(scope: OwnerScope, startingBefore: number, limit: number): Promise<readonly Sandbox[]>;

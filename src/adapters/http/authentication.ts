@@ -67,7 +67,7 @@ export class Authenticator {
   }
 
   async #countRequest(principal: Principal): Promise<Principal> {
-    if (!isUserId(principal.userId)) throw new Error(`the key ${JSON.stringify(principal.keyName)} is of a user that no caller may be`);
+    if (!isUserId(principal.userId)) throw new Error(`the key ${JSON.stringify(principal.keyName)} has a reserved or invalid user id`);
     if (this.#requests !== null) await consume(this.#requests, keyOf(principal), 'requests_per_minute');
     return principal;
   }

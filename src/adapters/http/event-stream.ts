@@ -14,9 +14,9 @@ export const eventStreamMedia = 'text/event-stream; charset=utf-8';
 export const defaultHeartbeatMs = 15_000;
 
 /**
- * Events as server-sent events. A client asks for the rest by the id of the last one that it saw. `after` is the id of the event before
- * the first: it is sent first, without data, so that a client that is cut off before it saw any event goes on from there too. Source:
- * the HTML standard, 9.2.
+ * Events as server-sent events. A client continues from the id of the last message that it got. So the first message has the id `after`,
+ * that of the event before the first, and no data: a client that loses the connection before any event continues from there. Source: the
+ * HTML standard, 9.2.
  */
 export async function* serverSentEvents(
   after: number,
@@ -33,10 +33,10 @@ export async function* serverSentEvents(
 }
 
 /**
- * Sends the parts of a stream as they come, and a heartbeat while none comes. A client is sent no more than it reads: the next part is
- * fetched when the last one is on its way, so a slow client costs no memory. The server's write timeout cuts off one that reads nothing.
- * When `ends` fires, no further part is sent: events end, or break off if something is left unread, and bytes break off. If it throws, the
- * caller breaks the connection off, so that the client does not take it for the end. The status and the headers are set before.
+ * Sends the parts of a stream as they come, and a heartbeat while none comes. The next part is read only when the last one was sent, so
+ * a slow client costs no memory. The server's write timeout disconnects a client that reads nothing. When `ends` fires, no further part is
+ * sent. Events then end regularly, except if the client has not read all; other streams break off. If this function throws, the caller
+ * closes the connection, so that the client sees an error instead of an end. The status and the headers are set before.
  */
 export async function sendStream(context: RequestContext, { parts, ends }: StreamedBody): Promise<void> {
   const { http, request, response } = context;
@@ -49,7 +49,7 @@ export async function sendStream(context: RequestContext, { parts, ends }: Strea
     response.end();
     return;
   }
-  // A follower sees that it is let in, although nothing is written yet.
+  // So that the client knows that the request is accepted, even if there is nothing to send yet.
   response.flushHeaders();
   const cutOff = (): void => {
     if (response.writableLength > 0 || !isEvents) response.destroy();

@@ -81,7 +81,7 @@ export class RequestContext {
   }
 
   get principal(): Principal {
-    if (this.caller === null) throw new Error('the operation needs no key, so nobody is known to make it');
+    if (this.caller === null) throw new Error('the operation is public, so it has no principal');
     return this.caller;
   }
 

@@ -30,7 +30,7 @@ const supervisor = `
 _skep_announce=$1 _skep_base=$2 _skep_d=$2/$3 _skep_run=$4 _skep_in=$5 _skep_tty=$6 _skep_cwd=$7 _skep_fallback=$8
 shift 8
 _skep_go() {
-  cd "$_skep_cwd" 2>/dev/null || { printf 'the working directory %s is not there, or may not be entered\\n' "$_skep_cwd" >&2; exit 126; }
+  cd "$_skep_cwd" 2>/dev/null || { printf 'the working directory %s does not exist, or is not accessible\\n' "$_skep_cwd" >&2; exit 126; }
   [ -z "$_skep_vars" ] || eval "$_skep_vars"
   exec "$@"
 }

@@ -153,7 +153,7 @@ export const credentialReasons = {
 
 export const idleActions = {
   freeze: (span: string) => `Frozen because it was idle for ${span}, as its spec says.`,
-  stop: (span: string) => `Stopped because it was frozen for ${span}, as its spec says. Its files are kept.`,
+  stop: (span: string) => `Stopped because it was idle or frozen for ${span}, as its spec says. Its files are kept.`,
   delete: (span: string) => `Deleted because it was stopped for ${span}, as its spec says.`,
 };
 

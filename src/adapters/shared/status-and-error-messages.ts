@@ -54,7 +54,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   disk_pressure: ({ usedPercent, limitPercent }) =>
     `Deleted early to free disk space: ${usedPercent}% of the disk was used. The limit is ${limitPercent}%.`,
   made_room: ({ forSandbox, limit, max }) =>
-    `Frozen to make room for ${forSandbox}: the limit ${limit} (${max}) was reached, and this sandbox was idle for the longest time.`,
+    `Paused to make room for ${forSandbox}: the limit ${limit} (${max}) was reached, and this sandbox was idle for the longest time.`,
   ended_outside: ({ cause }) => withCause('Something outside of Skep ended it. Its files are kept; resume it to continue.', cause),
   ended_while_frozen: ({ cause }) => withCause('Its processes ended while it was frozen. Its files are kept.', cause),
   still_running: ({ cause, before }) =>

@@ -84,7 +84,7 @@ async function* entriesOf(events: AsyncIterable<Event>): AsyncGenerator<Transcri
   yield* queued.values();
 }
 
-/** Yields the message whose turn begins. Those that were sent before it and still wait were dropped, because the queue keeps its order. */
+/** Yields the message whose turn begins, after the older ones: they were dropped, because the queue keeps its order. */
 function* takeThrough(queued: Map<string, MessageEntry>, messageId: string, startedAt: number): Generator<MessageEntry, void> {
   if (!queued.has(messageId)) return;
   for (const [id, entry] of queued) {

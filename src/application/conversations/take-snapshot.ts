@@ -54,7 +54,7 @@ export function inWorkTree<T>(
   return withRecordFailures(sandbox, () => work({ base: startPoint.commit, run }));
 }
 
-/** Refusals that may be a fault of the deployment. All others are the user's matter, as other 4xx are. */
+/** Refusals that may be a fault of the deployment. Users can mend all others, so those are logged as info. */
 const faults: ReadonlySet<Reason['code']> = new Set(['snapshot_failed', 'damaged', 'not_done_in_time']);
 
 export function logRefusal({ logger }: Pick<ChangeDeps, 'logger'>, id: string, error: SnapshotRefusal, message: string): void {

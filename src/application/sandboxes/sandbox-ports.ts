@@ -11,7 +11,7 @@ import { findSandbox, getSandbox } from './sandbox-records.ts';
 export interface PortVisitor {
   /** The key of any kind that the visitor sent. Null if there is none. */
   readonly key: string | null;
-  /** Throws `unauthorized`. A bad credential counts as a failed attempt only if one is needed: it may be meant for the program. */
+  /** Throws `unauthorized`. A wrong credential counts as a failed attempt only if `isNeeded`: otherwise it may be for the program. */
   identify(isNeeded: boolean): Promise<Principal>;
 }
 

@@ -88,7 +88,7 @@ function checkoutOf({ git, store, lease, request }: CheckoutJob, head: Head | nu
     } catch (error) {
       // The next checkout exports the commit from the mirror again.
       if (lease.exported !== null && !ending.aborted) await store.discard(lease.exported);
-      throw isFailure(error) ? error : failed('what is kept of the repository could not be read', error);
+      throw isFailure(error) ? error : failed('the local copy of the repository could not be read', error);
     }
   }
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>({
@@ -118,7 +118,7 @@ async function ensureHead(job: CheckoutJob, signal: AbortSignal): Promise<Head |
     if (!(error instanceof RefNotFound)) throw error;
     // Only the host can say whether the branch was deleted meanwhile.
     if ((await askHead(git, request, options, signal)) === null) return null;
-    throw providerFailures(request.provider).failed('it does not give out the branch that it lists; try again', error);
+    throw providerFailures(request.provider).failed('it lists the branch, but could not send it; try again', error);
   }
 }
 
@@ -189,7 +189,7 @@ async function refuseLargeWorkTree(
     bytes += Number.parseInt(entry.slice(0, entry.indexOf('\t')).split(' ').at(-1) ?? '', 10) || 0;
     if (files > maxFiles) throw tooLarge(`${maxFiles} files and folders in a work tree`);
     if (bytes > maxWorkTreeBytes) throw tooLarge(`${maxWorkTreeBytes} bytes in a work tree`);
-    if (path.split('/').length > maxDepth) throw tooLarge(`folders that lie ${maxDepth} deep in each other`);
+    if (path.split('/').length > maxDepth) throw tooLarge(`${maxDepth} levels of folders in a work tree`);
   });
   const args = ['ls-tree', '-r', '-t', '-l', '-z', '--full-tree', oid];
   requireSuccess(await git.run({ args, folder: gitDir }, signal, count), git.provider);

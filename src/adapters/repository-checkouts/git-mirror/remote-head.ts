@@ -37,7 +37,7 @@ export async function askHead(
   const { provider, repository, branch, remote } = request;
   if (branch !== null && !isBranchName(branch)) throw branchNotFound(request, branch);
   const { failed, timedOut } = providerFailures(provider);
-  if (holdsCredential(remote.url)) throw failed('its URL holds a credential, which would be handed on; give it apart');
+  if (holdsCredential(remote.url)) throw failed('its URL contains a credential; remove it, and configure the credential separately');
   const list = (prefixes: readonly string[], within: AbortSignal): Promise<readonly Ref[]> =>
     isUrl(remote.url) ? listHttpRefs(request, prefixes, within) : listFolderRefs(git, request, prefixes, root, within);
   const limit = startTimeout(realTimers, answerMs, () => timedOut(answerMs), [signal]);

@@ -54,7 +54,7 @@ async function* recordsOf(
       const records = `${rest}${decoder.decode(chunk, { stream: true })}`.split(mark);
       rest = `${records.length > 1 ? mark : ''}${records.pop() ?? ''}`;
       yield* records.filter((record) => record !== '');
-      if (rest.length > maxRecordLength) throw refusedFiles('path', 'the programs of the sandbox that list it print something else');
+      if (rest.length > maxRecordLength) throw refusedFiles('path', '`find` or `stat` in the sandbox printed unexpected output');
     }
     signal.throwIfAborted();
     if (rest !== '') yield rest.slice(mark.length);

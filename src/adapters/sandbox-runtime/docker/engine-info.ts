@@ -33,7 +33,7 @@ export async function checkEngine({ docker, call }: Engine): Promise<CheckResult
   } catch (error) {
     if (isFailure(error)) return { ok: false, detail: sentenceOfFailure(error) };
     const status = statusOf(error);
-    if (status === null) return { ok: false, detail: "Docker's engine can't be spoken to" };
+    if (status === null) return { ok: false, detail: "the connection to Docker's engine failed" };
     return { ok: false, detail: `the program at the engine's address returned the status ${status}; check that it is Docker` };
   }
 }

@@ -88,7 +88,7 @@ export async function withFailures<T>(task: () => Promise<T>, id?: string): Prom
     const status = statusOf(error);
     if (isFailure(error) || status === null) throw error;
     if (status === 404 && id !== undefined) throw new Failure('sandbox_not_found', { id }, { cause: error });
-    throw unavailable(`its engine answered ${status}; its log tells more`, error);
+    throw unavailable(`its engine returned the status ${status}; see the log of the engine`, error);
   }
 }
 
@@ -154,7 +154,7 @@ export function whyUnreachable(error: unknown): string {
   if (/^(?:ERR_TLS|ERR_SSL|CERT_|UNABLE_|SELF_SIGNED|DEPTH_ZERO|EPROTO)/.test(code)) {
     return `the TLS connection to its engine failed (${code}); look at the certificates that DOCKER_CERT_PATH names`;
   }
-  return code === '' ? 'its engine could not be spoken to' : `its engine could not be spoken to (${code})`;
+  return code === '' ? 'the connection to its engine failed' : `the connection to its engine failed (${code})`;
 }
 
 /** Returns the engine's response as a stream, until the signal fires. dockerode's types declare too little of it. */

@@ -117,7 +117,7 @@ export class OwnExecution implements HostExecution {
     await this.#pollWhile(killPollMs, () => true);
   }
 
-  /** Checks whether it has ended: at once, and then with growing pauses. Continues if the engine did not say it, which ends nothing. */
+  /** Checks whether it has ended: at once, and then with growing pauses. Asks again if the engine does not answer. */
   async #pollWhile(everyMs: number, isWanted: () => boolean): Promise<void> {
     for (let waitMs = everyMs; !this.#isOver; waitMs = Math.min(waitMs * 2, longestPollMs)) {
       const code = await exitCode(this.#started).catch(() => 'unknown' as const);

@@ -165,7 +165,7 @@ export class Executions {
     }
   }
 
-  /** Kills them in one sandbox, if it runs. Returns true if the sandbox has any executions. */
+  /** Kills the executions that earlier processes left in the sandbox, if it runs. Returns true if the sandbox has any executions. */
   async endLeftoversOf(id: string): Promise<boolean> {
     const found = await this.#engine.find(id);
     if (found === null || !found.State.Running || found.State.Paused) return false;
@@ -174,7 +174,7 @@ export class Executions {
     return hasExecutions;
   }
 
-  /** Kills them in one container, once. */
+  /** Kills the executions that earlier processes left in the container, once in this process. */
   #clear(container: Docker.ContainerInspectInfo): Promise<void> {
     const { Id, Config } = container;
     const earlier = this.#cleared.get(Id);

@@ -42,7 +42,7 @@ _skep_nth() { shift 19; _skep_start=$1; }
 read -r _skep_stat < "/proc/$$/stat"
 _skep_nth \${_skep_stat##*) }
 printf 'skep %s %s\\n' "$$" "$_skep_start"
-cd "$1" 2>/dev/null || { printf 'the working directory %s is not there, or may not be entered\\n' "$1" >&2; exit 126; }
+cd "$1" 2>/dev/null || { printf 'the working directory %s does not exist, or is not accessible\\n' "$1" >&2; exit 126; }
 shift
 exec "$@"
 `;
