@@ -167,7 +167,7 @@ log_level: loud
     ]);
   });
 
-  test('is not found in the file with every field, which the tests below change', () => {
+  test('is not in the file with every field, which the next tests change', () => {
     expect(() => readConfig({ SKEP_CONFIG: file(JSON.stringify(whole)) })).not.toThrow();
     expect(leaves.length).toBeGreaterThan(60);
   });

@@ -34,7 +34,7 @@ export const endCases: readonly AgentCase[] = [
       const { stopReason, reason } = await turn;
       assert.equal(stopReason, 'interrupted');
       assert.notEqual(reason, null);
-      assert.notEqual(await withTimeout('why it is closed', session.closed), '');
+      assert.notEqual(await withTimeout('the session closes', session.closed), '');
       await session.close();
       assert.equal((await prompt(scripted({ say: 'never' }))).stopReason, 'interrupted');
       await session.cancel();
@@ -48,7 +48,7 @@ export const endCases: readonly AgentCase[] = [
       const { stopReason, reason } = await prompt(scripted({ flood: 300 }, { crash: true }));
       assert.equal(stopReason, 'interrupted');
       assert.equal(client.updates.length, 300);
-      assert.deepEqual(await withTimeout('why it is closed', session.closed), reason);
+      assert.deepEqual(await withTimeout('the session closes', session.closed), reason);
       assert.equal((await prompt(scripted({ say: 'never' }))).stopReason, 'interrupted');
     },
   ],
@@ -58,7 +58,7 @@ export const endCases: readonly AgentCase[] = [
       const { session, agent, prompt } = await open();
       await prompt(scripted({ say: 'a' }));
       agent.kill();
-      assert.notEqual(await withTimeout('why it is closed', session.closed), '');
+      assert.notEqual(await withTimeout('the session closes', session.closed), '');
     },
   ],
   [
@@ -94,7 +94,7 @@ export const endCases: readonly AgentCase[] = [
       });
       assert.equal((await prompt(scripted({ flood: 500 }))).stopReason, 'interrupted');
       assert.equal(client.updates.length, 3);
-      assert.notEqual(await withTimeout('why it is closed', session.closed), '');
+      assert.notEqual(await withTimeout('the session closes', session.closed), '');
     },
   ],
 ];

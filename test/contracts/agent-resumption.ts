@@ -56,10 +56,10 @@ export const resumptionCases: readonly AgentCase[] = [
       const first = recordingClient({ permission: async () => (asked.resolve(), await new Promise<null>(() => {})) });
       const request = { streams: streams.held(0, 0), workingDir: '/tmp', authMethod: null, sessionId: null, client: first };
       const session = await withTimeout('a session', protocol.open(request, never));
-      const requestId = await withTimeout('the next request', session.nextRequest());
+      const requestId = await withTimeout('the next request of the session', session.nextRequest());
       const began = { ...streams.bytes };
       const prompted = session.prompt(steps);
-      await withTimeout('the question', asked.promise);
+      await withTimeout('the permission request', asked.promise);
       const handedOver = streams.bytes.written - began.written;
       assert.ok(handedOver > 0);
       await session.close();

@@ -56,7 +56,7 @@ function ask({ probe, url }: ReadinessProbeHarness, rule: Probe, signal = new Ab
     if (last?.kind === kind) return last;
     const { promise, resolve } = Promise.withResolvers<ProbeMiss>();
     listeners.add((miss) => void (miss.kind === kind && resolve(miss)));
-    return await withTimeout(`a probe that meets ${kind}`, promise);
+    return await withTimeout(`the probe reports ${kind}`, promise);
   };
   return { ready, isOver: () => over, told, tells };
 }

@@ -68,7 +68,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
       await execution.some(6);
       const other = await open();
       // Output is kept a moment after it is written.
-      await eventually('all is kept', async () => (await execution.by(other).state()).stdout.end === 6);
+      await eventually('all output is kept', async () => (await execution.by(other).state()).stdout.end === 6);
       await freeze(runtime, sandboxId);
       const [later, ended] = [execution.by(other), over.by(other)];
       assert.equal((await later.state()).status, 'running');
@@ -133,13 +133,13 @@ export const survivalCases: readonly ExecutionsCase[] = [
       if (!runtime.capabilities.freeze) return;
       const execution = await start('beats');
       await execution.some(1);
-      await eventually('the command beats', async () => (await readFile(sandboxId, 'beat')) !== null);
+      await eventually('the command writes its heartbeat', async () => (await readFile(sandboxId, 'beat')) !== null);
       await freeze(runtime, sandboxId);
       await execution.remove();
       await assert.rejects(execution.by(await open()).state(), isFailing('execution_not_found'));
       await runtime.resume(launched, never);
       let last = await readFile(sandboxId, 'beat');
-      await eventually('the command is ended', async () => {
+      await eventually('the command has ended', async () => {
         await (await start('numbers')).ended();
         const before = last;
         last = await readFile(sandboxId, 'beat');

@@ -66,7 +66,7 @@ export const tamperedCases: readonly ExecutionsCase[] = [
       const { start, open, readFile, sandboxId } = stage;
       const execution = await start('beats');
       await execution.some(1);
-      await eventually('the command beats', async () => (await readFile(sandboxId, 'beat')) !== null);
+      await eventually('the command writes its heartbeat', async () => (await readFile(sandboxId, 'beat')) !== null);
       await tamper(stage, execution.id, 'echo 999999 1 > pids');
       const other = execution.by(await open());
       await other.signal('SIGKILL');

@@ -151,7 +151,7 @@ const basicCases: readonly ExecutionsCase[] = [
     async ({ start, sandboxId, readFile }) => {
       const execution = await start('beats');
       await execution.some(1);
-      await eventually('the command beats', async () => (await readFile(sandboxId, 'beat')) !== null);
+      await eventually('the command writes its heartbeat', async () => (await readFile(sandboxId, 'beat')) !== null);
       await execution.remove();
       const last = await readFile(sandboxId, 'beat');
       // This takes longer than many beats.
@@ -174,7 +174,7 @@ const basicCases: readonly ExecutionsCase[] = [
       assert.equal((await runtime.resume(launched, never)).state, 'running');
       checkNumbered(await reading);
       // An engine may handle the event of the freeze after the thaw. Then the sandbox seems frozen until the event of the thaw.
-      await eventually('the input is taken', () => copying.write('more', true).then(() => true, falseIfNotRunning));
+      await eventually('the command accepts input', () => copying.write('more', true).then(() => true, falseIfNotRunning));
       assert.equal(await copying.rest(), 'more');
     },
   ],

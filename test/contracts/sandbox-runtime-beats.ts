@@ -7,7 +7,7 @@ import { bytesOf } from './sandbox-runtime-streams.ts';
 /** Waits until the command `beats` has written a higher number. */
 export function beatsOn({ readFile }: SandboxRuntimeStage, id: string): Promise<void> {
   const beat = async (): Promise<number> => Number((await readFile(id, 'beat')) ?? '0');
-  return beat().then((before) => eventually('the command beats on', async () => (await beat()) > before));
+  return beat().then((before) => eventually('the command writes its next heartbeat', async () => (await beat()) > before));
 }
 
 /** Asserts that no process of the command runs: another sandbox's program continues, and the command does not. */

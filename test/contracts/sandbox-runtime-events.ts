@@ -15,7 +15,7 @@ export const eventCases: readonly StageCase[] = [
       const { woken } = listen(runtime);
       const sandbox = launch('exits');
       await start(sandbox);
-      await eventually('it wakes', async () => woken.has(sandbox.id));
+      await eventually('the listener is notified', async () => woken.has(sandbox.id));
       assert.equal((await runtime.inspect(sandbox.id)).state, 'stopped');
     },
   ],
@@ -31,8 +31,8 @@ export const eventCases: readonly StageCase[] = [
       await freeze(runtime, frozen.id);
       for (const { id } of [running, frozen]) {
         await crash(id);
-        await eventually('it is stopped', async () => (await runtime.inspect(id)).state === 'stopped');
-        await decidedBy(stage, 'outsideKill', (kill) => eventually('it wakes', async () => kill === 'unnoticed' || woken.has(id)));
+        await eventually('the killed sandbox is stopped', async () => (await runtime.inspect(id)).state === 'stopped');
+        await decidedBy(stage, 'outsideKill', (kill) => eventually('the listener is notified', async () => kill === 'unnoticed' || woken.has(id)));
       }
       assert.equal(woken.has(untouched.id), false);
     },
@@ -53,9 +53,9 @@ export const eventCases: readonly StageCase[] = [
       assert.equal((await freeze(reopened, frozen.id)).state, 'frozen');
       for (const { id } of [running, frozen]) {
         await crash(id);
-        await eventually('it is stopped', async () => (await reopened.inspect(id)).state === 'stopped');
+        await eventually('the killed sandbox is stopped', async () => (await reopened.inspect(id)).state === 'stopped');
         await decidedBy(stage, 'outsideKillAfterReopening', (kill) =>
-          eventually('it wakes', async () => kill === 'unnoticed' || woken.has(id)));
+          eventually('the listener is notified', async () => kill === 'unnoticed' || woken.has(id)));
       }
     },
   ],
@@ -69,7 +69,7 @@ export const eventCases: readonly StageCase[] = [
       ended.end();
       const sandbox = launch('exits');
       await start(sandbox);
-      await eventually('both wake', async () => one.woken.has(sandbox.id) && other.woken.has(sandbox.id));
+      await eventually('both listeners are notified', async () => one.woken.has(sandbox.id) && other.woken.has(sandbox.id));
       assert.equal(ended.woken.size, 0);
     },
   ],

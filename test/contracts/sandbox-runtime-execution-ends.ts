@@ -110,7 +110,7 @@ async function reopened({ open, launch, runs }: SandboxRuntimeStage): Promise<Pi
     async begun(program) {
       const sandbox = launch(program);
       await runtime.start(sandbox, () => {}, never);
-      await eventually(`${sandbox.id} begins`, async () => (await runs(sandbox.id)) > 0);
+      await eventually(`the program of ${sandbox.id} runs`, async () => (await runs(sandbox.id)) > 0);
       return sandbox;
     },
   };

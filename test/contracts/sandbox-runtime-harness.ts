@@ -115,14 +115,14 @@ function createStage(harness: SandboxRuntimeHarness, runtime: SandboxRuntime): S
       const launch = harness.launch(program);
       const observed = await start(launch);
       assert.equal(observed.state, 'running', JSON.stringify(observed.reason));
-      await eventually(`${launch.id} begins`, async () => (await runs(launch.id)) > 0);
+      await eventually(`the program of ${launch.id} runs`, async () => (await runs(launch.id)) > 0);
       return launch;
     },
     runs,
     count,
     async countsOn(id) {
       const before = await count(id);
-      await eventually(`${id} counts on from ${before}`, async () => (await count(id)) > before);
+      await eventually(`the program of ${id} counts beyond ${before}`, async () => (await count(id)) > before);
     },
   };
 }

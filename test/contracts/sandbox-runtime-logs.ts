@@ -33,7 +33,7 @@ function following(log: ReadableStream<Uint8Array>): { readonly bytes: () => Buf
 }
 
 async function counted({ count }: SandboxRuntimeStage, id: string, lines: number): Promise<void> {
-  await eventually(`${id} says ${lines} lines`, async () => (await count(id)) >= lines);
+  await eventually(`the program of ${id} writes ${lines} lines`, async () => (await count(id)) >= lines);
 }
 
 export const logCases: readonly StageCase[] = [
@@ -42,8 +42,8 @@ export const logCases: readonly StageCase[] = [
     async ({ runtime, start, launch }) => {
       const sandbox = launch('exits');
       await start(sandbox);
-      await eventually('it ends', async () => (await runtime.inspect(sandbox.id)).state === 'stopped');
-      await eventually('its output is there', async () => (await read(runtime, sandbox.id)).length > 0);
+      await eventually('the sandbox is stopped', async () => (await runtime.inspect(sandbox.id)).state === 'stopped');
+      await eventually('the log has the output', async () => (await read(runtime, sandbox.id)).length > 0);
       for (const follow of [false, true]) assert.equal((await read(runtime, sandbox.id, { follow })).toString(), 'gone\n');
       for (const id of [launch('exits').id, 'NO-ID']) {
         await assert.rejects(runtime.logs(id, {}, never), (error) => isFailureOf(error, 'sandbox_not_found'));
@@ -87,10 +87,10 @@ export const logCases: readonly StageCase[] = [
       const all = await read(runtime, id);
       assert.ok(linesIn(all) >= 60);
       for (const reader of [early, other, late]) {
-        await withTimeout('the end of its run ends it', reader.over);
+        await withTimeout('the log ends with its run', reader.over);
         assert.deepEqual(reader.bytes(), all);
       }
-      await withTimeout('the end of its run ends it', tail.over);
+      await withTimeout('the log from its end ends with its run', tail.over);
       assert.ok(tail.bytes().length >= 100);
       assert.deepEqual(tail.bytes(), all.subarray(-tail.bytes().length));
     },
@@ -102,7 +102,7 @@ export const logCases: readonly StageCase[] = [
       const reader = following(await stage.runtime.logs(id, { follow: true }, never));
       await counted(stage, id, 5);
       await stage.crash(id);
-      await withTimeout('the kill ends it', reader.over);
+      await withTimeout('the log ends after the kill', reader.over);
       assert.ok(linesIn(reader.bytes()) >= 5);
     },
   ],
@@ -117,12 +117,12 @@ export const logCases: readonly StageCase[] = [
       const before = await count(sandbox.id);
       assert.ok(linesIn(await read(runtime, sandbox.id)) >= before);
       const reader = following(await runtime.logs(sandbox.id, { follow: true }, never));
-      await eventually('it has what is there', async () => linesIn(reader.bytes()) >= before);
+      await eventually('the reader gets the lines from before the freeze', async () => linesIn(reader.bytes()) >= before);
       assert.equal((await runtime.inspect(sandbox.id)).state, 'frozen');
       await resume(sandbox);
-      await eventually('it gets what comes then', async () => linesIn(reader.bytes()) > before + 5);
+      await eventually('the reader gets the lines after the resume', async () => linesIn(reader.bytes()) > before + 5);
       await runtime.stop(sandbox.id);
-      await withTimeout('the stop ends it', reader.over);
+      await withTimeout('the log ends after the stop', reader.over);
     },
   ],
   [
@@ -135,8 +135,8 @@ export const logCases: readonly StageCase[] = [
       await runtime.stop(sandbox.id);
       const first = await read(runtime, sandbox.id);
       await resume(sandbox);
-      await withTimeout('the end of its run ends it', reader.over);
-      await eventually('the next run says something', async () => (await read(runtime, sandbox.id)).length > first.length);
+      await withTimeout('the log ends with its run', reader.over);
+      await eventually('the log has output of the next run', async () => (await read(runtime, sandbox.id)).length > first.length);
       assert.deepEqual((await read(runtime, sandbox.id)).subarray(0, first.length), first);
     },
   ],
@@ -148,25 +148,25 @@ export const logCases: readonly StageCase[] = [
       const reason = new Error('no longer wanted');
       const controller = new AbortController();
       const told = following(await runtime.logs(id, { follow: true }, controller.signal));
-      await eventually('it reads', async () => told.bytes().length > 0);
+      await eventually('the reader gets output', async () => told.bytes().length > 0);
       controller.abort(reason);
-      await withTimeout('the signal ends it', told.over);
+      await withTimeout('the log ends after the abort', told.over);
       assert.equal(await told.over, reason);
       await assert.rejects(runtime.logs(id, {}, controller.signal), (error) => error === reason);
 
       const left = (await runtime.logs(id, { follow: true, tailBytes: 0 }, never)).getReader();
       const pending = left.read();
-      await withTimeout('leaving is at once', left.cancel());
+      await withTimeout('the reader cancels', left.cancel());
       await pending;
 
       const second = await open();
       const closed = following(await second.logs(id, { follow: true }, never));
       await second.close();
-      await withTimeout('the close ends it', closed.over);
+      await withTimeout('the log ends after the runtime is closed', closed.over);
 
       const gone = following(await runtime.logs(id, { follow: true }, never));
       await runtime.remove(id);
-      await withTimeout('the removal ends it', gone.over);
+      await withTimeout('the log ends after the removal', gone.over);
     },
   ],
 ];

@@ -123,7 +123,7 @@ export const overlapCases: readonly StageCase[] = [
       const stopped = runtime.stop(stubborn.id);
       const quick = launch('counts');
       await start(quick);
-      await eventually('the other one begins', async () => (await runs(quick.id)) === 1);
+      await eventually('the program of the other sandbox runs', async () => (await runs(quick.id)) === 1);
       await freeze(runtime, quick.id);
       assert.equal((await stopped).state, 'stopped');
     },

@@ -108,7 +108,7 @@ export const pauseCases: readonly StageCase[] = [
         const observed = await resume(sandbox);
         assert.equal(observed.state, 'running');
         assert.equal(observed.exposedUrls.length, sandbox.spec.ports.length);
-        await eventually('it begins again', async () => (await runs(sandbox.id)) === life);
+        await eventually('the program runs again', async () => (await runs(sandbox.id)) === life);
       }
       await countsOn(sandbox.id);
     },
@@ -118,15 +118,15 @@ export const pauseCases: readonly StageCase[] = [
     async ({ runtime, begun, start, launch, resume, crash, runs }) => {
       const ending = launch('exits');
       await start(ending);
-      await eventually('it ends', async () => (await runtime.inspect(ending.id)).state === 'stopped');
+      await eventually('the sandbox is stopped', async () => (await runtime.inspect(ending.id)).state === 'stopped');
       await resume(ending);
-      await eventually('it begins again', async () => (await runs(ending.id)) === 2);
+      await eventually('the ended program runs again', async () => (await runs(ending.id)) === 2);
 
       const killed = await begun('counts');
       await crash(killed.id);
-      await eventually('it is gone', async () => (await runtime.inspect(killed.id)).state === 'stopped');
+      await eventually('the killed sandbox is stopped', async () => (await runtime.inspect(killed.id)).state === 'stopped');
       assert.equal((await resume(killed)).state, 'running');
-      await eventually('it begins again', async () => (await runs(killed.id)) === 2);
+      await eventually('the killed program runs again', async () => (await runs(killed.id)) === 2);
     },
   ],
   [
@@ -156,7 +156,7 @@ export const pauseCases: readonly StageCase[] = [
       const sandbox = await begun('counts');
       await runtime.remove(sandbox.id);
       assert.equal((await start(sandbox)).state, 'running');
-      await eventually('it begins', async () => (await runs(sandbox.id)) === 1);
+      await eventually('the program runs', async () => (await runs(sandbox.id)) === 1);
     },
   ],
   [
@@ -175,7 +175,7 @@ export const pauseCases: readonly StageCase[] = [
       await runtime.remove(removed.id);
       await countsOn(running.id);
       await assertHeld(stage, frozen.id);
-      await eventually('the killed one is gone', async () => (await runtime.inspect(killed.id)).state === 'stopped');
+      await eventually('the killed sandbox is stopped', async () => (await runtime.inspect(killed.id)).state === 'stopped');
       const states = new Map((await runtime.list()).map(({ id, state }) => [id, state]));
       assert.equal(states.get(frozen.id), 'frozen');
       assert.equal(states.get(stopped.id), 'stopped');

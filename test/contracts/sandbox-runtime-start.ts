@@ -130,7 +130,7 @@ export const startCases: readonly StageCase[] = [
     "passes the spec's environment and the session key to the program",
     async ({ begun, readFile }) => {
       const sandbox = await begun('tells');
-      await eventually('it tells', async () => (await readFile(sandbox.id, 'told')) !== null);
+      await eventually('the program writes what it got', async () => (await readFile(sandbox.id, 'told')) !== null);
       assert.equal(await readFile(sandbox.id, 'told'), `hello there\n${sandbox.sessionApiKey}\n`);
     },
   ],
@@ -140,7 +140,7 @@ export const startCases: readonly StageCase[] = [
       const secret = `it's a "secret" of $HOME, \\n and \`more\``;
       const plain = withSpec(launch('tells'), { initialEnv: {}, secrets: ['GREETING'] });
       const sandbox = { ...plain, secrets: { GREETING: secret } };
-      const told = (text: string) => eventually('it tells', async () =>
+      const told = (text: string) => eventually('the program writes the secret', async () =>
         (await readFile(sandbox.id, 'told')) === `${text}\n${sandbox.sessionApiKey}\n`);
       await start(sandbox);
       await told(secret);
@@ -155,7 +155,7 @@ export const startCases: readonly StageCase[] = [
       const { runtime, start, launch, runs } = stage;
       const sandbox = launch('exits');
       await start(sandbox);
-      await eventually('it ends', async () => (await runtime.inspect(sandbox.id)).state === 'stopped');
+      await eventually('the sandbox is stopped', async () => (await runtime.inspect(sandbox.id)).state === 'stopped');
       const observed = await runtime.inspect(sandbox.id);
       assert.deepEqual(observed.exposedUrls, []);
       await decidedBy(stage, 'exitCode', (code) => {
@@ -204,7 +204,7 @@ export const startCases: readonly StageCase[] = [
         const [exposed] = (await runtime.inspect(sandbox.id)).exposedUrls;
         assert.ok(exposed);
         let answer = '';
-        await eventually('it serves', async () => {
+        await eventually('the program answers on its port', async () => {
           answer = await fetch(exposed.url).then((response) => response.text(), () => '');
           return answer !== '';
         });

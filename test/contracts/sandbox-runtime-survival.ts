@@ -24,7 +24,7 @@ export const survivalCases: readonly StageCase[] = [
       await start(ended);
       await freeze(runtime, frozen.id);
       await runtime.stop(stopped.id);
-      await eventually('it ends', async () => (await runtime.inspect(ended.id)).state === 'stopped');
+      await eventually('the sandbox is stopped', async () => (await runtime.inspect(ended.id)).state === 'stopped');
       const found = await runtime.list();
       assert.equal(found.length, 4);
       await runtime.close();
@@ -76,7 +76,7 @@ export const survivalCases: readonly StageCase[] = [
       await crash(frozen.id);
       const reopened = await open();
       for (const { id } of [running, frozen]) {
-        await eventually('it is gone', async () => (await reopened.inspect(id)).state === 'stopped');
+        await eventually('the killed sandbox is stopped', async () => (await reopened.inspect(id)).state === 'stopped');
       }
     },
   ],

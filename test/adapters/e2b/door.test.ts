@@ -153,7 +153,7 @@ describe('the API for E2B clients', () => {
   test.each([
     ['a form without a boundary', { 'Content-Type': 'multipart/form-data' }, 'x'],
     ['a form that ends too early', { 'Content-Type': 'multipart/form-data; boundary=x' }, '--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nb'],
-    ['what is not gzip', { 'Content-Encoding': 'gzip', 'Content-Type': 'application/octet-stream' }, 'plain'],
+    ['not gzip', { 'Content-Encoding': 'gzip', 'Content-Type': 'application/octet-stream' }, 'plain'],
   ])('refuses an upload that is %s', async (_, contentHeaders, body) => {
     const { world, headers } = await openDoor();
     const answer = await fetch(`${world.url}/e2b/files?path=/a`, { method: 'POST', headers: { ...headers, ...contentHeaders }, body });
@@ -165,7 +165,7 @@ describe('the API for E2B clients', () => {
     ['not in its encoding', { 'Content-Encoding': 'br' }, 'x', 400, 'invalid_argument'],
     ['cut off in its encoding', { 'Content-Encoding': 'gzip' }, new Uint8Array(gzipSync('{"a":1}').subarray(0, 12)), 400, 'invalid_argument'],
     ['in an unknown encoding', { 'Content-Encoding': 'none' }, 'x', 400, 'invalid_argument'],
-  ])('refuses a body that is %s in the format of E2B, but checks the key first', async (_, contentHeaders, body, status, code) => {
+  ])('checks the key, and then refuses a body that is %s with an error of E2B', async (_, contentHeaders, body, status, code) => {
     const { world, headers } = await openDoor();
     const post = async (path: string, credential: Readonly<Record<string, string>>) => {
       const answer = await fetch(`${world.url}${path}`, { method: 'POST', body, headers: { ...contentHeaders, ...credential } });

@@ -86,7 +86,7 @@ describe('access to executions', () => {
     expect((await world.client(null)('GET', path)).status).toBe(401);
   });
 
-  test('ends for a followed output when the key is revoked', async () => {
+  test('ends when the key is revoked, and a followed output is cut off', async () => {
     const key = world.auth.issue({ userId: 'ann', keyName: 'short', access: 'full' });
     const path = await run({ command: ['sleep'] });
     const response = await fetch(`${world.url}${path}/output?follow=true`, { headers: { 'X-Session-API-Key': key } });

@@ -183,7 +183,7 @@ describe('problem details', () => {
     [new Failure('provider_failed', { provider: 'memory', reason: explained('it is broken') }, { cause: new Error('secret') }), { provider: 'memory', reason: { code: 'explained', message: 'it is broken' } }],
     [new Failure('provider_rate_limited', { provider: 'memory', retryAfterSeconds: 61.2 }), { provider: 'memory', retry_after_seconds: 62 }],
     [new Failure('provider_timeout', { provider: 'memory', limitMs: 10 }), { provider: 'memory', limit_ms: 10 }],
-  ])('%s', async (failure, members) => {
+  ])('contain what the git host reports: %s', async (failure, members) => {
     world.faults.git = failure;
     const answer = await world.ann('GET', microagents);
     expectProblem(answer, failure.code, members);
@@ -196,7 +196,7 @@ describe('problem details', () => {
     ['branch_not_found', { defaultBranch: 'main', branches: { main: {} } }, { repository: 'acme/shop', branch: 'next' }],
     ['repository_empty', { defaultBranch: null, branches: {} }, { repository: 'acme/shop', branch: 'next' }],
     ['repository_forbidden', { defaultBranch: 'main', branches: {}, refuses: 'repository' }, { provider: 'memory', repository: 'acme/shop' }],
-  ] as const)('%s', async (code, trees, members) => {
+  ] as const)('are `%s` if the checkout reports it', async (code, trees, members) => {
     world.checkouts.put('acme/shop', trees);
     const asked = { selected_repository: 'acme/shop', selected_branch: 'next' };
     expectProblem(await world.ann('POST', '/api/v1/app-conversations', asked), code, members);
@@ -205,7 +205,7 @@ describe('problem details', () => {
   test.each<[Failure, Readonly<Record<string, unknown>>]>([
     [new Failure('runtime_unavailable', { runtime: 'memory', reason: { code: 'unreachable' }, retryAfterSeconds: 5 }), { runtime: 'memory', retry_after_seconds: 5, reason: { code: 'unreachable' } }],
     [new Failure('runtime_timeout', { runtime: 'memory', limitMs: 10 }), { runtime: 'memory', limit_ms: 10 }],
-  ])('%s', async (failure, members) => {
+  ])('contain what the runtime reports: %s', async (failure, members) => {
     const id = await sandbox('plain', 'RUNNING');
     world.faults.runtime = failure;
     expectProblem(await world.ann('POST', `${sandboxes}/${id}/pause`), failure.code, members);

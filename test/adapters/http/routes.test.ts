@@ -227,7 +227,7 @@ describe('idempotency keys', () => {
     }
   });
 
-  test.each(['/api/v1/sandboxes', '/api/v1/app-conversations'])('at %s make a repeated request return the first result', async (path) => {
+  test.each(['/api/v1/sandboxes', '/api/v1/app-conversations'])('are valid for one request of one owner: %s', async (path) => {
     const headers = { 'Idempotency-Key': 'once/only:1' };
     const first = await world.ann('POST', path, undefined, headers);
     const second = await world.ann('POST', path, {}, headers);

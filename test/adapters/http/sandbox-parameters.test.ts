@@ -54,7 +54,7 @@ describe('a start with parameters', () => {
     ['metadata__eq=run'],
     ['metadata__eq==x'],
     ['metadata__eq=a=1&metadata__eq=a=2'],
-  ])('is not searched with a malformed filter: %s', async (query) => {
+  ])('cannot be searched with a malformed filter: %s', async (query) => {
     expect((await world.ann('GET', `${sandboxes}/search?${query}`)).status).toBe(422);
   });
 

@@ -37,7 +37,7 @@ describeWithOpenCode('ACP with OpenCode and a scripted model', (binary) => {
 
   async function close(): Promise<void> {
     await session.close();
-    await withTimeout('OpenCode ends when its input does', started.at(-1)?.gone ?? Promise.resolve());
+    await withTimeout('OpenCode ends after the end of its input', started.at(-1)?.gone ?? Promise.resolve());
   }
 
   function prompt(...replies: readonly ModelReply[]): Promise<AgentTurn> {

@@ -204,7 +204,7 @@ test('close() drops the updates that wait, and the turn ends after the current u
 test('close() stops reading the output of the agent', async () => {
   const { session, unheard } = await agentByHand();
   await session.close();
-  await withTimeout('the output is left', unheard);
+  await withTimeout('the client stops reading the output', unheard);
 });
 
 test('a permission is requested only after the client has handled the tool call', async () => {

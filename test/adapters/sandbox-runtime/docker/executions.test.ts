@@ -59,7 +59,7 @@ describeWithDocker('Commands in Docker containers', () => {
     const execution = await runtime.execute(launch.id, { command: shell(escapes) }, never);
     const reader = execution.stdout.getReader();
     await reader.read();
-    await eventually('all run', async () => {
+    await eventually('all commands run', async () => {
       const running = (await commandsIn(launch.id)).join('\n');
       return [2001, 2002, 2003, 2004].every((number) => running.includes(`sleep ${number}`) || running.includes(` ${number}`));
     });
@@ -146,12 +146,12 @@ describeWithDocker('Commands in Docker containers', () => {
     killed.kill('SIGKILL');
     await once(killed, 'close');
     const left = async (): Promise<string[]> => (await commandsIn(launch.id)).filter((line) => /sleep.* (?:2001|2002|2003)$/.test(line));
-    await eventually('all of them run', async () => (await left()).length === 3);
+    await eventually('all commands run', async () => (await left()).length === 3);
     if (state === 'frozen') await engine.container(launch.id).pause();
     const runtime = engine.open();
     runtime.subscribe(() => {});
     if (state === 'frozen') await runtime.resume(launch, never);
-    await eventually('nothing is left', async () => (await left()).length === 0);
+    await eventually('no command is left', async () => (await left()).length === 0);
     const own = await runtime.execute(launch.id, { command: ['sleep', '3001'] }, never);
     await runtime.freeze(launch.id);
     await runtime.resume(launch, never);
@@ -189,7 +189,7 @@ describeWithDocker('Commands in Docker containers', () => {
     await inContainer('touch /workspace/go');
     const { stdin, handedOver } = await reopening;
     await stdin.getWriter().write(Buffer.from(whole.slice(handedOver.bytes)));
-    await eventually('all has arrived', async () => Number(await inContainer('wc -c < /workspace/got')) >= whole.length);
+    await eventually('the whole input has arrived', async () => Number(await inContainer('wc -c < /workspace/got')) >= whole.length);
     assert.equal(await engine.readFile(launch.id, '/workspace/got'), whole);
   });
 
@@ -208,7 +208,7 @@ describeWithDocker('Commands in Docker containers', () => {
     // Nobody reads, so the runtime has to ask the engine.
     const execution = await runtime.execute(launch.id, { command: shell('dd if=/dev/zero bs=1k count=600 2>/dev/null; exit 4') }, never);
     failures = 0;
-    await eventually('the engine failed', async () => failures === 1);
+    await eventually('the engine has failed', async () => failures === 1);
     assert.equal((await bytesOf(execution.stdout)).length, 600 * 1024);
     assert.equal(await execution.exited, 4);
   });

@@ -85,7 +85,7 @@ describe('The command of a sandbox', () => {
     assert.equal((await runtime.inspect(launch.id)).state, 'running');
     await runtime.close();
     await writeFile(join(host.root, launch.id, 'workspace', 'go'), '');
-    await eventually('it ends', async () => !(await isAlive(leader)));
+    await eventually('the leader ends', async () => !(await isAlive(leader)));
     assert.deepEqual((await host.open().inspect(launch.id)).reason, reason);
   });
 });
@@ -95,10 +95,10 @@ describe('The folder of a sandbox', () => {
     runtime = host.open({ logLimitBytes: 1000 });
     const launch = await start(shell('echo out; echo err >&2; yes | head -c 5000; exit 1'));
     const log = join(host.root, launch.id, 'output.log');
-    await eventually('it ends', async () => (await runtime.inspect(launch.id)).state === 'stopped');
+    await eventually('the sandbox is stopped', async () => (await runtime.inspect(launch.id)).state === 'stopped');
     assert.match(await readFile(log, 'utf8'), /^out\nerr\ny\n/);
     await runtime.resume({ ...launch, spec: { ...launch.spec, command: ['echo', 'again'] } }, never);
-    await eventually('it ends', async () => (await runtime.inspect(launch.id)).state === 'stopped');
+    await eventually('the sandbox is stopped', async () => (await runtime.inspect(launch.id)).state === 'stopped');
     assert.equal(await readFile(log, 'utf8'), 'again\n');
     assert.match(await readFile(`${log}.old`, 'utf8'), /^out\nerr\ny\n/);
   });
@@ -106,7 +106,7 @@ describe('The folder of a sandbox', () => {
   test('returns the whole log to a reader during and after a rotation', async () => {
     runtime = host.open({ logLimitBytes: 1000 });
     const launch = await start(shell('seq 1 40000; exit 1'));
-    const ends = () => eventually('it ends', async () => (await runtime.inspect(launch.id)).state === 'stopped');
+    const ends = () => eventually('the sandbox is stopped', async () => (await runtime.inspect(launch.id)).state === 'stopped');
     const written = Array.from({ length: 40_000 }, (_, index) => `${index + 1}\n`).join('');
     await ends();
     const reader = (await runtime.logs(launch.id, {}, never)).getReader();
@@ -173,5 +173,5 @@ test('a start continues after its signal has fired', async () => {
   const controller = new AbortController();
   const started = runtime.start(launch, () => controller.abort(new Error('enough')), controller.signal);
   await assert.rejects(started, /enough/);
-  await eventually('it runs', async () => (await runtime.inspect(launch.id)).state === 'running');
+  await eventually('the sandbox runs', async () => (await runtime.inspect(launch.id)).state === 'running');
 });

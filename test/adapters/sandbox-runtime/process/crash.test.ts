@@ -55,7 +55,7 @@ test('kill -9 of Skep at random moments loses no sandbox, and starts no process 
     const runtime = host.open();
 
     // Launchers that were under way decide by themselves.
-    await eventually('every process belongs to a sandbox that is known', async () => {
+    await eventually('every process belongs to a known sandbox', async () => {
       const known = new Map((await runtime.list()).map(({ id, state }) => [id, state]));
       for (const pid of await host.processes()) {
         const id = await sandboxOf(pid);
@@ -106,7 +106,7 @@ test('a start that is repeated after kill -9 of Skep runs the command once', { t
       unanswered.map(async (id) => {
         const launch = { ...launchOf(programs.counts), id };
         assert.equal((await runtime.start(launch, () => {}, never)).state, 'running');
-        await eventually('it counts', async () => (await host.readFile(id, 'count')) !== null);
+        await eventually('the program counts', async () => (await host.readFile(id, 'count')) !== null);
         assert.equal(await host.readFile(id, 'runs'), 'run\n');
       }),
     );

@@ -127,7 +127,7 @@ describe('A command in the process runtime', () => {
     await other.freeze(launch.id);
     assert.match((await stateOf(pid)) ?? '', heldState);
     await other.resume(launch, never);
-    await eventually('it goes on', async () => (await stateOf(pid)) === 'S');
+    await eventually('the command continues', async () => (await stateOf(pid)) === 'S');
     await other.stop(launch.id);
     assert.ok(Number(await execution.exited) > 128);
   });
@@ -143,7 +143,7 @@ describe('A command in the process runtime', () => {
         return states.length > 0 && states.every((state) => state === null || heldState.test(state));
       };
       const still = (): Promise<boolean> => (move === 'freeze' ? held() : host.processes(launch.id).then((pids) => pids.length === 0));
-      await eventually(`nothing runs after ${move}`, still);
+      await eventually(`no process runs after ${move}`, still);
       await other.stop(launch.id);
       await Promise.all(begun);
     }

@@ -75,7 +75,7 @@ describe('Unpacking an archive', () => {
     const spec = { ...launch.spec, initialEnv: { OUTSIDE: outside } };
     const swapper = { ...launchOf([process.execPath, '-e', swapping]), spec: { ...spec, command: [process.execPath, '-e', swapping] } };
     await runtime.start(swapper, () => {}, never);
-    await eventually('it swaps', async () => (await host.readFile(swapper.id, 'swaps')) !== null);
+    await eventually('the program swaps the files', async () => (await host.readFile(swapper.id, 'swaps')) !== null);
     const refusals: string[] = [];
     const deadline = performance.now() + 60_000;
     for (let round = 0; round < 100 || refusals.length < 5; round += 1) {

@@ -52,7 +52,7 @@ async function writeClaim(id: string, pid: number, start: string, boot: string):
 
 async function assertUntouched(id: string, pid: number): Promise<void> {
   const launch = { ...launchOf(programs.exits), id };
-  await eventually('it sleeps', async () => (await stateOf(pid)) === 'S');
+  await eventually('the process sleeps', async () => (await stateOf(pid)) === 'S');
   assert.equal((await runtime.inspect(id)).state, 'stopped');
   assert.equal((await runtime.freeze(id)).state, 'stopped');
   assert.equal(await stateOf(pid), 'S');
@@ -112,9 +112,9 @@ describe('A process of a sandbox', () => {
   test('still belongs to the sandbox after its leader was killed', async () => {
     const launch = launchOf(programs.counts);
     await runtime.start(launch, () => {}, never);
-    await eventually('it counts', async () => (await host.readFile(launch.id, 'count')) !== null);
+    await eventually('the program counts', async () => (await host.readFile(launch.id, 'count')) !== null);
     process.kill(await host.leader(launch.id), 'SIGKILL');
-    await eventually('the leader is gone', async () => !(await isAlive(await host.leader(launch.id))));
+    await eventually('the leader ends', async () => !(await isAlive(await host.leader(launch.id))));
 
     const fact = await runtime.inspect(launch.id);
     assert.equal(fact.state, 'running');
@@ -129,15 +129,15 @@ describe('A process of a sandbox', () => {
   test('keeps the sandbox running until it ends, and listeners are notified', async () => {
     const launch = launchOf(programs.counts);
     await runtime.start(launch, () => {}, never);
-    await eventually('it counts', async () => (await host.readFile(launch.id, 'count')) !== null);
+    await eventually('the program counts', async () => (await host.readFile(launch.id, 'count')) !== null);
     const woken: string[] = [];
     runtime.subscribe((id) => woken.push(id));
     const leader = await host.leader(launch.id);
     process.kill(leader, 'SIGKILL');
-    await eventually('it wakes for the leader', async () => woken.length > 0);
+    await eventually('the listener is notified of the end of the leader', async () => woken.length > 0);
     woken.splice(0);
     await host.killAll(launch.id);
-    await eventually('it wakes for the rest', async () => woken.length > 0);
+    await eventually('the listener is notified of the end of the other processes', async () => woken.length > 0);
     assert.equal((await runtime.inspect(launch.id)).state, 'stopped');
   });
 });

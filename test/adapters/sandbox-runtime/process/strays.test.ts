@@ -66,7 +66,7 @@ describe.each(Object.entries(escapes))('%s', (_, script) => {
     await runtime.freeze(launch.id);
     assert.match((await stateOf(stray)) ?? '', heldState);
     await runtime.resume(launch, never);
-    await eventually('it goes on', async () => (await stateOf(stray)) === 'S');
+    await eventually('the process continues', async () => (await stateOf(stray)) === 'S');
     await runtime.stop(launch.id);
     assert.equal(await isAlive(stray), false);
   });
@@ -93,7 +93,7 @@ describe('A sandbox that forks all the time', () => {
 
   test('is frozen and removed with all its processes', { timeout: 60_000 }, async () => {
     const launch = await start(restless);
-    await eventually('it forks', async () => (await host.readFile(launch.id, 'begun')) !== null);
+    await eventually('the program forks', async () => (await host.readFile(launch.id, 'begun')) !== null);
     for (let times = 0; times < 15; times += 1) {
       assert.equal((await runtime.freeze(launch.id)).state, 'frozen');
       const held = await host.processes(launch.id);
@@ -110,7 +110,7 @@ describe('A sandbox that forks all the time', () => {
   test('is stopped with all its processes, running or frozen', { timeout: 60_000 }, async () => {
     for (const first of ['freeze', 'inspect'] as const) {
       const launch = await start(restless);
-      await eventually('it forks', async () => (await host.readFile(launch.id, 'begun')) !== null);
+      await eventually('the program forks', async () => (await host.readFile(launch.id, 'begun')) !== null);
       await runtime[first](launch.id);
       assert.equal((await runtime.stop(launch.id)).state, 'stopped');
       assert.deepEqual(await host.processes(launch.id), []);
@@ -126,23 +126,23 @@ describe("A process that outlives its sandbox's command", () => {
     const launch = launchOf(shell(leaving));
     await startAndLeave(host, launch);
     await writeFile(join(host.root, launch.id, 'workspace', 'go'), '');
-    await eventually('the command has ended', async () => !(await isAlive(await host.leader(launch.id))));
+    await eventually('the command ends', async () => !(await isAlive(await host.leader(launch.id))));
     return launch;
   }
 
   test('ends with the command if it is in the same process group', async () => {
     const launch = await start('sleep 1000 & echo $! > left; exit 5');
-    await eventually('it is over', async () => (await runtime.inspect(launch.id)).state === 'stopped');
+    await eventually('the sandbox is stopped', async () => (await runtime.inspect(launch.id)).state === 'stopped');
     assert.deepEqual((await runtime.inspect(launch.id)).reason, { code: 'process_exited', exitCode: 5, signal: null, program: null });
     // The kernel ends a killed group one process after the other.
     const left = await pidIn(launch.id, 'left');
-    await eventually('what it left is over', async () => !(await isAlive(left)));
+    await eventually('the process that the command left ends', async () => !(await isAlive(left)));
   });
 
   test('belongs to the sandbox if it is in the same process group, even without an environment', async () => {
     const launch = await start('env -i "$(command -v sleep)" 1000 & echo $! > left; wait');
     const left = await pidIn(launch.id, 'left');
-    await eventually('it has no environment', async () => (await readFile(`/proc/${left}/environ`, 'latin1')) === '');
+    await eventually('the process has no environment', async () => (await readFile(`/proc/${left}/environ`, 'latin1')) === '');
     // The mark is in the environment of all others.
     await host.killAll(launch.id);
     assert.equal((await runtime.inspect(launch.id)).state, 'running');
@@ -154,7 +154,7 @@ describe("A process that outlives its sandbox's command", () => {
     const launch = await start(leaving);
     await writeFile(join(host.root, launch.id, 'workspace', 'go'), '');
     const left = await pidIn(launch.id, 'left');
-    await eventually('it is over', async () => (await runtime.inspect(launch.id)).state === 'stopped');
+    await eventually('the sandbox is stopped', async () => (await runtime.inspect(launch.id)).state === 'stopped');
     assert.equal(await isAlive(left), false);
     assert.deepEqual((await runtime.inspect(launch.id)).reason, { code: 'process_exited', exitCode: 5, signal: null, program: null });
   });
@@ -167,14 +167,14 @@ describe("A process that outlives its sandbox's command", () => {
     assert.deepEqual(fact.reason, { code: 'main_process_ended', cause: { code: 'process_exited', exitCode: 5, signal: null, program: null } });
     await runtime.resume(launch, never);
     assert.equal(await isAlive(left), false);
-    await eventually('it runs again', async () => (await host.readFile(launch.id, 'runs')) === 'run\nrun\n');
+    await eventually('the program runs again', async () => (await host.readFile(launch.id, 'runs')) === 'run\nrun\n');
   });
 
   test('in another session ends if a runtime has a listener', async () => {
     const launch = await leaveBehind();
     const woken = new Set<string>();
     runtime.subscribe((id) => woken.add(id));
-    await eventually('it is over', async () => woken.has(launch.id) && (await runtime.inspect(launch.id)).state === 'stopped');
+    await eventually('the listener is notified of the stopped sandbox', async () => woken.has(launch.id) && (await runtime.inspect(launch.id)).state === 'stopped');
     assert.deepEqual(await host.processes(launch.id), []);
   });
 });
@@ -186,7 +186,7 @@ describe('An interrupted operation', () => {
     const leader = await host.leader(launch.id);
     await writeFile(join(host.root, launch.id, 'launches', '1.freezing'), '');
     process.kill(-leader, 'SIGSTOP');
-    await eventually('the group is held', async () => (await stateOf(leader)) === 'T');
+    await eventually('the process group is stopped', async () => (await stateOf(leader)) === 'T');
 
     const reopened = host.open();
     assert.equal((await reopened.inspect(launch.id)).state, 'running');
@@ -195,7 +195,7 @@ describe('An interrupted operation', () => {
     await writeFile(join(host.root, launch.id, 'launches', '1.freezing'), '');
     assert.equal((await reopened.resume(launch, never)).state, 'running');
     assert.notEqual(await stateOf(leader), 'T');
-    await eventually('it goes on', async () => (await stateOf(stray)) === 'S');
+    await eventually('the process continues', async () => (await stateOf(stray)) === 'S');
   });
 
   test('remove: the next runtime completes it', async () => {

@@ -75,7 +75,7 @@ describe("The environment of a sandbox's command", () => {
       ports: [],
     });
     const env: unknown = JSON.parse(await text(launch.id, 'env').then(async () => {
-      await eventually('it ends', async () => (await runtime.inspect(launch.id)).state === 'stopped');
+      await eventually('the sandbox is stopped', async () => (await runtime.inspect(launch.id)).state === 'stopped');
       return (await host.readFile(launch.id, 'env')) ?? '';
     }));
     assert.ok(typeof env === 'object' && env !== null);
@@ -111,7 +111,7 @@ describe('The home folder of a sandbox', () => {
   test('is shared by all its commands and kept after a stop, with mode 0700', async () => {
     const launch = await start(shell('echo run >> ~/runs; exec sleep 1000'));
     const home = join(host.root, launch.id, 'home');
-    await eventually('it begins', async () => (await readdir(home)).includes('runs'));
+    await eventually('the program runs', async () => (await readdir(home)).includes('runs'));
     assert.equal((await stat(home)).mode & 0o777, 0o700);
     assert.equal(await run(launch.id, 'cat ~/runs; echo kept > ~/session; pwd'), `run\n${join(host.root, launch.id, 'workspace')}\n`);
     await runtime.stop(launch.id);
