@@ -10,6 +10,9 @@ async function tamper({ start, folder, sandboxId }: ExecutionsStage, id: string,
   assert.equal((await ended()).exitCode, 0, `${JSON.stringify(await state())} ${await rest(0, 'stderr')}`);
 }
 
+/** Shortens long runs of one character. */
+const runs = (text: string): string => text.replaceAll(/(.)\1{99,}/g, (run) => `${run[0]}*${run.length}`);
+
 const first = '00000000000000000000';
 const files = ['kept/begun', 'kept/exit', `kept/out.${first}`, `kept/err.${first}`, 'pids', 'alive', 'in', 'leader', 'tty'];
 
@@ -88,6 +91,27 @@ export const tamperedCases: readonly ExecutionsCase[] = [
       const other = execution.by(await open());
       await freeze(runtime, sandboxId);
       assert.equal((await other.state()).status, 'running');
+    },
+  ],
+  [
+    'erases the input and output that are forgotten, and each byte only once',
+    async (stage) => {
+      const { start, openCommand, folder, sandboxId } = stage;
+      const { id, write, read, execution } = await openCommand('copies');
+      const text = `0123456789${'x'.repeat(150_000)}`;
+      await write(text);
+      assert.equal(await read(text.length), text);
+      const kept = async (): Promise<readonly string[]> => {
+        const shown = `cd ${folder?.(sandboxId)}/${id}/kept && for f in in out.${first}; do tr '\\0' - <$f; echo; done`;
+        return (await (await start('speaks', { command: ['sh', '-c', shown] })).rest()).split('\n').slice(0, 2).map(runs);
+      };
+      await eventually('all is kept', async () => (await kept()).every((content) => content === runs(text)));
+      await execution.forgetBefore({ stdin: 4, stdout: 7 });
+      const erased = (bytes: number): string => runs(`${'-'.repeat(bytes)}${text.slice(bytes)}`);
+      assert.deepEqual(await kept(), [erased(4), erased(7)]);
+      await tamper(stage, id, `for f in kept/in kept/out.${first}; do printf seen 1<>$f; done`);
+      await execution.forgetBefore({ stdin: 140_000, stdout: text.length });
+      assert.deepEqual(await kept(), [140_000, text.length].map((bytes) => runs(`seen${'-'.repeat(bytes - 4)}${text.slice(bytes)}`)));
     },
   ],
 ];

@@ -15,7 +15,6 @@ import { survivalCases } from './sandbox-runtime-survival.ts';
 
 /** The cases that depend on how a runtime finds, holds and ends processes. */
 export const processCases = [
-  ...startCases,
   ...pauseCases,
   ...overlapCases,
   ...survivalCases,
@@ -26,6 +25,7 @@ export const processCases = [
 /** The contract of every sandbox runtime. The sandboxes run real programs if the runtime runs programs. */
 export function sandboxRuntimeContract(createHarness: () => Promise<SandboxRuntimeHarness>): ContractCase[] {
   return stageCases(createHarness, [
+    ...startCases,
     ...processCases,
     ...executeCases,
     ...fileCases,

@@ -15,7 +15,6 @@ import { environmentLines, keptBytes, supervisorCommand } from './execution-supe
 import { dropLongest, streamOf } from './output-buffer.ts';
 import { signalNumber } from './signal-numbers.ts';
 
-const neverAborts = new AbortController().signal;
 /** How long an ended execution stays in memory with its output. */
 const keptAfterEndMs = 10_000;
 /** The limit of the outputs of all executions in memory. Sandboxes without the tools to keep outputs can use up all of it. */
@@ -48,7 +47,7 @@ export class DurableExecutions implements SandboxExecutions {
   }
 
   async state(sandboxId: string, executionId: string): Promise<ExecutionState> {
-    return this.#find(sandboxId, executionId)?.state ?? this.#reader.readState(sandboxId, executionId, false, neverAborts);
+    return this.#find(sandboxId, executionId)?.state ?? this.#reader.readState(sandboxId, executionId);
   }
 
   async ended(sandboxId: string, executionId: string, signal: AbortSignal): Promise<ExecutionState> {

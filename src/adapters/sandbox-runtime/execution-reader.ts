@@ -63,7 +63,9 @@ export class ExecutionReader {
   }
 
   /** Returns the state of an execution. With `wait`, waits until it may have ended. */
-  async readState(sandboxId: string, executionId: string, wait: boolean, signal: AbortSignal): Promise<ExecutionState> {
+  async readState(
+    sandboxId: string, executionId: string, wait = false, signal: AbortSignal = neverAborts,
+  ): Promise<ExecutionState> {
     for (;;) {
       signal.throwIfAborted();
       const { state, run } = await this.#observe(sandboxId);

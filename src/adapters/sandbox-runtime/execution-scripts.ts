@@ -1,4 +1,5 @@
 import type { OutputStream, TerminalSize } from '../../ports/sandbox-executions.ts';
+import { hasText } from './shell-functions.ts';
 
 /**
  * The shared start of the scripts about an execution. They exit with 4 if it does not exist. The sandbox can replace the files, for example
@@ -167,32 +168,34 @@ exec tee -a "$d/kept/in" >&9 9>&- 2>/dev/null
 
 /**
  * Erases the kept input and output before two offsets, and the kept standard error. The files still grow, so the bytes are overwritten with
- * zeros.
+ * zeros. The file `erased` has the offsets before which an earlier run did that.
  */
 const forgetScript = `${prelude}
-input=$3 output=$4
-blank() { [ $2 -le 0 ] || dd if=/dev/zero bs=$2 count=1 of="$1" conv=notrunc 2>/dev/null; }
-# Erases the bytes of file $1, which begins at offset $2, up to offset $3.
-forget() {
-  size=$(wc -c <"$1")
-  [ $(($2 + size)) -gt $3 ] || { blank "$1" $size; return; }
-  blank "$1" $(($3 - $2))
+input=$3 output=$4 errors=0
+line_of "$d/erased" in out err && is_number "$in" && is_number "$out" && is_number "$err" || in=0 out=0 err=0
+# Erases the bytes of file $1, which begins at offset $2, from offset $3 up to offset $4.
+erase() {
+  from=$(($3 > $2 ? $3 - $2 : 0)) size=$(wc -c <"$1")
+  size=$((($4 - $2 < $size ? $4 - $2 : $size) - $from))
+  [ $size -gt 0 ] || return 0
+  {
+    dd if=/dev/null bs=1 seek=$from
+    dd if=/dev/zero bs=65536 count=$((size / 65536))
+    [ $((size % 65536)) = 0 ] || dd if=/dev/zero bs=$((size % 65536)) count=1
+  } 1<>"$1" 2>/dev/null
 }
-is_file "$d/kept/in" && forget "$d/kept/in" 0 $input
-for file in "$d/kept/out".0*; do ! is_segment "$file" || forget "$file" $n $output; done
-for file in "$d/kept/err".0*; do ! is_segment "$file" || blank "$file" $(wc -c <"$file"); done
+is_file "$d/kept/in" && erase "$d/kept/in" 0 $in $input
+for file in "$d/kept/out".0*; do ! is_segment "$file" || erase "$file" $n $out $output; done
+for file in "$d/kept/err".0*; do
+  ! is_segment "$file" || { errors=$((n + $(wc -c <"$file"))); erase "$file" $n $err $errors; }
+done
+rm -f "$d/erased" && printf '%s %s %s\\n' $input $output $errors >"$d/erased"
 exit 0
 `;
 
 /** Sends a signal to the command. SIGKILL kills all processes with the mark, except the supervisor, which records the end. */
-const signalScript = `${prelude}
+const signalScript = `${prelude}${hasText}
 number=$3 mark=$4
-is_marked() {
-  { while read -r line || [ -n "$line" ]; do
-    case $line in *"$mark"*) return 0;; esac
-  done <"/proc/$1/environ"; } 2>/dev/null
-  return 1
-}
 kill_marked() {
   found=
   for file in /proc/[0-9]*/stat; do
@@ -200,7 +203,7 @@ kill_marked() {
     process=\${file#/proc/} process=\${process%/stat}
     set -- \${stat##*) }
     case $1 in Z|X|x) continue;; esac
-    [ "$4" != "$pid" ] && is_marked "$process" || continue
+    [ "$4" != "$pid" ] && has_text "$process" "$mark" || continue
     kill -KILL "$process" 2>/dev/null
     found=1
   done

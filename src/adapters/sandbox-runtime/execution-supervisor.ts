@@ -1,4 +1,5 @@
 import type { ExecutionStart, TerminalSize } from '../../ports/sandbox-executions.ts';
+import { shellWord } from './shell-functions.ts';
 
 /** The minimum of bytes that the sandbox keeps of each output. */
 export const keptBytes = 64 << 20;
@@ -146,12 +147,8 @@ function inTerminal({ cols, rows }: TerminalSize, command: readonly string[]): s
     'read -r _skep_stat < "/proc/$$/stat"; set -- ${_skep_stat##*) }; shift 19; printf "%s %s\\n" $$ "$1" > "$_skep_d/leader"',
     'if [ -n "$_skep_shell" ]; then SHELL=$_skep_shell; else unset SHELL; fi',
     'unset _skep_shell _skep_cwd _skep_d _skep_stat',
-    `exec ${command.map(quoted).join(' ')}`,
+    `exec ${command.map(shellWord).join(' ')}`,
   ].join('; ');
-}
-
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 /** The place of an execution in its sandbox. */
@@ -190,6 +187,6 @@ const shellName = /^[A-Za-z_][A-Za-z0-9_]*$/;
  */
 export function environmentLines(env: Readonly<Record<string, string>>): { readonly lines: string; readonly rest: Record<string, string> } {
   const [taken, rest] = [true, false].map((isTaken) => Object.entries(env).filter(([name]) => shellName.test(name) === isTaken));
-  const lines = taken?.map(([name, value]) => `export ${name}=${quoted(value).replaceAll('\n', `'"$_skep_nl"'`)}\n`) ?? [];
+  const lines = taken?.map(([name, value]) => `export ${name}=${shellWord(value).replaceAll('\n', `'"$_skep_nl"'`)}\n`) ?? [];
   return { lines: `${lines.join('')}\n`, rest: Object.fromEntries(rest ?? []) };
 }

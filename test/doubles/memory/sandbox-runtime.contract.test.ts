@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { Failure } from '../../../src/domain/failure.ts';
 import { createMemoryRuntime, MemoryEngine, type MemorySandbox } from './index.ts';
 import type { SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
-import { sandboxRuntimeContract } from '../../contracts/sandbox-runtime.ts';
+import { processCases, sandboxRuntimeContract } from '../../contracts/sandbox-runtime.ts';
 import { everyByte } from '../../contracts/sandbox-runtime-logs.ts';
-import type { SandboxRuntimeHarness } from '../../contracts/sandbox-runtime-harness.ts';
+import { stageCases, type SandboxRuntimeHarness } from '../../contracts/sandbox-runtime-harness.ts';
 import { launchOf } from '../../adapters/sandbox-runtime/process/programs.ts';
 import { commands, runCommand } from './commands.ts';
 
@@ -68,14 +68,13 @@ describe('Sandbox runtime contract: in memory', () => {
 });
 
 describe('Sandbox runtime contract: in memory, unable to freeze', () => {
-  for (const contractCase of sandboxRuntimeContract(() => createHarness({ canFreeze: false }))) test(contractCase.name, () => contractCase.run());
+  for (const { name, run } of stageCases(() => createHarness({ canFreeze: false }), processCases)) test(name, run);
 });
 
 describe('Sandbox runtime contract: in memory, refusing every second freeze', () => {
   let freezes = 0;
   const refusesFreeze = (): boolean => (freezes += 1) % 2 === 1;
-  const createRefusing = () => createHarness({ refusesFreeze });
-  for (const contractCase of sandboxRuntimeContract(createRefusing)) test(contractCase.name, () => contractCase.run());
+  for (const { name, run } of stageCases(() => createHarness({ refusesFreeze }), processCases)) test(name, run);
 });
 
 test('the sandbox runtime contract fails for a runtime that refuses every freeze', async () => {

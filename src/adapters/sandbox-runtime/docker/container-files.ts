@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import type Docker from 'dockerode';
 import { z } from 'zod';
 import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
-import { isFailure } from '../../../domain/failure.ts';
+import { type Failure, isFailure } from '../../../domain/failure.ts';
 import { rangeOf } from '../file-content.ts';
 import { refusedFiles } from '../sandbox-path.ts';
 import { type Engine, messageOf, statusOf, streamed, unavailable, unlessMissing, withSignal } from './engine.ts';
@@ -170,6 +170,11 @@ async function* untilFailure(tar: AsyncIterable<Uint8Array>, failures: unknown[]
   }
 }
 
+/** Returns the failure for a message that the disk is full. Null for any other message. */
+export function diskFull(message: string, cause?: unknown): Failure | null {
+  return /no space left|quota exceeded/i.test(message) ? unavailable({ code: 'disk_full' }, cause) : null;
+}
+
 /** Turns the engine's message about an archive that it does not unpack into the port's failure. */
 export function unpackFailure(error: unknown): unknown {
   const status = statusOf(error);
@@ -178,7 +183,8 @@ export function unpackFailure(error: unknown): unknown {
   if (/cannot overwrite/i.test(message)) {
     return refusedFiles('archive', 'one of its directories is there already as something else, or the other way round; remove that first');
   }
-  if (/no space left|quota exceeded/i.test(message)) return unavailable({ code: 'disk_full' }, error);
+  const full = diskFull(message, error);
+  if (full !== null) return full;
   if (/name too long|no such file|not a directory|invalid/i.test(message)) {
     return refusedFiles('archive', 'one of its names is too long, leads through a file, or links to a file that is not there');
   }

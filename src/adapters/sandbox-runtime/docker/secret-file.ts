@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type Docker from 'dockerode';
+import { shellWord } from '../shell-functions.ts';
 import { ContainerFiles, root } from './container-files.ts';
 import type { Engine } from './engine.ts';
 import { tarOfOne } from './single-entry-tar.ts';
@@ -31,14 +32,9 @@ export async function putSecrets(
   if (Config.Entrypoint?.[3] !== shellName) return;
   const files = new ContainerFiles(engine, Id);
   const owner = (await files.owner(Config.User)) ?? root;
-  const lines = Object.entries(secrets).map(([variable, value]) => `export ${variable}=${quoted(value)}\n`);
+  const lines = Object.entries(secrets).map(([variable, value]) => `export ${variable}=${shellWord(value)}\n`);
   const content = Buffer.from(lines.join(''));
   const inVolume = HostConfig.ReadonlyRootfs === true;
   const file = { name: inVolume ? name : path.slice(1), mode: 0o600, ...owner, size: content.length };
   await files.unpack({ path: inVolume ? folder : '/' }, tarOfOne(file, Readable.from([content])));
-}
-
-/** Quotes the text as one word for a shell. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
+import { hasText } from '../shell-functions.ts';
 
 /** The environment variable that marks the processes of an execution. */
 export const markVariable = 'SKEP_EXECUTION';
@@ -51,7 +52,7 @@ exec "$@"
  * Kills the processes of an execution until two passes in a row find none: the processes in its session, those with its mark, and their
  * descendants. Processes with the mark `spared` are killed only in its session. Exits with 1 if some remain.
  */
-const killing = `
+const killing = `${hasText}
 pid=$1 start=$2 mark=$3 spared=$4
 kill_all() {
   members=' ' others=
@@ -85,12 +86,7 @@ kill_all() {
   [ "$members" != ' ' ]
 }
 is_known() { case $known in *" $1 "*) return 0;; esac; return 1; }
-is_marked() {
-  { while read -r line || [ -n "$line" ]; do
-    case $line in *"$spared"*) return 1;; *"$mark"*) return 0;; esac
-  done < "/proc/$1/environ"; } 2>/dev/null
-  return 1
-}
+is_marked() { has_text "$1" "$mark" && ! has_text "$1" "$spared"; }
 known=' ' session_is_own=1 quiet=0 rounds=0
 [ "$pid" != none ] || session_is_own=
 while [ $quiet -lt 2 ]; do

@@ -2,7 +2,6 @@ import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, readlink } from 'node:fs/promises';
 import type { Pack } from 'tar-stream';
 import { ignoring } from '../../shared/system-errors.ts';
-import { quoted, refusedFiles } from '../sandbox-path.ts';
 import { addEntry, type TarEntry, tarHeader, type TarName } from '../tar.ts';
 import { type Folder, isNotDirectory, openFolder } from './folder-walk.ts';
 
@@ -13,8 +12,8 @@ const readOnly = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOC
 const gone = (error: unknown): null => (isNotDirectory(error) ? null : ignoring('ENOENT')(error));
 
 /**
- * Adds an entry of the folder with all its content. Leaves out everything except files, directories and links, and everything that is
- * removed meanwhile.
+ * Adds an entry of the folder with all its content. Leaves out everything except files, directories and links, everything that is removed
+ * meanwhile, and names that are not UTF-8, which no tar of this package can hold.
  */
 export async function addTree(tar: Pack, parent: Folder, name: string, parts: TarName): Promise<void> {
   const path = parent.within(name);
@@ -38,9 +37,7 @@ export async function addOpened(tar: Pack, folder: Folder, parts: TarName): Prom
   const found = await folder.handle.stat();
   await add(tar, found, { ...metaOf(found, parts), kind: 'directory' });
   for (const name of (await readdir(folder.within('.'))).toSorted()) {
-    const below = [...parts, name];
-    if (name.includes('\uFFFD')) throw refusedFiles('path', `${quoted(below.join('/'))} has a name that is not UTF-8; rename it`);
-    await addTree(tar, folder, name, below);
+    await addTree(tar, folder, name, [...parts, name]);
   }
 }
 

@@ -161,8 +161,9 @@ test('closing the runtime ends a running read with an error', async () => {
   });
 });
 
-test('an archive of a directory leaves out FIFOs', async () => {
-  const execution = await runtime.execute(launch.id, { command: shell('mkdir odd && mkfifo odd/pipe && echo text > odd/text') }, never);
+test('an archive of a directory leaves out FIFOs, and names that are not UTF-8', async () => {
+  const script = String.raw`mkdir odd && mkfifo odd/pipe && echo text > odd/text && touch "$(printf 'odd/\377')"`;
+  const execution = await runtime.execute(launch.id, { command: shell(script) }, never);
   assert.equal(await execution.exited, 0);
   assert.deepEqual([...(await readTar(await runtime.getFiles(launch.id, '/workspace/odd', never))).keys()], ['odd', 'odd/text']);
   assert.ok((await lstat(join(workspace, 'odd/pipe'))).isFIFO());
