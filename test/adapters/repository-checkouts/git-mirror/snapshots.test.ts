@@ -245,6 +245,16 @@ describe('A snapshot from a sandbox that lies', () => {
     const silent = { base: tree.commit, run: () => executeIn(tree.folder, ['sleep', '600']) };
     expect(await reasonOf(quick.listChanges(silent, never))).toEqual({ code: 'not_done_in_time', withinMs: 200 });
     expect(await reasonOf(quick.takeSnapshot(silent, never))).toEqual({ code: 'not_done_in_time', withinMs: 200 });
+    const late = scene.mirror({ concurrency: 1 });
+    const begun = Promise.withResolvers<void>();
+    const stalls = { base: tree.commit, run: async () => { begun.resolve(); return await silent.run(); } };
+    const leaving = new AbortController();
+    const waiting = [late.listChanges(stalls, leaving.signal), late.takeSnapshot(stalls, leaving.signal)];
+    await begun.promise;
+    await using other = await take(late, tree);
+    expect(other.complete).toBe(true);
+    leaving.abort(new Error('left'));
+    for (const each of waiting) await expect(each).rejects.toThrow('left');
     expect(await readFile(join(tree.folder, 'c0.txt'), 'utf8')).toBe('c 0\n');
   });
 });
