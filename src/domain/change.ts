@@ -117,6 +117,8 @@ export interface ChangeReasonData {
   branch_checked_out: None;
   /** Somebody else has moved or created the branch. */
   branch_moved: None;
+  /** There is a branch `a`, and this one is `a/b`, or the reverse. */
+  branch_name_conflict: None;
   /** The credential may read the repository, but not push. */
   push_forbidden: None;
   /** The credential may push, but not open pull requests. */

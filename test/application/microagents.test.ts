@@ -98,8 +98,8 @@ describe('the content of a microagent', () => {
 
   test('fails if the file is larger than 1 MiB', async () => {
     const { microagents } = world('x'.repeat(2 ** 20 + 1));
-    const failure = { code: 'provider_failed', context: { reason: { code: 'too_large' } } };
-    await expect(microagents.read('acme/shop', path, null)).rejects.toMatchObject(failure);
+    const context = { problems: [{ argument: 'filePath', reason: { code: 'too_large', limit: '1048576 bytes in a file' } }] };
+    await expect(microagents.read('acme/shop', path, null)).rejects.toMatchObject({ code: 'invalid_request', context });
   });
 
   test('has replacement characters for invalid UTF-8, and no byte order mark', async () => {

@@ -126,6 +126,7 @@ const argumentLocations: Readonly<Record<string, string[]>> = {
   expiresInMs: ['body', 'expires_in_seconds'],
   id: ['path', 'id'],
   path: ['query', 'path'],
+  filePath: ['query', 'file_path'],
   directory: ['query', 'path'],
   archive: ['body'],
 };

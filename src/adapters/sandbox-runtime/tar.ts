@@ -138,7 +138,7 @@ function checkedName(name: string, what: 'name' | 'target'): TarName {
   };
   if (name.startsWith('/')) refuse('is absolute; it must be relative to the directory');
   if (name.includes('\0')) refuse('holds a NUL character');
-  if (name.includes('\uFFFD')) refuse('is not UTF-8');
+  if (name.includes('\uFFFD')) refuse('is not UTF-8; rename the file or the directory');
   const parts = name.split('/').filter((part) => part !== '' && part !== '.');
   if (parts.includes('..')) refuse('leads out of the directory');
   return parts;

@@ -1,8 +1,9 @@
 import {
   type ConversationMicroagent, maxMicroagents, maxTriggerCharacters, type OmittedMicroagent,
 } from '../../domain/microagent-triggers.ts';
-import { isFailure, isFailureOf } from '../../domain/failure.ts';
+import { isFailure } from '../../domain/failure.ts';
 import type { FileContentId } from '../../ports/git-provider.ts';
+import { isTooLarge } from '../microagents/microagents.ts';
 import type { LocatedRepository } from '../repositories/repositories.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
 
@@ -32,7 +33,6 @@ async function readTriggers(
   } catch (error) {
     if (signal.aborted || !isFailure(error)) throw error;
     logger.warn({ repository: located.path, path, code: error.code, context: error.context }, 'a microagent could not be read');
-    const isTooLarge = isFailureOf(error, 'provider_failed') && error.context.reason.code === 'too_large';
-    return { path, why: isTooLarge ? 'too_large' : 'not_readable' };
+    return { path, why: isTooLarge(error) ? 'too_large' : 'not_readable' };
   }
 }

@@ -111,7 +111,7 @@ async function pushWithRetries(
       await recordTips(deps, id, branch, (tips) => tips.slice(Math.max(0, tips.indexOf(commit))), commit);
       return;
     } catch (error) {
-      const isOvertaken = error instanceof SnapshotRefusal && error.reason.code === 'branch_moved';
+      const isOvertaken = error instanceof SnapshotRefusal && ['branch_moved', 'locked'].includes(error.reason.code);
       if (!isOvertaken || attempt === maxAttempts) throw error;
     }
   }

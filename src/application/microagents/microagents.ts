@@ -1,4 +1,4 @@
-import { Failure } from '../../domain/failure.ts';
+import { Failure, isFailureOf } from '../../domain/failure.ts';
 import { isMicroagentPath, type Microagent, microagentDirectory, microagentsOf, triggersOf } from '../../domain/microagent.ts';
 import type { ReasonOf } from '../../domain/reason.ts';
 import type { ParseFrontMatter } from '../../ports/front-matter.ts';
@@ -79,14 +79,19 @@ export class Microagents {
     return { content, triggers: triggers ?? [], frontMatter, frontMatterProblem, gitProvider: provider.name };
   }
 
-  /** Throws the failures of {@link list}, `file_not_found`, and `provider_failed` for a file of more than 1 MiB. */
-  async read(repositoryName: string, path: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<MicroagentContent> {
+  /** Throws the failures of {@link list}, `file_not_found`, and `invalid_request` for a file of more than 1 MiB. */
+  async read(repositoryName: string, filePath: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<MicroagentContent> {
     const located = await this.#deps.repositories.locate(repositoryName, patterns, signal);
     const { directory, files, confirmedAt } = await this.#listFiles(located, signal);
-    const file = files.find((each) => each.path === path);
+    const file = files.find(({ path }) => path === filePath);
     const [microagent] = file === undefined ? [] : microagentsOf(directory, [file]);
-    if (file === undefined || microagent === undefined) throw new Failure('file_not_found', { path });
-    return { ...microagent, ...(await this.readFile(located, file, signal)), confirmedAt: confirmedAt ?? null };
+    if (file === undefined || microagent === undefined) throw new Failure('file_not_found', { path: filePath });
+    const content = await this.readFile(located, file, signal).catch((error: unknown) => {
+      if (!isTooLarge(error)) throw error;
+      const reason = { code: 'too_large', limit: `${maxFileBytes} bytes in a file` } as const;
+      throw new Failure('invalid_request', { problems: [{ argument: 'filePath', reason }] }, { cause: error });
+    });
+    return { ...microagent, ...content, confirmedAt: confirmedAt ?? null };
   }
 
   async #listFiles({ provider, path }: LocatedRepository, signal?: AbortSignal): Promise<DirectoryListing> {
@@ -96,4 +101,9 @@ export class Microagents {
     };
     return await provider.listFiles(path, query, signal);
   }
+}
+
+/** Returns true if {@link Microagents.readFile} failed because the file is too large. */
+export function isTooLarge(error: unknown): boolean {
+  return isFailureOf(error, 'provider_failed') && error.context.reason.code === 'too_large';
 }

@@ -3,7 +3,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { inspect } from 'node:util';
 import { expect } from 'vitest';
-import { isFailure } from '../../../src/domain/failure.ts';
+import { isFailure, isFailureOf } from '../../../src/domain/failure.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
 import type { DirectoryListing, FileQuery, GitProvider } from '../../../src/ports/git-provider.ts';
 import type { ListingCache } from '../../../src/ports/listing-cache.ts';
 import type { CommitDescription } from '../../contracts/git-repository.ts';
@@ -47,6 +48,13 @@ export async function failureOf(promise: Promise<unknown>): Promise<string> {
   return error.message.replace(' ', ': ');
 }
 
+/** Returns how many seconds the failure says to wait. */
+export async function secondsOf(promise: Promise<unknown>): Promise<number> {
+  const error = await promise.then(() => null, (error: unknown) => error);
+  if (!isFailureOf(error, 'provider_rate_limited')) throw new Error('expected a rate limit', { cause: error });
+  return error.context.retryAfterSeconds;
+}
+
 export interface RecordingCache extends ListingCache {
   /** All scopes, keys and values that were passed in. */
   readonly seen: string[];
@@ -79,4 +87,26 @@ export async function deadUrl(): Promise<string> {
   server.close();
   await once(server, 'close');
   return `http://127.0.0.1:${typeof address === 'object' ? (address?.port ?? 1) : 1}`;
+}
+
+/** A clock that ends short waits at once and records them. Long waits take their real time. */
+export interface HurriedClock extends Clock {
+  readonly pauses: number[];
+  advance(ms: number): void;
+}
+
+export function hurriedClock(): HurriedClock {
+  const pauses: number[] = [];
+  let ahead = 0;
+  return {
+    pauses,
+    now: () => Date.now() + ahead,
+    after(ms, callback) {
+      const isLong = ms >= 30_000;
+      if (!isLong) pauses.push(ms);
+      const timer = setTimeout(callback, isLong ? ms : 0);
+      return () => clearTimeout(timer);
+    },
+    advance: (ms) => void (ahead += ms),
+  };
 }

@@ -78,6 +78,7 @@ describe('An invalid tar archive', () => {
     for (const name of ['not UTF-8 \uFFFD', '..', 'a/..', '/']) {
       await assert.rejects(read(tarOf([[{ name, type: 'directory' }]])), isRefused, name);
     }
+    await assert.rejects(read(tarOf([[{ name: 'caf\uFFFD' }, '']])), /caf\uFFFD.*is not UTF-8; rename/u);
   });
 });
 

@@ -60,15 +60,6 @@ export function graphqlLimit(resetSeconds: number): Fault {
   };
 }
 
-/** Sends no response. */
-export const stall: Fault = () => undefined;
-
-/** Begins the response, and then sends nothing more. */
-export const stallInBody: Fault = (response) => {
-  response.writeHead(200, { 'content-type': 'application/json', 'content-length': 1000 });
-  response.write('{"data":');
-};
-
 export const cutConnection: Fault = (response) => void response.socket?.destroy();
 
 /** The connection breaks in the middle of the body. */

@@ -35,6 +35,9 @@ const settings = ['push.negotiate=true', 'core.hooksPath=/dev/null'].flatMap((se
 const flags = ['--porcelain', '--no-verify', '--no-signed', '--no-follow-tags', '--no-recurse-submodules', `--receive-pack=${receivePack}`];
 
 const refusals = [
+  // Git can't have a branch `a` beside `a/b`.
+  [/cannot create 'refs|directory file conflict/u, 'branch_name_conflict'],
+  [/Unable to create '[^\n]+\.lock'/u, 'locked'],
   // Hosts report two pushes at once in several ways.
   [/stale info|fetch first|incorrect old value|already exists|failed to (?:lock|update ref)|cannot lock ref/u, 'branch_moved'],
   [/\(branch is currently checked out\)/u, 'branch_checked_out'],
@@ -52,7 +55,9 @@ export async function push(
   const args = [...settings, 'push', ...flags, `--force-with-lease=${ref}:${expected ?? ''}`, request.remote.url, `${commit}:${ref}`];
   const exit = await git.run({ args, folder, environment: networkEnvironment(request.remote, answerMs) }, signal);
   if (exit.code === 0) return;
-  const code = refusals.find(([text]) => text.test(exit.stdout))?.[1];
+  // Git's report, and what a host writes about a ref that it can't lock.
+  const report = exit.stdout + (/cannot lock ref .*/u.exec(exit.stderr)?.[0] ?? '');
+  const code = refusals.find(([text]) => text.test(report))?.[1];
   if (code !== undefined) throw new SnapshotRefusal({ code }, { cause: new Error(exit.stderr) });
   throw refused(failureOfFetch(request satisfies CheckoutRequest, exit, answerMs));
 }

@@ -39,15 +39,6 @@ describe('The first listing', () => {
     expect((await scene.provider().listFiles('acme/shop', query)).files).toHaveLength(1);
     expect(scene.asked()).toEqual(['POST /graphql', 'POST /graphql 1 histories']);
   });
-
-  test('takes as many requests for 100 callers at once as for one', async () => {
-    const scene = await createScene();
-    await scene.publish(manyFiles(3));
-    const provider = scene.provider();
-    const answers = await Promise.all(Array.from({ length: 100 }, () => list(provider)));
-    for (const answer of answers) expect(answer).toEqual(dated(3));
-    expect(scene.asked()).toHaveLength(2);
-  });
 });
 
 describe('A listing of an unchanged repository', () => {
@@ -105,20 +96,6 @@ describe('A listing of an unchanged repository', () => {
       expect(scene.asked()).toHaveLength(1);
     }
   });
-
-  test('takes all requests again if the cache fails or holds invalid data', async () => {
-    const scene = await createScene();
-    await scene.publish(simple);
-    const down = { get: () => Promise.reject(new Error('down')), put: () => Promise.reject(new Error('down')) };
-    const rubbish = { get: async () => '{"version":7}', put: async () => undefined };
-    for (const listingCache of [down, rubbish]) {
-      const provider = scene.provider({ listingCache });
-      for (let time = 0; time < 2; time += 1) {
-        expect(await list(provider)).toEqual(simpleListing);
-        expect(scene.asked()).toHaveLength(2);
-      }
-    }
-  });
 });
 
 describe('A listing of a changed repository', () => {
@@ -161,42 +138,11 @@ describe('A listing of a changed repository', () => {
 });
 
 describe('A listing', () => {
-  /** A tree that the host truncates at every directory. */
-  const wide: RepositoryDescription = {
-    commits: [{ id: 'a', at: start, files: Array.from({ length: 60 }, (_, index) => [`${agents}/${index}/1/2/3/4/5/6/7/8/a.md`, '1'] as const) }],
-  };
-
-  test.each(['with', 'without'])('fails after `maxRequests` requests and sends no more, %s a token', async (way) => {
-    const scene = await createScene({ delayMs: 5 });
-    await scene.publish(wide);
-    scene.double.treeLimit = 0;
-    const provider = way === 'with' ? scene.provider({ maxRequests: 25 }) : scene.anonymous({ maxRequests: 25 });
-    expect(await failureOf(list(provider))).toMatch(/^provider_failed: .*too_large.*25 requests/u);
-    await provider.close();
-    // The refusal aborts the at most three others that are on their way, and one of them may not have reached the host.
-    const { length } = scene.asked();
-    expect(length).toBeLessThanOrEqual(25);
-    expect(length).toBeGreaterThanOrEqual(25 - 3);
-  });
-
-  test('fails after `maxBytes` bytes', async () => {
-    const scene = await createScene();
-    await scene.publish(wide);
-    expect(await failureOf(list(scene.provider({ maxBytes: 5000 })))).toMatch(/^provider_failed: .*too_large.*5000 bytes/u);
-  });
-
   test('fails after `maxFiles` files, also if each directory is read by itself', async () => {
     const scene = await createScene();
     await scene.publish(manyFiles(50));
     scene.double.treeLimit = 20;
     expect(await failureOf(list(scene.anonymous({ maxFiles: 49 })))).toMatch(/^provider_failed: .*too_large.*49 files/u);
-  });
-
-  test('has a request limit of its own', async () => {
-    const scene = await createScene();
-    await scene.publish(manyFiles(3));
-    const provider = scene.provider({ maxRequests: 2, listingCache: { get: async () => null, put: async () => undefined } });
-    for (let time = 0; time < 3; time += 1) expect(await list(provider)).toHaveLength(3);
   });
 });
 

@@ -72,15 +72,6 @@ describe('A cached listing', () => {
     expect(elsewhere.requests).toHaveLength(2);
     await elsewhere.close();
   });
-
-  test('is not returned once the host refuses the token', async () => {
-    const scene = await createScene();
-    await scene.publish(simple);
-    const provider = scene.provider({ serveStaleForMs: 1_000_000 });
-    await list(provider);
-    scene.double.access.tokens.clear();
-    expect(await failureOf(list(provider))).toMatch(/^provider_unauthorized: /u);
-  });
 });
 
 describe('An Octokit client that was passed in', () => {

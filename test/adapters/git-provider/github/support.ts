@@ -3,11 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { createGitHubProvider, type GitHubOptions } from '../../../../src/adapters/git-provider/github/index.ts';
-import type { Clock } from '../../../../src/ports/clock.ts';
 import type { GitProvider } from '../../../../src/ports/git-provider.ts';
 import { createRepository, type CommitDescription, type RepositoryDescription } from '../../../contracts/git-repository.ts';
 import { doubleToken, startGitHubDouble, type DoubleOptions, type GitHubDouble } from '../../../doubles/github/index.ts';
-import { agents, type Dated, start } from '../support.ts';
+import { agents, type Dated, type HurriedClock, hurriedClock, start } from '../support.ts';
 
 /** One file. */
 export const simple: RepositoryDescription = { commits: [{ id: 'first', at: start, files: [[`${agents}/a.md`, '1']] }] };
@@ -22,28 +21,6 @@ export function manyFiles(files: number, commits = 1): RepositoryDescription {
       at: start + commit,
       files: numbers.map((number) => [`${agents}/${number}.md`, `${number} ${commit}`]),
     })),
-  };
-}
-
-/** A clock that ends short waits at once and records them. Long waits take their real time. */
-export interface HurriedClock extends Clock {
-  readonly pauses: number[];
-  advance(ms: number): void;
-}
-
-export function hurriedClock(): HurriedClock {
-  const pauses: number[] = [];
-  let ahead = 0;
-  return {
-    pauses,
-    now: () => Date.now() + ahead,
-    after(ms, callback) {
-      const isLong = ms >= 30_000;
-      if (!isLong) pauses.push(ms);
-      const timer = setTimeout(callback, isLong ? ms : 0);
-      return () => clearTimeout(timer);
-    },
-    advance: (ms) => void (ahead += ms),
   };
 }
 

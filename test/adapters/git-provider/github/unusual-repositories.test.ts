@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { CommitDescription } from '../../../contracts/git-repository.ts';
-import { agents, everything, failureOf, list, start } from '../support.ts';
+import { agents, failureOf, list, start } from '../support.ts';
 import { createScene, manyFiles, simple, simpleListing } from './support.ts';
 
 const long: readonly CommitDescription[] = Array.from({ length: 250 }, (_, index) => ({
@@ -65,13 +65,12 @@ describe('A listing from a host with unusual answers', () => {
     }
   });
 
-  test('fails if the directory has too many files, or a response too many bytes', async () => {
+  test('fails if the directory has too many files', async () => {
     const scene = await createScene();
     await scene.publish(manyFiles(20));
     for (const provider of [scene.provider({ maxFiles: 19 }), scene.anonymous({ maxFiles: 19 })]) {
       expect(await failureOf(list(provider))).toMatch(/^provider_failed: .*too_large.*19 files/u);
     }
-    expect(await failureOf(list(scene.provider({ maxAnswerBytes: 500 })))).toMatch(/^provider_failed: .*too_large.*500 bytes/u);
   });
 });
 
@@ -107,30 +106,5 @@ describe('A renamed repository', () => {
     scene.double.repositories.remove('acme/shop');
     scene.double.repositories.remove('acme/store');
     expect(await failureOf(list(provider))).toMatch(/^repository_not_found: /u);
-  });
-});
-
-describe('Callers at the same time', () => {
-  test('each get the files and the directory that they asked for', async () => {
-    const scene = await createScene();
-    await scene.publish({ commits: [{ id: 'a', at: start, files: [[`${agents}/a.md`, '1'], [`${agents}/b.md`, '1'], ['docs/c.md', '1']] }] });
-    const provider = scene.provider();
-    const only = (name: string) => provider.listFiles('acme/shop', { ...everything, accepts: (path) => path === name });
-    const docs = provider.listFiles('acme/shop', { directory: () => 'docs', accepts: () => true });
-    const answers = await Promise.all([only('a.md'), only('b.md'), docs]);
-    expect(answers.map(({ files }) => files.map(({ path }) => path))).toEqual([[`${agents}/a.md`], [`${agents}/b.md`], ['docs/c.md']]);
-  });
-
-  test('get their listing although one of them aborts', async () => {
-    const scene = await createScene({ delayMs: 20 });
-    await scene.publish(simple);
-    const provider = scene.provider();
-    const controller = new AbortController();
-    const leaving = list(provider, 'acme/shop', controller.signal);
-    const staying = list(provider);
-    controller.abort(new Error('left'));
-    await expect(leaving).rejects.toThrow('left');
-    expect(await staying).toEqual(simpleListing);
-    expect(scene.asked()).toHaveLength(2);
   });
 });

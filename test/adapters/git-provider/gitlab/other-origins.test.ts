@@ -22,15 +22,6 @@ describe('A listing', () => {
     expect(await failureOf(providerOf(host).find('acme/shop'))).toMatch(/^provider_failed: .*redirects/u);
   });
 
-  test('fails if redirects form a circle', async () => {
-    const host = await hostOf();
-    await host.publish(simple);
-    const location = `${host.url}/api/v4/projects/acme%2Fshop/repository/commits/HEAD?stats=false`;
-    host.faults.add({ fault: { kind: 'status', status: 301, headers: { location } } });
-    expect(await failureOf(list(providerOf(host)))).toMatch(/^provider_failed: .*circles/u);
-    expect(host.counts()).toEqual({ commit: 4 });
-  });
-
   test('fails if the link to the next page leads to another host', async () => {
     const host = await hostOf();
     await host.publish(simple);

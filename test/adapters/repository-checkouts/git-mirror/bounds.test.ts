@@ -1,11 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { sizeOf } from '../../../../src/adapters/repository-checkouts/git-mirror/mirror-store.ts';
 import { git } from '../../../contracts/git-repository.ts';
+import { executeIn } from '../../../contracts/work-tree.ts';
 import { until } from '../../../support/until.ts';
+import { reasonOf, receive, take } from './snapshot-support.ts';
 import { commits, createScene, failureOf, never, open, start, temporaryFolder, noProgress, type Scene } from './support.ts';
 
 async function runShell(gitDir: string, command: string): Promise<string> {
@@ -119,5 +121,42 @@ describe('The disk space of mirrors', () => {
     const packs = async () => (await readdir(folder)).filter((file) => file.endsWith('.pack'));
     await until(packs, (names) => names.length < 10);
     expect(Object.keys((await open(mirror, scene.request)).files)).toEqual(['noise']);
+  });
+});
+
+describe('A snapshot', () => {
+  test('is limited in bytes, files and time', async () => {
+    const scene = await createScene();
+    const small = scene.mirror({ maxSnapshotBytes: 100_000 });
+    const tree = await open(small, scene.request);
+    await writeFile(join(tree.folder, 'noise'), Buffer.from(Array.from({ length: 200_000 }, () => Math.random() * 256)));
+    expect(await reasonOf(take(small, tree))).toMatchObject({ code: 'too_large' });
+    await rm(join(tree.folder, 'noise'));
+    await mkdir(join(tree.folder, 'many'));
+    const entries = Array.from({ length: 51_000 }, (_, index) => `100644 blob e69de29bb2d1d6434b8b29ae775ad8c2e48c5391\t${index}\n`).join('');
+    execFileSync('git', ['-C', tree.folder, 'hash-object', '-w', '--stdin'], { input: '' });
+    const many = execFileSync('git', ['-C', tree.folder, 'mktree'], { input: entries, encoding: 'utf8' }).trim();
+    const pack = execFileSync('git', ['-C', tree.folder, 'pack-objects', '-q', '--stdout', '--revs'], { input: `${many}\n${tree.commit}\n` });
+    await using snapshot = await receive(scene.mirror(), tree.commit, [`snapshot ${tree.commit} ${many} 1 ${tree.commit}\n`, new Uint8Array(pack)]);
+    expect(await reasonOf(snapshot.files(never))).toMatchObject({ code: 'too_large' });
+
+    const quick = scene.mirror({ snapshotTimeoutMs: 200 });
+    const silent = { base: tree.commit, run: () => executeIn(tree.folder, ['sleep', '600']) };
+    expect(await reasonOf(quick.listChanges(silent, never))).toEqual({ code: 'not_done_in_time', withinMs: 200 });
+    expect(await reasonOf(quick.takeSnapshot(silent, never))).toEqual({ code: 'not_done_in_time', withinMs: 200 });
+    expect(await readFile(join(tree.folder, 'c0.txt'), 'utf8')).toBe('c 0\n');
+  });
+
+  test('does not wait for git in other sandboxes', async () => {
+    const scene = await createScene();
+    const mirror = scene.mirror({ concurrency: 1 });
+    const tree = await open(mirror, scene.request);
+    const silent = { base: tree.commit, run: () => executeIn(tree.folder, ['sleep', '600']) };
+    const leaving = new AbortController();
+    const waiting = [mirror.listChanges(silent, leaving.signal), mirror.takeSnapshot(silent, leaving.signal)];
+    await using snapshot = await take(mirror, tree);
+    expect(await snapshot.files(never)).toEqual([]);
+    leaving.abort(new Error('left'));
+    for (const each of waiting) await expect(each).rejects.toThrow('left');
   });
 });

@@ -39,6 +39,22 @@ describe('A push', () => {
     expect(spawnSync('grep', ['-rqF', authorization.split(' ')[1] ?? '', scene.root]).status).toBe(1);
   });
 
+  test('is refused if the name conflicts with another branch, or if another program has locked the branch', async () => {
+    const scene = await createScene({ commits: commits(1), branches: { main: 'c0', 'topic/part': 'c0' } });
+    const mirror = scene.mirror();
+    const tree = await open(mirror, scene.request);
+    await writeFile(join(tree.folder, 'new'), 'new\n');
+    await using snapshot = await take(mirror, tree);
+    const commit = await snapshot.commit(change, never);
+    const push = (branch: string): Promise<void> => snapshot.push({ request: { ...scene.request, branch }, commit, expected: null }, never);
+    for (const branch of ['topic', 'topic/part/more']) expect(await reasonOf(push(branch))).toEqual({ code: 'branch_name_conflict' });
+    const lock = join(scene.served, 'acme/shop.git/refs/heads/one.lock');
+    await writeFile(lock, '');
+    expect(await reasonOf(push('one'))).toEqual({ code: 'locked' });
+    await rm(lock);
+    await push('one');
+  });
+
   test('is refused as `damaged` if an object of the commits is missing', async () => {
     const scene = await createScene();
     const mirror = scene.mirror();

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
-import { createManualClock } from '../../../doubles/memory/index.ts';
-import { deadUrl, everything, failureOf, list, recordingCache, simple, simpleListing } from '../support.ts';
-import { hostOf, providerOf } from './support.ts';
+import { createManualClock } from '../../doubles/memory/index.ts';
+import { deadUrl, everything, failureOf, hurriedClock, list, recordingCache, simple, simpleListing } from './support.ts';
+import { hostOf, providerOf } from './gitlab/support.ts';
 
 describe('A listing from a slow or unreachable host', () => {
   test('fails with `provider_timeout` after the time limit of the whole listing', async () => {
@@ -19,7 +19,7 @@ describe('A listing from a slow or unreachable host', () => {
   test('fails with `provider_failed` if the port is closed', async () => {
     const provider = providerOf(await hostOf(), { url: await deadUrl() });
     expect(await failureOf(list(provider))).toMatch(/^provider_failed: .*unreachable/u);
-    expect(await provider.check()).toMatchObject({ ok: false, detail: expect.stringContaining("can't be reached") });
+    expect(await provider.check()).toMatchObject({ ok: false, detail: expect.stringMatching(/can't be reached.*Check its URL/u) });
   });
 
   test('continues for the other callers if one aborts', async () => {
@@ -35,6 +35,15 @@ describe('A listing from a slow or unreachable host', () => {
     await expect(leaving).rejects.toThrow('left');
     expect(await staying).toEqual(simpleListing);
     expect(host.counts()).toEqual({ commit: 1, tree: 1, commits: 2 });
+  });
+
+  test('has for each of several callers the files and the directory that it asked for', async () => {
+    const host = await hostOf();
+    await host.publish(simple);
+    const provider = providerOf(host);
+    const only = (path: string) => provider.listFiles('acme/shop', { ...everything, accepts: (each) => each === path });
+    const answers = await Promise.all([only('a.md'), only('deploy/b.md'), provider.listFiles('acme/shop', { directory: () => 'src', accepts: () => true })]);
+    expect(answers.map(({ files }) => files.map(({ path }) => path))).toEqual([...simpleListing.map(([path]) => [path]), ['src/x']]);
   });
 
   test('fails when the provider closes, and so does every later one', async () => {
@@ -81,9 +90,10 @@ describe('A listing while the host is down', () => {
     await list(provider);
     const at = clock.now();
     await provider.close();
-    host.faults.add({ fault: { kind: 'status', status: 500 } });
+    host.faults.add({ fault: { kind: 'reset' } });
     clock.advance(9 * minute);
-    expect(await providerOf(host, options).listFiles('acme/shop', everything)).toMatchObject({ confirmedAt: at });
+    const hurried = { ...hurriedClock(), now: () => clock.now() };
+    expect(await providerOf(host, { ...options, clock: hurried }).listFiles('acme/shop', everything)).toMatchObject({ confirmedAt: at });
   });
 
   test('fails without `serveStaleForMs`, for other repositories or files, and if the host refuses', async () => {
@@ -103,6 +113,7 @@ describe('A listing while the host is down', () => {
       [{ kind: 'status', status: 401, body: { message: '401 Unauthorized' } }, /^provider_unauthorized: /u],
       [{ kind: 'status', status: 404, body: { message: '404 Project Not Found' } }, /^repository_not_found: /u],
       [{ kind: 'body', text: '{}' }, /^provider_failed: /u],
+      [{ kind: 'throttle', headers: {} }, /^provider_rate_limited: /u],
     ] as const) {
       host.faults.clear();
       host.faults.add({ fault });
