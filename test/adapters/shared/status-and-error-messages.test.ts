@@ -48,7 +48,7 @@ const examples: Examples = {
   not_known_to_runtime: none,
   not_in_quarantine: none,
   paused_by_owner: none,
-  resumed_by_owner: none,
+  resumed_by_owner: none, woken_by_access: none,
   deleted_by_owner: none,
   claimed_from_pool: { instanceId: 'sb-9' },
   idle: { tier: 'freeze', afterMs: 900_000 },
