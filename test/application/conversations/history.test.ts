@@ -129,7 +129,9 @@ test('a transcript has messages without a turn, with the time when they were sen
     { kind: 'message', data: { messageId: 'd', role: 'agent', channel: 'answer', text: 'gone' } },
   ];
   await w.store.events.append(bodies.map((body, at) => eventOf(record, body, { at, actor: 'skep', reason: null })));
-  expect((await entries(w)).map((entry) => [entry.kind === 'message' && entry.text, entry.at])).toEqual([['dropped', 0], ['go', 2], ['gone', 5], ['waits', 3]]);
+  expect(await entries(w)).toMatchObject([
+    { text: 'dropped', at: 0, isDelivered: false }, { text: 'go', at: 2, isDelivered: true }, { text: 'gone', at: 5 }, { text: 'waits', at: 3, isDelivered: false },
+  ]);
 });
 
 const options: readonly PermissionOption[] = [{ optionId: 'yes', name: 'Yes, once', kind: 'allow_once' }, { optionId: 'no', name: 'No', kind: 'reject_once' }];
