@@ -1,6 +1,8 @@
 import type { ConversationLimits } from '../../domain/conversation-limits.ts';
+import { startSteps } from '../../domain/conversation-next-step.ts';
 import { Failure } from '../../domain/failure.ts';
 import { isInScope, type OwnerScope } from '../../domain/principal.ts';
+import type { Reason } from '../../domain/reason.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { Logger } from '../../ports/logger.ts';
@@ -97,8 +99,11 @@ async function updateConversation(
     checkVisible(conversation, scope);
     const renamed = title === undefined || title === conversation.title ? {} : { title };
     if (archived === true && conversation.archivedAt === null) {
-      const to = { ...renamed, archivedAt: clock.now(), executionStatus: null, statusReason: null };
-      return endWorkChange(conversation, to, 'conversation_archived');
+      const { startStatus: step } = conversation;
+      const statusReason: Reason = { code: 'step_failed', step, cause: { code: 'conversation_archived' } };
+      const cutOff = startSteps[step].length === 0 ? null : ({ startStatus: 'ERROR', statusReason } as const);
+      const to = { ...renamed, archivedAt: clock.now(), executionStatus: null, statusReason: null, ...cutOff };
+      return { ...endWorkChange(conversation, to, 'conversation_archived'), reason: cutOff?.statusReason ?? null };
     }
     return 'title' in renamed ? { to: renamed, actor: 'user', reason: null } : null;
   });
