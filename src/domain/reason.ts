@@ -159,6 +159,7 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   running_setup_script: { readonly executionId: string };
   /** If the script exited by itself, `cause` is null. Otherwise `exitCode` is null. */
   setup_script_failed: Cause & { readonly exitCode: number | null };
+  setup_script_unfinished: { readonly withinMs: number };
   microagents_unavailable: Cause;
   message_waiting: Cause;
   messages_dropped: Cause & { readonly count: number };

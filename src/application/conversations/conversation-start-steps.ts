@@ -107,9 +107,8 @@ async function prepareRepository(
 async function runSetup(
   deps: StepDeps, { sandbox }: StepOf<'run-setup-script'>, conversation: Conversation, signal: AbortSignal,
 ): Promise<void> {
-  const { executionId, failed } = await runSetupScript(deps, conversation, sandbox, signal);
-  const event = { kind: 'setup_script', data: { executionId, status: failed === null ? 'succeeded' : 'failed' } } as const;
-  await advance(deps, conversation, statusAfter(conversation, sandbox), failed, { events: [event] });
+  const { data, reason } = await runSetupScript(deps, conversation, sandbox, signal);
+  await advance(deps, conversation, statusAfter(conversation, sandbox), reason, { events: [{ kind: 'setup_script', data }] });
 }
 
 /** A failure of the git host does not end the start. */

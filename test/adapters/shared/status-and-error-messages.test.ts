@@ -105,7 +105,7 @@ const examples: Examples = {
   not_done_in_time: { withinMs: 1_800_000 },
   fetching_repository: { phase: 'receiving', percent: 40 },
   fetching_repository_again: none, copying_files: none, microagents_unavailable: { cause: { code: 'not_done_in_time', withinMs: 120_000 } },
-  running_setup_script: { executionId: 'exec-1' },
+  running_setup_script: { executionId: 'exec-1' }, setup_script_unfinished: { withinMs: 300_000 },
   setup_script_failed: { exitCode: 137, cause: { code: 'execution_timed_out', afterMs: 300_000 } },
   message_waiting: { cause: { code: 'failure', failure: 'runtime_timeout', context: { runtime: 'docker', limitMs: 30_000 } } },
   messages_dropped: { count: 2, cause: { code: 'sandbox_deleted' } },
