@@ -327,7 +327,7 @@ export type TranscriptEntry = {
   readonly at: string;
   readonly role: 'user' | 'agent';
   readonly text: string;
-  /** False for a user's message that the agent has not got: it still waits, or was dropped. */
+  /** False for a user's message that the agent has not got: it waits, or was dropped. */
   readonly delivered: boolean;
 } | {
   readonly kind: 'permission';

@@ -55,7 +55,8 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
     `Deleted early to free disk space: ${usedPercent}% of the disk was used. The limit is ${limitPercent}%.`,
   made_room: ({ forSandbox, limit, max }) =>
     `Frozen to make room for ${forSandbox}: the limit ${limit} (${max}) was reached, and this sandbox was idle for the longest time.`,
-  ended_outside: ({ cause }) => withCause("It was ended by something that is not in Skep's records. Its files are kept. Resume it.", cause),
+  ended_outside: ({ cause }) =>
+    withCause("It was ended by something that is not in Skep's records. Its files are kept; resume it to continue.", cause),
   ended_while_frozen: ({ cause }) => withCause('Its processes ended while it was frozen. Its files are kept.', cause),
   still_running: ({ cause, before }) =>
     withCause(withCause('The runtime did not end or freeze its processes, so they still run. Skep tries again.', cause), before),

@@ -16,7 +16,7 @@ const entry = z
         description: "When it was complete. Of a user's message: when the agent got it, or was sent if the agent never got it.",
       }),
       role: z.enum(['user', 'agent']), text: z.string(),
-      delivered: z.boolean().meta({ description: "False for a user's message that the agent has not got: it still waits, or was dropped." }),
+      delivered: z.boolean().meta({ description: "False for a user's message that the agent has not got: it waits, or was dropped." }),
     }),
     z.object({
       kind: z.literal('permission'), at: timestamp, title: z.string().meta({ description: 'What the agent asked for.' }),
