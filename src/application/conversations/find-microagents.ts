@@ -1,7 +1,7 @@
 import {
   type ConversationMicroagent, maxMicroagents, maxTriggerCharacters, type OmittedMicroagent,
 } from '../../domain/microagent-triggers.ts';
-import { isFailure, isFailureOf } from '../../domain/failure.ts';
+import { isFailure, isFailureOf, logFieldsOf } from '../../domain/failure.ts';
 import type { FileContentId } from '../../ports/git-provider.ts';
 import type { LocatedRepository } from '../repositories/repositories.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
@@ -31,7 +31,7 @@ async function readTriggers(
     return triggers.join('').length > maxTriggerCharacters ? { path, why: 'too_large' } : { path, blobId, triggers, isSettled: false };
   } catch (error) {
     if (signal.aborted || !isFailure(error)) throw error;
-    logger.warn({ repository: located.path, path, code: error.code, context: error.context }, 'a microagent could not be read');
+    logger.warn({ repository: located.path, path, ...logFieldsOf(error) }, 'a microagent could not be read');
     const isTooLarge = isFailureOf(error, 'provider_failed') && error.context.reason.code === 'too_large';
     return { path, why: isTooLarge ? 'too_large' : 'not_readable' };
   }

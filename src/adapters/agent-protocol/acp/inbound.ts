@@ -1,20 +1,13 @@
 import { methods, type AnyMessage } from '@agentclientprotocol/sdk';
 import { z } from 'zod';
-import type { Reason } from '../../../domain/reason.ts';
+import { Refusal } from '../../../domain/failure.ts';
 import type { OpenRequests } from './connection.ts';
 import type { TurnListener } from './turn-listener.ts';
 import type { AcpOptions } from './protocol.ts';
 import { oneLine } from './updates.ts';
 
 /** Thrown to end the connection. */
-export class ConnectionFailure extends Error {
-  readonly reason: Reason;
-
-  constructor(reason: Reason, options?: ErrorOptions) {
-    super(reason.code, options);
-    this.reason = reason;
-  }
-}
+export class ConnectionFailure extends Refusal {}
 
 /** A JSON-RPC message. The SDK checks the rest. */
 const envelope = z
