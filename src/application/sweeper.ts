@@ -1,4 +1,4 @@
-import { isFailure } from '../domain/failure.ts';
+import { isFailure, logFieldsOf } from '../domain/failure.ts';
 import { nextSandboxStep } from '../domain/sandbox-next-step.ts';
 import { absentSandbox, type ObservedSandbox, type Sandbox } from '../domain/sandbox.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -93,8 +93,7 @@ export class Sweeper {
 
   async #sweepRegularly(): Promise<void> {
     this.#sweeping = this.sweep().catch((error: unknown) => {
-      const fields = isFailure(error) ? { code: error.code, context: error.context } : { error };
-      this.#deps.logger.warn(fields, 'a sweep failed; the next one tries again');
+      this.#deps.logger.warn(logFieldsOf(error), 'a sweep failed; the next one tries again');
     });
     await this.#sweeping;
     if (this.#closing.signal.aborted) return;
@@ -109,7 +108,7 @@ export class Sweeper {
     } catch (error) {
       if (this.#closing.signal.aborted) return null;
       if (!isFailure(error)) throw error;
-      this.#deps.logger.warn({ code: error.code, context: error.context }, 'the runtime does not list its sandboxes');
+      this.#deps.logger.warn(logFieldsOf(error), 'the runtime does not list its sandboxes');
       return null;
     }
   }

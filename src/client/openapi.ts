@@ -327,6 +327,8 @@ export type TranscriptEntry = {
   readonly at: string;
   readonly role: 'user' | 'agent';
   readonly text: string;
+  /** False for a user's message that the agent has not got: it waits, or was dropped. */
+  readonly delivered: boolean;
 } | {
   readonly kind: 'permission';
   /** RFC 3339, in UTC. */

@@ -2,9 +2,6 @@ import type { ContainerModule } from 'inversify';
 import { z } from 'zod';
 import type { GitHubOptions as GitHubAdapterOptions } from '../adapters/git-provider/github/index.ts';
 import type { GitLabOptions as GitLabAdapterOptions } from '../adapters/git-provider/gitlab/index.ts';
-import type { GitHostOptions } from '../adapters/git-provider/hosted-provider.ts';
-import type { LocalGitOptions as LocalAdapterOptions } from '../adapters/git-provider/local/index.ts';
-import type { ProcessRuntimeOptions as ProcessAdapterOptions } from '../adapters/sandbox-runtime/process/index.ts';
 import { dnsLabel } from '../domain/dns-label.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ListingCache } from '../ports/listing-cache.ts';
@@ -20,7 +17,6 @@ import { customForm, gitMistakesIn, isCustomAdapter, isObjectWith, type OwnAdapt
 
 const { github_token: token, github_url: url, gitlab_url: gitLabUrl, ...setting } = settingsSchema.shape;
 const milliseconds = positiveInteger('30000', 'milliseconds');
-const bytes = positiveInteger('16777216', 'bytes');
 const count = positiveInteger('10');
 const path = z.string().min(1, 'is empty').describe('a path, for example /var/lib/skep');
 
@@ -32,24 +28,14 @@ const localGit = z.strictObject({
   root: setting.local_git_root,
   timeoutMs: milliseconds,
   concurrency: count,
-  gitBinary: path,
-  cacheEntries: count,
-  cachePaths: count,
-  maxPaths: count,
-  maxOutputBytes: bytes,
-  temporaryFolder: path,
-} satisfies Record<keyof LocalAdapterOptions, z.ZodType>).partial().extend({ provider: z.literal('local') });
+}).partial().extend({ provider: z.literal('local') });
 
 const gitHost = {
   timeoutMs: milliseconds,
   concurrency: count,
   serveStaleForMs: milliseconds.nullable(),
-  maxRequests: count,
-  maxFiles: count,
-  maxBytes: bytes,
-  maxAnswerBytes: bytes,
   httpHosts: setting.git_http_hosts,
-} satisfies Record<Exclude<keyof GitHostOptions, keyof AdapterDeps>, z.ZodType>;
+};
 
 const gitHubApp = z.strictObject({
   appId: positiveInteger('123456'),
@@ -67,23 +53,19 @@ const gitHub = z.strictObject({
   client: z.custom<NonNullable<GitHubAdapterOptions['client']>>(),
   /** The URL of the REST API. GitHub Enterprise: `https://HOST/api/v3`. Default: github.com's API. */
   url,
-} satisfies Record<Exclude<keyof GitHubAdapterOptions, keyof AdapterDeps>, z.ZodType>).partial().extend({ provider: z.literal('github') });
+}).partial().extend({ provider: z.literal('github') });
 
 const gitLab = z.strictObject({
   ...gitHost,
   token: setting.gitlab_token,
   client: z.custom<NonNullable<GitLabAdapterOptions['client']>>(),
   url: gitLabUrl,
-} satisfies Record<Exclude<keyof GitLabAdapterOptions, keyof AdapterDeps>, z.ZodType>).partial().extend({ provider: z.literal('gitlab') });
+}).partial().extend({ provider: z.literal('gitlab') });
 
 const processRuntime = z.strictObject({
   /** Default: `sandboxes` in the data folder, or a temporary folder, which is removed with its sandboxes on close. */
   root: path,
-  stopGraceMs: milliseconds,
-  pollMs: milliseconds,
-  logLimitBytes: bytes,
-  processTable: z.enum(['proc', 'ps']),
-} satisfies Record<keyof ProcessAdapterOptions, z.ZodType>).partial().extend({ kind: z.literal('process') });
+}).partial().extend({ kind: z.literal('process') });
 
 const dockerRuntime = z.strictObject({
   /** The engine's address: `unix://`, `tcp://`, `ssh://`. Default: Docker's environment variables, then Docker's default. */
@@ -161,7 +143,7 @@ export const optionsSchema = z.strictObject({
   /** In percent. Above it no sandbox starts, and stopped ones with a `delete_after` are deleted early. 100: no limit. Default: 90. */
   diskUsedPercent: z.int().min(1, 'is below 1').max(100, 'is above 100').describe('a percentage from 1 to 100, for example 90'),
   /** The memory for output of all agents, in bytes. Above it, agents are slowed down. Default: 256 MiB. */
-  agentMemoryBytes: bytes,
+  agentMemoryBytes: positiveInteger('16777216', 'bytes'),
   /** How many sandboxes can start at the same time. Default: twice the number of cores. */
   startsAtOnce: positiveInteger('4'),
   /** The time limit of a repository's setup script, in milliseconds. Default: 5 minutes. */

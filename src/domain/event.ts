@@ -29,7 +29,7 @@ export interface EventData {
   /** The size of the changes since the start point. Written only if they differ from the changes that were kept before. */
   work_tree_changed: ChangeCounts;
   start_step: { readonly from: ConversationStartStatus | null; readonly to: ConversationStartStatus };
-  /** The setup script of the repository began, or ended. `executionId` is null if it could not be started. */
+  /** The setup script of the repository began, ended, or did not end in time. `executionId` is null if it could not be started. */
   setup_script: { readonly executionId: string | null; readonly status: 'running' | 'succeeded' | 'failed' };
   /** The microagents that the agent gets, and those that it does not get, with the message of the next turn. */
   microagents: MicroagentsEventData;

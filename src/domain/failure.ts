@@ -109,6 +109,27 @@ export function isDamagedRecord(error: unknown): boolean {
   return isFailureOf(error, 'store_unavailable') && error.context.reason.code === 'damaged';
 }
 
+/** An error with a reason that a caller may see. */
+export class Refusal extends Error {
+  readonly reason: Reason;
+
+  constructor(reason: Reason, options?: ErrorOptions) {
+    super(JSON.stringify(reason), options);
+    this.reason = reason;
+  }
+}
+
+/** Returns the reason of an error that a caller may see; null if only the log may show it. */
+export function reasonOfError(error: unknown): Reason | null {
+  if (error instanceof Refusal) return error.reason;
+  return isFailure(error) ? reasonOfFailure(error) : null;
+}
+
+/** Returns the fields of an error in the log. A failure is expected, so its stack is left out. */
+export function logFieldsOf(error: unknown): Readonly<Record<string, unknown>> {
+  return isFailure(error) ? { code: error.code, context: error.context } : { error };
+}
+
 export function reasonOfFailure({ code, context }: AnyFailure): Reason {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- code and context of one failure belong together
   return { code: 'failure', failure: code, context } as Reason;

@@ -80,6 +80,7 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   // What an owner, a rule or somebody else did to a sandbox
   paused_by_owner: None;
   resumed_by_owner: None;
+  woken_by_access: None;
   deleted_by_owner: None;
   /** The store did not know it. Spec and owner are null if the runtime does not know them either. */
   quarantined: { readonly keptForMs: number; readonly specId: string | null; readonly ownerId: string | null };
@@ -158,6 +159,7 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   running_setup_script: { readonly executionId: string };
   /** If the script exited by itself, `cause` is null. Otherwise `exitCode` is null. */
   setup_script_failed: Cause & { readonly exitCode: number | null };
+  setup_script_unfinished: { readonly withinMs: number };
   microagents_unavailable: Cause;
   message_waiting: Cause;
   messages_dropped: Cause & { readonly count: number };

@@ -1,6 +1,7 @@
 import type { MessageChannel, PermissionRequest, PlanEntry, ToolCall, TurnStopReason } from '../domain/agent.ts';
 import type { Message } from '../domain/conversation.ts';
 import type { EventData } from '../domain/event.ts';
+import { Refusal } from '../domain/failure.ts';
 import type { Reason } from '../domain/reason.ts';
 
 /** The standard streams of an agent's process. Opening a session hands them over to it. */
@@ -90,14 +91,8 @@ export interface AgentSession {
 }
 
 /** No session could be opened. The reason is shown to the conversation's owner. */
-export class AgentRefusal extends Error {
+export class AgentRefusal extends Refusal {
   override readonly name = 'AgentRefusal';
-  readonly reason: Reason;
-
-  constructor(reason: Reason, options?: ErrorOptions) {
-    super(JSON.stringify(reason), options);
-    this.reason = reason;
-  }
 }
 
 /** A protocol that coding agents speak over their standard streams. It holds nothing open besides its sessions, so it has no `close`. */

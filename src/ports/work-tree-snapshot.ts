@@ -1,5 +1,5 @@
 import type { AgentCommit, FileChange } from '../domain/change.ts';
-import type { Reason } from '../domain/reason.ts';
+import { Refusal } from '../domain/failure.ts';
 import type { CheckoutRequest } from './repository-checkouts.ts';
 import type { Execution, ExecutionRequest } from './sandbox-runtime.ts';
 
@@ -57,12 +57,6 @@ export interface WorkTreeSnapshot extends AsyncDisposable {
 }
 
 /** A snapshot can't be taken or read. The reason is shown to the conversation's owner. */
-export class SnapshotRefusal extends Error {
+export class SnapshotRefusal extends Refusal {
   override readonly name = 'SnapshotRefusal';
-  readonly reason: Reason;
-
-  constructor(reason: Reason, options?: ErrorOptions) {
-    super(JSON.stringify(reason), options);
-    this.reason = reason;
-  }
 }

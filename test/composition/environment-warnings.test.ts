@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/composition/config/read-config.ts';
+import { configFiles } from './config-files.ts';
+
+const { file } = configFiles();
 
 describe('the warning about an unknown variable', () => {
   test.each([
@@ -28,5 +31,17 @@ describe('the warnings about addresses that other machines cannot use', () => {
     [{ SKEP_DOCKER_PUBLISH_ADDRESS: '::', SKEP_DOCKER_URL_HOST: 'build-7' }, []],
   ])('name the setting that is missing: %j', (env, warnings) => {
     expect(readConfig(env).warnings).toEqual(warnings.map((text) => expect.stringMatching(text)));
+  });
+});
+
+describe('a rule of rest that counts from a state that no rule leads to', () => {
+  test.each<[string, readonly RegExp[]]>([
+    ['{ freeze_after: 15m, stop_after: 2h, delete_after: 10d, max_life: 30d }', []],
+    ['{ freeze_after: 15m, stop_after: 2h }', []],
+    ['{ max_life: 30d }', []],
+    ['{ stop_after: 2h, delete_after: 10d }', [/^spec a: rest\.stop_after counts from the freeze.*add freeze_after/]],
+    ['{ freeze_after: 15m, delete_after: 10d }', [/^spec a: rest\.delete_after counts from the stop.*add stop_after/]],
+  ])('is warned of: %s', (rest, warnings) => {
+    expect(readConfig({ SKEP_CONFIG: file(`specs: [{ id: a, rest: ${rest} }]`) }).warnings).toEqual(warnings.map((text) => expect.stringMatching(text)));
   });
 });

@@ -1,7 +1,7 @@
 import type { WebSocket } from 'ws';
 import { z } from 'zod';
 import type { Executions } from '../../application/executions/executions.ts';
-import type { Output } from '../../application/executions/read-output.ts';
+import type { Output } from '../../application/executions/executions.ts';
 import { isFailure, isFailureOf } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { OutputStream } from '../../ports/sandbox-executions.ts';

@@ -14,17 +14,12 @@ const startStatus = z.enum(conversationStartStatuses);
 const executionStatus = z.enum(executionStatuses).nullable();
 const sandboxStatus = sandboxStatusSchema.nullable();
 
+export const permissionOptionsSchema = z.array(
+  z.object({ optionId: z.string(), name: z.string(), kind: z.enum(['allow_once', 'allow_always', 'reject_once', 'reject_always']) }),
+);
+
 export const permissionSchema: z.ZodType<PermissionRequest> = z.object({
-  permissionId: z.string(),
-  toolCallId: z.string(),
-  title: z.string(),
-  options: z.array(
-    z.object({
-      optionId: z.string(),
-      name: z.string(),
-      kind: z.enum(['allow_once', 'allow_always', 'reject_once', 'reject_always']),
-    }),
-  ),
+  permissionId: z.string(), toolCallId: z.string(), title: z.string(), options: permissionOptionsSchema,
 });
 
 /** The schemas of event data, by kind. The store validates with them, and the HTTP interface documents them. */

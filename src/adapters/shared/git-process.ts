@@ -151,7 +151,7 @@ function kill(child: ChildProcess, ownSession: boolean): void {
 function cannotStart(provider: string, error: Error & { code?: unknown }): Error {
   const { failed } = providerFailures(provider);
   return error.code === 'ENOENT'
-    ? failed('the git program is not there; install git, or name it in the configuration', error)
+    ? failed('the git program is not there; install git', error)
     : failed('the git program can not be started', error);
 }
 

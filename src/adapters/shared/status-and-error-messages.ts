@@ -55,7 +55,8 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
     `Deleted early to free disk space: ${usedPercent}% of the disk was used. The limit is ${limitPercent}%.`,
   made_room: ({ forSandbox, limit, max }) =>
     `Paused to make room for ${forSandbox}: the limit ${limit} (${max}) was reached, and this sandbox was idle for the longest time.`,
-  ended_outside: ({ cause }) => withCause('Something outside of Skep ended it. Its files are kept; resume it to continue.', cause),
+  ended_outside: ({ cause }) =>
+    withCause("It was ended by something that is not in Skep's records. Its files are kept; resume it to continue.", cause),
   ended_while_frozen: ({ cause }) => withCause('Its processes ended while it was frozen. Its files are kept.', cause),
   still_running: ({ cause, before }) =>
     withCause(withCause('The runtime did not end or freeze its processes, so they still run. Skep tries again.', cause), before),
@@ -120,6 +121,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   running_setup_script: ({ executionId }) => `The setup script of the repository is running as the execution ${executionId}.`,
   setup_script_failed: ({ exitCode, cause }) =>
     withCause(`The setup script of the repository failed${exitCode === null ? '' : ` with exit code ${exitCode}`}.`, cause),
+  setup_script_unfinished: ({ withinMs }) => `The setup script did not end within ${duration(withinMs)}. It may still run.`,
   microagents_unavailable: ({ cause }) => withCause('The microagents of the repository could not be listed.', cause),
   message_waiting: ({ cause }) => withCause('A message is waiting.', cause),
   messages_dropped: ({ count, cause }) =>
@@ -131,7 +133,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
 
   turn_failed: ({ stopReason }) => `The turn ended: ${stopReason}.`,
   interrupted_by_shutdown: () => 'Skep was shut down during the turn.',
-  message_requeued: () => 'Skep was shut down before the agent got the message. It is sent after the restart.',
+  message_requeued: () => 'Skep was shut down, or the agent ended, before the agent got the message. It is sent again.',
   interrupted_by_restart: () => 'Skep stopped during the turn. It does not repeat the message: send it again to continue.',
   sandbox_stopped: ({ cause }) => withCause('The sandbox was stopped during the turn.', cause),
   turn_silent: ({ withinMs }) => `The agent sent nothing for ${duration(withinMs)}, so the turn was ended.`,

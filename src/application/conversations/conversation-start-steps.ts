@@ -2,7 +2,7 @@ import type { StartPoint } from '../../domain/change.ts';
 import { nextStartStep, type StartStep, startSteps, statusAfter } from '../../domain/conversation-next-step.ts';
 import { microagentsEventData } from '../../domain/microagent-triggers.ts';
 import { type Conversation, type ConversationStartStatus, isEnded, workingDirOf } from '../../domain/conversation.ts';
-import { isFailure, isFailureOf, reasonOfFailure } from '../../domain/failure.ts';
+import { isFailureOf, reasonOfError, Refusal } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { AgentRefusal } from '../../ports/agent-protocol.ts';
@@ -107,9 +107,8 @@ async function prepareRepository(
 async function runSetup(
   deps: StepDeps, { sandbox }: StepOf<'run-setup-script'>, conversation: Conversation, signal: AbortSignal,
 ): Promise<void> {
-  const { executionId, failed } = await runSetupScript(deps, conversation, sandbox, signal);
-  const event = { kind: 'setup_script', data: { executionId, status: failed === null ? 'succeeded' : 'failed' } } as const;
-  await advance(deps, conversation, statusAfter(conversation, sandbox), failed, { events: [event] });
+  const { data, reason } = await runSetupScript(deps, conversation, sandbox, signal);
+  await advance(deps, conversation, statusAfter(conversation, sandbox), reason, { events: [{ kind: 'setup_script', data }] });
 }
 
 /** A failure of the git host does not end the start. */
@@ -140,7 +139,7 @@ async function withStepTimeout<T>(
     return await step(AbortSignal.any([signal, limit.signal]));
   } catch (error) {
     if (signal.aborted || !limit.signal.aborted) throw error;
-    throw new StepTimeout(ms, error);
+    throw new Refusal({ code: 'not_done_in_time', withinMs: ms }, { cause: error });
   }
 }
 
@@ -165,20 +164,10 @@ async function writeProgress(deps: StepDeps, { id, startStatus: step }: Conversa
   return written !== null;
 }
 
-class StepTimeout extends Error {
-  readonly reason: Reason;
-
-  constructor(withinMs: number, cause: unknown) {
-    super(`not done within ${withinMs} ms`, { cause });
-    this.reason = { code: 'not_done_in_time', withinMs };
-  }
-}
-
 /** Returns the reason of an error for the conversation's owner; null if only the log may show it. */
 export function reasonOf(error: unknown): Reason | null {
-  if (error instanceof AgentRefusal) return { code: 'agent_start_failed', cause: error.reason };
-  if (error instanceof StepTimeout) return error.reason;
-  return isFailure(error) ? reasonOfFailure(error) : null;
+  const reason = reasonOfError(error);
+  return error instanceof AgentRefusal ? { code: 'agent_start_failed', cause: reason } : reason;
 }
 
 /** Returns true if the store failed. Nothing can be written then; the next sweep tries again. */

@@ -1,6 +1,6 @@
 import { nextWorkStep, type WorkStep } from '../../domain/conversation-next-step.ts';
 import { type Conversation, isEnded } from '../../domain/conversation.ts';
-import { type AnyFailure, isFailure, isFailureOf, reasonOfFailure } from '../../domain/failure.ts';
+import { type AnyFailure, isFailure, isFailureOf, logFieldsOf, reasonOfFailure } from '../../domain/failure.ts';
 import { isSameReason, type Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { AgentRefusal } from '../../ports/agent-protocol.ts';
@@ -57,8 +57,7 @@ async function resumeTurn(
       return true;
     }
     if (!isFailure(error)) throw error;
-    const { code, context } = error;
-    deps.logger.warn({ conversation: conversation.id, code, context }, 'a turn could not continue; the next sweep tries again');
+    deps.logger.warn({ conversation: conversation.id, ...logFieldsOf(error) }, 'a turn could not continue; the next sweep tries again');
     deps.access.addWaiting(conversation);
     return false;
   }

@@ -1,7 +1,7 @@
 import {
   type ConversationMicroagent, maxMicroagents, maxTriggerCharacters, type OmittedMicroagent,
 } from '../../domain/microagent-triggers.ts';
-import { isFailure } from '../../domain/failure.ts';
+import { isFailure, logFieldsOf } from '../../domain/failure.ts';
 import type { FileContentId } from '../../ports/git-provider.ts';
 import { isTooLarge } from '../microagents/microagents.ts';
 import type { LocatedRepository } from '../repositories/repositories.ts';
@@ -32,7 +32,7 @@ async function readTriggers(
     return triggers.join('').length > maxTriggerCharacters ? { path, why: 'too_large' } : { path, blobId, triggers, isSettled: false };
   } catch (error) {
     if (signal.aborted || !isFailure(error)) throw error;
-    logger.warn({ repository: located.path, path, code: error.code, context: error.context }, 'a microagent could not be read');
+    logger.warn({ repository: located.path, path, ...logFieldsOf(error) }, 'a microagent could not be read');
     return { path, why: isTooLarge(error) ? 'too_large' : 'not_readable' };
   }
 }

@@ -23,6 +23,8 @@ interface MessageEntry {
   readonly at: number;
   readonly role: MessageRole;
   readonly text: string;
+  /** False for a message of the user that the agent has not got: it still waits, or was dropped. */
+  readonly isDelivered: boolean;
 }
 
 const kinds = ['message', 'tool_call', 'permission_requested', 'permission_answered', 'turn_started', 'turn_ended'] as const;
@@ -52,7 +54,7 @@ async function* entriesOf(events: AsyncIterable<Event>): AsyncGenerator<Transcri
   for await (const { at, actor, reason, ...event } of events) {
     if (event.kind === 'message' && event.data.channel === 'answer') {
       const { messageId, role, text } = event.data;
-      const entry: MessageEntry = { kind: 'message', at, role, text };
+      const entry: MessageEntry = { kind: 'message', at, role, text, isDelivered: role === 'agent' };
       if (role === 'user') queued.set(messageId, entry);
       else yield entry;
     } else if (event.kind === 'turn_started') {
@@ -89,7 +91,7 @@ function* takeThrough(queued: Map<string, MessageEntry>, messageId: string, star
   if (!queued.has(messageId)) return;
   for (const [id, entry] of queued) {
     queued.delete(id);
-    yield id === messageId ? { ...entry, at: startedAt } : entry;
+    yield id === messageId ? { ...entry, at: startedAt, isDelivered: true } : entry;
     if (id === messageId) return;
   }
 }

@@ -1,7 +1,7 @@
 import { type ChangeList, countChanges, type FileChange, type KeptChanges, maxKeptBytes, type StartPoint } from '../../domain/change.ts';
 import type { Conversation } from '../../domain/conversation.ts';
 import { type EventActor, eventOf } from '../../domain/event.ts';
-import { Failure, isFailure, isFailureOf, reasonOfFailure } from '../../domain/failure.ts';
+import { Failure, isFailureOf, reasonOfError } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
@@ -52,13 +52,9 @@ export async function keepBeforeEnd(deps: KeepDeps, conversation: Conversation, 
     if (signal.aborted) return null;
     if (isFailureOf(error, 'store_unavailable')) throw error;
     deps.logger.warn({ conversation: id, error }, 'the last changes of a conversation were not saved');
-    return (await deps.store.findKeptChanges(id)) === null ? { code: 'changes_not_kept', cause: causeOf(error) } : null;
+    const cause = reasonOfError(error) ?? { code: 'internal_error' };
+    return (await deps.store.findKeptChanges(id)) === null ? { code: 'changes_not_kept', cause } : null;
   }
-}
-
-function causeOf(error: unknown): Reason {
-  if (error instanceof SnapshotRefusal) return error.reason;
-  return isFailure(error) ? reasonOfFailure(error) : { code: 'internal_error' };
 }
 
 interface KeepOptions {

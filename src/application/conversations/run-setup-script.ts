@@ -1,4 +1,5 @@
 import { type Conversation, isEnded, workingDirOf } from '../../domain/conversation.ts';
+import type { EventData } from '../../domain/event.ts';
 import type { ExecutionRecord } from '../../domain/execution.ts';
 import { isFailure, isFailureOf, reasonOfFailure } from '../../domain/failure.ts';
 import { isSameReason, type Reason } from '../../domain/reason.ts';
@@ -26,11 +27,11 @@ export async function hasSetupScript(
   }
 }
 
-export interface EndedSetup {
-  /** Null if it could not be started. */
-  readonly executionId: string | null;
+export interface SetupResult {
+  /** `executionId` is null if it could not be started. The status is `running` if it did not end in time and may still run. */
+  readonly data: EventData['setup_script'];
   /** Null if the script succeeded. */
-  readonly failed: Reason | null;
+  readonly reason: Reason | null;
 }
 
 /**
@@ -39,7 +40,7 @@ export interface EndedSetup {
  */
 export async function runSetupScript(
   deps: StepDeps, conversation: Conversation, sandbox: Sandbox, signal: AbortSignal,
-): Promise<EndedSetup> {
+): Promise<SetupResult> {
   const { access, executions, executionReconciler, clock, product, setupTimeoutMs: timeoutMs } = deps;
   const { id, ownerId, sandboxId } = conversation;
   using _ = access.keepAwake(sandbox);
@@ -53,10 +54,12 @@ export async function runSetupScript(
     await noteRunning(deps, id, executionId);
     const leftMs = Math.max(0, execution.startedAt + timeoutMs - clock.now());
     const ended = await waitAtMost(clock, leftMs + endWithinMs, executionReconciler.ended(executionId, signal));
-    return { executionId, failed: ended === null ? failedBy({ code: 'execution_timed_out', afterMs: timeoutMs }) : failureOf(ended) };
+    const reason: Reason | null = ended === null ? { code: 'setup_script_unfinished', withinMs: timeoutMs } : failureOf(ended);
+    const status = ended === null ? 'running' : reason === null ? 'succeeded' : 'failed';
+    return { data: { executionId, status }, reason };
   } catch (error) {
     if (signal.aborted || !isFailure(error) || isFailureOf(error, 'store_unavailable')) throw error;
-    return { executionId, failed: failedBy(reasonOfFailure(error)) };
+    return { data: { executionId, status: 'failed' }, reason: failedBy(reasonOfFailure(error)) };
   }
 }
 

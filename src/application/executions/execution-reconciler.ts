@@ -2,7 +2,7 @@ import {
   type ExecutionRecord, hasMoreOutput, isExecutionUnsettled, loseExecution, markExecutionDeleted, markExecutionRemoved, observeExecution,
   timeOutExecution,
 } from '../../domain/execution.ts';
-import { isFailure, isFailureOf } from '../../domain/failure.ts';
+import { isFailure, isFailureOf, logFieldsOf } from '../../domain/failure.ts';
 import { canonicalJson } from '../../domain/fingerprint.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -147,8 +147,7 @@ export class ExecutionReconciler {
         if (execution === null || !isExecutionUnsettled(execution) || !(await this.#step(execution, run))) return;
       }
     } catch (error) {
-      const fields = isFailure(error) ? { code: error.code, context: error.context } : { error };
-      this.#deps.logger.warn({ execution: id, ...fields }, 'an execution could not be reconciled; the next sweep tries again');
+      this.#deps.logger.warn({ execution: id, ...logFieldsOf(error) }, 'an execution could not be reconciled; the next sweep tries again');
     } finally {
       for (const note of this.#refreshListeners) note(id);
     }

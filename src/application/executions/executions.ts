@@ -1,14 +1,146 @@
+import type { ExecutionLimits, ExecutionRecord } from '../../domain/execution.ts';
+import { Failure } from '../../domain/failure.ts';
+import type { Page, PageRequest } from '../../domain/page.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Random } from '../../ports/random.ts';
+import type { OutputStream, TerminalSize } from '../../ports/sandbox-executions.ts';
+import { getSandbox } from '../sandboxes/sandbox-records.ts';
+import { waitAtMost } from '../timers.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
-import { deleteExecution, type DeleteExecutionDeps } from './delete-execution.ts';
-import { getExecution, type GetExecutionDeps } from './get-execution.ts';
-import { listExecutions } from './list-executions.ts';
-import { readOutput } from './read-output.ts';
-import { resizeExecution } from './resize-execution.ts';
-import { runExecution, type RunExecutionDeps } from './run-execution.ts';
-import { signalExecution } from './signal-execution.ts';
-import { writeInput, type WriteInputDeps } from './write-input.ts';
+import type { ExecutionReconciler } from './execution-reconciler.ts';
+import { type ExecutionRecordsDeps, getSandboxExecution, withRecordFailures } from './execution-records.ts';
+import { runExecution } from './run-execution.ts';
 
-type ExecutionsDeps = RunExecutionDeps & GetExecutionDeps & WriteInputDeps & DeleteExecutionDeps;
+export interface ExecutionsDeps extends ExecutionRecordsDeps {
+  readonly reconciler: ExecutionReconciler;
+  readonly limits: ExecutionLimits;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** How long a deletion waits for the runtime, in milliseconds. */
+  readonly answerWithinMs: number;
+}
+
+/**
+ * Returns the executions of the sandbox, newest first. Reads the store only, so the output sizes of a running execution are the last known
+ * ones. Throws `sandbox_not_found`.
+ */
+async function listExecutions(
+  { store, sandboxes }: ExecutionsDeps, scope: OwnerScope, sandboxId: string, page: PageRequest,
+): Promise<Page<ExecutionRecord>> {
+  const { id } = await getSandbox(sandboxes, scope, sandboxId);
+  return await store.list(id, page);
+}
+
+/**
+ * Returns the present state of the execution. Does not wake the sandbox. Throws `sandbox_not_found`, `execution_not_found`,
+ * `runtime_unavailable` or `runtime_timeout`.
+ */
+async function getExecution(deps: ExecutionsDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<ExecutionRecord> {
+  const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
+  return await deps.reconciler.refresh(execution, sandbox);
+}
+
+export interface ReadOutputRequest {
+  readonly stream: OutputStream;
+  /** The offset to begin at. Null: the oldest kept byte, but for a terminal at most its last 64 KiB. */
+  readonly after: number | null;
+  /** If true, the stream continues until the command ends. */
+  readonly follow: boolean;
+}
+
+export interface Output {
+  /** The offset of the first byte. */
+  readonly from: number;
+  readonly bytes: ReadableStream<Uint8Array>;
+}
+
+/** How much past output of a terminal is returned if no offset is given, in bytes. */
+const screenfulBytes = 64 * 1024;
+
+/**
+ * Returns the output of the execution. Does not wake the sandbox. Throws `sandbox_not_found`, `execution_not_found`, `output_dropped`,
+ * `runtime_unavailable` or `runtime_timeout`; the stream fails with `output_dropped` if its reader is too slow.
+ */
+async function readOutput(
+  deps: ExecutionsDeps, scope: OwnerScope, sandboxId: string, id: string, { stream, after, follow }: ReadOutputRequest, signal: AbortSignal,
+): Promise<Output> {
+  const { executions } = deps;
+  const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
+  const { instanceId } = sandbox;
+  return await withRecordFailures(sandbox, async () => {
+    const { oldest, end } = (await executions.state(instanceId, id))[stream];
+    const from = after ?? Math.max(oldest, execution.tty ? end - screenfulBytes : 0);
+    if (from < oldest) throw new Failure('output_dropped', { oldest });
+    return { from, bytes: await executions.output(instanceId, id, { stream, after: from, follow }, signal) };
+  });
+}
+
+/** How often the activity of a long input is written. */
+const touchEveryMs = 30_000;
+
+/**
+ * Writes to the standard input of the execution, and closes it afterwards if `close` is true. Returns when all input is handed over, so it
+ * waits while the command does not read. Counts as activity. Throws `sandbox_not_found`, `execution_not_found`, `sandbox_not_running`,
+ * `input_closed`, `runtime_unavailable` or `runtime_timeout`.
+ */
+async function writeInput(
+  deps: ExecutionsDeps, scope: OwnerScope, sandboxId: string, id: string, content: ReadableStream<Uint8Array>, close: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  const { sandboxes, executions, clock } = deps;
+  const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
+  if (execution.status !== 'running' || !execution.stdin) throw new Failure('input_closed', { id });
+  let touchedAt = -Infinity;
+  const touching = new TransformStream<Uint8Array, Uint8Array>({
+    async transform(bytes, controller) {
+      const now = clock.now();
+      if (now - touchedAt >= touchEveryMs) {
+        touchedAt = now;
+        await sandboxes.touch(sandbox.id, now);
+      }
+      controller.enqueue(bytes);
+    },
+  });
+  await withRecordFailures(sandbox, () => executions.write(sandbox.instanceId, id, content.pipeThrough(touching), close, signal));
+}
+
+/**
+ * Sends a signal (`SIGINT`) to the process group of the execution. Does nothing if it has ended. Throws `sandbox_not_found`,
+ * `execution_not_found`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
+ */
+async function signalExecution(
+  deps: ExecutionsDeps, scope: OwnerScope, sandboxId: string, id: string, signalName: string,
+): Promise<void> {
+  const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
+  if (execution.status !== 'running') return;
+  await withRecordFailures(sandbox, () => deps.executions.signal(sandbox.instanceId, id, signalName));
+}
+
+/**
+ * Changes the size of the execution's terminal. Does nothing if it has no terminal or has ended. Throws the failures of
+ * {@link signalExecution}.
+ */
+async function resizeExecution(
+  deps: ExecutionsDeps, scope: OwnerScope, sandboxId: string, id: string, size: TerminalSize,
+): Promise<void> {
+  const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
+  if (execution.status !== 'running' || !execution.tty) return;
+  await withRecordFailures(sandbox, () => deps.executions.resize(sandbox.instanceId, id, size));
+}
+
+/**
+ * Ends the execution with all its processes, and deletes its record and output. Afterwards no caller sees it. If the runtime does not
+ * answer, it is removed there later. Idempotent. Throws `sandbox_not_found`, or `execution_not_found` if it never existed.
+ */
+async function deleteExecution(deps: ExecutionsDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<void> {
+  const { store, sandboxes, reconciler, clock, answerWithinMs } = deps;
+  const sandbox = await getSandbox(sandboxes, scope, sandboxId);
+  const execution = await store.find(id);
+  if (execution?.sandboxId !== sandbox.id) throw new Failure('execution_not_found', { id });
+  await reconciler.delete(execution);
+  await waitAtMost(clock, answerWithinMs, reconciler.remove(id));
+}
 
 const useCases = {
   run: runExecution,

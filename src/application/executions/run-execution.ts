@@ -1,21 +1,12 @@
-import { type ExecutionLimits, type ExecutionRecord, maxEndedExecutions, newExecution } from '../../domain/execution.ts';
+import { type ExecutionRecord, maxEndedExecutions, newExecution } from '../../domain/execution.ts';
 import { Failure, isFailure, isFailureOf } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import type { Clock } from '../../ports/clock.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
-import type { Random } from '../../ports/random.ts';
 import type { TerminalSize } from '../../ports/sandbox-executions.ts';
 import { getSandbox } from '../sandboxes/sandbox-records.ts';
-import type { ExecutionReconciler } from './execution-reconciler.ts';
-import { type ExecutionRecordsDeps, withRecordFailures } from './execution-records.ts';
-
-export interface RunExecutionDeps extends ExecutionRecordsDeps {
-  readonly reconciler: ExecutionReconciler;
-  readonly limits: ExecutionLimits;
-  readonly clock: Clock;
-  readonly random: Random;
-}
+import { withRecordFailures } from './execution-records.ts';
+import type { ExecutionsDeps } from './executions.ts';
 
 export interface RunExecutionRequest {
   readonly command: readonly string[];
@@ -40,7 +31,7 @@ const limitRetryAfterSeconds = 10;
  * `runtime_timeout`. After the last two, the command may run nevertheless.
  */
 export async function runExecution(
-  deps: RunExecutionDeps, scope: OwnerScope, sandboxId: string, request: RunExecutionRequest,
+  deps: ExecutionsDeps, scope: OwnerScope, sandboxId: string, request: RunExecutionRequest,
 ): Promise<ExecutionRecord> {
   const { store, sandboxes, limits, clock, random } = deps;
   const { command, stdin, tty, timeoutMs, claim } = request;
@@ -69,7 +60,7 @@ function requireRunning({ id, status }: Sandbox): void {
 }
 
 async function startNew(
-  deps: RunExecutionDeps, sandbox: Sandbox, execution: ExecutionRecord, request: RunExecutionRequest,
+  deps: ExecutionsDeps, sandbox: Sandbox, execution: ExecutionRecord, request: RunExecutionRequest,
 ): Promise<ExecutionRecord> {
   try {
     return await startOnRuntime(deps, sandbox, execution, request);
@@ -84,14 +75,14 @@ async function startNew(
 }
 
 /** Returns the execution of the same request. If its start may have failed, starts it again; the start is idempotent. */
-async function repeat(deps: RunExecutionDeps, sandbox: Sandbox, id: string, request: RunExecutionRequest): Promise<ExecutionRecord> {
+async function repeat(deps: ExecutionsDeps, sandbox: Sandbox, id: string, request: RunExecutionRequest): Promise<ExecutionRecord> {
   const execution = await deps.store.find(id);
   if (execution === null || execution.deletedAt !== null) throw new Failure('execution_not_found', { id });
   return execution.begun || execution.status !== 'running' ? execution : await startOnRuntime(deps, sandbox, execution, request);
 }
 
 async function startOnRuntime(
-  deps: RunExecutionDeps, sandbox: Sandbox, execution: ExecutionRecord, { command, env, workingDir, stdin, tty }: RunExecutionRequest,
+  deps: ExecutionsDeps, sandbox: Sandbox, execution: ExecutionRecord, { command, env, workingDir, stdin, tty }: RunExecutionRequest,
 ): Promise<ExecutionRecord> {
   const { sandboxes, executions, reconciler, clock } = deps;
   const { id } = execution;
@@ -110,7 +101,7 @@ async function startOnRuntime(
 }
 
 /** Deletes the oldest ended executions, beyond the number that is kept. */
-async function deleteOldest({ store, reconciler }: RunExecutionDeps, sandboxId: string): Promise<void> {
+async function deleteOldest({ store, reconciler }: ExecutionsDeps, sandboxId: string): Promise<void> {
   for (const execution of await store.endedBefore(sandboxId, maxEndedExecutions)) {
     await reconciler.delete(execution);
     reconciler.enqueue(execution.id);

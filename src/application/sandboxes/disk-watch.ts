@@ -1,6 +1,6 @@
 import { isUnsettled } from '../../domain/conversation-next-step.ts';
 import { type DiskPressure, diskPressure, type DiskSpace, deletionCandidates } from '../../domain/disk-pressure.ts';
-import { isFailure } from '../../domain/failure.ts';
+import { isFailure, logFieldsOf } from '../../domain/failure.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { unlessAborted } from '../timers.ts';
@@ -81,7 +81,7 @@ export class DiskWatch {
     } catch (error) {
       if (signal.aborted) return null;
       if (!isFailure(error)) throw error;
-      this.#deps.logger.warn({ code: error.code, context: error.context }, 'the disk usage could not be read from the runtime');
+      this.#deps.logger.warn(logFieldsOf(error), 'the disk usage could not be read from the runtime');
       return null;
     }
   }

@@ -1,5 +1,5 @@
 import { sandboxMovedEvents } from '../../domain/event.ts';
-import { isDamagedRecord, isFailure } from '../../domain/failure.ts';
+import { isDamagedRecord, isFailure, logFieldsOf } from '../../domain/failure.ts';
 import { quarantined, newQuarantinedSandbox } from '../../domain/quarantine.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';
 import type { ObservedSandbox } from '../../domain/sandbox.ts';
@@ -72,7 +72,7 @@ export class Quarantine {
       } catch (error) {
         // A sandbox with a damaged record is left alone.
         if (!isFailure(error) || (error.code === 'store_unavailable' && !isDamagedRecord(error))) throw error;
-        logger.warn({ instance: id, code: error.code, context: error.context }, 'a sandbox without a record could not be handled');
+        logger.warn({ instance: id, ...logFieldsOf(error) }, 'a sandbox without a record could not be handled');
       }
     }
   }

@@ -1,7 +1,8 @@
 import type { OwnerScope } from '../../domain/principal.ts';
-import { sandboxMovedEvents } from '../../domain/event.ts';
+import { type EventActor, sandboxMovedEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { isQuarantined } from '../../domain/quarantine.ts';
+import type { Reason } from '../../domain/reason.ts';
 import { applyTransition } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { ReplaceOutcome } from '../../ports/sandbox-store.ts';
@@ -16,6 +17,17 @@ import { getSandbox, logStatusChange } from './sandbox-records.ts';
  * `sandbox_limit_reached`, `runtime_unavailable` or `runtime_timeout`.
  */
 export async function resumeSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string): Promise<Sandbox> {
+  return await resumeFor(deps, scope, id, { actor: 'user', reason: { code: 'resumed_by_owner' } });
+}
+
+/** Who resumes the sandbox, and why. */
+interface Resumer {
+  readonly actor: EventActor;
+  readonly reason: Reason;
+}
+
+/** Like {@link resumeSandbox}, for any resumer. */
+export async function resumeFor(deps: SandboxesDeps, scope: OwnerScope, id: string, resumer: Resumer): Promise<Sandbox> {
   const { store, clock } = deps;
   for (;;) {
     const sandbox = await getSandbox(store, scope, id);
@@ -28,7 +40,7 @@ export async function resumeSandbox(deps: SandboxesDeps, scope: OwnerScope, id: 
     if (status === 'RESUMING') return await awaitStatus(deps, scope, id, 'RUNNING');
     if (status === 'STARTING' || status === 'PAUSING') throw new Failure('sandbox_busy', { id, status });
     if (status !== 'PAUSED' && !(await hasFiles(deps, sandbox))) throw new Failure('sandbox_not_paused', { id, status });
-    const outcome = await admit(deps, sandbox, () => writeResumption(deps, sandbox));
+    const outcome = await admit(deps, sandbox, () => writeResumption(deps, sandbox, resumer));
     if (outcome.kind === 'stale') continue;
     return await awaitStatus(deps, scope, id, 'RUNNING');
   }
@@ -40,12 +52,14 @@ async function hasFiles({ runtime }: SandboxesDeps, { instanceId }: Sandbox): Pr
   return state !== 'absent' && state !== 'created';
 }
 
-async function writeResumption({ store, limits, clock, logger }: SandboxesDeps, sandbox: Sandbox): Promise<ReplaceOutcome | Limited> {
+async function writeResumption(
+  { store, limits, clock, logger }: SandboxesDeps, sandbox: Sandbox, { actor, reason }: Resumer,
+): Promise<ReplaceOutcome | Limited> {
   // A sandbox in ERROR or MISSING may have no processes. It is run again with its files.
   const pauseKind = sandbox.pauseKind ?? 'stop';
-  const next = applyTransition(sandbox, 'resume', 'user', { now: clock.now(), reason: { code: 'resumed_by_owner' }, pauseKind });
+  const next = applyTransition(sandbox, 'resume', actor, { now: clock.now(), reason, pauseKind });
   if (next === null) return { kind: 'stale' };
-  const outcome = await store.admit(next, limits, sandboxMovedEvents(sandbox, next, 'user'));
-  if (outcome.kind === 'replaced') logStatusChange(logger, sandbox, next, 'user');
+  const outcome = await store.admit(next, limits, sandboxMovedEvents(sandbox, next, actor));
+  if (outcome.kind === 'replaced') logStatusChange(logger, sandbox, next, actor);
   return outcome;
 }

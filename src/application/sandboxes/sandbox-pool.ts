@@ -1,4 +1,4 @@
-import { isFailure } from '../../domain/failure.ts';
+import { isFailure, logFieldsOf } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import {
@@ -109,8 +109,7 @@ export class SandboxPool {
   enqueue(): void {
     if (this.#closed) return;
     this.#upkeep.run('pools').catch((error: unknown) => {
-      const fields = isFailure(error) ? { code: error.code, context: error.context } : { error };
-      this.#deps.logger.warn(fields, 'the pools could not be filled; the next sweep tries again');
+      this.#deps.logger.warn(logFieldsOf(error), 'the pools could not be filled; the next sweep tries again');
     });
   }
 

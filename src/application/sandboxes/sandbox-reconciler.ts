@@ -1,6 +1,6 @@
 import { isWorking } from '../../domain/conversation-next-step.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
-import { type AnyFailure, Failure, isFailure, reasonOfFailure } from '../../domain/failure.ts';
+import { type AnyFailure, Failure, isFailure, logFieldsOf, reasonOfFailure } from '../../domain/failure.ts';
 import { dueIdleAction, nextDueAt } from '../../domain/idle-policy.ts';
 import { isSameReason } from '../../domain/reason.ts';
 import { nextVersion, noteStillRunning } from '../../domain/sandbox-lifecycle.ts';
@@ -99,7 +99,7 @@ export class SandboxReconciler {
     const { logger } = this.#deps;
     try {
       const failure = (await work())?.failure ?? null;
-      if (failure !== null) logger.warn({ ...fields, code: failure.code, context: failure.context }, 'a sandbox could not be reconciled');
+      if (failure !== null) logger.warn({ ...fields, ...logFieldsOf(failure) }, 'a sandbox could not be reconciled');
     } catch (error) {
       logger.error({ ...fields, error }, 'a sandbox could not be reconciled');
     }

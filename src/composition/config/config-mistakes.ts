@@ -105,9 +105,6 @@ function ofAlternative(issue: Issue): readonly Issue[] {
 
 function unknownField(schema: z.ZodType, parent: Path, key: string): Mistake {
   const path = [...parent, key];
-  // A configuration for an older version has Docker's own options in `isolation`.
-  const isMoved = parent.at(-1) === 'isolation' && fieldsAt(schema, [...parent.slice(0, -1), 'docker']).includes(key);
-  if (isMoved) return { path, problem: `has moved; write it as docker.${key}` };
   const known = fieldsAt(schema, parent).filter((name) => parent.length > 0 || !secretSettings.has(name));
   const meant = nearest(key, known) ?? findElsewhere(schema, parent, key);
   return {
@@ -192,7 +189,7 @@ function quotedIfNeeded(name: string): string {
   return /^[\w-]+$/.test(name) ? name : JSON.stringify(name);
 }
 
-/** Returns the known name with few different letters, or the shortest that `name` abbreviates (`dir` for `working_dir`); or null. */
+/** Returns the known name with few different letters, or the shortest that has `name` as a word (`env` for `initial_env`); or null. */
 export function nearest(name: string, known: readonly string[]): string | null {
   const meant = normalized(name);
   const letters = meant.length < 4 ? 1 : Math.max(2, Math.floor(meant.length / 3));
@@ -201,13 +198,8 @@ export function nearest(name: string, known: readonly string[]): string | null {
     .filter((each) => each.distance <= letters)
     .toSorted((a, b) => a.distance - b.distance);
   if (first !== undefined) return first.candidate;
-  const full = known.filter((candidate) => abbreviates(name.toLowerCase(), candidate)).toSorted((a, b) => a.length - b.length);
-  return full[0] === undefined || full[0].length === full[1]?.length ? null : full[0];
+  const longer = known.filter((candidate) => candidate.split('_').includes(name.toLowerCase()));
+  return longer.toSorted((a, b) => a.length - b.length)[0] ?? null;
 }
 
 const normalized = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, '');
-
-function abbreviates(name: string, candidate: string): boolean {
-  if (name.length < 3 || !/^\w+$/.test(name)) return false;
-  return candidate.split('_').includes(name) || new RegExp(`^${name.split('').join('.*')}`).test(candidate);
-}

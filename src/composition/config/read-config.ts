@@ -9,7 +9,7 @@ import { configSchema, type SkepConfig } from './config-schema.ts';
 import { formAt, type Mistake, mistakesIn, toProblem } from './config-mistakes.ts';
 import { settings, settingsSchema, variableOf } from './settings.ts';
 import { toGitOptions, toSkepOptions } from './config-to-options.ts';
-import { conflictsIn } from './spec-conflicts.ts';
+import { conflictsIn, restWarnings } from './spec-conflicts.ts';
 
 /** Reads the environment first, then the file in `SKEP_CONFIG`, then defaults. Throws a {@link ConfigError} with all mistakes. */
 export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
@@ -47,7 +47,9 @@ export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
     streamsPerKey,
     connectionsPerSandbox,
     sources: { ...sourcesOf(Object.keys(file.keys), 'file'), ...sourcesOf(given.map(({ key }) => key), 'environment') },
-    warnings: [...unknown.map(({ name, problem }) => `${name} ${problem}`), ...addressWarnings(ownSettings)],
+    warnings: [
+      ...unknown.map(({ name, problem }) => `${name} ${problem}`), ...addressWarnings(ownSettings), ...restWarnings(config.specs ?? null),
+    ],
   };
 }
 

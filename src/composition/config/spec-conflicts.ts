@@ -45,6 +45,20 @@ export function asksForContainer({ image, isolation, runtimeOptions }: SandboxSp
   return image !== null || isolation !== defaultIsolation || 'docker' in runtimeOptions;
 }
 
+/** Returns a warning for each rule of `rest` that counts from a state that no other rule leads to. */
+export function restWarnings(specs: readonly SandboxSpec[] | null): readonly string[] {
+  return (specs ?? []).flatMap(({ id, rest: { freezeAfterMs, stopAfterMs, deleteAfterMs } }) => {
+    const warnings: string[] = [];
+    if (stopAfterMs !== null && freezeAfterMs === null) {
+      warnings.push(`spec ${id}: rest.stop_after counts from the freeze, and no rule freezes an idle sandbox; add freeze_after`);
+    }
+    if (deleteAfterMs !== null && stopAfterMs === null) {
+      warnings.push(`spec ${id}: rest.delete_after counts from the stop, and no rule stops a frozen sandbox; add stop_after`);
+    }
+    return warnings;
+  });
+}
+
 /** Returns the names of variables that are secrets of the specs, their starts or their agents. */
 export function namedSecrets(specs: unknown): readonly unknown[] {
   return listOf(specs).map(mappingOf).flatMap(({ secrets, allowed_secrets: allowed, agent }) =>

@@ -6,7 +6,7 @@ import { Status, Time } from '../ui/controls.tsx';
 import { Loaded } from '../ui/feedback.tsx';
 
 export const actorNames: Readonly<Record<api.Event['actor'], string>> = {
-  user: 'by its owner', agent: 'by the agent', skep: 'by Skep', runtime: 'noticed in the runtime',
+  user: 'by a user', agent: 'by the agent', skep: 'by Skep', runtime: 'noticed in the runtime',
 };
 
 /** The status changes of a sandbox with their reasons. */

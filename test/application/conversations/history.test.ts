@@ -3,7 +3,7 @@ import type { TranscriptEntry } from '../../../src/application/conversations/con
 import type { PermissionOption } from '../../../src/domain/agent.ts';
 import { type EventBody, eventOf, messageBody } from '../../../src/domain/event.ts';
 import { createReady, failureOf } from './support.ts';
-import { said, told, until, type WorldOptions } from './world.ts';
+import { createOne, plain, said, told, until, type WorldOptions } from './world.ts';
 
 async function entries(w: Pick<Awaited<ReturnType<typeof createReady>>, 'conversations' | 'id'>): Promise<TranscriptEntry[]> {
   const all: TranscriptEntry[] = [];
@@ -52,6 +52,15 @@ describe('an archived conversation', () => {
     expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason: 'interrupted' }]);
     expect(w.handed).toEqual(['first']);
     expect(await entries(w)).toContainEqual({ kind: 'turn_ended', at: expect.any(Number), stopReason: 'interrupted', reason: null });
+  });
+
+  test('ends its start', async () => {
+    const w = createOne();
+    const { conversation: { id } } = await w.conversations.start('me', plain);
+    const { conversation } = await w.conversations.update('me', id, { archived: true });
+    const statusReason = { code: 'step_failed', step: expect.any(String), cause: { code: 'conversation_archived' } };
+    expect(conversation).toMatchObject({ startStatus: 'ERROR', statusReason });
+    expect((await w.log(id)).findLast(({ kind }) => kind === 'start_step')).toMatchObject({ data: { to: 'ERROR' }, reason: statusReason, actor: 'user' });
   });
 
   test('can be archived and read only by its owner', async () => {
@@ -129,7 +138,9 @@ test('a transcript has messages without a turn, with the time when they were sen
     { kind: 'message', data: { messageId: 'd', role: 'agent', channel: 'answer', text: 'gone' } },
   ];
   await w.store.events.append(bodies.map((body, at) => eventOf(record, body, { at, actor: 'skep', reason: null })));
-  expect((await entries(w)).map((entry) => [entry.kind === 'message' && entry.text, entry.at])).toEqual([['dropped', 0], ['go', 2], ['gone', 5], ['waits', 3]]);
+  expect(await entries(w)).toMatchObject([
+    { text: 'dropped', at: 0, isDelivered: false }, { text: 'go', at: 2, isDelivered: true }, { text: 'gone', at: 5 }, { text: 'waits', at: 3, isDelivered: false },
+  ]);
 });
 
 const options: readonly PermissionOption[] = [{ optionId: 'yes', name: 'Yes, once', kind: 'allow_once' }, { optionId: 'no', name: 'No', kind: 'reject_once' }];

@@ -3,7 +3,6 @@ import type { Reason } from '../../../domain/reason.ts';
 import type { OpenAgentSession } from '../../../ports/agent-protocol.ts';
 import { ConnectionFailure, readMessages } from './inbound.ts';
 import type { TurnListener } from './turn-listener.ts';
-import type { AcpOptions } from './protocol.ts';
 import { permissionRequest } from './schema.ts';
 
 /** A JSON-RPC connection to an agent. The SDK sees only the messages that {@link readMessages} passes on. */
@@ -20,9 +19,7 @@ export interface Connection {
 type SessionStreams = Pick<OpenAgentSession, 'streams' | 'onHeld'>;
 
 /** `firstId` is the id of the first request. */
-export function connect(
-  { streams, onHeld = () => {} }: SessionStreams, listener: TurnListener, limits: Required<AcpOptions>, firstId = 0,
-): Connection {
+export function connect({ streams, onHeld = () => {} }: SessionStreams, listener: TurnListener, firstId = 0): Connection {
   const requests = new OpenRequests(firstId);
   const reader = streams.stdout.getReader();
   const outbound = createOutbound(streams.stdin, requests);
@@ -31,7 +28,7 @@ export function connect(
 
   async function* messages(): ReturnType<typeof readMessages> {
     try {
-      yield* readMessages(reader, listener, requests, limits, onHeld);
+      yield* readMessages(reader, listener, requests, onHeld);
       end({ code: 'agent_exited' });
     } catch (error) {
       end(error instanceof ConnectionFailure ? error.reason : { code: 'agent_connection_lost' });

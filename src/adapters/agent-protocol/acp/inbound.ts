@@ -1,20 +1,18 @@
 import { methods, type AnyMessage } from '@agentclientprotocol/sdk';
 import { z } from 'zod';
-import type { Reason } from '../../../domain/reason.ts';
+import { Refusal } from '../../../domain/failure.ts';
 import type { OpenRequests } from './connection.ts';
 import type { TurnListener } from './turn-listener.ts';
-import type { AcpOptions } from './protocol.ts';
 import { oneLine } from './updates.ts';
 
 /** Thrown to end the connection. */
-export class ConnectionFailure extends Error {
-  readonly reason: Reason;
+export class ConnectionFailure extends Refusal {}
 
-  constructor(reason: Reason, options?: ErrorOptions) {
-    super(reason.code, options);
-    this.reason = reason;
-  }
-}
+/** A longer line from the agent ends the connection. */
+const maxBytes = 16 * 2 ** 20;
+
+/** More consecutive invalid lines than this end the connection. */
+const maxLines = 1000;
 
 /** A JSON-RPC message. The SDK checks the rest. */
 const envelope = z
@@ -35,7 +33,6 @@ export async function* readMessages(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   listener: TurnListener,
   requests: OpenRequests,
-  { maxLineBytes, maxInvalidLines: maxLines }: Required<AcpOptions>,
   onHeld: (bytes: number) => void,
 ): AsyncGenerator<AnyMessage> {
   let invalidLines = 0;
@@ -47,7 +44,7 @@ export async function* readMessages(
     const firstLine = oneLine(firstInvalid.slice(0, 200));
     throw new ConnectionFailure({ code: 'agent_output_invalid', maxLines, firstLine });
   };
-  for await (const line of linesOf(reader, maxLineBytes, onHeld)) {
+  for await (const line of linesOf(reader, onHeld)) {
     const parsed = parse(line);
     const { id, method, params } = parsed ?? {};
     const isUpdate = id === undefined && method === methods.client.session.update;
@@ -82,9 +79,7 @@ function parse(line: string): z.infer<typeof envelope> | null {
 const newline = 0x0a;
 
 /** Yields the lines of a stream, including a last line without a newline. Only one chunk and the beginning of one line are in memory. */
-async function* linesOf(
-  reader: ReadableStreamDefaultReader<Uint8Array>, maxBytes: number, onHeld: (bytes: number) => void,
-): AsyncGenerator<string> {
+async function* linesOf(reader: ReadableStreamDefaultReader<Uint8Array>, onHeld: (bytes: number) => void): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let begun: Uint8Array[] = [];
   let bytes = 0;

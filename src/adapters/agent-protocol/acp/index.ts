@@ -1,2 +1,1 @@
-export type { AcpOptions } from './protocol.ts';
 export { createAcpProtocol } from './protocol.ts';

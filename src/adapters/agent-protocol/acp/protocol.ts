@@ -7,23 +7,13 @@ import { type AuthMethod, initialized, type Initialized, createdSession } from '
 import { isAuthenticationRequired, createSession, messageOf } from './session.ts';
 import { oneLine } from './updates.ts';
 
-export interface AcpOptions {
-  /** A longer line from the agent ends the connection. Default: 16 MiB. */
-  readonly maxLineBytes?: number;
-  /** More consecutive invalid lines than this end the connection. Default: 1,000. */
-  readonly maxInvalidLines?: number;
-}
-
-const defaults = { maxLineBytes: 16 * 1024 * 1024, maxInvalidLines: 1000 };
-
 /** The Agent Client Protocol, version 1: JSON-RPC, one message per line. */
-export function createAcpProtocol(options: AcpOptions = {}): AgentProtocol {
-  const limits = { ...defaults, ...options };
+export function createAcpProtocol(): AgentProtocol {
   return {
     name: 'acp',
     async open(request, signal) {
       const listener = new TurnListener(request.client);
-      const connection = connect(request, listener, limits);
+      const connection = connect(request, listener);
       const abort = (): void => connection.end({ code: 'agent_session_closed' });
       signal.addEventListener('abort', abort, { once: true });
       try {
@@ -44,7 +34,7 @@ export function createAcpProtocol(options: AcpOptions = {}): AgentProtocol {
     },
     async resume(request) {
       const listener = new TurnListener(request.client);
-      return createSession(connect(request, listener, limits, request.requestId), listener, request.sessionId, true);
+      return createSession(connect(request, listener, request.requestId), listener, request.sessionId, true);
     },
   };
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { permissionOptionsSchema } from '../../shared/event-data-schemas.ts';
 
 /** Text, or other content that is shown only by its kind and name. */
 const block = z.object({
@@ -68,13 +69,7 @@ export const sessionUpdate = z.object({
 export const permissionRequest = z.object({
   sessionId: z.string(),
   toolCall,
-  options: z.array(
-    z.object({
-      optionId: z.string(),
-      name: z.string(),
-      kind: z.enum(['allow_once', 'allow_always', 'reject_once', 'reject_always']),
-    }),
-  ),
+  options: permissionOptionsSchema,
 });
 
 export type WirePermission = z.infer<typeof permissionRequest>;

@@ -16,6 +16,7 @@ const entry = z
         description: "When it was complete. Of a user's message: when the agent got it, or was sent if the agent never got it.",
       }),
       role: z.enum(['user', 'agent']), text: z.string(),
+      delivered: z.boolean().meta({ description: "False for a user's message that the agent has not got: it waits, or was dropped." }),
     }),
     z.object({
       kind: z.literal('permission'), at: timestamp, title: z.string().meta({ description: 'What the agent asked for.' }),
@@ -38,7 +39,7 @@ function presentEntry(shown: TranscriptEntry): z.output<typeof entry> {
   const at = toTimestamp(shown.at);
   switch (shown.kind) {
     case 'message':
-      return { kind: 'message', at, role: shown.role, text: shown.text };
+      return { kind: 'message', at, role: shown.role, text: shown.text, delivered: shown.isDelivered };
     case 'permission': {
       const { title, option, actor, reason } = shown;
       const decided = { decision: decisionOf(option), option_name: option?.name ?? null, actor };
@@ -70,7 +71,8 @@ async function* asMarkdown(title: string | null, entries: AsyncIterable<Transcri
   yield `# ${onOneLine(title ?? 'Conversation')}\n`;
   for await (const shown of entries) {
     if (shown.kind === 'message') {
-      yield `\n## ${shown.role === 'user' ? 'User' : 'Agent'}, ${toTimestamp(shown.at)}\n\n${quoted(shown.text)}\n`;
+      const author = shown.role === 'user' ? 'User' : 'Agent';
+      yield `\n## ${author}, ${toTimestamp(shown.at)}${shown.isDelivered ? '' : ' (not delivered)'}\n\n${quoted(shown.text)}\n`;
     } else if (shown.kind === 'tool_call') {
       const paths = shown.paths.length === 0 ? '' : ` (${onOneLine(shown.paths.join(', '))})`;
       yield `\n- ${onOneLine(shown.title)}${paths}: ${shown.status}\n`;

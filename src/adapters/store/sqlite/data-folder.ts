@@ -35,6 +35,9 @@ export function dataFolderAt(dataDir: string): DataFolder {
   return { path, database: file('skep.db'), lock: file('skep.lock'), holder: file('skep.pid'), marker: file('skep.db-open') };
 }
 
+/** The folders that this process has locked. */
+const lockedHere = new Set<string>();
+
 /**
  * Locks a data folder for one server, until the result is disposed of. The lock is a transaction on a separate SQLite file, so the
  * operating system drops it when the process ends.
@@ -49,8 +52,10 @@ export function lockFolder(folder: DataFolder): Disposable {
     database.close();
     throw isBusy(error) ? lockedBy(folder, error) : unusable(folder.path, error);
   }
+  lockedHere.add(folder.path);
   return {
     [Symbol.dispose]() {
+      lockedHere.delete(folder.path);
       rmSync(folder.holder, { force: true });
       database.close();
     },
@@ -152,12 +157,11 @@ function openLock(folder: DataFolder): DatabaseSync {
 }
 
 function lockedBy(folder: DataFolder, cause: unknown): StoreRefused {
-  return new StoreRefused(
-    'locked',
-    `The data folder ${folder.path} is open in another process${holderOf(folder)}. ` +
-      'Stop that one first, or choose another data folder (SKEP_DATA_DIR).',
-    { cause },
-  );
+  const where = lockedHere.has(folder.path)
+    ? 'in this process already. Close it'
+    : `in another process${holderOf(folder)}. Stop that one`;
+  const message = `The data folder ${folder.path} is open ${where} first, or choose another data folder (SKEP_DATA_DIR).`;
+  return new StoreRefused('locked', message, { cause });
 }
 
 function holderOf(folder: DataFolder): string {
@@ -173,7 +177,7 @@ function holderOf(folder: DataFolder): string {
  * The reason why a data folder can't be opened.
  *
  * - `newer`: a newer version of the program wrote it.
- * - `locked`: another process has it open.
+ * - `locked`: another process, or another part of this one, has it open.
  * - `migration_due`: an older version wrote it, and it can't be migrated while a server has it open.
  * - `unusable`: the folder can't be created, read or written.
  * - `damaged`: the file is no database, or another program's.

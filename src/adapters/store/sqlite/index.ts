@@ -3,7 +3,7 @@ export type { BackupOptions } from './backup.ts';
 export { restoreSqlite } from './restore.ts';
 export type { RestoredStore, RestoreOptions } from './restore.ts';
 export { createInMemoryStore, createSqliteStore, lookIntoSqlite } from './store.ts';
-export type { InMemoryStoreOptions, SqliteLook, SqliteStoreOptions } from './store.ts';
+export type { SqliteLook, SqliteStoreOptions } from './store.ts';
 export { isStoreRefused, StoreRefused } from './data-folder.ts';
 export type { RefusalReason } from './data-folder.ts';
 export type { StoreWarning } from './shutdown-marker.ts';

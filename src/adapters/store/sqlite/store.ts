@@ -4,7 +4,6 @@ import { Kysely, sql } from 'kysely';
 import { sentenceOf } from '../../shared/status-and-error-messages.ts';
 import { isFailureOf } from '../../../domain/failure.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
-import type { Clock } from '../../../ports/clock.ts';
 import type { Store } from '../../../ports/store.ts';
 import { createApiKeyStore } from '../api-key-store.ts';
 import { createConversationStore } from '../conversation-store.ts';
@@ -24,16 +23,9 @@ import { markClosed, markOpen, type StoreWarning } from './shutdown-marker.ts';
 import { examineFolder, openAndMigrate, openCurrent, openInMemory, openReadOnly, withRefusals } from './open-database.ts';
 
 const defaultBusyTimeoutMs = 5000;
-const defaultListingCacheBytes = 64 * 1024 * 1024;
+const listingCacheBytes = 64 * 1024 * 1024;
 
-export interface InMemoryStoreOptions {
-  /** The maximum size of the cached listings, in bytes. */
-  readonly listingCacheBytes?: number;
-  /** Returns the time of each use of a cached listing. */
-  readonly clock?: Pick<Clock, 'now'>;
-}
-
-export interface SqliteStoreOptions extends InMemoryStoreOptions {
+export interface SqliteStoreOptions {
   /** The folder with all files. Created private to its owner if it does not exist. */
   readonly dataDir: string;
   /** True for a server, which locks the folder. False for a visitor, which does not change the schema while a server runs. */
@@ -57,9 +49,9 @@ export async function createSqliteStore(options: SqliteStoreOptions): Promise<St
 }
 
 /** A store with an SQLite database in memory. Closing it deletes all data. */
-export function createInMemoryStore(options: InMemoryStoreOptions = {}): Store {
+export function createInMemoryStore(): Store {
   const database = openInMemory();
-  return storeOf('memory', database, () => database.close(), options);
+  return storeOf('memory', database, () => database.close());
 }
 
 /**
@@ -151,11 +143,10 @@ function migrateShared(folder: DataFolder): void {
   openAndMigrate(folder).close();
 }
 
-type OpenedOptions = Partial<SqliteStoreOptions> & { readonly isReadOnly?: true };
+type OpenedOptions = Pick<SqliteStoreOptions, 'busyTimeoutMs' | 'onDamaged'> & { readonly isReadOnly?: true };
 
-function storeOf(name: 'sqlite' | 'memory', database: DatabaseSync, close: () => void, options: OpenedOptions): Store {
-  const { busyTimeoutMs = defaultBusyTimeoutMs, listingCacheBytes = defaultListingCacheBytes, clock = Date } = options;
-  const { isReadOnly = false, onDamaged } = options;
+function storeOf(name: 'sqlite' | 'memory', database: DatabaseSync, close: () => void, options: OpenedOptions = {}): Store {
+  const { busyTimeoutMs = defaultBusyTimeoutMs, isReadOnly = false, onDamaged } = options;
   const db = new Kysely<Database>({ dialect: createSqliteDialect(database, busyTimeoutMs) });
   const log = createEventLog(db);
   return {
@@ -166,7 +157,7 @@ function storeOf(name: 'sqlite' | 'memory', database: DatabaseSync, close: () =>
     events: createEventStore(db, log),
     apiKeys: createApiKeyStore(db),
     specs: createSpecStore(db),
-    listingCache: createListingCache(db, { maxBytes: listingCacheBytes, now: () => clock.now() }),
+    listingCache: createListingCache(db, { maxBytes: listingCacheBytes, now: Date.now }),
     check: () => check(name, db, isReadOnly),
     close: async () => {
       if (database.isOpen) close();

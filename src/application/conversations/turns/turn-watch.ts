@@ -1,5 +1,5 @@
 import { isPausedAfterLastMessage } from '../../../domain/conversation-next-step.ts';
-import { isFailure } from '../../../domain/failure.ts';
+import { logFieldsOf } from '../../../domain/failure.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
 import { KeyedWorker } from '../../keyed-worker.ts';
 import { interval } from '../../timers.ts';
@@ -105,8 +105,8 @@ export class TurnWatch {
     try {
       await work();
     } catch (error) {
-      const fields = isFailure(error) ? { code: error.code, context: error.context } : { error };
-      this.#deps.logger.warn({ conversation: this.#options.conversation.id, ...fields }, 'the sandbox of a turn could not be checked');
+      const { id: conversation } = this.#options.conversation;
+      this.#deps.logger.warn({ conversation, ...logFieldsOf(error) }, 'the sandbox of a turn could not be checked');
     }
   }
 }

@@ -1,5 +1,5 @@
 import { afterEach } from 'vitest';
-import { createAcpProtocol, type AcpOptions } from '../../../../src/adapters/agent-protocol/acp/index.ts';
+import { createAcpProtocol } from '../../../../src/adapters/agent-protocol/acp/index.ts';
 import type { AgentClient, AgentSession, AgentTurn } from '../../../../src/ports/agent-protocol.ts';
 import { never, recordingClient, type RecordingClient } from '../../../contracts/agent-harness.ts';
 import { withTimeout } from '../../../contracts/contract.ts';
@@ -25,17 +25,16 @@ export interface ScriptedOptions {
   readonly agent?: AcpAgentOptions;
   readonly env?: Readonly<Record<string, string>>;
   readonly client?: Partial<AgentClient>;
-  readonly acp?: AcpOptions;
   readonly authMethod?: string;
 }
 
 /** Runs a scripted agent as a process until the test ends, and opens a session with it. */
-export async function openScripted({ agent: options = {}, env = {}, client = {}, acp = {}, authMethod }: ScriptedOptions = {}): Promise<ScriptedSession> {
+export async function openScripted({ agent: options = {}, env = {}, client = {}, authMethod }: ScriptedOptions = {}): Promise<ScriptedSession> {
   const agent = startAgentProcess(acpAgentCommand(options), { env: { ...process.env, ...env } });
   started.push(agent);
   const recording = recordingClient(client);
   const request = { streams: agent.streams, workingDir: '/tmp', authMethod: authMethod ?? null, sessionId: null, client: recording };
-  const session = await withTimeout('a session', createAcpProtocol(acp).open(request, never));
+  const session = await withTimeout('a session', createAcpProtocol().open(request, never));
   return {
     session,
     client: recording,

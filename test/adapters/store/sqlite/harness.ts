@@ -6,8 +6,10 @@ import { Kysely, type LogEvent } from 'kysely';
 import type { Database } from '../../../../src/adapters/store/database.ts';
 import { createSqliteDialect } from '../../../../src/adapters/store/sqlite/dialect.ts';
 import { createInMemoryStore, createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
+import { openInMemory } from '../../../../src/adapters/store/sqlite/open-database.ts';
+import { createListingCache } from '../../../../src/adapters/store/listing-cache.ts';
 import type { ListingCacheHarness } from '../../../contracts/listing-cache.ts';
-import type { Connections } from '../../../contracts/store.ts';
+import type { Connections, StoreHarness } from '../../../contracts/store.ts';
 import { createManualClock } from '../../../doubles/memory/index.ts';
 
 export function newFolder(): { readonly path: string; remove(): void } {
@@ -40,22 +42,14 @@ export const sqliteHarness: ListingCacheHarness = {
       },
     };
   },
-  async openBounded(listingCacheBytes) {
-    const folder = newFolder();
+  async openBounded(maxBytes) {
     const clock = createManualClock();
-    const store = await createSqliteStore({ dataDir: folder.path, listingCacheBytes, clock });
-    return {
-      cache: store.listingCache,
-      pass: async (ms) => clock.advance(ms),
-      async dispose() {
-        await store.close();
-        folder.remove();
-      },
-    };
+    const db = new Kysely<Database>({ dialect: createSqliteDialect(openInMemory(), 0) });
+    return { cache: createListingCache(db, { maxBytes, now: () => clock.now() }), pass: async (ms) => clock.advance(ms), dispose: () => db.destroy() };
   },
 };
 
-export const inMemoryHarness: ListingCacheHarness = {
+export const inMemoryHarness: StoreHarness = {
   traits: { durable: false },
   async open() {
     let store = createInMemoryStore();
@@ -68,11 +62,6 @@ export const inMemoryHarness: ListingCacheHarness = {
       },
       dispose: () => store.close(),
     };
-  },
-  async openBounded(listingCacheBytes) {
-    const clock = createManualClock();
-    const store = createInMemoryStore({ listingCacheBytes, clock });
-    return { cache: store.listingCache, pass: async (ms) => clock.advance(ms), dispose: () => store.close() };
   },
 };
 

@@ -73,7 +73,7 @@ describe('A data folder', () => {
 describe('The lock of a data folder', () => {
   test('refuses a second server in this process until the first one closes', async () => {
     const store = await createSqliteStore({ dataDir });
-    await refused('locked', dataDir, String(process.pid), 'Stop that one first');
+    await refused('locked', `${dataDir} is open in this process already. Close it first`);
     await refused('locked');
     await store.close();
     await make();

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createListingCache } from '../../../../src/adapters/store/listing-cache.ts';
 import { createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
 import { migrate } from '../../../../src/adapters/store/sqlite/migrate.ts';
 import { migrations } from '../../../../src/adapters/store/sqlite/migrations.ts';
@@ -8,7 +9,7 @@ import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
 import { defaultIsolation, defaultResources } from '../../../../src/domain/sandbox-spec.ts';
 import type { Store } from '../../../../src/ports/store.ts';
 import { nextVersion, someEvent } from '../../../contracts/records.ts';
-import { newFolder } from './harness.ts';
+import { newFolder, openDb } from './harness.ts';
 
 let folder: ReturnType<typeof newFolder>;
 let store: Store | null;
@@ -206,14 +207,16 @@ describe('A database of version 3 to 5', () => {
       database.exec(`INSERT INTO knowledge (scope, key, bytes, used_at, value) VALUES ('s', 'k', 3, 1, 'v')`);
       database.exec('UPDATE knowledge_size SET bytes = 3');
     });
-    store = await createSqliteStore({ dataDir: folder.path, listingCacheBytes: 5 });
+    store = await createSqliteStore({ dataDir: folder.path });
     const starting = await store.sandboxes.find('starting');
     expect(starting).toMatchObject({ version: 7, startingSince: 9 });
     if (starting === null) throw new Error('it is gone');
     expect(await store.sandboxes.replace(starting)).toEqual({ kind: 'stale' });
     expect(await store.sandboxes.replace(nextVersion(starting, { status: 'RUNNING' }))).toEqual({ kind: 'replaced' });
     expect(await store.listingCache.get('s', 'k')).toBe('v');
-    await store.listingCache.put('s', 'new', 'v');
+    const { db } = openDb(join(folder.path, 'skep.db'));
+    await createListingCache(db, { maxBytes: 5, now: Date.now }).put('s', 'new', 'v');
+    await db.destroy();
     expect([await store.listingCache.get('s', 'k'), await store.listingCache.get('s', 'new')]).toEqual([null, 'v']);
   });
 
