@@ -115,7 +115,16 @@ export const httpValidationErrorSchema = z
   .object({ detail: z.array(validationError) })
   .meta({ id: 'HTTPValidationError', description: 'All problems of an invalid request.' });
 
-const flag = z.enum(['true', 'false']).transform((value) => value === 'true').optional();
-
 /** A query parameter that is true or false. */
-export const flagOf = (description: string) => flag.meta({ description, override: { type: 'string', enum: ['true', 'false'] } });
+export const flag = (description: string) =>
+  z.enum(['true', 'false']).transform((value) => value === 'true').optional()
+    .meta({ description, override: { type: 'boolean', enum: undefined } });
+
+/** A whole number in a path, a query or a header. */
+export const wholeNumber = (minimum: number, maximum: number) => {
+  const form = `must be a whole number from ${minimum} to ${maximum}`;
+  return z.string(form)
+    .refine((text) => /^\d{1,15}$/.test(text) && Number(text) >= minimum && Number(text) <= maximum, form)
+    .transform(Number)
+    .meta({ override: { type: 'integer', minimum, maximum } });
+};

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import type { Page, PageKey, PageRequest } from '../../domain/page.ts';
+import { wholeNumber } from './common-schemas.ts';
 import type { RequestContext } from './request-context.ts';
 import { invalidRequest } from './request-input.ts';
-
-const wholeNumber = /^-?\d{1,9}$/;
 
 /** The query of every listing. The handler decodes `page_id`, because only it knows the listing and its order. */
 export const pageQuery = {
@@ -13,13 +12,7 @@ export const pageQuery = {
     .max(8192)
     .optional()
     .meta({ description: 'The `next_page_id` of the previous page of the same list in the same order.' }),
-  limit: z
-    .preprocess(
-      (value) => (typeof value === 'string' && wholeNumber.test(value) ? Number(value) : value),
-      z.int('must be a whole number from 1 to 100').min(1, 'must be at least 1').max(100, 'must be at most 100'),
-    )
-    .default(100)
-    .meta({ description: 'The maximum number of items.', override: { default: 100 } }),
+  limit: wholeNumber(1, 100).default(100).meta({ description: 'The maximum number of items.', override: { default: 100 } }),
 };
 
 export function pageSchema<T extends z.ZodType>(item: T, id: string) {

@@ -5,7 +5,7 @@ import { Failure } from '../../../domain/failure.ts';
 import { eventKinds, type Event, type EventData, type EventKind } from '../../../domain/event.ts';
 import { eventActors, eventDataSchemas } from '../../shared/event-data-schemas.ts';
 import { camelCase, inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/letter-case.ts';
-import { list, presentStatus, resourceId, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
+import { list, presentStatus, resourceId, statusFields, timestamp, toTimestamp, wholeNumber } from '../common-schemas.ts';
 import { eventStreamMedia, serverSentEvents } from '../event-stream.ts';
 import { operation, StreamedBody } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
@@ -43,14 +43,12 @@ const kinds = list(z.array(z.enum(eventKinds).meta({ id: 'EventKind' })))
   .optional()
   .meta({ description: 'Only events of these kinds. Repeat the parameter for each kind.' });
 
-const eventId = z.string().regex(/^\d{1,15}$/, 'must be the id of an event').transform(Number);
+const eventId = wholeNumber(0, 999_999_999_999_999);
 
 const eventPageQuery = z.object({
   ...pageQuery,
   kinds,
-  after: eventId
-    .optional()
-    .meta({ description: 'Begin after the event with this id. `page_id` overrides it.', override: { type: 'string' } }),
+  after: eventId.optional().meta({ description: 'Begin after the event with this id. `page_id` overrides it.' }),
 });
 
 const changesPageQuery = eventPageQuery.extend({
@@ -68,14 +66,11 @@ const eventStreamQuery = z.object({
     .optional()
     .meta({
       description: 'Begin after the event with this id. `0`: the beginning of the log. `latest`: its end. `Last-Event-ID` overrides it.',
-      override: { type: 'string' },
     }),
 });
 
 const eventStreamHeaders = z.object({
-  'Last-Event-ID': eventId
-    .optional()
-    .meta({ description: 'The id of the last event seen. Browsers send it when they reconnect.', override: { type: 'string' } }),
+  'Last-Event-ID': eventId.optional().meta({ description: 'The id of the last event seen. Browsers send it when they reconnect.' }),
 });
 
 /** An open stream continues after its ticket expires. The sealing secret is never stored, so access logs reveal no API key. */

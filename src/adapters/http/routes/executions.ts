@@ -3,14 +3,14 @@ import type { ExecutionRecord } from '../../../domain/execution.ts';
 import { executionRecordStatuses } from '../../../domain/execution.ts';
 import type { PageRequest } from '../../../domain/page.ts';
 import {
-  claimOf, flagOf, idempotencyHeaders, locationHeader, resourceId, statusFields, statusOf, text, timestamp,
+  claimOf, flag, idempotencyHeaders, locationHeader, resourceId, statusFields, statusOf, text, timestamp,
 } from '../common-schemas.ts';
 import { signalName, terminalSize } from '../execution-web-socket.ts';
 import { byteStream, operation, StreamedBody } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import { presenter } from '../presenter.ts';
 import { takeBody } from '../request-input.ts';
-import { attachOperation, executionPath, offsetOf } from './execution-attach.ts';
+import { attachOperation, executionPath, offset } from './execution-attach.ts';
 
 const executionResource = z
   .object({
@@ -57,11 +57,11 @@ const sandboxPath = z.object({ id: resourceId });
 const outputQuery = z.object({
   stream: z.enum(['stdout', 'stderr', 'tty']).default('stdout')
     .meta({ description: 'For a command in a terminal, `tty` and `stdout` are the same.', override: { default: 'stdout' } }),
-  after: offsetOf('The offset of the first byte. Default: 0.'),
-  follow: flagOf('Go on until the command has ended.'),
+  after: offset('The offset of the first byte. Default: 0.'),
+  follow: flag('Go on until the command has ended.'),
 });
 
-const inputQuery = z.object({ close: flagOf('Close the input afterwards.') });
+const inputQuery = z.object({ close: flag('Close the input afterwards.') });
 
 const toExecution = presenter(executionResource);
 

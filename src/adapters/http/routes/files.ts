@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { posix } from 'node:path';
 import { z } from 'zod';
 import { type FileEntry, fileTypes } from '../../../domain/file-entry.ts';
-import { flagOf, text, timestamp, toTimestamp } from '../common-schemas.ts';
+import { flag, text, timestamp, toTimestamp, wholeNumber } from '../common-schemas.ts';
 import { chooseRange, etagOf, fileHeaders, partHeaders, rangeHeaders, validators } from '../file-ranges.ts';
 import { byteStream, operation, StreamedBody } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
@@ -22,7 +22,7 @@ const fileResource = z
     modified_at: timestamp,
     target: z.string().nullable().meta({ description: 'The target of a symbolic link; null for other types.' }),
   })
-  .meta({ id: 'File', description: 'A file, directory or link in a sandbox.' });
+  .meta({ id: 'FileEntry', description: 'A file, directory or link in a sandbox.' });
 
 function presentFile({ path, type, size, mode, modifiedAt, target }: FileEntry): z.output<typeof fileResource> {
   const octalMode = mode.toString(8).padStart(4, '0');
@@ -31,16 +31,8 @@ function presentFile({ path, type, size, mode, modifiedAt, target }: FileEntry):
 
 const path = text(4096).regex(/^\//, 'must be an absolute path')
   .meta({ description: 'An absolute path in the sandbox.', example: '/workspace/a.txt' });
-const maxDepth = 32;
-const depth = z
-  .string()
-  .refine((given) => /^\d{1,2}$/.test(given) && Number(given) >= 1 && Number(given) <= maxDepth, `must be a number from 1 to ${maxDepth}`)
-  .transform(Number)
-  .default(1)
-  .meta({
-    description: 'How many levels to list. 1: only the entries of the directory itself.',
-    override: { type: 'integer', minimum: 1, maximum: maxDepth, default: 1 },
-  });
+const depth = wholeNumber(1, 32).default(1)
+  .meta({ description: 'How many levels to list. 1: only the entries of the directory itself.', override: { default: 1 } });
 const mode = z.string().regex(octal, 'must be an octal number such as 0644').optional()
   .meta({ description: 'The permission bits, octal. Default: those of the existing file, or 0644 for a new file.' });
 
@@ -115,7 +107,7 @@ const remove = operation({
   operationId: 'remove_file',
   summary: 'Remove a file',
   description: 'Removes a link itself, not its target. Counts as activity, but does not resume the sandbox.',
-  query: z.object({ path, recursive: flagOf('Whether to remove a directory with everything in it.') }),
+  query: z.object({ path, recursive: flag('Whether to remove a directory with everything in it.') }),
   success: noContent,
   failures: existingFileFailures,
   handle: async (context, { params, query: { path, recursive = false } }) => {

@@ -1,16 +1,14 @@
 import { z } from 'zod';
 import { Failure } from '../../../domain/failure.ts';
 import { keyDigest } from '../../shared/key-digest.ts';
-import { resourceId, timestamp, toTimestamp } from '../common-schemas.ts';
+import { resourceId, timestamp, toTimestamp, wholeNumber } from '../common-schemas.ts';
 import { operation } from '../operation.ts';
 import { createPortTokens, linkParameter, urlForBrowsers } from '../port-links.ts';
 import type { RequestContext } from '../request-context.ts';
 
 const portPath = z.object({
   id: resourceId,
-  port: z.string().regex(/^[1-9]\d{0,4}$/, 'must be a port').transform(Number)
-    .refine((port) => port <= 65_535, 'must be a port')
-    .meta({ description: "One of the ports in the sandbox's spec.", override: { type: 'integer', minimum: 1, maximum: 65_535 } }),
+  port: wholeNumber(1, 65_535).meta({ description: "One of the ports in the sandbox's spec." }),
 });
 
 const longestSeconds = 7 * 24 * 60 * 60;

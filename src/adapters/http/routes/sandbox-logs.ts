@@ -1,18 +1,14 @@
 import { z } from 'zod';
-import { flagOf } from '../common-schemas.ts';
+import { flag, wholeNumber } from '../common-schemas.ts';
 import { byteStream, operation, StreamedBody } from '../operation.ts';
 import { sandboxPath } from './sandboxes.ts';
 
 const maxTailBytes = 1 << 20;
-const tailSchema = { type: 'integer', minimum: 0, maximum: maxTailBytes } as const;
 
 const logQuery = z.object({
-  tail_bytes: z.string()
-    .refine((text) => /^\d{1,7}$/.test(text) && Number(text) <= maxTailBytes, `must be a number from 0 to ${maxTailBytes}`)
-    .transform(Number)
-    .optional()
-    .meta({ description: 'Only the last bytes, at most this many. Default: everything that is kept.', override: tailSchema }),
-  follow: flagOf('Continue until the sandbox stops.'),
+  tail_bytes: wholeNumber(0, maxTailBytes).optional()
+    .meta({ description: 'Only the last bytes, at most this many. Default: everything that is kept.' }),
+  follow: flag('Continue until the sandbox stops.'),
 });
 
 export const logOperation = operation({
