@@ -9,7 +9,7 @@ import {
 } from './console.ts';
 import { addCopy } from './copy.ts';
 import { executeInSandbox } from './exec-command.ts';
-import { forward, linkTo, parsePorts } from './port-forwarding.ts';
+import { forwardPort, linkTo, parsePorts } from './port-forwarding.ts';
 import { addRepositories } from './repositories.ts';
 import { showLogs } from './show-logs.ts';
 import { followConversation, followSandboxes, showTranscript } from './transcript.ts';
@@ -36,7 +36,7 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
     .action(async (id: string, text: string, options: Common) => {
       const ports = parsePorts(text);
       if (ports === null) throw new CommandError('Give the ports as LOCAL:REMOTE, for example 8080:8000 or 8080:WEB.');
-      await forward(clientOf(options), id, ports);
+      await forwardPort(clientOf(options), id, ports);
     });
   addExecutions(program, finish);
   addCopy(program, urlHelp);

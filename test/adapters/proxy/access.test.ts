@@ -38,6 +38,7 @@ describe('a port is found', () => {
       const answer = await send(port, path, withKey(world.keys.ann));
       expect(answer.status).toBe(404);
       expect(['not_found', 'sandbox_not_found']).toContain(codeOf(answer));
+      expect(answer.body).not.toContain('openapi');
     });
 
   test('a port that the spec does not name is a 404 that names those that it does', async () => {
