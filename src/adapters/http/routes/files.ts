@@ -2,13 +2,12 @@ import { hash } from 'node:crypto';
 import { posix } from 'node:path';
 import { z } from 'zod';
 import { type FileEntry, fileTypes } from '../../../domain/file-entry.ts';
-import { flag, text, timestamp, toTimestamp, wholeNumber } from '../common-schemas.ts';
+import { flag, idPath, text, timestamp, toTimestamp, wholeNumber } from '../common-schemas.ts';
 import { chooseRange, etagOf, fileHeaders, partHeaders, rangeHeaders, validators } from '../file-ranges.ts';
-import { byteStream, operation, StreamedBody } from '../operation.ts';
+import { byteStream, noContent, operation, StreamedBody } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import type { RequestContext } from '../request-context.ts';
 import { headerOf, takeBody } from '../request-input.ts';
-import { sandboxPath } from './sandboxes.ts';
 
 const octal = /^0?[0-7]{3,4}$/;
 
@@ -40,11 +39,10 @@ const bytes = 'application/octet-stream';
 const files = '/api/v1/sandboxes/{id}/files';
 const directories = '/api/v1/sandboxes/{id}/directories';
 const archive = '/api/v1/sandboxes/{id}/archive';
-const common = { tag: 'Files', params: sandboxPath, query: z.object({ path }) } as const;
+const common = { tag: 'Files', params: idPath, query: z.object({ path }) } as const;
 const runtimeFailures = ['sandbox_not_found', 'sandbox_not_running', 'runtime_unavailable', 'runtime_timeout'] as const;
 const pathFailures = [...runtimeFailures, 'wrong_file_type'] as const;
 const existingFileFailures = [...pathFailures, 'file_not_found'] as const;
-const noContent = { status: 204, description: 'Done.' };
 const fileResponse = { status: 200, description: 'The file after the change.', schema: fileResource };
 
 /** Returns the body of the request, and its length if the client sends one. */

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { flag, wholeNumber } from '../common-schemas.ts';
+import { flag, idPath, wholeNumber } from '../common-schemas.ts';
 import { byteStream, operation, StreamedBody } from '../operation.ts';
-import { sandboxPath } from './sandboxes.ts';
 
 const maxTailBytes = 1 << 20;
 
@@ -20,7 +19,7 @@ export const logOperation = operation({
   description:
     "The standard output and error of the sandbox's own command. Values of secrets are masked. The bytes need not be UTF-8. " +
     'Does not resume a paused sandbox. Empty if the runtime has no log of the sandbox.',
-  params: sandboxPath,
+  params: idPath,
   query: logQuery,
   success: { status: 200, description: 'The log.', schema: byteStream, media: 'text/plain; charset=utf-8' },
   failures: ['sandbox_not_found', 'runtime_unavailable', 'runtime_timeout'],
