@@ -8,7 +8,7 @@ import { bytesReader, headerOf, readQuery } from '../http/request-input.ts';
 import { ConnectError, connectErrorOf, errorAnswer, parseJson, sendMessages, type Service } from './connect-protocol.ts';
 import { controlRoutes, type ControlRoute, unsupported } from './control-api.ts';
 import { download, upload } from './file-transfer.ts';
-import { filesystemService } from './filesystem-service.ts';
+import { createFilesystemService } from './filesystem-service.ts';
 import { processService, type ServiceCall } from './process-service.ts';
 import { digestFromToken, findSigner, type SignedFile } from './sandbox-token.ts';
 
@@ -31,7 +31,7 @@ export function e2b(router: Router): void {
     context.response.status((await accessOf(context, 'call')).isRunning ? 204 : 502).end();
   }));
   e2bRouter.post('/process.Process/:method', serviceHandler(processService));
-  e2bRouter.post('/filesystem.Filesystem/:method', serviceHandler(filesystemService));
+  e2bRouter.post('/filesystem.Filesystem/:method', serviceHandler(createFilesystemService()));
   const files = {
     get: sandboxHandler(async (context) => {
       const { call, path } = await fileAccess(context, 'read');
