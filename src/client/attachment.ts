@@ -161,7 +161,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
     const { takeover, signal } = this.#options;
     const { ticket } = await this.#connection.request('GET /api/v1/events/ticket', { signal });
     const { stdout: after, stderr: after_stderr } = this.#offsets;
-    const query = { after, after_stderr, ticket, takeover: takeover === true ? 'true' : undefined };
+    const query = { after, after_stderr, ticket, takeover };
     const address = url.replace(/^http/i, 'ws') + addressOf(`${one}/attach`, { id: sandbox_id, execution_id: id }, query);
     const watch = new Watchdog(signal);
     const socket: ClientSocket = options.openSocket === undefined ? new WebSocket(address) : options.openSocket(address);
@@ -210,7 +210,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
   async #throwRefusal(): Promise<void> {
     const { id, sandbox_id } = this.#execution;
     const path = { id: sandbox_id, execution_id: id };
-    const input = { path, query: { after: String(this.#offsets.stdout ?? 0) }, signal: this.#options.signal };
+    const input = { path, query: { after: this.#offsets.stdout ?? 0 }, signal: this.#options.signal };
     await (await this.#connection.open(`GET ${one}/output`, input)).body?.cancel();
   }
 

@@ -60,7 +60,7 @@ type Values = Readonly<Record<string, Value | readonly Value[]>>;
 interface AnyInput extends CallOptions {
   readonly path?: Values | undefined;
   readonly query?: Values | undefined;
-  readonly headers?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly headers?: Readonly<Record<string, string | number | undefined>> | undefined;
   readonly body?: unknown;
 }
 
@@ -184,7 +184,7 @@ export class Connection {
     const sent = new Headers(this.headers);
     if (body !== undefined) sent.set('Content-Type', isJson ? 'application/json' : 'application/octet-stream');
     if (keyedRoutes.has(route)) sent.set('Idempotency-Key', randomKey());
-    for (const [name, value] of Object.entries(headers ?? {})) if (value !== undefined) sent.set(name, value);
+    for (const [name, value] of Object.entries(headers ?? {})) if (value !== undefined) sent.set(name, String(value));
     return {
       address: this.url + addressOf(template, path, query),
       isSafe: method !== 'POST' || sent.has('Idempotency-Key'),

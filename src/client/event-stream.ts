@@ -44,7 +44,7 @@ export async function* followEvents(connection: Connection, options: EventOption
 
 /** Returns the id of a conversation's newest event, so a stream can start after it. */
 export async function latestEventId(connection: Pick<Connection, 'stream'>, id: string, signal?: AbortSignal): Promise<number> {
-  const input = { path: { id }, query: { after: 'latest' }, signal };
+  const input = { path: { id }, query: { after: 'latest' as const }, signal };
   const { headers, body } = await connection.stream('GET /api/v1/app-conversations/{id}/events/stream', input);
   await body?.cancel();
   return Number(headers.get('Last-Event-ID'));
@@ -59,7 +59,7 @@ interface OpenEvents {
 async function openEvents(
   connection: Connection, { conversation, kinds, after, signal }: EventOptions, last: number | null,
 ): Promise<OpenEvents> {
-  const input = { query: { kinds, after: (last ?? after)?.toString() }, signal };
+  const input = { query: { kinds, after: last ?? after }, signal };
   const response = conversation === undefined
     ? await connection.open('GET /api/v1/events/stream', input)
     : await connection.open('GET /api/v1/app-conversations/{id}/events/stream', { path: { id: conversation }, ...input });

@@ -102,7 +102,7 @@ export class Execution {
     for (let isOpen = false; ;) {
       let error: unknown = connectionLost();
       try {
-        const query = { stream, after: String(after), follow: 'true' } as const;
+        const query = { stream, after, follow: true };
         const response = await this.#connection.open(`GET ${one}/output`, { ...this.#input({ signal }), query });
         isOpen = true;
         reconnection.succeeded();
@@ -136,7 +136,7 @@ export class Execution {
   /** Writes to the input. Resolves when the input is handed to the execution. */
   async write(input: string | Uint8Array<ArrayBuffer>, { close = false, ...options }: CallOptions & { readonly close?: boolean } = {}) {
     const body = typeof input === 'string' ? new TextEncoder().encode(input) : input;
-    await this.#connection.request(`POST ${one}/input`, { ...this.#input(options), query: { close: close ? 'true' : 'false' }, body });
+    await this.#connection.request(`POST ${one}/input`, { ...this.#input(options), query: { close }, body });
   }
 
   /** Sends a signal to the process group. */

@@ -1,5 +1,5 @@
 import type { CallOptions, Connection } from './connection.ts';
-import type { File as FileEntry, Operations } from './openapi.ts';
+import type { FileEntry, Operations } from './openapi.ts';
 
 type Content = Operations['PUT /api/v1/sandboxes/{id}/files']['body'];
 
@@ -38,8 +38,7 @@ export class Files {
   }
 
   async remove(path: string, { recursive = false, ...options }: CallOptions & { readonly recursive?: boolean } = {}): Promise<void> {
-    const query = { path, recursive: recursive ? 'true' : 'false' } as const;
-    await this.#connection.request('DELETE /api/v1/sandboxes/{id}/files', this.#at(query, options));
+    await this.#connection.request('DELETE /api/v1/sandboxes/{id}/files', this.#at({ path, recursive }, options));
   }
 
   /** Yields the content of a directory, ordered by path, down to `depth` levels. */

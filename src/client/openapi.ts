@@ -683,7 +683,7 @@ export interface Execution {
 export type ExecutionPage = Page<Execution>;
 
 /** A file, directory or link in a sandbox. */
-export interface File {
+export interface FileEntry {
   readonly name: string;
   /** The absolute path. Bytes that are not UTF-8 are replaced by U+FFFD. */
   readonly path: string;
@@ -699,7 +699,7 @@ export interface File {
   readonly target: string | null;
 }
 
-export type FilePage = Page<File>;
+export type FilePage = Page<FileEntry>;
 export type SandboxSpecPage = Page<SandboxSpec>;
 
 /** A template from which sandboxes are started. */
@@ -1108,7 +1108,7 @@ export interface Operations {
       /** Only events of these kinds. Repeat the parameter for each kind. */
       readonly kinds?: readonly EventKind[] | undefined;
       /** Begin after the event with this id. `page_id` overrides it. */
-      readonly after?: string | undefined;
+      readonly after?: number | undefined;
     } | undefined;
     readonly response: EventPage;
   };
@@ -1123,11 +1123,11 @@ export interface Operations {
       /** A ticket instead of the key, for browsers: they cannot send the header with the key here. */
       readonly ticket?: string | undefined;
       /** Begin after the event with this id. `0`: the beginning of the log. `latest`: its end. `Last-Event-ID` overrides it. */
-      readonly after?: string | 'latest' | undefined;
+      readonly after?: number | 'latest' | undefined;
     } | undefined;
     readonly headers?: {
       /** The id of the last event seen. Browsers send it when they reconnect. */
-      readonly 'Last-Event-ID'?: string | undefined;
+      readonly 'Last-Event-ID'?: number | undefined;
     } | undefined;
     readonly response: Response;
   };
@@ -1140,7 +1140,7 @@ export interface Operations {
       /** Only events of these kinds. Repeat the parameter for each kind. */
       readonly kinds?: readonly EventKind[] | undefined;
       /** Begin after the event with this id. `page_id` overrides it. */
-      readonly after?: string | undefined;
+      readonly after?: number | undefined;
       /** Only events of this sandbox. */
       readonly sandbox_id__eq?: string | undefined;
     } | undefined;
@@ -1204,7 +1204,7 @@ export interface Operations {
       /** Only the last bytes, at most this many. Default: everything that is kept. */
       readonly tail_bytes?: number | undefined;
       /** Continue until the sandbox stops. */
-      readonly follow?: 'true' | 'false' | undefined;
+      readonly follow?: boolean | undefined;
     } | undefined;
     readonly response: Response;
   };
@@ -1242,9 +1242,9 @@ export interface Operations {
       /** For a command in a terminal, `tty` and `stdout` are the same. */
       readonly stream?: 'stdout' | 'stderr' | 'tty' | undefined;
       /** The offset of the first byte. Default: 0. */
-      readonly after?: string | undefined;
+      readonly after?: number | undefined;
       /** Go on until the command has ended. */
-      readonly follow?: 'true' | 'false' | undefined;
+      readonly follow?: boolean | undefined;
     } | undefined;
     readonly response: Response;
   };
@@ -1253,7 +1253,7 @@ export interface Operations {
    * not read.
    */
   'POST /api/v1/sandboxes/{id}/executions/{execution_id}/input': {
-    readonly query?: { /** Close the input afterwards. */ readonly close?: 'true' | 'false' | undefined } | undefined;
+    readonly query?: { /** Close the input afterwards. */ readonly close?: boolean | undefined } | undefined;
     readonly body?: Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array> | undefined;
     readonly response: void;
   };
@@ -1270,11 +1270,11 @@ export interface Operations {
   'GET /api/v1/sandboxes/{id}/executions/{execution_id}/attach': {
     readonly query?: {
       /** The offset of the first byte of standard output. Default: what is kept, and of a terminal the last screenfuls. */
-      readonly after?: string | undefined;
+      readonly after?: number | undefined;
       /** The same for standard error. */
-      readonly after_stderr?: string | undefined;
+      readonly after_stderr?: number | undefined;
       /** Take the writer's place. */
-      readonly takeover?: 'true' | 'false' | undefined;
+      readonly takeover?: boolean | undefined;
       /** A ticket instead of the key, for browsers: they cannot send the header with the key here. */
       readonly ticket?: string | undefined;
     } | undefined;
@@ -1308,7 +1308,7 @@ export interface Operations {
       readonly mode?: string | undefined;
     };
     readonly body?: Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array> | undefined;
-    readonly response: File;
+    readonly response: FileEntry;
   };
   /** Remove a file. Removes a link itself, not its target. Counts as activity, but does not resume the sandbox. */
   'DELETE /api/v1/sandboxes/{id}/files': {
@@ -1316,7 +1316,7 @@ export interface Operations {
       /** An absolute path in the sandbox. */
       readonly path: string;
       /** Whether to remove a directory with everything in it. */
-      readonly recursive?: 'true' | 'false' | undefined;
+      readonly recursive?: boolean | undefined;
     };
     readonly response: void;
   };
@@ -1336,7 +1336,7 @@ export interface Operations {
   /** Make a directory. Also creates missing parent directories. Counts as activity, but does not resume the sandbox. */
   'POST /api/v1/sandboxes/{id}/directories': {
     readonly query: { /** An absolute path in the sandbox. */ readonly path: string };
-    readonly response: File;
+    readonly response: FileEntry;
   };
   /**
    * Read a directory or a file as a tar. Names in the tar begin with the last segment of the path. Links are packed as links. Does not

@@ -46,7 +46,6 @@ export class Watchdog {
   readonly #controller = new AbortController();
   readonly #outer: AbortSignal | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #timeout: SkepError<'timed_out'> | null = null;
 
   constructor(outer: AbortSignal | undefined) {
     this.#outer = outer;
@@ -66,8 +65,7 @@ export class Watchdog {
     if (ms === Infinity) return;
     this.#timer = setTimeout(() => {
       const message = limit === 'connect' ? 'The server did not answer in time.' : 'The server was silent for too long.';
-      this.#timeout = new SkepError('timed_out', message, { context: { limit, limit_ms: ms } });
-      this.#controller.abort(this.#timeout);
+      this.#controller.abort(new SkepError('timed_out', message, { context: { limit, limit_ms: ms } }));
     }, ms);
   }
 
@@ -83,7 +81,7 @@ export class Watchdog {
 
   /** Returns the real cause: the other signal's reason, the timeout, or else the error. */
   reasonOf(error: unknown): unknown {
-    return this.#outer?.aborted === true ? this.#outer.reason : (this.#timeout ?? error);
+    return this.signal.aborted ? this.signal.reason : error;
   }
 }
 

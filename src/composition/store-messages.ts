@@ -1,5 +1,5 @@
 import type { StoreRefused, StoreWarning } from '../adapters/store/sqlite/index.ts';
-import { commandName } from '../client/command-name.ts';
+import { commandName } from '../adapters/cli/command-name.ts';
 
 export function storeWarningText({ dataDir }: StoreWarning): string {
   return `skep.db in the data folder ${dataDir} was not closed, and its write-ahead log skep.db-wal is gone. Unless another program `

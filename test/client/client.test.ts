@@ -85,7 +85,7 @@ test('the code of a failure narrows the type of its context', async () => {
   const error: unknown = await skep.request('GET /api/v1/sandboxes/search', { query: { limit: 1000 } }).catch((caught: unknown) => caught);
   if (!isFailure(error, 'invalid_request')) throw error;
   expect(error.context.problems.map(({ loc }) => loc)).toEqual([['query', 'limit']]);
-  expect(error.message).toBe('query.limit: must be at most 100');
+  expect(error.message).toBe('query.limit: must be a whole number from 1 to 100');
 });
 
 test.each([

@@ -56,6 +56,9 @@ describe('The command line client', () => {
     expect(first).toMatchObject({ code: 0, stdout: expect.stringMatching(/ {2}READY\n> hello\nheard: hello\n|> hello\n[^]* {2}READY\nheard: hello\n/) });
     const [id, sandbox] = [idIn(first.stderr, 'conversation'), idIn(first.stderr, 'sandbox')];
 
+    const again = await runSkep(['chat', '--conversation', id, '--message', 'more', '--once'], env);
+    expect(again).toMatchObject({ code: 0, stdout: '> more\nheard: more\n' });
+
     const chat = run('chat', '--conversation', id);
     chat.type(acpScript({ ask: { toolCallId: 'call-1', title: 'Write a file', options } }));
     await chat.sees('  2  No');
@@ -149,7 +152,7 @@ describe('The command line client', () => {
     await failing(['conversations', 'follow', 'conv-none'], /no conversation "conv-none"/);
     await failing(['sandboxes', 'resume', 'sb-none'], /no sandbox "sb-none"/);
     await failing(['logs', 'sb-none'], /no sandbox "sb-none"/);
-    await failing(['logs', 'sb-none', '--tail', 'all'], /--tail: must be a number/);
+    await failing(['logs', 'sb-none', '--tail', 'all'], /--tail: must be a whole number/);
     await failing(['sandboxes'], /SKEP_API_KEY/, { SKEP_PUBLIC_URL: server.url });
     await failing(['sandboxes'], /API key/, { ...env, SKEP_API_KEY: 'another-key-of-nobody' });
     await failing(['sandboxes', 'follow', '--url', 'http://127.0.0.1:1'], /No Skep server answers at http:\/\/127\.0\.0\.1:1/);

@@ -7,6 +7,11 @@ export function toDuration(text: string): number {
   return requireValid(parseQuantity(text, durationUnits), 'a duration, for example 12h or 30d');
 }
 
+/** Parses a duration, or a number of seconds. */
+export function toSeconds(text: string): number {
+  return /^\d+$/.test(text) ? Number(text) : Math.ceil(toDuration(text) / 1000);
+}
+
 function toSize(text: string): number {
   return requireValid(parseQuantity(text, sizeUnits), 'a size, for example 512MiB or 2GiB');
 }

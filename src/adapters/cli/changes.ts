@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { api, SkepClient } from '../../client/index.ts';
-import { clientOf, CommandError, type JsonOption, notice, print, printBody, stopSignal, table } from './console.ts';
+import { clientOf, CommandError, type Common, notice, print, printBody, stopSignal, table } from './console.ts';
 import { safeLine, safeText } from './safe-text.ts';
 
 const changesPath = '/api/v1/app-conversations/{id}/changes';
@@ -25,8 +25,7 @@ export function addChanges(changes: Command, publishing: Command): void {
 export const incomplete =
   'Some files are left out: git could not read them, or they are in a new or changed git repository inside the work tree.';
 
-interface ChangesOptions extends JsonOption {
-  readonly url?: string;
+interface ChangesOptions extends Common {
   readonly patch?: boolean;
   readonly file?: string;
 }
@@ -45,8 +44,7 @@ async function showChanges(id: string, { patch = false, file, ...options }: Chan
   await printBody((await readPatch(client, id, file, signal)).body, signal);
 }
 
-interface PublishOptions extends JsonOption {
-  readonly url?: string;
+interface PublishOptions extends Common {
   readonly branch?: string;
   readonly message?: string;
   readonly pullRequest?: boolean;

@@ -1,4 +1,4 @@
-import { commandName } from '../../client/command-name.ts';
+import { commandName } from './command-name.ts';
 import type { api, Conversation, SkepClient } from '../../client/index.ts';
 import { incomplete, publishChanges, readPatch } from './changes.ts';
 import { followOptions, textOfError, untilStopped } from './console.ts';
@@ -11,8 +11,6 @@ const lostStatuses: ReadonlySet<string | null> = new Set(['ERROR', 'MISSING', nu
 const help = 'Each line is a message. /cancel stops the turn, /pause pauses the sandbox, /diff shows the changes, '
   + '/publish pushes them to a branch, /publish TITLE opens or updates a pull request for it too, /quit leaves; '
   + 'the conversation stays open.';
-
-export type ChatOptions = TerminalOptions & Omit<Screen, 'write'>;
 
 /** Ends when every message is answered, or when the person leaves. The exit code is 1 if a start, a turn or a message failed. */
 export class Chat {
@@ -36,7 +34,7 @@ export class Chat {
   #ready = false;
   #code = 0;
 
-  constructor(client: SkepClient, conversation: Conversation, options: ChatOptions) {
+  constructor(client: SkepClient, conversation: Conversation, options: TerminalOptions & Omit<Screen, 'write'>) {
     this.#client = client;
     this.#conversation = conversation;
     this.#terminal = new Terminal(options, {
@@ -47,7 +45,8 @@ export class Chat {
     this.#transcript = new Transcript({ ...options, write: (text) => this.#terminal.write(text) });
   }
 
-  async run(message: string | null): Promise<number> {
+  /** Sends the message first. `showsEarlier`: whether events from before this chat are shown. Returns the exit code. */
+  async run(message: string | null, showsEarlier = true): Promise<number> {
     const { signal } = this.#leaving;
     const earlierEvents = Promise.withResolvers<void>();
     // They show whether the first line answers a permission.
@@ -58,7 +57,7 @@ export class Chat {
       let last = 0;
       for await (const event of this.#client.items('GET /api/v1/app-conversations/{id}/events', { path: { id: this.#conversation.id } })) {
         last = event.id;
-        await this.#handleEvent(event);
+        await this.#handleEvent(event, showsEarlier);
       }
       this.#live = true;
       await this.#readState();
@@ -72,11 +71,11 @@ export class Chat {
     return this.#code;
   }
 
-  async #handleEvent(event: api.Event): Promise<void> {
+  async #handleEvent(event: api.Event, isShown = true): Promise<void> {
     // Not only the first one: a message that was refused has no event.
     const typed = event.kind === 'message' && event.data.role === 'user' ? this.#typedMessages.indexOf(event.data.text) : -1;
-    if (typed === -1) this.#transcript.show(event);
-    else this.#typedMessages.splice(typed, 1);
+    if (typed !== -1) this.#typedMessages.splice(typed, 1);
+    else if (isShown) this.#transcript.show(event);
     switch (event.kind) {
       case 'start_step':
         if (this.#live && (event.data.to === 'READY' || event.data.to === 'ERROR')) await this.#readState();

@@ -1,33 +1,23 @@
-import { Readable } from 'node:stream';
 import { type Command, Option } from 'commander';
-import type { api, SkepClient } from '../../client/index.ts';
-import { addPair, addStartOptions, startBody, type StartOptions } from './arguments.ts';
+import { type api, type SkepClient, SkepError } from '../../client/index.ts';
+import { addPair, addStartOptions, startBody, type StartOptions, toSeconds } from './arguments.ts';
 import { addChanges } from './changes.ts';
-import { Chat } from './chat.ts';
+import { addChat } from './chat-command.ts';
 import {
-  clientOf, CommandError, type Common, conversationTable, notice, print, recordText, sandboxTable, subcommand, urlHelp,
+  clientOf, CommandError, type Common, conversationTable, notice, olderNotice, print, printBody, recordText, sandboxTable, stopSignal,
+  subcommand, table, urlHelp,
 } from './console.ts';
 import { addCopy } from './copy.ts';
-import { executeInSandbox } from './exec-command.ts';
-import { forward, linkTo, parsePorts } from './port-forwarding.ts';
-import { addRepositories } from './repositories.ts';
-import { showLogs } from './show-logs.ts';
+import { addExecutions } from './exec-command.ts';
+import { forwardPort, linkTo, parsePorts } from './port-forwarding.ts';
+import { transfer } from './transfer.ts';
 import { followConversation, followSandboxes, showTranscript } from './transcript.ts';
 
 /** Adds the commands that talk to a server, also on another machine. `finish` sets the exit code of the program. */
 export function addClientCommands(program: Command, finish: (exitCode: number) => void): void {
-  subcommand(program, 'chat', 'talk with a coding agent in a new conversation, or continue one')
-    .argument('[repository]', 'the repository to work on, for example owner/name')
-    .option('--conversation <id>', 'continue this conversation')
-    .option('--branch <branch>', 'a branch other than the default one')
-    .option('--spec <id>', 'a sandbox spec other than the default one')
-    .option('--title <title>', 'the title of the conversation')
-    .addOption(new Option('--permissions <policy>', "the answer to the agent's requests for permission").choices(['allow', 'ask', 'deny']))
-    .option('--message <text>', 'the first message')
-    .option('--once', 'read no input, and exit when the message is answered; a new conversation needs --message')
-    .action(async (repository: string | undefined, options: ChatOptions) => finish(await chat(repository, options)));
+  addChat(program, finish);
   subcommand(program, 'open <sandbox> [port]', 'print a link to a port of a sandbox, by number or name, for a browser')
-    .addOption(new Option('--expires <seconds>', 'how many seconds the link can be used').argParser(Number))
+    .option('--expires <duration>', 'how long the link can be used, for example 1h; a number alone is in seconds', toSeconds)
     .action(async (id: string, port: string | undefined, { expires, ...options }: Common & { readonly expires?: number }) => {
       const link = await linkTo(clientOf(options), id, port, expires);
       print(options, link, `${link.url}\n`);
@@ -36,10 +26,10 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
     .action(async (id: string, text: string, options: Common) => {
       const ports = parsePorts(text);
       if (ports === null) throw new CommandError('Give the ports as LOCAL:REMOTE, for example 8080:8000 or 8080:WEB.');
-      await forward(clientOf(options), id, ports);
+      await forwardPort(clientOf(options), id, ports);
     });
   addExecutions(program, finish);
-  addCopy(program, urlHelp);
+  addCopy(program);
   program.command('logs').description('show what the command of a sandbox wrote')
     .argument('<sandbox>', 'the id of the sandbox, which may be paused')
     .option('-f, --follow', 'continue until the sandbox stops')
@@ -53,56 +43,6 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
   addRepositories(program.command('repositories').description('search repositories, and list their branches'));
   addConversations(program.command('conversations').description('list, show, follow, archive and delete conversations'));
   addSandboxes(program.command('sandboxes').description('list, start, follow, pause, resume, adopt and delete sandboxes'));
-}
-
-/** Adds the commands that run a program in a sandbox, as `docker exec` does. Options after the command belong to the command. */
-function addExecutions(program: Command, finish: (exitCode: number) => void): void {
-  program.enablePositionalOptions();
-  withExecOptions(program.command('exec').description('run a command in a sandbox, and exit with its exit code'))
-    .argument('<sandbox>', 'the id of a running sandbox')
-    .argument('<command...>', 'the command and its arguments')
-    .passThroughOptions()
-    .option('-i, --interactive', 'send the standard input to the command')
-    .option('-t, --tty', 'run it in a terminal')
-    .option('-d, --detach', 'run it in the background, and print the id of its execution')
-    .action(async (sandboxId: string, command: string[], given: ExecOptions) => finish(await execute(sandboxId, command, given)));
-  withExecOptions(program.command('shell').description('open a shell in a sandbox'))
-    .argument('<sandbox>', 'the id of a running sandbox')
-    .action(async (sandboxId: string, given: ExecOptions) =>
-      finish(await execute(sandboxId, shell, { ...given, interactive: true, tty: true })));
-}
-
-function withExecOptions(command: Command): Command {
-  return command
-    .option('-e, --env <variable>', 'a variable as NAME=VALUE; may be repeated', addPair)
-    .option('-w, --workdir <path>', 'an absolute path in the sandbox')
-    .option('--url <url>', urlHelp);
-}
-
-const shell = ['/bin/sh', '-c', 'if command -v bash >/dev/null; then exec bash -l; else exec /bin/sh -l; fi'];
-
-interface ExecOptions {
-  readonly url?: string;
-  readonly env?: Readonly<Record<string, string>>;
-  readonly workdir?: string;
-  readonly interactive?: boolean;
-  readonly tty?: boolean;
-  readonly detach?: boolean;
-}
-
-async function execute(sandboxId: string, command: readonly string[], options: ExecOptions): Promise<number> {
-  const { env = {}, workdir, interactive = false, tty = false, detach = false } = options;
-  if (detach && (interactive || tty)) throw new CommandError('Use -d without -i and -t: a command in the background gets no input.');
-  // All arguments after the sandbox are passed on unchanged, except a first `--`.
-  const own = command[0] === '--' ? command.slice(1) : command;
-  const client = clientOf(options);
-  if (detach) {
-    const sandbox = await client.sandboxes.get(sandboxId);
-    const { id } = await sandbox.executions.start(own, { env, working_dir: workdir });
-    process.stdout.write(`${id}\n`);
-    return 0;
-  }
-  return await executeInSandbox(client, sandboxId, own, { interactive, tty, env, workingDir: workdir }, process);
 }
 
 function addConversations(parent: Command): void {
@@ -181,7 +121,7 @@ function addReadCommands<T extends object>(parent: Command, { list, get, table }
   const listing = subcommand(parent, 'list', 'list the newest', { isDefault: true }).action(async (options: ListOptions) => {
     const page = await list(clientOf(options), Object.entries(options.metadata ?? {}).map((pair) => pair.join('=')));
     print(options, page, table(page.items));
-    if (page.next_page_id !== null) notice('There are older ones. Only the newest are shown.');
+    olderNotice(page);
   });
   subcommand(parent, 'get <id>', 'show one').action(async (id: string, options: Common) => {
     const found = await get(clientOf(options), id);
@@ -195,49 +135,6 @@ function showDeleted(options: Common, id: string, text: string): void {
   notice(text);
 }
 
-interface ChatOptions extends Common {
-  readonly conversation?: string;
-  readonly branch?: string;
-  readonly spec?: string;
-  readonly title?: string;
-  readonly permissions?: 'allow' | 'ask' | 'deny';
-  readonly message?: string;
-  readonly once?: boolean;
-}
-
-async function chat(repository: string | undefined, options: ChatOptions): Promise<number> {
-  const client = clientOf(options);
-  if (options.conversation !== undefined && repository !== undefined) {
-    throw new CommandError('Give either a repository or --conversation: a conversation keeps its repository.');
-  }
-  const { branch, spec, title, permissions, once = false, json = false, message = null } = options;
-  if (once && message === null && options.conversation === undefined) throw new CommandError('--once needs --message.');
-  if (message === '') throw new CommandError('The message must not be empty.');
-  if (options.conversation === undefined) await requireAgent(client, spec);
-  const body = { selected_repository: repository, selected_branch: branch, sandbox_spec_id: spec, title, permission_policy: permissions };
-  const { conversations } = client;
-  const conversation = options.conversation === undefined ? await conversations.start(body) : await conversations.get(options.conversation);
-  notice(`conversation ${conversation.id}, sandbox ${conversation.state.sandbox_id ?? '-'}`);
-  const { stdin, stdout } = process;
-  return await new Chat(client, conversation, {
-    input: once ? Readable.from([]) : stdin,
-    output: stdout,
-    interactive: !once && !json && stdin.isTTY && stdout.isTTY,
-    colored: stdout.isTTY && stdout.hasColors(),
-    json,
-  }).run(message);
-}
-
-/** Throws before anything is started if the spec has no agent to answer in a conversation. */
-async function requireAgent(client: SkepClient, id: string | undefined): Promise<void> {
-  const { items } = await client.request('GET /api/v1/sandbox-specs/search');
-  const spec = id === undefined ? items[0] : items.find((one) => one.id === id);
-  if (spec?.agent !== null) return;
-  const others = items.filter(({ agent }) => agent !== null).map((one) => one.id);
-  const advice = others.length === 0 ? 'No spec of the server names one.' : `Choose one of these specs with --spec: ${others.join(', ')}.`;
-  throw new CommandError(`The spec ${spec.id} names no agent, so nobody can answer. ${advice}`);
-}
-
 async function update(options: Common, id: string, body: api.AppConversationUpdateRequest): Promise<void> {
   const found = await clientOf(options).request('PATCH /api/v1/app-conversations/{id}', { path: { id }, body });
   print(options, found, conversationTable([found]));
@@ -245,4 +142,39 @@ async function update(options: Common, id: string, body: api.AppConversationUpda
 
 function showSandbox(options: Common, found: api.Sandbox): void {
   print(options, found, sandboxTable([found]));
+}
+
+function addRepositories(parent: Command): void {
+  subcommand(parent, 'search <query>', 'find repositories by a part of their name').action(searchRepositories);
+  subcommand(parent, 'branches <name>', 'list the branches of one').action(listBranches);
+}
+
+async function searchRepositories(query: string, options: Common): Promise<void> {
+  const page = await clientOf(options).request('GET /api/v1/repositories/search', { query: { query } });
+  print(options, page, table(['NAME', 'PROVIDER'], page.items.map(({ name, git_provider }) => [name, git_provider])));
+  if (page.next_page_id !== null) notice('There may be more. Search for a longer part of the name.');
+}
+
+async function listBranches(name: string, options: Common): Promise<void> {
+  const page = await clientOf(options).request('GET /api/v1/repositories/{repository_name}/branches', { path: { repository_name: name } });
+  const rows = page.items.map(({ name, commit, is_default }) => [name, commit, is_default ? 'yes' : 'no']);
+  print(options, page, table(['NAME', 'COMMIT', 'DEFAULT'], rows));
+  if (page.next_page_id !== null) notice('There are more.');
+}
+
+interface LogOptions {
+  readonly url?: string;
+  readonly follow?: boolean;
+  readonly tail?: number;
+}
+
+/** Prints the log of a sandbox. On a terminal, removes control characters. Ends at a stop signal. */
+async function showLogs(id: string, { url, follow = false, tail }: LogOptions): Promise<void> {
+  const signal = stopSignal();
+  const query = new URLSearchParams({ follow: String(follow), ...(tail !== undefined && { tail_bytes: String(tail) }) });
+  const path = `/api/v1/sandboxes/${encodeURIComponent(id)}/logs?${query.toString()}`;
+  const log = await transfer(clientOf({ ...(url !== undefined && { url }) }), { method: 'GET', path, signal });
+  await printBody(log, signal).catch((cause: unknown) => {
+    throw new SkepError('connection_lost', 'The connection was lost before the end of the log.', { context: {}, cause });
+  });
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
 import stringWidth from 'string-width';
-import { commandName } from '../../client/command-name.ts';
+import { commandName } from './command-name.ts';
 import { type api, createClient, isFailure, type SkepClient, type SkepError } from '../../client/index.ts';
 import { nameOfInput } from './arguments.ts';
 import { safeLine, safeText } from './safe-text.ts';
@@ -48,6 +48,11 @@ export function localUrl(host: string, port: string | number): string {
 /** Prints a line for the person at the terminal, on standard error. */
 export function notice(text: string): void {
   process.stderr.write(`${text}\n`);
+}
+
+/** Says that a list of the newest resources is not complete. */
+export function olderNotice({ next_page_id: next }: { readonly next_page_id: string | null }): void {
+  if (next !== null) notice('There are older ones. Only the newest are shown.');
 }
 
 /**

@@ -8,12 +8,12 @@ import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { isFailure, type SkepClient } from '../../client/index.ts';
-import { clientOf, CommandError } from './console.ts';
+import { clientOf, CommandError, urlHelp } from './console.ts';
 import { readFirstEntry, writeFirstEntry } from './first-tar-entry.ts';
 import { safeLine } from './safe-text.ts';
 import { discardBody, transfer } from './transfer.ts';
 
-export function addCopy(program: Command, urlHelp: string): void {
+export function addCopy(program: Command): void {
   program.command('cp').description('copy files into a sandbox or out of it, as docker cp does; the sandbox may be paused')
     .argument('<source>', 'SANDBOX:/PATH, a path of this machine, or - for a tar on the standard input')
     .argument('<target>', 'the same; - writes a tar to the standard output')

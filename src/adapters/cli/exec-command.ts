@@ -1,8 +1,71 @@
 import { once } from 'node:events';
-import { commandName } from '../../client/command-name.ts';
+import type { Command } from 'commander';
 import type { api, Attachment, SkepClient } from '../../client/index.ts';
-import { CommandError, duplicateSignalMs, exitOnClosedPipe } from './console.ts';
+import { addPair } from './arguments.ts';
+import { commandName } from './command-name.ts';
+import {
+  clientOf, CommandError, type Common, duplicateSignalMs, exitOnClosedPipe, olderNotice, print, subcommand, table, urlHelp,
+} from './console.ts';
 import { safeLine } from './safe-text.ts';
+
+/** Adds the commands about programs in a sandbox. `exec` works as `docker exec`: options after the command belong to the command. */
+export function addExecutions(program: Command, finish: (exitCode: number) => void): void {
+  program.enablePositionalOptions();
+  withExecOptions(program.command('exec').description('run a command in a sandbox, and exit with its exit code'))
+    .argument('<sandbox>', 'the id of a running sandbox')
+    .argument('<command...>', 'the command and its arguments')
+    .passThroughOptions()
+    .option('-i, --interactive', 'send the standard input to the command')
+    .option('-t, --tty', 'run it in a terminal')
+    .option('-d, --detach', 'run it in the background, and print the id of its execution')
+    .action(async (sandboxId: string, command: string[], given: ExecOptions) => finish(await execute(sandboxId, command, given)));
+  withExecOptions(program.command('shell').description('open a shell in a sandbox'))
+    .argument('<sandbox>', 'the id of a running sandbox')
+    .action(async (sandboxId: string, given: ExecOptions) =>
+      finish(await execute(sandboxId, shell, { ...given, interactive: true, tty: true })));
+  subcommand(program, 'executions <sandbox>', 'list the newest executions of a sandbox, also those that have ended').action(listExecutions);
+}
+
+async function listExecutions(id: string, options: Common): Promise<void> {
+  const page = await clientOf(options).request('GET /api/v1/sandboxes/{id}/executions', { path: { id } });
+  const rows = page.items.map(({ id, status, exit_code: exitCode, started_at: startedAt, command }) =>
+    [id, status, exitCode === null ? '-' : String(exitCode), startedAt, command.join(' ')]);
+  print(options, page, table(['ID', 'STATUS', 'EXIT', 'STARTED', 'COMMAND'], rows));
+  olderNotice(page);
+}
+
+function withExecOptions(command: Command): Command {
+  return command
+    .option('-e, --env <variable>', 'a variable as NAME=VALUE; may be repeated', addPair)
+    .option('-w, --workdir <path>', 'an absolute path in the sandbox')
+    .option('--url <url>', urlHelp);
+}
+
+const shell = ['/bin/sh', '-c', 'if command -v bash >/dev/null; then exec bash -l; else exec /bin/sh -l; fi'];
+
+interface ExecOptions {
+  readonly url?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly workdir?: string;
+  readonly interactive?: boolean;
+  readonly tty?: boolean;
+  readonly detach?: boolean;
+}
+
+async function execute(sandboxId: string, command: readonly string[], options: ExecOptions): Promise<number> {
+  const { env = {}, workdir, interactive = false, tty = false, detach = false } = options;
+  if (detach && (interactive || tty)) throw new CommandError('Use -d without -i and -t: a command in the background gets no input.');
+  // All arguments after the sandbox are passed on unchanged, except a first `--`.
+  const own = command[0] === '--' ? command.slice(1) : command;
+  const client = clientOf(options);
+  if (detach) {
+    const sandbox = await client.sandboxes.get(sandboxId);
+    const { id } = await sandbox.executions.start(own, { env, working_dir: workdir });
+    process.stdout.write(`${id}\n`);
+    return 0;
+  }
+  return await executeInSandbox(client, sandboxId, own, { interactive, tty, env, workingDir: workdir }, process);
+}
 
 export interface ExecuteOptions {
   /** Whether standard input is sent to the command. */
@@ -55,8 +118,9 @@ export async function executeInSandbox(
     const refused = (message: string): void => void stderr.write(`skep: ${safeLine(message)}${isRaw ? '\r' : ''}\n`);
     const attachment = execution.attach({ takeover: true, onRefused: refused, signal: output.signal });
     const leave = (): void => output.abort(new CommandError('The server does not answer. The command may still run in the sandbox.'));
-    stop = forwardInput(attachment, options, streams, leave);
-    await printOutput(attachment, streams).catch((error: unknown) => {
+    const input = forwardInput(attachment, options, streams, leave);
+    stop = input.stop;
+    await printOutput(attachment, streams, input.noteOutput).catch((error: unknown) => {
       if (!output.signal.aborted) throw error;
     });
     await execution.delete(output.signal.aborted ? { silenceMs: lastRequestMs } : {}).catch(ignore);
@@ -73,32 +137,60 @@ export async function executeInSandbox(
 /** For errors that the attachment reports itself, and for harmless ones. */
 const ignore = (): void => {};
 
-async function printOutput(attachment: Attachment, { stdout, stderr }: Streams): Promise<void> {
+async function printOutput(attachment: Attachment, { stdout, stderr }: Streams, noteOutput: () => void): Promise<void> {
   for await (const { stream, bytes } of attachment) {
+    noteOutput();
     const target = stream === 'stdout' ? stdout : stderr;
     if (!target.write(bytes)) await once(target, 'drain');
   }
 }
 
-/** Forwards input, signals and sizes. `leave` is called at a signal if an earlier one still waits. Returns a function that stops this. */
+interface ForwardedInput {
+  readonly stop: () => void;
+  /** To be called at each output, which shows that the server answers. */
+  readonly noteOutput: () => void;
+}
+
+/** Forwards input, signals and sizes. Calls `leave` at a signal or a Control-C if an earlier one still waits and no output comes. */
 function forwardInput(
   attachment: Attachment, { interactive, tty }: ExecuteOptions, { stdin, stdout }: Streams, leave: () => void,
-): () => void {
+): ForwardedInput {
   const resize = (): void => void attachment.resize(sizeOf(stdout)).catch(ignore);
   let waitsSince: number | null = null;
-  const signal = (name: (typeof forwardedSignals)[number]): void => {
+  const interrupt = (sent: () => Promise<void>): void => {
     if (waitsSince !== null && performance.now() - waitsSince > duplicateSignalMs) return leave();
     waitsSince ??= performance.now();
-    void attachment.signal(name).catch(ignore).finally(() => (waitsSince = null));
+    void sent().catch(ignore).finally(() => (waitsSince = null));
   };
+  const signal = (name: (typeof forwardedSignals)[number]): void => interrupt(() => attachment.signal(name));
   if (tty) stdout.on('resize', resize);
-  if (!(interactive && tty)) for (const name of forwardedSignals) process.on(name, signal);
-  if (interactive) void pump(stdin, attachment).catch(ignore);
-  return () => {
-    stdout.off('resize', resize);
-    for (const name of forwardedSignals) process.off(name, signal);
-    stdin.destroy();
+  if (interactive && tty) sendKeys(stdin, attachment, interrupt);
+  else {
+    for (const name of forwardedSignals) process.on(name, signal);
+    if (interactive) void pump(stdin, attachment).catch(ignore);
+  }
+  return {
+    noteOutput: () => {
+      if (waitsSince !== null) waitsSince = performance.now();
+    },
+    stop: () => {
+      stdout.off('resize', resize);
+      for (const name of forwardedSignals) process.off(name, signal);
+      stdin.destroy();
+    },
   };
+}
+
+/** Sends keys in order, as they are typed. Calls `interrupt` for those with a Control-C. */
+function sendKeys(stdin: NodeJS.ReadStream, attachment: Attachment, interrupt: (sent: () => Promise<void>) => void): void {
+  let sent: Promise<void> = Promise.resolve();
+  const send = async (work: () => Promise<void>): Promise<void> => await (sent = sent.then(work).catch(ignore));
+  stdin.on('data', (keys: Buffer) => {
+    const sendThem = () => send(() => attachment.write(keys));
+    if (keys.includes('\u0003')) interrupt(sendThem);
+    else void sendThem();
+  });
+  stdin.on('end', () => void send(() => attachment.closeInput()));
 }
 
 /** A terminal that does not know its size reports 0. */

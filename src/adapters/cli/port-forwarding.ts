@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { createProxyServer } from 'httpxy';
 import type { api, SkepClient } from '../../client/index.ts';
@@ -45,8 +45,13 @@ export function parsePorts(text: string): ForwardedPorts | null {
   return remote === '' || (local ?? 0) > 65_535 ? null : { local, remote };
 }
 
+/** Tells the proxy the address on this machine, so the program sees it instead of the address of the proxy. */
+function setOrigin({ headers }: IncomingMessage): void {
+  headers['x-skep-origin'] = `http://${headers.host ?? ''}`;
+}
+
 /** Forwards HTTP and WebSockets until a stop signal. Sends only the sandbox's own key, because the sandbox can read it. */
-export async function forward(client: SkepClient, id: string, { local, remote }: ForwardedPorts): Promise<void> {
+export async function forwardPort(client: SkepClient, id: string, { local, remote }: ForwardedPorts): Promise<void> {
   const stop = stopSignal();
   const port = await portNumber(client, id, remote);
   const sandbox = await client.sandboxes.get(id);
@@ -57,6 +62,7 @@ export async function forward(client: SkepClient, id: string, { local, remote }:
   const headers = { 'X-Session-API-Key': running.session_api_key ?? '', 'X-Skep-Sandbox-Id': id, 'X-Skep-Port': String(port) };
   const proxy = createProxyServer({ target: new URL(url).origin, headers, changeOrigin: true });
   const server = createServer({ requestTimeout: 0 }, (request, response) => {
+    setOrigin(request);
     proxy.web(request, response).catch(() => {
       if (response.headersSent) response.destroy();
       else response.writeHead(502).end();
@@ -67,6 +73,7 @@ export async function forward(client: SkepClient, id: string, { local, remote }:
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
     socket.on('error', () => socket.destroy());
+    setOrigin(request);
     proxy.ws(request, socket, {}, head).catch(() => socket.destroy());
   });
   server.listen(local ?? port, '127.0.0.1');

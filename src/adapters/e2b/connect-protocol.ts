@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
-import { detailOf, problemOf, statusOf } from '../http/problems.ts';
+import { detailOf, problemOf, httpStatusOf } from '../http/problems.ts';
 import type { RequestContext } from '../http/request-context.ts';
 
 /**
@@ -39,7 +39,7 @@ const goneCodes: ReadonlySet<string> = new Set(['sandbox_not_running', 'sandbox_
 export function connectErrorOf(error: unknown, context: RequestContext): ConnectError {
   if (error instanceof ConnectError) return error;
   const problem = problemOf(error) ?? context.logUnexpected(error);
-  const code = goneCodes.has(problem.code) ? 'unavailable' : codesByStatus[statusOf(problem.code)];
+  const code = goneCodes.has(problem.code) ? 'unavailable' : codesByStatus[httpStatusOf(problem.code)];
   return new ConnectError(code ?? 'internal', detailOf(problem));
 }
 

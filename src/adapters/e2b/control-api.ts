@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { Skep } from '../../application/skep.ts';
 import { expiresAt } from '../../domain/idle-policy.ts';
 import { Failure } from '../../domain/failure.ts';
-import { scopeOf } from '../../domain/principal.ts';
 import type { Sandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import { toTimestamp } from '../http/common-schemas.ts';
 import { pageQuery, readPage } from '../http/page-token.ts';
@@ -84,7 +83,7 @@ const create: Handler = async ({ context, body }) => {
   const timeoutMs = timeout === undefined ? Math.min(defaultTimeoutSeconds * 1000, maxLifeMs) : timeout * 1000;
   const parameters = { env: envVars ?? undefined, metadata: metadata ?? undefined, timeoutMs };
   const { id } = await skep.sandboxes.start(principal.userId, { specId, parameters });
-  const sandbox = await skep.sandboxes.awaitRunning(scopeOf(principal), id, context.closed);
+  const sandbox = await skep.sandboxes.awaitRunning(context.scope, id, context.closed);
   context.response.status(201);
   return presentConnection(context, sandbox);
 };
@@ -93,9 +92,8 @@ const connectBody = z.object({ timeout: seconds.optional(), memory: z.boolean().
 
 /** Resumes the sandbox if it is paused. The timeout can only make it live longer. */
 const connect: Handler = async ({ context, id, body }) => {
-  const { skep, principal } = context;
+  const { skep, scope } = context;
   const { timeout } = parsed(connectBody, 'body', body);
-  const scope = scopeOf(principal);
   const found = await skep.sandboxes.get(scope, id);
   const isRunning = found.status === 'RUNNING';
   const sandbox = isRunning ? found : await skep.sandboxes.resume(scope, id);
@@ -114,13 +112,13 @@ const listQuery = z.object({
 });
 
 const list: Handler = async ({ context }) => {
-  const { skep, principal } = context;
+  const { skep, scope } = context;
   const { limit, nextToken, state, template, startedAfter, order, ...query } = readQuery(listQuery, context.query);
   if (order === 'asc') throw unsupported('list with the oldest first', 'Use order "desc".');
   const states = new Set([state ?? ['running', 'paused']].flat().flatMap((text) => text.split(',')));
   const metadata = query.metadata === undefined ? {} : decodeMetadata(query.metadata);
   const { items, next_page_id: next } = await readPage(context, 'e2b-sandboxes', { page_id: nextToken, limit }, (request) =>
-    skep.sandboxes.search(scopeOf(principal), { specId: template, metadata }, request), (sandbox) => sandbox);
+    skep.sandboxes.search(scope, { specId: template, metadata }, request), (sandbox) => sandbox);
   const since = startedAfter === undefined ? -Infinity : Date.parse(startedAfter);
   const shown = items.filter((sandbox) => states.has(stateOf(sandbox) ?? '') && sandbox.createdAt > since);
   if (next !== null) context.response.set('X-Next-Token', next);
@@ -138,35 +136,34 @@ function decodeMetadata(text: string): Record<string, string> {
 }
 
 const info: Handler = async ({ context, id }) => {
-  const sandbox = await context.skep.sandboxes.get(scopeOf(context.principal), id);
+  const sandbox = await context.skep.sandboxes.get(context.scope, id);
   const lifecycle = { onTimeout: 'kill', autoResume: false };
   return { ...presentListed(context.skep, sandbox), ...presentConnection(context, sandbox), lifecycle };
 };
 
 const kill: Handler = async ({ context, id }) => {
-  const scope = scopeOf(context.principal);
-  await context.skep.sandboxes.get(scope, id);
-  await context.skep.sandboxes.delete(scope, id);
+  const { skep, scope } = context;
+  await skep.sandboxes.get(scope, id);
+  await skep.sandboxes.delete(scope, id);
 };
 
 const setTimeout: Handler = async ({ context, id, body }) => {
   const { timeout } = parsed(z.object({ timeout: seconds }), 'body', body);
-  await context.skep.sandboxes.setTimeout(scopeOf(context.principal), id, timeout * 1000);
+  await context.skep.sandboxes.setTimeout(context.scope, id, timeout * 1000);
 };
 
 /** Pauses the sandbox. Throws if it is already paused, as E2B does; clients then know that the call changed nothing. */
 const pause: Handler = async ({ context, id, body }) => {
-  const { sandboxes } = context.skep;
-  const scope = scopeOf(context.principal);
+  const { skep: { sandboxes }, scope } = context;
   const { memory } = parsed(connectBody, 'body', body);
   if ((await sandboxes.get(scope, id)).status === 'PAUSED') throw new Failure('sandbox_not_running', { id, status: 'PAUSED' });
   await sandboxes.pause(scope, id, memory === false ? 'stop' : undefined);
 };
 
 const metrics: Handler = async ({ context, id }) => {
-  const { skep, principal } = context;
-  const { cpus, memoryBytes: memoryLimit, diskBytes: diskLimit } = limitsOf(skep, await skep.sandboxes.get(scopeOf(principal), id));
-  const { cpuPercent, memoryBytes, memoryLimitBytes, diskBytes } = await skep.sandboxes.usage(scopeOf(principal), id);
+  const { skep, scope } = context;
+  const { cpus, memoryBytes: memoryLimit, diskBytes: diskLimit } = limitsOf(skep, await skep.sandboxes.get(scope, id));
+  const { cpuPercent, memoryBytes, memoryLimitBytes, diskBytes } = await skep.sandboxes.usage(scope, id);
   const now = skep.clock.now();
   return [{
     timestamp: toTimestamp(now), timestampUnix: Math.floor(now / 1000), cpuCount: cpus, cpuUsedPct: cpuPercent ?? 0,

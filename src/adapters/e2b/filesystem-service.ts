@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import { z } from 'zod';
 import type { FileEntry } from '../../domain/file-entry.ts';
 import { toTimestamp } from '../http/common-schemas.ts';
+import { createLruMap } from '../shared/lru-map.ts';
 import { pause, realTimers } from '../shared/timeout.ts';
 import { callOf, ConnectError, type Service, streamOf } from './connect-protocol.ts';
 import type { ServiceCall } from './process-service.ts';
@@ -63,25 +64,85 @@ function* changesBetween(before: Entries, after: Entries): Generator<[string, Ev
   }
 }
 
-/** Reports changes in a directory by reading it repeatedly, because no runtime reports file changes. */
-async function* watchDir(call: ServiceCall, { path, recursive }: z.output<typeof watched>): AsyncGenerator<object, void> {
-  const directory = resolvePath(call, path);
-  const readEntries = async (): Promise<Entries> =>
-    new Map((await listEntries(call, directory, recursive ? maxDepth : 1)).map((entry) => [entry.path, entry]));
-  let known = await readEntries();
+interface Change {
+  /** The path, relative to the directory. */
+  readonly name: string;
+  readonly type: EventType;
+}
+
+/** A directory that is watched by reading it repeatedly, because no runtime reports file changes. */
+interface Watch {
+  readonly directory: string;
+  readonly depth: number;
+  /** The entries at the last reading. */
+  readonly known: Entries;
+}
+
+async function readEntries(call: ServiceCall, { directory, depth }: Pick<Watch, 'directory' | 'depth'>): Promise<Entries> {
+  return new Map((await listEntries(call, directory, depth)).map((entry) => [entry.path, entry]));
+}
+
+async function startWatch(call: ServiceCall, { path, recursive }: z.output<typeof watched>): Promise<Watch> {
+  const watch = { directory: resolvePath(call, path), depth: recursive ? maxDepth : 1 };
+  return { ...watch, known: await readEntries(call, watch) };
+}
+
+/** Reads the directory again. Returns the changes, and the watch for the next reading. */
+async function readChanges(call: ServiceCall, watch: Watch): Promise<{ readonly changes: readonly Change[]; readonly next: Watch }> {
+  // A sandbox that is not running changes no files, and reading one would read an archive.
+  if ((await call.skep.sandboxes.get(call.scope, call.sandboxId)).status !== 'RUNNING') return { changes: [], next: watch };
+  const known = await readEntries(call, watch);
+  const changes = [...changesBetween(watch.known, known)].map(([path, type]) => ({ name: posix.relative(watch.directory, path), type }));
+  return { changes, next: { ...watch, known } };
+}
+
+async function* watchDir(call: ServiceCall, message: z.output<typeof watched>): AsyncGenerator<object, void> {
+  let watch = await startWatch(call, message);
   yield { start: {} };
   for (;;) {
     await pause(realTimers, watchEveryMs, call.ends);
-    // A sandbox that is not running changes no files, and reading one would read an archive.
-    if ((await call.skep.sandboxes.get(call.scope, call.sandboxId)).status !== 'RUNNING') continue;
-    const seen = await readEntries();
-    for (const [changed, type] of changesBetween(known, seen)) yield { filesystem: { name: posix.relative(directory, changed), type } };
-    known = seen;
+    const { changes, next } = await readChanges(call, watch);
+    for (const filesystem of changes) yield { filesystem };
+    watch = next;
   }
 }
 
-/** E2B's `filesystem.Filesystem`, over the files of a sandbox. Source: E2B's `filesystem.proto`. */
-export const filesystemService: Service<ServiceCall> = {
+/** The most watches that are kept for clients which ask for changes, and the most entries of all of them. The oldest are forgotten. */
+const maxWatches = 1000;
+const maxWatchedEntries = 200_000;
+
+/** Only clients of the same sandbox find a watch. */
+function keyOf({ sandboxId }: ServiceCall, watcherId: string): string {
+  return `${sandboxId} ${watcherId}`;
+}
+
+/** Returns the methods of clients that ask for changes, such as E2B's synchronous Python client. The server keeps the watches in memory. */
+function watcherMethods(): Service<ServiceCall> {
+  const watches = createLruMap<Watch>(maxWatches, maxWatchedEntries, ({ known }) => known.size);
+  const named = z.object({ watcherId: z.string() });
+  return {
+    CreateWatcher: callOf(watched, async (call: ServiceCall, message) => {
+      const watcherId = call.skep.random.id('watch');
+      watches.set(keyOf(call, watcherId), await startWatch(call, message));
+      return { watcherId };
+    }),
+    GetWatcherEvents: callOf(named, async (call: ServiceCall, { watcherId }) => {
+      const watch = watches.get(keyOf(call, watcherId));
+      if (watch === null) throw new ConnectError('not_found', `There is no watcher ${watcherId}. Watch the directory again.`);
+      const { changes, next } = await readChanges(call, watch);
+      watches.set(keyOf(call, watcherId), next);
+      return { events: changes };
+    }),
+    RemoveWatcher: callOf(named, async (call: ServiceCall, { watcherId }) => {
+      watches.delete(keyOf(call, watcherId));
+      return {};
+    }),
+  };
+}
+
+/** Returns E2B's `filesystem.Filesystem`, over the files of a sandbox. Source: E2B's `filesystem.proto`. */
+export const createFilesystemService = (): Service<ServiceCall> => ({
+  ...watcherMethods(),
   WatchDir: streamOf(watched, watchDir),
   Stat: callOf(path, async (call: ServiceCall, { path }) => {
     const { skep, scope, sandboxId, ends } = call;
@@ -106,4 +167,4 @@ export const filesystemService: Service<ServiceCall> = {
     await skep.files.remove(scope, sandboxId, resolvePath(call, path), true, ends);
     return {};
   }),
-};
+});

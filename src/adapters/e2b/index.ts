@@ -2,14 +2,13 @@ import type { IncomingMessage } from 'node:http';
 import { Router } from 'express';
 import { z } from 'zod';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
-import { scopeOf } from '../../domain/principal.ts';
-import { detailOf, problemOf, statusOf } from '../http/problems.ts';
+import { detailOf, problemOf, httpStatusOf } from '../http/problems.ts';
 import type { HttpHandler, RequestContext } from '../http/request-context.ts';
 import { bytesReader, headerOf, readQuery } from '../http/request-input.ts';
 import { ConnectError, connectErrorOf, errorAnswer, parseJson, sendMessages, type Service } from './connect-protocol.ts';
 import { controlRoutes, type ControlRoute, unsupported } from './control-api.ts';
 import { download, upload } from './file-transfer.ts';
-import { filesystemService } from './filesystem-service.ts';
+import { createFilesystemService } from './filesystem-service.ts';
 import { processService, type ServiceCall } from './process-service.ts';
 import { digestFromToken, findSigner, type SignedFile } from './sandbox-token.ts';
 
@@ -32,7 +31,7 @@ export function e2b(router: Router): void {
     context.response.status((await accessOf(context, 'call')).isRunning ? 204 : 502).end();
   }));
   e2bRouter.post('/process.Process/:method', serviceHandler(processService));
-  e2bRouter.post('/filesystem.Filesystem/:method', serviceHandler(filesystemService));
+  e2bRouter.post('/filesystem.Filesystem/:method', serviceHandler(createFilesystemService()));
   const files = {
     get: sandboxHandler(async (context) => {
       const { call, path } = await fileAccess(context, 'read');
@@ -71,7 +70,7 @@ const sandboxHandler = (handle: Handle): HttpHandler => restHandler(handle, 502)
 type Handle = (context: RequestContext) => Promise<void>;
 
 /** Runs the handler. Sends an error in the form of E2B's API if it fails. */
-function restHandler(handle: Handle, goneStatus = statusOf('sandbox_not_found')): HttpHandler {
+function restHandler(handle: Handle, goneStatus = httpStatusOf('sandbox_not_found')): HttpHandler {
   return async (_request, response) => {
     const { context } = response.locals;
     try {
@@ -88,7 +87,7 @@ function restHandler(handle: Handle, goneStatus = statusOf('sandbox_not_found'))
 function restErrorOf(error: unknown, context: RequestContext): { readonly status: number; readonly message: string } {
   if (error instanceof ConnectError) return { status: errorAnswer(error).status, message: error.message };
   const problem = problemOf(error) ?? context.logUnexpected(error);
-  const status = statusOf(problem.code);
+  const status = httpStatusOf(problem.code);
   return { status: status === 422 ? 400 : status, message: detailOf(problem) };
 }
 
@@ -119,7 +118,7 @@ const maxTimeoutMs = 30 * 86_400_000;
 async function accessTo(context: RequestContext, id: string, digest: string, user: string, form: Form): Promise<Access> {
   const { skep: { auth, sandboxes }, http, request } = context;
   context.caller = await http.authenticator.authenticateDigest(digest);
-  const scope = scopeOf(context.caller);
+  const { scope } = context;
   const { status, spec } = await sandboxes.get(scope, id);
   if (user !== '' && user !== spec.isolation.user) {
     const known = spec.isolation.user === null ? 'the user of its image' : JSON.stringify(spec.isolation.user);

@@ -112,15 +112,15 @@ export class Authenticator {
    * the search is expensive. Throws the errors of `find`, and `rate_limited`.
    */
   async authenticateSignature<T>(request: Pick<ClientRequest, 'ip'>, find: () => Promise<T>): Promise<T> {
-    const failures = await this.#failures.get(clientAddress(request));
-    if (failures !== null && failures.remainingPoints <= 0) throw rateLimited('failed_logins_per_minute', failures);
+    const failures = await this.#tooManyFailures(request);
+    if (failures !== null) throw rateLimited('failed_logins_per_minute', failures);
     return await this.#checkWithFailureLimit(request, 'unauthorized', true, find);
   }
 
   async #checkWithFailureLimit<T>(
     request: Pick<ClientRequest, 'ip'>, wrong: FailureCode, isKnown: boolean, check: () => Promise<T>,
   ): Promise<T> {
-    if (!isKnown && (await this.#hasTooManyFailures(request))) await wait(guessDelayMs);
+    if (!isKnown && (await this.#tooManyFailures(request)) !== null) await wait(guessDelayMs);
     try {
       return await check();
     } catch (error) {
@@ -129,9 +129,10 @@ export class Authenticator {
     }
   }
 
-  async #hasTooManyFailures(request: Pick<ClientRequest, 'ip'>): Promise<boolean> {
+  /** Returns the count of wrong keys if it has reached the limit, otherwise null. */
+  async #tooManyFailures(request: Pick<ClientRequest, 'ip'>): Promise<RateLimiterRes | null> {
     const failures = await this.#failures.get(clientAddress(request));
-    return failures !== null && failures.remainingPoints <= 0;
+    return failures !== null && failures.remainingPoints <= 0 ? failures : null;
   }
 }
 

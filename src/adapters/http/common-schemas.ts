@@ -28,6 +28,9 @@ export const resourceId = z
   .regex(dnsLabel, 'must be an id: at most 63 characters of a-z, 0-9 and -, without a - at the beginning or the end')
   .meta({ description: 'An id, safe as a DNS label.', example: 'sb-3f9k2m7x' });
 
+/** The path of a sandbox or a conversation. */
+export const idPath = z.object({ id: resourceId });
+
 /** Text with a maximum length that every store keeps unchanged: well-formed Unicode without NUL. */
 export const text = (max: number) =>
   z
@@ -90,13 +93,13 @@ export const statusFields = {
 };
 
 /** Returns the values of the status fields in the form that a presenter takes. */
-export function statusOf(reason: Reason | null) {
+export function statusFieldsOf(reason: Reason | null) {
   if (reason === null) return { statusDetail: null, statusReason: null };
   return { statusDetail: sentenceOf(reason), statusReason: presentReason(reason) };
 }
 
 export function presentStatus(reason: Reason | null) {
-  const { statusDetail, statusReason } = statusOf(reason);
+  const { statusDetail, statusReason } = statusFieldsOf(reason);
   return { status_detail: statusDetail, status_reason: statusReason };
 }
 
@@ -115,7 +118,16 @@ export const httpValidationErrorSchema = z
   .object({ detail: z.array(validationError) })
   .meta({ id: 'HTTPValidationError', description: 'All problems of an invalid request.' });
 
-const flag = z.enum(['true', 'false']).transform((value) => value === 'true').optional();
-
 /** A query parameter that is true or false. */
-export const flagOf = (description: string) => flag.meta({ description, override: { type: 'string', enum: ['true', 'false'] } });
+export const flag = (description: string) =>
+  z.enum(['true', 'false']).transform((value) => value === 'true').optional()
+    .meta({ description, override: { type: 'boolean', enum: undefined } });
+
+/** A whole number in a path, a query or a header. */
+export const wholeNumber = (minimum: number, maximum: number) => {
+  const form = `must be a whole number from ${minimum} to ${maximum}`;
+  return z.string(form)
+    .refine((text) => /^\d{1,15}$/.test(text) && Number(text) >= minimum && Number(text) <= maximum, form)
+    .transform(Number)
+    .meta({ override: { type: 'integer', minimum, maximum } });
+};

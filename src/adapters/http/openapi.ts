@@ -2,7 +2,7 @@ import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponse
 import { packageVersion } from '../shared/package-version.ts';
 import { httpValidationErrorSchema, retryAfterHeader } from './common-schemas.ts';
 import { byteStream, tags, type Operation, type ResponseForm } from './operation.ts';
-import { exampleBody, problemSchema, statusOf, type ProblemCode } from './problems.ts';
+import { exampleBody, problemSchema, httpStatusOf, type ProblemCode } from './problems.ts';
 
 export type OpenApiDocument = ReturnType<typeof createDocument> & Record<string, unknown>;
 
@@ -109,13 +109,13 @@ function failuresOf(operation: Operation): readonly ProblemCode[] {
     'internal',
     'shutting_down',
   ];
-  return [...new Set(codes)].toSorted((a, b) => statusOf(a) - statusOf(b));
+  return [...new Set(codes)].toSorted((a, b) => httpStatusOf(a) - httpStatusOf(b));
 }
 
 function failureResponses(codes: readonly ProblemCode[]): Record<string, ZodOpenApiResponseObject> {
   const responses: Record<string, ZodOpenApiResponseObject> = {};
-  for (const [status, ofStatus] of Map.groupBy(codes, statusOf)) {
-    responses[`${status}`] = status === statusOf('invalid_request') ? validationResponse() : problemResponse(status, ofStatus);
+  for (const [status, ofStatus] of Map.groupBy(codes, httpStatusOf)) {
+    responses[`${status}`] = status === httpStatusOf('invalid_request') ? validationResponse() : problemResponse(status, ofStatus);
   }
   return responses;
 }

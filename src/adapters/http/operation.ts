@@ -97,6 +97,9 @@ interface Input<P extends z.ZodType, Q extends z.ZodType, H extends z.ZodType, B
   readonly body: z.output<B>;
 }
 
+/** The success of an operation that returns nothing. */
+export const noContent = { status: 204, description: 'Done.' };
+
 export const byteStream = z.string().meta({ format: 'binary' });
 
 export interface Operation extends OperationDescription<z.ZodObject, z.ZodObject, z.ZodObject, z.ZodType, z.ZodType> {

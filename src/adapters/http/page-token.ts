@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import type { Skep } from '../../application/skep.ts';
 import type { Page, PageKey, PageRequest } from '../../domain/page.ts';
+import { wholeNumber } from './common-schemas.ts';
 import type { RequestContext } from './request-context.ts';
 import { invalidRequest } from './request-input.ts';
-
-const wholeNumber = /^-?\d{1,9}$/;
+import { createSealedTokens, type SealedTokens } from './sealed-tokens.ts';
 
 /** The query of every listing. The handler decodes `page_id`, because only it knows the listing and its order. */
 export const pageQuery = {
@@ -13,13 +14,7 @@ export const pageQuery = {
     .max(8192)
     .optional()
     .meta({ description: 'The `next_page_id` of the previous page of the same list in the same order.' }),
-  limit: z
-    .preprocess(
-      (value) => (typeof value === 'string' && wholeNumber.test(value) ? Number(value) : value),
-      z.int('must be a whole number from 1 to 100').min(1, 'must be at least 1').max(100, 'must be at most 100'),
-    )
-    .default(100)
-    .meta({ description: 'The maximum number of items.', override: { default: 100 } }),
+  limit: wholeNumber(1, 100).default(100).meta({ description: 'The maximum number of items.', override: { default: 100 } }),
 };
 
 export function pageSchema<T extends z.ZodType>(item: T, id: string) {
@@ -41,23 +36,29 @@ interface PageQuery {
  * listing.
  */
 export async function readPage<T, R>(
-  { http: { cipher } }: RequestContext, listing: string, { page_id: token, limit }: PageQuery,
+  { http: { pageTokens } }: RequestContext, listing: string, { page_id: token, limit }: PageQuery,
   read: (request: PageRequest) => Promise<Page<T>>, present: (item: T) => R,
 ) {
-  const after = token === undefined ? null : parseToken(cipher.decrypt(token), listing);
+  const after = token === undefined ? null : keyIn(pageTokens.decode(token), listing);
   const { items, next } = await read({ after, limit });
   return {
     items: items.map((item) => present(item)),
-    next_page_id: next === null ? null : cipher.encrypt(JSON.stringify([listing, next.value, next.id])),
+    next_page_id: next === null ? null : pageTokens.encode([listing, next.value, next.id]),
   };
 }
 
+/** The listing, and the key of the last item of the page before. */
 const tokenContent = z.tuple([z.string(), z.int(), z.string()]);
 
-function parseToken(opened: string | null, listing: string): PageKey {
-  if (opened === null) throw unknownPage();
-  const [madeFor, value, id] = tokenContent.parse(JSON.parse(opened));
-  if (madeFor !== listing) throw unknownPage();
+export type PageTokens = SealedTokens<typeof tokenContent>;
+
+export function createPageTokens({ secret }: Pick<Skep, 'secret'>): PageTokens {
+  return createSealedTokens(secret, tokenContent);
+}
+
+function keyIn(content: z.output<typeof tokenContent> | null, listing: string): PageKey {
+  const [madeFor, value, id] = content ?? [];
+  if (madeFor !== listing || value === undefined || id === undefined) throw unknownPage();
   return { value, id };
 }
 

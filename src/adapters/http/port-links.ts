@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Skep } from '../../application/skep.ts';
-import { createTokenCipher } from './token-cipher.ts';
+import { createSealedTokens, type SealedTokens } from './sealed-tokens.ts';
 
 /** The address of the port proxy for clients. */
 export interface ProxyAddress {
@@ -30,33 +30,15 @@ function byPath({ url }: ProxyAddress, sandboxId: string, port: number): string 
 }
 
 /** The content of a link's token. The digest is that of the credential that made the link. */
-export interface PortToken {
-  readonly sandboxId: string;
-  readonly port: number;
-  readonly expiresAt: number;
-  readonly digest: string;
-}
+const content = z.tuple([z.string(), z.int(), z.number(), z.string()])
+  .transform(([sandboxId, port, expiresAt, digest]) => ({ sandboxId, port, expiresAt, digest }));
 
-const content = z.tuple([z.string(), z.int(), z.number(), z.string()]);
+export type PortToken = z.output<typeof content>;
+export type PortTokens = SealedTokens<typeof content>;
 
-export interface PortTokens {
-  encode(token: PortToken): string;
-  /** Returns null if the text is not a token of this deployment. The token may have expired. */
-  decode(text: string): PortToken | null;
-}
-
+/** Uses a separate key, so no other token of the deployment is the token of a link. A decoded token may have expired. */
 export function createPortTokens({ secret }: Pick<Skep, 'secret'>): PortTokens {
-  // Uses a separate key, so no other encrypted text of the deployment is a valid token.
-  const cipher = createTokenCipher(`port-links ${secret}`);
-  return {
-    encode: ({ sandboxId, port, expiresAt, digest }) => cipher.encrypt(JSON.stringify([sandboxId, port, expiresAt, digest])),
-    decode(text) {
-      const opened = cipher.decrypt(text);
-      if (opened === null) return null;
-      const [sandboxId, port, expiresAt, digest] = content.parse(JSON.parse(opened));
-      return { sandboxId, port, expiresAt, digest };
-    },
-  };
+  return createSealedTokens(`port-links ${secret}`, content);
 }
 
 export const linkParameter = 'skep_link';

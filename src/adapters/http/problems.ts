@@ -114,7 +114,7 @@ const rows: Rows = {
 
 export const problemCodes: readonly string[] = Object.keys(rows);
 
-export function statusOf(code: ProblemCode): number {
+export function httpStatusOf(code: ProblemCode): number {
   return rows[code][0];
 }
 
@@ -149,7 +149,7 @@ export function problemOf(error: unknown): AnyProblem | null {
 
 /** Returns the response: problem details (RFC 9457), or the list of mistakes in the request. */
 export function problemAnswer(problem: AnyProblem, detail = detailOf(problem)) {
-  const status = statusOf(problem.code);
+  const status = httpStatusOf(problem.code);
   if (problem.code === 'invalid_request') {
     const body = JSON.stringify({ detail: problem.context.problems });
     return { status, body, headers: { 'Content-Type': 'application/json; charset=utf-8' } };

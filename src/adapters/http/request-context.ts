@@ -5,19 +5,19 @@ import { Failure } from '../../domain/failure.ts';
 import { type OwnerScope, type Principal, scopeOf } from '../../domain/principal.ts';
 import type { Authenticator } from './authentication.ts';
 import type { OpenApiDocument } from './openapi.ts';
+import type { PageTokens } from './page-token.ts';
 import type { Operation } from './operation.ts';
 import type { RouterOptions } from './http-options.ts';
 import type { ExecutionWriters } from './execution-web-socket.ts';
 import type { AnyProblem } from './problems.ts';
 import { headerOf, type BodyReader } from './request-input.ts';
 import type { ReadinessReport } from './routes/health-and-service.ts';
-import type { TokenCipher } from './token-cipher.ts';
 
 export interface HttpContext {
   readonly skep: Skep;
   readonly options: RouterOptions;
   readonly authenticator: Authenticator;
-  readonly cipher: TokenCipher;
+  readonly pageTokens: PageTokens;
   readonly writers: ExecutionWriters;
   readonly readiness: (options?: { readonly isDetailed?: boolean }) => Promise<ReadinessReport>;
   /** Created at the first call. */

@@ -12,6 +12,7 @@ import { ExecutionWriters } from './execution-web-socket.ts';
 import { openApiDocument, type OpenApiDocument } from './openapi.ts';
 import { StreamedBody, Upgrade, type Operation } from './operation.ts';
 import type { RouterOptions } from './http-options.ts';
+import { createPageTokens } from './page-token.ts';
 import { HttpProblem, problemAnswer, problemOf } from './problems.ts';
 import { RequestContext, type HttpContext, type HttpErrorHandler, type HttpHandler } from './request-context.ts';
 import { jsonReader } from './request-input.ts';
@@ -34,7 +35,6 @@ import { sandboxSpecOperations } from './routes/sandbox-specs.ts';
 import { transcriptOperation } from './routes/transcript.ts';
 import { sandboxOperations } from './routes/sandboxes.ts';
 import { readinessReporter, serviceOperations } from './routes/health-and-service.ts';
-import { createTokenCipher } from './token-cipher.ts';
 
 /** All operations, for the routes and the OpenAPI document. The first matching path gets a request, so literal paths come first. */
 const operations: readonly Operation[] = [
@@ -79,7 +79,7 @@ export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal
     skep,
     options,
     authenticator: new Authenticator(skep.auth, options),
-    cipher: createTokenCipher(skep.secret),
+    pageTokens: createPageTokens(skep),
     writers: new ExecutionWriters(),
     readiness: readinessReporter(skep),
     readBody: jsonReader(options.bodyLimitBytes),

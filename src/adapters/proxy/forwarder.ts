@@ -2,15 +2,10 @@ import { type ClientRequest, type IncomingMessage, type ServerResponse, STATUS_C
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createProxyServer } from 'httpxy';
-import type { PortAgent } from './port-connections.ts';
 import { type ForwardedRequest, requestHeaders, responseHeaders } from './proxied-headers.ts';
 
-export interface Forwarded extends ForwardedRequest {
-  readonly agent: PortAgent;
-}
-
 /** Forwards the request with the proxy library. Resolves when the response has ended. Rejects if the sandbox sent no response. */
-export async function forward(request: IncomingMessage, response: ServerResponse, forwarded: Forwarded): Promise<void> {
+export async function forwardRequest(request: IncomingMessage, response: ServerResponse, forwarded: ForwardedRequest): Promise<void> {
   const cleanResponse = prepare(request, forwarded);
   // A library proxy for each request. With one for all, data in a WeakMap by request would stay until the next full collection.
   const library = createProxyServer(optionsOf(forwarded));
@@ -31,8 +26,8 @@ function refuseUpgrade(outgoing: ClientRequest): void {
 }
 
 /** Connects the socket with one to the sandbox. If that is not possible, calls `failed`, which sends the response. */
-export function forwardSocket(
-  request: IncomingMessage, socket: Duplex, head: Buffer, forwarded: Forwarded, failed: (error: Error) => void,
+export function forwardUpgrade(
+  request: IncomingMessage, socket: Duplex, head: Buffer, forwarded: ForwardedRequest, failed: (error: Error) => void,
 ): void {
   const cleanResponse = prepare(request, forwarded);
   const library = createProxyServer(optionsOf(forwarded));
@@ -62,19 +57,18 @@ export function forwardSocket(
 }
 
 /** Prepares the request for the sandbox. Returns a function that prepares the response for the client. */
-function prepare(request: IncomingMessage, forwarded: Forwarded): (response: IncomingMessage) => void {
-  const { target, agent, keepsPrefix } = forwarded;
-  const { host } = request.headers;
+function prepare(request: IncomingMessage, forwarded: ForwardedRequest): (response: IncomingMessage) => void {
+  const { target, keepsPrefix } = forwarded;
   request.headers = requestHeaders(request, forwarded);
   request.url = (keepsPrefix ? target.prefix : '') + target.path;
   return (response) => {
     // Node throws on some status lines of a sandbox, in a place where nothing can catch it.
     if ((response.statusCode ?? 0) < 100) response.statusCode = 502;
     response.statusMessage = STATUS_CODES[response.statusCode ?? 502] ?? '';
-    response.headers = responseHeaders(response.headers, { target, host, upstream: agent.url.host });
+    response.headers = responseHeaders(response.headers, forwarded);
   };
 }
 
-function optionsOf({ agent }: Forwarded): { target: URL; agent?: PortAgent } {
+function optionsOf({ agent }: ForwardedRequest) {
   return { target: agent.url, ...(agent.url.protocol === 'http:' && { agent }) };
 }

@@ -16,24 +16,38 @@ export interface PortTarget {
   readonly token: string | null;
   /** True if the slash at the end of the prefix is missing. Relative links in the page would then be wrong. */
   readonly lacksSlash: boolean;
+  /** The host that the program sees. */
+  readonly host: string | undefined;
+  /** `http` or `https`, if the client says it; null: that of the proxy's address. */
+  readonly protocol: string | null;
 }
+
+type Address = Pick<PortTarget, 'by' | 'prefix' | 'host' | 'protocol'> & { readonly sandboxId: string; readonly port: string };
 
 const portNumber = /^[1-9]\d{0,4}$/;
 
 /** The headers that address a port: Skep's own, and those of E2B's clients. */
 export const addressHeaders = [['x-skep-sandbox-id', 'x-skep-port'], ['e2b-sandbox-id', 'e2b-sandbox-port']] as const;
 
+/** The header with the origin that the program sees, for a client that serves the port at an address of its own. */
+export const originHeader = 'x-skep-origin';
+
 /** Returns the port that the request addresses, by headers, else by host, else by path. Returns null if it addresses none. */
 export function targetOf(request: IncomingMessage, { domain }: Pick<ProxyOptions, 'domain'>): PortTarget | null {
   const url = originForm(request);
+  const { host } = request.headers;
   for (const [idHeader, portHeader] of addressHeaders) {
     const [sandboxId, port] = [headerOf(request, idHeader), headerOf(request, portHeader)];
-    if (sandboxId !== null || port !== null) return target('headers', sandboxId ?? '', port ?? '', '', url);
+    if (sandboxId !== null || port !== null) {
+      const origin = URL.parse(headerOf(request, originHeader) ?? '');
+      const seen = origin === null ? { host, protocol: null } : { host: origin.host, protocol: origin.protocol.slice(0, -1) };
+      return target({ by: 'headers', sandboxId: sandboxId ?? '', port: port ?? '', prefix: '', ...seen }, url);
+    }
   }
-  const host = domain === undefined ? null : hostTarget(request.headers.host ?? '', domain);
-  if (host !== null) return target('host', host.sandboxId, host.port, '', url);
+  const byHost = domain === undefined ? null : hostTarget(host ?? '', domain);
+  if (byHost !== null) return target({ by: 'host', ...byHost, prefix: '', host, protocol: null }, url);
   const [, prefix = '', sandboxId = '', port = '', rest = ''] = /^(\/([^/?]*)\/([^/?]*))(.*)$/s.exec(url) ?? [];
-  return target('path', sandboxId, port, prefix, rest);
+  return target({ by: 'path', sandboxId, port, prefix, host, protocol: null }, rest);
 }
 
 function hostTarget(host: string, domain: string): { readonly sandboxId: string; readonly port: string } | null {
@@ -43,11 +57,11 @@ function hostTarget(host: string, domain: string): { readonly sandboxId: string;
   return { sandboxId, port };
 }
 
-function target(by: PortTarget['by'], sandboxId: string, port: string, prefix: string, url: string): PortTarget | null {
-  if (!dnsLabel.test(sandboxId) || !portNumber.test(port) || Number(port) > 65_535) return null;
+function target({ port, ...address }: Address, url: string): PortTarget | null {
+  if (!dnsLabel.test(address.sandboxId) || !portNumber.test(port) || Number(port) > 65_535) return null;
   const { path, token } = withoutToken(url);
   const lacksSlash = !path.startsWith('/');
-  return { sandboxId, port: Number(port), by, prefix, path: lacksSlash ? `/${path}` : path, token, lacksSlash };
+  return { ...address, port: Number(port), path: lacksSlash ? `/${path}` : path, token, lacksSlash };
 }
 
 /** Removes the link's parameter from the query, in any encoding. The rest is unchanged. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import proxyAddress from 'proxy-addr';
 import type { PortVisitor } from '../../application/sandboxes/sandboxes.ts';
 import type { Skep } from '../../application/skep.ts';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
@@ -15,6 +16,8 @@ export interface VisitorDeps {
   readonly authenticator: Authenticator;
   readonly tokens: PortTokens;
   readonly url: string;
+  /** Whether the address is that of a proxy whose `X-Forwarded-For` names the client. */
+  readonly isTrusted: (address: string, hop: number) => boolean;
 }
 
 /** A valid link, with its token as it was sent. */
@@ -33,7 +36,8 @@ export interface Visitor extends PortVisitor {
 }
 
 /** Reads the visitor's credential. A key in `X-Session-API-Key` comes first, then a link or its cookie, then `Authorization: Bearer`. */
-export function visitorOf(deps: VisitorDeps, request: IncomingMessage, client: string, target: PortTarget): Visitor {
+export function visitorOf(deps: VisitorDeps, request: IncomingMessage, target: PortTarget): Visitor {
+  const client = proxyAddress(request, deps.isTrusted);
   const grant = headerOf(request, 'x-session-api-key') === null ? grantOf(deps, request, target) : null;
   const key = grant === null ? keyOf(request) : null;
   const { auth } = deps.skep;

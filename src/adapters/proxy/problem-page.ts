@@ -1,5 +1,5 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
-import { type AnyProblem, detailOf, problemAnswer } from '../http/problems.ts';
+import { type AnyProblem, detailOf, problemAnswer, type ProblemCode } from '../http/problems.ts';
 import { headerOf } from '../http/request-input.ts';
 
 export interface Answer {
@@ -16,7 +16,7 @@ export function isNavigation(request: IncomingMessage): boolean {
 
 /** Returns the response to a problem: a page for a person, problem details for a program. */
 export function answerOf(request: IncomingMessage, problem: AnyProblem): Answer {
-  const detail = problem.code === 'unauthorized' ? needsCredential : detailOf(problem);
+  const detail = ownDetails[problem.code] ?? detailOf(problem);
   const { status, body, headers } = problemAnswer(problem, detail);
   const common = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', Vary: 'Accept, Sec-Fetch-Mode' };
   if (!isNavigation(request)) return { status, body, headers: { ...headers, ...common } };
@@ -25,8 +25,11 @@ export function answerOf(request: IncomingMessage, problem: AnyProblem): Answer 
   return { status, body: page, headers: { ...headers, ...common, ...ofPage } };
 }
 
-const needsCredential =
-  'This port needs a valid link or API key. It is missing, expired or revoked. Create a new link: skep open SANDBOX PORT';
+/** Details that the API words differently. */
+const ownDetails: Readonly<Partial<Record<ProblemCode, string>>> = {
+  unauthorized: 'This port needs a valid link or API key. It is missing, expired or revoked. Create a new link: skep open SANDBOX PORT',
+  not_found: 'This address names no port of a sandbox. Use one of its exposed_urls, or create a link: skep open SANDBOX PORT',
+};
 
 function pageOf(title: string, text: string): string {
   const [shownTitle, shownText] = [escapeHtml(title), escapeHtml(text)];

@@ -2,7 +2,8 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { linkParameter } from '../http/port-links.ts';
 import { isOwnCookie, passedCookies } from './port-cookie.ts';
 import { e2bKeyHeader } from './port-visitor.ts';
-import { addressHeaders, type PortTarget } from './port-target.ts';
+import type { PortAgent } from './port-connections.ts';
+import { addressHeaders, originHeader, type PortTarget } from './port-target.ts';
 
 /** Headers of one connection, which are not forwarded. The body framing headers are kept, since the library makes its own from them. */
 const hopByHopHeaders = [
@@ -17,11 +18,14 @@ const framingHeaders: ReadonlySet<string> = new Set(['content-length', 'transfer
 
 /** Also headers that Skep reads, and headers that only a trusted proxy may set. */
 const droppedRequestHeaders: ReadonlySet<string> = new Set([
-  ...hopByHopHeaders, 'x-session-api-key', e2bKeyHeader, 'cookie', 'forwarded', 'x-real-ip', ...addressHeaders.flat(),
+  ...hopByHopHeaders, 'x-session-api-key', e2bKeyHeader, 'cookie', 'forwarded', 'x-real-ip', originHeader,
+  ...addressHeaders.flat(),
 ]);
 
+/** A request that may reach the port, with what the sandbox gets of it. */
 export interface ForwardedRequest {
   readonly target: PortTarget;
+  readonly agent: PortAgent;
   /** The client's address. */
   readonly client: string;
   /** `http` or `https`, as the client uses it. */
@@ -38,6 +42,7 @@ export interface ForwardedRequest {
 /** Returns the headers for the sandbox: none of Skep's credentials, and the origin of the request. */
 export function requestHeaders({ headers }: IncomingMessage, forwarded: ForwardedRequest): IncomingHttpHeaders {
   const { target, client, protocol, isWebSocket, keepsAuthorization, keepsPrefix, sessionKey } = forwarded;
+  const { host } = target;
   const kept = headersWithout(headers, (name) =>
     droppedRequestHeaders.has(name) || name.startsWith('x-forwarded-') || (name === 'authorization' && !keepsAuthorization) ||
     (name === 'referer' && headers.referer?.includes(linkParameter) === true) || (isWebSocket && framingHeaders.has(name)));
@@ -46,7 +51,7 @@ export function requestHeaders({ headers }: IncomingMessage, forwarded: Forwarde
   if (isWebSocket) Object.assign(kept, { connection: 'Upgrade', upgrade: 'websocket' });
   kept['x-forwarded-for'] = client;
   kept['x-forwarded-proto'] = protocol;
-  if (headers.host !== undefined) kept['x-forwarded-host'] = headers.host;
+  if (host !== undefined) Object.assign(kept, { host, 'x-forwarded-host': host });
   if (target.prefix !== '' && !keepsPrefix) kept['x-forwarded-prefix'] = target.prefix;
   if (sessionKey !== null) kept['x-session-api-key'] = sessionKey;
   return kept;
@@ -63,13 +68,6 @@ function headersWithout(headers: IncomingHttpHeaders, isDropped: (name: string) 
   return kept;
 }
 
-interface ReturnedResponse {
-  readonly target: PortTarget;
-  readonly host: string | undefined;
-  /** The host and port at which the server reached the sandbox. */
-  readonly upstream: string;
-}
-
 /** With these, a page could control the whole origin or redirect its visitors. */
 const forBrowsers = ['service-worker-allowed', 'alt-svc'];
 
@@ -84,18 +82,20 @@ const droppedIfByPath: ReadonlySet<string> = new Set([
 ]);
 
 /** Returns the headers for the client. Cookies and redirects of a sandbox stay within its own addresses. */
-export function responseHeaders(headers: IncomingHttpHeaders, returned: ReturnedResponse): IncomingHttpHeaders {
-  const isByHost = returned.target.by === 'host';
+export function responseHeaders(headers: IncomingHttpHeaders, { target, agent }: ForwardedRequest): IncomingHttpHeaders {
+  const isByHost = target.by === 'host';
   const kept = headersWithout(headers, (name) => droppedResponseHeaders.has(name) || (!isByHost && droppedIfByPath.has(name)));
   const { location, 'set-cookie': cookies } = headers;
-  if (location !== undefined) kept.location = rewriteLocation(location, returned);
-  if (cookies !== undefined) kept['set-cookie'] = cookies.flatMap((cookie) => rewriteCookie(cookie, returned.target));
+  if (location !== undefined) kept.location = rewriteLocation(location, target, agent.url.host);
+  if (cookies !== undefined) kept['set-cookie'] = cookies.flatMap((cookie) => rewriteCookie(cookie, target));
   return kept;
 }
 
-/** Returns the redirect's target for the client. Targets outside the sandbox and relative targets are unchanged. */
-function rewriteLocation(location: string, { target, host, upstream }: ReturnedResponse): string {
-  const { prefix, port } = target;
+/**
+ * Returns the redirect's target for the client. Targets outside the sandbox and relative targets are unchanged. `upstream` is the host and
+ * port at which the server reached the sandbox.
+ */
+function rewriteLocation(location: string, { prefix, port, host }: PortTarget, upstream: string): string {
   const [, scheme = '', authority = '', rest = ''] = /^([a-z][a-z0-9+.-]*:)?\/\/([^/?#]*)(.*)$/is.exec(location) ?? [];
   if (authority === '') return location.startsWith('/') ? addPrefix(prefix, location) : location;
   const name = authority.toLowerCase();

@@ -11,11 +11,12 @@ import { HttpProblem, problemOf } from '../http/problems.ts';
 import { isWebSocketRequest } from '../http/web-socket.ts';
 import { Connections, PortMoved } from './port-connections.ts';
 import { keepsAuthorization, type Visitor, type VisitorDeps, visitorOf } from './port-visitor.ts';
-import { forward, forwardSocket } from './forwarder.ts';
+import { forwardRequest, forwardUpgrade } from './forwarder.ts';
 import { defaultConnectionsPerSandbox, type ProxyOptions } from './proxy-options.ts';
 import { type Answer, answerOf, isNavigation } from './problem-page.ts';
 import { setPortCookie } from './port-cookie.ts';
 import { type PortTarget, targetOf } from './port-target.ts';
+import type { ForwardedRequest } from './proxied-headers.ts';
 
 export interface Proxy {
   /** Listener of the event `request`. */
@@ -55,7 +56,6 @@ class PortRequests {
   readonly #visitorDeps: VisitorDeps;
   readonly #protocol: string;
   readonly #sockets = new Set<Duplex>();
-  readonly #isTrusted: (address: string, hop: number) => boolean;
   #isDraining = false;
 
   constructor(skep: Skep, options: ProxyOptions) {
@@ -64,14 +64,16 @@ class PortRequests {
     this.#options = options;
     this.#protocol = new URL(url).protocol.slice(0, -1);
     this.#connections = new Connections(skep, max);
-    this.#isTrusted = proxyAddress.compile([...trustProxy]);
     const limits = { requestsPerMinute: null, streamsPerKey: null, ...(failedLoginsPerMinute !== undefined && { failedLoginsPerMinute }) };
-    this.#visitorDeps = { skep, authenticator: new Authenticator(skep.auth, limits), tokens: createPortTokens(skep), url };
+    this.#visitorDeps = {
+      skep, authenticator: new Authenticator(skep.auth, limits), tokens: createPortTokens(skep), url,
+      isTrusted: proxyAddress.compile([...trustProxy]),
+    };
   }
 
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
-      const target = this.#targetOf(request);
+      const target = this.#requireTarget(request);
       const redirect = await this.#redirectOf(request, target);
       if (redirect !== null) sendAnswer(response, redirect);
       else await this.#forward(request, response, target);
@@ -91,14 +93,14 @@ class PortRequests {
     const refuse = (error: unknown): void => writeAnswer(socket, this.#answerTo(request, error));
     try {
       if (request.method !== 'GET' || !isWebSocketRequest(request)) throw new HttpProblem('not_found', {});
-      const target = this.#targetOf(request);
-      const admitted = await this.#admit(target, this.#visitorOf(request, target));
+      const target = this.#requireTarget(request);
+      const admitted = await this.#admit(target, visitorOf(this.#visitorDeps, request, target));
       const close = this.#connections.open(admitted.opened, admitted.target.port, admitted.visitor.later, () => socket.destroy());
       socket.once('close', close);
       if (socket.destroyed) return close();
-      const forwarded = await this.#forwarded(request, admitted, true);
+      const forwarded = await this.#forwardedRequest(request, admitted, true);
       if (socket.destroyed) return;
-      forwardSocket(request, socket, head, forwarded, (error) => refuse(portProblem(error, admitted)));
+      forwardUpgrade(request, socket, head, forwarded, (error) => refuse(portProblem(error, admitted)));
     } catch (error) {
       refuse(error);
     }
@@ -114,15 +116,11 @@ class PortRequests {
     this.#connections.close();
   }
 
-  #targetOf(request: IncomingMessage): PortTarget {
+  #requireTarget(request: IncomingMessage): PortTarget {
     if (this.#isDraining) throw shuttingDown;
     const target = targetOf(request, this.#options);
     if (target === null) throw new HttpProblem('not_found', {});
     return target;
-  }
-
-  #visitorOf(request: IncomingMessage, target: PortTarget): Visitor {
-    return visitorOf(this.#visitorDeps, request, proxyAddress(request, this.#isTrusted), target);
   }
 
   /** Redirects a link to the address without the token, and sets a cookie if the token is valid. Adds a page's missing slash. */
@@ -135,7 +133,7 @@ class PortRequests {
     const Location = prefix + (prefix === '' ? path.replace(/^[/\\\t]{2,}/, '/') : path);
     const headers = { Location, 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' };
     if (!isLink) return { status: 302, headers, body: '' };
-    const visitor = this.#visitorOf(request, target);
+    const visitor = visitorOf(this.#visitorDeps, request, target);
     const { isAnonymous } = await this.#skep.sandboxes.authorizePort(target.sandboxId, target.port, visitor);
     const { grant } = visitor;
     const isSet = !isAnonymous && grant?.text === token;
@@ -147,9 +145,11 @@ class PortRequests {
     return { target, visitor, opened: await this.#skep.sandboxes.openPort(target.sandboxId, target.port, visitor) };
   }
 
-  async #forwarded(request: IncomingMessage, { target, visitor, opened }: Admitted, isWebSocket: boolean) {
+  async #forwardedRequest(
+    request: IncomingMessage, { target, visitor, opened }: Admitted, isWebSocket: boolean,
+  ): Promise<ForwardedRequest> {
     return {
-      target, client: visitor.client, protocol: this.#protocol, isWebSocket,
+      target, client: visitor.client, protocol: target.protocol ?? this.#protocol, isWebSocket,
       keepsPrefix: exposedPort(opened.sandbox, target.port)?.keepsPrefix === true,
       keepsAuthorization: await keepsAuthorization(this.#skep, request, opened.sandbox),
       sessionKey: opened.sessionKey, agent: this.#connections.agent(opened),
@@ -158,15 +158,15 @@ class PortRequests {
 
   async #forward(request: IncomingMessage, response: ServerResponse, target: PortTarget): Promise<void> {
     // Read first, because forwarding removes the credentials from the request.
-    const visitor = this.#visitorOf(request, target);
+    const visitor = visitorOf(this.#visitorDeps, request, target);
     for (let attempt = 1; ; attempt += 1) {
       const admitted = await this.#admit(target, visitor);
       if (response.destroyed) return;
       const close = this.#connections.open(admitted.opened, target.port, admitted.visitor.later, () => response.destroy());
       try {
-        const forwarded = await this.#forwarded(request, admitted, false);
+        const forwarded = await this.#forwardedRequest(request, admitted, false);
         // For a response that has already ended, the library would wait forever.
-        if (!response.destroyed) await forward(request, response, forwarded);
+        if (!response.destroyed) await forwardRequest(request, response, forwarded);
         return;
       } catch (error) {
         // Nothing was sent, so the sandbox can be read again for a new try.

@@ -22,6 +22,7 @@ export function createLruMap<T>(maxEntries: number, maxSize: number, sizeOf: (va
       if (value !== null) add(key, value);
       return value;
     },
+    delete: (key: string): void => void remove(key),
     /** Does not store a value that alone exceeds the size limit. */
     set(key: string, value: T): void {
       remove(key);

@@ -7,7 +7,7 @@ import { ActionButton, Button, Checkbox, Field, Input, ExternalLink, Time } from
 import { DiffView, patchLines } from '../ui/diff.tsx';
 import { FormDialog } from '../ui/dialog.tsx';
 import { toast } from '../ui/actions.ts';
-import { Empty, Loaded, Loading } from '../ui/feedback.tsx';
+import { Empty, Loaded } from '../ui/feedback.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { saveFile } from '../ui/save-file.ts';
 
@@ -15,15 +15,15 @@ const route = 'GET /api/v1/app-conversations/{id}/changes';
 
 interface ChangesProps {
   readonly conversation: Conversation;
-  /** Increases with each change of the work tree. */
-  readonly version: number;
+  /** The last event about the work tree. The changes are read again when it is another one: at the end of a turn, not at each chunk. */
+  readonly workTree: api.WorkTreeChangedEventData | null;
 }
 
 /** Shows the agent's changes and how to publish them. Reading them wakes nothing. */
-export function Changes({ conversation, version }: ChangesProps) {
+export function Changes({ conversation, workTree }: ChangesProps) {
   const { id, state } = conversation;
   const { client } = currentSession();
-  const resource = useResource((signal) => client.request(route, { path: { id }, signal }), [id, version]);
+  const resource = useResource((signal) => client.request(route, { path: { id }, signal }), [id, workTree]);
   const [isPublishing, setPublishing] = useState(false);
   if (state.selected_repository === null) {
     return (
@@ -53,7 +53,7 @@ export function Changes({ conversation, version }: ChangesProps) {
           {changes.files.length === 0 && (
             <Empty icon="file" title="No changes">What the agent changes in the repository shows up here.</Empty>
           )}
-          {changes.files.map((file) => <ChangedFile key={file.path} id={id} file={file} version={version} />)}
+          {changes.files.map((file) => <ChangedFile key={file.path} id={id} file={file} workTree={workTree} />)}
           {isPublishing && <Publish conversation={conversation} onClose={() => {
             setPublishing(false);
             resource.reload();
@@ -74,15 +74,14 @@ function Published({ changes: { published, head_commit: head } }: { readonly cha
   ));
 }
 
-interface ChangedFileProps {
+interface ChangedFileProps extends Pick<ChangesProps, 'workTree'> {
   readonly id: string;
   readonly file: api.FileChange;
-  readonly version: number;
 }
 
 const letters = { added: 'A', modified: 'M', deleted: 'D', renamed: 'R', mode_changed: 'X' } as const;
 
-function ChangedFile({ id, file, version }: ChangedFileProps) {
+function ChangedFile({ id, file, workTree }: ChangedFileProps) {
   const [isOpen, setOpen] = useState(false);
   const { path, old_path: oldPath, status, lines_added: added, lines_removed: removed, binary } = file;
   return (
@@ -94,18 +93,17 @@ function ChangedFile({ id, file, version }: ChangedFileProps) {
         {!file.committed && <span class="tag">not committed</span>}
         <span class="number">{binary ? 'binary' : <><ins>+{added}</ins> <del>−{removed}</del></>}</span>
       </summary>
-      {isOpen && !binary && <FilePatch id={id} path={path} version={version} />}
+      {isOpen && !binary && <FilePatch id={id} file={file} workTree={workTree} />}
     </details>
   );
 }
 
-function FilePatch({ id, path, version }: { readonly id: string; readonly path: string; readonly version: number }) {
+function FilePatch({ id, file: { path }, workTree }: ChangedFileProps) {
   const resource = useResource(async (signal) => {
     const response = await currentSession().client.stream(route, { path: { id }, query: { format: 'patch', path }, signal });
     return await response.text();
-  }, [id, path, version]);
-  if (resource.data === null && resource.error === null) return <Loading rows={2} />;
-  return <Loaded resource={resource}>{(patch) => <DiffView lines={patchLines(patch)} />}</Loaded>;
+  }, [id, path, workTree]);
+  return <Loaded resource={resource} rows={2}>{(patch) => <DiffView lines={patchLines(patch)} />}</Loaded>;
 }
 
 function Publish({ conversation: { id, state }, onClose }: { readonly conversation: Conversation; readonly onClose: () => void }) {

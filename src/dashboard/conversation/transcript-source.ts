@@ -71,7 +71,7 @@ export class TranscriptSource {
   }
 
   async #eventsBetween(after: number, last: number): Promise<api.Event[]> {
-    const input = { path: { id: this.#id }, query: { after: String(after), kinds: olderKinds, limit: 100 } };
+    const input = { path: { id: this.#id }, query: { after, kinds: olderKinds, limit: 100 } };
     const events: api.Event[] = [];
     for await (const event of currentSession().client.items('GET /api/v1/app-conversations/{id}/events', input)) {
       if (event.id > last) break;

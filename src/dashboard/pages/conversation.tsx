@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { api, Conversation } from '../../client/index.ts';
 import { Changes } from '../conversation/changes.tsx';
 import { Composer } from '../conversation/composer.tsx';
@@ -47,9 +47,6 @@ function LoadedConversation({ conversation, onState }: LoadedConversationProps) 
   const version = source.version.value;
   const { transcript } = source;
   const title = state.title ?? 'Untitled';
-  // Chunks of a turn arrive many times a second, so the work tree is read only when a turn has ended.
-  const tree = useRef({ event: transcript.workTree, version: 0 });
-  if (tree.current.event !== transcript.workTree) tree.current = { event: transcript.workTree, version: tree.current.version + 1 };
   return (
     <Page title={title} back={['Conversations', ['conversations']]} isFull
       meta={<Status value={conversationStatus(state)} />} actions={<Actions conversation={conversation} onState={onState} />}>
@@ -59,7 +56,7 @@ function LoadedConversation({ conversation, onState }: LoadedConversationProps) 
         ['changes', <>Changes{transcript.workTree !== null && <small>{transcript.workTree.files}</small>}</>],
         ['details', 'Details'],
       ]} />
-      {tab === 'changes' && <div class="scroll"><Changes conversation={conversation} version={tree.current.version} /></div>}
+      {tab === 'changes' && <div class="scroll"><Changes conversation={conversation} workTree={transcript.workTree} /></div>}
       {tab === 'details' && <div class="scroll side narrow"><Details state={state} transcript={transcript} /></div>}
       {tab === 'log' && (
         <div class="talk">

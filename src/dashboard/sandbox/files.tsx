@@ -53,7 +53,7 @@ function Crumbs({ path }: { readonly path: string }) {
 
 function Directory({ sandbox, path }: { readonly sandbox: Sandbox; readonly path: string }) {
   const resource = useResource(async (signal) => {
-    const found: api.File[] = [];
+    const found: api.FileEntry[] = [];
     for await (const entry of sandbox.files.list(path, { signal })) if (found.push(entry) === maxListed) break;
     return found.toSorted((a, b) => Number(b.type === 'directory') - Number(a.type === 'directory') || a.name.localeCompare(b.name));
   }, [path]);
@@ -86,7 +86,7 @@ function Directory({ sandbox, path }: { readonly sandbox: Sandbox; readonly path
 
 interface FileProps {
   readonly sandbox: Sandbox;
-  readonly file: api.File;
+  readonly file: api.FileEntry;
 }
 
 function FileName({ sandbox, file: { path, name, type, target } }: FileProps) {

@@ -23,7 +23,7 @@ export function Logs({ sandbox: { id, state } }: { readonly sandbox: Sandbox }) 
   const isAtEnd = useRef(true);
   const isRunning = state.status === 'RUNNING';
   useEffect(() => whileVisible(async (signal) => {
-    const input = { path: { id }, query: { tail_bytes: tailBytes, follow: `${isRunning}` }, signal, silenceMs: Infinity } as const;
+    const input = { path: { id }, query: { tail_bytes: tailBytes, follow: isRunning }, signal, silenceMs: Infinity };
     for (;;) {
       try {
         await showParts(await currentSession().client.stream(route, input), setText);

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import { isFailure } from '../../client/index.ts';
+import { asError } from '../live.ts';
 
 interface Toast {
   readonly id: number;
@@ -28,7 +29,7 @@ export function toastFailure(error: unknown): void {
 }
 
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return asError(error).message;
 }
 
 /** Runs the action of a control, one run at a time. A failure becomes a toast, unless `onFailure` handles it. */

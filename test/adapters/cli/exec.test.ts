@@ -19,9 +19,9 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 /** Runs the executable in a new terminal. */
-function inTerminal(args: readonly string[]) {
+function inTerminal(args: readonly string[], url = world.url) {
   const words = [process.execPath, executable, ...args].map((word) => `'${word}'`).join(' ');
-  const env = { ...cleanEnv({ SKEP_API_KEY: world.keys.ann, SKEP_PUBLIC_URL: world.url }), SHELL: '/bin/sh' };
+  const env = { ...cleanEnv({ SKEP_API_KEY: world.keys.ann, SKEP_PUBLIC_URL: url }), SHELL: '/bin/sh' };
   const child = spawn('script', ['-qec', words, '/dev/null'], { env, stdio: ['pipe', 'pipe', 'inherit'] });
   let screen = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (screen += text));
@@ -72,6 +72,9 @@ test('a detached command continues after its id is printed, and is refused with 
   const execution = items(await world.ann('GET', sandbox.path)).find(({ status }) => status === 'running');
   expect(execution).toMatchObject({ command: ['sleep'], tty: false, stdin: false });
   await terminal.sees(String(execution?.['id']));
+  const listed = inTerminal(['executions', sandbox.id]);
+  await listed.sees('COMMAND');
+  await listed.sees(`${String(execution?.['id'])}  running  -     ${String(execution?.['started_at'])}  sleep`);
   expect((await world.ann('DELETE', `${sandbox.path}/${String(execution?.['id'])}`)).status).toBe(204);
   const refused = inTerminal(['exec', '-dt', sandbox.id, 'cat']);
   await refused.sees('Use -d without -i and -t');
@@ -84,13 +87,20 @@ test('a second Ctrl-C ends the client and its command if the server does not ans
   const env = cleanEnv({ SKEP_API_KEY: world.keys.ann, SKEP_PUBLIC_URL: relay.url });
   const child = spawn(process.execPath, [executable, 'exec', sandbox.id, 'sleep'], { env, stdio: 'pipe' });
   const errorOutput = text(child.stderr);
-  await until(() => relay.seen, (seen) => seen.some((target) => target.includes('/ticket')));
-  child.kill('SIGINT');
+  const terminal = inTerminal(['exec', '-it', sandbox.id, 'sleep'], relay.url);
+  const interrupt = (): void => {
+    child.kill('SIGINT');
+    terminal.type('\u0003');
+  };
+  await until(() => relay.seen, (seen) => seen.filter((target) => target.includes('/ticket')).length === 2);
+  interrupt();
   const since = performance.now();
   // An earlier signal would be ignored, since npm may send the same Ctrl-C twice.
   await until(() => performance.now() - since, (ms) => ms > duplicateSignalMs + 100);
-  child.kill('SIGINT');
+  interrupt();
   expect(await once(child, 'exit')).toEqual([1, null]);
   expect(await errorOutput).toContain('The server does not answer.');
+  await terminal.sees('The server does not answer.');
+  expect(await terminal.ended).toBe(1);
   expect(items(await world.ann('GET', sandbox.path))).toEqual([]);
 });

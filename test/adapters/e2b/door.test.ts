@@ -63,6 +63,19 @@ describe('the API for E2B clients', () => {
     expect(object(await as(null)('POST', '/e2b/process.Process/SendSignal', { process: { pid: 1 }, signal: 'SIGNAL_SIGKILL' }, headers))['code']).toBe('not_found');
   });
 
+  test('lists the changes in a directory for clients without streams', async () => {
+    const { as, world, headers, id } = await openDoor();
+    const call = async (method: string, message: object) => object(await as(null)('POST', `/e2b/filesystem.Filesystem/${method}`, message, headers));
+    const { watcherId } = await call('CreateWatcher', { path: '/workspace' });
+    expect(await call('GetWatcherEvents', { watcherId })).toEqual({ events: [] });
+    const file = `${world.url}/api/v1/sandboxes/${id}/files?path=/workspace/new`;
+    await fetch(file, { method: 'PUT', body: 'x', headers: { 'X-Session-API-Key': world.keys.ann } });
+    expect(await call('GetWatcherEvents', { watcherId })).toEqual({ events: [{ name: 'new', type: 'EVENT_TYPE_CREATE' }] });
+    expect(await call('GetWatcherEvents', { watcherId })).toEqual({ events: [] });
+    expect(await call('RemoveWatcher', { watcherId })).toEqual({});
+    expect(await call('GetWatcherEvents', { watcherId })).toMatchObject({ code: 'not_found' });
+  });
+
   test('refuses random bytes, and starts no process', async () => {
     const door = await openDoor();
     const anything = fc.oneof(

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { explained } from '../../../src/domain/reason.ts';
-import { problemCodes, statusOf, type ProblemCode } from '../../../src/adapters/http/problems.ts';
+import { problemCodes, httpStatusOf, type ProblemCode } from '../../../src/adapters/http/problems.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import { object, type Answer } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
@@ -28,12 +28,12 @@ function expectProblem(answer: Answer, code: ProblemCode, members: Readonly<Reco
   expect(answer.body).toEqual({
     type: 'about:blank',
     title: expect.any(String),
-    status: statusOf(code),
+    status: httpStatusOf(code),
     detail: expect.any(String),
     code,
     ...members,
   });
-  expect(answer.status).toBe(statusOf(code));
+  expect(answer.status).toBe(httpStatusOf(code));
   expect(answer.headers.get('retry-after')).toBe('retry_after_seconds' in members ? String(members['retry_after_seconds']) : null);
 }
 

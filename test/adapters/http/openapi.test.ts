@@ -184,6 +184,10 @@ describe('the OpenAPI document', () => {
     });
     const limit = document.paths['/api/v1/sandboxes/search']?.['get']?.parameters?.find(({ name }) => name === 'limit');
     expect(limit?.schema).toMatchObject({ type: 'integer', minimum: 1, maximum: 100, default: 100 });
+    const query = document.paths['/api/v1/sandboxes/{id}/logs']?.['get']?.parameters?.filter((parameter) => parameter.in === 'query');
+    expect(query?.map(({ schema }) => schema)).toEqual([
+      expect.objectContaining({ type: 'integer', minimum: 0 }), { type: 'boolean', description: 'Continue until the sandbox stops.' },
+    ]);
   });
 
   test.each([

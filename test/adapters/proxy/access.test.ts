@@ -38,6 +38,7 @@ describe('a request for a port', () => {
       const answer = await send(port, path, withKey(world.keys.ann));
       expect(answer.status).toBe(404);
       expect(['not_found', 'sandbox_not_found']).toContain(codeOf(answer));
+      expect(answer.body).not.toContain('openapi');
     });
 
   test('is a 404 with the exposed ports if the spec does not have the port', async () => {

@@ -1,6 +1,8 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { cleanEnv, executable } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
 import { cookieOf, open, send, type SendOptions, withKey } from './send.ts';
 import { createWorld, deepSpec, guestSpec, type World } from './world.ts';
@@ -78,6 +80,21 @@ describe('a request to the sandbox', () => {
       host: 'my.host:1', connection: expect.any(String), 'x-forwarded-for': '127.0.0.1', 'x-forwarded-proto': 'http', 'x-forwarded-host': 'my.host:1',
       'x-forwarded-prefix': `/${id}/8000`,
     });
+  });
+
+  test('sees the address of skep forward as its own', async () => {
+    const tunnel = spawn(process.execPath, [executable, 'forward', id, '0:8000'], {
+      env: cleanEnv({ SKEP_API_KEY: world.keys.ann, SKEP_PUBLIC_URL: world.api.url }), stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const [line] = (await once(tunnel.stderr.setEncoding('utf8'), 'data')) as [string];
+    const origin = /http:\S+/.exec(line)?.[0] ?? '';
+    const { host } = new URL(origin);
+    const { headers } = (await (await fetch(`${origin}/x`)).json()) as { headers: string[] };
+    expect(headers.filter((_, index) => /^(host|x-forwarded-host|x-forwarded-proto|x-skep-.*)$/i.test(headers[index - 1] ?? ''))).toEqual([host, 'http', host]);
+    const set = encodeURIComponent(JSON.stringify([['Location', `${origin}/y`]]));
+    expect((await fetch(`${origin}/headers?status=302&set=${set}`, { redirect: 'manual' })).headers.get('Location')).toBe(`${origin}/y`);
+    tunnel.kill();
+    await once(tunnel, 'exit');
   });
 });
 

@@ -1,6 +1,6 @@
 import { runningStatuses } from '../../../src/domain/sandbox-lifecycle.ts';
 import type { SandboxStatus } from '../../../src/domain/sandbox.ts';
-import { statusOf, type ProblemCode } from '../../../src/adapters/http/problems.ts';
+import { httpStatusOf, type ProblemCode } from '../../../src/adapters/http/problems.ts';
 import { object, type Answer, type Json } from '../../support/client.ts';
 import { tell, type Held, type Ledger } from './ledger.ts';
 
@@ -18,7 +18,7 @@ export function judgeRefusal({ status, body }: Answer, { engineAway, deleting }:
   const shown = `${status} ${JSON.stringify(body)}`;
   const { code, detail } = (typeof body === 'object' && body !== null ? body : {}) as Json;
   if (typeof code !== 'string' || typeof detail !== 'string' || !tolerated.has(code)) return `no failure that a caller may get: ${shown}`;
-  if (statusOf(code as ProblemCode) !== status) return `not the status of its code: ${shown}`;
+  if (httpStatusOf(code as ProblemCode) !== status) return `not the status of its code: ${shown}`;
   if (code === 'sandbox_not_found' && !deleting) return `nobody deleted it: ${shown}`;
   if (runtimeFailures.has(code) && !engineAway) return `the engine was there: ${shown}`;
   return null;

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { Changes } from '../../../application/conversations/conversations.ts';
 import { fileChangeStatuses } from '../../../domain/change.ts';
-import { text, timestamp } from '../common-schemas.ts';
+import { idPath, text, timestamp } from '../common-schemas.ts';
 import { byteStream, gitProviderFailures, operation, StreamedBody } from '../operation.ts';
 import { presenter } from '../presenter.ts';
-import { branchName, conversationPath, pullRequestFields } from './conversations.ts';
+import { branchName, pullRequestFields } from './conversations.ts';
 
 const fileMode = z.string().nullable().meta({ description: 'As git has it: 100644, 100755, 120000 (link) or 160000 (submodule).' });
 const lines = z.int().nullable().meta({ description: 'Null if the file is binary.' });
@@ -76,7 +76,7 @@ export const changeOperation = operation({
     + 'in the sandbox. If the sandbox does not run, or the conversation is archived, returns the changes that were saved last: after a '
     + 'turn, before a pause, or when it was archived. An archive can also be read from a paused sandbox, and includes ignored files. The '
     + 'request resumes and changes nothing. If a patch or an archive fails on the way, the connection breaks.',
-  params: conversationPath,
+  params: idPath,
   query: changeQuery,
   success: { ...response, schema: changes },
   otherwise: [patchMedia, archiveMedia].map((media) => ({ ...response, schema: byteStream, media })),
@@ -124,7 +124,7 @@ export const publishOperation = operation({
     "Commits uncommitted files and pushes all commits to a branch, with the deployment's credential, which never enters the sandbox. "
     + 'To push more work to the branch, publish again. A branch with commits of others is never changed. With `pull_request`, it also '
     + 'opens a pull request, or updates the open one of the branch. If only that step fails, the branch is pushed already: publish again.',
-  params: conversationPath,
+  params: idPath,
   body: publishBody,
   success: { status: 200, description: 'The branch.', schema: published },
   failures: [

@@ -7,7 +7,7 @@ import type { ConversationFilter } from '../../../ports/conversation-store.ts';
 import { sandboxStatusSchema } from '../../shared/event-data-schemas.ts';
 import { inCamelCase } from '../../shared/letter-case.ts';
 import {
-  claimOf, idempotencyHeaders, list, locationHeader, resourceId, specId, statusFields, statusOf, text, timeQuery, timestamp,
+  claimOf, idempotencyHeaders, idPath, list, locationHeader, resourceId, specId, statusFields, statusFieldsOf, text, timeQuery, timestamp,
 } from '../common-schemas.ts';
 import { gitProviderFailures, operation } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
@@ -48,8 +48,6 @@ const maxText = 100_000;
 const textContent = z.strictObject({ type: z.literal('text'), text: text(maxText).min(1) }).meta({ id: 'TextContent' });
 
 export const message = z.strictObject({ content: z.array(textContent).min(1).max(100) }).meta({ id: 'Message' });
-
-export const conversationPath = z.object({ id: resourceId });
 
 const maxTitle = 500;
 
@@ -125,14 +123,14 @@ export function presentConversation({ conversation, sandboxStatus }: Conversatio
     ...conversation,
     createdByUserId: conversation.ownerId,
     sandboxStatus,
-    ...statusOf(conversation.statusReason),
+    ...statusFieldsOf(conversation.statusReason),
     pullRequests: Object.entries(conversation.pullRequests).map(([branch, pullRequest]) => ({ branch, ...pullRequest })),
   });
 }
 
 const conversations = '/api/v1/app-conversations';
 const common = { tag: 'Conversations' } as const;
-const one = { ...common, path: `${conversations}/{id}`, params: conversationPath };
+const one = { ...common, path: `${conversations}/{id}`, params: idPath };
 
 export const conversationOperations = [
   operation({

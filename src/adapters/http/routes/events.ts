@@ -5,13 +5,12 @@ import { Failure } from '../../../domain/failure.ts';
 import { eventKinds, type Event, type EventData, type EventKind } from '../../../domain/event.ts';
 import { eventActors, eventDataSchemas } from '../../shared/event-data-schemas.ts';
 import { camelCase, inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/letter-case.ts';
-import { list, presentStatus, resourceId, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
+import { idPath, list, presentStatus, resourceId, statusFields, timestamp, toTimestamp, wholeNumber } from '../common-schemas.ts';
 import { eventStreamMedia, serverSentEvents } from '../event-stream.ts';
 import { operation, StreamedBody } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import type { RequestContext } from '../request-context.ts';
-import { createTokenCipher } from '../token-cipher.ts';
-import { conversationPath } from './conversations.ts';
+import { createSealedTokens } from '../sealed-tokens.ts';
 
 const eventFields = {
   id: z.int().meta({ description: 'The position in the event log. Later events have greater ids.' }),
@@ -43,14 +42,12 @@ const kinds = list(z.array(z.enum(eventKinds).meta({ id: 'EventKind' })))
   .optional()
   .meta({ description: 'Only events of these kinds. Repeat the parameter for each kind.' });
 
-const eventId = z.string().regex(/^\d{1,15}$/, 'must be the id of an event').transform(Number);
+const eventId = wholeNumber(0, 999_999_999_999_999);
 
 const eventPageQuery = z.object({
   ...pageQuery,
   kinds,
-  after: eventId
-    .optional()
-    .meta({ description: 'Begin after the event with this id. `page_id` overrides it.', override: { type: 'string' } }),
+  after: eventId.optional().meta({ description: 'Begin after the event with this id. `page_id` overrides it.' }),
 });
 
 const changesPageQuery = eventPageQuery.extend({
@@ -68,19 +65,15 @@ const eventStreamQuery = z.object({
     .optional()
     .meta({
       description: 'Begin after the event with this id. `0`: the beginning of the log. `latest`: its end. `Last-Event-ID` overrides it.',
-      override: { type: 'string' },
     }),
 });
 
 const eventStreamHeaders = z.object({
-  'Last-Event-ID': eventId
-    .optional()
-    .meta({ description: 'The id of the last event seen. Browsers send it when they reconnect.', override: { type: 'string' } }),
+  'Last-Event-ID': eventId.optional().meta({ description: 'The id of the last event seen. Browsers send it when they reconnect.' }),
 });
 
 /** An open stream continues after its ticket expires. The sealing secret is never stored, so access logs reveal no API key. */
 const ticketLifeMs = 60_000;
-const ticketCipher = createTokenCipher(randomBytes(32).toString('hex'));
 
 const ticketResource = z
   .object({
@@ -89,14 +82,14 @@ const ticketResource = z
   })
   .meta({ id: 'EventTicket', description: 'Replaces the key in the URL of a stream or WebSocket: browsers cannot send headers there.' });
 
-const ticketContent = z.tuple([z.literal('ticket'), z.number(), z.string()]);
+/** The time at which it expires, and the credential. */
+const tickets = createSealedTokens(randomBytes(32).toString('hex'), z.tuple([z.number(), z.string().nullable()]));
 
 /** Returns the credential in a ticket. Throws `unauthorized` if the ticket is not valid or has expired. */
 export function openTicket({ skep }: RequestContext, ticket: string): string {
-  const text = ticketCipher.decrypt(ticket);
-  const content = text === null ? null : ticketContent.safeParse(JSON.parse(text)).data;
-  if (content === null || content === undefined || content[1] <= skep.clock.now()) throw new Failure('unauthorized', {});
-  return content[2];
+  const [expiresAt, credential] = tickets.decode(ticket) ?? [0, null];
+  if (credential === null || expiresAt <= skep.clock.now()) throw new Failure('unauthorized', {});
+  return credential;
 }
 
 const eventStreamHead = z.object({
@@ -137,7 +130,7 @@ export const eventOperations = [
     operationId: 'list_app_conversation_events',
     summary: 'List the events of a conversation',
     description: 'Oldest first. Includes the events of its sandbox.',
-    params: conversationPath,
+    params: idPath,
     query: eventPageQuery,
     success: { status: 200, description: 'A page of events.', schema: eventPage },
     failures: ['conversation_not_found'],
@@ -151,7 +144,7 @@ export const eventOperations = [
     takesTicket: true,
     summary: 'Follow the events of a conversation',
     description: 'Begins with its first event, or after `Last-Event-ID` or `after`. The stream ends when the conversation is deleted.',
-    params: conversationPath,
+    params: idPath,
     query: eventStreamQuery,
     headers: eventStreamHeaders,
     success: streamForm,
@@ -180,7 +173,7 @@ export const eventOperations = [
     failures: [],
     handle: ({ skep, credential }) => {
       const expiresAt = skep.clock.now() + ticketLifeMs;
-      const ticket = ticketCipher.encrypt(JSON.stringify(['ticket', expiresAt, credential]));
+      const ticket = tickets.encode([expiresAt, credential]);
       return { ticket, expires_at: toTimestamp(expiresAt) };
     },
   }),

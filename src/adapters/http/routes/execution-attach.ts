@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { flagOf, resourceId } from '../common-schemas.ts';
+import { flag, resourceId, wholeNumber } from '../common-schemas.ts';
 import { defaultHeartbeatMs } from '../event-stream.ts';
 import { ExecutionWebSocket } from '../execution-web-socket.ts';
 import { operation, Upgrade } from '../operation.ts';
@@ -8,15 +8,15 @@ import { requireWebSocket } from '../web-socket.ts';
 import { ticketQuery } from './events.ts';
 
 export const executionPath = z.object({ id: resourceId, execution_id: resourceId });
-const offset = z.string().regex(/^\d{1,15}$/, 'must be an offset in bytes').transform(Number).optional();
+const maxOffset = 999_999_999_999_999;
 
 /** A query parameter that is an offset in bytes. */
-export const offsetOf = (description: string) => offset.meta({ description, override: { type: 'string' } });
+export const offset = (description: string) => wholeNumber(0, maxOffset).optional().meta({ description });
 
 const attachQuery = z.object({
-  after: offsetOf('The offset of the first byte of standard output. Default: what is kept, and of a terminal the last screenfuls.'),
-  after_stderr: offsetOf('The same for standard error.'),
-  takeover: flagOf("Take the writer's place."),
+  after: offset('The offset of the first byte of standard output. Default: what is kept, and of a terminal the last screenfuls.'),
+  after_stderr: offset('The same for standard error.'),
+  takeover: flag("Take the writer's place."),
   ticket: ticketQuery,
 });
 

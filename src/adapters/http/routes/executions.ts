@@ -3,14 +3,14 @@ import type { ExecutionRecord } from '../../../domain/execution.ts';
 import { executionRecordStatuses } from '../../../domain/execution.ts';
 import type { PageRequest } from '../../../domain/page.ts';
 import {
-  claimOf, flagOf, idempotencyHeaders, locationHeader, resourceId, statusFields, statusOf, text, timestamp,
+  claimOf, flag, idempotencyHeaders, idPath, locationHeader, statusFields, statusFieldsOf, text, timestamp,
 } from '../common-schemas.ts';
 import { signalName, terminalSize } from '../execution-web-socket.ts';
-import { byteStream, operation, StreamedBody } from '../operation.ts';
+import { byteStream, noContent, operation, StreamedBody } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import { presenter } from '../presenter.ts';
 import { takeBody } from '../request-input.ts';
-import { attachOperation, executionPath, offsetOf } from './execution-attach.ts';
+import { attachOperation, executionPath, offset } from './execution-attach.ts';
 
 const executionResource = z
   .object({
@@ -53,20 +53,19 @@ const runBody = z
   .refine(({ command, shell }) => (command === undefined) !== (shell === undefined), 'must have either command or shell')
   .meta({ id: 'ExecutionRequest' });
 
-const sandboxPath = z.object({ id: resourceId });
 const outputQuery = z.object({
   stream: z.enum(['stdout', 'stderr', 'tty']).default('stdout')
     .meta({ description: 'For a command in a terminal, `tty` and `stdout` are the same.', override: { default: 'stdout' } }),
-  after: offsetOf('The offset of the first byte. Default: 0.'),
-  follow: flagOf('Go on until the command has ended.'),
+  after: offset('The offset of the first byte. Default: 0.'),
+  follow: flag('Go on until the command has ended.'),
 });
 
-const inputQuery = z.object({ close: flagOf('Close the input afterwards.') });
+const inputQuery = z.object({ close: flag('Close the input afterwards.') });
 
 const toExecution = presenter(executionResource);
 
 function presentExecution(execution: ExecutionRecord): z.output<typeof executionResource> {
-  return toExecution({ ...execution, ...statusOf(execution.statusReason) });
+  return toExecution({ ...execution, ...statusFieldsOf(execution.statusReason) });
 }
 
 const executions = '/api/v1/sandboxes/{id}/executions';
@@ -74,7 +73,6 @@ const one = `${executions}/{execution_id}`;
 const common = { tag: 'Executions' } as const;
 const runtimeFailures = ['runtime_unavailable', 'runtime_timeout'] as const;
 const executionFailures = ['sandbox_not_found', 'execution_not_found', ...runtimeFailures] as const;
-const noContent = { status: 204, description: 'Done.' };
 
 const run = operation({
   ...common,
@@ -83,7 +81,7 @@ const run = operation({
   operationId: 'run_execution',
   summary: 'Run a command in a sandbox',
   description: 'Responds when the command has started. The command continues if the connection is lost or the server stops.',
-  params: sandboxPath,
+  params: idPath,
   headers: idempotencyHeaders,
   body: runBody,
   success: { status: 201, description: 'The command has started.', schema: executionResource, headers: locationHeader },
@@ -111,7 +109,7 @@ const list = operation({
   operationId: 'list_executions',
   summary: 'List the executions of a sandbox',
   description: 'Newest first. The oldest executions that have ended are deleted over time.',
-  params: sandboxPath,
+  params: idPath,
   query: z.object(pageQuery),
   success: { status: 200, description: 'A page of executions.', schema: pageSchema(executionResource, 'ExecutionPage') },
   failures: ['sandbox_not_found'],

@@ -2,13 +2,12 @@ import { hash } from 'node:crypto';
 import { posix } from 'node:path';
 import { z } from 'zod';
 import { type FileEntry, fileTypes } from '../../../domain/file-entry.ts';
-import { flagOf, text, timestamp, toTimestamp } from '../common-schemas.ts';
+import { flag, idPath, text, timestamp, toTimestamp, wholeNumber } from '../common-schemas.ts';
 import { chooseRange, etagOf, fileHeaders, partHeaders, rangeHeaders, validators } from '../file-ranges.ts';
-import { byteStream, operation, StreamedBody } from '../operation.ts';
+import { byteStream, noContent, operation, StreamedBody } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import type { RequestContext } from '../request-context.ts';
 import { headerOf, takeBody } from '../request-input.ts';
-import { sandboxPath } from './sandboxes.ts';
 
 const octal = /^0?[0-7]{3,4}$/;
 
@@ -22,7 +21,7 @@ const fileResource = z
     modified_at: timestamp,
     target: z.string().nullable().meta({ description: 'The target of a symbolic link; null for other types.' }),
   })
-  .meta({ id: 'File', description: 'A file, directory or link in a sandbox.' });
+  .meta({ id: 'FileEntry', description: 'A file, directory or link in a sandbox.' });
 
 function presentFile({ path, type, size, mode, modifiedAt, target }: FileEntry): z.output<typeof fileResource> {
   const octalMode = mode.toString(8).padStart(4, '0');
@@ -31,16 +30,8 @@ function presentFile({ path, type, size, mode, modifiedAt, target }: FileEntry):
 
 const path = text(4096).regex(/^\//, 'must be an absolute path')
   .meta({ description: 'An absolute path in the sandbox.', example: '/workspace/a.txt' });
-const maxDepth = 32;
-const depth = z
-  .string()
-  .refine((given) => /^\d{1,2}$/.test(given) && Number(given) >= 1 && Number(given) <= maxDepth, `must be a number from 1 to ${maxDepth}`)
-  .transform(Number)
-  .default(1)
-  .meta({
-    description: 'How many levels to list. 1: only the entries of the directory itself.',
-    override: { type: 'integer', minimum: 1, maximum: maxDepth, default: 1 },
-  });
+const depth = wholeNumber(1, 32).default(1)
+  .meta({ description: 'How many levels to list. 1: only the entries of the directory itself.', override: { default: 1 } });
 const mode = z.string().regex(octal, 'must be an octal number such as 0644').optional()
   .meta({ description: 'The permission bits, octal. Default: those of the existing file, or 0644 for a new file.' });
 
@@ -48,11 +39,10 @@ const bytes = 'application/octet-stream';
 const files = '/api/v1/sandboxes/{id}/files';
 const directories = '/api/v1/sandboxes/{id}/directories';
 const archive = '/api/v1/sandboxes/{id}/archive';
-const common = { tag: 'Files', params: sandboxPath, query: z.object({ path }) } as const;
+const common = { tag: 'Files', params: idPath, query: z.object({ path }) } as const;
 const runtimeFailures = ['sandbox_not_found', 'sandbox_not_running', 'runtime_unavailable', 'runtime_timeout'] as const;
 const pathFailures = [...runtimeFailures, 'wrong_file_type'] as const;
 const existingFileFailures = [...pathFailures, 'file_not_found'] as const;
-const noContent = { status: 204, description: 'Done.' };
 const fileResponse = { status: 200, description: 'The file after the change.', schema: fileResource };
 
 /** Returns the body of the request, and its length if the client sends one. */
@@ -115,7 +105,7 @@ const remove = operation({
   operationId: 'remove_file',
   summary: 'Remove a file',
   description: 'Removes a link itself, not its target. Counts as activity, but does not resume the sandbox.',
-  query: z.object({ path, recursive: flagOf('Whether to remove a directory with everything in it.') }),
+  query: z.object({ path, recursive: flag('Whether to remove a directory with everything in it.') }),
   success: noContent,
   failures: existingFileFailures,
   handle: async (context, { params, query: { path, recursive = false } }) => {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { claimOf, idempotencyHeaders, resourceId, text } from '../common-schemas.ts';
+import { claimOf, idempotencyHeaders, idPath, resourceId, text } from '../common-schemas.ts';
 import { operation } from '../operation.ts';
-import { conversationPath, conversationResource, message, presentConversation } from './conversations.ts';
+import { conversationResource, message, presentConversation } from './conversations.ts';
 
 const messageAccepted = z
   .object({ message_id: z.string().meta({ description: 'The events of its turn have this id.' }) })
@@ -12,7 +12,7 @@ const permissionAnswerBody = z
   .meta({ id: 'PermissionAnswer', example: { option_id: 'allow' } });
 
 const conversation = '/api/v1/app-conversations/{id}';
-const common = { tag: 'Conversations', method: 'post', params: conversationPath } as const;
+const common = { tag: 'Conversations', method: 'post', params: idPath } as const;
 
 export const messageOperations = [
   operation({
@@ -50,7 +50,7 @@ export const messageOperations = [
     path: `${conversation}/permissions/{permission_id}`,
     operationId: 'answer_app_conversation_permission',
     summary: 'Answer a request for permission',
-    params: z.object({ ...conversationPath.shape, permission_id: resourceId }),
+    params: z.object({ ...idPath.shape, permission_id: resourceId }),
     body: permissionAnswerBody,
     success: { status: 200, description: 'The conversation.', schema: conversationResource },
     failures: ['conversation_not_found', 'permission_not_found'],

@@ -6,7 +6,7 @@ import { conversationStartStatuses, executionStatuses } from '../../../domain/co
 import { usedPercentOf } from '../../../domain/disk-pressure.ts';
 import { quarantineOwner } from '../../../domain/quarantine.ts';
 import { type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
-import { presentReason, statusFields, statusOf, statusReason, timestamp } from '../common-schemas.ts';
+import { presentReason, statusFields, statusFieldsOf, statusReason, timestamp } from '../common-schemas.ts';
 import { operation } from '../operation.ts';
 import { presenter } from '../presenter.ts';
 import { partReadiness, type ReadinessReport } from './health-and-service.ts';
@@ -106,18 +106,18 @@ function sumByWord<W extends string>(
 
 function sandboxProblem({ id, ownerId: userId, spec, status, statusReason, statusSince }: Sandbox) {
   const kind = 'sandbox' as const;
-  return { kind, id, userId, sandboxSpecId: spec.id, title: null, status, ...statusOf(statusReason), since: statusSince };
+  return { kind, id, userId, sandboxSpecId: spec.id, title: null, status, ...statusFieldsOf(statusReason), since: statusSince };
 }
 
 function conversationProblem({ ownerId: userId, startStatus, statusReason, updatedAt, ...same }: Conversation) {
   const kind = 'conversation' as const;
-  return { ...same, kind, userId, status: startStatus, ...statusOf(statusReason), since: updatedAt };
+  return { ...same, kind, userId, status: startStatus, ...statusFieldsOf(statusReason), since: updatedAt };
 }
 
 function deploymentOf({ pools, disk, diskUsedPercent, agentMemory }: NonNullable<Overview['deployment']>) {
   return {
     pools: pools.map(({ specId: sandboxSpecId, lastFailure, ...same }) => {
-      const { statusDetail: failureDetail, statusReason: failureReason } = statusOf(lastFailure);
+      const { statusDetail: failureDetail, statusReason: failureReason } = statusFieldsOf(lastFailure);
       return { ...same, sandboxSpecId, failureDetail, failureReason };
     }),
     disk: disk === null ? null : { ...disk, usedPercent: usedPercentOf(disk), limitPercent: diskUsedPercent },

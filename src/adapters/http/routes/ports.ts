@@ -1,16 +1,15 @@
 import { z } from 'zod';
+import type { PortGrant } from '../../../application/sandboxes/sandboxes.ts';
 import { Failure } from '../../../domain/failure.ts';
 import { keyDigest } from '../../shared/key-digest.ts';
-import { resourceId, timestamp, toTimestamp } from '../common-schemas.ts';
+import { resourceId, timestamp, toTimestamp, wholeNumber } from '../common-schemas.ts';
 import { operation } from '../operation.ts';
 import { createPortTokens, linkParameter, urlForBrowsers } from '../port-links.ts';
 import type { RequestContext } from '../request-context.ts';
 
 const portPath = z.object({
   id: resourceId,
-  port: z.string().regex(/^[1-9]\d{0,4}$/, 'must be a port').transform(Number)
-    .refine((port) => port <= 65_535, 'must be a port')
-    .meta({ description: "One of the ports in the sandbox's spec.", override: { type: 'integer', minimum: 1, maximum: 65_535 } }),
+  port: wholeNumber(1, 65_535).meta({ description: "One of the ports in the sandbox's spec." }),
 });
 
 const longestSeconds = 7 * 24 * 60 * 60;
@@ -39,7 +38,7 @@ export const portOperations = [
     handle: async (context, { params: { id, port }, body }) => {
       const { skep, scope } = context;
       const grant = await skep.sandboxes.createPortLink(scope, id, port, body.expires_in_seconds * 1000);
-      return { url: linkOf(context, { ...grant, digest: callerDigest(context) }), expires_at: toTimestamp(grant.expiresAt) };
+      return { url: linkOf(context, grant), expires_at: toTimestamp(grant.expiresAt) };
     },
   }),
 ];
@@ -50,8 +49,10 @@ function callerDigest({ skep, credential }: RequestContext): string {
   return keyDigest(credential);
 }
 
-function linkOf({ skep, http }: RequestContext, token: Parameters<ReturnType<typeof createPortTokens>['encode']>[0]): string {
-  const { proxy } = http.options;
+function linkOf(context: RequestContext, { sandboxId, port, expiresAt }: PortGrant): string {
+  const digest = callerDigest(context);
+  const { proxy } = context.http.options;
   if (proxy === undefined) throw new Failure('proxy_off', {});
-  return `${urlForBrowsers(proxy, token.sandboxId, token.port)}/?${linkParameter}=${createPortTokens(skep).encode(token)}`;
+  const token = createPortTokens(context.skep).encode([sandboxId, port, expiresAt, digest]);
+  return `${urlForBrowsers(proxy, sandboxId, port)}/?${linkParameter}=${token}`;
 }

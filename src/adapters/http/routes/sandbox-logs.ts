@@ -1,18 +1,13 @@
 import { z } from 'zod';
-import { flagOf } from '../common-schemas.ts';
+import { flag, idPath, wholeNumber } from '../common-schemas.ts';
 import { byteStream, operation, StreamedBody } from '../operation.ts';
-import { sandboxPath } from './sandboxes.ts';
 
 const maxTailBytes = 1 << 20;
-const tailSchema = { type: 'integer', minimum: 0, maximum: maxTailBytes } as const;
 
 const logQuery = z.object({
-  tail_bytes: z.string()
-    .refine((text) => /^\d{1,7}$/.test(text) && Number(text) <= maxTailBytes, `must be a number from 0 to ${maxTailBytes}`)
-    .transform(Number)
-    .optional()
-    .meta({ description: 'Only the last bytes, at most this many. Default: everything that is kept.', override: tailSchema }),
-  follow: flagOf('Continue until the sandbox stops.'),
+  tail_bytes: wholeNumber(0, maxTailBytes).optional()
+    .meta({ description: 'Only the last bytes, at most this many. Default: everything that is kept.' }),
+  follow: flag('Continue until the sandbox stops.'),
 });
 
 export const logOperation = operation({
@@ -24,7 +19,7 @@ export const logOperation = operation({
   description:
     "The standard output and error of the sandbox's own command. Values of secrets are masked. The bytes need not be UTF-8. " +
     'Does not resume a paused sandbox. Empty if the runtime has no log of the sandbox.',
-  params: sandboxPath,
+  params: idPath,
   query: logQuery,
   success: { status: 200, description: 'The log.', schema: byteStream, media: 'text/plain; charset=utf-8' },
   failures: ['sandbox_not_found', 'runtime_unavailable', 'runtime_timeout'],

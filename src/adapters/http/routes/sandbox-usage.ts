@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { timestamp } from '../common-schemas.ts';
+import { idPath, timestamp } from '../common-schemas.ts';
 import { operation } from '../operation.ts';
 import { presenter } from '../presenter.ts';
-import { sandboxPath } from './sandboxes.ts';
 
 const sandboxUsage = z
   .object({
@@ -23,7 +22,7 @@ export const usageOperation = operation({
   operationId: 'get_sandbox_usage',
   summary: 'Get the resource usage of a sandbox',
   description: 'Can take seconds if it has many files. Values that are not known are null, and so are CPU and memory unless it runs.',
-  params: sandboxPath,
+  params: idPath,
   success: { status: 200, description: 'CPU, memory and disk.', schema: sandboxUsage },
   failures: ['sandbox_not_found', 'runtime_unavailable', 'runtime_timeout'],
   handle: async ({ skep, scope }, { params }) =>

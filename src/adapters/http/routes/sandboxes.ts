@@ -4,7 +4,7 @@ import type { PageRequest } from '../../../domain/page.ts';
 import { pauseKinds, pauseOf, type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
 import { eventActors, sandboxStatusSchema } from '../../shared/event-data-schemas.ts';
 import {
-  claimOf, idempotencyHeaders, locationHeader, resourceId, specId, statusFields, statusOf, statusReason, text, timestamp,
+  claimOf, idempotencyHeaders, idPath, locationHeader, specId, statusFields, statusFieldsOf, statusReason, text, timestamp,
 } from '../common-schemas.ts';
 import { alias, operation } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
@@ -64,9 +64,9 @@ function presentSandbox(
     ...sandbox,
     createdByUserId: sandbox.ownerId,
     sandboxSpecId: sandbox.spec.id,
-    ...statusOf(sandbox.statusReason),
+    ...statusFieldsOf(sandbox.statusReason),
     pausedBy: pause?.actor ?? null,
-    pausedReason: pause === null ? null : statusOf(pause.reason).statusReason,
+    pausedReason: pause === null ? null : statusFieldsOf(pause.reason).statusReason,
     sessionApiKey: isRunning && access !== 'read' ? sandbox.sessionApiKey : null,
     exposedUrls: isRunning ? urls : null,
     expiresAt: expiresAt(sandbox),
@@ -100,13 +100,11 @@ const sandboxAdoptBody = z.strictObject({
 
 const sandboxPauseBody = z.strictObject({ pause_kind: pauseKind.optional() }).meta({ id: 'SandboxPauseRequest' });
 
-export const sandboxPath = z.object({ id: resourceId });
-
 const sandboxes = '/api/v1/sandboxes';
 const common = { tag: 'Sandboxes' } as const;
 const theSandbox = { status: 200, description: 'The sandbox.', schema: sandboxResource };
-const one = { ...common, path: `${sandboxes}/{id}`, params: sandboxPath };
-const action = { ...common, method: 'post', params: sandboxPath, success: theSandbox } as const;
+const one = { ...common, path: `${sandboxes}/{id}`, params: idPath };
+const action = { ...common, method: 'post', params: idPath, success: theSandbox } as const;
 
 const search = operation({
   ...common,

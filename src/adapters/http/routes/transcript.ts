@@ -4,9 +4,8 @@ import { type PermissionOption, toolCallStatuses } from '../../../domain/agent.t
 import type { Reason } from '../../../domain/reason.ts';
 import { eventActors } from '../../shared/event-data-schemas.ts';
 import { sentenceOf } from '../../shared/status-and-error-messages.ts';
-import { presentStatus, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
+import { idPath, presentStatus, statusFields, timestamp, toTimestamp } from '../common-schemas.ts';
 import { operation, StreamedBody } from '../operation.ts';
-import { conversationPath } from './conversations.ts';
 
 const entry = z
   .discriminatedUnion('kind', [
@@ -106,7 +105,7 @@ export const transcriptOperation = operation({
   operationId: 'get_app_conversation_transcript',
   summary: 'Read what was said and done in a conversation',
   description: 'As far as events are kept; also of an archived conversation.',
-  params: conversationPath,
+  params: idPath,
   query: z.object({ format: z.enum(['markdown', 'json']).default('markdown') }),
   success: { status: 200, description: 'The transcript.', schema: z.string(), media: 'text/markdown; charset=utf-8' },
   otherwise: [{ status: 200, description: 'The transcript.', schema: transcript }],
