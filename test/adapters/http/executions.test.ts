@@ -70,7 +70,7 @@ test('wrong requests for executions are refused', async () => {
   const path = await run({ command: ['sleep'] });
   for (const query of ['after=-1', 'after=x', 'stream=all', 'follow=1']) expect((await world.ann('GET', `${path}/output?${query}`)).status).toBe(422);
   expect((await world.ann('POST', `${path}/signal`, { signal: 'SIGNAL' })).status).toBe(422);
-  expect((await world.ann('GET', `${path}/attach`)).status).toBe(426);
+  expect(await world.ann('GET', `${path}/attach`)).toMatchObject({ status: 426, body: { code: 'upgrade_required' } });
 });
 
 describe('access to executions', () => {
