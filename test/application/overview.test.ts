@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import { IdleForecast } from '../../src/application/sandboxes/idle-forecast.ts';
 import { StartStatistics } from '../../src/application/sandboxes/start-statistics.ts';
+import { unlimitedConversations } from '../../src/domain/conversation-limits.ts';
+import { unlimited } from '../../src/domain/sandbox-limits.ts';
 import type { Sandbox } from '../../src/domain/sandbox.ts';
-import { someSandbox } from '../contracts/records.ts';
+import { someConversation, someSandbox } from '../contracts/records.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { createManualClock } from '../doubles/memory/index.ts';
 import { calm, createWorld } from './world.ts';
@@ -41,6 +43,22 @@ test('the forecast uses the current records', async () => {
   found.set('running', resting('running', { status: 'RUNNING', lastActiveAt: 20_000 }));
   found.set('frozen', resting('frozen', { status: 'PAUSED', pauseKind: 'freeze', deletedAt: 1 }));
   expect(await shown('ann', 9)).toEqual(['stopped delete 19000', 'running freeze 21000']);
+});
+
+test('the overview lists a sandbox and a conversation that start for more than 60 seconds', async () => {
+  const { clock, store, boot } = createWorld();
+  const { overview } = boot();
+  const listed = async () => {
+    const { troubledSandboxes, troubledConversations } = await overview('ann');
+    return [...troubledSandboxes, ...troubledConversations].map(({ id }) => id);
+  };
+  const now = clock.now();
+  await store.sandboxes.insert(someSandbox('sb', { status: 'STARTING', statusSince: now }), unlimited);
+  await store.conversations.insert(someConversation('conv', { startStatus: 'WORKING', createdAt: now }), undefined, [], unlimitedConversations);
+  clock.advance(60_000);
+  expect(await listed()).toEqual([]);
+  clock.advance(1);
+  expect(await listed()).toEqual(['sb', 'conv']);
 });
 
 test('start statistics count by owner for one hour, with percentiles of successful starts', () => {

@@ -97,6 +97,7 @@ export function createWorld(options: WorldOptions = {}) {
       driver: get(tokens.sandboxReconciler),
       pool: get(tokens.sandboxPool),
       sandboxes: get(tokens.sandboxes),
+      overview: get(tokens.overview),
       reconciler: get(tokens.sweeper),
       shutdown: async () => await closers.disposeAsync(),
     };

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { object } from '../../support/client.ts';
 import { below, printedSeed, seeded } from '../../support/seeded.ts';
 import { until } from '../../support/until.ts';
-import { attach, type Attached, commands, randomOutput, refusedAttach, runningSandbox } from './executions-support.ts';
+import { attach, type Attached, commands, randomOutput, refusedAttach, runningSandbox, terminalSize } from './executions-support.ts';
 import { createWorld, type World } from './world.ts';
 
 const page = 'https://app.example.org';
@@ -50,6 +50,7 @@ test('control messages resize the terminal and send signals, and a malformed one
   client.socket.send(JSON.stringify({ resize: { cols: 100, rows: 40 } }));
   client.socket.send('{"resize": 1');
   expect(await client.told(({ error }) => error !== undefined)).toMatchObject({ error: { code: 'invalid_request' } });
+  await until(() => terminalSize(world, sandbox.id, path), (size) => size?.cols === 100 && size.rows === 40);
   client.socket.send(JSON.stringify({ signal: 'SIGINT' }));
   expect(await client.told(isEnd)).toMatchObject({ status: 'exited', exit_code: 130 });
 });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
-import type { MemoryCommand } from '../../doubles/memory/index.ts';
+import { type MemoryCommand, terminalSizes } from '../../doubles/memory/index.ts';
 import { type Json, object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
 import type { World } from './world.ts';
@@ -58,6 +58,11 @@ export async function runningSandbox(world: World): Promise<{ readonly id: strin
   const id = String(object(await world.ann('POST', '/api/v1/sandboxes'))['id']);
   await until(() => world.ann('GET', `/api/v1/sandboxes/${id}`), (answer) => object(answer)['status'] === 'RUNNING', 60_000);
   return { id, path: `/api/v1/sandboxes/${id}/executions` };
+}
+
+/** Returns the size that the runtime was told last for the terminal of an execution. */
+export function terminalSize({ engine }: World, sandboxId: string, path: string) {
+  return terminalSizes.get(engine.execution(sandboxId, path.split('/').at(-1) ?? ''));
 }
 
 /** An attached client, and what it has received. */

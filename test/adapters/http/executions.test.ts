@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { items, object } from '../../support/client.ts';
 import { below, printedSeed, seeded } from '../../support/seeded.ts';
 import { until } from '../../support/until.ts';
-import { commands, randomOutput, runningSandbox } from './executions-support.ts';
+import { commands, randomOutput, runningSandbox, terminalSize } from './executions-support.ts';
 import { createWorld, type World } from './world.ts';
 
 let world: World;
@@ -49,6 +49,7 @@ test('input and signals reach a command, its terminal can be resized, and it is 
   const sleeping = await run({ command: ['sleep'], tty: { cols: 80, rows: 24 } });
   expect(object(await world.ann('GET', sleeping))).toMatchObject({ tty: true, stdin: true });
   expect((await world.ann('POST', `${sleeping}/resize`, { cols: 100, rows: 30 })).status).toBe(204);
+  expect(terminalSize(world, sandbox.id, sleeping)).toEqual({ cols: 100, rows: 30 });
   expect((await world.ann('POST', `${sleeping}/signal`, { signal: 'SIGTERM' })).status).toBe(204);
   expect(await ended(sleeping)).toMatchObject({ exit_code: 143 });
   for (const _ of [1, 2]) expect((await world.ann('DELETE', sleeping)).status).toBe(204);
@@ -69,7 +70,7 @@ test('wrong requests for executions are refused', async () => {
   const path = await run({ command: ['sleep'] });
   for (const query of ['after=-1', 'after=x', 'stream=all', 'follow=1']) expect((await world.ann('GET', `${path}/output?${query}`)).status).toBe(422);
   expect((await world.ann('POST', `${path}/signal`, { signal: 'SIGNAL' })).status).toBe(422);
-  expect((await world.ann('GET', `${path}/attach`)).status).toBe(426);
+  expect(await world.ann('GET', `${path}/attach`)).toMatchObject({ status: 426, body: { code: 'upgrade_required' } });
 });
 
 describe('access to executions', () => {
@@ -81,8 +82,14 @@ describe('access to executions', () => {
     const refused = [['POST', sandbox.path], ['DELETE', path], ['POST', `${path}/input`], ['POST', `${path}/signal`], ['POST', `${path}/resize`]] as const;
     for (const [method, at] of refused) expect([at, (await reader(method, at, {})).status]).toEqual([at, 403]);
     const ben = world.client(world.keys.ben);
-    for (const [method, at] of refused) expect([at, (await ben(method, at, { command: ['a'], signal: 'SIGINT', cols: 1, rows: 1 })).status]).not.toEqual([at, 204]);
-    expect((await ben('GET', path)).status).toBe(404);
+    const bodies: Readonly<Record<string, unknown>> = { executions: { command: ['a'] }, signal: { signal: 'SIGINT' }, resize: { cols: 1, rows: 1 } };
+    const bytes = { 'Content-Type': 'application/octet-stream' };
+    for (const [method, at] of [...refused, ['GET', path], ['GET', `${path}/output`]] as const) {
+      const last = at.split('/').at(-1) ?? '';
+      const answer = await ben(method, at, last === 'input' ? 'x' : bodies[last], last === 'input' ? bytes : {});
+      expect([at, answer.status, object(answer)['code']]).toEqual([at, 404, 'sandbox_not_found']);
+    }
+    expect(object(await world.ann('GET', path))).toMatchObject({ status: 'running' });
     expect((await world.client(null)('GET', path)).status).toBe(401);
   });
 

@@ -56,8 +56,8 @@ test('the overview of an administrator has pools, disk, memory and limits of the
   const world = await startWorld({ specs: [{ ...plainSpec, pool: { size: 1 } }], disk, limits: { running: 9 } });
   const admin = world.client(world.keys.admin);
   const seen = async () => object(await admin('GET', path));
-  await until(seen, (body) => (body['deployment'] as { disk: unknown }).disk !== null);
   world.faults.git = new Error('connect ECONNREFUSED 10.0.0.7');
+  await until(seen, (body) => (body['deployment'] as { disk: unknown }).disk !== null);
   expect(await seen()).toMatchObject({
     scope: 'all',
     limits: expect.arrayContaining([{ limit: 'running', max: 9, used: 0, user_id: null }, { limit: 'running_per_owner', max: null, used: 0, user_id: null }]),
@@ -66,7 +66,13 @@ test('the overview of an administrator has pools, disk, memory and limits of the
       disk: { total_bytes: 1000, free_bytes: 50, used_percent: 95, limit_percent: 90 },
       memory: { agents_held_bytes: 0, agents_max_bytes: 268_435_456 },
     },
-    parts: expect.arrayContaining([expect.objectContaining({ part: 'store', detail: expect.stringContaining('SQLite') })]),
+    parts: expect.arrayContaining([
+      { part: 'store', adapter: 'memory', ok: true, detail: expect.stringContaining('SQLite') },
+      { part: 'git', adapter: 'memory', ok: false, detail: 'the check failed' },
+    ]),
+  });
+  expect(object(await world.ann('GET', path))).toMatchObject({
+    deployment: null, parts: expect.arrayContaining([{ part: 'git', adapter: 'memory', ok: false, detail: 'does not answer; the log says why' }]),
   });
 });
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Failure } from '../../../src/domain/failure.ts';
 import { items, object } from '../../support/client.ts';
 import { createWorld, type World } from './world.ts';
 
@@ -39,4 +40,11 @@ test('branches are listed page by page, with plain or encoded slashes in the rep
     const name = client === world.ann ? 'acme/none' : 'acme/shop';
     expect((await client('GET', `${repositories}/${name}/branches`)).body).toMatchObject({ status: 404, code: 'repository_not_found' });
   }
+});
+
+test('branches of a git provider that cannot list them are a 409', async () => {
+  world.faults.git = new Failure('listing_unsupported', { provider: 'memory', listing: 'branches' });
+  const { body } = await world.ann('GET', `${repositories}/acme/shop/branches`);
+  expect(body).toMatchObject({ status: 409, code: 'listing_unsupported', provider: 'memory', listing: 'branches' });
+  delete world.faults.git;
 });

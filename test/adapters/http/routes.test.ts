@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Failure } from '../../../src/domain/failure.ts';
-import { items, object } from '../../support/client.ts';
+import { items, type Json, object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
 import { createWorld, type World } from './world.ts';
 
@@ -11,7 +11,6 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const timestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
-const alphabetically = (a: string, b: string) => a.localeCompare(b);
 const microagents = '/api/user/repository/acme/shop/microagents';
 
 async function startedSandbox(): Promise<string> {
@@ -122,20 +121,22 @@ describe('sandboxes', () => {
     }
   });
 
-  test('are listed page by page, each once', async () => {
+  test('are listed page by page, each once and newest first', async () => {
     const made: string[] = [];
     for (let count = 0; count < 5; count += 1) made.push(await startedSandbox());
-    const seen: string[] = [];
+    const listed: Json[] = [];
     let query = '';
     do {
       const page = await world.ann('GET', `/api/v1/sandboxes/search?limit=2&status__eq=RUNNING&sandbox_spec_id__eq=plain${query}`);
       expect(items(page).length).toBeLessThanOrEqual(2);
-      seen.push(...items(page).map(({ id }) => String(id)));
+      listed.push(...items(page));
       const next = object(page)['next_page_id'];
       query = typeof next === 'string' ? `&page_id=${next}` : '';
     } while (query !== '');
-    expect(seen.filter((id) => made.includes(id)).toSorted(alphabetically)).toEqual(made.toSorted(alphabetically));
-    expect(new Set(seen).size).toBe(seen.length);
+    const seen = new Set(listed.map(({ id }) => id));
+    expect([...seen]).toEqual(expect.arrayContaining(made));
+    expect(seen.size).toBe(listed.length);
+    expect(listed).toEqual(listed.toSorted((a, b) => String(b['created_at']).localeCompare(String(a['created_at']))));
     expect(await world.ann('GET', '/api/v1/sandboxes/search?sandbox_spec_id__eq=gone')).toMatchObject({ body: { items: [], next_page_id: null } });
   });
 
@@ -235,8 +236,7 @@ describe('idempotency keys', () => {
     expect(second.headers.get('location')).toBe(first.headers.get('location'));
     const other = await world.ann('POST', path, { sandbox_spec_id: 'plain' }, headers);
     expect(other).toMatchObject({ status: 409, body: { code: 'idempotency_conflict', key: 'once/only:1' } });
-    const ben = await world.client(world.keys.ben)('POST', path, { sandbox_spec_id: 'plain' }, headers);
-    expect(ben.status).toBe(201);
+    expect(await world.client(world.keys.ben)('POST', path, { sandbox_spec_id: 'plain' }, headers)).toMatchObject({ status: 201 });
   });
 });
 

@@ -17,5 +17,6 @@ export { createMemoryRuntime } from './sandbox-runtime.ts';
 export { MemoryEngine } from './sandbox-engine.ts';
 export type { MemoryProgram, MemoryProvider, MemorySandbox } from './sandbox-engine.ts';
 export type { MemoryCommand, MemoryExecution } from './sandbox-execution.ts';
+export { terminalSizes } from './sandbox-executions.ts';
 export type { MemoryFiles } from './sandbox-files.ts';
 export { createSilentLogger } from './silent-logger.ts';

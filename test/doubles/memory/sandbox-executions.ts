@@ -1,5 +1,5 @@
 import { Failure } from '../../../src/domain/failure.ts';
-import type { OpenExecution, OutputStream, SandboxExecutions } from '../../../src/ports/sandbox-executions.ts';
+import type { OpenExecution, OutputStream, SandboxExecutions, TerminalSize } from '../../../src/ports/sandbox-executions.ts';
 import type { AttachedExecution } from '../../../src/adapters/sandbox-runtime/attached-execution.ts';
 import { streamOf } from '../../../src/adapters/sandbox-runtime/output-buffer.ts';
 import { sandboxPath } from '../../../src/adapters/sandbox-runtime/sandbox-path.ts';
@@ -8,6 +8,9 @@ import { raceSignal } from '../../../src/adapters/shared/timeout.ts';
 import type { MemoryEngine } from './sandbox-engine.ts';
 
 const handedOver = new WeakMap<AttachedExecution, OpenExecution['handedOver']>();
+
+/** The last size that each terminal was given by a resize. */
+export const terminalSizes = new WeakMap<AttachedExecution, TerminalSize>();
 
 /** The executions belong to the engine, so they outlive the runtime objects. A terminal is a command with only one output. */
 export function memoryExecutions(engine: MemoryEngine): SandboxExecutions {
@@ -60,8 +63,8 @@ export function memoryExecutions(engine: MemoryEngine): SandboxExecutions {
       engine.requireRunning(sandboxId);
       engine.signalExecution(sandboxId, executionId, signalName, number);
     },
-    async resize(sandboxId, executionId) {
-      engine.execution(sandboxId, executionId);
+    async resize(sandboxId, executionId, size) {
+      terminalSizes.set(engine.execution(sandboxId, executionId), size);
     },
     async remove(sandboxId, executionId) {
       await engine.removeExecution(sandboxId, executionId);
