@@ -15,14 +15,14 @@ import type { Repositories } from './repositories/repositories.ts';
 import type { Sandboxes } from './sandboxes/sandboxes.ts';
 import type { SandboxSpecs } from './sandboxes/sandbox-specs.ts';
 
-export interface PartCheck extends CheckResult {
+export interface ComponentCheck extends CheckResult {
   /** `store`, `runtime`, `git`. */
   readonly part: string;
   /** The adapter: `sqlite`, `process`, `local`. */
   readonly adapter: string;
 }
 
-export interface Part extends Pick<PartCheck, 'part' | 'adapter'> {
+export interface Component extends Pick<ComponentCheck, 'part' | 'adapter'> {
   /** Never fails. */
   readonly check: () => Promise<CheckResult>;
 }
@@ -48,9 +48,9 @@ export interface Skep {
   readonly secret: string;
 
   /** The store, the runtime, the git providers and the git mirror, in this order. */
-  readonly parts: readonly Part[];
+  readonly parts: readonly Component[];
 
-  check(): Promise<readonly PartCheck[]>;
+  check(): Promise<readonly ComponentCheck[]>;
 
   /** Stops the deployment. Closes the adapters that it opened itself, and no others. Sandboxes keep running. Idempotent. */
   close(): Promise<void>;

@@ -78,7 +78,7 @@ export class Sweeper {
     await disk.deleteUnderPressure(records);
     this.#enqueueDue(records, observed);
     const orphans = observed === null ? null : orphansAmong(observed, records);
-    if (orphans !== null) await quarantine.checkPool(orphans);
+    if (orphans !== null) await quarantine.quarantineStalePool(orphans);
     pool.enqueue();
     const unsettled = this.#all((after) => store.conversations.scanUnsettled(after, pageSize));
     for await (const { id } of unsettled) conversationReconciler.enqueue(id);

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { Container } from 'inversify';
-import type { Part, PartCheck, Skep } from '../application/skep.ts';
+import type { Component, ComponentCheck, Skep } from '../application/skep.ts';
 import { defaultProduct } from '../domain/microagent.ts';
 import { ensureDeploymentFile, newDeploymentId, newSecret } from './config/deployment-file.ts';
 import { whyNodeIsTooOld } from './node-version.ts';
@@ -72,7 +72,7 @@ export async function openSkep(options: CheckedOptions): Promise<Skep> {
     logger: await get(tokens.logger),
     secret: options.dataDir === undefined ? newSecret() : ensureDeploymentFile(options.dataDir).secret,
     parts,
-    check: async () => await Promise.all(parts.map(async (each): Promise<PartCheck> => ({
+    check: async () => await Promise.all(parts.map(async (each): Promise<ComponentCheck> => ({
       part: each.part, adapter: each.adapter, ...(await each.check()),
     }))),
   };
@@ -86,7 +86,7 @@ export async function openSkep(options: CheckedOptions): Promise<Skep> {
 }
 
 /** Opens the adapters that can be checked, in the order of the report. */
-async function partsOf(get: <T>(token: Token<T>) => Promise<T>): Promise<readonly Part[]> {
+async function partsOf(get: <T>(token: Token<T>) => Promise<T>): Promise<readonly Component[]> {
   const store = await get(tokens.store);
   const git = await get(all(tokens.gitProvider));
   const runtime = await get(tokens.runtime);

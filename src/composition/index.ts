@@ -6,7 +6,7 @@ export { adaptersModule } from './wiring/adapters-module.ts';
 export { conversationsModule, deploymentModule, sandboxesModule, upkeepModule } from './wiring/use-case-modules.ts';
 export { all, provide, provideValue, token, tokens, type Token } from './wiring/tokens.ts';
 export type { Rules } from './wiring/use-case-modules.ts';
-export type { PartCheck, Skep } from '../application/skep.ts';
+export type { ComponentCheck, Skep } from '../application/skep.ts';
 export type { Conversations, ConversationView, SentMessage, StartConversationRequest } from '../application/conversations/conversations.ts';
 export type * from '../application/events/events.ts';
 export type { Keys } from '../application/keys/keys.ts';

@@ -1,8 +1,8 @@
 import type { TurnStopReason } from './agent.ts';
 import { queueRefusal } from './conversation-limits.ts';
 import {
-  type Conversation, type ConversationStartStatus, type ExecutionStatus, type Message, type QueuedMessage,
-  type RepositoryLocation, type StartedMessage, type TurnAgent,
+  type Conversation, type ConversationStartStatus, type AgentStatus, type Message, type QueuedMessage,
+  type RepositoryLocation, type StartedMessage, type TurnPosition,
 } from './conversation.ts';
 import type { Reason } from './reason.ts';
 import type { Sandbox, SandboxStatus } from './sandbox.ts';
@@ -103,7 +103,7 @@ export type WorkStep =
   /** The record has a turn that no process runs, and that can't continue. */
   | { readonly kind: 'interrupt' }
   /** The record has a turn that no process runs, but whose agent still works. */
-  | { readonly kind: 'resume-turn'; readonly sandbox: Sandbox; readonly turn: StartedMessage; readonly agent: TurnAgent }
+  | { readonly kind: 'resume-turn'; readonly sandbox: Sandbox; readonly turn: StartedMessage; readonly agent: TurnPosition }
   | { readonly kind: 'fail'; readonly reason: Reason }
   | { readonly kind: 'resume-sandbox' }
   | { readonly kind: 'await-sandbox' }
@@ -177,14 +177,14 @@ export function messageRefusal(
   return agent === null ? { code: 'agent_not_named' } : queueRefusal(conversation, message);
 }
 
-export function statusAfterTurn(stopReason: TurnStopReason): ExecutionStatus {
+export function statusAfterTurn(stopReason: TurnStopReason): AgentStatus {
   return stopReason === 'failed' || stopReason === 'interrupted' ? 'error' : 'idle';
 }
 
 /** `status` is the status of the sandbox, also if it has no record. A turn in a frozen one is `frozen`, unless it waits for its user. */
 export function shownExecutionStatus(
   { executionStatus }: Conversation, status: SandboxStatus, sandbox: Sandbox | null,
-): ExecutionStatus | null {
+): AgentStatus | null {
   if (executionStatus === null) return null;
   if (status === 'ERROR' || status === 'MISSING') return 'error';
   if (status !== 'PAUSED' && status !== 'RESUMING') return executionStatus === 'frozen' ? 'running' : executionStatus;

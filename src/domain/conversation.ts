@@ -22,7 +22,7 @@ export type ConversationStartStatus = (typeof conversationStartStatuses)[number]
 
 export const executionStatuses = ['idle', 'running', 'waiting_for_permission', 'frozen', 'error'] as const;
 
-export type ExecutionStatus = (typeof executionStatuses)[number];
+export type AgentStatus = (typeof executionStatuses)[number];
 
 /** Returns true if it is archived or deleted, so it takes no more work. */
 export function isEnded({ archivedAt, deletedAt }: Pick<Conversation, 'archivedAt' | 'deletedAt'>): boolean {
@@ -47,7 +47,7 @@ export interface QueuedMessage {
 }
 
 /** The position of a turn's agent, so that another process can continue the turn. Streams count from the agent's start. */
-export interface TurnAgent {
+export interface TurnPosition {
   readonly sessionId: string;
   /** The id of the protocol request that the agent answers when the turn ends. */
   readonly requestId: number;
@@ -63,7 +63,7 @@ export interface TurnAgent {
 /** A message that the agent works on. */
 export interface StartedMessage extends QueuedMessage {
   /** Absent if the turn ends with the process that runs it. */
-  readonly agent?: TurnAgent | undefined;
+  readonly agent?: TurnPosition | undefined;
   /** True once the user has cancelled its turn. */
   readonly cancelled?: boolean | undefined;
 }
@@ -108,7 +108,7 @@ export interface Conversation {
   readonly microagents: readonly ConversationMicroagent[] | null;
   readonly startStatus: ConversationStartStatus;
   /** What the agent does; null while there is no agent. */
-  readonly executionStatus: ExecutionStatus | null;
+  readonly executionStatus: AgentStatus | null;
   /** Why it has its statuses, or what happens right now. */
   readonly statusReason: Reason | null;
   readonly version: number;

@@ -1,7 +1,7 @@
 import type { MessageChannel, MessageRole, PermissionRequest, PlanEntry, ToolCall, TurnStopReason } from './agent.ts';
 import type { ChangeCounts } from './change.ts';
 import {
-  type Conversation, type ConversationStartStatus, type ExecutionStatus, type QueuedMessage, textOf,
+  type Conversation, type ConversationStartStatus, type AgentStatus, type QueuedMessage, textOf,
 } from './conversation.ts';
 import type { MicroagentsEventData } from './microagent-triggers.ts';
 import type { Reason } from './reason.ts';
@@ -33,7 +33,7 @@ export interface EventData {
   setup_script: { readonly executionId: string | null; readonly status: 'running' | 'succeeded' | 'failed' };
   /** The microagents that the agent gets, and those that it does not get, with the message of the next turn. */
   microagents: MicroagentsEventData;
-  execution_changed: { readonly from: ExecutionStatus | null; readonly to: ExecutionStatus | null };
+  execution_changed: { readonly from: AgentStatus | null; readonly to: AgentStatus | null };
   /** The agent was started. `loaded`: it continues its earlier session. */
   agent_started: { readonly sessionId: string; readonly loaded: boolean };
   /** `from` is null for a new sandbox, `to` for a deleted one. */

@@ -34,7 +34,7 @@ export function newPoolMember(asked: Omit<NewSandbox, 'ownerId'>): Sandbox {
 }
 
 /** Returns the owner's record of a claimed member. What runs stays the same; its life begins now. */
-export function claimedFromPool(member: Sandbox, asked: Omit<NewSandbox, 'sessionApiKey'>, exposedUrls: readonly ExposedUrl[]): Sandbox {
+export function claimMember(member: Sandbox, asked: Omit<NewSandbox, 'sessionApiKey'>, exposedUrls: readonly ExposedUrl[]): Sandbox {
   const { instanceId, sessionApiKey } = member;
   const statusReason = { code: 'claimed_from_pool', instanceId } as const;
   return { ...newSandbox({ ...asked, sessionApiKey }), instanceId, exposedUrls, status: 'RUNNING', statusReason };

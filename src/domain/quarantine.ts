@@ -18,16 +18,16 @@ export interface QuarantineDetails {
 }
 
 /** Returns the record of a sandbox that is newer than the store, which may be a restored backup. Files stay until adoption or deletion. */
-export function newQuarantinedSandbox(orphan: Pick<NewSandbox, 'id' | 'sessionApiKey' | 'now'>, facts: QuarantineDetails): Sandbox {
+export function newQuarantinedSandbox(orphan: Pick<NewSandbox, 'id' | 'sessionApiKey' | 'now'>, details: QuarantineDetails): Sandbox {
   const record = newSandbox({ ...orphan, ownerId: quarantineOwner, spec: sandboxSpec({ id: 'quarantine' }) });
-  return quarantined(record, facts, orphan.now);
+  return putInQuarantine(record, details, orphan.now);
 }
 
 /** Returns the sandbox in quarantine. It loses its owner. */
-export function quarantined(sandbox: Sandbox, facts: QuarantineDetails, now: number): Sandbox {
-  const reason: Reason = { code: 'quarantined', ...facts };
+export function putInQuarantine(sandbox: Sandbox, details: QuarantineDetails, now: number): Sandbox {
+  const reason: Reason = { code: 'quarantined', ...details };
   // If the runtime does not stop it at once, the stop is due again, with back-off.
-  const rest = { freezeAfterMs: 0, stopAfterMs: 0, deleteAfterMs: facts.keptForMs, maxLifeMs: null };
+  const rest = { freezeAfterMs: 0, stopAfterMs: 0, deleteAfterMs: details.keptForMs, maxLifeMs: null };
   return nextVersion(sandbox, now, {
     ownerId: quarantineOwner,
     spec: { ...sandbox.spec, rest },
@@ -45,7 +45,7 @@ export function isQuarantined({ ownerId, deletedAt }: Sandbox): boolean {
 }
 
 /** Returns the sandbox as a new one of the owner, with the rules of the spec; null if it is not in quarantine, or not stopped yet. */
-export function adopted(sandbox: Sandbox, as: Pick<Sandbox, 'ownerId' | 'sessionApiKey'>, spec: SandboxSpec, now: number): Sandbox | null {
+export function adopt(sandbox: Sandbox, as: Pick<Sandbox, 'ownerId' | 'sessionApiKey'>, spec: SandboxSpec, now: number): Sandbox | null {
   if (!isQuarantined(sandbox) || sandbox.status !== 'PAUSED') return null;
   return nextVersion(sandbox, now, { ...as, spec, createdAt: now, statusReason: { code: 'adopted' }, statusSince: now });
 }

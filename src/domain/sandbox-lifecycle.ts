@@ -1,6 +1,6 @@
 import type { EventActor } from './event.ts';
 import type { Reason } from './reason.ts';
-import type { ExposedUrl, PausedBy, PauseKind, Refused, Sandbox, SandboxStatus } from './sandbox.ts';
+import type { ExposedUrl, PausedBy, PauseKind, RefusalBackOff, Sandbox, SandboxStatus } from './sandbox.ts';
 
 /** For each status, the possible transitions and the status that follows. Deletion is always possible and is not listed. */
 export const lifecycle = {
@@ -62,7 +62,7 @@ export function isPausedByRule({ status, pausedBy, version, deletedAt }: Sandbox
 }
 
 /** The start of a pause or a resumption is only an attempt, so the count of refusals stays. */
-function refusedAfter({ refused }: Sandbox, transition: SandboxTransition, now: number): Refused | null {
+function refusedAfter({ refused }: Sandbox, transition: SandboxTransition, now: number): RefusalBackOff | null {
   if (transition === 'pause' || transition === 'resume') return refused;
   if (transition !== 'refused') return null;
   const times = (refused?.times ?? 0) + 1;

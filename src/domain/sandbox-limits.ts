@@ -25,17 +25,19 @@ export interface LimitReached {
 }
 
 /** `new`, or an existing sandbox that is to run again. */
-export type Newcomer = 'new' | 'resumed';
+export type Admission = 'new' | 'resumed';
 
 /** Returns the limit that one more running sandbox would exceed; null if there is room. */
-export function limitReached(limits: SandboxLimits, counts: SandboxCounts, newcomer: Newcomer): LimitReached | null {
+export function limitReached(limits: SandboxLimits, counts: SandboxCounts, admission: Admission): LimitReached | null {
   const rules = [
     ['running_per_owner', limits.runningPerOwner, counts.runningOfOwner],
     ['running', limits.running, counts.running],
     ['existing_per_owner', limits.existingPerOwner, counts.existingOfOwner],
     ['existing', limits.existing, counts.existing],
   ] as const;
-  for (const [limit, max, count] of newcomer === 'new' ? rules : rules.slice(0, 2)) if (max !== null && count >= max) return { limit, max };
+  for (const [limit, max, count] of admission === 'new' ? rules : rules.slice(0, 2)) {
+    if (max !== null && count >= max) return { limit, max };
+  }
   const { diskUsedPercent } = limits;
-  return newcomer === 'new' && diskUsedPercent !== undefined ? { limit: 'disk', max: diskUsedPercent } : null;
+  return admission === 'new' && diskUsedPercent !== undefined ? { limit: 'disk', max: diskUsedPercent } : null;
 }

@@ -9,12 +9,12 @@ import {
 import type { PauseKind, Sandbox, ObservedSandbox } from './sandbox.ts';
 
 /** Who caused a change that no caller requested: a rule of Skep's, or what the runtime reports. */
-type Cause = Extract<EventActor, 'skep' | 'runtime'>;
+type StepActor = Extract<EventActor, 'skep' | 'runtime'>;
 
 /** `write`: `by` is who caused it; null if no event is written. After each step the next one is decided again. */
 export type SandboxStep =
   | { readonly kind: 'none' }
-  | { readonly kind: 'write'; readonly to: Sandbox; readonly by: Cause | null }
+  | { readonly kind: 'write'; readonly to: Sandbox; readonly by: StepActor | null }
   | { readonly kind: 'take-start-slot' }
   | { readonly kind: 'launch' }
   | { readonly kind: 'await-ready' }
@@ -133,7 +133,7 @@ function endedWhileRunning(sandbox: Sandbox, { reason, endedFromOutside }: Obser
 
 function whilePausing(sandbox: Sandbox, observed: ObservedSandbox, now: number, canFreeze: boolean): SandboxStep {
   const tier = pauseKindFor(sandbox, canFreeze);
-  const paused = (reason: Reason | null, pauseKind: PauseKind, by: Cause): SandboxStep =>
+  const paused = (reason: Reason | null, pauseKind: PauseKind, by: StepActor): SandboxStep =>
     transitionStep(sandbox, 'paused', { now, reason, pauseKind }, by);
   switch (observed.state) {
     case 'running':
@@ -193,17 +193,17 @@ function whileResuming(sandbox: Sandbox, observed: ObservedSandbox, now: number,
   return writeStep(nextVersion(sandbox, now, { startingSince: null, pauseKind: 'stop', statusReason: endedWhileFrozen(observed) }), null);
 }
 
-function writeStep(to: Sandbox, by: Cause | null): SandboxStep {
+function writeStep(to: Sandbox, by: StepActor | null): SandboxStep {
   return { kind: 'write', to, by };
 }
 
 /** The lifecycle has every transition that is decided here. */
-function transitionStep(sandbox: Sandbox, transition: SandboxTransition, change: TransitionChange, by: Cause): SandboxStep {
+function transitionStep(sandbox: Sandbox, transition: SandboxTransition, change: TransitionChange, by: StepActor): SandboxStep {
   const to = applyTransition(sandbox, transition, by, change);
   return to === null ? none : writeStep(to, by);
 }
 
-function failedStep(sandbox: Sandbox, reason: Reason, now: number, by: Cause): SandboxStep {
+function failedStep(sandbox: Sandbox, reason: Reason, now: number, by: StepActor): SandboxStep {
   return transitionStep(sandbox, 'failed', { now, reason }, by);
 }
 

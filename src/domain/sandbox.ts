@@ -25,7 +25,7 @@ export function pauseOf({ pausedBy }: Pick<Sandbox, 'pausedBy'>): PausedBy | nul
   return pausedBy?.hasFailed === true ? null : pausedBy;
 }
 
-export interface Refused {
+export interface RefusalBackOff {
   /** How often in a row the runtime refused to pause or to resume the sandbox. */
   readonly times: number;
   /** When Skep tries again by itself, in milliseconds since the epoch. */
@@ -63,7 +63,7 @@ export interface Sandbox {
   /** Who paused it; null unless it is PAUSING, PAUSED or RESUMING. */
   readonly pausedBy: PausedBy | null;
   /** Null if the runtime carried out the last request. */
-  readonly refused: Refused | null;
+  readonly refused: RefusalBackOff | null;
   readonly sessionApiKey: string;
   readonly exposedUrls: readonly ExposedUrl[];
   /** Every write raises it by one. A write that was decided on an earlier version has no effect. */

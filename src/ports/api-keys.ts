@@ -16,7 +16,7 @@ export interface NewApiKey {
 }
 
 /** A new key, which is stored nowhere, and its record. */
-export interface MadeApiKey {
+export interface CreatedApiKey {
   readonly key: string;
   readonly record: ApiKeyRecord;
 }
@@ -24,7 +24,7 @@ export interface MadeApiKey {
 /** Creates and revokes keys, and creates the codes that people log in with. Failure: `store_unavailable`. */
 export interface ApiKeys {
   /** Throws `key_name_taken`, or `invalid_request` if a value is not valid. */
-  create(key: NewApiKey): Promise<MadeApiKey>;
+  create(key: NewApiKey): Promise<CreatedApiKey>;
 
   /** Returns every key, oldest first, expired and revoked ones too. */
   list(): Promise<readonly ApiKeyRecord[]>;
@@ -36,5 +36,5 @@ export interface ApiKeys {
   createLoginCode(login: Pick<NewApiKey, 'userId' | 'access'>): Promise<{ readonly code: string; readonly expiresAt: number }>;
 
   /** Returns a new key for the code. The code is invalid from then on. Throws `login_code_invalid`. */
-  exchangeLoginCode(code: string): Promise<MadeApiKey>;
+  exchangeLoginCode(code: string): Promise<CreatedApiKey>;
 }

@@ -1,5 +1,5 @@
 import type { KeptChanges } from '../domain/change.ts';
-import type { Conversation, ConversationSortOrder, ConversationStartStatus, ExecutionStatus } from '../domain/conversation.ts';
+import type { Conversation, ConversationSortOrder, ConversationStartStatus, AgentStatus } from '../domain/conversation.ts';
 import type { ConversationLimitReached, ConversationLimits } from '../domain/conversation-limits.ts';
 import type { EventDraft } from '../domain/event.ts';
 import type { OwnerCount } from '../domain/limit-usage.ts';
@@ -22,7 +22,7 @@ export interface ConversationFilter {
 
 export type ConversationCount = OwnerCount & {
   readonly startStatus: ConversationStartStatus;
-  readonly executionStatus: ExecutionStatus | null;
+  readonly executionStatus: AgentStatus | null;
 };
 
 export type InsertConversationOutcome =
@@ -83,7 +83,7 @@ export interface ConversationStore {
    * Returns the conversations of the scope whose start or agent failed, and those that were created before the time and are not READY,
    * without archived and deleted ones; the last changed first.
    */
-  troubled(scope: OwnerScope, createdBefore: number, limit: number): Promise<readonly Conversation[]>;
+  findFailedOrSlow(scope: OwnerScope, createdBefore: number, limit: number): Promise<readonly Conversation[]>;
 
   /** Returns the conversations that use the sandbox and are neither archived nor deleted, in no particular order. */
   findUsing(sandboxId: string): Promise<readonly Conversation[]>;

@@ -39,7 +39,7 @@ export interface ExecutionStore {
   running(sandboxId: string): Promise<readonly ExecutionRecord[]>;
 
   /** Returns at most 100 of the sandbox's executions that have ended and are not deleted, without the `newest` newest ones. */
-  endedBefore(sandboxId: string, newest: number): Promise<readonly ExecutionRecord[]>;
+  endedBeyondNewest(sandboxId: string, newest: number): Promise<readonly ExecutionRecord[]>;
 
   /** Like `SandboxStore.scan`, for the executions that are unsettled (`isExecutionUnsettled`). */
   scanUnsettled(afterId: string | null, limit: number): Promise<readonly ExecutionRecord[]>;

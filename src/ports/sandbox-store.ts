@@ -91,7 +91,7 @@ export interface SandboxStore {
    * Returns the sandboxes of the scope that are in ERROR or MISSING, and those that have been STARTING or RESUMING since before the time,
    * without deleted ones and pool members; the newest status first.
    */
-  troubled(scope: OwnerScope, startingBefore: number, limit: number): Promise<readonly Sandbox[]>;
+  findFailedOrSlow(scope: OwnerScope, startingBefore: number, limit: number): Promise<readonly Sandbox[]>;
 
   /** Returns every record that is not removed or damaged, ordered by id, after the given id. Fewer than `limit` only at the end. */
   scan(afterId: string | null, limit: number): Promise<readonly Sandbox[]>;

@@ -33,7 +33,7 @@ export function observed(store: SandboxStore, now: () => number, onWrite: (write
     pooled: () => store.pooled(),
     search: (owner, filter, page) => store.search(owner, filter, page),
     countByStatus: (scope) => store.countByStatus(scope),
-    troubled: (scope, before, limit) => store.troubled(scope, before, limit),
+    findFailedOrSlow: (scope, before, limit) => store.findFailedOrSlow(scope, before, limit),
     scan: (after, limit) => store.scan(after, limit),
     purge: (before) => store.purge(before),
   };

@@ -49,7 +49,7 @@ test('the overview lists a sandbox and a conversation that start for more than 6
   const { clock, store, boot } = createWorld();
   const { overview } = boot();
   const listed = async () => {
-    const { troubledSandboxes, troubledConversations } = await overview('ann');
+    const { failedOrSlowSandboxes: troubledSandboxes, failedOrSlowConversations: troubledConversations } = await overview('ann');
     return [...troubledSandboxes, ...troubledConversations].map(({ id }) => id);
   };
   const now = clock.now();

@@ -141,10 +141,10 @@ describe('a start', () => {
   test('with an id that exists returns the existing sandbox, and fails after that was deleted', async () => {
     const { sandboxes } = await started();
     const id = 'sb-chosen';
-    const [one, two] = await Promise.all([sandboxes.startAs('me', id, { specId: null }), sandboxes.startAs('me', id, { specId: null })]);
+    const [one, two] = await Promise.all([sandboxes.startWithId('me', id, { specId: null }), sandboxes.startWithId('me', id, { specId: null })]);
     expect(two.sessionApiKey).toBe(one.sessionApiKey);
     await sandboxes.delete('me', id);
-    expect(await codeOf(sandboxes.startAs('me', id, { specId: null }))).toBe('sandbox_not_found');
+    expect(await codeOf(sandboxes.startWithId('me', id, { specId: null }))).toBe('sandbox_not_found');
   });
 });
 

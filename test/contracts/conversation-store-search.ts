@@ -37,7 +37,7 @@ function countCases(harness: StoreHarness): ContractCase[] {
         someConversation('gone', { startStatus: 'ERROR', deletedAt: someTime }),
         someConversation('bobs', { startStatus: 'ERROR', updatedAt: someTime + 8, ownerId: 'bob' }),
       ]);
-      const found = async (scope: string | null, limit: number): Promise<string[]> => idsOf(await conversations.troubled(scope, someTime + 3, limit));
+      const found = async (scope: string | null, limit: number): Promise<string[]> => idsOf(await conversations.findFailedOrSlow(scope, someTime + 3, limit));
       deepEqual(await found('ann', 100), ['broken', 'slow', 'failed']);
       deepEqual(await found(null, 2), ['broken', 'bobs']);
     }),

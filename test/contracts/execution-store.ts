@@ -107,7 +107,7 @@ export function executionStoreContract(harness: StoreHarness): ContractCase[] {
       find: ({ executions }) => executions.find('one'),
       list: ({ executions }) => executions.list('sb-1', { after: null, limit: 10 }),
       running: ({ executions }) => executions.running('sb-1'),
-      endedBefore: ({ executions }) => executions.endedBefore('sb-1', 0),
+      endedBeyondNewest: ({ executions }) => executions.endedBeyondNewest('sb-1', 0),
       scanUnsettled: ({ executions }) => executions.scanUnsettled(null, 10),
       purge: ({ executions }) => executions.purge(1),
     }),
@@ -138,8 +138,8 @@ function listingCases(harness: StoreHarness): ContractCase[] {
       }
       await executions.insert(someExecution('runs', { startedAt: someTime - 1 }), none);
       await executions.insert(ended(someExecution('elsewhere', { sandboxId: 'sb-2' })), none);
-      deepEqual(idsOf(await executions.endedBefore('sb-1', 2)), ['b', 'a']);
-      deepEqual(await executions.endedBefore('sb-1', 4), []);
+      deepEqual(idsOf(await executions.endedBeyondNewest('sb-1', 2)), ['b', 'a']);
+      deepEqual(await executions.endedBeyondNewest('sb-1', 4), []);
     }),
     storeCase(harness, 'scans executions that are running, or deleted and not yet removed', async ([{ executions }]) => {
       const deleted = markExecutionDeleted(ended(someExecution('c')), someTime);

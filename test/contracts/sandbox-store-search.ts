@@ -41,7 +41,7 @@ function countCases(harness: StoreHarness): ContractCase[] {
         someSandbox('bobs', { status: 'ERROR', statusSince: someTime + 7, ownerId: 'bob' }),
       ]);
       await sandboxes.insertPooled(somePooled('pooled', { status: 'ERROR' }), 'f', 9);
-      const found = async (scope: string | null, limit: number): Promise<string[]> => idsOf(await sandboxes.troubled(scope, someTime + 3, limit));
+      const found = async (scope: string | null, limit: number): Promise<string[]> => idsOf(await sandboxes.findFailedOrSlow(scope, someTime + 3, limit));
       deepEqual(await found('ann', 100), ['lost', 'failed', 'late', 'slow']);
       deepEqual(await found(null, 2), ['lost', 'bobs']);
       deepEqual(await found('cyd', 100), []);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { diskPressure, deletionCandidates } from '../../src/domain/disk-pressure.ts';
-import { quarantined } from '../../src/domain/quarantine.ts';
+import { putInQuarantine } from '../../src/domain/quarantine.ts';
 import { limitReached, unlimited } from '../../src/domain/sandbox-limits.ts';
 import { newSandbox, unowned, type Sandbox } from '../../src/domain/sandbox.ts';
 import { type RestRule, sandboxSpec } from '../../src/domain/sandbox-spec.ts';
@@ -57,7 +57,7 @@ describe('deletion under disk pressure', () => {
     ['was active less than 5 minutes ago', of('x', { ...stopped, lastActiveAt: now - 5 * minute + 1 })],
     ['is MISSING', of('x', { status: 'MISSING' }, mortal)],
     ['is already deleted', of('x', { ...stopped, deletedAt: 5 })],
-    ['is in quarantine', { ...quarantined(of('x', {}), { keptForMs: minute, specId: null, ownerId: null }, 0), ...stopped }],
+    ['is in quarantine', { ...putInQuarantine(of('x', {}), { keptForMs: minute, specId: null, ownerId: null }, 0), ...stopped }],
   ])('does not delete a sandbox that %s', (_what, sandbox) => expect(idsOf([sandbox])).toEqual([]));
 
   test('deletes only pool members while there are any', () => {

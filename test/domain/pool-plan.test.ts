@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fingerprintOf } from '../../src/domain/fingerprint.ts';
-import { claimedFromPool, newPoolMember, planPool, poolFingerprint, type PooledSpec, type PoolMember } from '../../src/domain/pool-plan.ts';
+import { claimMember, newPoolMember, planPool, poolFingerprint, type PooledSpec, type PoolMember } from '../../src/domain/pool-plan.ts';
 import { isPooled, sandboxStatuses } from '../../src/domain/sandbox.ts';
 import { sandboxSpec, type SandboxSpecInput } from '../../src/domain/sandbox-spec.ts';
 
@@ -93,7 +93,7 @@ describe('a pool', () => {
     const { spec } = pooled('a', 1);
     const member = { ...newPoolMember({ id: 'sb-m', spec, sessionApiKey: 'its key', now: 1 }), status: 'RUNNING' as const, version: 7 };
     const urls = [{ name: 'HTTP', port: 80, url: 'http://127.0.0.1:1' }];
-    const mine = claimedFromPool(member, { id: 'sb-1', ownerId: 'me', spec, now: 50 }, urls);
+    const mine = claimMember(member, { id: 'sb-1', ownerId: 'me', spec, now: 50 }, urls);
     expect(mine).toMatchObject({
       id: 'sb-1', instanceId: 'sb-m', ownerId: 'me', status: 'RUNNING', sessionApiKey: 'its key', exposedUrls: urls,
       version: 1, createdAt: 50, lastActiveAt: 50, statusSince: 50,

@@ -2,7 +2,7 @@ import { createApiKeys } from '../../src/adapters/auth/api-keys/index.ts';
 import { createSystemClock } from '../../src/adapters/clock/system-clock.ts';
 import { createSystemRandom } from '../../src/adapters/random/system-random.ts';
 import { createSqliteStore } from '../../src/adapters/store/sqlite/index.ts';
-import { quarantined } from '../../src/domain/quarantine.ts';
+import { putInQuarantine } from '../../src/domain/quarantine.ts';
 import { type Client, createClient } from './client.ts';
 import { startSandbox, type Server } from './server.ts';
 
@@ -13,7 +13,7 @@ export async function quarantine({ url, dataDir }: Server, call: Client): Promis
   const store = await createSqliteStore({ dataDir, exclusive: false });
   const stopped = await store.sandboxes.find(id);
   if (stopped === null) throw new Error('no record');
-  await store.sandboxes.replace({ ...quarantined(stopped, { keptForMs: 86_400_000, specId: null, ownerId: null }, Date.now()), status: 'PAUSED' });
+  await store.sandboxes.replace({ ...putInQuarantine(stopped, { keptForMs: 86_400_000, specId: null, ownerId: null }, Date.now()), status: 'PAUSED' });
   const keys = createApiKeys({ keys: store.apiKeys, clock: createSystemClock(), random: createSystemRandom() });
   const { key } = await keys.create({ name: 'root', access: 'admin' });
   await store.close();

@@ -61,7 +61,7 @@ export function createConversationStore(db: Db, log: EventLog, onDamaged: Damage
     search: (scope, filter, order, page) => searchConversations(db, scope, filter, order, page),
 
     countByStatus: (scope) => countConversations(db, scope),
-    troubled: (scope, createdBefore, limit) => findTroubled(db, scope, createdBefore, limit),
+    findFailedOrSlow: (scope, createdBefore, limit) => findFailedOrSlow(db, scope, createdBefore, limit),
 
     findUsing: async (sandboxId) => {
       const users = all.where('sandbox_id', '=', sandboxId).where('deleted_at', 'is', null).where('archived_at', 'is', null);
@@ -86,7 +86,7 @@ export function createConversationStore(db: Db, log: EventLog, onDamaged: Damage
   };
 }
 
-async function findTroubled(db: Db, scope: OwnerScope, createdBefore: number, limit: number): Promise<readonly Conversation[]> {
+async function findFailedOrSlow(db: Db, scope: OwnerScope, createdBefore: number, limit: number): Promise<readonly Conversation[]> {
   // Literals, because they must match the partial index.
   let found = db.selectFrom('conversations').selectAll().where('deleted_at', 'is', null).where('archived_at', 'is', null)
     .where(sql<boolean>`(start_status <> 'READY' OR execution_status = 'error')`)

@@ -47,7 +47,7 @@ export function createExecutionStore(db: Db, onDamaged: DamageListener = () => {
 
     running: async (sandboxId) => (await running(db, sandboxId).selectAll().execute()).map(executionOf),
 
-    endedBefore: async (sandboxId, newest) => {
+    endedBeyondNewest: async (sandboxId, newest) => {
       const ended = all.where('sandbox_id', '=', sandboxId).where('status', '<>', sql.lit('running')).where('deleted_at', 'is', null);
       const rows = await ended.orderBy('started_at', 'desc').orderBy('id', 'desc').limit(maxEnded).offset(newest).execute();
       return rows.map(executionOf);

@@ -6,7 +6,7 @@ import type { QueuedMessage, StartedMessage } from '../../domain/conversation.ts
 import type { Reason } from '../../domain/reason.ts';
 import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
 import { sandboxSpec, type SandboxSpec, wakesOnAccess } from '../../domain/sandbox-spec.ts';
-import type { ExposedUrl, PausedBy, Refused } from '../../domain/sandbox.ts';
+import type { ExposedUrl, PausedBy, RefusalBackOff } from '../../domain/sandbox.ts';
 import { eventActors } from '../shared/event-data-schemas.ts';
 import { createLruMap } from '../shared/lru-map.ts';
 import { orNull } from './record-rows.ts';
@@ -213,7 +213,7 @@ const ReasonColumn: z.ZodType<Reason> = z
 
 export const reasonOrNull = orNull(jsonReader(ReasonColumn));
 
-export const RefusedColumn: z.ZodType<Refused> = z.object({ times: z.number(), retryAt: z.number() });
+export const RefusedColumn: z.ZodType<RefusalBackOff> = z.object({ times: z.number(), retryAt: z.number() });
 
 export const PausedByColumn: z.ZodType<PausedBy> = z.object({
   actor: z.enum(eventActors),

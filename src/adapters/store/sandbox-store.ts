@@ -4,7 +4,7 @@ import { pageOf } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { quarantineOwner } from '../../domain/quarantine.ts';
 import { countsAsRunning, isPausedByRule } from '../../domain/sandbox-lifecycle.ts';
-import { limitReached, type LimitReached, type Newcomer, type SandboxLimits } from '../../domain/sandbox-limits.ts';
+import { limitReached, type LimitReached, type Admission, type SandboxLimits } from '../../domain/sandbox-limits.ts';
 import { isPooled, pauseKinds, type Sandbox, type SandboxStatus, sandboxStatuses, unowned } from '../../domain/sandbox.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
@@ -66,7 +66,7 @@ export function createSandboxStore(db: Db, log: EventLog, onDamaged: DamageListe
     },
 
     countByStatus: (scope) => countSandboxes(db, scope),
-    troubled: (scope, startingBefore, limit) => findTroubled(db, scope, startingBefore, limit),
+    findFailedOrSlow: (scope, startingBefore, limit) => findFailedOrSlow(db, scope, startingBefore, limit),
 
     scan: (afterId, limit) => scanRecords({
       rowsAfter: (id, count) => all.where('removed_at', 'is', null).where('id', '>', id).orderBy('id').limit(count).execute(),
@@ -85,7 +85,7 @@ async function countSandboxes(db: Db, scope: OwnerScope): Promise<readonly Sandb
   return await counted.groupBy(['owner_id', 'status']).$narrowType<{ status: SandboxStatus }>().execute();
 }
 
-async function findTroubled(db: Db, scope: OwnerScope, startingBefore: number, limit: number): Promise<readonly Sandbox[]> {
+async function findFailedOrSlow(db: Db, scope: OwnerScope, startingBefore: number, limit: number): Promise<readonly Sandbox[]> {
   // Literals, because they must match the partial index. `withoutIndex` keeps SQLite from using an index on the owner.
   const found = db.selectFrom('sandboxes').selectAll()
     .where(withoutIndex<string>('owner_id'), scope === null ? '<>' : '=', scope ?? unowned).where('deleted_at', 'is', null)
@@ -175,7 +175,7 @@ async function stateOf(trx: Db, id: string) {
   return await trx.selectFrom('sandboxes').select(['version', 'running']).where('id', '=', id).executeTakeFirst();
 }
 
-async function checkLimits(trx: Db, sandbox: Sandbox, limits: SandboxLimits, newcomer: Newcomer): Promise<LimitReached | null> {
+async function checkLimits(trx: Db, sandbox: Sandbox, limits: SandboxLimits, admission: Admission): Promise<LimitReached | null> {
   if (isPooled(sandbox)) return null;
   const { ownerId } = sandbox;
   const running = trx.selectFrom('sandboxes').where('running', '=', sql.lit(1));
@@ -187,7 +187,7 @@ async function checkLimits(trx: Db, sandbox: Sandbox, limits: SandboxLimits, new
     existingOfOwner: await countUpTo(trx, existing.where('owner_id', '=', ownerId), limits.existingPerOwner),
     existing: await countUpTo(trx, ofOwners, limits.existing),
   };
-  return limitReached(limits, counts, newcomer);
+  return limitReached(limits, counts, admission);
 }
 
 async function insertRow(trx: Db, sandbox: Sandbox, claim?: IdempotencyClaim, fingerprint = ''): Promise<{ readonly kind: 'inserted' }> {

@@ -1,5 +1,5 @@
 import type { AgentSpec } from '../../domain/agent.ts';
-import type { TurnAgent } from '../../domain/conversation.ts';
+import type { TurnPosition } from '../../domain/conversation.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { type AgentProtocol, AgentRefusal } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -72,7 +72,7 @@ export class Agents {
    * again. Rejects with the failures of `SandboxExecutions.reopen`.
    */
   async resume(
-    { conversationId, sandbox }: Pick<OpenAgent, 'conversationId' | 'sandbox'>, turn: TurnAgent, signal: AbortSignal,
+    { conversationId, sandbox }: Pick<OpenAgent, 'conversationId' | 'sandbox'>, turn: TurnPosition, signal: AbortSignal,
   ): Promise<LiveAgent> {
     const { executions, secrets } = this.#deps;
     const protocol = this.#protocolOf(sandbox.spec.agent?.protocol ?? '');
@@ -133,7 +133,7 @@ export class Agents {
     return found;
   }
 
-  #partsOf(execution: OpenExecution, redactor: SecretRedactor, began: TurnAgent | null) {
+  #partsOf(execution: OpenExecution, redactor: SecretRedactor, began: TurnPosition | null) {
     const { clock } = this.#deps;
     const memory = this.#deps.memory.share();
     const process = new AgentProcess(execution, redactor, clock, memory, began);

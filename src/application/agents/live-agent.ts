@@ -1,4 +1,4 @@
-import type { Message, TurnAgent } from '../../domain/conversation.ts';
+import type { Message, TurnPosition } from '../../domain/conversation.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { AgentClient, AgentSession, AgentTurn } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -62,7 +62,7 @@ export class LiveAgent {
    * Holds back the agent's output until it gets the next message or {@link releaseOutput} is called. Returns the state from which another
    * process can continue the turn. Null if the agent is not durable.
    */
-  async holdOutput(): Promise<Omit<TurnAgent, 'from' | 'context'> | null> {
+  async holdOutput(): Promise<Omit<TurnPosition, 'from' | 'context'> | null> {
     const { process, session } = this.#deps;
     if (!process.durable) return null;
     this.#cancelForget();

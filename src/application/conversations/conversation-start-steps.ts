@@ -51,7 +51,7 @@ async function takeStep(
       await advance(deps, conversation, step.status, step.reason);
       return true;
     case 'start-sandbox':
-      await deps.sandboxes.startAs(conversation.ownerId, conversation.sandboxId, {
+      await deps.sandboxes.startWithId(conversation.ownerId, conversation.sandboxId, {
         specId: conversation.sandboxSpecId, parameters: conversation.sandboxParameters,
       });
       return true;

@@ -67,7 +67,7 @@ export async function startConversation(
 async function startSandbox({ sandboxes, store }: ConversationsDeps, conversation: Conversation): Promise<void> {
   const { id, ownerId, sandboxId, sandboxSpecId: specId, sandboxParameters: parameters } = conversation;
   try {
-    await sandboxes.startAs(ownerId, sandboxId, { specId, parameters });
+    await sandboxes.startWithId(ownerId, sandboxId, { specId, parameters });
   } catch (error) {
     // If this fails too, the start continues in the background, as after a crash here.
     await store.withdraw(id).catch(() => {});

@@ -102,7 +102,7 @@ async function startOnRuntime(
 
 /** Deletes the oldest ended executions, beyond the number that is kept. */
 async function deleteOldest({ store, reconciler }: ExecutionsDeps, sandboxId: string): Promise<void> {
-  for (const execution of await store.endedBefore(sandboxId, maxEndedExecutions)) {
+  for (const execution of await store.endedBeyondNewest(sandboxId, maxEndedExecutions)) {
     await reconciler.delete(execution);
     reconciler.enqueue(execution.id);
   }

@@ -135,7 +135,7 @@ function firstOf(entries: readonly FileEntry[], count: number): FileEntry[] {
   return entries.toSorted((a, b) => (a.path < b.path ? -1 : Number(a.path > b.path))).slice(0, count);
 }
 
-export interface MadeDirectory {
+export interface CreatedDirectory {
   readonly directory: FileEntry;
   /** False if it already existed. */
   readonly isNew: boolean;
@@ -147,7 +147,7 @@ export interface MadeDirectory {
  */
 async function makeDirectory(
   deps: FileDeps, scope: OwnerScope, id: string, path: string, signal: AbortSignal,
-): Promise<MadeDirectory> {
+): Promise<CreatedDirectory> {
   const { files } = deps.runtime;
   return await changeFiles(deps, scope, id, async (instanceId) => {
     const isNew = await files.makeDirectory(instanceId, path, signal);

@@ -1,6 +1,6 @@
 import { Failure } from '../../domain/failure.ts';
 import { type ApiKeyRecord, isInScope, type Principal, scopeOf } from '../../domain/principal.ts';
-import type { ApiKeys, MadeApiKey, NewApiKey } from '../../ports/api-keys.ts';
+import type { ApiKeys, CreatedApiKey, NewApiKey } from '../../ports/api-keys.ts';
 import type { Auth } from '../../ports/auth.ts';
 
 /** The use cases of keys. Each throws `keys_unsupported` if Skep does not keep the keys of the deployment. */
@@ -15,7 +15,7 @@ export class Keys {
    * Makes a key, by default for the caller's user. Only administrators may do this, so that a stolen key can't make a key that outlives it.
    * Throws `forbidden` (also if the caller's key is limited to repositories), `key_name_taken` or `invalid_request`.
    */
-  async create(caller: Principal, asked: NewApiKey): Promise<MadeApiKey> {
+  async create(caller: Principal, asked: NewApiKey): Promise<CreatedApiKey> {
     const { userId = caller.userId } = asked;
     if (caller.access !== 'admin' || (caller.repositories ?? null) !== null) throw new Failure('forbidden', { action: 'make a key' });
     return await this.#keys().create({ ...asked, userId });
@@ -36,7 +36,7 @@ export class Keys {
   }
 
   /** Exchanges the code of a login link for a key. Throws `login_code_invalid`. */
-  async logIn(code: string): Promise<MadeApiKey> {
+  async logIn(code: string): Promise<CreatedApiKey> {
     return await this.#keys().exchangeLoginCode(code);
   }
 

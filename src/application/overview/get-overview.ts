@@ -33,9 +33,9 @@ export interface Overview {
   readonly sandboxes: readonly SandboxCount[];
   readonly conversations: readonly ConversationCount[];
   /** The newest 20 sandboxes that are in ERROR or MISSING, or that start slowly. */
-  readonly troubledSandboxes: readonly Sandbox[];
+  readonly failedOrSlowSandboxes: readonly Sandbox[];
   /** The newest 20 conversations that have an error, or that start slowly. */
-  readonly troubledConversations: readonly Conversation[];
+  readonly failedOrSlowConversations: readonly Conversation[];
   readonly starts: StartSummary;
   readonly limits: readonly LimitUsage[];
   readonly upcoming: readonly ForecastAction[];
@@ -61,14 +61,14 @@ export async function getOverview(deps: OverviewDeps, scope: OwnerScope): Promis
   const [sandboxCounts, conversationCounts, troubledSandboxes, troubledConversations, upcoming, deployment] = await Promise.all([
     sandboxes.countByStatus(scope),
     conversations.countByStatus(scope),
-    sandboxes.troubled(scope, at - startsForLongMs, listed),
-    conversations.troubled(scope, at - startsForLongMs, listed),
+    sandboxes.findFailedOrSlow(scope, at - startsForLongMs, listed),
+    conversations.findFailedOrSlow(scope, at - startsForLongMs, listed),
     forecast.next(scope, listed),
     scope === null ? deploymentOf(deps) : null,
   ]);
   const counts = { sandboxes: sandboxCounts, conversations: conversationCounts };
   return {
-    at, ...counts, troubledSandboxes, troubledConversations, upcoming, deployment,
+    at, ...counts, failedOrSlowSandboxes: troubledSandboxes, failedOrSlowConversations: troubledConversations, upcoming, deployment,
     starts: starts.summary(scope),
     limits: listLimitUsage({ ...limits, ...conversationLimits }, counts, scope),
   };

@@ -1,6 +1,6 @@
 import { sandboxMovedEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
-import { adopted, isQuarantined } from '../../domain/quarantine.ts';
+import { adopt, isQuarantined } from '../../domain/quarantine.ts';
 import { isUserId, type OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { SandboxesDeps } from './sandboxes.ts';
@@ -32,7 +32,7 @@ export async function adoptSandbox(deps: SandboxesDeps, scope: OwnerScope, id: s
     const spec = specs.find(specId);
     if (spec === undefined) throw unknownSpec(specId);
     const sessionApiKey = kept?.fixedEnv[spec.sessionKeyEnv] ?? sandbox.sessionApiKey;
-    const to = adopted(sandbox, { ownerId, sessionApiKey }, spec, clock.now());
+    const to = adopt(sandbox, { ownerId, sessionApiKey }, spec, clock.now());
     if (to === null) throw new Failure('sandbox_busy', { id, status: sandbox.status });
     if ((await store.replace(to, sandboxMovedEvents(null, to, 'user'))).kind === 'replaced') return to;
   }

@@ -1,6 +1,6 @@
 import { sandboxMovedEvents } from '../../domain/event.ts';
 import { isDamagedRecord, isFailure, logFieldsOf } from '../../domain/failure.ts';
-import { quarantined, newQuarantinedSandbox } from '../../domain/quarantine.ts';
+import { putInQuarantine, newQuarantinedSandbox } from '../../domain/quarantine.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';
 import type { ObservedSandbox } from '../../domain/sandbox.ts';
 import { unlessAborted } from '../timers.ts';
@@ -33,12 +33,12 @@ export class Quarantine {
   }
 
   /** Must be called before pool members are created. If the store is older than the runtime, a member may already have an owner. */
-  async checkPool(orphans: readonly ObservedSandbox[]): Promise<void> {
+  async quarantineStalePool(orphans: readonly ObservedSandbox[]): Promise<void> {
     const { store, clock, logger, reconciler, quarantineForMs: keptForMs } = this.#deps;
     if (this.#isPoolChecked) return;
     if (keptForMs > 0 && (await this.#hasUnknownSandbox(orphans))) {
       for (const { sandbox } of await store.pooled()) {
-        const to = quarantined(sandbox, { keptForMs, specId: sandbox.spec.id, ownerId: null }, clock.now());
+        const to = putInQuarantine(sandbox, { keptForMs, specId: sandbox.spec.id, ownerId: null }, clock.now());
         if ((await store.replace(to)).kind === 'stale') continue;
         logger.warn({ sandbox: sandbox.id }, 'put a pool member in quarantine, because the store is older than the runtime');
         reconciler.enqueue(sandbox.id);

@@ -2,7 +2,7 @@ import { isFailure, logFieldsOf } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import {
-  claimedFromPool, newPoolMember, planPool, poolFingerprint, type PooledSpec, type PoolMember, type PoolPlan,
+  claimMember, newPoolMember, planPool, poolFingerprint, type PooledSpec, type PoolMember, type PoolPlan,
 } from '../../domain/pool-plan.ts';
 import { isPooled, type NewSandbox, type Sandbox, type SandboxStatus, type ObservedSandbox } from '../../domain/sandbox.ts';
 import { BackOff } from '../timers.ts';
@@ -78,7 +78,7 @@ export class SandboxPool {
       try {
         const observed = await this.#inspect(member);
         if (observed === null) return;
-        if (observed.state === 'running') yield { member, sandbox: claimedFromPool(member, asked, observed.exposedUrls) };
+        if (observed.state === 'running') yield { member, sandbox: claimMember(member, asked, observed.exposedUrls) };
         else this.#deps.reconciler.enqueue(member.id);
       } finally {
         this.#tried.delete(member.id);

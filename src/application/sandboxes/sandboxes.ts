@@ -26,7 +26,7 @@ import type { SandboxReconciler } from './sandbox-reconciler.ts';
 import { getSandbox, isVisible, writeSandbox } from './sandbox-records.ts';
 import type { SandboxSpecs } from './sandbox-specs.ts';
 import type { StartStatistics } from './start-statistics.ts';
-import { awaitRunning, checkParameters, limitsResources, startSandbox, startSandboxAs } from './start-sandbox.ts';
+import { awaitRunning, checkParameters, limitsResources, startSandbox, startSandboxWithId } from './start-sandbox.ts';
 
 export type { OpenPort, PortAccess, PortGrant, PortVisitor } from './sandbox-ports.ts';
 export type { StartSandboxRequest } from './start-sandbox.ts';
@@ -81,7 +81,7 @@ async function deleteSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string)
 
 const useCases = {
   start: startSandbox,
-  startAs: startSandboxAs,
+  startWithId: startSandboxWithId,
   awaitRunning,
   checkParameters,
   get: ({ store }: SandboxesDeps, scope: OwnerScope, id: string): Promise<Sandbox> => getSandbox(store, scope, id),

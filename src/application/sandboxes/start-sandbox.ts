@@ -41,7 +41,7 @@ export async function startSandbox(deps: SandboxesDeps, ownerId: string, request
 }
 
 /** Idempotent by id. Throws the errors of `startSandbox`, and `sandbox_not_found` if the sandbox was started and deleted before. */
-export async function startSandboxAs(
+export async function startSandboxWithId(
   deps: SandboxesDeps, ownerId: string, id: string, request: Omit<StartSandboxRequest, 'id' | 'claim'>,
 ): Promise<Sandbox> {
   if ((await deps.store.find(id)) === null) await startSandbox(deps, ownerId, { ...request, id });

@@ -13,7 +13,7 @@ import { formAt, toProblem } from './config-mistakes.ts';
 import { settingsSchema } from './settings.ts';
 import { asksForContainer, dockerConflicts } from './spec-conflicts.ts';
 
-export interface RuntimeFacts {
+export interface RuntimeLookups {
   /** Returns the runtime of the last start; null if it is unknown, or if the data folder has no sandboxes that are not MISSING. */
   inUse(): Promise<string | null>;
   /** Whether this machine has a setting for the address of Docker's engine. */
@@ -34,9 +34,9 @@ const noIsolation = 'sandboxes are plain processes of this machine, without isol
  * Without sandboxes it chooses Docker if an engine is configured, a spec needs one, or one answers. Otherwise it chooses processes without
  * isolation. It never does so if other machines can reach the server, or if a spec needs a container. Throws a {@link ConfigError}.
  */
-export async function chooseRuntime(config: SkepConfig, facts: RuntimeFacts = runtimeFacts(config)): Promise<RuntimeChoice> {
+export async function chooseRuntime(config: SkepConfig, lookups: RuntimeLookups = runtimeLookups(config)): Promise<RuntimeChoice> {
   const { sandboxRuntime, host, specs } = config;
-  const inUse = await facts.inUse();
+  const inUse = await lookups.inUse();
   if (sandboxRuntime !== 'auto') {
     const isLost = inUse !== null && inUse !== sandboxRuntime;
     const lost = `the data folder has sandboxes of the runtime ${inUse}, which ${sandboxRuntime} can't find: they become MISSING, `
@@ -45,7 +45,7 @@ export async function chooseRuntime(config: SkepConfig, facts: RuntimeFacts = ru
     const options = sandboxRuntime === 'docker' ? dockerOptions(config) : ({ kind: 'process' } as const);
     return { options, warnings };
   }
-  const whyProcess = inUse === null ? await whyNotDocker(config, facts) : inUse === 'docker' ? null : 'the data folder has its sandboxes';
+  const whyProcess = inUse === null ? await whyNotDocker(config, lookups) : inUse === 'docker' ? null : 'the data folder has its sandboxes';
   if (whyProcess === null) {
     const problems = dockerProblems(config);
     if (problems.length > 0) throw new ConfigError(problems);
@@ -66,9 +66,9 @@ export function dockerOptions({ dockerHost, dockerPublishAddress, dockerUrlHost,
 }
 
 /** Returns the reason why Docker is not chosen; null if it is. A spec that asks for isolation never runs without it. */
-async function whyNotDocker({ specs, dockerHost }: SkepConfig, facts: RuntimeFacts): Promise<string | null> {
-  if ((specs ?? []).some(asksForContainer) || dockerHost !== undefined || (await facts.isEngineConfigured())) return null;
-  const { ok, detail } = await facts.askEngine();
+async function whyNotDocker({ specs, dockerHost }: SkepConfig, lookups: RuntimeLookups): Promise<string | null> {
+  if ((specs ?? []).some(asksForContainer) || dockerHost !== undefined || (await lookups.isEngineConfigured())) return null;
+  const { ok, detail } = await lookups.askEngine();
   return ok ? null : `no Docker engine is configured, and none answers: ${detail}`;
 }
 
@@ -88,7 +88,7 @@ export function sandboxesFolder({ dataDir }: Pick<SkepConfig, 'dataDir'>): strin
 /** After this time, an engine counts as not answering. */
 const engineTimeoutMs = 5_000;
 
-function runtimeFacts(config: SkepConfig): RuntimeFacts {
+function runtimeLookups(config: SkepConfig): RuntimeLookups {
   return {
     async inUse() {
       const { lookIntoSqlite } = await import('../../adapters/store/sqlite/index.ts');

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { packageVersion } from '../../adapters/shared/package-version.ts';
-import type { PartCheck } from '../../application/skep.ts';
+import type { ComponentCheck } from '../../application/skep.ts';
 import { commandName } from '../../adapters/cli/command-name.ts';
 import { isFailureOf } from '../../domain/failure.ts';
 import { isKeyValid } from '../../domain/principal.ts';
@@ -13,7 +13,7 @@ import { isEveryAddress } from '../config/environment-warnings.ts';
 import type { SkepConfig } from '../config/config-schema.ts';
 import { type Finding, finding } from './doctor-findings.ts';
 
-export function firstScreen(config: SkepConfig, url: string, parts: readonly PartCheck[], keyText: readonly string[]): string {
+export function firstScreen(config: SkepConfig, url: string, parts: readonly ComponentCheck[], keyText: readonly string[]): string {
   const width = Math.max(...parts.map(({ adapter }) => adapter.length));
   const others = isEveryAddress(config.host) ? ' and every other address of this machine' : '';
   const lines = [

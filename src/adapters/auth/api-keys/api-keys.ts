@@ -3,7 +3,7 @@ import { Failure } from '../../../domain/failure.ts';
 import { type ApiKeyRecord, isKeyValid, isUserId, type Principal } from '../../../domain/principal.ts';
 import { explained, type Reason } from '../../../domain/reason.ts';
 import { isRepositoryPattern } from '../../../domain/repository-name.ts';
-import type { ApiKeys, MadeApiKey, NewApiKey } from '../../../ports/api-keys.ts';
+import type { ApiKeys, CreatedApiKey, NewApiKey } from '../../../ports/api-keys.ts';
 import type { ApiKeyStore } from '../../../ports/api-key-store.ts';
 import type { Auth } from '../../../ports/auth.ts';
 import type { Clock } from '../../../ports/clock.ts';
@@ -63,7 +63,7 @@ const loginLifetimeMs = 30 * 24 * 60 * 60_000;
 export function createApiKeys(deps: { readonly keys: ApiKeyStore; readonly clock: Clock; readonly random: Random }): ApiKeys {
   const { keys, clock, random } = deps;
 
-  const make = async (id: string, asked: NewApiKey): Promise<MadeApiKey> => {
+  const make = async (id: string, asked: NewApiKey): Promise<CreatedApiKey> => {
     const { name, userId = defaultUser, access = 'full', repositories = null, format = 'skep', expiresInMs } = asked;
     checkKey({ name, userId, repositories, expiresInMs });
     const createdAt = clock.now();

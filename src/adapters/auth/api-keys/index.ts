@@ -1,2 +1,2 @@
-export type { ApiKeys, MadeApiKey, NewApiKey } from '../../../ports/api-keys.ts';
+export type { ApiKeys, CreatedApiKey, NewApiKey } from '../../../ports/api-keys.ts';
 export { type ApiKeyAuthOptions, createApiKeyAuth, createApiKeys } from './api-keys.ts';

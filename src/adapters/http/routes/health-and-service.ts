@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Part, Skep } from '../../../application/skep.ts';
+import type { Component, Skep } from '../../../application/skep.ts';
 import { waitAtMost } from '../../../application/timers.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import { keyAccesses } from '../../../domain/principal.ts';
@@ -60,7 +60,7 @@ export function readinessReporter(skep: Skep): (options?: { readonly isDetailed?
 const abandonAfterMs = 10_000;
 
 /** Runs one check of the part at a time and reuses the result for a while. Logs when the part stops or starts to answer. */
-function monitor({ part, adapter, check }: Part, { clock, logger }: Skep, keptMs: number): () => Promise<CheckResult> {
+function monitor({ part, adapter, check }: Component, { clock, logger }: Skep, keptMs: number): () => Promise<CheckResult> {
   let asked: { readonly at: number; keptUntil: number; readonly answer: Promise<CheckResult> } | null = null;
   let lastOk = true;
   const note = (ok: boolean, details: { readonly detail: string; readonly error?: unknown }): void => {
@@ -89,7 +89,7 @@ function monitor({ part, adapter, check }: Part, { clock, logger }: Skep, keptMs
 }
 
 /** Runs the check. A check must not throw; if it does, it has failed. */
-async function checked(check: Part['check']): Promise<CheckResult & { readonly error?: unknown }> {
+async function checked(check: Component['check']): Promise<CheckResult & { readonly error?: unknown }> {
   try {
     return await check();
   } catch (error) {

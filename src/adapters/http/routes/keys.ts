@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type ApiKeyRecord, isKeyValid, keyAccesses, keyFormats, type Principal } from '../../../domain/principal.ts';
-import type { MadeApiKey } from '../../../ports/api-keys.ts';
+import type { CreatedApiKey } from '../../../ports/api-keys.ts';
 import { text, timestamp } from '../common-schemas.ts';
 import { operation } from '../operation.ts';
 import { presenter } from '../presenter.ts';
@@ -58,7 +58,7 @@ export function presentKey(record: ApiKeyRecord, caller: Principal | null, now: 
   return toKey({ ...record, state, isOwn });
 }
 
-export function presentNewKey({ key, record }: MadeApiKey): z.output<typeof newKey> {
+export function presentNewKey({ key, record }: CreatedApiKey): z.output<typeof newKey> {
   return toNewKey({ ...record, key });
 }
 

@@ -141,7 +141,7 @@ function presentOverview(seen: Overview, parts: ReadinessReport['parts'], isAll:
     ...toOverview({
       ...seen,
       scope: isAll ? 'all' : 'own',
-      problems: [...seen.troubledSandboxes.map(sandboxProblem), ...seen.troubledConversations.map(conversationProblem)],
+      problems: [...seen.failedOrSlowSandboxes.map(sandboxProblem), ...seen.failedOrSlowConversations.map(conversationProblem)],
       limits: seen.limits.map(({ ownerId: userId, ...same }) => ({ ...same, userId })),
       upcoming: seen.upcoming.map(({ sandbox, action: { tier: action, at, reason } }) => (
         { sandboxId: sandbox.id, userId: sandbox.ownerId, sandboxSpecId: sandbox.spec.id, action, at, reason: presentReason(reason) }

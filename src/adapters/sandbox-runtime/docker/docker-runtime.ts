@@ -18,7 +18,7 @@ import { type Client, configFolder, createClient, type Environment } from './eng
 import { checkEngine, diskSpace } from './engine-info.ts';
 import { DockerExecutionHost } from './execution-host.ts';
 import { Executions } from './executions.ts';
-import { RunHistory } from './exit-causes.ts';
+import { RunEvents } from './exit-causes.ts';
 import { DockerFiles } from './files.ts';
 import { Firewall } from './firewall.ts';
 import { Images } from './images.ts';
@@ -101,7 +101,7 @@ class DockerRuntime implements SandboxRuntime {
   constructor(options: DockerRuntimeOptions, client: Client) {
     const { deployment, publishAddress = '127.0.0.1', callTimeoutMs = 60_000, stopGraceMs = 10_000, env = process.env } = options;
     const engine = createEngine({ docker: client.docker, deployment, callTimeoutMs, closed: this.#closing.signal });
-    const runs = new RunHistory();
+    const runs = new RunEvents();
     this.#engine = engine;
     this.#client = client;
     this.#observer = new Observer(engine, runs, options.urlHost ?? client.remoteHost ?? localHost(publishAddress));

@@ -15,7 +15,7 @@ const startupMs = 10_000;
  * more: a `kill` before `die` means a request. Without events, the exit code decides (SIGTERM or SIGKILL came from outside), or the time:
  * when an engine shuts down, all its containers end.
  */
-export async function endedFromOutside(engine: Engine, runs: RunHistory, { Id, State }: Docker.ContainerInspectInfo): Promise<boolean> {
+export async function endedFromOutside(engine: Engine, runs: RunEvents, { Id, State }: Docker.ContainerInspectInfo): Promise<boolean> {
   const finishedAt = Date.parse(State.FinishedAt);
   const wasAsked = await runs.wasAskedToEnd(Id, finishedAt);
   if (wasAsked !== null) return wasAsked;
@@ -46,7 +46,7 @@ const pendingMs = 30_000;
 const behindMs = 2_000;
 
 /** Keeps the engine's events about the present run of each container. */
-export class RunHistory {
+export class RunEvents {
   readonly #runs = new Map<string, Run>();
 
   /** `signal` is the number of the signal that a `kill` sent. */

@@ -5,7 +5,7 @@ import { explained, type Reason } from '../../../domain/reason.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
 import { type SandboxUsage, unknownUsage } from '../../../ports/sandbox-runtime.ts';
 import { type Engine, parseJson, withSignal } from './engine.ts';
-import { endedFromOutside, type RunHistory } from './exit-causes.ts';
+import { endedFromOutside, type RunEvents } from './exit-causes.ts';
 import { containerName, isOwn, labels } from './labels.ts';
 import { signalName } from '../signal-numbers.ts';
 import { launchRefusal } from './launch-refusals.ts';
@@ -41,11 +41,11 @@ const DiskUsage = z.object({
 /** Reads the state of sandboxes from the engine's reports about their containers. */
 export class Observer {
   readonly #engine: Engine;
-  readonly #runs: RunHistory;
+  readonly #runs: RunEvents;
   /** The host in exposed URLs. */
   readonly #urlHost: string;
 
-  constructor(engine: Engine, runs: RunHistory, urlHost: string) {
+  constructor(engine: Engine, runs: RunEvents, urlHost: string) {
     this.#engine = engine;
     this.#runs = runs;
     this.#urlHost = urlHost.includes(':') ? `[${urlHost}]` : urlHost;

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { ObservedSandbox } from '../../../domain/sandbox.ts';
 import { Listeners } from '../../shared/listeners.ts';
 import { type Engine, linesOf, parseJson, streamed } from './engine.ts';
-import type { RunHistory } from './exit-causes.ts';
+import type { RunEvents } from './exit-causes.ts';
 import { labels } from './labels.ts';
 import { listContainers, stateOf } from './observed-sandbox.ts';
 
@@ -43,7 +43,7 @@ interface WatchedExecution {
  */
 export class SandboxWatch {
   readonly #engine: Engine;
-  readonly #runs: RunHistory;
+  readonly #runs: RunEvents;
   /** How often the known states are compared with a list. */
   readonly #compareMs: number;
   /** Called each time that the event stream is connected: the engine may have been away. */
@@ -56,7 +56,7 @@ export class SandboxWatch {
   readonly #executions = new Map<string, WatchedExecution>();
   #following: Promise<void> | undefined;
 
-  constructor(engine: Engine, runs: RunHistory, compareMs: number, onConnected: () => void) {
+  constructor(engine: Engine, runs: RunEvents, compareMs: number, onConnected: () => void) {
     this.#engine = engine;
     this.#runs = runs;
     this.#compareMs = compareMs;

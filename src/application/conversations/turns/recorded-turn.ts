@@ -1,11 +1,11 @@
-import type { Conversation, TurnAgent } from '../../../domain/conversation.ts';
+import type { Conversation, TurnPosition } from '../../../domain/conversation.ts';
 import type { Event } from '../../../domain/event.ts';
 import type { EventStore } from '../../../ports/event-store.ts';
 import { agentOutputKinds, outputAmount } from './turn-recorder.ts';
 
 /** The part of a turn that an earlier process ran. */
 export interface RecordedTurn {
-  readonly agent: TurnAgent;
+  readonly agent: TurnPosition;
   /** How much of the agent's output is in the log, see `outputAmount`. */
   readonly written: number;
   /** The permission requests by id. Null if there is no answer yet. */
@@ -18,7 +18,7 @@ const pageSize = 1000;
 
 /** Reads the part of the turn that an earlier process wrote into the log. */
 export async function readRecordedTurn(
-  events: EventStore, { id: conversationId, ownerId }: Conversation, agent: TurnAgent,
+  events: EventStore, { id: conversationId, ownerId }: Conversation, agent: TurnPosition,
 ): Promise<RecordedTurn> {
   const to = await events.latest();
   const filter = { ownerId, conversationId, kinds: [...agentOutputKinds, 'permission_requested', 'permission_answered'] as const };

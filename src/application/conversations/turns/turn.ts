@@ -90,7 +90,7 @@ export class Turn {
   }
 
   /** True if the agent has worked, and the end of its work is written. */
-  get isOver(): boolean {
+  get isFinished(): boolean {
     return this.#prompted && !this.#isDetached;
   }
 

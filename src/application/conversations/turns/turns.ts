@@ -1,4 +1,4 @@
-import type { Conversation, QueuedMessage, StartedMessage, TurnAgent } from '../../../domain/conversation.ts';
+import type { Conversation, QueuedMessage, StartedMessage, TurnPosition } from '../../../domain/conversation.ts';
 import type { Sandbox } from '../../../domain/sandbox.ts';
 import type { LiveAgent } from '../../agents/live-agent.ts';
 import { waitAtMost } from '../../timers.ts';
@@ -29,7 +29,7 @@ export class Turns {
 
   /** Runs the rest of a turn that an earlier process began. Rejects if the store fails. */
   async resume(
-    conversation: Conversation, sandbox: Sandbox, queued: StartedMessage, at: TurnAgent, agent: LiveAgent, signal: AbortSignal,
+    conversation: Conversation, sandbox: Sandbox, queued: StartedMessage, at: TurnPosition, agent: LiveAgent, signal: AbortSignal,
   ): Promise<void> {
     let earlier: RecordedTurn;
     try {
@@ -78,7 +78,7 @@ export class Turns {
     } finally {
       this.#running.delete(conversation.id);
     }
-    if (!turn.isOver) return;
+    if (!turn.isFinished) return;
     agent.forgetOutputSoon();
     // Before the next turn, so that only changes up to this turn are kept.
     await keepAfterTurn(this.#deps, conversation, signal);

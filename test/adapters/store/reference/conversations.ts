@@ -76,7 +76,7 @@ export function createReferenceConversations(log: ReferenceEvents): Conversation
           same.slice(0, 1).map(({ ownerId, startStatus, executionStatus }) => ({ ownerId, startStatus, executionStatus, count: same.length })));
       }),
 
-    troubled: (scope, createdBefore, limit) =>
+    findFailedOrSlow: (scope, createdBefore, limit) =>
       atOnce(() =>
         all()
           .filter((one) => one.deletedAt === null && one.archivedAt === null && isInScope(one.ownerId, scope))

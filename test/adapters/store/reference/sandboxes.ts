@@ -1,7 +1,7 @@
 import { isInScope } from '../../../../src/domain/principal.ts';
 import type { EventDraft } from '../../../../src/domain/event.ts';
 import { countsAsRunning, isPausedByRule } from '../../../../src/domain/sandbox-lifecycle.ts';
-import { limitReached, type LimitReached, type Newcomer, type SandboxLimits } from '../../../../src/domain/sandbox-limits.ts';
+import { limitReached, type LimitReached, type Admission, type SandboxLimits } from '../../../../src/domain/sandbox-limits.ts';
 import { isQuarantined } from '../../../../src/domain/quarantine.ts';
 import { isPooled, type Sandbox } from '../../../../src/domain/sandbox.ts';
 import type { IdempotencyClaim } from '../../../../src/ports/idempotency-claim.ts';
@@ -17,7 +17,7 @@ export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
   const all = (): Sandbox[] => [...records.values()];
   const pooled = (): Sandbox[] => all().filter((sandbox) => isPooled(sandbox) && sandbox.deletedAt === null);
 
-  function room(sandbox: Sandbox, limits: SandboxLimits, newcomer: Newcomer): LimitReached | null {
+  function room(sandbox: Sandbox, limits: SandboxLimits, newcomer: Admission): LimitReached | null {
     if (isPooled(sandbox)) return null;
     const ofOwners = all().filter((one) => one.deletedAt === null && !isPooled(one));
     const running = ofOwners.filter(countsAsRunning);
@@ -144,7 +144,7 @@ export function createReferenceSandboxes(log: ReferenceEvents): SandboxStore {
           .flatMap((alike) => alike.slice(0, 1).map(({ ownerId, status }) => ({ ownerId, status, count: alike.length })));
       }),
 
-    troubled: (scope, startingBefore, limit) =>
+    findFailedOrSlow: (scope, startingBefore, limit) =>
       atOnce(() => {
         const [failed, starting] = [new Set(['ERROR', 'MISSING']), new Set(['STARTING', 'RESUMING'])];
         return all()
