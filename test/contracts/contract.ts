@@ -16,10 +16,23 @@ export async function runAndClose(run: () => Promise<void>, close: () => Promise
   try {
     await close();
   } catch (cause) {
-    if (failed === null) throw new Error("the harness's close failed", { cause });
-    if (failed.error instanceof Error) failed.error.message += `\nBesides, the harness's close failed: ${String(cause)}`;
+    const message = `the harness can't be closed: ${cause instanceof Error ? cause.message : String(cause)}`;
+    if (failed === null) throw new Error(message, { cause });
+    if (failed.error instanceof Error) failed.error.message += `; and ${message}`;
   }
   if (failed !== null) throw failed.error;
+}
+
+/** Runs assertions that depend on a trait of the harness. A failure names the trait, because its value may be wrong. */
+export async function decidedBy<T extends object, K extends keyof T & string>(
+  traits: T, trait: K, assertions: (value: T[K]) => Promise<void> | void,
+): Promise<void> {
+  try {
+    await assertions(traits[trait]);
+  } catch (error) {
+    if (error instanceof Error) error.message = `(decided by the trait ${trait}: ${String(traits[trait])}) ${error.message}`;
+    throw error;
+  }
 }
 
 /** The time limit of every wait in a suite, in milliseconds. */

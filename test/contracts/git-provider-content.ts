@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { isFailureOf } from '../../src/domain/failure.ts';
 import type { DatedFile, GitProvider } from '../../src/ports/git-provider.ts';
 import { agents, type StageCase } from './git-provider-harness.ts';
-import { decidedBy } from './stage-cases.ts';
+import { decidedBy } from './contract.ts';
 
 const start = 1_600_000_000;
 const file = `${agents}/a.md`;

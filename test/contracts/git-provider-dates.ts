@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { agents, type StageCase } from './git-provider-harness.ts';
-import { decidedBy } from './stage-cases.ts';
+import { decidedBy } from './contract.ts';
 
 const start = 1_600_000_000;
 const file = `${agents}/a.md`;

@@ -3,7 +3,7 @@ import { access, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { git, type RepositoryDescription } from './git-repository.ts';
 import type { CheckoutCase, CheckoutStage } from './repository-checkouts-harness.ts';
-import { decidedBy } from './stage-cases.ts';
+import { decidedBy } from './contract.ts';
 import type { WorkTree } from './work-tree.ts';
 
 const start = 1_600_000_000;

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomInt } from 'node:crypto';
+import { buffer } from 'node:stream/consumers';
 import type {
   ExecutionStart, ExecutionState, OpenExecution, OpenExecutionStart, OutputStream, SandboxExecutions,
 } from '../../src/ports/sandbox-executions.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
 import { type ContractCase, runAndClose } from './contract.ts';
 import { never } from './sandbox-runtime-harness.ts';
-import { bytesOf } from './sandbox-runtime-streams.ts';
 
 /** The permitted differences between the executions of sandbox runtimes. */
 export interface SandboxExecutionsTraits {
@@ -198,7 +198,7 @@ function seen(executions: SandboxExecutions, sandboxId: string, id: string, begu
     id, begun,
     state: () => executions.state(sandboxId, id),
     ended: () => executions.ended(sandboxId, id, never),
-    rest: async (after = 0, stream = 'stdout') => (await bytesOf(await output(after, stream))).toString('latin1'),
+    rest: async (after = 0, stream = 'stdout') => (await buffer(await output(after, stream))).toString('latin1'),
     async some(bytes, after = 0, stream = 'stdout') {
       let got = '';
       if (bytes === 0) return got;

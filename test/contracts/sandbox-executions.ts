@@ -16,7 +16,8 @@ const falseIfNotRunning = (error: unknown): false => {
   return false;
 };
 
-const basicCases: readonly ExecutionsCase[] = [
+/** What commands do while the process that started them runs. */
+export const basicCases: readonly ExecutionsCase[] = [
   [
     "keeps a command's stdout, stderr and exit code after its end",
     async ({ start, traits }) => {

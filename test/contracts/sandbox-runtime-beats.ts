@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
+import { buffer } from 'node:stream/consumers';
 import { isFailureOf, type FailureCode } from '../../src/domain/failure.ts';
 import type { Execution, SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
 import { eventually, never, type SandboxRuntimeStage } from './sandbox-runtime-harness.ts';
-import { bytesOf } from './sandbox-runtime-streams.ts';
 
 /** Waits until the command `beats` has written a higher number. */
 export function beatsOn({ readFile }: SandboxRuntimeStage, id: string): Promise<void> {
@@ -28,7 +28,7 @@ export async function beating(stage: SandboxRuntimeStage): Promise<{ readonly sa
 
 /** Waits until the execution has ended. Asserts that it did not end by itself. */
 export async function assertOver({ exited, stdout, stderr }: Execution): Promise<void> {
-  const [code] = await Promise.all([exited, bytesOf(stdout), bytesOf(stderr)]);
+  const [code] = await Promise.all([exited, buffer(stdout), buffer(stderr)]);
   assert.ok(code === null || code > 128, String(code));
 }
 

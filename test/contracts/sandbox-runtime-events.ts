@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
-import { decidedBy, eventually, freeze, type StageCase } from './sandbox-runtime-harness.ts';
+import { decidedBy } from './contract.ts';
+import { eventually, freeze, type StageCase } from './sandbox-runtime-harness.ts';
 
 /** Collects the ids that a runtime reports to its listeners. */
 function listen(runtime: SandboxRuntime): { readonly woken: Set<string>; readonly end: () => void } {
@@ -32,7 +33,7 @@ export const eventCases: readonly StageCase[] = [
       for (const { id } of [running, frozen]) {
         await crash(id);
         await eventually('the killed sandbox is stopped', async () => (await runtime.inspect(id)).state === 'stopped');
-        await decidedBy(stage, 'outsideKill', (kill) => eventually('the listener is notified', async () => kill === 'unnoticed' || woken.has(id)));
+        await decidedBy(stage.traits, 'outsideKill', (kill) => eventually('the listener is notified', async () => kill === 'unnoticed' || woken.has(id)));
       }
       assert.equal(woken.has(untouched.id), false);
     },
@@ -54,7 +55,7 @@ export const eventCases: readonly StageCase[] = [
       for (const { id } of [running, frozen]) {
         await crash(id);
         await eventually('the killed sandbox is stopped', async () => (await reopened.inspect(id)).state === 'stopped');
-        await decidedBy(stage, 'outsideKillAfterReopening', (kill) =>
+        await decidedBy(stage.traits, 'outsideKillAfterReopening', (kill) =>
           eventually('the listener is notified', async () => kill === 'unnoticed' || woken.has(id)));
       }
     },

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import { buffer, text } from 'node:stream/consumers';
 import { beating, isFailing } from './sandbox-runtime-beats.ts';
 import { freeze, never, type StageCase } from './sandbox-runtime-harness.ts';
-import { bytesOf, finish, textOf } from './sandbox-runtime-streams.ts';
+import { finish } from './sandbox-runtime-streams.ts';
 
 const floodBytes = 64 * 2 ** 20;
 
@@ -22,7 +23,7 @@ export const executeCases: readonly StageCase[] = [
       const sandbox = await begun('counts');
       const bytes = Uint8Array.from({ length: 1_000_003 }, (_, index) => (index * 7919) % 256);
       const { stdin, stdout, exited } = await runtime.execute(sandbox.id, { command: commands.copies }, never);
-      const copied = bytesOf(stdout);
+      const copied = buffer(stdout);
       const writer = stdin.getWriter();
       for (let at = 0; at < bytes.length; at += 70_001) await writer.write(bytes.subarray(at, at + 70_001));
       await writer.close();
@@ -167,7 +168,7 @@ export const executeCases: readonly StageCase[] = [
       await runtime.close();
       const request = { command: commands.tells, env: { EXTRA: 'again' } };
       const { stdout } = await (await open()).execute(sandbox.id, request, never);
-      assert.equal(await textOf(stdout), 'hello there\nagain\n');
+      assert.equal(await text(stdout), 'hello there\nagain\n');
     },
   ],
 ];

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
+import { buffer } from 'node:stream/consumers';
 import { assertOver, assertStill, beating, beatsOn } from './sandbox-runtime-beats.ts';
-import { decidedBy, eventually, freeze, never, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
-import { withTimeout } from './contract.ts';
-import { bytesOf } from './sandbox-runtime-streams.ts';
+import { eventually, freeze, never, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+import { decidedBy, withTimeout } from './contract.ts';
 
 const endings: readonly StageCase[] = (['stop', 'remove', 'crash'] as const).map((ending) => [
   `ends a running command on ${ending} of its sandbox`,
@@ -37,7 +37,7 @@ export const executionEndCases: readonly StageCase[] = [
       const flooding = await stage.runtime.execute(sandbox.id, { command: stage.commands.floods }, never);
       await flooding.kill();
       assert.equal(await flooding.exited, 128 + 9);
-      await bytesOf(flooding.stdout);
+      await buffer(flooding.stdout);
       await stage.countsOn(sandbox.id);
     },
   ],
@@ -61,7 +61,7 @@ export const executionEndCases: readonly StageCase[] = [
       const { sandbox, execution } = await beating(stage);
       await freeze(stage.runtime, sandbox.id);
       const killed = execution.kill();
-      await decidedBy(stage, 'killWhileFrozen', async (effect) => {
+      await decidedBy(stage.traits, 'killWhileFrozen', async (effect) => {
         if (effect === 'at once') await withTimeout('the kill', killed);
       });
       assert.equal((await stage.runtime.inspect(sandbox.id)).state, 'frozen');

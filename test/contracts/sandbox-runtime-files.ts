@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
+import { buffer } from 'node:stream/consumers';
 import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
 import { isFailing } from './sandbox-runtime-beats.ts';
 import { hostileArchives } from './sandbox-runtime-hostile.ts';
 import { freeze, never, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
-import { bytesOf, finish, readTar, tarOf, type TarItem } from './sandbox-runtime-streams.ts';
+import { finish, readTar, tarOf, type TarItem } from './sandbox-runtime-streams.ts';
 
 const mtime = new Date('2001-09-09T01:46:40Z');
 const binary = Uint8Array.from({ length: 70_000 }, (_, index) => (index * 31) % 256);
@@ -157,7 +158,7 @@ export const fileCases: readonly StageCase[] = [
     'refuses an invalid or truncated archive',
     async (stage) => {
       const sandbox = await stage.begun('counts');
-      const whole = await bytesOf(tarOf(tree));
+      const whole = await buffer(tarOf(tree));
       for (const bytes of [new Uint8Array(5_000).fill(7), whole.subarray(0, whole.length - 40_000)]) {
         const archive = ReadableStream.from<Uint8Array>([bytes]);
         await assert.rejects(stage.runtime.putFiles(sandbox.id, directoryOf(sandbox), archive, never), isFailing('invalid_request'));
@@ -185,7 +186,7 @@ export const fileCases: readonly StageCase[] = [
       const broken = new Error('the source broke');
       const failing = ReadableStream.from(
         (async function* () {
-          yield (await bytesOf(tarOf(tree))).subarray(0, 20_000);
+          yield (await buffer(tarOf(tree))).subarray(0, 20_000);
           throw broken;
         })(),
       );

@@ -88,20 +88,6 @@ export function stageCases(createHarness: () => Promise<SandboxRuntimeHarness>, 
   }));
 }
 
-/**
- * Runs assertions that depend on a trait. A failure names the trait, because its value may be wrong, and not the adapter.
- */
-export async function decidedBy<T extends keyof SandboxRuntimeTraits>(
-  { traits }: SandboxRuntimeHarness, name: T, check: (value: SandboxRuntimeTraits[T]) => void | Promise<void>,
-): Promise<void> {
-  try {
-    await check(traits[name]);
-  } catch (error) {
-    if (error instanceof Error) error.message = `with the trait ${name} '${traits[name]}': ${error.message}`;
-    throw error;
-  }
-}
-
 function createStage(harness: SandboxRuntimeHarness, runtime: SandboxRuntime): SandboxRuntimeStage {
   const start = (launch: SandboxLaunch): Promise<ObservedSandbox> => runtime.start(launch, () => {}, never);
   const count = async (id: string): Promise<number> => Number((await harness.readFile(id, 'count')) ?? '0');

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
+import { buffer } from 'node:stream/consumers';
 import { isFailureOf } from '../../src/domain/failure.ts';
 import type { LogRequest, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
-import { decidedBy, eventually, freeze, never, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
-import { withTimeout } from './contract.ts';
-import { bytesOf } from './sandbox-runtime-streams.ts';
+import { eventually, freeze, never, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
+import { decidedBy, withTimeout } from './contract.ts';
 
 /** The first line of the program `says`, without the line end. */
 export const everyByte: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) => byte);
 
 async function read(runtime: SandboxRuntime, id: string, request: LogRequest = {}): Promise<Buffer> {
-  return await bytesOf(await runtime.logs(id, request, never));
+  return await buffer(await runtime.logs(id, request, never));
 }
 
 /** Returns the number of lines of `says` in a log. Fails if a line is missing, cut or repeated. The two outputs may be interleaved. */
@@ -60,7 +60,7 @@ export const logCases: readonly StageCase[] = [
       const log = await read(runtime, id);
       // Only the order within each output is certain.
       const output = Buffer.from(log.toString('latin1').replaceAll(/line \d*[13579]\n/g, ''), 'latin1');
-      await decidedBy(stage, 'logs', (kept) => {
+      await decidedBy(stage.traits, 'logs', (kept) => {
         const expected = kept === 'bytes' ? everyByte : new TextEncoder().encode(new TextDecoder().decode(everyByte));
         assert.deepEqual(Uint8Array.from(output.subarray(0, expected.length)), expected);
         assert.equal(output.subarray(expected.length).toString().slice(0, 8), '\nline 2\n');

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
+import { text } from 'node:stream/consumers';
 import type { Reason } from '../../src/domain/reason.ts';
 import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { type SandboxLaunch, unknownUsage } from '../../src/ports/sandbox-runtime.ts';
-import { decidedBy, eventually, freeze, never, type StageCase } from './sandbox-runtime-harness.ts';
-import { textOf } from './sandbox-runtime-streams.ts';
+import { decidedBy } from './contract.ts';
+import { eventually, freeze, never, type StageCase } from './sandbox-runtime-harness.ts';
 
 function withSpec(launch: SandboxLaunch, changes: Partial<SandboxSpec>): SandboxLaunch {
   return { ...launch, spec: { ...launch.spec, ...changes } };
@@ -91,7 +92,7 @@ export const startCases: readonly StageCase[] = [
       const sandbox = withSpec(launch('counts'), { resources: { ...spec.resources, openFiles: 77 } });
       await start(sandbox);
       const { stdout } = await runtime.execute(sandbox.id, { command: commands['counts open files'] }, never);
-      assert.equal((await textOf(stdout)).trim(), '77', `ignores is [${runtime.ignores.join()}], without resources`);
+      assert.equal((await text(stdout)).trim(), '77', `ignores is [${runtime.ignores.join()}], without resources`);
     },
   ],
   [
@@ -158,7 +159,7 @@ export const startCases: readonly StageCase[] = [
       await eventually('the sandbox is stopped', async () => (await runtime.inspect(sandbox.id)).state === 'stopped');
       const observed = await runtime.inspect(sandbox.id);
       assert.deepEqual(observed.exposedUrls, []);
-      await decidedBy(stage, 'exitCode', (code) => {
+      await decidedBy(stage.traits, 'exitCode', (code) => {
         const { reason } = observed;
         if (code === 'known') assert.ok(reason?.code === 'process_exited' && reason.exitCode === 3, JSON.stringify(reason));
       });
@@ -182,7 +183,7 @@ export const startCases: readonly StageCase[] = [
       const { runtime, start, launch, leftovers } = stage;
       const sandbox = launch('missing');
       const observed = await start(sandbox);
-      await decidedBy(stage, 'missingCommand', (state) => assert.equal(observed.state, state));
+      await decidedBy(stage.traits, 'missingCommand', (state) => assert.equal(observed.state, state));
       assert.notEqual(observed.reason, null);
       if (observed.state !== 'absent') assert.deepEqual(await runtime.inspect(sandbox.id), observed);
       await runtime.remove(sandbox.id);
@@ -197,7 +198,7 @@ export const startCases: readonly StageCase[] = [
       const sandbox = await begun('serves');
       const { exposedUrls } = await runtime.inspect(sandbox.id);
       if (traits.ports === 'simulated') {
-        await decidedBy(stage, 'ports', () => exposedUrls.forEach(({ url }) => assert.match(new URL(url).hostname, /\.invalid$/)));
+        await decidedBy(stage.traits, 'ports', () => exposedUrls.forEach(({ url }) => assert.match(new URL(url).hostname, /\.invalid$/)));
         return;
       }
       const ask = async (): Promise<string> => {
@@ -210,7 +211,7 @@ export const startCases: readonly StageCase[] = [
         });
         return answer;
       };
-      await decidedBy(stage, 'ports', async () => assert.equal(await ask(), '1'));
+      await decidedBy(stage.traits, 'ports', async () => assert.equal(await ask(), '1'));
       await freeze(runtime, sandbox.id);
       await resume(sandbox);
       assert.equal(await ask(), '2');

@@ -1,24 +1,12 @@
+import { buffer, text } from 'node:stream/consumers';
 import { pack, extract, type Header } from 'tar-stream';
 import type { Execution } from '../../src/ports/sandbox-runtime.ts';
 
-export async function bytesOf(stream: ReadableStream<Uint8Array>): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of stream) chunks.push(chunk);
-  return Buffer.concat(chunks);
-}
-
-export async function textOf(stream: ReadableStream<Uint8Array>): Promise<string> {
-  return (await bytesOf(stream)).toString();
-}
-
 /** Closes the input of a command. Returns its output and its exit code when it has ended. */
-export async function finish({
-  stdin,
-  stdout,
-  stderr,
-  exited,
-}: Execution): Promise<{ readonly out: string; readonly err: string; readonly code: number | null }> {
-  const [out, err, code] = await Promise.all([textOf(stdout), textOf(stderr), exited, stdin.close()]);
+export async function finish(
+  { stdin, stdout, stderr, exited }: Execution,
+): Promise<{ readonly out: string; readonly err: string; readonly code: number | null }> {
+  const [out, err, code] = await Promise.all([text(stdout), text(stderr), exited, stdin.close()]);
   return { out, err, code };
 }
 
@@ -54,9 +42,7 @@ export async function readTar(
   const found = new Map<string, { readonly header: Header; readonly content: Buffer }>();
   const reading = (async () => {
     for await (const entry of tar) {
-      const chunks: Uint8Array[] = [];
-      for await (const chunk of entry) if (chunk instanceof Uint8Array) chunks.push(chunk);
-      found.set(entry.header.name.replace(/\/$/, ''), { header: entry.header, content: Buffer.concat(chunks) });
+      found.set(entry.header.name.replace(/\/$/, ''), { header: entry.header, content: await buffer(entry) });
     }
   })();
   let goOn: (() => void) | null = null;

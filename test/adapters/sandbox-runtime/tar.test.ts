@@ -3,10 +3,11 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { describe, test } from 'vitest';
 import { isFailureOf } from '../../../src/domain/failure.ts';
 import { tarEntries, type TarEntry } from '../../../src/adapters/sandbox-runtime/tar.ts';
-import { bytesOf, tarOf } from '../../contracts/sandbox-runtime-streams.ts';
+import { tarOf } from '../../contracts/sandbox-runtime-streams.ts';
 
 const never = new AbortController().signal;
 
@@ -60,7 +61,7 @@ describe('A tar archive made by GNU tar', () => {
 
 describe('An invalid tar archive', () => {
   test('is refused if it is truncated', async () => {
-    const whole = await bytesOf(tarOf([[{ name: 'a' }, Buffer.alloc(2_000)], [{ name: 'b' }, 'b']]));
+    const whole = await buffer(tarOf([[{ name: 'a' }, Buffer.alloc(2_000)], [{ name: 'b' }, 'b']]));
     for (const size of [100, 512, 513, 1_500, 2_600]) {
       const cut = read(inChunks(whole.subarray(0, size), 300));
       if (size === 512 || size % 512 !== 0) await assert.rejects(cut, isRefused, String(size));
@@ -69,7 +70,7 @@ describe('An invalid tar archive', () => {
   });
 
   test.each([['no tar at all', new Uint8Array(4_000).fill(7)], ['a wrong checksum', null]])('is refused: %s', async (_, given) => {
-    const bytes = given ?? (await bytesOf(tarOf([[{ name: 'a' }, 'a']])));
+    const bytes = given ?? (await buffer(tarOf([[{ name: 'a' }, 'a']])));
     if (given === null) bytes[0] = 0x62;
     await assert.rejects(read(inChunks(bytes, 512)), isRefused);
   });
@@ -102,7 +103,7 @@ describe('Reading a tar archive', () => {
     const broken = new Error('the source broke');
     const breaking = ReadableStream.from(
       (async function* (): AsyncGenerator<Uint8Array> {
-        yield (await bytesOf(tarOf([[{ name: 'a' }, Buffer.alloc(5_000)]]))).subarray(0, 2_000);
+        yield (await buffer(tarOf([[{ name: 'a' }, Buffer.alloc(5_000)]]))).subarray(0, 2_000);
         throw broken;
       })(),
     );
@@ -112,7 +113,7 @@ describe('Reading a tar archive', () => {
 
   test('reads ahead less than 4 MiB', async () => {
     let given = 0;
-    const header = (await bytesOf(tarOf([[{ name: 'big', size: 0 }, Buffer.alloc(0)]]))).subarray(0, 512);
+    const header = (await buffer(tarOf([[{ name: 'big', size: 0 }, Buffer.alloc(0)]]))).subarray(0, 512);
     // A file of 1 GiB that nobody reads on: octal in the header, and its sum.
     header.write('10000000000\0', 124, 'latin1');
     header.fill(' ', 148, 156);

@@ -146,15 +146,11 @@ function writeCommand(path: string, mode: number): string[] {
   return ['/bin/sh', '-c', 'umask 077; cat > "$1" && chmod "$2" "$1"', 'skep-write', path, mode.toString(8)];
 }
 
-/** A content whose first bytes have been read. */
-interface Begun {
-  readonly all: Chunks;
-  /** The content's length. Null if unknown, because only a part was read. */
-  readonly size: number | null;
-}
-
-/** Reads the start of a content into memory, up to the read-ahead limit. A short content is then complete, even if it arrives slowly. */
-async function begin(content: Chunks): Promise<Begun> {
+/**
+ * Reads the start of a content into memory, up to the read-ahead limit. A short content is then complete, even if it arrives slowly. The
+ * size is null if only a part was read.
+ */
+async function begin(content: Chunks): Promise<{ readonly all: Chunks; readonly size: number | null }> {
   const iterator = content[Symbol.asyncIterator]();
   const first: Uint8Array[] = [];
   let bytes = 0;

@@ -1,6 +1,11 @@
 import { afterAll, test } from 'vitest';
-import { executionCommands, type SandboxExecutionsHarness } from '../../../contracts/sandbox-executions-harness.ts';
-import { sandboxExecutionsContract } from '../../../contracts/sandbox-executions.ts';
+import {
+  executionCases, executionCommands, type ExecutionsCase, type SandboxExecutionsHarness,
+} from '../../../contracts/sandbox-executions-harness.ts';
+import { basicCases, sandboxExecutionsContract } from '../../../contracts/sandbox-executions.ts';
+import { survivalCases } from '../../../contracts/sandbox-executions-survival.ts';
+import { tamperedCases } from '../../../contracts/sandbox-executions-tampered.ts';
+import { terminalCases } from '../../../contracts/sandbox-executions-terminals.ts';
 import { defaultIsolation, type SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
 import { describeWithDocker, images } from '../../../support/docker.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
@@ -13,6 +18,8 @@ interface Variant {
   readonly program?: readonly string[];
   readonly durable?: boolean;
   readonly terminals: 'durable' | 'attached';
+  /** The cases that the variant decides. Default: all. */
+  readonly cases?: readonly ExecutionsCase[];
 }
 
 const readOnly = { readOnlyRoot: true, user: '1234:1234' };
@@ -21,11 +28,23 @@ const withoutFifos = shell('rm -f "$(command -v mkfifo)"; touch /workspace/gone;
 
 const variants: readonly Variant[] = [
   { name: 'an image with busybox', changes: { image: images.tiny }, terminals: 'attached' },
-  { name: 'an image of Debian, a read-only root and another user', changes: { image: images.debian, isolation: { ...defaultIsolation, ...readOnly } }, terminals: 'durable' },
-  { name: 'an image without mkfifo', changes: { image: images.debian }, program: withoutFifos, durable: false, terminals: 'attached' },
+  {
+    name: 'an image of Debian, a read-only root and another user',
+    changes: { image: images.debian, isolation: { ...defaultIsolation, ...readOnly } },
+    terminals: 'durable',
+    cases: [...terminalCases, ...survivalCases, ...tamperedCases],
+  },
+  {
+    name: 'an image without mkfifo',
+    changes: { image: images.debian },
+    program: withoutFifos,
+    durable: false,
+    terminals: 'attached',
+    cases: basicCases,
+  },
 ];
 
-for (const { name, changes, program = shell('exec sleep 100000'), durable = true, terminals } of variants) {
+for (const { name, changes, program = shell('exec sleep 100000'), durable = true, terminals, cases } of variants) {
   describeWithDocker(`Executions contract: Docker, with ${name}`, () => {
     const engine = createEngine();
     afterAll(() => engine.close());
@@ -42,6 +61,7 @@ for (const { name, changes, program = shell('exec sleep 100000'), durable = true
           : engine.readFile(id, `/workspace/${file}`),
       close: engine.clear,
     });
-    for (const contractCase of sandboxExecutionsContract(createHarness)) test(contractCase.name, () => contractCase.run());
+    const contract = cases === undefined ? sandboxExecutionsContract(createHarness) : executionCases(createHarness, cases);
+    for (const contractCase of contract) test(contractCase.name, () => contractCase.run());
   });
 }

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { text } from 'node:stream/consumers';
+import { buffer, text } from 'node:stream/consumers';
 import Docker from 'dockerode';
 import { afterAll, afterEach, onTestFinished, test } from 'vitest';
 import type { SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
 import type { Execution, SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
 import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
-import { bytesOf, finish } from '../../../contracts/sandbox-runtime-streams.ts';
+import { finish } from '../../../contracts/sandbox-runtime-streams.ts';
 import { describeWithDocker, images } from '../../../support/docker.ts';
 import { createEngine } from './engine.ts';
 import { launchOf } from './programs.ts';
@@ -107,12 +107,12 @@ describeWithDocker('Commands in Docker containers', () => {
     const { runtime, launch } = await started();
     const held = await runtime.execute(launch.id, { command: shell('dd if=/dev/zero bs=1k count=600 2>/dev/null; exit 4') }, never);
     assert.equal(await held.exited, 4);
-    assert.equal((await bytesOf(held.stdout)).length, 600 * 1024);
+    assert.equal((await buffer(held.stdout)).length, 600 * 1024);
     const leaving = await runtime.execute(launch.id, { command: shell('sleep 2005 & exit 5') }, never);
     assert.equal(await leaving.exited, 5);
     assert.ok((await commandsIn(launch.id)).some((line) => line.includes('2005')));
     await leaving.kill();
-    assert.equal((await bytesOf(leaving.stdout)).length, 0);
+    assert.equal((await buffer(leaving.stdout)).length, 0);
     assert.ok(!(await commandsIn(launch.id)).some((line) => line.includes('2005')));
     const real = await runtime.execute(launch.id, { command: shell('exit 126') }, never);
     assert.equal(await real.exited, 126);
@@ -133,7 +133,7 @@ describeWithDocker('Commands in Docker containers', () => {
       for (const { exited, stdout } of executions) {
         const code = await exited;
         assert.ok(code === null || code > 128, String(code));
-        await bytesOf(stdout);
+        await buffer(stdout);
       }
     },
   );
@@ -209,7 +209,7 @@ describeWithDocker('Commands in Docker containers', () => {
     const execution = await runtime.execute(launch.id, { command: shell('dd if=/dev/zero bs=1k count=600 2>/dev/null; exit 4') }, never);
     failures = 0;
     await eventually('the engine has failed', async () => failures === 1);
-    assert.equal((await bytesOf(execution.stdout)).length, 600 * 1024);
+    assert.equal((await buffer(execution.stdout)).length, 600 * 1024);
     assert.equal(await execution.exited, 4);
   });
 

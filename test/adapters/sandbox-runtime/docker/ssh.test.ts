@@ -1,8 +1,9 @@
 import { delimiter } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { AnyFailure } from '../../../../src/domain/failure.ts';
 import { sentenceOfFailure } from '../../../../src/adapters/shared/status-and-error-messages.ts';
-import { bytesOf, finish, readTar, tarOf } from '../../../contracts/sandbox-runtime-streams.ts';
+import { finish, readTar, tarOf } from '../../../contracts/sandbox-runtime-streams.ts';
 import { describeWithDocker } from '../../../support/docker.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
 import { until } from '../../../support/until.ts';
@@ -56,7 +57,7 @@ describeWithDocker('A Docker engine', () => {
       const bytes = Uint8Array.from({ length: 300_007 }, (_, index) => (index * 7919) % 256);
       await runtime.putFiles(id, '/workspace/given', tarOf([[{ name: 'deep/binary', mode: 0o640 }, bytes]]), never);
       const copying = await runtime.execute(id, { command: ['tee', 'copy'], workingDir: '/workspace/given' }, never);
-      const copied = bytesOf(copying.stdout);
+      const copied = buffer(copying.stdout);
       const writer = copying.stdin.getWriter();
       await writer.write(bytes);
       await writer.close();

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { chmod, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { text as textOf } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { explained } from '../../../../src/domain/reason.ts';
 import type { SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
-import { textOf } from '../../../contracts/sandbox-runtime-streams.ts';
 import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
 import { createHost, isAlive, type Host } from './host.ts';
 import { launchOf, programs } from './programs.ts';

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
+import { buffer, text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import type { Execution, SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
 import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
-import { bytesOf, finish, textOf } from '../../../contracts/sandbox-runtime-streams.ts';
+import { finish } from '../../../contracts/sandbox-runtime-streams.ts';
 import { createHost, heldState, isAlive, stateOf, type Host } from './host.ts';
 import { launchOf, programs } from './programs.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
@@ -37,13 +38,13 @@ describe.each(['proc', 'ps'] as const)('The environment of a command, with %s', 
       launch = { ...launchOf(programs.counts), spec };
       await runtime.start(launch, () => {}, never);
       const sandboxes = JSON.parse(
-        await textOf(
+        await text(
           (await runtime.execute(launch.id, { command: [process.execPath, '-p', 'JSON.stringify(process.env)'] }, never)).stdout,
         ),
       );
       const env = { OWN: 'x', GREETING: 'other', SKEP_SANDBOX_MARK: 'forged', SKEP_SANDBOX_ID: 'forged', SKEP_EXECUTION_MARK: 'forged' };
       const changed = JSON.parse(
-        await textOf(
+        await text(
           (await runtime.execute(launch.id, { command: [process.execPath, '-p', 'JSON.stringify(process.env)'], env }, never)).stdout,
         ),
       );
@@ -80,7 +81,7 @@ describe('The streams of a command', () => {
     // Garbage included, of which there is a gigabyte in the end.
     assert.ok(most < 768 * 2 ** 20, String(most));
     await held.kill();
-    assert.ok((await bytesOf(held.stdout)).length < 2 ** 20);
+    assert.ok((await buffer(held.stdout)).length < 2 ** 20);
   });
 
   test('are separate for 100 commands at once', { timeout: 120_000 }, async () => {
@@ -117,7 +118,7 @@ describe('A command in the process runtime', () => {
     assert.equal(await isAlive(left), true);
     await execution.kill();
     assert.equal(await isAlive(left), false);
-    assert.equal(await textOf(execution.stdout), '');
+    assert.equal(await text(execution.stdout), '');
   });
 
   test('is frozen, resumed and stopped by a second runtime object', async () => {
