@@ -9,7 +9,7 @@ import { githubDescription } from './rest/openapi.ts';
 import { searchOperation, searchRepositories } from './rest/repositories.ts';
 import { findRoute, locate } from './rest/routes.ts';
 import { createPullRequests, type PullRequests } from './pull-requests.ts';
-import { createRepositories, type Repositories } from './repositories.ts';
+import { createHostedRepositories, type HostedRepositories } from '../hosted-repositories.ts';
 
 export interface DoubleOptions {
   /** The delay before every response, in milliseconds. */
@@ -21,7 +21,7 @@ export interface DoubleOptions {
 /** A GitHub on loopback. It serves real git repositories and refuses what GitHub refuses. */
 export interface GitHubDouble {
   readonly url: string;
-  readonly repositories: Repositories;
+  readonly repositories: HostedRepositories;
   readonly pullRequests: PullRequests;
   readonly access: Access;
   readonly faults: Faults;
@@ -48,7 +48,7 @@ export async function startGitHubDouble({ delayMs = 0, prefix = '' }: DoubleOpti
   if (address === null || typeof address === 'string') throw new Error('the double listens nowhere');
   const double: GitHubDouble = {
     url: `http://127.0.0.1:${address.port}${prefix}`,
-    repositories: createRepositories(),
+    repositories: createHostedRepositories('public'),
     pullRequests: createPullRequests(),
     access,
     faults: createFaults(),
@@ -126,10 +126,10 @@ function limits(): DoubleResponse {
 }
 
 /** `/repositories/{id}/...`, which redirects and links lead to, is the same as `/repos/{owner}/{repo}/...`. */
-function byName(request: DoubleRequest, repositories: Repositories): DoubleRequest {
-  const [collection, id, ...rest] = request.segments;
+function byName(request: DoubleRequest, repositories: HostedRepositories): DoubleRequest {
+  const [collection, id = '', ...rest] = request.segments;
   if (collection !== 'repositories') return request;
-  const repository = repositories.byId(Number(id));
+  const repository = repositories.find(id)?.repository;
   return { ...request, segments: ['repos', ...(repository?.path ?? 'none/none').split('/'), ...rest] };
 }
 

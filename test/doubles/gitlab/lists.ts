@@ -1,9 +1,9 @@
 import { pageHeaders, pagingOf } from './paging.ts';
-import type { Projects } from './projects.ts';
+import type { HostedRepositories } from '../hosted-repositories.ts';
 import { json, type Exchange, type ProjectExchange, type Reply } from './request.ts';
 
 /** `GET /projects`, which finds names in any case, and paths with `search_namespaces`. */
-export async function searchProjects(exchange: Exchange, projects: Projects, isKnown: boolean): Promise<Reply> {
+export async function searchProjects(exchange: Exchange, projects: HostedRepositories, isKnown: boolean): Promise<Reply> {
   const { query, base } = exchange;
   const paging = pagingOf(exchange);
   const [search = '', inNamespaces] = [query.text('search')?.toLowerCase(), query.flag('search_namespaces', false)];

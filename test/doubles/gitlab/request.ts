@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { RouteName } from './faults.ts';
 import type { Git } from './git.ts';
-import type { HostedProject } from './projects.ts';
+import type { HostedRepository } from '../hosted-repositories.ts';
 
 /** A request that was understood. */
 export interface Exchange {
@@ -15,7 +15,7 @@ export interface Exchange {
 
 /** A request for something of a project. */
 export interface ProjectExchange extends Exchange {
-  readonly project: HostedProject;
+  readonly project: HostedRepository;
   readonly git: Git;
 }
 

@@ -2,7 +2,7 @@ import { listCommits, showCommit } from './commits.ts';
 import { json, refusal, type Exchange, type ProjectExchange, type Reply } from './request.ts';
 import type { RouteName } from './faults.ts';
 import { fromBytes } from './git.ts';
-import type { Projects } from './projects.ts';
+import type { HostedRepositories } from '../hosted-repositories.ts';
 import { listBranches, searchProjects } from './lists.ts';
 import { createMergeRequest, editMergeRequest, listMergeRequests, type MergeRequestExchange } from './merge-requests.ts';
 import { listTree, type TreeTokens } from './tree.ts';
@@ -21,7 +21,7 @@ const blobRoute = new RegExp(`^/projects/${segment}/repository/blobs/${segment}/
 const mergeRequestRoute = new RegExp(`^/projects/${segment}/merge_requests(?:/([0-9]+))?$`, 'u');
 
 /** Returns the route of a path below the API's, which is still encoded. Null if there is none. */
-export function routeOf(method: string, path: string, projects: Projects): Route | null {
+export function routeOf(method: string, path: string, projects: HostedRepositories): Route | null {
   if (path === '/projects' && method === 'GET') {
     return { name: 'search', project: null, answer: (exchange, isKnown) => searchProjects(exchange, projects, isKnown) };
   }

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { createFaults, type Fault, type Faults, send } from './faults.ts';
 import { gitOf } from './git.ts';
 import { createMergeRequests, type MergeRequests } from './merge-requests.ts';
-import { createProjects, type Projects } from './projects.ts';
+import { createHostedRepositories, type HostedRepositories } from '../hosted-repositories.ts';
 import { BadRequest, queryOf, refusal, type Reply, type RequestLog } from './request.ts';
 import { routeOf } from './routes.ts';
 import type { TreeTokens } from './tree.ts';
@@ -22,7 +22,7 @@ export interface GitLabDoubleOptions {
 /** A GitLab on loopback, which serves real repositories. */
 export interface GitLabDouble {
   readonly url: string;
-  readonly projects: Projects;
+  readonly projects: HostedRepositories;
   readonly mergeRequests: MergeRequests;
   readonly faults: Faults;
   /** The requests that came, redirected ones and their targets each. */
@@ -35,7 +35,7 @@ export interface GitLabDouble {
 }
 
 export async function startGitLab({ token = 'glpat-double', root = '', treeTokens = 'path' }: GitLabDoubleOptions = {}): Promise<GitLabDouble> {
-  const projects = createProjects();
+  const projects = createHostedRepositories('private');
   const mergeRequests = createMergeRequests();
   const faults = createFaults();
   const memory = new Map<string, Promise<string | null>>();
@@ -87,11 +87,11 @@ export async function startGitLab({ token = 'glpat-double', root = '', treeToken
     try {
       const found = route.project === null ? null : projects.find(route.project);
       if (route.project !== null) {
-        if (found === null || (identity === 'nobody' && found.project.visibility !== 'public')) return { reply: refusal(404, 'Project Not Found'), fault };
-        if (found.moved) return { reply: movedTo(target, found.project.id), fault };
-        if (found.project.visibility === 'closed' && route.name !== 'project') return { reply: refusal(403, 'Forbidden'), fault };
+        if (found === null || (identity === 'nobody' && found.repository.visibility !== 'public')) return { reply: refusal(404, 'Project Not Found'), fault };
+        if (found.moved) return { reply: movedTo(target, found.repository.id), fault };
+        if (found.repository.visibility === 'closed' && route.name !== 'project') return { reply: refusal(403, 'Forbidden'), fault };
       }
-      const inProject = found === null ? {} : { project: found.project, git: gitOf(found.project.gitDir, memory) };
+      const inProject = found === null ? {} : { project: found.repository, git: gitOf(found.repository.gitDir, memory) };
       const reply = await route.answer({ ...exchange, ...inProject }, identity === 'somebody', treeTokens);
       for (const name of query.unknown()) unexpected.push(`${target}: the parameter ${name}`);
       return { reply, fault };

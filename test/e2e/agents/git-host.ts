@@ -24,7 +24,7 @@ export async function startGitHost(folder: string, token: string, repository: Re
   const api = await startGitHubDouble({ prefix: '/api/v3' });
   api.access.tokens.clear();
   api.access.tokens.add(token);
-  api.repositories.put('acme/shop', gitDir, { isPrivate: true });
+  api.repositories.put('acme/shop', gitDir, 'private');
   const git = await startGitHttp({ root: folder, authorization: `Basic ${Buffer.from(`x-access-token:${token}`).toString('base64')}` });
 
   const front = createServer((message, response) => {

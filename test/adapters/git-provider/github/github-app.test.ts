@@ -16,7 +16,7 @@ describe('A GitHub App installation', () => {
       const privateKey = makeKey();
       scene.double.access.tokens.clear();
       scene.double.access.app = { appId: '42', installationId: 7, key: privateKey };
-      await scene.publish(simple, 'acme/shop', { isPrivate: true });
+      await scene.publish(simple, 'acme/shop', 'private');
       const provider = scene.anonymous({ app: { appId: 42, privateKey, installationId: 7 } });
       expect(await Promise.all([list(provider), list(provider)])).toEqual([simpleListing, simpleListing]);
       expect(scene.asked()).toEqual([tokenRequest, 'POST /graphql', 'POST /graphql 1 histories']);

@@ -10,7 +10,7 @@ const first = { after: null, limit: 100 };
 test('a search takes one request, and `owner/text` searches one owner', async () => {
   const scene = await createScene();
   for (const name of ['acme/shop', 'emca/shop', 'acme/tool']) await scene.publish(one, name);
-  await scene.publish(one, 'acme/hidden-shop', { isPrivate: true });
+  await scene.publish(one, 'acme/hidden-shop', 'private');
   const search = async (text: string, provider = scene.provider()) =>
     (await provider.searchRepositories?.(text, first))?.items.map(({ path }) => path).toSorted();
   expect(await search('shop')).toEqual(['acme/hidden-shop', 'acme/shop', 'emca/shop']);

@@ -103,7 +103,7 @@ describe('A permanent error', () => {
 
   test('is `repository_not_found` for a private repository without a token, and for a deleted one', async () => {
     const scene = await createScene();
-    await scene.publish(simple, 'acme/shop', { isPrivate: true });
+    await scene.publish(simple, 'acme/shop', 'private');
     expect(await failureOf(list(scene.anonymous()))).toMatch(/^repository_not_found: /u);
     const provider = scene.provider();
     expect(await list(provider)).toEqual(simpleListing);

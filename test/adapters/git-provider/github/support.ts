@@ -29,7 +29,7 @@ export interface Scene {
   readonly double: GitHubDouble;
   readonly clock: HurriedClock;
   /** Creates a repository. Replaces an earlier one of the same name. */
-  publish(description: RepositoryDescription, name?: string, options?: { readonly isPrivate?: boolean }): Promise<void>;
+  publish(description: RepositoryDescription, name?: string, visibility?: 'public' | 'private'): Promise<void>;
   /** Creates a provider with the double's token, unless the options say otherwise. */
   provider(options?: Partial<GitHubOptions>): GitProvider;
   anonymous(options?: Partial<GitHubOptions>): GitProvider;
@@ -58,11 +58,11 @@ export async function createScene(options: DoubleOptions = {}): Promise<Scene> {
   return {
     double,
     clock,
-    async publish(description, name = 'acme/shop', { isPrivate = false } = {}) {
+    async publish(description, name = 'acme/shop', visibility = 'public') {
       made += 1;
       const gitDir = join(folder, `${made}.git`);
       await createRepository(gitDir, description);
-      double.repositories.put(name, gitDir, { isPrivate });
+      double.repositories.put(name, gitDir, visibility);
     },
     provider: (more) => anonymous({ token: doubleToken, ...more }),
     anonymous,

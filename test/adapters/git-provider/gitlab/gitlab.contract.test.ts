@@ -12,7 +12,7 @@ import { startHostProxy } from '../../../contracts/host-proxy.ts';
 import { startGitLab, type GitLabDouble, type GitLabDoubleOptions } from '../../../doubles/gitlab/index.ts';
 
 function mergeRequestsOf({ projects, mergeRequests }: GitLabDouble): PullRequestControl {
-  const idOf = (path: string): number => projects.find(path)?.project.id ?? 0;
+  const idOf = (path: string): number => projects.find(path)?.repository.id ?? 0;
   return {
     open: (path) => mergeRequests.of(idOf(path)).filter(({ state, sourceProject }) => state === 'opened' && sourceProject === idOf(path))
       .map(({ iid, title, description, sourceBranch, targetBranch }) => ({

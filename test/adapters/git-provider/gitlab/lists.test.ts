@@ -20,7 +20,7 @@ test('a search without a token finds only public projects', async () => {
   const host = await hostOf();
   await host.publish(simple);
   await host.publish(simple, 'acme/shop-two');
-  const { gitDir = '' } = host.projects.find('acme/shop-two')?.project ?? {};
+  const { gitDir = '' } = host.projects.find('acme/shop-two')?.repository ?? {};
   host.projects.put('acme/shop-two', gitDir, 'public');
   const provider = createGitLabProvider({ url: host.url, clock: createSystemClock() });
   onTestFinished(() => provider.close());

@@ -13,7 +13,7 @@ async function createShop(): Promise<{ host: Host; project: number; open: (reque
   const provider = providerOf(host);
   return {
     host,
-    project: host.projects.find('acme/shop')?.project.id ?? 0,
+    project: host.projects.find('acme/shop')?.repository.id ?? 0,
     open: async (request) => await provider.openPullRequest?.('acme/shop', { ...wanted, ...request }),
   };
 }

@@ -73,7 +73,7 @@ describe('A project', () => {
     const host = await hostOf();
     await host.publish(simple);
     await host.publish(simple, 'acme/open');
-    const project = host.projects.find('acme/open')?.project;
+    const project = host.projects.find('acme/open')?.repository;
     if (project !== undefined) project.visibility = 'public';
     const provider = createGitLabProvider({ url: host.url, clock: createSystemClock() });
     expect(await list(provider, 'acme/open')).toEqual(simpleListing);
@@ -84,7 +84,7 @@ describe('A project', () => {
   test('is not found if nobody may read its code', async () => {
     const host = await hostOf();
     await host.publish(simple);
-    const project = host.projects.find('acme/shop')?.project;
+    const project = host.projects.find('acme/shop')?.repository;
     if (project !== undefined) project.visibility = 'closed';
     expect(await failureOf(list(providerOf(host)))).toMatch(/^repository_not_found: /u);
   });

@@ -1,7 +1,7 @@
 import { schema } from '@octokit/graphql-schema';
 import { buildSchema, type DocumentNode, execute, type GraphQLError, type GraphQLSchema, parse, validate, visit } from 'graphql';
 import { z } from 'zod';
-import type { Repositories } from '../repositories.ts';
+import type { HostedRepositories } from '../../hosted-repositories.ts';
 import type { DoubleRequest, DoubleResponse } from '../request.ts';
 import type { GraphqlBehavior } from './history.ts';
 import { rootOf } from './objects.ts';
@@ -17,7 +17,7 @@ function githubSchema(): GraphQLSchema {
 const Body = z.strictObject({ query: z.string(), variables: z.record(z.string(), z.unknown()).optional() });
 
 /** Executes a query by GitHub's schema. Throws if it does not match the schema. */
-export async function answerGraphql(request: DoubleRequest, repositories: Repositories, behavior: GraphqlBehavior): Promise<DoubleResponse> {
+export async function answerGraphql(request: DoubleRequest, repositories: HostedRepositories, behavior: GraphqlBehavior): Promise<DoubleResponse> {
   const { query, variables = {} } = Body.parse(JSON.parse(request.body));
   const document = parse(query);
   const mistakes = validate(githubSchema(), document);

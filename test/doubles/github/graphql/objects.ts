@@ -1,11 +1,11 @@
 import { GraphQLError } from 'graphql';
 import { countsBetween, defaultBranch, resolve, type TreeEntry, treeOf, typeOf } from '../git.ts';
-import type { Repositories, ServedRepository } from '../repositories.ts';
+import type { HostedRepositories, HostedRepository } from '../../hosted-repositories.ts';
 import { statusOf } from '../rest/commits.ts';
 import { type GraphqlBehavior, type HistoryArguments, historyConnection } from './history.ts';
 
 /** The root objects of queries. Their methods are called as fields. */
-export function rootOf(repositories: Repositories, behavior: GraphqlBehavior) {
+export function rootOf(repositories: HostedRepositories, behavior: GraphqlBehavior) {
   return {
     repository({ owner, name }: { readonly owner: string; readonly name: string }) {
       const found = repositories.find(`${owner}/${name}`);
@@ -19,7 +19,7 @@ function notFound(message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { type: 'NOT_FOUND' } });
 }
 
-function repositoryObject({ path, gitDir }: ServedRepository, behavior: GraphqlBehavior) {
+function repositoryObject({ path, gitDir }: HostedRepository, behavior: GraphqlBehavior) {
   return {
     name: path.slice(path.indexOf('/') + 1),
     nameWithOwner: path,

@@ -1,6 +1,6 @@
 import { countsBetween, resolve } from '../git.ts';
 import type { StoredPullRequest } from '../pull-requests.ts';
-import type { ServedRepository } from '../repositories.ts';
+import type { HostedRepository } from '../../hosted-repositories.ts';
 import { refusal, type DoubleResponse } from '../request.ts';
 import { githubDescription, type Operation } from './openapi.ts';
 import type { Route, RouteContext } from './routes.ts';
@@ -83,11 +83,11 @@ function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-function headPath({ fork }: StoredPullRequest, { path }: ServedRepository): string {
+function headPath({ fork }: StoredPullRequest, { path }: HostedRepository): string {
   return fork ?? path;
 }
 
-function fieldsOf(pull: StoredPullRequest, repository: ServedRepository, url: string): object {
+function fieldsOf(pull: StoredPullRequest, repository: HostedRepository, url: string): object {
   const { number, title, body, head, base, draft, state } = pull;
   const [full_name, owner] = [headPath(pull, repository), { login: headPath(pull, repository).split('/')[0] }];
   return {

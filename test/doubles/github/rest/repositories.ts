@@ -1,5 +1,5 @@
 import { branchesOf, defaultBranch } from '../git.ts';
-import type { Repositories } from '../repositories.ts';
+import type { HostedRepositories } from '../../hosted-repositories.ts';
 import { refusal, type DoubleRequest, type DoubleResponse } from '../request.ts';
 import { githubDescription, type Operation } from './openapi.ts';
 import type { Route } from './routes.ts';
@@ -10,19 +10,19 @@ const branchesOperation: Operation = { path: '/repos/{owner}/{repo}/branches', m
 
 export const showRepository: Route = {
   operation: repositoryOperation,
-  async answer({ repository: { id, path, gitDir, isPrivate } }) {
+  async answer({ repository: { id, path, gitDir, visibility } }) {
     const name = path.slice(path.indexOf('/') + 1);
     const branch = (await defaultBranch(gitDir))?.name ?? 'main';
-    const fields = { id, name, full_name: path, private: isPrivate, default_branch: branch };
+    const fields = { id, name, full_name: path, private: visibility === 'private', default_branch: branch };
     return { status: 200, body: githubDescription().complete(repositoryOperation, fields) };
   },
 };
 
 /** Understands a name in quotes, `in:name`, `fork:true` and `user:`. The newest comes first. */
-export function searchRepositories({ query }: DoubleRequest, repositories: Repositories, hasCredential: boolean): DoubleResponse {
+export function searchRepositories({ query }: DoubleRequest, repositories: HostedRepositories, hasCredential: boolean): DoubleResponse {
   const { name = '', user, rest } = termsOf(query.get('q') ?? '');
   if (rest.length > 0) throw new Error(`the double does not search for ${rest.join(' ')}`);
-  const visible = repositories.all().filter(({ isPrivate }) => hasCredential || !isPrivate);
+  const visible = repositories.all().filter(({ visibility }) => hasCredential || visibility === 'public');
   if (user !== undefined && !visible.some(({ path }) => path.startsWith(`${user}/`))) {
     const message = 'The listed users and repositories cannot be searched either because the resources do not exist or you do not have permission to view them.';
     return { status: 422, body: { message: 'Validation Failed', errors: [{ message, resource: 'Search', field: 'q', code: 'invalid' }] } };
@@ -33,7 +33,7 @@ export function searchRepositories({ query }: DoubleRequest, repositories: Repos
   });
   const { from, to } = windowOf(query);
   if (to > 1000) return refusal(422, 'Only the first 1000 search results are available');
-  const items = found.slice(from, to).map(({ id, path, isPrivate }) => ({ id, full_name: path, name: path.split('/')[1], private: isPrivate }));
+  const items = found.slice(from, to).map(({ id, path, visibility }) => ({ id, full_name: path, name: path.split('/')[1], private: visibility === 'private' }));
   return { status: 200, body: githubDescription().completeItems(searchOperation, { total_count: found.length, incomplete_results: false }, items) };
 }
 

@@ -1,5 +1,5 @@
 import type { PullRequests } from '../pull-requests.ts';
-import type { Repositories, ServedRepository } from '../repositories.ts';
+import type { HostedRepositories, HostedRepository } from '../../hosted-repositories.ts';
 import { type DoubleRequest, type DoubleResponse, refusal } from '../request.ts';
 import { compare, listCommits, readHead } from './commits.ts';
 import { listContents, readBlob, readTree } from './objects.ts';
@@ -11,7 +11,7 @@ export interface RouteContext {
   /** The URL of the API. */
   readonly url: string;
   readonly request: DoubleRequest;
-  readonly repository: ServedRepository;
+  readonly repository: HostedRepository;
   readonly pullRequests: PullRequests;
   readonly hasCredential: boolean;
   /** The values of the rest of the path, decoded. */
@@ -63,14 +63,14 @@ export function findRoute({ method, segments }: DoubleRequest): FoundRoute | nul
 
 /** Without a credential, only public repositories are found. A renamed repository is a redirect. */
 export function locate(
-  repositories: Repositories,
+  repositories: HostedRepositories,
   { owner, name }: FoundRoute,
   { path, query }: DoubleRequest,
   url: string,
   hasCredential: boolean,
-): ServedRepository | DoubleResponse {
+): HostedRepository | DoubleResponse {
   const found = repositories.find(`${owner}/${name}`);
-  if (found === null || (found.repository.isPrivate && !hasCredential)) return refusal(404, 'Not Found');
+  if (found === null || (found.repository.visibility === 'private' && !hasCredential)) return refusal(404, 'Not Found');
   if (!found.moved) return found.repository;
   const below = path.split('/').slice(4).map((segment) => `/${segment}`).join('');
   const search = query.size === 0 ? '' : `?${query.toString()}`;
