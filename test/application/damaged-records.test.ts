@@ -1,14 +1,10 @@
 import { expect, test } from 'vitest';
 import { Failure } from '../../src/domain/failure.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
-import { calm, createWorld } from './world.ts';
+import { calm, createRunning } from './world.ts';
 
 test('a sweep leaves the instance of a damaged record alone, and puts an unknown one in quarantine', async () => {
-  const { boot, engine, clock, store } = createWorld();
-  const { reconciler, sandboxes } = boot();
-  await reconciler.start();
-  const { id } = await sandboxes.start('me', { specId: null });
-  await calm();
+  const { engine, clock, store, reconciler, id } = await createRunning();
   const scan = store.sandboxes.scan.bind(store.sandboxes);
   const findByInstance = store.sandboxes.findByInstance.bind(store.sandboxes);
   store.sandboxes.scan = async (...from) => (await scan(...from)).filter((record) => record.id !== id);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { createReady, gate, withLateTurns } from './support.ts';
-import { calm, createOne, plain, said, told, until } from './world.ts';
+import { calm, createOne, passSeconds, plain, said, told, until } from './world.ts';
 
 /** A store that refuses all calls while it is down. */
 function outage() {
@@ -201,12 +201,7 @@ test('a working agent is not frozen, even if the store was down for longer than 
   await w.reconciler.start();
   await w.conversations.send('me', w.id, said('go'));
   await until(() => w.handed.length === 1);
-  const pass = async (seconds: number) => {
-    for (let second = 0; second < seconds; second += 1) {
-      w.clock.advance(1000);
-      await calm();
-    }
-  };
+  const pass = (seconds: number) => passSeconds(w.clock, seconds);
   state.down = true;
   await pass(61);
   state.down = false;
