@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { Failure } from '../../src/domain/failure.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { codeOf } from './code-of.ts';
 import { calm, createRunning } from './world.ts';
@@ -176,10 +177,15 @@ describe('reconciliation', () => {
     expect(engine.inspect(stray.id).state).toBe('running');
   });
 
-  test('leaves an instance alone if its record exists, even if the scan did not return the record', async () => {
+  test.each(['intact', 'damaged'])('leaves an instance alone if the scan did not return its record, which is %s', async (record) => {
     const { engine, reconciler, clock, store, id } = await createRunning();
     const scan = store.sandboxes.scan.bind(store.sandboxes);
+    const findByInstance = store.sandboxes.findByInstance.bind(store.sandboxes);
     store.sandboxes.scan = async (...from) => (await scan(...from)).filter((record) => record.id !== id);
+    store.sandboxes.findByInstance = async (instanceId) => {
+      if (instanceId !== id || record === 'intact') return await findByInstance(instanceId);
+      throw new Failure('store_unavailable', { reason: { code: 'damaged' }, retryAfterSeconds: 5 });
+    };
     engine.run({ id: 'sb-stray', spec: slow, sessionApiKey: 'k' });
     await reconciler.sweep();
     clock.advance(2000);
