@@ -1,21 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { codeOf } from './code-of.ts';
-import { calm, createWorld } from './world.ts';
+import { calm, createRunning } from './world.ts';
 
 const spec = sandboxSpec({ id: 'resting', rest: { freezeAfterMs: 1500, stopAfterMs: 1500, deleteAfterMs: 1500, maxLifeMs: 60_000 } });
 
 async function running() {
-  const world = createWorld({ specs: [spec] });
-  const skep = world.boot();
-  await skep.reconciler.start();
-  const { id } = await skep.sandboxes.start('me', { specId: null });
-  await calm();
+  const world = await createRunning({ specs: [spec] });
   const pass = async (ms: number) => {
     world.clock.advance(ms);
     await calm();
   };
-  return { ...world, ...skep, id, pass };
+  return { ...world, pass };
 }
 
 describe('an idle sandbox', () => {

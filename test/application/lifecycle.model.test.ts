@@ -195,10 +195,7 @@ async function play({ batches, stuck }: Scenario, whenFull: WorldOptions['whenFu
   if (stuck !== null) world.engine.close(stuck);
   await Promise.all(alive().map(shutdown));
   await boot();
-  for (let seconds = 0; seconds < 25; seconds += 1) {
-    world.clock.advance(1000);
-    await calm();
-  }
+  await world.pass(25);
   await Promise.all(checked);
   if (broken.length > 0) throw broken[0];
 

@@ -49,13 +49,10 @@ describe('a full deployment', () => {
   });
 
   test('pauses only one sandbox for a start, even if the freeze takes long', async () => {
-    const { sandboxes, engine, store, clock } = await full({ running: 4 }, 'pause_idle', ['a', 'b', 'c', 'd']);
+    const { sandboxes, engine, store, pass } = await full({ running: 4 }, 'pause_idle', ['a', 'b', 'c', 'd']);
     engine.close('freeze');
     const refused = codeOf(sandboxes.start('me', { specId: null }));
-    for (let seconds = 0; seconds < 30; seconds += 1) {
-      clock.advance(1000);
-      await calm();
-    }
+    await pass(30);
     expect(await refused).toBe('sandbox_limit_reached');
     engine.open('freeze');
     await calm();

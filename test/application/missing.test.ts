@@ -1,22 +1,18 @@
 import { expect, test } from 'vitest';
 import { codeOf } from './code-of.ts';
-import { calm, createWorld } from './world.ts';
+import { calm, createRunning } from './world.ts';
 
 /** A sandbox that is MISSING because Skep talks to another engine. */
 async function missing() {
-  const world = createWorld();
-  const skep = world.boot();
-  await skep.reconciler.start();
-  const { id } = await skep.sandboxes.start('me', { specId: null });
-  await calm();
+  const world = await createRunning();
   const switchEngine = async () => {
     world.engine.switchEngine();
-    await skep.reconciler.sweep();
+    await world.reconciler.sweep();
     await calm();
   };
   await switchEngine();
-  expect(await skep.sandboxes.get('me', id)).toMatchObject({ status: 'MISSING', statusReason: { code: 'vanished' } });
-  return { ...world, ...skep, id, switchEngine };
+  expect(await world.sandboxes.get('me', world.id)).toMatchObject({ status: 'MISSING', statusReason: { code: 'vanished' } });
+  return { ...world, switchEngine };
 }
 
 test('a MISSING sandbox resumes with its files if the runtime has it again, but never by itself', async () => {

@@ -13,13 +13,7 @@ async function filled() {
   await skep.reconciler.start();
   await calm();
   const start = (parameters: SandboxParameters) => skep.sandboxes.start('me', { specId: 'warm', parameters });
-  const pass = async (seconds: number) => {
-    for (let passed = 0; passed < seconds; passed += 1) {
-      world.clock.advance(1000);
-      await calm();
-    }
-  };
-  return { ...world, ...skep, start, pass };
+  return { ...world, ...skep, start };
 }
 
 describe('a start', () => {

@@ -15,13 +15,7 @@ async function filled(options: WorldOptions = {}) {
   await calm();
   const members = async () => (await world.store.sandboxes.pooled()).map(({ sandbox }) => sandbox);
   const start = (owner = 'me') => skep.sandboxes.start(owner, { specId: null });
-  const pass = async (seconds: number) => {
-    for (let passed = 0; passed < seconds; passed += 1) {
-      world.clock.advance(1000);
-      await calm();
-    }
-  };
-  return { ...world, ...skep, members, start, pass };
+  return { ...world, ...skep, members, start };
 }
 
 describe('a pool', () => {

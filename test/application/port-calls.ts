@@ -17,3 +17,11 @@ export async function calm(): Promise<void> {
     await nextTurn();
   }
 }
+
+/** Lets seconds pass, one after the other, with all work that each makes due. */
+export async function passSeconds(clock: { advance(ms: number): void }, seconds: number): Promise<void> {
+  for (let passed = 0; passed < seconds; passed += 1) {
+    clock.advance(1000);
+    await calm();
+  }
+}

@@ -1,24 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
-import { calm, createWorld } from './world.ts';
+import { calm, createRunning } from './world.ts';
 
 const slow = sandboxSpec({ id: 'slow', ports: [{ name: 'HTTP', port: 80 }], ready: { probe: { kind: 'tcp', port: 80 }, withinMs: 3000 } });
 
 async function begun(spec = slow) {
-  const world = createWorld({ specs: [spec] });
-  const skep = world.boot();
-  await skep.reconciler.start();
-  const { id } = await skep.sandboxes.start('me', { specId: null });
-  await calm();
-  const refuse = (call: string, times: number) =>
-    world.faults.plan(...Array.from({ length: times }, () => ({ call, what: 'unavailable' as const, when: 'before' as const })));
-  const pass = async (seconds: number) => {
-    for (let passed = 0; passed < seconds; passed += 1) {
-      world.clock.advance(1000);
-      await calm();
-    }
-  };
-  return { ...world, ...skep, id, refuse, pass };
+  return await createRunning({ specs: [spec] });
 }
 
 const refusal = { code: 'failure', failure: 'runtime_unavailable' };

@@ -1,22 +1,14 @@
 import { describe, expect, test } from 'vitest';
+import { Failure } from '../../src/domain/failure.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { codeOf } from './code-of.ts';
-import { calm, createWorld } from './world.ts';
+import { calm, createRunning } from './world.ts';
 
 const slow = sandboxSpec({ id: 'slow', ports: [{ name: 'HTTP', port: 80 }], ready: { probe: { kind: 'http', port: 80, path: '/' }, withinMs: 10_000 } });
 
-async function running(options: Parameters<typeof createWorld>[0] = {}) {
-  const world = createWorld(options);
-  const skep = world.boot();
-  await skep.reconciler.start();
-  const { id } = await skep.sandboxes.start('me', { specId: null });
-  await calm();
-  return { ...world, ...skep, id };
-}
-
 describe('a sandbox', () => {
   test('starts, freezes, stops and resumes, and reports whether processes continued or restarted', async () => {
-    const { sandboxes, engine, id } = await running();
+    const { sandboxes, engine, id } = await createRunning();
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING', pauseKind: null });
     expect(await sandboxes.pause('me', id, 'freeze')).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze' });
     expect(engine.inspect(id).state).toBe('frozen');
@@ -27,7 +19,7 @@ describe('a sandbox', () => {
   });
 
   test('is not written again by a pause while it is stopped, or a resume while it runs', async () => {
-    const { sandboxes, id, writes } = await running();
+    const { sandboxes, id, writes } = await createRunning();
     await sandboxes.pause('me', id, 'stop');
     const before = writes.length;
     for (const kind of ['freeze', 'stop', undefined] as const) {
@@ -41,7 +33,7 @@ describe('a sandbox', () => {
   });
 
   test('is frozen by one call, even if the runtime reports the freeze during the call', async () => {
-    const { sandboxes, driver, runtime, id } = await running();
+    const { sandboxes, driver, runtime, id } = await createRunning();
     const freezes: string[] = [];
     const freeze = runtime.freeze.bind(runtime);
     runtime.freeze = async (instanceId) => {
@@ -55,7 +47,7 @@ describe('a sandbox', () => {
   });
 
   test('is stopped if a freeze and a stop come at once, and both calls return PAUSED', async () => {
-    const { sandboxes, id, writes } = await running();
+    const { sandboxes, id, writes } = await createRunning();
     const both = await Promise.all([sandboxes.pause('me', id, 'freeze'), sandboxes.pause('me', id, 'stop')]);
     expect(both.map(({ status }) => status)).toEqual(['PAUSED', 'PAUSED']);
     expect(both[1].pauseKind).toBe('stop');
@@ -64,7 +56,7 @@ describe('a sandbox', () => {
   });
 
   test('has the state of one of the calls after a pause and a resume at once', async () => {
-    const { sandboxes, engine, id } = await running();
+    const { sandboxes, engine, id } = await createRunning();
     await sandboxes.pause('me', id, 'freeze');
     await Promise.allSettled([sandboxes.resume('me', id), sandboxes.pause('me', id, 'freeze')]);
     await calm();
@@ -73,7 +65,7 @@ describe('a sandbox', () => {
   });
 
   test('fails with `sandbox_busy` for a pause or a resume while it starts', async () => {
-    const { sandboxes, engine, id } = await running({ specs: [slow] });
+    const { sandboxes, engine, id } = await createRunning({ specs: [slow] });
     engine.close('ready');
     const second = await sandboxes.start('me', { specId: 'slow' });
     await calm();
@@ -83,7 +75,7 @@ describe('a sandbox', () => {
   });
 
   test('becomes ERROR with a reason if it crashes, and MISSING if it is removed outside Skep', async () => {
-    const { sandboxes, engine, reconciler, id } = await running();
+    const { sandboxes, engine, reconciler, id } = await createRunning();
     engine.crash(id);
     await calm();
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'ERROR', statusReason: { code: 'process_exited', exitCode: 3 } });
@@ -96,7 +88,7 @@ describe('a sandbox', () => {
   });
 
   test('resumes after a crash and keeps its files, but stays ERROR if its files are gone', async () => {
-    const { sandboxes, engine, id } = await running();
+    const { sandboxes, engine, id } = await createRunning();
     engine.crash(id);
     await calm();
     expect(await sandboxes.resume('me', id)).toMatchObject({ status: 'RUNNING', statusReason: { code: 'processes_restarted' } });
@@ -109,7 +101,7 @@ describe('a sandbox', () => {
   });
 
   test('keeps its status if the runtime refuses a pause or a resume, and the call fails', async () => {
-    const { sandboxes, faults, id } = await running();
+    const { sandboxes, faults, id } = await createRunning();
     faults.plan({ call: 'freeze', what: 'unavailable', when: 'before' });
     expect(await codeOf(sandboxes.pause('me', id, 'freeze'))).toBe('runtime_unavailable');
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING', statusReason: { code: 'failure', failure: 'runtime_unavailable' } });
@@ -120,7 +112,7 @@ describe('a sandbox', () => {
   });
 
   test('is frozen again if its resume failed but had its effect', async () => {
-    const { sandboxes, engine, faults, reconciler, id } = await running({ limits: { running: 1 } });
+    const { sandboxes, engine, faults, reconciler, id } = await createRunning({ limits: { running: 1 } });
     await sandboxes.pause('me', id, 'freeze');
     faults.plan({ call: 'resume', what: 'unavailable', when: 'after' });
     expect(await codeOf(sandboxes.resume('me', id))).toBe('runtime_unavailable');
@@ -133,7 +125,7 @@ describe('a sandbox', () => {
   });
 
   test('is not found by another owner', async () => {
-    const { sandboxes, id } = await running();
+    const { sandboxes, id } = await createRunning();
     for (const call of [sandboxes.get('you', id), sandboxes.pause('you', id, 'freeze'), sandboxes.resume('you', id), sandboxes.delete('you', id)]) {
       expect(await codeOf(call)).toBe('sandbox_not_found');
     }
@@ -141,7 +133,7 @@ describe('a sandbox', () => {
   });
 
   test('counts against the limits while it runs, and again when it resumes', async () => {
-    const { sandboxes, id } = await running({ limits: { runningPerOwner: 2 } });
+    const { sandboxes, id } = await createRunning({ limits: { runningPerOwner: 2 } });
     await sandboxes.start('me', { specId: null });
     expect(await codeOf(sandboxes.start('me', { specId: null }))).toBe('sandbox_limit_reached');
     await sandboxes.start('you', { specId: null });
@@ -154,7 +146,7 @@ describe('a sandbox', () => {
 
 describe('reconciliation', () => {
   test('stops an instance without a record after a grace period', async () => {
-    const { engine, reconciler, clock, store } = await running();
+    const { engine, reconciler, clock, store } = await createRunning();
     const lookedUp = new Set<string>();
     const findByInstance = store.sandboxes.findByInstance.bind(store.sandboxes);
     store.sandboxes.findByInstance = async (instanceId) => {
@@ -172,7 +164,7 @@ describe('reconciliation', () => {
   });
 
   test('starts the grace period again if an instance without a record was gone in between', async () => {
-    const { engine, reconciler, clock } = await running();
+    const { engine, reconciler, clock } = await createRunning();
     const stray = { id: 'sb-stray', spec: slow, sessionApiKey: 'k' };
     engine.run(stray);
     await reconciler.sweep();
@@ -185,10 +177,15 @@ describe('reconciliation', () => {
     expect(engine.inspect(stray.id).state).toBe('running');
   });
 
-  test('leaves an instance alone if its record exists, even if the scan did not return the record', async () => {
-    const { engine, reconciler, clock, store, id } = await running();
+  test.each(['intact', 'damaged'])('leaves an instance alone if the scan did not return its record, which is %s', async (record) => {
+    const { engine, reconciler, clock, store, id } = await createRunning();
     const scan = store.sandboxes.scan.bind(store.sandboxes);
+    const findByInstance = store.sandboxes.findByInstance.bind(store.sandboxes);
     store.sandboxes.scan = async (...from) => (await scan(...from)).filter((record) => record.id !== id);
+    store.sandboxes.findByInstance = async (instanceId) => {
+      if (instanceId !== id || record === 'intact') return await findByInstance(instanceId);
+      throw new Failure('store_unavailable', { reason: { code: 'damaged' }, retryAfterSeconds: 5 });
+    };
     engine.run({ id: 'sb-stray', spec: slow, sessionApiKey: 'k' });
     await reconciler.sweep();
     clock.advance(2000);
@@ -198,7 +195,7 @@ describe('reconciliation', () => {
   });
 
   test('removes an instance that appears after its record was marked as removed', async () => {
-    const { engine, reconciler, clock, store, sandboxes, id } = await running();
+    const { engine, reconciler, clock, store, sandboxes, id } = await createRunning();
     await sandboxes.delete('me', id);
     expect((await store.sandboxes.find(id))?.removedAt).not.toBeNull();
     engine.run({ id, spec: slow, sessionApiKey: 'k' });
@@ -209,7 +206,7 @@ describe('reconciliation', () => {
   });
 
   test('completes a pause that an earlier process left unfinished', async () => {
-    const { store, boot, engine, shutdown, id } = await running();
+    const { store, boot, engine, shutdown, id } = await createRunning();
     await shutdown();
     const sandbox = await store.sandboxes.find(id);
     if (sandbox === null) throw new Error('no record');
@@ -222,7 +219,7 @@ describe('reconciliation', () => {
   });
 
   test('finds the record of an instance, and ignores an unknown instance', async () => {
-    const { driver, engine, sandboxes, id } = await running();
+    const { driver, engine, sandboxes, id } = await createRunning();
     driver.enqueueInstance('sb-nobody');
     engine.crash(id);
     await calm();
@@ -230,7 +227,7 @@ describe('reconciliation', () => {
   });
 
   test('continues the sweep if the removal of one orphan fails', async () => {
-    const { engine, reconciler, clock, faults, sandboxes, id } = await running();
+    const { engine, reconciler, clock, faults, sandboxes, id } = await createRunning();
     const other = await sandboxes.start('me', { specId: null });
     for (const deleted of [id, other.id]) await sandboxes.delete('me', deleted);
     for (const deleted of [id, other.id]) engine.run({ id: deleted, spec: slow, sessionApiKey: 'k' });

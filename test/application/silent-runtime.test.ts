@@ -1,29 +1,19 @@
 import { expect, test } from 'vitest';
 import { codeOf } from './code-of.ts';
-import { calm, createWorld } from './world.ts';
+import { calm, createRunning } from './world.ts';
 
 /** Two sandboxes of a runtime that stops answering. The docs say what happens to each request. */
 async function silent() {
-  const world = createWorld();
-  const skep = world.boot();
-  await skep.reconciler.start();
-  const running = await skep.sandboxes.start('me', { specId: null });
-  const paused = await skep.sandboxes.start('me', { specId: null });
+  const world = await createRunning();
+  const paused = await world.sandboxes.start('me', { specId: null });
   await calm();
-  await skep.sandboxes.pause('me', paused.id, 'stop');
-  const calls = ['inspect', 'list', 'provide', 'start', 'freeze', 'stop', 'resume', 'remove'];
-  world.faults.plan(...calls.flatMap((call) => Array.from({ length: 200 }, () => ({ call, what: 'unavailable' as const, when: 'before' as const }))));
-  const pass = async (seconds: number) => {
-    for (let passed = 0; passed < seconds; passed += 1) {
-      world.clock.advance(1000);
-      await calm();
-    }
-  };
+  await world.sandboxes.pause('me', paused.id, 'stop');
+  for (const call of ['inspect', 'list', 'provide', 'start', 'freeze', 'stop', 'resume', 'remove']) world.refuse(call, 200);
   const answers = async () => {
     world.faults.planned.length = 0;
-    await pass(10);
+    await world.pass(10);
   };
-  return { ...world, ...skep, running: running.id, paused: paused.id, pass, answers };
+  return { ...world, running: world.id, paused: paused.id, answers };
 }
 
 test('a delete while the runtime does not answer hides the sandbox at once and removes it later', async () => {

@@ -125,15 +125,12 @@ describe('a start', () => {
 
   test('becomes ERROR after its time limit if the runtime does not answer, whichever call fails', async () => {
     for (const call of ['inspect', 'provide', 'start']) {
-      const { faults, begin, ids, of, clock, reconciler } = await started();
+      const { refuse, begin, ids, of, pass, reconciler } = await started();
       await reconciler.start();
-      faults.plan(...Array.from({ length: 200 }, () => ({ call, what: 'unavailable' as const, when: 'before' as const })));
+      refuse(call, 200);
       await begin();
       expect(await of(ids[0])).toMatchObject({ status: 'STARTING' });
-      for (let seconds = 0; seconds < 12; seconds += 1) {
-        clock.advance(1000);
-        await calm();
-      }
+      await pass(12);
       expect(await of(ids[0]), call).toMatchObject({ status: 'ERROR', statusReason: { code: 'not_ready_in_time', withinMs: 10_000 } });
     }
   });

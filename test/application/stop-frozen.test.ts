@@ -1,16 +1,12 @@
 import { expect, test } from 'vitest';
 import { Failure } from '../../src/domain/failure.ts';
 import { codeOf } from './code-of.ts';
-import { calm, createWorld } from './world.ts';
+import { calm, createRunning } from './world.ts';
 
 async function frozen() {
-  const world = createWorld();
-  const skep = world.boot();
-  await skep.reconciler.start();
-  const { id } = await skep.sandboxes.start('me', { specId: null });
-  await calm();
-  await skep.sandboxes.pause('me', id, 'freeze');
-  return { ...world, ...skep, id };
+  const world = await createRunning();
+  await world.sandboxes.pause('me', world.id, 'freeze');
+  return world;
 }
 
 test('a frozen sandbox is stopped on request, with an event of its owner, and keeps its files', async () => {

@@ -13,6 +13,7 @@ import { doublesModule } from '../support/doubles-module.ts';
 import { ScriptedEngine } from './engine.ts';
 import { Faults, Mortal, runtimeFailure, storeFailure } from './mortal.ts';
 import { observed, type Write } from './observed.ts';
+import { calm, passSeconds } from './port-calls.ts';
 
 export interface WorldOptions {
   readonly specs?: readonly SandboxSpec[];
@@ -103,7 +104,21 @@ export function createWorld(options: WorldOptions = {}) {
     };
   }
 
-  return { clock, engine, store, writes, faults, miss, logged, boot };
+  /** The next calls of this name fail. */
+  const refuse = (call: string, times: number): void =>
+    faults.plan(...Array.from({ length: times }, () => ({ call, what: 'unavailable' as const, when: 'before' as const })));
+  const pass = (seconds: number): Promise<void> => passSeconds(clock, seconds);
+  return { clock, engine, store, writes, faults, refuse, miss, logged, pass, boot };
 }
 
-export { calm } from './port-calls.ts';
+/** A world with one process, which has started one sandbox of the default spec. */
+export async function createRunning(options: WorldOptions = {}) {
+  const world = createWorld(options);
+  const skep = world.boot();
+  await skep.reconciler.start();
+  const { id } = await skep.sandboxes.start('me', { specId: null });
+  await calm();
+  return { ...world, ...skep, id };
+}
+
+export { calm };

@@ -6,7 +6,7 @@ import { follow } from '../../../src/application/events/events.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { EventDraft } from '../../../src/domain/event.ts';
 import { createManualClock } from '../../doubles/memory/index.ts';
-import { calm } from '../port-calls.ts';
+import { calm, passSeconds } from '../port-calls.ts';
 
 const open = new AbortController().signal;
 const share = () => new AgentMemory(2 ** 30, createManualClock()).share();
@@ -155,12 +155,7 @@ function refusing(times: number, when: 'before' | 'after', signal = open) {
     return last;
   };
   const writer = new EventWriter({ events: { ...events, append }, clock, from: 0, signal, memory: share() });
-  const pass = async (seconds: number) => {
-    for (let passed = 0; passed < seconds; passed += 1) {
-      clock.advance(1000);
-      await calm();
-    }
-  };
+  const pass = (seconds: number) => passSeconds(clock, seconds);
   const titles = async () => (await events.read({ ownerId: 'me' }, 0, 1000)).map(titleOf);
   return { writer, pass, titles };
 }

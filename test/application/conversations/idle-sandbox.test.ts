@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createReady, failureOf, gate } from './support.ts';
-import { calm, plain, said, told, until } from './world.ts';
+import { calm, passSeconds, plain, said, told, until } from './world.ts';
 
 /** The owner stops the sandbox during a turn, while another message waits. */
 async function stoppedInTurn(w: Awaited<ReturnType<typeof createReady>>): Promise<void> {
@@ -125,12 +125,7 @@ describe('a conversation with a paused sandbox', () => {
   test('keeps its sandbox RUNNING from the start of a turn, even if it was idle before', async () => {
     const held = gate();
     const w = await createReady({ spec: { rest: { freezeAfterMs: 20_000, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: null } }, script: () => held.opened });
-    const pass = async (seconds: number) => {
-      for (let passed = 0; passed < seconds; passed += 1) {
-        w.clock.advance(1000);
-        await calm();
-      }
-    };
+    const pass = (seconds: number) => passSeconds(w.clock, seconds);
     await w.sandboxes.pause('me', w.sandboxId, 'stop');
     await w.sandboxes.resume('me', w.sandboxId);
     await pass(19);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { createReady, gate, withLateTurns } from './support.ts';
-import { calm, createOne, plain, said, told, until } from './world.ts';
+import { calm, createOne, passSeconds, plain, said, told, until } from './world.ts';
 
 /** A store that refuses all calls while it is down. */
 function outage() {
@@ -41,16 +41,10 @@ test('a turn survives a minute without a store, holds the agent back, and loses 
   await until(() => state.down);
   await calm();
   expect(spoken).toBeLessThan(300);
-  for (let seconds = 0; seconds < 60; seconds += 1) {
-    w.clock.advance(1000);
-    await calm();
-  }
+  await passSeconds(w.clock, 60);
   expect(w.host.running).toHaveLength(1);
   state.down = false;
-  for (let seconds = 0; seconds < 10; seconds += 1) {
-    w.clock.advance(1000);
-    await calm();
-  }
+  await passSeconds(w.clock, 10);
   await w.rested();
   const log = await w.log();
   expect(told(log, 'turn_ended')).toMatchObject([{ stopReason: 'end_turn' }]);
@@ -62,10 +56,7 @@ test('the end of a turn is written when the store answers again', async () => {
   const w = await createReady({ store, script: async () => void (state.down = true) });
   await w.conversations.send('me', w.id, said('go'));
   await until(() => state.down);
-  for (let seconds = 0; seconds < 60; seconds += 1) {
-    w.clock.advance(1000);
-    await calm();
-  }
+  await passSeconds(w.clock, 60);
   state.down = false;
   w.clock.advance(5000);
   await w.rested();
@@ -201,12 +192,7 @@ test('a working agent is not frozen, even if the store was down for longer than 
   await w.reconciler.start();
   await w.conversations.send('me', w.id, said('go'));
   await until(() => w.handed.length === 1);
-  const pass = async (seconds: number) => {
-    for (let second = 0; second < seconds; second += 1) {
-      w.clock.advance(1000);
-      await calm();
-    }
-  };
+  const pass = (seconds: number) => passSeconds(w.clock, seconds);
   state.down = true;
   await pass(61);
   state.down = false;

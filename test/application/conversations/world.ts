@@ -182,4 +182,4 @@ export async function until<T>(ask: () => T | Promise<T>, wanted: (answer: T) =>
   }
 }
 
-export { calm } from '../port-calls.ts';
+export { calm, passSeconds } from '../port-calls.ts';

@@ -1,5 +1,4 @@
 import { chooseOption, type PermissionRequest } from '../../../domain/agent.ts';
-import type { Conversation } from '../../../domain/conversation.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { AgentPermission } from '../../../ports/agent-protocol.ts';
 import { interval, onAbort, retryThroughStoreOutage, timeout } from '../../timers.ts';
@@ -7,7 +6,6 @@ import type { Change } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import type { TurnRecorder } from './turn-recorder.ts';
 import { permissionWithdrawal } from './turn-end.ts';
-import type { RecordedTurn } from './recorded-turn.ts';
 import type { TurnParams } from './turn.ts';
 
 /** How often to check for the owner's choice, if the log does not notify about new events. */
@@ -23,28 +21,18 @@ interface PermissionHooks {
 /** Answers an agent's permission requests by the policy, or asks the owner, one request at a time. */
 export class TurnPermissions {
   readonly #deps: StepDeps;
-  readonly #conversation: Conversation;
+  readonly #turn: TurnParams;
   readonly #recorder: TurnRecorder;
-  readonly #ends: AbortSignal;
-  readonly #withinMs: number;
-  readonly #messageId: string;
-  readonly #earlier: RecordedTurn | null;
   readonly #hooks: PermissionHooks;
   #isWaiting = false;
   #asked = 0;
   #previous: Promise<unknown> = Promise.resolve();
 
-  constructor(
-    deps: StepDeps, { conversation, sandbox, queued, earlier, signal }: TurnParams, recorder: TurnRecorder, hooks: PermissionHooks,
-  ) {
+  constructor(deps: StepDeps, turn: TurnParams, recorder: TurnRecorder, hooks: PermissionHooks) {
     this.#deps = deps;
-    this.#conversation = conversation;
+    this.#turn = turn;
     this.#recorder = recorder;
-    this.#ends = signal;
-    this.#messageId = queued.messageId;
-    this.#earlier = earlier;
     this.#hooks = hooks;
-    this.#withinMs = sandbox.spec.agent?.permissionTimeoutMs ?? Number.MAX_SAFE_INTEGER;
   }
 
   get isWaiting(): boolean {
@@ -53,10 +41,10 @@ export class TurnPermissions {
 
   /** Resolves to the id of the chosen option; null if the request is withdrawn, or the policy finds no option. */
   async ask(asked: AgentPermission, signal: AbortSignal): Promise<string | null> {
-    const { permissionPolicy: policy } = this.#conversation;
+    const { conversation: { permissionPolicy: policy }, queued, earlier } = this.#turn;
     // The id is the same in each process that runs the turn.
-    const request = { permissionId: `perm-${this.#messageId}-${(this.#asked += 1)}`, ...asked };
-    const known = this.#earlier?.permissions.get(request.permissionId) ?? null;
+    const request = { permissionId: `perm-${queued.messageId}-${(this.#asked += 1)}`, ...asked };
+    const known = earlier?.permissions.get(request.permissionId) ?? null;
     if (known !== null) return known.optionId;
     if (policy !== 'ask') return this.#answerByPolicy(policy, request);
     const answer = this.#previous.then(() => this.#askOwner(request, signal));
@@ -68,7 +56,7 @@ export class TurnPermissions {
     const { permissionId } = request;
     const optionId = chooseOption(policy, request.options)?.optionId ?? null;
     const reason: Reason = { code: optionId === null ? 'permission_not_offered' : 'permission_by_policy', policy };
-    const isRecorded = this.#earlier?.permissions.has(permissionId) === true;
+    const isRecorded = this.#turn.earlier?.permissions.has(permissionId) === true;
     if (!isRecorded) this.#recorder.note({ kind: 'permission_requested', data: request }, 'agent');
     this.#recorder.note({ kind: 'permission_answered', data: { permissionId, optionId } }, 'skep', reason);
     return optionId;
@@ -77,30 +65,30 @@ export class TurnPermissions {
   async #askOwner(request: PermissionRequest, signal: AbortSignal): Promise<string | null> {
     if (signal.aborted) return null;
     const { events, clock } = this.#deps;
+    const { conversation, sandbox, earlier, signal: ends } = this.#turn;
     const { permissionId } = request;
+    const withinMs = sandbox.spec.agent?.permissionTimeoutMs ?? Number.MAX_SAFE_INTEGER;
     const { promise, resolve } = Promise.withResolvers<string | null>();
     const withdraw = (): void => resolve(null);
-    using ends = new DisposableStack();
-    ends.use(onAbort(signal, withdraw));
+    using opened = new DisposableStack();
+    opened.use(onAbort(signal, withdraw));
     this.#isWaiting = true;
-    ends.defer(() => {
+    opened.defer(() => {
       this.#isWaiting = false;
     });
     // In the log, the request must come after the agent's earlier output.
     await this.#recorder.settled();
-    const wasRequested = this.#earlier?.permissions.has(permissionId) === true;
-    const before = wasRequested ? (this.#earlier?.to ?? 0) : await retryThroughStoreOutage(clock, this.#ends, () => events.latest());
+    const wasRequested = earlier?.permissions.has(permissionId) === true;
+    const before = wasRequested ? earlier.to : await retryThroughStoreOutage(clock, ends, () => events.latest());
     const check = (): void => void this.#checkAnswer(permissionId, before, resolve);
-    ends.defer(events.subscribe(({ conversationIds }) => conversationIds.has(this.#conversation.id) && check()));
+    opened.defer(events.subscribe(({ conversationIds }) => conversationIds.has(conversation.id) && check()));
     if (!wasRequested && !(await this.#request(request))) return null;
     if (wasRequested) check();
-    ends.use(interval(clock, checkEveryMs, check));
-    const limit = ends.use(timeout(clock, this.#withinMs));
-    ends.use(onAbort(limit.signal, withdraw));
+    opened.use(interval(clock, checkEveryMs, check));
+    const limit = opened.use(timeout(clock, withinMs));
+    opened.use(onAbort(limit.signal, withdraw));
     const optionId = await promise;
-    const reason: Reason = limit.signal.aborted
-      ? { code: 'permission_unanswered', withinMs: this.#withinMs }
-      : { code: 'permission_withdrawn' };
+    const reason: Reason = limit.signal.aborted ? { code: 'permission_unanswered', withinMs } : { code: 'permission_withdrawn' };
     if (optionId !== null) this.#hooks.onAnswered();
     else if (!this.#hooks.isDetached()) await this.#withdraw(permissionId, reason);
     return optionId;
@@ -124,11 +112,11 @@ export class TurnPermissions {
 
   async #change(change: Change): Promise<void> {
     const { clock, records } = this.#deps;
-    await retryThroughStoreOutage(clock, this.#ends, () => records.change(this.#conversation.id, change));
+    await retryThroughStoreOutage(clock, this.#turn.signal, () => records.change(this.#turn.conversation.id, change));
   }
 
   async #checkAnswer(permissionId: string, after: number, answer: (optionId: string | null) => void): Promise<void> {
-    const { id: conversationId, ownerId } = this.#conversation;
+    const { id: conversationId, ownerId } = this.#turn.conversation;
     try {
       const events = await this.#deps.events.read({ ownerId, conversationId, kinds: ['permission_answered'] }, after, 100);
       for (const { kind, data } of events) {
