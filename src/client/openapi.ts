@@ -978,7 +978,7 @@ export type IdempotencyHeaders = {
   readonly 'Idempotency-Key'?: string | undefined;
 };
 
-/** Every request that the API takes, and its answer: `Response` where that is bytes. The route names the path's parameters. */
+/** All requests of the API, and their responses: `Response` if it is bytes. The names of path parameters are in the route. */
 export interface Operations {
   /**
    * List the microagents of a repository. Sorted by path, from the default branch. Empty if the repository is empty or has no microagents
@@ -1393,7 +1393,7 @@ export interface Operations {
   'GET /docs': { readonly response: Response };
 }
 
-/** What a failure says besides its message, by its code. */
+/** The data of a failure besides its message, by its code. */
 export interface ApiFailures {
   readonly branch_not_found: { readonly repository: string; readonly branch: string };
   readonly conversation_changes_unavailable: { readonly conversation_id: string; readonly reason: StatusReason };
@@ -1461,7 +1461,7 @@ export interface ApiFailures {
   readonly wrong_file_type: { readonly path: string; readonly file_type: 'file' | 'directory' | 'symlink' | 'other' };
 }
 
-/** Requests that take an `Idempotency-Key`: sent again with the same one, they are done once. */
+/** The requests with an `Idempotency-Key`. If one is repeated with the same key, it takes effect once. */
 export const keyedRoutes: ReadonlySet<string> = new Set([
   'POST /api/v1/app-conversations',
   'POST /api/v1/app-conversations/{id}/messages',

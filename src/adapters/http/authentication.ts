@@ -1,10 +1,10 @@
-import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { Failure, type FailureCode, isFailureOf } from '../../domain/failure.ts';
 import { isUserId, type Principal } from '../../domain/principal.ts';
 import type { Auth } from '../../ports/auth.ts';
+import { keyDigest } from '../shared/key-digest.ts';
 import { createLruMap } from '../shared/lru-map.ts';
 import { defaultRequestsPerMinute, defaultStreamsPerKey, type RouterOptions } from './http-options.ts';
 import { bearerOf, headerOf } from './request-input.ts';
@@ -53,7 +53,7 @@ export class Authenticator {
   /** Counts the request. Throws `unauthorized`, `rate_limited` (wrong keys, or requests of the key), or a failure of the port. */
   async authenticate(request: Pick<ClientRequest, 'ip'>, credential: string | null): Promise<Principal> {
     if (credential === null) return await this.#auth.authenticate(null);
-    const digest = hash('sha256', credential);
+    const digest = keyDigest(credential);
     const isKnown = this.#knownKeys.get(digest) !== null;
     const principal = await this.#checkWithFailureLimit(request, 'unauthorized', isKnown, () => this.#auth.authenticate(credential));
     this.#knownKeys.set(digest, true);

@@ -5,18 +5,18 @@ import { nodeStreamOf } from '../shared/node-streams.ts';
 import type { StreamedBody } from './operation.ts';
 import type { RequestContext } from './request-context.ts';
 
-/** How soon a client that lost the stream asks for it again, in milliseconds. */
+/** After how many milliseconds a client reconnects. */
 const retryMs = 1000;
 
 export const eventStreamMedia = 'text/event-stream; charset=utf-8';
 
-/** How often a stream shows that it lives, in milliseconds. */
+/** The interval of heartbeats in an idle stream, in milliseconds. */
 export const defaultHeartbeatMs = 15_000;
 
 /**
- * Events as server-sent events. A client continues from the id of the last message that it got. So the first message has the id `after`,
- * that of the event before the first, and no data: a client that loses the connection before any event continues from there. Source: the
- * HTML standard, 9.2.
+ * Yields the events as server-sent events. To continue, a client reconnects with the id of the last event that it received. `after`, the
+ * id before the first event, is sent first, without data, so a client that received no event can also continue. Source: the HTML standard,
+ * 9.2.
  */
 export async function* serverSentEvents(
   after: number,
@@ -26,22 +26,22 @@ export async function* serverSentEvents(
   yield `id: ${after}\nretry: ${retryMs}\n\n`;
   for await (const batch of batches) {
     for (const event of batch) {
-      // JSON has no line breaks outside of its strings, and none unescaped in them: one line of data holds it.
+      // `JSON.stringify` returns one line: line breaks in strings are escaped.
       yield `id: ${event.sequence}\nevent: ${event.kind}\ndata: ${JSON.stringify(present(event))}\n\n`;
     }
   }
 }
 
 /**
- * Sends the parts of a stream as they come, and a heartbeat while none comes. The next part is read only when the last one was sent, so
- * a slow client costs no memory. The server's write timeout disconnects a client that reads nothing. When `ends` fires, no further part is
- * sent. Events then end regularly, except if the client has not read all; other streams break off. If this function throws, the caller
- * closes the connection, so that the client sees an error instead of an end. The status and the headers are set before.
+ * Sends the parts of a stream as they arrive, and heartbeats between events. Fetches the next part after the client has read the last one,
+ * so a slow client needs no memory. The write timeout of the server disconnects a client that reads nothing. When `ends` fires, an event
+ * stream ends, and other streams are cut off. If this function throws, the caller must cut off the response, so an incomplete response is
+ * not mistaken for a complete one. The status and the headers must be set before.
  */
 export async function sendStream(context: RequestContext, { parts, ends }: StreamedBody): Promise<void> {
   const { http, request, response } = context;
   const isEvents = context.operation?.success.media === eventStreamMedia;
-  // The connection ends with the stream, so that the client's next request reaches a server that still takes requests.
+  // Closes the connection after the stream, so the next request of the client reaches a server that still accepts requests.
   response.shouldKeepAlive = false;
   response.setHeader('X-Accel-Buffering', 'no');
   if (request.method === 'HEAD') {
@@ -49,7 +49,7 @@ export async function sendStream(context: RequestContext, { parts, ends }: Strea
     response.end();
     return;
   }
-  // So that the client knows that the request is accepted, even if there is nothing to send yet.
+  // The client sees that the request is accepted, although there is no data yet.
   response.flushHeaders();
   const cutOff = (): void => {
     if (response.writableLength > 0 || !isEvents) response.destroy();

@@ -39,15 +39,19 @@ export function targetOf(request: IncomingMessage, { domain }: Pick<ProxyOptions
   for (const [idHeader, portHeader] of addressHeaders) {
     const [sandboxId, port] = [headerOf(request, idHeader), headerOf(request, portHeader)];
     if (sandboxId !== null || port !== null) {
-      const origin = URL.parse(headerOf(request, originHeader) ?? '');
-      const seen = origin === null ? { host, protocol: null } : { host: origin.host, protocol: origin.protocol.slice(0, -1) };
-      return target({ by: 'headers', sandboxId: sandboxId ?? '', port: port ?? '', prefix: '', ...seen }, url);
+      const origin = originOf(headerOf(request, originHeader) ?? '') ?? { host, protocol: null };
+      return target({ by: 'headers', sandboxId: sandboxId ?? '', port: port ?? '', prefix: '', ...origin }, url);
     }
   }
   const byHost = domain === undefined ? null : hostTarget(host ?? '', domain);
   if (byHost !== null) return target({ by: 'host', ...byHost, prefix: '', host, protocol: null }, url);
   const [, prefix = '', sandboxId = '', port = '', rest = ''] = /^(\/([^/?]*)\/([^/?]*))(.*)$/s.exec(url) ?? [];
   return target({ by: 'path', sandboxId, port, prefix, host, protocol: null }, rest);
+}
+
+function originOf(text: string): { readonly host: string; readonly protocol: string } | null {
+  const { protocol = '', host = '' } = URL.parse(text) ?? {};
+  return /^https?:$/.test(protocol) ? { host, protocol: protocol.slice(0, -1) } : null;
 }
 
 function hostTarget(host: string, domain: string): { readonly sandboxId: string; readonly port: string } | null {

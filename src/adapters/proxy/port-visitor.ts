@@ -27,11 +27,9 @@ type Grant = PortToken & { readonly text: string };
 export interface Visitor extends PortVisitor {
   /** The visitor's address. */
   readonly client: string;
-  /** The same for all visitors with the same credential. */
-  readonly id: string;
   /** The link that the visitor used; null if it used none. */
   readonly grant: Grant | null;
-  /** The same visitor for later checks, which do not count as login attempts. */
+  /** The visitor for later checks, which do not count as login attempts. The id is the same for all visitors with the same credential. */
   readonly later: PortVisitor & { readonly id: string };
 }
 
@@ -46,7 +44,6 @@ export function visitorOf(deps: VisitorDeps, request: IncomingMessage, target: P
   const id = grant === null ? `key ${key ?? ''}` : `link ${grant.digest} ${grant.expiresAt}`;
   return {
     client,
-    id,
     key,
     grant,
     identify: async (isNeeded) =>

@@ -82,6 +82,13 @@ describe('a request to the sandbox', () => {
     });
   });
 
+  test.each(['gopher://x', '//x', 'x', ''])('sees its own host if a client names the origin %s', async (origin) => {
+    const { body } = await send(port, '/x', withKey(key, { 'X-Skep-Sandbox-Id': id, 'X-Skep-Port': '8000', 'X-Skep-Origin': origin, Host: 'my.host' }));
+    const { headers } = JSON.parse(body) as { headers: string[] };
+    expect(headers).toContain('my.host');
+    expect(headers.join().toLowerCase()).not.toContain('x-skep');
+  });
+
   test('sees the address of skep forward as its own', async () => {
     const tunnel = spawn(process.execPath, [executable, 'forward', id, '0:8000'], {
       env: cleanEnv({ SKEP_API_KEY: world.keys.ann, SKEP_PUBLIC_URL: world.api.url }), stdio: ['ignore', 'ignore', 'pipe'],
