@@ -76,7 +76,10 @@ describe('a search for repositories', () => {
     const names = ['acme/shop', 'acme/shopping', 'github.com/gitlab.com/shop', 'gitlab.com/acme/shop', 'gitlab.com/group/sub/shop'];
     expect(await searchAll(repositories, 'shop', null, limit)).toEqual(names);
     expect(await searchAll(repositories, 'group', null, limit)).toEqual(['gitlab.com/group/sub/shop']);
-    for (const name of names) await expect(repositories.find(name, null)).resolves.toBeDefined();
+    const found = await Promise.all(names.map((name) => repositories.find(name, null)));
+    expect(found.map(({ provider, path }) => `${provider.name} ${path}`)).toEqual([
+      'github acme/shop', 'github acme/shopping', 'github gitlab.com/shop', 'gitlab acme/shop', 'gitlab group/sub/shop',
+    ]);
   });
 
   test('returns only what the patterns match, and continues after pages without a match', async () => {

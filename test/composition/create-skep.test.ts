@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ConfigError, createSkep, loadConfig, type SkepOptions } from '../../src/composition/index.ts';
@@ -167,15 +166,21 @@ test('sandboxes run in a data folder with a relative path', { timeout: 60_000 },
   await skep.sandboxes.delete('me', id);
 });
 
-test('no process is left of a sandbox that starts while a deployment without a data folder is closed', { timeout: 60_000 }, async () => {
-  const mark = `${process.pid}00`;
-  for (let round = 0; round < 12; round += 1) {
-    const skep = await createSkep({ runtime: { kind: 'process' }, specs: [{ id: 'a', command: ['sleep', `${mark}${round}`] }] });
-    const started = skep.sandboxes.start('ann', { specId: null }).catch(() => null);
-    await pause(round * 2);
-    await skep.close();
-    await started;
+test.each(['is requested', 'is recorded', 'has its process'])('no process is left if a deployment without a data folder is closed when a start %s', async (moment) => {
+  const mark = `sleep ${process.pid}00`;
+  const commands = async () => (await promisify(execFile)('ps', ['-eo', 'args'])).stdout.split('\n').filter((args) => args.endsWith(mark));
+  // Nothing listens on the port, so the start does not end by itself.
+  const skep = await createSkep({
+    runtime: { kind: 'process' },
+    specs: [{ id: 'a', command: mark.split(' '), ports: [{ name: 'WEB', port: 80 }], ready: { tcp: true, port: 80, within: '1h' } }],
+  });
+  const started = skep.sandboxes.start('ann', { specId: null });
+  if (moment !== 'is requested') expect(await started).toMatchObject({ status: 'STARTING' });
+  if (moment === 'has its process') {
+    await until(commands, (found) => found.length > 0);
+    expect(await skep.sandboxes.get('ann', (await started).id)).toMatchObject({ status: 'STARTING' });
   }
-  const commands = async () => (await promisify(execFile)('ps', ['-eo', 'args'])).stdout.split('\n').filter((args) => args.startsWith(`sleep ${mark}`));
+  await skep.close();
+  await started.catch(() => null);
   expect(await commands()).toEqual([]);
 });

@@ -34,11 +34,14 @@ describe('a transcript', () => {
     expect(entries.map((entry) => entry.kind === 'tool' && entry.call.status)).toEqual(['completed', 'in_progress']);
   });
 
-  test('has the messages whose turn has started, and a note at the end of a turn', () => {
+  test('has the messages whose turn has started, and a note of how a turn ended, unless it ended normally', () => {
     const transcript = transcriptOf(asked('first'), started('first'), asked('second'));
     expect([...transcript.started]).toEqual(['first']);
-    transcript.apply(event('turn_ended', { message_id: 'first', stop_reason: 'cancelled' }));
-    expect(transcript.entries.at(-1)?.kind).toBe('note');
+    const count = transcript.entries.length;
+    for (const stop of ['end_turn', 'cancelled', 'failed'] as const) transcript.apply(event('turn_ended', { message_id: 'first', stop_reason: stop }));
+    expect(transcript.entries.slice(count)).toMatchObject([
+      { kind: 'note', text: 'The turn ended: cancelled.', isBad: false }, { kind: 'note', text: 'The turn ended: failed.', isBad: true },
+    ]);
   });
 
   test('shows which microagents the agent got, and why others were left out', () => {

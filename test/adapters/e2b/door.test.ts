@@ -150,16 +150,18 @@ describe('the API for E2B clients', () => {
     expect(await open).toContainEqual({ event: { end: expect.anything() } });
   });
 
-  test('can delete a sandbox after an aborted upload', async () => {
+  test('writes no file after an aborted upload, and can then delete the sandbox', async () => {
     const { world, id, headers, as } = await openDoor();
     const leaving = new AbortController();
-    const form = '--x\r\nContent-Disposition: form-data; name="file"; filename="half"\r\n\r\nhalf of';
+    const form = `--x\r\nContent-Disposition: form-data; name="file"; filename="half"\r\n\r\n${'half of '.repeat(10_000)}`;
     const body = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(new TextEncoder().encode(form)) });
     const init = { method: 'POST', headers: { ...headers, 'Content-Type': 'multipart/form-data; boundary=x' }, body, duplex: 'half', signal: leaving.signal };
     const sent = fetch(`${world.url}/e2b/files`, init as RequestInit).catch((error: unknown) => error);
-    await until(() => world.connections.size, (open) => open > 0);
+    await until(() => [...world.connections].some(({ bytesRead }) => bytesRead > form.length), Boolean);
     leaving.abort();
-    await sent;
+    expect(await sent).toMatchObject({ name: 'AbortError' });
+    await until(() => world.lines.some(({ method, aborted }) => method === 'POST' && aborted === true), Boolean);
+    expect((await fetch(`${world.url}/e2b/files?path=half`, { headers })).status).toBe(404);
     expect((await as(world.keys.ann)('DELETE', `/e2b/sandboxes/${id}`)).status).toBe(204);
   });
 

@@ -183,9 +183,3 @@ describe('the address of a client', () => {
     expect(world.lines.findLast(({ message }) => message === 'request')).toMatchObject({ status: 401, client });
   });
 });
-
-test('the root redirects to the API reference if there is no dashboard', async () => {
-  const world = await startWorld({ server: { dashboard: false } });
-  const answer = await fetch(world.url, { redirect: 'manual' });
-  expect([answer.status, answer.headers.get('location')]).toEqual([302, '/docs']);
-});

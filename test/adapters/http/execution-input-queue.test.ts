@@ -33,6 +33,7 @@ test('a client is paused while too much input waits', async () => {
 test('a client that closes its input while it is paused is read again', async () => {
   const { client, queue } = createQueue(() => Promise.withResolvers<void>().promise);
   queue.push(tooMuch);
+  expect(client.isPaused).toBe(true);
   queue.end();
   await until(() => client.isPaused, (isPaused) => !isPaused);
 });
@@ -46,6 +47,7 @@ test('after a failed write the client is read again, and its next input starts a
     await countBytes(content);
   });
   queue.push(tooMuch);
+  expect(client.isPaused).toBe(true);
   await until(() => client.isPaused, (isPaused) => !isPaused);
   expect(client.failures).toEqual([refused]);
   queue.push(tooMuch);

@@ -11,7 +11,7 @@ export const randomOutput = randomBytes(600_000);
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-/** `cat` copies its input, `errs` writes to both outputs, `random` writes bytes, `flood` never ends, `sleep` waits for a signal. */
+/** `cat` copies its input, `errs` writes to both outputs, `random` writes bytes, `flood` never ends, `/bin/sh` ends with 3, `sleep` waits for a signal. */
 export const commands: MemoryCommand = async ({ request: { command }, stdin, stdout, stderr, signal, step }) => {
   const [name = '', ...words] = command;
   const [out, err] = [stdout.getWriter(), stderr.getWriter()];
@@ -22,7 +22,7 @@ export const commands: MemoryCommand = async ({ request: { command }, stdin, std
     case 'echo':
     case '/bin/sh':
       await out.write(bytes(`${words.join(' ')}\n`));
-      return 0;
+      return name === 'echo' ? 0 : 3;
     case 'cat':
       for await (const part of stdin) await out.write(part);
       return 0;

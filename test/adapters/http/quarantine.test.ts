@@ -72,9 +72,11 @@ test('a sandbox cannot be given to an invalid user id', async () => {
   }
 });
 
-test('a key with the user id of the quarantine gives no access', async () => {
+test('a key with the user id of the quarantine gives no access: it is an error of the Auth adapter, which the log names', async () => {
   await put('sb-secret', 'ann');
   const stranger = world.client(world.auth.issue({ userId: 'skep:quarantine', keyName: 'q', access: 'full' }));
   expect(await stranger('GET', '/api/v1/sandboxes/sb-secret')).toMatchObject({ status: 500, body: { code: 'internal' } });
-  expect(await stranger('POST', '/api/v1/sandboxes/sb-secret/adopt', { user_id: 'ann' })).toMatchObject({ status: 500 });
+  expect(await stranger('POST', '/api/v1/sandboxes/sb-secret/adopt', { user_id: 'ann' })).toMatchObject({ status: 500, body: { code: 'internal' } });
+  expect(await world.store.sandboxes.find('sb-secret')).toMatchObject({ ownerId: quarantineOwner });
+  expect(world.lines.find(({ level }) => level === 'error')).toMatchObject({ error: new Error('the key "q" has a reserved or invalid user id') });
 });

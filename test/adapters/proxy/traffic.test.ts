@@ -209,7 +209,10 @@ describe('a response of the sandbox', () => {
   });
 
   test('comes without an upgrade if the client requests another protocol than WebSocket', async () => {
-    const { body } = await send(port, byPath('/x'), withKey(key, { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c', 'HTTP2-Settings': 'x' }));
-    expect((JSON.parse(body) as { url: string }).url).toBe('/x');
+    const { status, headers, body } = await send(port, byPath('/x'), withKey(key, { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c', 'HTTP2-Settings': 'x' }));
+    expect([status, headers.upgrade]).toEqual([200, undefined]);
+    const received = JSON.parse(body) as { url: string; headers: string[] };
+    expect(received.url).toBe('/x');
+    expect(received.headers.join('\n')).not.toMatch(/upgrade|http2-settings|h2c/i);
   });
 });
