@@ -9,7 +9,8 @@ let served: ServedSandbox;
 let skep: SkepClient;
 let sandbox: Sandbox;
 beforeAll(async () => {
-  served = await startServedSandbox();
+  const command = ['sh', '-c', 'echo one; echo two; exec sleep infinity'];
+  served = await startServedSandbox({ specs: [{ id: 'speaks', command, ports: [{ name: 'WEB', port: 8000 }] }] });
   skep = createClient({ url: served.env['SKEP_PUBLIC_URL'] ?? '', key: served.env['SKEP_API_KEY'] });
   sandbox = await skep.sandboxes.get(served.id);
 });
@@ -48,7 +49,7 @@ test('a sandbox has a link to its port, a log and its usage', async () => {
   const [exposed] = sandbox.state.exposed_urls ?? [];
   const link = await sandbox.link(exposed?.port ?? 0, { expires_in_seconds: 60 });
   expect(link).toMatchObject({ url: expect.stringMatching(/^http/), expires_at: expect.any(String) });
-  expect(await (await sandbox.logs({ tail_bytes: 10 })).text()).toEqual(expect.any(String));
+  await until(async () => await (await sandbox.logs({ tail_bytes: 5 })).text(), (text) => text === '\ntwo\n');
   expect(await sandbox.usage()).toMatchObject({ at: expect.any(String) });
 });
 

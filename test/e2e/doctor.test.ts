@@ -92,11 +92,11 @@ describe('skep doctor', () => {
   });
 
   test('prints configuration errors as JSON', async () => {
-    const { code, stdout } = await runSkep(['doctor', '--json'], { SKEP_PORT: 'http', SKEP_API_KEY: 'short' });
+    const { code, stdout } = await runSkep(['doctor', '--json'], { SKEP_PORT: 'http', SKEP_API_KEY: 'hush-hush' });
     expect([code, JSON.parse(stdout)]).toMatchObject([1, {
       ok: false, findings: [{ code: 'configuration_invalid', state: 'failed', data: { problems: [{ name: 'SKEP_PORT' }, { name: 'SKEP_API_KEY' }] } }],
     }]);
-    expect(stdout).not.toContain('short"');
+    expect(stdout).not.toContain('hush');
   });
 
   test('finds a port of the proxy that another program uses', async () => {

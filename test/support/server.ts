@@ -125,9 +125,10 @@ export interface ServedSandbox extends AsyncDisposable {
   readonly call: Client;
 }
 
-export async function startServedSandbox(): Promise<ServedSandbox> {
+/** Starts a server with this configuration, and a sandbox of its default spec. */
+export async function startServedSandbox(config?: unknown): Promise<ServedSandbox> {
   const key = 'a-static-key-of-the-tests';
-  const server = await startServer({ env: { SKEP_API_KEY: key } });
+  const server = await startServer({ env: { SKEP_API_KEY: key }, config });
   const call = createClient(server.url, key);
   const { id } = await startSandbox(call);
   return {
