@@ -1,4 +1,4 @@
-import type { ApiKeyRecord, LoginCode } from '../domain/principal.ts';
+import type { ApiKeyRecord, LoginCode } from '../domain/api-key.ts';
 
 /**
  * Keeps the records of API keys and login codes, never the keys and codes themselves. A write is durable when its method resolves.

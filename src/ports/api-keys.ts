@@ -1,4 +1,5 @@
-import type { ApiKeyRecord, KeyAccess, KeyFormat } from '../domain/principal.ts';
+import type { KeyAccess } from '../domain/principal.ts';
+import type { ApiKeyRecord, KeyFormat } from '../domain/api-key.ts';
 
 export interface NewApiKey {
   /** 1 to 100 characters, no control characters. Unique among the keys that are not revoked. */

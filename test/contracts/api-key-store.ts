@@ -1,5 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import type { LoginCode } from '../../src/domain/principal.ts';
+import type { LoginCode } from '../../src/domain/api-key.ts';
 import type { ContractCase } from './contract.ts';
 import { hostileTexts, someApiKey, someTime } from './records.ts';
 import { closedCases, idsOf, race, storeCase, type StoreHarness } from './store.ts';

@@ -1,6 +1,6 @@
 import type { Conversation, QueuedMessage } from '../../src/domain/conversation.ts';
 import type { EventData, EventDraft, EventKind } from '../../src/domain/event.ts';
-import type { ApiKeyRecord } from '../../src/domain/principal.ts';
+import type { ApiKeyRecord } from '../../src/domain/api-key.ts';
 import { newSandbox, type Sandbox, unowned } from '../../src/domain/sandbox.ts';
 import type { SandboxSpec } from '../../src/domain/sandbox-spec.ts';
 

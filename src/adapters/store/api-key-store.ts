@@ -1,4 +1,5 @@
-import { type ApiKeyRecord, keyAccesses, type LoginCode } from '../../domain/principal.ts';
+import { keyAccesses } from '../../domain/principal.ts';
+import type { ApiKeyRecord, LoginCode } from '../../domain/api-key.ts';
 import type { ApiKeyStore } from '../../ports/api-key-store.ts';
 import type { Db } from './database.ts';
 import { jsonReader, TextsColumn } from './json-columns.ts';

@@ -3,7 +3,7 @@ import type { Conversation } from '../../domain/conversation.ts';
 import type { EventDraft } from '../../domain/event.ts';
 import type { ExecutionRecord } from '../../domain/execution.ts';
 import { Failure } from '../../domain/failure.ts';
-import type { ApiKeyRecord, LoginCode } from '../../domain/principal.ts';
+import type { ApiKeyRecord, LoginCode } from '../../domain/api-key.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { RowOf } from './record-rows.ts';

@@ -1,6 +1,9 @@
 import type { Conversation } from '../../domain/conversation.ts';
 import { type EventActor, type EventBody, eventOf, statusEvents } from '../../domain/event.ts';
+import { Failure } from '../../domain/failure.ts';
+import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
+import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { IdempotencyClaim, ClaimOutcome } from '../../ports/idempotency-claim.ts';
 import type { ConversationDeps } from './conversations.ts';
 
@@ -58,4 +61,21 @@ export class ConversationRecords {
     const statuses = { conversation: to.id, from: from.startStatus, to: to.startStatus, execution: to.executionStatus };
     this.#deps.logger.info({ ...statuses, reason: to.statusReason }, 'conversation changed its status');
   }
+}
+
+/** Returns the record of the conversation. Throws `conversation_not_found` or `store_unavailable`. */
+export async function getVisible(store: ConversationStore, scope: OwnerScope, id: string): Promise<Conversation> {
+  const conversation = await store.find(id);
+  if (conversation === null) throw conversationNotFound(id);
+  checkVisible(conversation, scope);
+  return conversation;
+}
+
+/** Throws `conversation_not_found` if the conversation is not in the scope, or deleted. */
+export function checkVisible({ id, ownerId, deletedAt }: Conversation, scope: OwnerScope): void {
+  if (!isInScope(ownerId, scope) || deletedAt !== null) throw conversationNotFound(id);
+}
+
+export function conversationNotFound(id: string): Failure {
+  return new Failure('conversation_not_found', { id });
 }

@@ -18,9 +18,8 @@ import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import { waitAtMost } from '../timers.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
 import type { ConversationReconciler } from './conversation-reconciler.ts';
-import {
-  checkVisible, conversationNotFound, type ConversationView, getConversation, getVisible, searchConversations,
-} from './get-conversation.ts';
+import { type ConversationView, getConversation, searchConversations } from './get-conversation.ts';
+import { checkVisible, conversationNotFound, getVisible } from './conversation-records.ts';
 import { listChanges } from './list-changes.ts';
 import { publishChanges } from './publish-changes.ts';
 import { readPatch } from './read-patch.ts';

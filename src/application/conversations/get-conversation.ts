@@ -1,11 +1,11 @@
 import type { Conversation, ConversationSortOrder } from '../../domain/conversation.ts';
 import { sandboxLossReason, shownExecutionStatus } from '../../domain/conversation-next-step.ts';
-import { Failure } from '../../domain/failure.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
-import { isInScope, type OwnerScope } from '../../domain/principal.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox, SandboxStatus } from '../../domain/sandbox.ts';
-import type { ConversationFilter, ConversationStore } from '../../ports/conversation-store.ts';
+import type { ConversationFilter } from '../../ports/conversation-store.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import { conversationNotFound, getVisible } from './conversation-records.ts';
 import type { ConversationsDeps } from './conversations.ts';
 
 /** `sandboxStatus` is MISSING if the sandbox was deleted. `executionStatus` is never `running` while the sandbox is paused or lost. */
@@ -30,23 +30,6 @@ export async function searchConversations(
 ): Promise<Page<ConversationView>> {
   const { items, next } = await store.search(scope, filter, order, page);
   return { items: await viewsOf(sandboxStore, items), next };
-}
-
-/** Returns the record of the conversation. Throws `conversation_not_found` or `store_unavailable`. */
-export async function getVisible(store: ConversationStore, scope: OwnerScope, id: string): Promise<Conversation> {
-  const conversation = await store.find(id);
-  if (conversation === null) throw conversationNotFound(id);
-  checkVisible(conversation, scope);
-  return conversation;
-}
-
-/** Throws `conversation_not_found` if the conversation is not in the scope, or deleted. */
-export function checkVisible({ id, ownerId, deletedAt }: Conversation, scope: OwnerScope): void {
-  if (!isInScope(ownerId, scope) || deletedAt !== null) throw conversationNotFound(id);
-}
-
-export function conversationNotFound(id: string): Failure {
-  return new Failure('conversation_not_found', { id });
 }
 
 async function viewsOf(store: SandboxStore, conversations: readonly Conversation[]): Promise<ConversationView[]> {

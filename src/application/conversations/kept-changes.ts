@@ -7,7 +7,7 @@ import type { Reason } from '../../domain/reason.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
 import { timeout } from '../timers.ts';
 import type { ConversationDeps } from './conversations.ts';
-import { getVisible } from './get-conversation.ts';
+import { getVisible } from './conversation-records.ts';
 import { type ChangeDeps, type ConversationWorkTree, findWorkTree, getStartPoint, takeSnapshot } from './take-snapshot.ts';
 
 type KeepDeps = ChangeDeps & Pick<ConversationDeps, 'clock'>;

@@ -5,7 +5,7 @@ import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-sn
 import type { CheckoutRequest } from '../../ports/repository-checkouts.ts';
 import type { ConversationsDeps } from './conversations.ts';
 import { ConversationRecords } from './conversation-records.ts';
-import { getVisible } from './get-conversation.ts';
+import { getVisible } from './conversation-records.ts';
 import { type ConversationWorkTree, findWorkTree, logRefusal, takeSnapshot } from './take-snapshot.ts';
 
 export interface PublishRequest {

@@ -1,6 +1,6 @@
 import type { OwnerScope } from '../../domain/principal.ts';
-import { withRecordFailures } from '../executions/execution-records.ts';
-import { getVisible } from './get-conversation.ts';
+import { withRecordFailures } from '../sandboxes/sandbox-records.ts';
+import { getVisible } from './conversation-records.ts';
 import { type ChangeDeps, findWorkTree } from './take-snapshot.ts';
 
 /**

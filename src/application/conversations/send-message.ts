@@ -6,7 +6,7 @@ import { Failure } from '../../domain/failure.ts';
 import { fingerprintOf } from '../../domain/fingerprint.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { ConversationsDeps } from './conversations.ts';
-import { checkVisible, getVisible } from './get-conversation.ts';
+import { checkVisible, getVisible } from './conversation-records.ts';
 
 /** An accepted message. */
 export interface SentMessage {

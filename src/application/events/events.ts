@@ -3,7 +3,7 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { EventFilter, EventStore, WrittenEvents } from '../../ports/event-store.ts';
-import { getVisible } from '../conversations/get-conversation.ts';
+import { getVisible } from '../conversations/conversation-records.ts';
 import { onAbort, waitAtMost } from '../timers.ts';
 
 /** How long events are kept, if nothing else is configured: 30 days. */

@@ -9,7 +9,8 @@ import { getSandbox } from '../sandboxes/sandbox-records.ts';
 import { waitAtMost } from '../timers.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
 import type { ExecutionReconciler } from './execution-reconciler.ts';
-import { type ExecutionRecordsDeps, getSandboxExecution, withRecordFailures } from './execution-records.ts';
+import { type ExecutionRecordsDeps, getSandboxExecution } from './execution-records.ts';
+import { withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { runExecution } from './run-execution.ts';
 
 export interface ExecutionsDeps extends ExecutionRecordsDeps {

@@ -5,7 +5,7 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { TerminalSize } from '../../ports/sandbox-executions.ts';
 import { getSandbox } from '../sandboxes/sandbox-records.ts';
-import { withRecordFailures } from './execution-records.ts';
+import { withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import type { ExecutionsDeps } from './executions.ts';
 
 export interface RunExecutionRequest {

@@ -1,5 +1,6 @@
 import { Failure } from '../../domain/failure.ts';
-import { type ApiKeyRecord, isInScope, type Principal, scopeOf } from '../../domain/principal.ts';
+import { isInScope, type Principal, scopeOf } from '../../domain/principal.ts';
+import type { ApiKeyRecord } from '../../domain/api-key.ts';
 import type { ApiKeys, CreatedApiKey, NewApiKey } from '../../ports/api-keys.ts';
 import type { Auth } from '../../ports/auth.ts';
 

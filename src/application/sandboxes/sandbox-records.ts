@@ -1,5 +1,5 @@
 import { type EventActor, sandboxMovedEvents } from '../../domain/event.ts';
-import { Failure } from '../../domain/failure.ts';
+import { Failure, isFailure } from '../../domain/failure.ts';
 import { applyTransition, type SandboxTransition, type TransitionChange } from '../../domain/sandbox-lifecycle.ts';
 import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import { isPooled, type Sandbox } from '../../domain/sandbox.ts';
@@ -53,4 +53,23 @@ export function logStatusChange(logger: Logger, from: Sandbox | null, to: Sandbo
   const fields = { sandbox: to.id, from: from?.status ?? null, to: status, pause_kind: to.pauseKind, actor, reason: to.statusReason };
   const isLost = status === 'ERROR' || status === 'MISSING';
   logger[isLost ? 'warn' : 'info'](fields, 'sandbox changed its status');
+}
+
+/**
+ * Does the work on the runtime. Failures get the id and status from the record. If the record says RUNNING but the sandbox does not run,
+ * the failure says PAUSED. If the runtime does not have the sandbox, it says MISSING, unless the sandbox still starts.
+ */
+export async function withRecordFailures<T>({ id, status }: Sandbox, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isFailure(error)) throw error;
+    if (error.code === 'sandbox_not_running') {
+      throw new Failure('sandbox_not_running', { id, status: status === 'RUNNING' ? 'PAUSED' : status }, { cause: error });
+    }
+    if (error.code === 'sandbox_not_found') {
+      throw new Failure('sandbox_not_running', { id, status: status === 'STARTING' ? status : 'MISSING' }, { cause: error });
+    }
+    throw error;
+  }
 }

@@ -4,7 +4,7 @@ import { packageVersion } from '../../adapters/shared/package-version.ts';
 import type { ComponentCheck } from '../../application/skep.ts';
 import { commandName } from '../../adapters/cli/command-name.ts';
 import { isFailureOf } from '../../domain/failure.ts';
-import { isKeyValid } from '../../domain/principal.ts';
+import { isKeyValid } from '../../domain/api-key.ts';
 import type { ApiKeyStore } from '../../ports/api-key-store.ts';
 import type { Auth } from '../../ports/auth.ts';
 import type { Clock } from '../../ports/clock.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { withRecordFailures } from '../../../src/application/executions/execution-records.ts';
+import { withRecordFailures } from '../../../src/application/sandboxes/sandbox-records.ts';
 import { maxEndedExecutions } from '../../../src/domain/execution.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import { someSandbox } from '../../contracts/records.ts';

@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { Failure } from '../../../domain/failure.ts';
-import { type ApiKeyRecord, isKeyValid, isUserId, type Principal } from '../../../domain/principal.ts';
+import { isUserId, type Principal } from '../../../domain/principal.ts';
+import { type ApiKeyRecord, isKeyValid } from '../../../domain/api-key.ts';
 import { explained, type Reason } from '../../../domain/reason.ts';
 import { isRepositoryPattern } from '../../../domain/repository-name.ts';
 import type { ApiKeys, CreatedApiKey, NewApiKey } from '../../../ports/api-keys.ts';

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type ApiKeyRecord, isKeyValid, keyAccesses, keyFormats, type Principal } from '../../../domain/principal.ts';
+import { keyAccesses, type Principal } from '../../../domain/principal.ts';
+import { type ApiKeyRecord, isKeyValid, keyFormats } from '../../../domain/api-key.ts';
 import type { CreatedApiKey } from '../../../ports/api-keys.ts';
 import { text, timestamp } from '../common-schemas.ts';
 import { operation } from '../operation.ts';
