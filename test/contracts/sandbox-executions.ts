@@ -181,11 +181,14 @@ export const basicCases: readonly ExecutionsCase[] = [
   ],
   [
     'marks running commands as lost when the sandbox is stopped, and keeps their output',
-    async ({ start, runtime, launched, sandboxId, traits }) => {
+    async ({ start, runtime, open, launched, sandboxId, traits }) => {
       const over = await start('speaks');
       await over.ended();
       const execution = await start('sleeps');
       assert.equal(await execution.some(6), 'ready\n');
+      // Output is kept a moment after it is written.
+      const other = execution.by(await open());
+      if (traits.durable) await eventually('all is kept', async () => (await other.state()).stdout.end === 6);
       const following = execution.rest();
       await runtime.stop(sandboxId);
       const lost = await execution.ended();

@@ -90,58 +90,47 @@ export class ExecutionReader {
     sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
   ): AsyncGenerator<Uint8Array, void> {
     for (let at = after, waitMs = firstWaitMs; ; waitMs = Math.min(2 * waitMs, longestWaitMs)) {
-      const reading = this.#readOnce(sandboxId, executionId, { stream, after: at, follow }, signal);
-      for (;;) {
-        const next = await reading.next();
-        if (next.done === true && next.value === 'over') return;
-        if (next.done === true) break;
-        at += next.value.length;
-        waitMs = firstWaitMs;
-        yield next.value;
+      const { state, run } = await this.#observe(sandboxId);
+      const command = scripts.read(stream, at, follow)(this.#folder(sandboxId, executionId), run);
+      const execution = await this.#host.run(sandboxId, command, signal).catch(nullIfNotRunning);
+      if (execution === null) {
+        const files = yield* this.#readFiles(sandboxId, executionId, stream, at, signal);
+        if (files.isOver || !follow || state === 'stopped') return;
+        at = files.end;
+        await this.#waitForChange(sandboxId, state, run, signal);
+        continue;
       }
-      // The sandbox can kill each script that reads.
+      const stop = (): void => void execution.kill().catch(() => {});
+      signal.addEventListener('abort', stop);
+      try {
+        for await (const chunk of execution.stdout) {
+          at += chunk.length;
+          waitMs = firstWaitMs;
+          yield chunk;
+        }
+        signal.throwIfAborted();
+        const code = await execution.exited;
+        if (code === 0) return;
+        if (code === 4) throw executionNotFound(executionId);
+        if (code === 3) {
+          const { oldest, end } = (await this.readState(sandboxId, executionId, false, signal))[stream];
+          // If the oldest kept byte does not come after the offset, the lost bytes come after the kept ones.
+          throw dropped(oldest > at ? oldest : end);
+        }
+        if (code !== null && code <= maxCertainCode) throw noScriptResult;
+      } finally {
+        signal.removeEventListener('abort', stop);
+        stop();
+      }
+      // The sandbox was stopped meanwhile, or it killed the script, which it can do each time.
       await pause(realTimers, waitMs, signal);
     }
   }
 
-  /** Returns `again` if the sandbox was thawed or stopped meanwhile, or the script was killed. */
-  async *#readOnce(
-    sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
-  ): AsyncGenerator<Uint8Array, 'over' | 'again'> {
-    const { state, run } = await this.#observe(sandboxId);
-    const command = scripts.read(stream, after, follow)(this.#folder(sandboxId, executionId), run);
-    const execution = await this.#host.run(sandboxId, command, signal).catch(nullIfNotRunning);
-    if (execution === null) {
-      const isOver = yield* this.#readFiles(sandboxId, executionId, stream, after, signal);
-      if (isOver || !follow || state === 'stopped') return 'over';
-      await this.#waitForChange(sandboxId, state, run, signal);
-      return 'again';
-    }
-    const stop = (): void => void execution.kill().catch(() => {});
-    signal.addEventListener('abort', stop);
-    try {
-      yield* execution.stdout;
-      signal.throwIfAborted();
-      const code = await execution.exited;
-      if (code === 4) throw executionNotFound(executionId);
-      if (code === 3) {
-        const { oldest, end } = (await this.readState(sandboxId, executionId, false, signal))[stream];
-        // If the oldest kept byte does not come after the offset, the lost bytes come after the kept ones.
-        throw dropped(oldest > after ? oldest : end);
-      }
-      if (code === 0) return 'over';
-      if (code === null || code > maxCertainCode) return 'again';
-      throw noScriptResult;
-    } finally {
-      signal.removeEventListener('abort', stop);
-      stop();
-    }
-  }
-
-  /** Returns true if the command has ended and all its output was read. */
+  /** Returns the offset after the kept bytes, and whether the command has ended. */
   async *#readFiles(
     sandboxId: string, executionId: string, stream: OutputStream, after: number, signal: AbortSignal,
-  ): AsyncGenerator<Uint8Array, boolean> {
+  ): AsyncGenerator<Uint8Array, { readonly end: number; readonly isOver: boolean }> {
     let at = after;
     let isOver = false;
     let isWhole = false;
@@ -159,7 +148,7 @@ export class ExecutionReader {
       }
     }
     if (!isWhole) throw dropped(at);
-    return isOver;
+    return { end: at, isOver };
   }
 
   /** Reads the state from the files, in a frozen or stopped sandbox. */
@@ -222,7 +211,7 @@ function dropped(oldest: number): Failure {
 }
 
 /** Returns null if the sandbox can't run anything now. */
-export function nullIfNotRunning(error: unknown): null {
+function nullIfNotRunning(error: unknown): null {
   if (isFailureOf(error, 'sandbox_not_running')) return null;
   throw error;
 }

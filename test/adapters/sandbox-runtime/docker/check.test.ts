@@ -90,11 +90,13 @@ test('reports an engine that is too old or not Docker', async () => {
   });
 });
 
+/** What the engine says about the running container of the sandbox `a`. */
+const running = {
+  Id: 'c', Name: '/skep_main_a', Config: { Labels: { 'skep.deployment': 'main', 'skep.sandbox': 'a' } },
+  State: { Status: 'running', Error: '' }, NetworkSettings: { Ports: {} },
+};
+
 test("reports that it can't freeze after the engine has refused a freeze", async () => {
-  const running = {
-    Id: 'c', Name: '/skep_main_a', Config: { Labels: { 'skep.deployment': 'main', 'skep.sandbox': 'a' } },
-    State: { Status: 'running', Error: '' }, NetworkSettings: { Ports: {} },
-  };
   const runtime = open({
     host: await serve((request, response) => {
       const path = request.url ?? '';
@@ -110,10 +112,6 @@ test("reports that it can't freeze after the engine has refused a freeze", async
 });
 
 test('reports a freeze that runc has refused for now as freeze_refused', async () => {
-  const running = {
-    Id: 'c', Name: '/skep_main_a', Config: { Labels: { 'skep.deployment': 'main', 'skep.sandbox': 'a' } },
-    State: { Status: 'running', Error: '' }, NetworkSettings: { Ports: {} },
-  };
   const runtime = open({
     host: await serve((request, response) => {
       const isPause = request.url?.includes('/pause') === true;
