@@ -1,9 +1,10 @@
 import type { AnyFailure, FailureCode, FailureContexts } from '../../domain/failure.ts';
 import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
+import { asSentence, bytesProgress, duration, endText, exitText, hints, quoted, subjects, textOfCode } from './message-formatting.ts';
 import {
-  argumentReasons, asSentence, bytesProgress, changeReasons, credentialReasons, duration, endText, executionReasons, exitText,
-  frontMatterProblems, hints, idleActions, keyFailures, movedBecause, nameProblems, probeMissText, quoted, subjects, textOfCode,
-} from './message-formatting.ts';
+  argumentReasons, changeReasons, credentialReasons, executionReasons, frontMatterProblems, idleActions, keyFailures, movedBecause,
+  nameProblems, probeMissText,
+} from './reason-sentences.ts';
 
 export function sentenceOf(reason: Reason): string {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the table is typed by its codes; a later version may know more
