@@ -102,10 +102,7 @@ export function createLocalGitProvider({ gitBinary: binary = 'git', ...options }
           const folder = await fetchFolders.get(await findRepository(root, name), either);
           return await listLocalBranches(resolved, folder, page, either);
         })),
-    check: () => limit.run(undefined, (signal) => check(resolved, signal)).catch((error: unknown) => {
-      const unreadable = 'the root folder does not exist or can not be read; create it, or configure another';
-      return { ok: false, detail: isFailure(error) ? sentenceOfFailure(error) : unreadable };
-    }),
+    check: () => limit.run(undefined, (signal) => check(resolved, signal)).catch(failedCheck),
     async close() {
       limit.close();
       await Promise.all([snapshots.settled(), reads.settled()]);
@@ -122,6 +119,11 @@ async function withFailures<T>(signal: AbortSignal | undefined, work: Promise<T>
     signal?.throwIfAborted();
     throw isFailure(error) || errorCode(error) === undefined ? error : failed('the temporary folder can not be used', error);
   }
+}
+
+function failedCheck(error: unknown): CheckResult {
+  const unreadable = 'the root folder does not exist or can not be read; create it, or configure another';
+  return { ok: false, detail: isFailure(error) ? sentenceOfFailure(error) : unreadable };
 }
 
 async function check({ git, root }: ResolvedOptions, signal: AbortSignal): Promise<CheckResult> {
