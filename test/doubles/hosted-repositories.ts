@@ -1,3 +1,7 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import pLimit from 'p-limit';
+
 /** A repository that the double of a git host serves. */
 export interface HostedRepository {
   readonly id: number;
@@ -46,4 +50,14 @@ export function createHostedRepositories(usual: HostedRepository['visibility']):
       return renamed === undefined ? null : { repository: renamed, moved: true };
     },
   };
+}
+
+const run = promisify(execFile);
+const fewAtOnce = pLimit(6);
+
+/** Runs git without a user's configuration, only a few processes at once. Returns its output. Null if git fails. */
+export async function readGit(gitDir: string, args: readonly string[]): Promise<Buffer | null> {
+  const env = { PATH: process.env['PATH'], GIT_DIR: gitDir, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null', GIT_LITERAL_PATHSPECS: '1' };
+  const options = { env, encoding: 'buffer', maxBuffer: 256 * 1024 * 1024 } as const;
+  return await fewAtOnce(async () => (await run('git', args, options)).stdout).catch(() => null);
 }

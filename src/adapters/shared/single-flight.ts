@@ -1,5 +1,22 @@
 import { raceSignal } from './timeout.ts';
 
+/** Something that is made when it is first needed. */
+export interface Lazy<T> {
+  /** Makes it, or returns what was made. If that failed, tries again. */
+  (): Promise<T>;
+  /** Returns null if it was never needed, or could not be made. */
+  readonly made: () => Promise<T | null>;
+}
+
+export function createLazy<T>(make: () => Promise<T>): Lazy<T> {
+  let value: Promise<T> | null = null;
+  const get = (): Promise<T> => (value ??= make().catch((error: unknown) => {
+    value = null;
+    throw error;
+  }));
+  return Object.assign(get, { made: async () => await value?.catch(() => null) ?? null });
+}
+
 interface Run<T> {
   readonly promise: Promise<T>;
   readonly controller: AbortController;

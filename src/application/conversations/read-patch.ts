@@ -21,15 +21,12 @@ async function readPatchOf(
   deps: ChangeDeps, workTree: ConversationWorkTree, path: string | null, signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
   try {
-    const snapshot = await takeSnapshot(deps, workTree, signal);
-    try {
-      const patch = snapshot.patch(await pathsOf(snapshot, path, signal), signal);
-      const dispose = (): Promise<void> => Promise.resolve(snapshot[Symbol.asyncDispose]());
-      return patch.pipeThrough(new TransformStream({ flush: dispose, cancel: dispose }));
-    } catch (error) {
-      await snapshot[Symbol.asyncDispose]();
-      throw error;
-    }
+    await using cleanup = new AsyncDisposableStack();
+    const snapshot = cleanup.use(await takeSnapshot(deps, workTree, signal));
+    const patch = snapshot.patch(await pathsOf(snapshot, path, signal), signal);
+    const afterwards = cleanup.move();
+    const dispose = (): Promise<void> => afterwards.disposeAsync();
+    return patch.pipeThrough(new TransformStream({ flush: dispose, cancel: dispose }));
   } catch (error) {
     throw snapshotFailure(deps, workTree.conversation.id, error);
   }

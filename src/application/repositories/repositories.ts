@@ -72,10 +72,7 @@ export class Repositories {
   async find(name: string, patterns: RepositoryPatterns, signal?: AbortSignal): Promise<FoundRepository> {
     const { provider, path } = this.#locate(name);
     const found = await provider.find(path, signal);
-    const allHosts = this.#providers.flatMap(({ hosts }) => hosts);
-    if (patterns !== null && !matchesRepository(patterns, found.path, provider.hosts, allHosts)) {
-      throw new Failure('repository_not_found', { repository: path });
-    }
+    if (!this.#isAllowed(provider, found.path, patterns)) throw new Failure('repository_not_found', { repository: path });
     return { ...found, provider };
   }
 
@@ -115,12 +112,14 @@ export class Repositories {
 
   /** Returns the repositories that the caller may see and that have a name. */
   #toChoices(provider: GitProvider, { items }: HostPage<ListedRepository>, patterns: RepositoryPatterns): readonly RepositoryChoice[] {
-    const allHosts = this.#providers.flatMap(({ hosts }) => hosts);
     return items.flatMap(({ path }) => {
       const name = this.#nameOf(provider, path);
-      const isHidden = patterns !== null && !matchesRepository(patterns, path, provider.hosts, allHosts);
-      return name === null || isHidden ? [] : [{ name, path, gitProvider: provider.name }];
+      return name === null || !this.#isAllowed(provider, path, patterns) ? [] : [{ name, path, gitProvider: provider.name }];
     });
+  }
+
+  #isAllowed({ hosts }: GitProvider, path: string, patterns: RepositoryPatterns): boolean {
+    return patterns === null || matchesRepository(patterns, path, hosts, this.#providers.flatMap((each) => each.hosts));
   }
 
   /** Returns a name that identifies the repository: its path, with a host before it if necessary. Null if there is none. */

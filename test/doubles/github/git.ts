@@ -1,6 +1,4 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
-import pLimit from 'p-limit';
+import { readGit } from '../hosted-repositories.ts';
 
 export interface TreeEntry {
   readonly mode: string;
@@ -16,18 +14,8 @@ export interface HistoryCommit {
   readonly committedDate: string;
 }
 
-const run = promisify(execFile);
-const fewAtOnce = pLimit(6);
-
-/** Runs git without a user's configuration, only a few processes at once. Returns null if git fails. */
-async function git(gitDir: string, ...args: readonly string[]): Promise<Buffer | null> {
-  const env = { PATH: process.env['PATH'], GIT_DIR: gitDir, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null', GIT_LITERAL_PATHSPECS: '1' };
-  const options = { env, encoding: 'buffer', maxBuffer: 64 * 1024 * 1024 } as const;
-  return await fewAtOnce(async () => (await run('git', args, options)).stdout).catch(() => null);
-}
-
 async function line(gitDir: string, ...args: readonly string[]): Promise<string | null> {
-  return (await git(gitDir, ...args))?.toString('utf8').trim() ?? null;
+  return (await readGit(gitDir, args))?.toString('utf8').trim() ?? null;
 }
 
 /** Returns the branch of HEAD. Null if it has no commit yet. */
@@ -62,10 +50,10 @@ function remembering<T>(ask: (gitDir: string, key: string) => Promise<T>): (gitD
 export const typeOf = remembering((gitDir, oid) => line(gitDir, 'cat-file', '-t', oid));
 
 /** Returns the content of a file. */
-export const blobOf = remembering((gitDir, oid) => git(gitDir, 'cat-file', 'blob', oid));
+export const blobOf = remembering((gitDir, oid) => readGit(gitDir, ['cat-file', 'blob', oid]));
 
 export const treeOf = remembering(async (gitDir, oid): Promise<readonly TreeEntry[]> => {
-  const output = (await git(gitDir, 'ls-tree', '-z', '--full-tree', oid))?.toString('latin1') ?? '';
+  const output = (await readGit(gitDir, ['ls-tree', '-z', '--full-tree', oid]))?.toString('latin1') ?? '';
   return output.split('\0').slice(0, -1).map((entry) => {
     const [mode = '', type = '', id = ''] = entry.slice(0, entry.indexOf('\t')).split(' ');
     return { mode, type, oid: id, name: Buffer.from(entry.slice(entry.indexOf('\t') + 1), 'latin1') };
@@ -75,7 +63,7 @@ export const treeOf = remembering(async (gitDir, oid): Promise<readonly TreeEntr
 const logOf = remembering(async (gitDir, key): Promise<readonly HistoryCommit[]> => {
   const [head = '', ...path] = key.split('\0');
   const limit = path.length === 0 ? [] : ['--', ...path];
-  const output = (await git(gitDir, 'log', '--format=%H %ct', head, ...limit))?.toString('utf8') ?? '';
+  const output = (await readGit(gitDir, ['log', '--format=%H %ct', head, ...limit]))?.toString('utf8') ?? '';
   return output.split('\n').slice(0, -1).map((entry) => {
     const [oid = '', seconds = ''] = entry.split(' ');
     return { oid, committedDate: new Date(Number(seconds) * 1000).toISOString().replace('.000Z', 'Z') };

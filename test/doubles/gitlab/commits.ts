@@ -13,7 +13,7 @@ export async function listCommits(exchange: ProjectExchange): Promise<Reply> {
     ...(query.flag('first_parent', false) ? ['--first-parent'] : []),
   ];
   const skip = (paging.page - 1) * paging.perPage;
-  const args = ['--literal-pathspecs', 'log', format, `--max-count=${skip + paging.perPage}`, ...flags, query.text('ref_name') ?? 'HEAD'];
+  const args = ['log', format, `--max-count=${skip + paging.perPage}`, ...flags, query.text('ref_name') ?? 'HEAD'];
   const output = (await git([...args, '--', ...(path === undefined ? [] : [path])])) ?? '';
   const commits = output.split('\n').filter((line) => line !== '').slice(skip);
   // As in GitLab, a full page always has a next page, which may be empty.

@@ -1,7 +1,4 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
-
-const run = promisify(execFile);
+import { readGit } from '../hosted-repositories.ts';
 
 /** Git's plumbing on one repository, as byte strings. */
 export interface Git {
@@ -20,15 +17,9 @@ export function gitOf(gitDir: string, memory: Map<string, Promise<string | null>
   };
 }
 
+/** Names are bytes, and are passed on unchanged. */
 async function execute(gitDir: string, args: readonly string[]): Promise<string | null> {
-  const env = { PATH: process.env['PATH'], GIT_DIR: gitDir, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' };
-  try {
-    // Names are bytes, and are passed to git unchanged.
-    const { stdout } = await run('git', [...args], { env, encoding: 'latin1', maxBuffer: 256 * 1024 * 1024 });
-    return stdout;
-  } catch {
-    return null;
-  }
+  return (await readGit(gitDir, args))?.toString('latin1') ?? null;
 }
 
 /** Text as GitLab shows it: what is not UTF-8 is left out. */

@@ -6,6 +6,7 @@ import type { DirectoryListing, FileContentId, FileQuery, GitProvider } from '..
 import { checkGit, createGitRunner, type GitRunner, oidForm } from '../../shared/git-process.ts';
 import { createSemaphore } from '../../shared/semaphore.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
+import { errorCode } from '../../shared/system-errors.ts';
 import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
 import { realTimers } from '../../shared/timeout.ts';
 import { createTimeLimit } from '../provider-time-limit.ts';
@@ -78,36 +79,51 @@ export function createLocalGitProvider({ gitBinary: binary = 'git', ...options }
     return blob;
   }
 
+  const run = <T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+    withFailures(signal, limit.run(signal, work));
+
   return {
     name: providerName,
     family: 'other',
     hosts: ['localhost'],
-    listFiles: (name, query, signal) => limit.run(signal, (either) => list(name, query, either)),
-    readFile: (name, file, maxBytes, signal) => limit.run(signal, (either) => read(name, file, maxBytes, either)),
+    listFiles: (name, query, signal) => run(signal, (either) => list(name, query, either)),
+    readFile: (name, file, maxBytes, signal) => run(signal, (either) => read(name, file, maxBytes, either)),
     find: (name, signal) =>
-      limit.run(signal, async () => {
+      run(signal, async () => {
         const repository = await findRepository(root, name);
         return { path: repository.path, defaultBranch: (await readHead(repository)).branch };
       }),
     remote: (name, signal) =>
-      limit.run(signal, async (either) => ({ url: await fetchFolders.get(await findRepository(root, name), either), authorization: null })),
-    searchRepositories: (text, page, signal) => limit.run(signal, (either) => searchLocal(root, text, page, either)),
+      run(signal, async (either) => ({ url: await fetchFolders.get(await findRepository(root, name), either), authorization: null })),
+    searchRepositories: (text, page, signal) => run(signal, (either) => searchLocal(root, text, page, either)),
     listBranches: (name, page, signal) =>
-      limit.run(signal, (either) =>
+      run(signal, (either) =>
         semaphore.use(either, async () => {
           const folder = await fetchFolders.get(await findRepository(root, name), either);
           return await listLocalBranches(resolved, folder, page, either);
         })),
-    check: () => limit.run(undefined, (signal) => check(resolved, signal)).catch((error: unknown) => {
-      const unreadable = 'the root folder does not exist or can not be read; create it, or configure another';
-      return { ok: false, detail: isFailure(error) ? sentenceOfFailure(error) : unreadable };
-    }),
+    check: () => limit.run(undefined, (signal) => check(resolved, signal)).catch(failedCheck),
     async close() {
       limit.close();
       await Promise.all([snapshots.settled(), reads.settled()]);
       await fetchFolders.remove();
     },
   };
+}
+
+/** Turns an error of the system, such as a full disk, into a failure. */
+async function withFailures<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw isFailure(error) || errorCode(error) === undefined ? error : failed('the temporary folder can not be used', error);
+  }
+}
+
+function failedCheck(error: unknown): CheckResult {
+  const unreadable = 'the root folder does not exist or can not be read; create it, or configure another';
+  return { ok: false, detail: isFailure(error) ? sentenceOfFailure(error) : unreadable };
 }
 
 async function check({ git, root }: ResolvedOptions, signal: AbortSignal): Promise<CheckResult> {

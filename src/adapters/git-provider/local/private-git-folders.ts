@@ -5,7 +5,8 @@ import { basename, isAbsolute, join } from 'node:path';
 import { isFailure } from '../../../domain/failure.ts';
 import { type GitCommand, type GitResult, makeGitFolder, privateGitConfig } from '../../shared/git-process.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
-import { makeProcessFolder, type ProcessFolder } from '../../shared/process-folder.ts';
+import { makeProcessFolder } from '../../shared/process-folder.ts';
+import { createLazy } from '../../shared/single-flight.ts';
 import { errorCode, ignoring } from '../../shared/system-errors.ts';
 import { failed } from './local-git-failures.ts';
 import { type Head, readHead, readShallow } from './repository-head.ts';
@@ -55,12 +56,11 @@ export async function readObjects<T>(
 
 /** A fetch runs git in the folder that it fetches from, so each repository gets a private folder with Skep's own configuration. */
 export function createFetchFolders(temporaryFolder: string) {
-  let parent: Promise<ProcessFolder> | null = null;
+  const parent = createLazy(() => makeProcessFolder(temporaryFolder, 'skep-git-remotes-'));
   const repositories = new KeyedMutex();
 
   async function folderOf({ gitDir, commonDir }: LocalRepository): Promise<string> {
-    parent ??= makeProcessFolder(temporaryFolder, 'skep-git-remotes-');
-    const folder = join((await parent).path, hash('sha256', gitDir));
+    const folder = join((await parent()).path, hash('sha256', gitDir));
     // Made again each time, because other programs may clean temporary folders.
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await Promise.all(['objects', 'refs', 'packed-refs'].map((entry) =>
@@ -87,7 +87,7 @@ export function createFetchFolders(temporaryFolder: string) {
     async remove(): Promise<void> {
       // A call that is still running would make its folder again.
       await repositories.settled();
-      await (await parent)?.remove();
+      await (await parent.made())?.remove();
     },
   };
 }

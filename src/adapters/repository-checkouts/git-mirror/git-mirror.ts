@@ -4,9 +4,10 @@ import { isFailure } from '../../../domain/failure.ts';
 import type { RepositoryCheckouts } from '../../../ports/repository-checkouts.ts';
 import { checkGit } from '../../shared/git-process.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
+import { createLazy } from '../../shared/single-flight.ts';
 import { createCheckout } from './checkout.ts';
 import { createSnapshots } from './snapshot.ts';
-import { openMirrorStore, type MirrorStore } from './mirror-store.ts';
+import { openMirrorStore } from './mirror-store.ts';
 import { createMirrorGit } from './mirror-git.ts';
 
 export interface GitMirrorOptions {
@@ -59,16 +60,7 @@ export function createGitMirror(options: GitMirrorOptions): RepositoryCheckouts 
   if (!isAbsolute(options.root)) throw new TypeError('The folder of the git mirrors has to be an absolute path');
   const resolved = { ...defaults, ...options };
   const closing = new AbortController();
-  let opening: Promise<MirrorStore> | null = null;
-
-  /** Opens the folder at the first use, and tries again after a failure. */
-  function open(): Promise<MirrorStore> {
-    opening ??= openMirrorStore(resolved, closing.signal).catch((error: unknown) => {
-      opening = null;
-      throw error;
-    });
-    return opening;
-  }
+  const open = createLazy(() => openMirrorStore(resolved, closing.signal));
 
   return {
     name,
@@ -89,8 +81,7 @@ export function createGitMirror(options: GitMirrorOptions): RepositoryCheckouts 
     },
     async close() {
       closing.abort(providerFailures(name).failed({ code: 'closed' }));
-      const store = await opening?.catch(() => null);
-      await store?.close();
+      await (await open.made())?.close();
     },
   };
 }

@@ -14,10 +14,8 @@ export interface SnapshotFolder {
 
 const diff = [...diffSettings, 'diff-tree', ...diffFlags];
 
-const emptyTrees = {
-  sha1: '4b825dc642cb6eb9a060e54bf8d69288fbee4904',
-  sha256: '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321',
-};
+const emptyTree = '4b825dc642cb6eb9a060e54bf8d69288fbee4904';
+const emptyTreeOfSha256 = '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321';
 
 /** Throws a refusal if git found something wrong with the objects, or has no space for them. */
 export function requireIntact({ code, stderr }: { readonly code: number | null; readonly stderr: string }): void {
@@ -38,8 +36,8 @@ export async function listCommits(snapshot: SnapshotFolder, signal: AbortSignal)
 export async function listFiles(snapshot: SnapshotFolder, signal: AbortSignal): Promise<FileChange[]> {
   const { base, header: { head, tree } } = snapshot;
   const [entries, uncommitted] = await Promise.all([
-    entriesOf(snapshot, [...diff, ...listFlags, baseOf(snapshot), tree], signal),
-    head === base ? null : entriesOf(snapshot, ['diff-tree', ...nameFlags, headOf(snapshot), tree], signal),
+    entriesOf(snapshot, [...diff, ...listFlags, orEmptyTree(base, tree), tree], signal),
+    head === base ? null : entriesOf(snapshot, ['diff-tree', ...nameFlags, orEmptyTree(head, tree), tree], signal),
   ]);
   return parseFiles(entries, uncommitted === null ? null : new Set(uncommitted));
 }
@@ -52,15 +50,12 @@ async function entriesOf({ git, folder }: SnapshotFolder, args: readonly string[
 
 /** Returns the difference as a patch for `git apply --binary`. */
 export function patchOf(snapshot: SnapshotFolder, paths: readonly string[] | null, signal: AbortSignal): ReadableStream<Uint8Array> {
-  const { git, folder, header } = snapshot;
-  const args = [...diff, '-p', '--binary', baseOf(snapshot), header.tree, ...(paths === null ? [] : ['--', ...paths])];
+  const { git, folder, base, header: { tree } } = snapshot;
+  const args = [...diff, '-p', '--binary', orEmptyTree(base, tree), tree, ...(paths === null ? [] : ['--', ...paths])];
   return ReadableStream.from(git.stream({ args, folder }, signal, requireIntact));
 }
 
-function baseOf({ base, header: { tree } }: SnapshotFolder): string {
-  return base ?? emptyTrees[isSha256(tree) ? 'sha256' : 'sha1'];
-}
-
-function headOf({ header: { head, tree } }: SnapshotFolder): string {
-  return head ?? emptyTrees[isSha256(tree) ? 'sha256' : 'sha1'];
+/** Returns the commit, or the empty tree if there is none. `tree` tells the hash algorithm. */
+function orEmptyTree(commit: string | null, tree: string): string {
+  return commit ?? (isSha256(tree) ? emptyTreeOfSha256 : emptyTree);
 }

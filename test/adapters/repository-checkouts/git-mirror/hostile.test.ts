@@ -118,5 +118,10 @@ describe('A checkout of a local repository', () => {
     expect(await readdir(temporary)).toHaveLength(1);
     await provider.close();
     expect(await readdir(temporary)).toEqual([]);
+    const later = createLocalGitProvider({ root, temporaryFolder: join(temporary, 'later') });
+    expect(await failureOf(later.remote('shop'))).toMatch(/^provider_failed: .*temporary folder/u);
+    await mkdir(join(temporary, 'later'));
+    expect((await later.remote('shop')).url).toContain('later');
+    await later.close();
   });
 });
