@@ -1,7 +1,7 @@
 import { copyFileSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { type BackupOptions, backupSqlite, createSqliteStore, isStoreRefused } from '../../../../src/adapters/store/sqlite/index.ts';
 import { type RefusalReason, restoreSqlite, type RestoreOptions } from '../../../../src/adapters/store/sqlite/index.ts';
 import { migrate } from '../../../../src/adapters/store/sqlite/migrate.ts';
@@ -9,24 +9,21 @@ import { migrations } from '../../../../src/adapters/store/sqlite/migrations.ts'
 import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
 import type { Store } from '../../../../src/ports/store.ts';
 import { someConversation, someEvent, somePooled, someSandbox, someTime } from '../../../contracts/records.ts';
-import { newFolder } from './harness.ts';
-import { endChildren, startChild } from './processes.ts';
+import { eachFolder, startChild } from './processes.ts';
 
-let folder: ReturnType<typeof newFolder>;
+let folder: string;
 let dataDir: string;
 let file: string;
 const opened: Store[] = [];
 
-beforeEach(() => {
-  folder = newFolder();
-  dataDir = join(folder.path, 'data');
-  file = join(folder.path, 'skep-backup.db');
+eachFolder((path) => {
+  folder = path;
+  dataDir = join(path, 'data');
+  file = join(path, 'skep-backup.db');
 });
 
 afterEach(async () => {
   for (const store of opened.splice(0)) await store.close();
-  await endChildren();
-  folder.remove();
 });
 
 const now = someTime + 10 * 86_400_000;
@@ -67,7 +64,7 @@ describe('A backup', () => {
     await child.said(child.lines.length + 10);
     await child.kill();
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(readdirSync(folder.path).toSorted()).toEqual(['data', 'skep-backup.db']);
+    expect(readdirSync(folder).toSorted()).toEqual(['data', 'skep-backup.db']);
     const copy = new DatabaseSync(file, { readOnly: true });
     expect(copy.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
     expect(copy.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'delete' });
@@ -87,9 +84,9 @@ describe('A backup', () => {
     const before = readFileSync(file);
     await refused(backup(), 'unusable', file, 'Nothing is overwritten');
     expect(readFileSync(file).equals(before)).toBe(true);
-    await refused(backup({ file: join(folder.path, 'no', 'folder.db') }), 'unusable', 'no/folder.db');
-    await refused(backup({ dataDir: join(folder.path, 'empty'), file: join(folder.path, 'b.db') }), 'unusable', 'no store yet');
-    expect(readdirSync(folder.path).toSorted()).toEqual(['data', 'skep-backup.db']);
+    await refused(backup({ file: join(folder, 'no', 'folder.db') }), 'unusable', 'no/folder.db');
+    await refused(backup({ dataDir: join(folder, 'empty'), file: join(folder, 'b.db') }), 'unusable', 'no store yet');
+    expect(readdirSync(folder).toSorted()).toEqual(['data', 'skep-backup.db']);
   });
 });
 
@@ -122,7 +119,7 @@ describe('A restore', () => {
 
   test('creates the data folder if it does not exist', async () => {
     await made();
-    dataDir = join(folder.path, 'another', 'machine');
+    dataDir = join(folder, 'another', 'machine');
     expect(await restore({ deploymentId: null })).toMatchObject({ deploymentId: 'dep-1', replaced: null });
     expect(await (await open()).conversations.find('kept')).not.toBeNull();
   });
@@ -130,21 +127,21 @@ describe('A restore', () => {
   test('is refused while a server has the folder open, and the server can still write', async () => {
     await made();
     const store = await open();
-    await refused(restore(), 'locked', 'Stop that one first');
+    await refused(restore(), 'locked', 'Close it first');
     await store.conversations.insert(someConversation('later'));
     expect(await store.conversations.find('later')).not.toBeNull();
   });
 
   test('refuses a file that is missing, corrupt, newer, or of another program or deployment', async () => {
     await made();
-    const wrong = join(folder.path, 'wrong.db');
+    const wrong = join(folder, 'wrong.db');
     const changed = (sql: string): void => {
       copyFileSync(file, wrong);
       const database = new DatabaseSync(wrong);
       database.exec(sql);
       database.close();
     };
-    await refused(restore({ file: join(folder.path, 'nothing.db') }), 'unusable', 'There is no file');
+    await refused(restore({ file: join(folder, 'nothing.db') }), 'unusable', 'There is no file');
     writeFileSync(wrong, 'no database, but long enough to be looked at '.repeat(100));
     await refused(restore({ file: wrong }), 'damaged', wrong);
     changed('PRAGMA application_id = 7');
@@ -172,7 +169,7 @@ describe('A restore', () => {
     const store = await open();
     copyFileSync(join(dataDir, 'skep.db'), file);
     await store.close();
-    dataDir = join(folder.path, 'copy');
+    dataDir = join(folder, 'copy');
     await restore();
     await (await open()).close();
     copyFileSync(file, join(dataDir, 'skep.db'));

@@ -1,36 +1,27 @@
 import { setTimeout } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
 import type { Event } from '../../../../src/domain/event.ts';
 import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
 import { somePooled, someSandbox } from '../../../contracts/records.ts';
 import { textsOf } from '../../../contracts/store.ts';
-import { newFolder } from './harness.ts';
-import { endChildren, startChild } from './processes.ts';
+import { eachFolder, startChild } from './processes.ts';
 
 const noRoom = { ...unlimited, runningPerOwner: 0, running: 0 };
 
-let folder: ReturnType<typeof newFolder>;
-
-beforeEach(() => {
-  folder = newFolder();
-});
-
-afterEach(async () => {
-  await endChildren();
-  folder.remove();
-});
+let folder: string;
+eachFolder((path) => void (folder = path));
 
 describe('A server that is killed ten times', () => {
   test('loses no write that had succeeded', async () => {
     const acknowledged: string[] = [];
     for (let round = 0; round < 10; round += 1) {
-      const writer = startChild('write', folder.path, `r${round}`);
+      const writer = startChild('write', folder, `r${round}`);
       await writer.said(1 + round * 12);
       await writer.kill();
       acknowledged.push(...writer.lines);
 
-      const store = await createSqliteStore({ dataDir: folder.path });
+      const store = await createSqliteStore({ dataDir: folder });
       const lost: string[] = [];
       for (const id of acknowledged) {
         const [sandbox, conversation] = [await store.sandboxes.find(id), await store.conversations.find(id)];
@@ -48,10 +39,10 @@ describe('A server that is killed ten times', () => {
 
 describe('Several processes with one store', () => {
   test('exceed no limit, replace each version once and claim each pool member once', async () => {
-    const store = await createSqliteStore({ dataDir: folder.path });
+    const store = await createSqliteStore({ dataDir: folder });
     await store.sandboxes.insert(someSandbox('shared', { ownerId: 'bob' }), unlimited);
     for (let n = 0; n < 50; n += 1) await store.sandboxes.insertPooled(somePooled(`p${n}`), 'f', 50);
-    const racers = ['a', 'b', 'c', 'd'].map((tag) => startChild('race', folder.path, tag));
+    const racers = ['a', 'b', 'c', 'd'].map((tag) => startChild('race', folder, tag));
     await Promise.all(racers.map((racer) => racer.said(1)));
     for (const racer of racers) racer.tell('go');
     let writing = true;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { newExecution } from '../../../../src/domain/execution.ts';
 import { explained } from '../../../../src/domain/reason.ts';
 import { createConversationStore } from '../../../../src/adapters/store/conversation-store.ts';
@@ -9,25 +9,20 @@ import { createEventLog } from '../../../../src/adapters/store/event-store.ts';
 import { createSqliteStore } from '../../../../src/adapters/store/sqlite/index.ts';
 import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
 import { nextVersion, someConversation, someEvent, someMessage, someSandbox, someTime } from '../../../contracts/records.ts';
-import { newFolder, openDb } from './harness.ts';
-import { endChildren, startChild } from './processes.ts';
+import { openDb } from './harness.ts';
+import { eachFolder, startChild } from './processes.ts';
 
-let folder: ReturnType<typeof newFolder>;
+let folder: string;
 let database: string;
 
-beforeEach(() => {
-  folder = newFolder();
-  database = join(folder.path, 'skep.db');
-});
-
-afterEach(async () => {
-  await endChildren();
-  folder.remove();
+eachFolder((path) => {
+  folder = path;
+  database = join(path, 'skep.db');
 });
 
 describe('An open store', () => {
   test('fails with `disk_full` if the disk is full, and writes no part of the record', async () => {
-    await (await createSqliteStore({ dataDir: folder.path })).close();
+    await (await createSqliteStore({ dataDir: folder })).close();
     const { sqlite, db } = openDb(database);
     sqlite.exec('PRAGMA max_page_count = 80');
     const conversations = createConversationStore(db, createEventLog(db));
@@ -50,7 +45,7 @@ describe('An open store', () => {
   });
 
   test('undoes a transaction that fails, and the next one works', async () => {
-    await (await createSqliteStore({ dataDir: folder.path })).close();
+    await (await createSqliteStore({ dataDir: folder })).close();
     const { sqlite, db } = openDb(database);
     const conversations = createConversationStore(db, createEventLog(db));
     const claim = { ownerId: 'ann', key: 'k', fingerprint: 'f' };
@@ -65,18 +60,18 @@ describe('An open store', () => {
   });
 
   test('fails if the file system refuses a write, and keeps the earlier records', async () => {
-    const child = startChild('fill', folder.path, '', 'ulimit -f 4000');
+    const child = startChild('fill', folder, '', 'ulimit -f 4000');
     await child.ended();
     const [line = '{}'] = child.lines;
     expect(JSON.parse(line)).toMatchObject({ error: { code: 'store_unavailable' }, kept: true, half: false });
-    expect(line).not.toContain(folder.path);
-    const store = await createSqliteStore({ dataDir: folder.path });
+    expect(line).not.toContain(folder);
+    const store = await createSqliteStore({ dataDir: folder });
     expect(await store.conversations.find('c0')).not.toBeNull();
     await store.close();
   });
 
   test('fails with `locked` if another program locks the database longer than `busyTimeoutMs`', async () => {
-    const store = await createSqliteStore({ dataDir: folder.path, busyTimeoutMs: 1 });
+    const store = await createSqliteStore({ dataDir: folder, busyTimeoutMs: 1 });
     const other = new DatabaseSync(database);
     other.exec('BEGIN IMMEDIATE');
     const reason = { code: 'locked' };
@@ -91,7 +86,7 @@ describe('An open store', () => {
   });
 
   test('waits with a write for the lock of another program, and can be read meanwhile', async () => {
-    const store = await createSqliteStore({ dataDir: folder.path });
+    const store = await createSqliteStore({ dataDir: folder });
     const other = new DatabaseSync(database);
     other.exec('BEGIN IMMEDIATE');
     let written = false;
@@ -109,7 +104,7 @@ describe('An open store', () => {
   });
 
   test.each([0, 3, 20, 100, 400])('keeps no part of a transaction that close() interrupts (%i)', async (turns) => {
-    const store = await createSqliteStore({ dataDir: folder.path });
+    const store = await createSqliteStore({ dataDir: folder });
     const write = async (n: number) => await store.conversations.insert(someConversation(`c${n}`), undefined, [someEvent('told')]);
     const writes = Promise.allSettled(Array.from({ length: 20 }, (_, n) => write(n)));
     for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
@@ -117,7 +112,7 @@ describe('An open store', () => {
     const failed = (await writes).flatMap((write) => (write.status === 'rejected' ? [write.reason] : []));
     expect(failed.length).toBeGreaterThan(0);
     for (const error of failed) expect(error).toMatchObject({ code: 'store_unavailable' });
-    const again = await createSqliteStore({ dataDir: folder.path });
+    const again = await createSqliteStore({ dataDir: folder });
     const kept = await again.conversations.scanUnsettled(null, 100);
     expect(kept).toHaveLength(20 - failed.length);
     expect(await again.events.read({ ownerId: 'ann' }, 0, 100)).toHaveLength(kept.length);
@@ -125,7 +120,7 @@ describe('An open store', () => {
   });
 
   test('writes no record if its event can not be written, and notifies no subscriber', async () => {
-    const store = await createSqliteStore({ dataDir: folder.path });
+    const store = await createSqliteStore({ dataDir: folder });
     const conversation = someConversation('one');
     await store.conversations.insert(conversation);
     const other = new DatabaseSync(database);
@@ -155,7 +150,7 @@ describe('An open store', () => {
     ['kind', 'rumour'],
     ['actor', 'nobody'],
   ])('fails with `damaged` if an event is corrupt (%s: %s)', async (column, value) => {
-    const store = await createSqliteStore({ dataDir: folder.path });
+    const store = await createSqliteStore({ dataDir: folder });
     await store.events.append([someEvent('one')]);
     const other = new DatabaseSync(database);
     other.prepare(`UPDATE events SET ${column} = ?`).run(value);
@@ -167,7 +162,7 @@ describe('An open store', () => {
 
   test('a damaged record is left out of scans, and reported', async () => {
     const damaged: string[] = [];
-    const store = await createSqliteStore({ dataDir: folder.path, onDamaged: ({ kind, id }) => damaged.push(`${kind} ${id}`) });
+    const store = await createSqliteStore({ dataDir: folder, onDamaged: ({ kind, id }) => damaged.push(`${kind} ${id}`) });
     for (const id of ['a', 'b', 'c']) {
       await store.sandboxes.insert(someSandbox(id), unlimited);
       await store.conversations.insert(someConversation(id, { queue: [someMessage('m', 'text')] }));
@@ -198,7 +193,7 @@ describe('An open store', () => {
     ['status', 'ASLEEP'],
     ['pause_kind', 'nap'],
   ])('fails with `damaged` if a record is corrupt (%s: %s)', async (column, value) => {
-    const store = await createSqliteStore({ dataDir: folder.path });
+    const store = await createSqliteStore({ dataDir: folder });
     await store.sandboxes.insert(someSandbox('one'), unlimited);
     const other = new DatabaseSync(database);
     other.prepare(`UPDATE sandboxes SET ${column} = ?, version = 2`).run(value);

@@ -2,28 +2,20 @@ import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createSqliteStore, lookIntoSqlite } from '../../../../src/adapters/store/sqlite/index.ts';
 import { migrate } from '../../../../src/adapters/store/sqlite/migrate.ts';
 import { migrations } from '../../../../src/adapters/store/sqlite/migrations.ts';
 import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
 import { someConversation, someSandbox } from '../../../contracts/records.ts';
-import { newFolder } from './harness.ts';
-import { endChildren, startChild } from './processes.ts';
+import { eachFolder, startChild } from './processes.ts';
 
-let folder: ReturnType<typeof newFolder>;
 let dataDir: string;
 let database: string;
 
-beforeEach(() => {
-  folder = newFolder();
-  dataDir = join(folder.path, 'data');
+eachFolder((path) => {
+  dataDir = join(path, 'data');
   database = join(dataDir, 'skep.db');
-});
-
-afterEach(async () => {
-  await endChildren();
-  folder.remove();
 });
 
 /** Returns a fingerprint of each file. Do not call it while this process has the folder open: it would drop SQLite's locks. */

@@ -2,31 +2,25 @@ import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createSqliteStore, isStoreRefused, type RefusalReason } from '../../../../src/adapters/store/sqlite/index.ts';
 import { migrations } from '../../../../src/adapters/store/sqlite/migrations.ts';
 import { someConversation } from '../../../contracts/records.ts';
-import { newFolder } from './harness.ts';
-import { endChildren, startChild } from './processes.ts';
+import { eachFolder, startChild } from './processes.ts';
 
-let folder: ReturnType<typeof newFolder>;
+let folder: string;
 let dataDir: string;
 let database: string;
 
-beforeEach(() => {
-  folder = newFolder();
-  dataDir = join(folder.path, 'data');
+eachFolder((path) => {
+  folder = path;
+  dataDir = join(path, 'data');
   database = join(dataDir, 'skep.db');
-});
-
-afterEach(async () => {
-  await endChildren();
-  folder.remove();
 });
 
 describe('A data folder', () => {
   test('is created with access for its owner only, and so are its files', async () => {
-    dataDir = join(folder.path, 'not', 'there');
+    dataDir = join(folder, 'not', 'there');
     const store = await createSqliteStore({ dataDir });
     await store.conversations.insert(someConversation('one'));
     expect(modeOf(dataDir)).toBe(0o700);
@@ -46,7 +40,7 @@ describe('A data folder', () => {
   });
 
   test('may have special characters in its name', async () => {
-    dataDir = join(folder.path, `a ?mode=ro#x %41 'ü"`);
+    dataDir = join(folder, `a ?mode=ro#x %41 'ü"`);
     await make();
     const store = await createSqliteStore({ dataDir });
     expect(await store.conversations.find('kept')).not.toBeNull();
@@ -63,7 +57,7 @@ describe('A data folder', () => {
   test('is refused if it is not writable', async () => {
     mkdirSync(dataDir);
     chmodSync(dataDir, 0o555);
-    chmodSync(folder.path, 0o755);
+    chmodSync(folder, 0o755);
     const child = startChild('open', dataDir, 'unprivileged');
     await child.ended();
     expect(child.lines).toEqual([expect.stringMatching(/^failed: The data folder .* can't be used: .*Make it writable/)]);

@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach } from 'vitest';
+import { newFolder } from './harness.ts';
 
 const script = fileURLToPath(new URL('child.ts', import.meta.url));
 
@@ -23,7 +25,7 @@ export interface Child {
 const running = new Set<Child>();
 
 /** Kills the processes that a failed test has left. */
-export async function endChildren(): Promise<void> {
+async function endChildren(): Promise<void> {
   await Promise.all([...running].map((child) => child.kill()));
 }
 
@@ -57,4 +59,17 @@ export function startChild(role: string, dataDir: string, tag = '', shellLimit?:
   running.add(started);
   child.once('exit', () => running.delete(started));
   return started;
+}
+
+/** Calls `prepare` with a new folder before each test of the file. After the test, ends its processes and removes the folder. */
+export function eachFolder(prepare: (path: string) => void): void {
+  let folder: ReturnType<typeof newFolder>;
+  beforeEach(() => {
+    folder = newFolder();
+    prepare(folder.path);
+  });
+  afterEach(async () => {
+    await endChildren();
+    folder.remove();
+  });
 }

@@ -1,29 +1,21 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createSqliteStore, isStoreRefused, lookIntoSqlite, type StoreWarning } from '../../../../src/adapters/store/sqlite/index.ts';
 import { someConversation } from '../../../contracts/records.ts';
-import { newFolder } from './harness.ts';
-import { endChildren, startChild } from './processes.ts';
+import { eachFolder, startChild } from './processes.ts';
 
-let folder: ReturnType<typeof newFolder>;
 let dataDir: string;
 let copyDir: string;
 let warnings: StoreWarning[];
 const warn = (warning: StoreWarning): void => void warnings.push(warning);
 
-beforeEach(() => {
-  folder = newFolder();
-  dataDir = join(folder.path, 'data');
-  copyDir = join(folder.path, 'copy');
+eachFolder((path) => {
+  dataDir = join(path, 'data');
+  copyDir = join(path, 'copy');
   mkdirSync(copyDir);
   warnings = [];
-});
-
-afterEach(async () => {
-  await endChildren();
-  folder.remove();
 });
 
 /** Opens the folder and closes it again. Returns why that is refused, or whether the record is there. */
