@@ -24,7 +24,7 @@ test('the server starts and stops in time if the engine never answers', { timeou
   const server = await startServer({ dataDir: join(folder, 'data'), env });
   expect((await fetch(`${server.url}/health`)).status).toBe(200);
   expect(server.output().stdout).toMatch(/others +- +NOT OK have not answered yet/);
-  await server.stop();
-  await expect(fetch(`${server.url}/health`)).rejects.toThrow();
+  expect(await server.stop()).toBe(0);
+  await expect(fetch(`${server.url}/health`)).rejects.toThrow('fetch failed');
   expect(server.output().stderr).toMatch(/shutting down/);
 });
