@@ -207,11 +207,13 @@ export class Attachment implements AsyncIterable<OutputPart> {
   }
 
   /** Throws the reason for the refusal. A WebSocket client does not get it, but a request for the output is refused for the same reason. */
-  async #throwRefusal(): Promise<void> {
+  async #throwRefusal(): Promise<never> {
     const { id, sandbox_id } = this.#execution;
     const path = { id: sandbox_id, execution_id: id };
     const input = { path, query: { after: this.#offsets.stdout ?? 0 }, signal: this.#options.signal };
     await (await this.#connection.open(`GET ${one}/output`, input)).body?.cancel();
+    const message = 'The server answers, but no WebSocket opens. A proxy in front of the server may not pass WebSockets on.';
+    throw new SkepError('connection_lost', message, { context: {} });
   }
 
   #partOf(data: ArrayBuffer): OutputPart {

@@ -205,6 +205,14 @@ test('run ends a command whose output cannot be read, and throws the failure', a
   expect(await all(sandbox.executions.list())).toEqual([]);
 });
 
+test('attach names the cause if a proxy in front of the server passes no WebSockets', async () => {
+  const { skep, relay } = await behindRelay({ retryForMs: 300 });
+  relay.dropped.add('upgrade');
+  await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
+  const attached = all((await sandbox.executions.start(['sleep'])).attach());
+  expect(await failureOf(attached)).toMatchObject({ code: 'connection_lost', message: expect.stringContaining('may not pass WebSockets') });
+});
+
 test('attach fails with the code of the response if the WebSocket is refused', async () => {
   const { skep } = await behindRelay();
   const sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });

@@ -156,6 +156,19 @@ test('a lost deployment.json is written again with the id in the store, and one 
   await expect(createSkep({ dataDir })).rejects.toMatchObject({ reason: 'other_deployment' });
 });
 
+test('local repositories are never served from the folders with the sandboxes of all owners', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'skep-served-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  for (const name of ['data/mirror', 'workspaces/a', 'shop']) await promisify(execFile)('git', ['init', '--bare', join(folder, name)]);
+  const options = { dataDir: join(folder, 'data'), runtime: { kind: 'process' as const, root: join(folder, 'workspaces') } };
+  for (const root of [options.dataDir, join(folder, 'data/mirror'), join(folder, 'workspaces/a')]) {
+    expect((await refusalOf({ ...options, git: [{ provider: 'local', root }] })).message).toContain(`SKEP_LOCAL_GIT_ROOT: is ${root}; the sandboxes of all owners are in`);
+  }
+  const skep = await createSkep({ ...options, git: [{ provider: 'local', root: folder }] });
+  onTestFinished(async () => await skep.close());
+  expect((await skep.repositories.search('', null, { after: null, limit: 10 })).items).toMatchObject([{ path: 'shop' }]);
+});
+
 test('sandboxes run in a data folder with a relative path', { timeout: 60_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'skep-relative-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

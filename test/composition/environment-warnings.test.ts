@@ -27,6 +27,10 @@ describe('the warnings about addresses that other machines cannot use', () => {
     [{ SKEP_HOST: '0.0.0.0' }, [/^SKEP_HOST is 0\.0\.0\.0, .*set SKEP_PUBLIC_URL/, /exposed_urls.*set SKEP_PROXY_URL/]],
     [{ SKEP_HOST: '0.0.0.0', SKEP_PROXY_PORT: 'off', SKEP_PUBLIC_URL: 'https://skep.example.com' }, [/exposed_urls.*set SKEP_DOCKER_PUBLISH_ADDRESS/]],
     [{ SKEP_HOST: '0.0.0.0', SKEP_PUBLIC_URL: 'https://skep.example.com', SKEP_PROXY_URL: 'https://sandboxes.example.com' }, []],
+    [{ SKEP_PUBLIC_URL: 'https://skep.example.com' }, [/exposed_urls and links.*set SKEP_PROXY_URL/]],
+    [{ SKEP_PUBLIC_URL: 'https://skep.example.com', SKEP_PROXY_PORT: 'off' }, []],
+    [{ SKEP_PUBLIC_URL: 'http://10.0.0.5:3000', SKEP_HOST: '10.0.0.5' }, []],
+    [{ SKEP_PUBLIC_URL: 'http://localhost:3000' }, []],
     [{ SKEP_DOCKER_PUBLISH_ADDRESS: '0.0.0.0' }, [/^SKEP_DOCKER_PUBLISH_ADDRESS is 0\.0\.0\.0, .*set SKEP_DOCKER_URL_HOST/]],
     [{ SKEP_DOCKER_PUBLISH_ADDRESS: '::', SKEP_DOCKER_URL_HOST: 'build-7' }, []],
   ])('name the setting that is missing: %j', (env, warnings) => {

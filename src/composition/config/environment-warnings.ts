@@ -71,9 +71,10 @@ export function addressWarnings(settings: Settings): readonly string[] {
   if (isEveryAddress(host) && publicUrl === undefined) {
     warnings.push(`SKEP_HOST is ${host}, which means all addresses of this machine; set SKEP_PUBLIC_URL to the address that clients use`);
   }
-  if (isEveryAddress(host) && proxyPort !== 'off' && proxyUrl === undefined) {
-    warnings.push(`SKEP_HOST is ${host}, so exposed_urls work only on this machine; set SKEP_PROXY_URL to the address at which `
-      + 'clients reach the proxy');
+  const isBehindProxy = isLoopback(host) && publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname);
+  if ((isEveryAddress(host) || isBehindProxy) && proxyPort !== 'off' && proxyUrl === undefined) {
+    warnings.push('other machines reach the server, but exposed_urls and links to ports of sandboxes work only on this machine; '
+      + 'set SKEP_PROXY_URL to the address at which clients reach the ports of sandboxes (SKEP_PROXY_PORT)');
   }
   if (!isLoopback(host) && proxyPort === 'off' && dockerPublishAddress === undefined) {
     warnings.push('other machines reach the server, but not the ports of its sandboxes: exposed_urls work only on this machine; '

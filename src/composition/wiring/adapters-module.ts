@@ -1,5 +1,7 @@
+import { existsSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Bind, ContainerModule } from 'inversify';
+import { isInside } from '../../adapters/shared/is-inside.ts';
 import { defaultProtocol } from '../../domain/agent.ts';
 import type { AgentProtocol } from '../../ports/agent-protocol.ts';
 import type { GitProvider } from '../../ports/git-provider.ts';
@@ -7,6 +9,7 @@ import type { Logger } from '../../ports/logger.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Store } from '../../ports/store.ts';
+import { ConfigError } from '../config/config-error.ts';
 import { ensureDeploymentFile, newDeploymentId } from '../config/deployment-file.ts';
 import { omitUndefined } from '../config/field-schemas.ts';
 import type {
@@ -26,7 +29,7 @@ export function adaptersModule(options: CheckedOptions): ContainerModule {
     bindStore(bind, options);
     provide(bind, adapterDeps, [system, store], (system, { listingCache }) => ({ ...system, listingCache }));
     for (const [index, git] of (options.git ?? [{ provider: 'local' }]).entries()) {
-      const given = isCustomAdapter(git, 'git') ? git : (deps: AdapterDeps) => createGitProvider(git, deps);
+      const given = isCustomAdapter(git, 'git') ? git : (deps: AdapterDeps) => createGitProvider(git, options, deps);
       provideCustom(bind, 'git', adapterDeps, given, `git[${index}]`);
     }
     const { runtime = { kind: 'process' }, checkouts, auth = { kind: 'api-keys' } } = options;
@@ -96,11 +99,12 @@ const acp: AgentProtocol = {
   resume: async (request) => await (await loadAcp()).resume(request),
 };
 
-async function createGitProvider(options: GitOptions, { clock, listingCache }: AdapterDeps): Promise<GitProvider> {
+async function createGitProvider(options: GitOptions, all: CheckedOptions, { clock, listingCache }: AdapterDeps): Promise<GitProvider> {
   switch (options.provider) {
     case 'local': {
       const { createLocalGitProvider } = await import('../../adapters/git-provider/local/index.ts');
-      return createLocalGitProvider({ ...omitUndefined(options), root: options.root ?? process.cwd() });
+      const { root = process.cwd() } = options;
+      return createLocalGitProvider({ ...omitUndefined(options), root, excludedFolders: foldersOfOwners(root, all) });
     }
     case 'github': {
       const { createGitHubProvider } = await import('../../adapters/git-provider/github/index.ts');
@@ -111,6 +115,20 @@ async function createGitProvider(options: GitOptions, { clock, listingCache }: A
       return createGitLabProvider({ ...omitUndefined(options), clock, listingCache });
     }
   }
+}
+
+/**
+ * Returns the folders with the sandboxes and mirrors of all owners. The provider must not serve them, because its repositories are for
+ * everybody. Throws a {@link ConfigError} if the root lies in one.
+ */
+function foldersOfOwners(root: string, { dataDir, runtime }: CheckedOptions): readonly string[] {
+  const sandboxes = !isCustomAdapter(runtime, 'runtime') && runtime?.kind === 'process' ? runtime.root : undefined;
+  const folders = [dataDir, sandboxes].filter((folder) => folder !== undefined);
+  const around = folders.find((folder) => existsSync(folder) && existsSync(root) && isInside(realpathSync(root), realpathSync(folder)));
+  if (around === undefined) return folders;
+  const problem = `is ${root}; the sandboxes of all owners are in ${around}, and every key could read them`;
+  const form = 'a folder outside of it, for example /srv/git; it is the root of the provider local, by default the working directory';
+  throw new ConfigError([{ name: 'SKEP_LOCAL_GIT_ROOT', problem, form }]);
 }
 
 /** Creates mirrors in the data folder. Without a data folder they are in a temporary folder, which is removed on close. */

@@ -14,12 +14,10 @@ import { requireSuccess, failed, failures, providerName, tooLarge } from './loca
 import { readHead, readShallow } from './repository-head.ts';
 import { createFetchFolders, type ObjectsRequest, type ReadObjects, readObjects } from './private-git-folders.ts';
 import { listLocalBranches, searchLocal } from './repositories-and-branches.ts';
-import { findRepository } from './repository-location.ts';
+import { findRepository, type ServedFolder } from './repository-location.ts';
 import { createSnapshotCache } from './directory-snapshot-cache.ts';
 
-export interface LocalGitOptions {
-  /** The folder that contains the repositories. */
-  readonly root: string;
+export interface LocalGitOptions extends ServedFolder {
   /** The time limit of one listing, including the wait for its turn, in milliseconds. */
   readonly timeoutMs?: number;
   /** How many repositories git reads at the same time. */
@@ -47,12 +45,13 @@ const defaults = {
   cachePaths: 500_000,
   maxPaths: 100_000,
   maxOutputBytes: 64 * 1024 * 1024,
+  excludedFolders: [],
 };
 
 /** A repository is not trusted: its configuration, hooks and attributes are never read, and no link or name leads out of the root. */
 export function createLocalGitProvider({ gitBinary: binary = 'git', ...options }: LocalGitOptions): GitProvider {
   const resolved = { ...defaults, temporaryFolder: tmpdir(), ...options, git: createGitRunner({ binary, provider: providerName }) };
-  const { root, timeoutMs } = resolved;
+  const { timeoutMs } = resolved;
   const limit = createTimeLimit(realTimers, timeoutMs, failures);
   const semaphore = createSemaphore(resolved.concurrency);
   const snapshots = createSnapshotCache(resolved, semaphore, limit.closing);
@@ -60,7 +59,7 @@ export function createLocalGitProvider({ gitBinary: binary = 'git', ...options }
   const fetchFolders = createFetchFolders(resolved.temporaryFolder);
 
   async function list(name: string, query: FileQuery, signal: AbortSignal): Promise<DirectoryListing> {
-    const repository = await findRepository(root, name);
+    const repository = await findRepository(resolved, name);
     const directory = query.directory(repository.name);
     const [{ oid }, shallow] = await Promise.all([readHead(repository), readShallow(repository)]);
     if (oid === null) return { directory, files: [] };
@@ -70,7 +69,7 @@ export function createLocalGitProvider({ gitBinary: binary = 'git', ...options }
   }
 
   async function read(name: string, { path, blobId }: FileContentId, maxBytes: number, signal: AbortSignal): Promise<Buffer> {
-    const repository = await findRepository(root, name);
+    const repository = await findRepository(resolved, name);
     const key = JSON.stringify([repository.gitDir, blobId, maxBytes]);
     const readOnce = (unwanted: AbortSignal): Promise<Buffer | null> =>
       semaphore.use(unwanted, () => readBlob(resolved, { repository, oid: blobId, shallow: '' }, maxBytes, unwanted));
@@ -90,16 +89,16 @@ export function createLocalGitProvider({ gitBinary: binary = 'git', ...options }
     readFile: (name, file, maxBytes, signal) => run(signal, (either) => read(name, file, maxBytes, either)),
     find: (name, signal) =>
       run(signal, async () => {
-        const repository = await findRepository(root, name);
+        const repository = await findRepository(resolved, name);
         return { path: repository.path, defaultBranch: (await readHead(repository)).branch };
       }),
     remote: (name, signal) =>
-      run(signal, async (either) => ({ url: await fetchFolders.get(await findRepository(root, name), either), authorization: null })),
-    searchRepositories: (text, page, signal) => run(signal, (either) => searchLocal(root, text, page, either)),
+      run(signal, async (either) => ({ url: await fetchFolders.get(await findRepository(resolved, name), either), authorization: null })),
+    searchRepositories: (text, page, signal) => run(signal, (either) => searchLocal(resolved, text, page, either)),
     listBranches: (name, page, signal) =>
       run(signal, (either) =>
         semaphore.use(either, async () => {
-          const folder = await fetchFolders.get(await findRepository(root, name), either);
+          const folder = await fetchFolders.get(await findRepository(resolved, name), either);
           return await listLocalBranches(resolved, folder, page, either);
         })),
     check: () => limit.run(undefined, (signal) => check(resolved, signal)).catch(failedCheck),

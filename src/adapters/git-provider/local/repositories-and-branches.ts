@@ -5,14 +5,14 @@ import { parseRepositoryName } from '../../../domain/repository-name.ts';
 import type { Branch, HostPage, HostPageRequest, ListedRepository } from '../../../ports/git-provider.ts';
 import { requireSuccess, failed, tooLarge } from './local-git-failures.ts';
 import type { ResolvedOptions } from './local-git-provider.ts';
-import { type LocalRepository, openRoot, repositoryAt, type RootFolder } from './repository-location.ts';
+import { type LocalRepository, openRoot, repositoryAt, type RootFolder, type ServedFolder } from './repository-location.ts';
 
 /** Finds the repositories whose path contains the text, in any case. */
 export async function searchLocal(
-  root: string, query: string, page: HostPageRequest, signal: AbortSignal,
+  served: ServedFolder, query: string, page: HostPageRequest, signal: AbortSignal,
 ): Promise<HostPage<ListedRepository>> {
   const wanted = query.toLowerCase();
-  const paths = (await listRepositories(root, signal)).filter((path) => path.toLowerCase().includes(wanted));
+  const paths = (await listRepositories(served, signal)).filter((path) => path.toLowerCase().includes(wanted));
   return pageAfter(paths.map((path) => ({ path })), ({ path }) => path, page);
 }
 
@@ -20,13 +20,14 @@ const maxFolders = 20_000;
 const foldersAtOnce = 16;
 
 /** Returns the paths of all repositories below the root, or of the root itself if it is one. Does not search inside repositories. */
-async function listRepositories(rootFolder: string, signal: AbortSignal): Promise<readonly string[]> {
-  const root = await openRoot(rootFolder);
+async function listRepositories(served: ServedFolder, signal: AbortSignal): Promise<readonly string[]> {
+  const root = await openRoot(served);
   const [folders, paths]: [string[], string[]] = [[root.path], []];
   let seen = 0;
 
   const visit = async (folder: string): Promise<void> => {
     signal.throwIfAborted();
+    if (!root.contains(folder)) return;
     seen += 1;
     if (seen > maxFolders) throw tooLarge(`${maxFolders} folders below the root folder`);
     const entries = await foldersIn(folder);

@@ -3,8 +3,16 @@ import { type FileHandle, lstat, open, realpath, stat } from 'node:fs/promises';
 import { basename, join, relative, resolve, sep } from 'node:path';
 import { isFailure } from '../../../domain/failure.ts';
 import { parseRepositoryName } from '../../../domain/repository-name.ts';
+import { isInside } from '../../shared/is-inside.ts';
 import { errorCode } from '../../shared/system-errors.ts';
 import { failed, notFound } from './local-git-failures.ts';
+
+export interface ServedFolder {
+  /** The folder that contains the repositories. */
+  readonly root: string;
+  /** Folders that are never served, nor anything in them, wherever the root is. */
+  readonly excludedFolders?: readonly string[];
+}
 
 /** A repository in the file system; all paths are real ones inside the root. */
 export interface LocalRepository extends GitFolders {
@@ -25,12 +33,12 @@ interface GitFolders {
 const bareSuffix = '.git';
 
 /** Looks for the folder, then for the folder with `.git` added, then for the root itself by its name. Throws `repository_not_found`. */
-export async function findRepository(rootFolder: string, repository: string): Promise<LocalRepository> {
+export async function findRepository(served: ServedFolder, repository: string): Promise<LocalRepository> {
   const parsed = parseRepositoryName(repository);
   if (!parsed.ok) throw notFound(repository);
-  const root = await openRoot(rootFolder);
+  const root = await openRoot(served);
   const asked = join(root.path, ...parsed.segments);
-  const isRoot = [basename(root.path), basename(resolve(rootFolder))].includes(repository);
+  const isRoot = [basename(root.path), basename(resolve(served.root))].includes(repository);
   for (const path of [asked, asked + bareSuffix, ...(isRoot ? [root.path] : [])]) {
     const found = await repositoryAt(root, path);
     if (found !== null) return found;
@@ -105,19 +113,21 @@ function outsideRoot(): Error {
 
 export type RootFolder = Awaited<ReturnType<typeof openRoot>>;
 
-/** Returns the folder of all repositories. No name or link may lead out of it. Throws if it does not exist. */
-export async function openRoot(folder: string) {
-  const root = await realPathOf(folder);
-  if (root === null) throw failed('the root folder of the repositories does not exist or can not be read');
-  const prefix = root.endsWith(sep) ? root : root + sep;
-  const isInside = (path: string): boolean => path === root || path.startsWith(prefix);
+/** Returns the folder of all repositories. No name or link may lead out of it or into an excluded folder. Throws if it does not exist. */
+export async function openRoot({ root: folder, excludedFolders = [] }: ServedFolder) {
+  const [root, ...excluded] = await Promise.all([folder, ...excludedFolders].map(realPathOf));
+  if (root === undefined || root === null) throw failed('the root folder of the repositories does not exist or can not be read');
+  const contains = (path: string): boolean =>
+    isInside(path, root) && !excluded.some((each) => each !== null && isInside(path, each));
   return {
     /** Its real path. */
     path: root,
+    /** Returns true if the real path is inside the root. */
+    contains,
     /** Returns the real path of `path`. Null if it does not exist, or is outside the root. */
     async resolve(path: string): Promise<string | null> {
       const real = await realPathOf(path);
-      return real !== null && isInside(real) ? real : null;
+      return real !== null && contains(real) ? real : null;
     },
     /**
      * Null if there is no file. Throws `provider_failed` if it is outside the root, too large, or not a regular file. Never blocks on a
@@ -126,7 +136,7 @@ export async function openRoot(folder: string) {
     async read(path: string, limitBytes: number): Promise<Buffer | null> {
       const real = await realPathOf(path);
       if (real === null) return null;
-      if (!isInside(real)) throw failed('a file of the repository is a link that leads out of the root folder');
+      if (!contains(real)) throw failed('a file of the repository is a link that leads out of the root folder');
       return await readRegular(real, limitBytes);
     },
   };

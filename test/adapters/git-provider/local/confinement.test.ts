@@ -40,6 +40,23 @@ describe('A repository outside the root folder', () => {
     for (const name of names) expect(await failureOf(list(provider, name))).toMatch(notFound);
   });
 
+  test('is not found in an excluded folder inside the root: not its files, its branches, nor by a search or a link', async () => {
+    const root = await temporaryFolder();
+    const gitDir = await bare(root, 'data/mirrors/secret');
+    await bare(root, 'data-of-others/shop');
+    await symlink('data/mirrors/secret', join(root, 'link'));
+    const provider = providerOf({ root, excludedFolders: [join(root, 'data/../data'), join(root, 'missing')] });
+    const file = { path: 'a', blobId: await gitIn(gitDir, 'rev-parse', 'HEAD^{tree}') };
+    const page = { after: null, limit: 10 };
+    for (const name of ['data/mirrors/secret', 'link']) {
+      expect(await failureOf(list(provider, name))).toMatch(notFound);
+      expect(await failureOf(provider.readFile(name, file, 100))).toMatch(notFound);
+      expect(await failureOf(provider.remote(name))).toMatch(notFound);
+      expect(await failureOf(provider.listBranches?.(name, page) ?? Promise.resolve())).toMatch(notFound);
+    }
+    expect((await provider.searchRepositories?.('', page))?.items).toEqual([{ path: 'data-of-others/shop' }]);
+  });
+
   test('is refused as the target of `.git`, with the same message as a missing one', async () => {
     const [root, outside] = [await temporaryFolder(), await temporaryFolder()];
     const secret = await bare(outside, 'secret.git');

@@ -131,7 +131,7 @@ describe('local-git', () => {
   test('finds the same head commit as git', async () => {
     const root = await temporaryFolder();
     const gitDir = await bare(root, 'shop');
-    const { oid } = await readHead(await findRepository(root, 'shop'));
+    const { oid } = await readHead(await findRepository({ root }, 'shop'));
     expect(oid).toBe(await gitIn(gitDir, 'rev-parse', 'HEAD'));
   });
 });
