@@ -176,9 +176,9 @@ export interface Problem {
     | 'conversation_changes_unavailable' | 'conversation_publish_refused' | 'listing_unsupported' | 'pull_requests_unsupported'
     | 'pull_request_refused' | 'key_name_taken' | 'keys_unsupported' | 'idempotency_conflict' | 'input_closed' | 'output_dropped'
     | 'payload_too_large' | 'range_not_satisfiable' | 'sandbox_limit_reached' | 'conversation_limit_reached' | 'upgrade_required'
-    | 'execution_limit_reached' | 'rate_limited' | 'internal' | 'port_closed' | 'repository_forbidden' | 'provider_unauthorized'
-    | 'provider_failed' | 'provider_rate_limited' | 'runtime_unavailable' | 'store_unavailable' | 'shutting_down' | 'provider_timeout'
-    | 'runtime_timeout';
+    | 'execution_limit_reached' | 'rate_limited' | 'internal' | 'port_closed' | 'port_response_invalid' | 'repository_forbidden'
+    | 'provider_unauthorized' | 'provider_failed' | 'provider_rate_limited' | 'runtime_unavailable' | 'store_unavailable'
+    | 'shutting_down' | 'provider_timeout' | 'runtime_timeout';
   /** In how many seconds to try again, as in the header `Retry-After`. */
   readonly retry_after_seconds?: number | undefined;
   readonly repository?: string | undefined;

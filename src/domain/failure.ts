@@ -25,6 +25,8 @@ export interface FailureContexts {
   proxy_off: Readonly<Record<string, never>>;
   /** Nothing listens on the port inside the sandbox, or the connection to it broke before an answer. */
   port_closed: { readonly id: string; readonly port: number };
+  /** The program at the port sent no valid HTTP response; `problem` is the text of Node's parser. */
+  port_response_invalid: { readonly id: string; readonly port: number; readonly problem: string };
   /** A path inside a sandbox, or of a repository. */
   file_not_found: { readonly path: string };
   /** The entry at the path inside a sandbox, or above it, does not have the required type. */

@@ -52,8 +52,7 @@ export type AnyProblem =
 type Rows = { readonly [C in ProblemCode]: readonly [status: number, example: Contexts[C]] };
 
 const [sandboxId, conversationId] = ['sb-3f9k2m7x', 'conv-8d2n5q1c'];
-const repository = 'acme/shop';
-const [provider, runtime] = ['github', 'docker'];
+const [provider, runtime, repository] = ['github', 'docker', 'acme/shop'];
 const wrongLimit = { loc: ['query', 'limit'], msg: 'must be a whole number', type: 'invalid_type' };
 
 const rows: Rows = {
@@ -101,6 +100,7 @@ const rows: Rows = {
   rate_limited: [429, { limit: 'requests_per_minute', retryAfterSeconds: 12 }],
   internal: [500, { incident: 'inc-7k3p9w2d' }],
   port_closed: [502, { id: sandboxId, port: 8000 }],
+  port_response_invalid: [502, { id: sandboxId, port: 8000, problem: 'Missing expected CR after header value' }],
   repository_forbidden: [502, { provider, repository }],
   provider_unauthorized: [502, { provider }],
   provider_failed: [502, { provider, reason: { code: 'server_error', status: 500 } }],
@@ -173,7 +173,7 @@ export function detailOf(problem: AnyProblem): string {
 }
 
 /** Context members that the problem details show in another way. */
-const shownElsewhere: ReadonlySet<string> = new Set(['action', 'reason', 'retryAfterSeconds']);
+const shownElsewhere: ReadonlySet<string> = new Set(['action', 'problem', 'reason', 'retryAfterSeconds']);
 
 /**
  * Returns the context as members. `id` and `status` get the resource's name as prefix, because RFC 9457 reserves `status` for the HTTP

@@ -8,7 +8,7 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 /** The interval in which open connections are checked: whether their credential still works, and whether to record activity. */
 const tickMs = 1000;
 
-/** The share of connections that visitors without a credential can use, rounded up. The rest is for visitors with a credential. */
+/** The share of connections that visitors without a credential can use, at least one. The rest is for visitors with a credential. */
 const anonymousShare = 0.9;
 
 /** The `Retry-After` at too many connections, in seconds. */
@@ -47,7 +47,7 @@ export class Connections {
   open({ sandbox, isAnonymous }: OpenPort, port: number, visitor: PortVisitor & { readonly id: string }, end: () => void): () => void {
     const { id } = sandbox;
     const connections = this.#sandboxes.get(id) ?? { sandbox, open: 0, anonymous: 0, visits: new Map<string, Visits>() };
-    if (connections.open >= this.#max || (isAnonymous && connections.anonymous >= Math.ceil(this.#max * anonymousShare))) {
+    if (connections.open >= this.#max || (isAnonymous && connections.anonymous >= Math.max(1, Math.floor(this.#max * anonymousShare)))) {
       throw new Failure('rate_limited', { limit: 'connections_per_sandbox', retryAfterSeconds: retrySeconds });
     }
     const key = `${port} ${visitor.id}`;

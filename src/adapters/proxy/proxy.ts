@@ -100,7 +100,7 @@ class PortRequests {
       if (socket.destroyed) return close();
       const forwarded = await this.#forwardedRequest(request, admitted, true);
       if (socket.destroyed) return;
-      forwardUpgrade(request, socket, head, forwarded, (error) => refuse(portProblem(error, admitted)));
+      forwardUpgrade(request, socket, head, forwarded, (error) => refuse(this.#portProblem(error, admitted)));
     } catch (error) {
       refuse(error);
     }
@@ -170,11 +170,20 @@ class PortRequests {
         return;
       } catch (error) {
         // Nothing was sent, so the sandbox can be read again for a new try.
-        if (!(error instanceof PortMoved) || attempt > 1) throw portProblem(error, admitted);
+        if (!(error instanceof PortMoved) || attempt > 1) throw this.#portProblem(error, admitted);
       } finally {
         close();
       }
     }
+  }
+
+  /** Returns the failure. Every connection error means that nothing answers on the port. */
+  #portProblem(error: unknown, { target: { sandboxId: id, port } }: Admitted): unknown {
+    if (isFailure(error)) return error;
+    this.#skep.logger.debug({ sandbox: id, port, error }, 'a request to a port got no valid response');
+    const problem = parserProblemOf(error);
+    if (problem !== null) return new Failure('port_response_invalid', { id, port, problem }, { cause: error });
+    return new Failure('port_closed', { id, port }, { cause: error });
   }
 
   #answerTo(request: IncomingMessage, error: unknown): Answer {
@@ -188,9 +197,10 @@ class PortRequests {
   }
 }
 
-/** Returns the failure. Every connection error means that nothing answers on the port. */
-function portProblem(error: unknown, { target: { sandboxId: id, port } }: Admitted): unknown {
-  return isFailure(error) ? error : new Failure('port_closed', { id, port }, { cause: error });
+/** Returns what Node's HTTP parser found wrong in a response. Null for any other error. */
+function parserProblemOf(error: unknown): string | null {
+  const isOfParser = error instanceof Error && 'code' in error && 'reason' in error && String(error.code).startsWith('HPE_');
+  return isOfParser ? String(error.reason) : null;
 }
 
 function sendAnswer(response: ServerResponse, { status, headers, body }: Answer): void {

@@ -57,6 +57,12 @@ describe('a request for a port', () => {
     expect(codeOf(await send(port, byPath('/broken'), withKey(key)))).toBe('port_closed');
   });
 
+  test('is a 502 that says so if the program does not send valid HTTP', async () => {
+    const answer = await send(port, byPath(`/raw?answer=${encodeURIComponent('HTTP/1.1 200 OK\nA: b\n\n')}`), withKey(key));
+    expect([answer.status, codeOf(answer)]).toEqual([502, 'port_response_invalid']);
+    expect(answer.body).toContain('Missing expected CR');
+  });
+
   test('gets a response for any path and headers, and passes no key or link to the sandbox', { timeout: 120_000 }, async () => {
     const token = fc.stringMatching(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,20}$/);
     const value = fc.stringMatching(/^[\x20-\x7e\x80-\xff]{0,60}$/);

@@ -85,11 +85,11 @@ describe('wake on access', () => {
   });
 });
 
-test('visitors of a public port without a credential cannot use all connections', { timeout: 60_000 }, async () => {
+test.each([10, 3])('visitors of a public port without a credential cannot use all %i connections', { timeout: 60_000 }, async (max) => {
   const { id, key } = await world.start('deep');
-  const proxy = await createProxyServer(world.skep, { port: 0, connectionsPerSandbox: 10 });
+  const proxy = await createProxyServer(world.skep, { port: 0, connectionsPerSandbox: max });
   try {
-    const strangers = Array.from({ length: 9 }, () => new WebSocket(`ws://127.0.0.1:${proxy.port}/${id}/8000/`).on('error', () => {}));
+    const strangers = Array.from({ length: max - 1 }, () => new WebSocket(`ws://127.0.0.1:${proxy.port}/${id}/8000/`).on('error', () => {}));
     await Promise.all(strangers.map((socket) => once(socket, 'open')));
     expect((await send(proxy.port, `/${id}/8000/`, withKey('wrong'))).status).toBe(429);
     expect((await send(proxy.port, `/${id}/8000/`, withKey(key))).status).toBe(200);
