@@ -13,6 +13,7 @@ import {
 } from '../../../ports/sandbox-runtime.ts';
 import { DurableExecutions } from '../durable-executions.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
+import { createLazy } from '../../shared/single-flight.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import {
   createLayout, discardSandbox, endDiscarded, type Layout, makeSandbox, openRoot, removeDiscarded, sizeOfFiles,
@@ -52,7 +53,7 @@ export class ProcessRuntime implements SandboxRuntime {
   readonly executions: DurableExecutions;
   readonly files = new ProcessFiles((id, signal) => this.#withOpenRoot(() => this.#transfer.enter(id, signal)));
   readonly #removals = new Set<string>();
-  #root: ReturnType<typeof openRoot> | null = null;
+  readonly #root = createLazy(() => openRoot(this.#layout, this.#table, this.#ports));
 
   constructor(options: ProcessRuntimeOptions) {
     const processTable = process.platform === 'linux' ? 'proc' : 'ps';
@@ -188,7 +189,7 @@ export class ProcessRuntime implements SandboxRuntime {
 
   /** Resolves when no step is running. Steps whose caller has left count too. */
   async settled(): Promise<void> {
-    await this.#root?.catch(() => {});
+    await this.#root.made();
     await this.#mutex.settled();
   }
 
@@ -199,7 +200,7 @@ export class ProcessRuntime implements SandboxRuntime {
     await this.#transfer.end(unavailable({ code: 'closed' }));
     // A step whose caller has left still runs to its end.
     await this.#mutex.settled();
-    await (await this.#root?.catch(() => null))?.removal;
+    await (await this.#root.made())?.removal;
   }
 
   /** Kills the processes that a command left behind when it ended. */
@@ -237,11 +238,7 @@ export class ProcessRuntime implements SandboxRuntime {
   /** Runs the work when the data folder is ready. If that failed before, tries again. Turns system errors into failures. */
   #withOpenRoot<T>(work: () => Promise<T>): Promise<T> {
     return withFailures(async () => {
-      this.#root ??= openRoot(this.#layout, this.#table, this.#ports).catch((error: unknown) => {
-        this.#root = null;
-        throw error;
-      });
-      await this.#root;
+      await this.#root();
       return work();
     });
   }
