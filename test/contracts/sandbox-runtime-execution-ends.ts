@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { buffer } from 'node:stream/consumers';
+import type { Execution } from '../../src/ports/sandbox-runtime.ts';
 import { assertOver, assertStill, beating, beatsOn } from './sandbox-runtime-beats.ts';
 import { eventually, freeze, never, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
 import { decidedBy, withTimeout } from './contract.ts';
@@ -22,6 +23,7 @@ export const executionEndCases: readonly StageCase[] = [
     async ({ runtime, begun, commands }) => {
       const sandbox = await begun('counts');
       const execution = await runtime.execute(sandbox.id, { command: commands.floods }, never);
+      await readSome(execution);
       assert.equal((await runtime.stop(sandbox.id)).state, 'stopped');
       await assertOver(execution);
     },
@@ -35,6 +37,7 @@ export const executionEndCases: readonly StageCase[] = [
       await assertStill(stage, sandbox.id);
       await execution.kill();
       const flooding = await stage.runtime.execute(sandbox.id, { command: stage.commands.floods }, never);
+      await readSome(flooding);
       await flooding.kill();
       assert.equal(await flooding.exited, 128 + 9);
       await buffer(flooding.stdout);
@@ -102,6 +105,13 @@ export const executionEndCases: readonly StageCase[] = [
     },
   ],
 ];
+
+/** Waits for the first output of a command, which leaves the rest unread. */
+async function readSome({ stdout }: Execution): Promise<void> {
+  const reader = stdout.getReader();
+  assert.equal((await reader.read()).done, false);
+  reader.releaseLock();
+}
 
 /** Opens another runtime object, to start sandboxes after the stage's own runtime was closed. */
 async function reopened({ open, launch, runs }: SandboxRuntimeStage): Promise<Pick<SandboxRuntimeStage, 'begun'>> {
