@@ -114,6 +114,7 @@ function whileRunning(sandbox: Sandbox, observed: ObservedSandbox, now: number, 
         const pauseKind = pauseKindFor(sandbox, canFreeze);
         return transitionStep(sandbox, 'pause', { now, reason: due.reason, pauseKind }, 'skep');
       }
+      if (isPauseGivenUp(sandbox, now)) return writeStep(nextVersion(sandbox, now, { statusReason: null }), null);
       return hasOtherUrls(sandbox, observed) ? writeStep(nextVersion(sandbox, now, { exposedUrls: observed.exposedUrls }), null) : none;
     }
     case 'frozen':
@@ -124,6 +125,11 @@ function whileRunning(sandbox: Sandbox, observed: ObservedSandbox, now: number, 
     case 'absent':
       return transitionStep(sandbox, 'vanished', { now, reason: vanished }, 'runtime');
   }
+}
+
+/** Returns true if the record still says why a pause failed, although the time to repeat it is over. */
+function isPauseGivenUp({ statusReason, refused }: Sandbox, now: number): boolean {
+  return statusReason?.code === 'failure' && refused !== null && refused.retryAt <= now;
 }
 
 function endedWhileRunning(sandbox: Sandbox, { reason, endedFromOutside }: ObservedSandbox, now: number): SandboxStep {

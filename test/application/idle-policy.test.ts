@@ -133,6 +133,16 @@ test('a refused idle pause is retried with back-off, and the record has the reas
   expect(engine.inspect(id).state).toBe('absent');
 });
 
+test('a refused pause leaves no reason once it is not repeated', async () => {
+  const { sandboxes, faults, id, pass } = await running();
+  faults.plan({ call: 'freeze', what: 'unavailable', when: 'before' });
+  expect(await codeOf(sandboxes.pause('me', id, 'freeze'))).toBe('runtime_unavailable');
+  expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING', statusReason: { code: 'failure' } });
+  await sandboxes.resume('me', id);
+  await pass(1000);
+  expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING', statusReason: null });
+});
+
 test('a start that the runtime refuses shows the reason, and succeeds when the runtime recovers', async () => {
   const { sandboxes, faults, pass } = await running();
   faults.plan(...Array.from({ length: 3 }, () => ({ call: 'start', what: 'unavailable' as const, when: 'before' as const })));

@@ -1,5 +1,6 @@
 import { type DestinationStream, type Level, pino } from 'pino';
 import type { LogFields, Logger } from '../../ports/logger.ts';
+import { inSnakeCase } from '../shared/letter-case.ts';
 
 interface PinoLoggerOptions {
   readonly level: Level | 'silent';
@@ -7,7 +8,7 @@ interface PinoLoggerOptions {
   readonly destination?: DestinationStream;
 }
 
-/** Writes JSON lines with pino. Redacts fields with the name of a secret, at the top level and one level below. */
+/** Writes JSON lines with pino, with field names as in the HTTP API. Redacts fields with the name of a secret, at the top level and one level below. */
 export function createPinoLogger({ level, destination = pino.destination(2) }: PinoLoggerOptions): Logger {
   return pino(
     {
@@ -15,7 +16,11 @@ export function createPinoLogger({ level, destination = pino.destination(2) }: P
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }), log: redacted },
-      serializers: { error: (error: Error) => withoutSecrets(pino.stdSerializers.errWithCause(error)) },
+      serializers: {
+        error: (error: Error) => withoutSecrets(pino.stdSerializers.errWithCause(error)),
+        reason: inSnakeCase,
+        context: inSnakeCase,
+      },
     },
     destination,
   );

@@ -161,7 +161,7 @@ function Pools({ pools }: { readonly pools: readonly api.OverviewPool[] }) {
       <h2>Pools</h2>
       {pools.map(({ sandbox_spec_id: spec, target, running, starting, hits, misses, failure_detail: failure }) => (
         <div key={spec}>
-          <Meter label={spec} value={running} max={target}
+          <Meter label={spec} value={running} max={target} isGoal
             text={`${running} of ${target} ready${starting > 0 ? `, ${starting} starting` : ''}`} />
           <p class="dim">{plural(hits, 'start')} used the pool, {misses} found it empty</p>
           {failure !== null && <p class="bad">{failure}</p>}

@@ -4,17 +4,19 @@ interface MeterProps {
   /** Null: no limit. */
   readonly max: number | null;
   readonly text: string;
+  /** True if a full bar is good, so it does not warn. */
+  readonly isGoal?: boolean;
 }
 
 /** A usage bar. It warns from 80 percent. */
-export function Meter({ label, value, max, text }: MeterProps) {
+export function Meter({ label, value, max, text, isGoal = false }: MeterProps) {
   const share = max === null || max === 0 ? 0 : Math.min(1, value / max);
   return (
     <div class="meter">
       <p><span>{label}</span><span class="number">{text}</span></p>
       {max !== null && (
         <div role="meter" aria-label={label} aria-valuemin={0} aria-valuemax={max} aria-valuenow={value} aria-valuetext={text}
-          class={share >= 0.95 ? 'bad' : share >= 0.8 ? 'wait' : ''}>
+          class={isGoal ? '' : share >= 0.95 ? 'bad' : share >= 0.8 ? 'wait' : ''}>
           <i style={{ width: `${share * 100}%` }} />
         </div>
       )}

@@ -15,6 +15,12 @@ test('a line is JSON with its time and its level', () => {
   expect(written({ sandbox: 'sb-1' })).toEqual({ level: 'info', time: expect.stringMatching(/^\d{4}-.*Z$/), sandbox: 'sb-1', msg: 'a message' });
 });
 
+test('the data of reasons and failures has the names of the HTTP API', () => {
+  const fields = { reason: { code: 'idle', afterMs: 5 }, context: { limitMs: 5, reason: { code: 'idle', afterMs: 5 } } };
+  const reason = { code: 'idle', after_ms: 5 };
+  expect(written(fields)).toMatchObject({ reason, context: { limit_ms: 5, reason } });
+});
+
 test('a field with the name of a secret is redacted, at the top and one level below', () => {
   const fields = { api_key: 's3cret', key_name: 'laptop', headers: { authorization: 's3cret', 'x-session-api-key': 's3cret', accept: '*/*' }, list: ['kept'], none: null };
   expect(written(fields)).toMatchObject({

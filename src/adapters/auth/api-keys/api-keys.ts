@@ -120,6 +120,6 @@ function checkKey({ name, userId, repositories, expiresInMs }: KeyFields): void 
     throw invalid('userId', explained(`must be another one than default if the key is limited to repositories, because ${why}`));
   }
   if (expiresInMs !== undefined && (!Number.isInteger(expiresInMs) || expiresInMs < 1 || expiresInMs > longestLifetimeMs)) {
-    throw invalid('expiresInMs', explained('must be a whole number of milliseconds, at most 100 years'));
+    throw invalid('expiresInMs', explained('must be more than 0 and at most 100 years'));
   }
 }
