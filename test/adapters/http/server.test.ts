@@ -51,34 +51,33 @@ async function told(world: World, wanted: string): Promise<void> {
 
 /** Writes the text again and again, as long as the server's end is open. Returns what is received until the connection is closed. */
 async function receiveWhileWriting(world: World, socket: Socket, text: string): Promise<string> {
-  const end = await until(() => serverEnd(world, socket), Boolean);
-  const writing = setInterval(() => end?.destroyed === false && socket.write(text), 50);
+  const writing = setInterval(() => serverEnd(world, socket) !== undefined && socket.write(text), 50);
   return await allUntilCut(socket).finally(() => clearInterval(writing));
 }
 
-// In each test, only the limit that it proves is short.
+// In each test, only the limit that it proves is short, and still long enough for the first request of `startWorld` on a busy machine.
 describe('a slow client is cut off', () => {
   test('if it sends the head of a request too slowly', async () => {
-    const world = await startWorld({ server: { headersTimeoutMs: 300 } });
+    const world = await startWorld({ server: { headersTimeoutMs: 1000 } });
     const socket = await connected(world);
     socket.write('GET /health HTTP/1.1\r\nHost: x\r\n');
     expect(await receiveWhileWriting(world, socket, 'X-Drip: 1\r\n')).toMatch(/^HTTP\/1\.1 408 /);
   });
 
   test.each([['headersTimeoutMs', /^HTTP\/1\.1 408 /], ['writeTimeoutMs', /^$/]])('if it sends nothing within the limit %s', async (limit, received) => {
-    const world = await startWorld({ server: { [limit]: 300 } });
+    const world = await startWorld({ server: { [limit]: 1000 } });
     const since = performance.now();
     expect(await allOf(await connected(world))).toMatch(received);
-    expect(performance.now() - since).toBeGreaterThan(290);
+    expect(performance.now() - since).toBeGreaterThan(990);
   });
 
   test('if it sends the body too slowly', async () => {
-    const world = await startWorld({ server: { requestTimeoutMs: 600 } });
+    const world = await startWorld({ server: { requestTimeoutMs: 1000 } });
     const socket = await connected(world);
     const since = performance.now();
     socket.write(`POST /api/v1/sandboxes HTTP/1.1\r\nHost: x\r\nX-Session-API-Key: ${world.keys.ann}\r\nContent-Length: 1000\r\n\r\n{`);
     expect(await receiveWhileWriting(world, socket, ' ')).toBe('');
-    expect(performance.now() - since).toBeGreaterThan(590);
+    expect(performance.now() - since).toBeGreaterThan(990);
     await until(() => world.lines.at(-1), (line) => line?.['aborted'] === true);
     expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
@@ -90,7 +89,7 @@ describe('a slow client is cut off', () => {
   });
 
   test('if it does not read the responses', async () => {
-    const world = await startWorld({ server: { writeTimeoutMs: 300, keepAliveTimeoutMs: 60_000 } });
+    const world = await startWorld({ server: { writeTimeoutMs: 1000, keepAliveTimeoutMs: 60_000 } });
     const socket = await connected(world);
     const closed = once(socket, 'close');
     socket.on('error', () => {});
@@ -103,7 +102,7 @@ describe('a slow client is cut off', () => {
   });
 
   test('but not if it waits for its response', async () => {
-    const world = await startWorld({ server: { headersTimeoutMs: 300, requestTimeoutMs: 600, keepAliveTimeoutMs: 200, writeTimeoutMs: 700 } });
+    const world = await startWorld({ server: { headersTimeoutMs: 1000, requestTimeoutMs: 1000, keepAliveTimeoutMs: 200, writeTimeoutMs: 1500 } });
     const { promise: hold, resolve: release } = Promise.withResolvers<void>();
     world.faults.hold = hold;
     const socket = await connected(world);
