@@ -1,7 +1,12 @@
 import type { StoreRefused, StoreWarning } from '../adapters/store/sqlite/index.ts';
 import { commandName } from '../adapters/cli/command-name.ts';
 
-export function storeWarningText({ dataDir }: StoreWarning): string {
+export function storeWarningText({ code, dataDir }: StoreWarning): string {
+  if (code === 'store_lost') {
+    return `skep.db in the data folder ${dataDir} is gone, but deployment.json is there, so a server has used it. The start creates `
+      + 'an empty store. It has no keys, and the sandboxes go into quarantine, after which they are deleted. If you have a backup, stop '
+      + `the server and restore it first: ${commandName} restore <file>`;
+  }
   return `skep.db in the data folder ${dataDir} was not closed, and its write-ahead log skep.db-wal is gone. Unless another program `
     + '(sqlite3) merged it, the last changes are lost. If you have a newer copy, stop the server and restore it: '
     + `${commandName} restore <file>`;

@@ -147,6 +147,13 @@ quarantine: { keep_for: 3d }
     expect(problemsOf({ [name]: value })).toEqual([{ name, problem, form: expect.stringMatching(/for example/) }]);
   });
 
+  test('refuses one port for the API and the proxy', () => {
+    const named = (name: string) => [{ name, problem: expect.stringContaining('is the port of the API too') }];
+    expect(problemsOf({ SKEP_PORT: '4000', SKEP_PROXY_PORT: '4000' })).toMatchObject(named('SKEP_PROXY_PORT'));
+    expect(problemsOf({ SKEP_CONFIG: file('proxy_port: 3000') })).toMatchObject(named('proxy_port'));
+    expect(() => readConfig({ SKEP_PORT: '0', SKEP_PROXY_PORT: '0' })).not.toThrow();
+  });
+
   test('does not warn about a variable that is a secret of an agent', () => {
     const path = file('specs: [{ id: a, agent: { protocol: acp, command: [x], secrets: [SKEP_MODEL_KEY] } }]');
     expect(readConfig({ SKEP_CONFIG: path, SKEP_MODEL_KEY: 'x' }).warnings).toEqual([]);

@@ -24,6 +24,7 @@ const examples: Examples = {
   store_absent: { dataDir },
   store_older: { dataDir, schema: 3, currentSchema: 5 },
   store_log_lost: { dataDir },
+  store_lost: { dataDir },
   store_failed: { dataDir, detail: 'sqlite: The disk is full.' },
   sandbox_in_quarantine: { sandboxId: 'sb-1', statusReason: { code: 'quarantined', keptForMs: 86_400_000, specId: 'node', ownerId: null } },
   api_key_static: none,

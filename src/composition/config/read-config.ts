@@ -57,12 +57,16 @@ function sourcesOf(keys: readonly string[], source: 'environment' | 'file'): Ske
   return Object.fromEntries(keys.map((key) => [key, source]));
 }
 
-/** Adds contradictions between git settings, if each git setting is correct by itself. Mistakes in other settings do not hide them. */
+/** Adds contradictions between settings, if each git setting is correct by itself. Mistakes in other settings do not hide them. */
 function gitOptions(values: Readonly<Record<string, unknown>>, mistakes: Mistake[]): readonly GitOptions[] {
   const wrong = new Set(mistakes.map(({ path: [key] }) => key));
   const right = Object.fromEntries(Object.entries(values).filter(([key]) => !wrong.has(key) || key.startsWith('git')));
   const { data: read } = settingsSchema.safeParse(right);
-  return read?.git_providers.map((name) => toGitOptions(name, read, mistakes)) ?? [];
+  if (read === undefined) return [];
+  if (read.proxy_port === read.port && read.port !== 0) {
+    mistakes.push({ path: ['proxy_port'], problem: 'is the port of the API too (SKEP_PORT); the proxy needs another one' });
+  }
+  return read.git_providers.map((name) => toGitOptions(name, read, mistakes));
 }
 
 function misplacedIn({ keys }: ConfigFile): readonly Mistake[] {

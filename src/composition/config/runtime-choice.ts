@@ -85,8 +85,11 @@ export function sandboxesFolder({ dataDir }: Pick<SkepConfig, 'dataDir'>): strin
   return join(dataDir, 'sandboxes');
 }
 
-/** After this time, an engine counts as not answering. */
-const engineTimeoutMs = 5_000;
+/** Opens the runtime to see whether the engine answers. After a few seconds, it counts as not answering. */
+export async function openImpatiently(options: DockerRuntimeOptions & { readonly deployment: string }) {
+  const { createDockerRuntime } = await import('../../adapters/sandbox-runtime/docker/index.ts');
+  return createDockerRuntime({ ...omitUndefined(options), deployment: options.deployment, callTimeoutMs: 5_000 });
+}
 
 function runtimeLookups(config: SkepConfig): RuntimeLookups {
   return {
@@ -103,12 +106,9 @@ function runtimeLookups(config: SkepConfig): RuntimeLookups {
       return (await import('../../adapters/sandbox-runtime/docker/engine-client.ts')).isEngineConfigured(process.env);
     },
     async askEngine() {
-      const { createDockerRuntime } = await import('../../adapters/sandbox-runtime/docker/index.ts');
       try {
         await using closers = new AsyncDisposableStack();
-        const runtime = createDockerRuntime({
-          ...omitUndefined(dockerOptions(config)), deployment: newDeploymentId(), callTimeoutMs: engineTimeoutMs,
-        });
+        const runtime = await openImpatiently({ ...dockerOptions(config), deployment: newDeploymentId() });
         closers.defer(() => runtime.close());
         return await runtime.check();
       } catch (error) {

@@ -55,6 +55,7 @@ export const findings = {
     `${store(at)}: from an older version (schema ${schema}, this version's is ${currentSchema}); `
     + `\`${commandName} serve\` upgrades it`),
   store_log_lost: warning<Store>(({ dataDir }) => storeWarningText({ code: 'log_lost', dataDir })),
+  store_lost: warning<Store>(({ dataDir }) => storeWarningText({ code: 'store_lost', dataDir })),
   store_failed: failed<Store & Detail>(({ detail, ...at }) => `${store(at)}: ${detail}`),
   sandbox_in_quarantine: warning<{ readonly sandboxId: string; readonly statusReason: Reason | null }>(({ sandboxId, statusReason }) =>
     [

@@ -8,7 +8,7 @@ import { diskPressure, type DiskSpace, usedPercentOf } from '../../domain/disk-p
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SkepConfig } from '../config/config-schema.ts';
 import { readDeploymentFile } from '../config/deployment-file.ts';
-import { chooseRuntime, sandboxesFolder } from '../config/runtime-choice.ts';
+import { chooseRuntime, openImpatiently, sandboxesFolder } from '../config/runtime-choice.ts';
 import { createContainer, resolve } from '../create-skep.ts';
 import type { CheckedOptions, DockerRuntimeOptions, ProcessRuntimeOptions } from '../skep-options.ts';
 import { defaultSpecs } from '../wiring/default-specs.ts';
@@ -38,7 +38,10 @@ export async function checkRuntime(config: SkepConfig): Promise<Finding[]> {
 
 /** Returns options that use only the existing content of the data folder, because a check must not write to it. */
 function optionsForExisting(config: SkepConfig, runtime: DockerRuntimeOptions | ProcessRuntimeOptions): CheckedOptions {
-  if (runtime.kind === 'docker') return { runtime: { ...runtime, deployment: readDeploymentFile(config.dataDir)?.id ?? 'doctor' } };
+  if (runtime.kind === 'docker') {
+    const deployment = readDeploymentFile(config.dataDir)?.id ?? 'doctor';
+    return { runtime: async () => await openImpatiently({ ...runtime, deployment }) };
+  }
   const root = sandboxesFolder(config);
   return { runtime: existsSync(root) ? { ...runtime, root } : runtime };
 }

@@ -17,7 +17,7 @@ import { type Finding, finding, findingsJson, findingsText, hasFailed } from './
 import { explain, listenProblem, reasonOfError } from './explain-error.ts';
 import { checkRuntime } from './doctor-runtime.ts';
 
-/** Prints the configuration and the state of each part. Returns 1 if a part does not answer. Changes nothing. */
+/** Prints the configuration and the state of each part. Returns 1 if a part does not answer. Leaves everything as it is. */
 export async function doctor(env: NodeJS.ProcessEnv, options: JsonOption): Promise<number> {
   const program = { version: packageVersion(), node: process.versions.node, platform: process.platform };
   const report = (text: string): void => void (options.json !== true && process.stdout.write(text));
@@ -55,10 +55,13 @@ async function checkParts(config: SkepConfig, env: NodeJS.ProcessEnv): Promise<r
     }
   };
   await check('store', async () => {
-    const { lookIntoSqlite } = await import('../../adapters/store/sqlite/index.ts');
-    const contents = await lookIntoSqlite(config.dataDir, ({ dataDir }) => found.push(finding('store_log_lost', { dataDir })));
+    const { lookIntoSqlite, requireWritable } = await import('../../adapters/store/sqlite/index.ts');
+    requireWritable(config.dataDir);
+    const warnings: Finding[] = [];
+    const contents = await lookIntoSqlite(config.dataDir, ({ code, dataDir }) =>
+      warnings.push(finding(code === 'log_lost' ? 'store_log_lost' : 'store_lost', { dataDir })));
     if (contents.kind === 'current') open.adopt(contents.store, (opened) => opened.close());
-    return await checkStore(config, contents);
+    return warnings.length > 0 && contents.kind === 'none' ? warnings : [...warnings, ...(await checkStore(config, contents))];
   });
   await check('git', async () => await checkGit(config));
   await check('runtime', async () => await checkRuntime(config));

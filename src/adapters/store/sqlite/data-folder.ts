@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -14,6 +15,8 @@ export interface DataFolder {
   readonly holder: string;
   /** Exists while a server has the store open, see `shutdown-marker.ts`. */
   readonly marker: string;
+  /** The deployment's own file. A server writes it after it has created the database. */
+  readonly deployment: string;
 }
 
 /** Creates the folder if it does not exist, private to its owner. An existing folder keeps its mode, since others may use it too. */
@@ -32,7 +35,32 @@ export function prepareDataFolder(dataDir: string): DataFolder {
 export function dataFolderAt(dataDir: string): DataFolder {
   const path = resolve(dataDir);
   const file = (name: string): string => join(path, name);
-  return { path, database: file('skep.db'), lock: file('skep.lock'), holder: file('skep.pid'), marker: file('skep.db-open') };
+  return {
+    path, database: file('skep.db'), lock: file('skep.lock'), holder: file('skep.pid'), marker: file('skep.db-open'),
+    deployment: file('deployment.json'),
+  };
+}
+
+// More than a small write of the store needs.
+const probeBytes = 256 * 1024;
+
+/** Throws `unusable` if the folder can't be created or written. To find out, writes a file there or in the parent, and removes it. */
+export function requireWritable(dataDir: string): void {
+  const { path } = dataFolderAt(dataDir);
+  try {
+    let folder = path;
+    while (statSync(folder, { throwIfNoEntry: false }) === undefined) folder = dirname(folder);
+    const probe = join(folder, `skep-probe-${randomUUID()}`);
+    const file = openSync(probe, 'wx', 0o600);
+    try {
+      writeFileSync(file, Buffer.alloc(probeBytes));
+    } finally {
+      closeSync(file);
+      rmSync(probe);
+    }
+  } catch (error) {
+    throw unusable(path, error);
+  }
 }
 
 /** The folders that this process has locked. */

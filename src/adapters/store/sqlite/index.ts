@@ -4,6 +4,6 @@ export { restoreSqlite } from './restore.ts';
 export type { RestoredStore, RestoreOptions } from './restore.ts';
 export { createInMemoryStore, createSqliteStore, lookIntoSqlite } from './store.ts';
 export type { SqliteLook, SqliteStoreOptions } from './store.ts';
-export { isStoreRefused, StoreRefused } from './data-folder.ts';
+export { isStoreRefused, requireWritable, StoreRefused } from './data-folder.ts';
 export type { RefusalReason } from './data-folder.ts';
 export type { StoreWarning } from './shutdown-marker.ts';

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { createPrivateFile, type DataFolder, makePrivate, sizeOf, StoreRefused, urlWithoutLocks, unusable } from './data-folder.ts';
 import { applicationId, migrate } from './migrate.ts';
@@ -26,7 +27,10 @@ const settings = `
 export function examineFolder(folder: DataFolder, warn: (warning: StoreWarning) => void = () => {}): number {
   checkLog(folder, warn);
   const content = withRefusals(folder, () => (sizeOf(folder.database) === 0 ? null : inspect(folder.database)));
-  if (content === null) return 0;
+  if (content === null) {
+    if (existsSync(folder.deployment)) warn({ code: 'store_lost', dataDir: folder.path });
+    return 0;
+  }
   const { version, id, tables } = content;
   if (version > 0 && id === applicationId) return requireKnown(folder, version);
   if (version === 0 && id === 0 && tables === 0) return 0;

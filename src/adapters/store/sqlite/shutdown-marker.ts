@@ -9,9 +9,12 @@ import { reasonOf } from './sqlite-error.ts';
 /** The id in a closed store. It is as long as any other id, so that the row is overwritten in place. */
 const closed = '-'.repeat(36);
 
-/** `log_lost`: the write-ahead log of a store that was not closed is gone. Changes are lost, unless another program merged the log. */
+/**
+ * - `log_lost`: the write-ahead log of a store that was not closed is gone. Changes are lost, unless another program merged the log.
+ * - `store_lost`: the deployment has been used, but its database is gone.
+ */
 export interface StoreWarning {
-  readonly code: 'log_lost';
+  readonly code: 'log_lost' | 'store_lost';
   readonly dataDir: string;
 }
 

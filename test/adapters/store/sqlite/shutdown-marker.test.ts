@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
@@ -95,6 +95,14 @@ describe('A store after a crash', () => {
     await open(dataDir);
     await open(dataDir);
     expect(warnings).toEqual([{ code: 'log_lost', dataDir }]);
+  });
+
+  test('is reported as lost if only the file of the deployment is left', async () => {
+    await crashed();
+    writeFileSync(join(dataDir, 'deployment.json'), '{}');
+    for (const name of ['skep.db', 'skep.db-wal']) rmSync(join(dataDir, name));
+    await open(dataDir);
+    expect(warnings).toEqual([{ code: 'store_lost', dataDir }]);
   });
 
   test('is marked as closed after a visitor has merged the log', async () => {
