@@ -67,7 +67,7 @@ export function parameterProblems(
 function envProblems(spec: SandboxSpec, { env = {}, secrets = [] }: SandboxParameters): RequestProblem[] {
   const names = Object.keys(env);
   const ofSecrets = new Set([...spec.secrets, ...secrets]);
-  const reserved = names.filter((name) => isReserved(name, spec) || ofSecrets.has(name));
+  const reserved = names.filter((name) => isReservedVariable(name, spec) || ofSecrets.has(name));
   const plain = spec.allowPlainSecrets ? [] : names.filter((name) => looksLikeCredential(env[name] ?? ''));
   const reasons: Reason[] = [];
   if (reserved.length > 0) reasons.push({ code: 'env_reserved', names: reserved });
@@ -76,7 +76,9 @@ function envProblems(spec: SandboxSpec, { env = {}, secrets = [] }: SandboxParam
 }
 
 /** Skep sets these variables itself, so another value would have no effect. */
-function isReserved(name: string, { sessionKeyEnv, ports }: SandboxSpec): boolean {
+export function isReservedVariable(
+  name: string, { sessionKeyEnv, ports }: { readonly sessionKeyEnv: unknown; readonly ports: readonly unknown[] },
+): boolean {
   return name.startsWith('SKEP_') || name === sessionKeyEnv || (name === 'PORT' && ports.length === 1);
 }
 

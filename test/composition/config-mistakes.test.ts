@@ -139,6 +139,13 @@ specs:
     ports: [{ name: A-1, port: 80 }, { name: a_1, port: 81 }]
     isolation: { network: none, user: 1.5 }
     resources: { memory: 5MiB }
+  - id: vars
+    image: node:26
+    session_key_env: PATH
+    ports: [{ name: WEB, port: 8000 }]
+    initial_env: { SKEP_X: a, PORT: b, PATH: c, CI: d }
+    secrets: [PATH, TOKEN]
+    agent: { protocol: acp, command: [x], secrets: [SKEP_API_KEY] }
 log_level: loud
 `;
     expect(told(text, { SKEP_PORT: 'eighty', SKEP_SANDBOX_RUNTIME: 'docker' })).toEqual([
@@ -156,7 +163,12 @@ log_level: loud
       '14: spec other, ports: can not be reached, because isolation.network is none; remove one of the two',
       '15: spec other, isolation.user: is 1.5, which is not a user',
       '16: spec other, resources.memory: is less than 6MiB, the least memory of a container in Docker',
-      '17: log_level: is "loud", which is not a log level',
+      '21: spec vars, initial_env.SKEP_X: is a variable that Skep sets itself; remove it',
+      '21: spec vars, initial_env.PORT: is a variable that Skep sets itself; remove it',
+      '21: spec vars, initial_env.PATH: is a variable that Skep sets itself; remove it',
+      '22: spec vars, secrets[0]: is also session_key_env; rename one of them',
+      "23: spec vars, agent.secrets[0]: is one of the server's own settings, which sandboxes must not get; remove it",
+      '24: log_level: is "loud", which is not a log level',
     ]);
   });
 

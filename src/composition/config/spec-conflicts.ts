@@ -3,8 +3,10 @@ import { portVariable } from '../../adapters/sandbox-runtime/port-variables.ts';
 import { formatQuantity, parseQuantity, sizeUnits } from '../../adapters/cli/quantities.ts';
 import { defaultProtocol } from '../../domain/agent.ts';
 import { looksLikeCredential } from '../../domain/credentials.ts';
+import { isReservedVariable } from '../../domain/sandbox-parameters.ts';
 import { defaultIsolation, type SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { Mistake } from './config-mistakes.ts';
+import { settings } from './settings.ts';
 
 type Keys = Readonly<Record<string, unknown>>;
 
@@ -25,7 +27,7 @@ export function conflictsIn(specs: unknown, { forDocker, protocols = [defaultPro
     const memoryBytes = typeof memory === 'string' ? parseQuantity(memory, sizeUnits) : null;
     const ofDocker = forDocker ? dockerConflicts({ image: spec['image'] ?? null, memoryBytes }) : [];
     const conflicts = [
-      ...portConflicts(spec), ...readyConflicts(spec), ...agentConflicts(spec, protocols), ...plainSecrets(spec), ...ofDocker,
+      ...portConflicts(spec), ...readyConflicts(spec), ...agentConflicts(spec, protocols), ...plainSecrets(spec), ...variableConflicts(spec), ...ofDocker,
     ];
     return conflicts.map(({ path, problem }) => ({ path: ['specs', index, ...path], problem }));
   });
@@ -79,6 +81,23 @@ function plainSecrets(spec: Keys): Mistake[] {
   ];
   const found = texts.filter(([text]) => typeof text === 'string' && looksLikeCredential(text));
   return found.map(([, ...path]) => ({ path, problem: plainSecret }));
+}
+
+function variableConflicts(spec: Keys): Mistake[] {
+  const sessionKeyEnv = spec['session_key_env'];
+  const names = Object.keys(mappingOf(spec['initial_env']));
+  const reserved = names.filter((name) => isReservedVariable(name, { sessionKeyEnv, ports: listOf(spec['ports']) }));
+  const secrets: readonly (readonly [unknown, ...Mistake['path']])[] = [
+    ...['secrets', 'allowed_secrets'].flatMap((field) => listOf(spec[field]).map((name, index) => [name, field, index] as const)),
+    ...listOf(mappingOf(spec['agent'])['secrets']).map((name, index) => [name, 'agent', 'secrets', index] as const),
+  ];
+  const ofServer = secrets.filter(([name]) => settings.some(({ variable }) => variable === name));
+  const ofSandbox = secrets.filter(([name]) => typeof name === 'string' && name === sessionKeyEnv);
+  return [
+    ...reserved.map((name) => ({ path: ['initial_env', name], problem: 'is a variable that Skep sets itself; remove it' })),
+    ...ofServer.map(([, ...path]) => ({ path, problem: "is one of the server's own settings, which sandboxes must not get; remove it" })),
+    ...ofSandbox.map(([, ...path]) => ({ path, problem: 'is also session_key_env; rename one of them' })),
+  ];
 }
 
 function portConflicts(spec: Keys): Mistake[] {
