@@ -78,7 +78,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
   /** Yields the output, each byte once, until the execution ends. Throws a {@link SkepError}. Input that waits then fails. */
   async *[Symbol.asyncIterator](): AsyncGenerator<OutputPart, void> {
     if (this.#isLeft) [this.#isLeft, this.#ready] = [false, deferred()];
-    let reason: unknown = new SkepError('connection_lost', 'The client is not attached any more.', { context: {} });
+    let reason: unknown = connectionLost('The client is not attached any more.');
     try {
       yield* this.#follow();
     } catch (error) {
@@ -209,11 +209,9 @@ export class Attachment implements AsyncIterable<OutputPart> {
   /** Throws the reason for the refusal. A WebSocket client does not get it, but a request for the output is refused for the same reason. */
   async #throwRefusal(): Promise<never> {
     const { id, sandbox_id } = this.#execution;
-    const path = { id: sandbox_id, execution_id: id };
-    const input = { path, query: { after: this.#offsets.stdout ?? 0 }, signal: this.#options.signal };
+    const input = { path: { id: sandbox_id, execution_id: id }, query: { after: this.#offsets.stdout ?? 0 }, signal: this.#options.signal };
     await (await this.#connection.open(`GET ${one}/output`, input)).body?.cancel();
-    const message = 'The server answers, but no WebSocket opens. A proxy in front of the server may not pass WebSockets on.';
-    throw new SkepError('connection_lost', message, { context: {} });
+    throw connectionLost('The server answers, but no WebSocket opens. A proxy in front of the server may not pass WebSockets on.');
   }
 
   #partOf(data: ArrayBuffer): OutputPart {
@@ -247,6 +245,5 @@ export class Attachment implements AsyncIterable<OutputPart> {
 }
 
 function inputLost(id: string): SkepError {
-  const message = `The connection was lost while input was sent. The execution ${id} continues without the rest of it.`;
-  return new SkepError('connection_lost', message, { context: {} });
+  return connectionLost(`The connection was lost while input was sent. The execution ${id} continues without the rest of it.`);
 }

@@ -17,7 +17,7 @@ export function withSilenceLimit(body: ReadableStream<Uint8Array>, watch: Watchd
       } catch (error) {
         watch.stop();
         const reason = watch.reasonOf(error);
-        controller.error(reason === error ? connectionLost(error) : reason);
+        controller.error(reason === error ? connectionLost(undefined, error) : reason);
       }
     },
     async cancel(reason) {

@@ -173,7 +173,7 @@ export class Connection {
 
   #failure(error: unknown, isAnswered: boolean): unknown {
     if (isFailure(error) || (error instanceof DOMException && error.name === 'AbortError')) return error;
-    if (isAnswered) return connectionLost(error);
+    if (isAnswered) return connectionLost(undefined, error);
     const cause = error instanceof Error && error.cause instanceof Error && 'code' in error.cause ? ` (${String(error.cause.code)})` : '';
     return new SkepError('unreachable', `No Skep server answers at ${this.url}${cause}.`, { context: { url: this.url }, cause: error });
   }

@@ -50,8 +50,8 @@ export function isFailure<C extends FailureCode>(error: unknown, ...codes: reado
   return error instanceof SkepError && (codes.length === 0 || codes.includes(error.code as C));
 }
 
-export function connectionLost(cause?: unknown): SkepError {
-  return new SkepError('connection_lost', 'The connection was lost before the end.', { context: {}, cause });
+export function connectionLost(message = 'The connection was lost before the end.', cause?: unknown): SkepError {
+  return new SkepError('connection_lost', message, { context: {}, cause });
 }
 
 /** Returns true if the same request can succeed a little later. */

@@ -50,3 +50,7 @@ export const hints = {
 export function endText(sentences: readonly (string | null)[], output: string | undefined): string {
   return [...sentences, output === undefined ? null : `Its last output: ${output}`].filter((text) => text !== null).join(' ');
 }
+
+export const fileTypeNames = {
+  file: 'a file', directory: 'a directory', symlink: 'a link', other: 'neither a file nor a directory',
+} as const;

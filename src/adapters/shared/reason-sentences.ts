@@ -100,6 +100,35 @@ export const credentialReasons = {
     `The agent refused to authenticate by ${reason.methodId}: ${asSentence(reason.message)} ${authenticationAdvice(reason)}`,
 } satisfies ReasonSentences;
 
+/** The sentences of the reasons why a runtime can't start what a spec describes. */
+export const launchReasons = {
+  image_not_named: () => 'Its spec names no image. Add one to the spec.',
+  image_name_invalid: ({ image }) => `${quoted(image)} is not the name of an image. Correct the image of the spec.`,
+  image_not_found: ({ image, registry }) =>
+    `${registry} has no image ${image}. Correct the image of the spec, or build or load the image where the sandboxes run.`,
+  image_login_required: ({ image, registry }) =>
+    `The image ${image} does not exist, or ${registry} requires a login. ` +
+    `Correct the image of the spec, or log in with docker login ${registry}.`,
+  image_login_refused: ({ image, registry }) =>
+    `The image ${image} does not exist, or ${registry} refuses the login. Correct the image of the spec, or log in again.`,
+  image_pull_timeout: ({ image, registry, limitMs }) =>
+    `The image ${image} was not pulled within ${duration(limitMs)}. Pull it in advance, or check the connection to ${registry}.`,
+  image_pull_failed: ({ image, registry, message }) =>
+    `The image ${image} could not be pulled. Correct the image of the spec, load the image, or make ${registry} reachable. ` +
+    asSentence(message),
+  disk_limit_unavailable: () =>
+    "The storage where the sandboxes run can't limit disk space. Remove resources.disk from the spec, or give Docker a storage that can: " +
+    'overlay2 on XFS with the mount option pquota, Btrfs or ZFS.',
+  isolation_unavailable: ({ name, available }) =>
+    `The isolation ${quoted(name)} is not installed where the sandboxes run, only ${available.join(', ')}. Install it, or change the spec.`,
+  command_not_named: () => 'Its spec has no command. Add one to the spec: this runtime does not run images.',
+  command_not_found: ({ command }) => `Its command was not found: ${command}`,
+  command_not_executable: ({ command }) => `Its command is not executable: ${command}`,
+  user_not_found: ({ kind, name }) => `Its image has no ${kind} ${name}. Correct isolation.user of the spec, or use another image.`,
+  launch_refused: ({ message }) => `It could not be started. ${asSentence(message)}`,
+  invalid_id: () => 'Its id is not a DNS label.',
+} satisfies ReasonSentences;
+
 export const idleActions = {
   freeze: (span: string) => `Frozen because it was idle for ${span}, as its spec says.`,
   stop: (span: string) => `Stopped because it was idle or frozen for ${span}, as its spec says. Its files are kept.`,

@@ -1,9 +1,11 @@
 import type { AnyFailure, FailureCode, FailureContexts } from '../../domain/failure.ts';
 import type { Reason, ReasonCode, ReasonOf } from '../../domain/reason.ts';
-import { asSentence, bytesProgress, duration, endText, exitText, hints, quoted, subjects, textOfCode } from './message-formatting.ts';
 import {
-  argumentReasons, changeReasons, credentialReasons, executionReasons, frontMatterProblems, idleActions, keyFailures, movedBecause,
-  nameProblems, probeMissText,
+  asSentence, bytesProgress, duration, endText, exitText, fileTypeNames, hints, quoted, subjects, textOfCode,
+} from './message-formatting.ts';
+import {
+  argumentReasons, changeReasons, credentialReasons, executionReasons, frontMatterProblems, idleActions, keyFailures, launchReasons,
+  movedBecause, nameProblems, probeMissText,
 } from './reason-sentences.ts';
 
 export function sentenceOf(reason: Reason): string {
@@ -77,31 +79,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
     endText([withLast(`It was not ready within ${duration(withinMs)}.`, last), last?.code === 'probe_missed' ? hints.probe : null], output),
   ended_while_starting: ({ output }) => endText(['It ended during the start.'], output),
   ended_while_resuming: ({ output }) => endText(['It ended during the resume.'], output),
-  image_not_named: () => 'Its spec names no image. Add one to the spec.',
-  image_name_invalid: ({ image }) => `${quoted(image)} is not the name of an image. Correct the image of the spec.`,
-  image_not_found: ({ image, registry }) =>
-    `${registry} has no image ${image}. Correct the image of the spec, or build or load the image where the sandboxes run.`,
-  image_login_required: ({ image, registry }) =>
-    `The image ${image} does not exist, or ${registry} requires a login. ` +
-    `Correct the image of the spec, or log in with docker login ${registry}.`,
-  image_login_refused: ({ image, registry }) =>
-    `The image ${image} does not exist, or ${registry} refuses the login. Correct the image of the spec, or log in again.`,
-  image_pull_timeout: ({ image, registry, limitMs }) =>
-    `The image ${image} was not pulled within ${duration(limitMs)}. Pull it in advance, or check the connection to ${registry}.`,
-  image_pull_failed: ({ image, registry, message }) =>
-    `The image ${image} could not be pulled. Correct the image of the spec, load the image, or make ${registry} reachable. ` +
-    asSentence(message),
-  disk_limit_unavailable: () =>
-    "The storage where the sandboxes run can't limit disk space. Remove resources.disk from the spec, or give Docker a storage that can: " +
-    'overlay2 on XFS with the mount option pquota, Btrfs or ZFS.',
-  isolation_unavailable: ({ name, available }) =>
-    `The isolation ${quoted(name)} is not installed where the sandboxes run, only ${available.join(', ')}. Install it, or change the spec.`,
-  command_not_named: () => 'Its spec has no command. Add one to the spec: this runtime does not run images.',
-  command_not_found: ({ command }) => `Its command was not found: ${command}`,
-  command_not_executable: ({ command }) => `Its command is not executable: ${command}`,
-  user_not_found: ({ kind, name }) => `Its image has no ${kind} ${name}. Correct isolation.user of the spec, or use another image.`,
-  launch_refused: ({ message }) => `It could not be started. ${asSentence(message)}`,
-  invalid_id: () => 'Its id is not a DNS label.',
+  ...launchReasons,
 
   processes_ended: ({ output }) => endText(['Its processes ended.'], output),
   processes_killed: ({ output }) => endText(['Its processes were killed.'], output),
@@ -197,7 +175,7 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
     + (exposed.length === 0 ? 'Its spec has none.' : `Its spec has ${exposed.join(', ')}.`),
   proxy_off: () => 'The server runs no proxy to the ports of sandboxes. Its administrator can set SKEP_PROXY_PORT.',
   port_closed: ({ id, port }) => `Nothing answers on the port ${port} of the sandbox ${id}. Start a program there, then try again.`,
-  port_response_invalid: ({ id, port, problem }) => `The program at port ${port} of the sandbox ${id} sent an invalid response: ${problem}.`,
+  port_response_invalid: ({ id, port, problem }) => `The program at port ${port} of sandbox ${id} sent an invalid response: ${problem}.`,
   execution_not_found: ({ id }) => `There is no execution ${quoted(id)} in the sandbox.`,
   file_not_found: ({ path }) => `There is no file or directory ${quoted(path)}.`,
   wrong_file_type: ({ path, fileType }) => `${quoted(path)} is ${fileTypeNames[fileType]}. The request is not possible for this type.`,
@@ -239,8 +217,6 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
   store_unavailable: ({ reason }) => withCause('The store is not available.', reason),
   shutting_down: () => 'The server is shutting down and accepts no new work. Try again later.',
 };
-
-const fileTypeNames = { file: 'a file', directory: 'a directory', symlink: 'a link', other: 'neither a file nor a directory' } as const;
 
 function withLast(sentence: string, last: Reason | null): string {
   return last === null ? sentence : withCause(`${sentence} Last seen:`, last);
