@@ -98,12 +98,13 @@ export async function createScene(): Promise<Scene> {
   });
   let server = await start();
   const { url } = server;
-  const code = /#\/login\/(\S+)/.exec(server.output().stdout)?.[1] ?? '';
+  const link = async (): Promise<string> =>
+    (await runSkep(['dashboard'], { SKEP_DATA_DIR: join(folder, 'data'), SKEP_PUBLIC_URL: url })).stdout.trim();
+  const code = (await link()).split('#/login/')[1] ?? '';
   const { key } = await createClient({ url }).request('POST /api/v1/login', { body: { code } });
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
   const scene: Scene = {
-    client: createClient({ url, key }), key, url, browser,
-    link: async () => (await runSkep(['dashboard'], { SKEP_DATA_DIR: join(folder, 'data'), SKEP_PUBLIC_URL: url })).stdout.trim(),
+    client: createClient({ url, key }), key, url, browser, link,
     git: (...args) => execFileSync('git', ['--git-dir', shopFolder, ...args], { encoding: 'utf8' }),
     kill: () => server.kill(),
     async restart() {

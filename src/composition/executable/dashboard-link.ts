@@ -28,9 +28,10 @@ function whyNoDashboard({ dashboard }: SkepConfig): string | null {
   return dashboardFolder() === null ? 'The dashboard was not built; build it with: npm run build' : null;
 }
 
-/** Returns the first screen's lines about the dashboard. Its reader has the data folder, so the link is for an administrator. */
+/** Returns the first screen's lines about the dashboard. Only a terminal gets the link, because others may read a log. */
 export async function dashboardText(config: SkepConfig, url: string, keys: ApiKeys | undefined): Promise<readonly string[]> {
   if (keys === undefined || whyNoDashboard(config) !== null) return [];
+  if (!process.stdout.isTTY) return [`The dashboard: ${url}/. For a link that logs in: ${commandName} dashboard`, ''];
   const link = await createLink(keys, url, 'default', 'admin');
   return [`The dashboard. The link works once, within ten minutes. For a new link: ${commandName} dashboard`, '', `  ${link.url}`, ''];
 }
