@@ -31,8 +31,10 @@ afterAll(async () => {
 });
 
 /** Runs the executable in the background. */
-function run(...args: readonly string[]) {
-  const child = spawn(process.execPath, [executable, ...args], { env: cleanEnv(env), stdio: ['pipe', 'pipe', 'pipe'] });
+const run = (...args: readonly string[]) => runWith(key, ...args);
+
+function runWith(apiKey: string, ...args: readonly string[]) {
+  const child = spawn(process.execPath, [executable, ...args], { env: cleanEnv({ ...env, SKEP_API_KEY: apiKey }), stdio: ['pipe', 'pipe', 'pipe'] });
   children.push(child);
   let shown = '';
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (shown += text));
@@ -111,6 +113,11 @@ describe('The command line client', () => {
     expect(await runSkep(['logs', id, '--tail', '5'], env)).toMatchObject({ code: 0, stdout: '\ntwo\n' });
     const following = run('logs', '-f', id);
     await following.sees('one\ntwo\n');
+    const store = { SKEP_DATA_DIR: server.dataDir };
+    const refused = runWith((await runSkep(['keys', 'create', 'other'], store)).stdout.trim(), 'logs', '-f', id);
+    await refused.sees('one\ntwo\n');
+    await runSkep(['keys', 'revoke', 'other'], store);
+    expect([await refused.exitCode(), refused.shown()]).toEqual([1, expect.stringContaining('API key is missing, unknown, expired or revoked')]);
     await runSkep(['sandboxes', 'pause', id, '--kind', 'stop'], env);
     // The shell may report that it was terminated.
     expect([await following.exitCode(), following.shown()]).toEqual([0, expect.stringMatching(/^one\ntwo\n(?:Terminated\n)?$/)]);

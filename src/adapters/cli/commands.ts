@@ -96,7 +96,7 @@ function addSandboxes(parent: Command): void {
   subcommand(parent, 'delete <id>', 'delete one, with its files')
     .action(async (id: string, options: Common) => {
       await clientOf(options).request('DELETE /api/v1/sandboxes/{id}', { path: { id } });
-      showDeleted(options, id, `The sandbox ${id} is deleted, with its files.`);
+      showDeleted(options, id, `The sandbox ${id} is deleted.`);
     });
 }
 
@@ -173,8 +173,11 @@ async function showLogs(id: string, { url, follow = false, tail }: LogOptions): 
   const signal = stopSignal();
   const query = new URLSearchParams({ follow: String(follow), ...(tail !== undefined && { tail_bytes: String(tail) }) });
   const path = `/api/v1/sandboxes/${encodeURIComponent(id)}/logs?${query.toString()}`;
-  const log = await transfer(clientOf({ ...(url !== undefined && { url }) }), { method: 'GET', path, signal });
-  await printBody(log, signal).catch((cause: unknown) => {
+  const client = clientOf({ ...(url !== undefined && { url }) });
+  const log = await transfer(client, { method: 'GET', path, signal });
+  await printBody(log, signal).catch(async (cause: unknown) => {
+    // Throws the reason if the key is revoked or the sandbox is deleted.
+    await client.request('GET /api/v1/sandboxes/{id}', { path: { id } });
     throw new SkepError('connection_lost', 'The connection was lost before the end of the log.', { context: {}, cause });
   });
 }
