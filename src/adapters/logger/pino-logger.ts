@@ -8,7 +8,7 @@ interface PinoLoggerOptions {
   readonly destination?: DestinationStream;
 }
 
-/** Writes JSON lines with pino, with field names as in the HTTP API. Redacts fields with the name of a secret, at the top level and one level below. */
+/** Writes JSON lines with field names as in the HTTP API. Redacts fields with the name of a secret, at the top level and one below. */
 export function createPinoLogger({ level, destination = pino.destination(2) }: PinoLoggerOptions): Logger {
   return pino(
     {

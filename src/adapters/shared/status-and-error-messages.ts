@@ -175,7 +175,7 @@ const failures: { readonly [C in FailureCode]: (context: FailureContexts[C]) => 
     + (exposed.length === 0 ? 'Its spec has none.' : `Its spec has ${exposed.join(', ')}.`),
   proxy_off: () => 'The server runs no proxy to the ports of sandboxes. Its administrator can set SKEP_PROXY_PORT.',
   port_closed: ({ id, port }) => `Nothing answers on the port ${port} of the sandbox ${id}. Start a program there, then try again.`,
-  port_response_invalid: ({ id, port, problem }) => `The program at port ${port} of sandbox ${id} sent an invalid response: ${problem}.`,
+  port_response_invalid: ({ id, port, problem }) => `The port ${port} of the sandbox ${id} sent an invalid HTTP response: ${problem}.`,
   execution_not_found: ({ id }) => `There is no execution ${quoted(id)} in the sandbox.`,
   file_not_found: ({ path }) => `There is no file or directory ${quoted(path)}.`,
   wrong_file_type: ({ path, fileType }) => `${quoted(path)} is ${fileTypeNames[fileType]}. The request is not possible for this type.`,

@@ -27,7 +27,8 @@ export function conflictsIn(specs: unknown, { forDocker, protocols = [defaultPro
     const memoryBytes = typeof memory === 'string' ? parseQuantity(memory, sizeUnits) : null;
     const ofDocker = forDocker ? dockerConflicts({ image: spec['image'] ?? null, memoryBytes }) : [];
     const conflicts = [
-      ...portConflicts(spec), ...readyConflicts(spec), ...agentConflicts(spec, protocols), ...plainSecrets(spec), ...variableConflicts(spec), ...ofDocker,
+      ...portConflicts(spec), ...readyConflicts(spec), ...agentConflicts(spec, protocols), ...plainSecrets(spec),
+      ...variableConflicts(spec), ...ofDocker,
     ];
     return conflicts.map(({ path, problem }) => ({ path: ['specs', index, ...path], problem }));
   });
