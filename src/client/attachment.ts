@@ -78,7 +78,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
   /** Yields the output, each byte once, until the execution ends. Throws a {@link SkepError}. Input that waits then fails. */
   async *[Symbol.asyncIterator](): AsyncGenerator<OutputPart, void> {
     if (this.#isLeft) [this.#isLeft, this.#ready] = [false, deferred()];
-    let reason: unknown = new SkepError('connection_lost', 'The client is not attached any more.', { context: {} });
+    let reason: unknown = lost('The client is not attached any more.');
     try {
       yield* this.#follow();
     } catch (error) {
@@ -97,13 +97,11 @@ export class Attachment implements AsyncIterable<OutputPart> {
       try {
         const { socket, opened, parts } = await this.#connect();
         if (!(await opened)) await this.#throwRefusal();
-        else {
-          reconnection.succeeded();
-          this.#socket = socket;
-          this.#ready.resolve(socket);
-          yield* this.#read(parts);
-          if (this.end !== null) return;
-        }
+        reconnection.succeeded();
+        this.#socket = socket;
+        this.#ready.resolve(socket);
+        yield* this.#read(parts);
+        if (this.end !== null) return;
       } catch (caught) {
         error = caught;
       }
@@ -184,7 +182,9 @@ export class Attachment implements AsyncIterable<OutputPart> {
         };
         const onDisconnect = (): void => {
           if (isLeft) return;
-          if (this.end === null && !this.#canReconnect()) this.#failure ??= inputLost(id);
+          if (this.end === null && !this.#canReconnect()) {
+            this.#failure ??= lost(`The connection was lost while input was sent. The execution ${id} continues without the rest of it.`);
+          }
           leave();
         };
         watch.restart('connect', connectMs);
@@ -212,8 +212,7 @@ export class Attachment implements AsyncIterable<OutputPart> {
     const path = { id: sandbox_id, execution_id: id };
     const input = { path, query: { after: this.#offsets.stdout ?? 0 }, signal: this.#options.signal };
     await (await this.#connection.open(`GET ${one}/output`, input)).body?.cancel();
-    const message = 'The server answers, but no WebSocket opens. A proxy in front of the server may not pass WebSockets on.';
-    throw new SkepError('connection_lost', message, { context: {} });
+    throw lost('The server answers, but no WebSocket opens. A proxy in front of the server may not pass WebSockets on.');
   }
 
   #partOf(data: ArrayBuffer): OutputPart {
@@ -246,7 +245,6 @@ export class Attachment implements AsyncIterable<OutputPart> {
   }
 }
 
-function inputLost(id: string): SkepError {
-  const message = `The connection was lost while input was sent. The execution ${id} continues without the rest of it.`;
+function lost(message: string): SkepError {
   return new SkepError('connection_lost', message, { context: {} });
 }
