@@ -148,9 +148,9 @@ quarantine: { keep_for: 3d }
   });
 
   test('refuses one port for the API and the proxy', () => {
-    const named = (name: string) => [{ name, problem: expect.stringContaining('is the port of the API too') }];
-    expect(problemsOf({ SKEP_PORT: '4000', SKEP_PROXY_PORT: '4000' })).toMatchObject(named('SKEP_PROXY_PORT'));
-    expect(problemsOf({ SKEP_CONFIG: file('proxy_port: 3000') })).toMatchObject(named('proxy_port'));
+    const problem = expect.stringContaining('is the port of the API too');
+    expect(problemsOf({ SKEP_PORT: '4000', SKEP_PROXY_PORT: '4000' })).toMatchObject([{ name: 'SKEP_PROXY_PORT', problem }]);
+    expect(problemsOf({ SKEP_CONFIG: file('proxy_port: 3000') })).toMatchObject([{ name: 'proxy_port', problem }]);
     expect(() => readConfig({ SKEP_PORT: '0', SKEP_PROXY_PORT: '0' })).not.toThrow();
   });
 

@@ -7,13 +7,15 @@ type Ask = (
 ) => Promise<Answer>;
 
 /** Calls every operation for keys, logins and administration. */
-export async function callEachOfAdministration(ask: Ask, { url, dataDir, output }: Server): Promise<void> {
+export async function callEachOfAdministration(ask: Ask, server: Server): Promise<void> {
+  const { url, dataDir } = server;
+  const { stdout } = server.output();
   const caller = { user_id: 'default', key_name: 'SKEP_API_KEY', access: 'full', repositories: null, has_keys: true };
   expect((await ask('GET', '/api/v1/me', '/api/v1/me')).body).toEqual(caller);
   expect((await ask('GET', '/api/v1/events/ticket', '/api/v1/events/ticket')).status).toBe(200);
   // Whoever reads a log must not log in.
-  expect(output().stdout).toContain('For a link that logs in');
-  expect(output().stdout).not.toContain('#/login/');
+  expect(stdout).toContain('For a link that logs in');
+  expect(stdout).not.toContain('#/login/');
   const printed = await runSkep(['dashboard', '--json'], { SKEP_DATA_DIR: dataDir, SKEP_PUBLIC_URL: url });
   const { url: link } = JSON.parse(printed.stdout) as { readonly url: string };
   const login = await ask('POST', '/api/v1/login', '/api/v1/login', { code: link.split('#/login/')[1] }, {}, createClient(url, null));

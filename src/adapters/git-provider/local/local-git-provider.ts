@@ -51,15 +51,15 @@ const defaults = {
 /** A repository is not trusted: its configuration, hooks and attributes are never read, and no link or name leads out of the root. */
 export function createLocalGitProvider({ gitBinary: binary = 'git', ...options }: LocalGitOptions): GitProvider {
   const resolved = { ...defaults, temporaryFolder: tmpdir(), ...options, git: createGitRunner({ binary, provider: providerName }) };
-  const { timeoutMs } = resolved;
-  const limit = createTimeLimit(realTimers, timeoutMs, failures);
+  const limit = createTimeLimit(realTimers, resolved.timeoutMs, failures);
   const semaphore = createSemaphore(resolved.concurrency);
   const snapshots = createSnapshotCache(resolved, semaphore, limit.closing);
   const reads = createSingleFlight<Buffer | null>();
   const fetchFolders = createFetchFolders(resolved.temporaryFolder);
+  const locate = (name: string) => findRepository(resolved, name);
 
   async function list(name: string, query: FileQuery, signal: AbortSignal): Promise<DirectoryListing> {
-    const repository = await findRepository(resolved, name);
+    const repository = await locate(name);
     const directory = query.directory(repository.name);
     const [{ oid }, shallow] = await Promise.all([readHead(repository), readShallow(repository)]);
     if (oid === null) return { directory, files: [] };
@@ -69,7 +69,7 @@ export function createLocalGitProvider({ gitBinary: binary = 'git', ...options }
   }
 
   async function read(name: string, { path, blobId }: FileContentId, maxBytes: number, signal: AbortSignal): Promise<Buffer> {
-    const repository = await findRepository(resolved, name);
+    const repository = await locate(name);
     const key = JSON.stringify([repository.gitDir, blobId, maxBytes]);
     const readOnce = (unwanted: AbortSignal): Promise<Buffer | null> =>
       semaphore.use(unwanted, () => readBlob(resolved, { repository, oid: blobId, shallow: '' }, maxBytes, unwanted));
@@ -89,16 +89,16 @@ export function createLocalGitProvider({ gitBinary: binary = 'git', ...options }
     readFile: (name, file, maxBytes, signal) => run(signal, (either) => read(name, file, maxBytes, either)),
     find: (name, signal) =>
       run(signal, async () => {
-        const repository = await findRepository(resolved, name);
+        const repository = await locate(name);
         return { path: repository.path, defaultBranch: (await readHead(repository)).branch };
       }),
     remote: (name, signal) =>
-      run(signal, async (either) => ({ url: await fetchFolders.get(await findRepository(resolved, name), either), authorization: null })),
+      run(signal, async (either) => ({ url: await fetchFolders.get(await locate(name), either), authorization: null })),
     searchRepositories: (text, page, signal) => run(signal, (either) => searchLocal(resolved, text, page, either)),
     listBranches: (name, page, signal) =>
       run(signal, (either) =>
         semaphore.use(either, async () => {
-          const folder = await fetchFolders.get(await findRepository(resolved, name), either);
+          const folder = await fetchFolders.get(await locate(name), either);
           return await listLocalBranches(resolved, folder, page, either);
         })),
     check: () => limit.run(undefined, (signal) => check(resolved, signal)).catch(failedCheck),
