@@ -1,5 +1,5 @@
 import type { StoreRefused, StoreWarning } from '../adapters/store/sqlite/index.ts';
-import { commandName } from '../adapters/cli/command-name.ts';
+import { commandName } from '../client/command-name.ts';
 
 export function storeWarningText({ code, dataDir }: StoreWarning): string {
   if (code === 'store_lost') {

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { durationUnits, parseQuantity, sizeUnits } from './quantities.ts';
+import { durationUnits, parseQuantity, sizeUnits } from '../../client/quantities.ts';
 
 // Parsers of option values. Each throws an error that says what it expects.
 

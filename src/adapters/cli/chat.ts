@@ -1,4 +1,4 @@
-import { commandName } from './command-name.ts';
+import { commandName } from '../../client/command-name.ts';
 import type { api, Conversation, SkepClient } from '../../client/index.ts';
 import { incomplete, publishChanges, readPatch } from './changes.ts';
 import { followOptions, textOfError, untilStopped } from './console.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
 import stringWidth from 'string-width';
-import { commandName } from './command-name.ts';
+import { commandName } from '../../client/command-name.ts';
 import { type api, createClient, isFailure, type SkepClient, type SkepError } from '../../client/index.ts';
 import { nameOfInput } from './arguments.ts';
 import { safeLine, safeText } from './safe-text.ts';

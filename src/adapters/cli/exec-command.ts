@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Command } from 'commander';
 import type { api, Attachment, SkepClient } from '../../client/index.ts';
 import { addPair } from './arguments.ts';
-import { commandName } from './command-name.ts';
+import { commandName } from '../../client/command-name.ts';
 import {
   clientOf, CommandError, type Common, duplicateSignalMs, exitOnClosedPipe, olderNotice, print, subcommand, table, urlHelp,
 } from './console.ts';

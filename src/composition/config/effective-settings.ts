@@ -1,6 +1,6 @@
 import type { ShownSetting } from '../../adapters/http/http-options.ts';
 import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
-import { durationUnits, formatQuantity, sizeUnits } from '../../adapters/cli/quantities.ts';
+import { durationUnits, formatQuantity, sizeUnits } from '../../client/quantities.ts';
 import { defaultKeepEventsForMs } from '../../application/events/events.ts';
 import { unlimitedConversations } from '../../domain/conversation-limits.ts';
 import { defaultQuarantineForMs } from '../../domain/quarantine.ts';

@@ -1,5 +1,5 @@
 import { isLoopback } from '../../adapters/shared/plain-http.ts';
-import { commandName } from '../../adapters/cli/command-name.ts';
+import { commandName } from '../../client/command-name.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { configPathForm } from './config-file.ts';
 import type { ConfigProblem } from './config-error.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { durationUnits, parseQuantity, sizeUnits } from '../../adapters/cli/quantities.ts';
+import { durationUnits, parseQuantity, sizeUnits } from '../../client/quantities.ts';
 
 // A schema's description says which values its field accepts, with an example. A field marked `secret` can contain a secret: its value, and
 // the values below it, are never shown. A number with a `unit`, `duration` or `size`, is shown as it is written.

@@ -1,6 +1,6 @@
 import { minMemoryBytes } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
 import { portVariable } from '../../adapters/sandbox-runtime/port-variables.ts';
-import { formatQuantity, parseQuantity, sizeUnits } from '../../adapters/cli/quantities.ts';
+import { formatQuantity, parseQuantity, sizeUnits } from '../../client/quantities.ts';
 import { defaultProtocol } from '../../domain/agent.ts';
 import { looksLikeCredential } from '../../domain/credentials.ts';
 import { isReservedVariable } from '../../domain/sandbox-parameters.ts';

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { type JsonOption, print } from '../../adapters/cli/console.ts';
 import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
-import { commandName } from '../../adapters/cli/command-name.ts';
+import { commandName } from '../../client/command-name.ts';
 import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
 import { ensureDeploymentFile, noteRuntime, readDeploymentFile } from '../config/deployment-file.ts';
 import { readConfig } from '../config/read-config.ts';

@@ -1,6 +1,6 @@
 import { type JsonOption, localUrl, print } from '../../adapters/cli/console.ts';
 import { dashboardFolder } from '../../adapters/http/dashboard.ts';
-import { commandName } from '../../adapters/cli/command-name.ts';
+import { commandName } from '../../client/command-name.ts';
 import type { KeyAccess } from '../../domain/principal.ts';
 import type { ApiKeys } from '../../ports/api-keys.ts';
 import type { SkepConfig } from '../config/config-schema.ts';

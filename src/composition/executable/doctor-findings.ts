@@ -1,6 +1,6 @@
 import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
 import { sentenceOf } from '../../adapters/shared/status-and-error-messages.ts';
-import { commandName } from '../../adapters/cli/command-name.ts';
+import { commandName } from '../../client/command-name.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { ConfigProblem } from '../config/config-error.ts';
 import { storeWarningText } from '../store-messages.ts';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { packageVersion } from '../../adapters/shared/package-version.ts';
 import type { ComponentCheck } from '../../application/skep.ts';
-import { commandName } from '../../adapters/cli/command-name.ts';
+import { commandName } from '../../client/command-name.ts';
 import { isFailureOf } from '../../domain/failure.ts';
 import { isKeyValid } from '../../domain/api-key.ts';
 import type { ApiKeyStore } from '../../ports/api-key-store.ts';

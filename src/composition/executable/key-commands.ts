@@ -1,6 +1,6 @@
 import { type JsonOption, print, table } from '../../adapters/cli/console.ts';
 import { presentKey, presentNewKey } from '../../adapters/http/routes/keys.ts';
-import { commandName } from '../../adapters/cli/command-name.ts';
+import { commandName } from '../../client/command-name.ts';
 import { Failure, isFailure } from '../../domain/failure.ts';
 import type { KeyAccess } from '../../domain/principal.ts';
 import type { KeyFormat } from '../../domain/api-key.ts';

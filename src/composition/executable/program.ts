@@ -3,7 +3,7 @@ import { addClientCommands } from '../../adapters/cli/commands.ts';
 import { toDuration } from '../../adapters/cli/arguments.ts';
 import { exitOnClosedPipe, type JsonOption } from '../../adapters/cli/console.ts';
 import { packageVersion } from '../../adapters/shared/package-version.ts';
-import { commandName } from '../../adapters/cli/command-name.ts';
+import { commandName } from '../../client/command-name.ts';
 import { keyAccesses } from '../../domain/principal.ts';
 import { keyFormats } from '../../domain/api-key.ts';
 import type { DashboardLinkOptions } from './dashboard-link.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { commandName } from '../../../src/adapters/cli/command-name.ts';
+import { commandName } from '../../../src/client/command-name.ts';
 import { object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
 import { conversations, readyConversation } from '../http/support.ts';

@@ -59,7 +59,7 @@ describe('A checkout', () => {
 
   test('fails if a path is too deep', async () => {
     const scene = await createScene([{ id: 'only', at: start, files: [[`${'a/'.repeat(250)}b`, 'deep']] }]);
-    expect(await failureOf(scene.mirror().checkOut(scene.request, noProgress, never))).toMatch(/^provider_failed: .*too_large.*200 deep/u);
+    expect(await failureOf(scene.mirror().checkOut(scene.request, noProgress, never))).toMatch(/^provider_failed: .*too_large.*200 levels/u);
   });
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { durationUnits, formatQuantity, parseQuantity, sizeUnits } from '../../../src/adapters/cli/quantities.ts';
+import { durationUnits, formatQuantity, parseQuantity, sizeUnits } from '../../src/client/quantities.ts';
 
 test.each([
   ['1B', sizeUnits], ['1023B', sizeUnits], ['512MiB', sizeUnits], ['512MB', sizeUnits], ['1536MiB', sizeUnits], ['2GiB', sizeUnits], ['3TB', sizeUnits],
