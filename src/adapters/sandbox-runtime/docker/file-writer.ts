@@ -6,14 +6,14 @@ import type { WriteOptions } from '../../../ports/sandbox-files.ts';
 import type { Execution, SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import { readText } from '../script-result.ts';
-import { chunksUntil, readAheadBytes, wrongFileType } from '../file-content.ts';
+import { chunksUntil, wrongFileType } from '../file-content.ts';
 import { refusedFiles } from '../sandbox-path.ts';
 import { type ContainerFiles, diskFull, type PathStat, root, unpackFailure } from './container-files.ts';
-import type { Engine } from './engine.ts';
+import { type Engine, unavailable } from './engine.ts';
 import { tarOfOne } from './single-entry-tar.ts';
+import { begin, type Chunks, FastPart, ofSize } from './upload-content.ts';
 
 type Execute = SandboxRuntime['execute'];
-type Chunks = AsyncIterable<Uint8Array>;
 
 /** A path in a container. */
 export interface Place {
@@ -22,6 +22,16 @@ export interface Place {
   readonly path: string;
   /** The stat of the path. Null if nothing is there. */
   readonly found: PathStat | null;
+}
+
+/** The content to write, with a known length. */
+interface GivenContent {
+  readonly all: Chunks;
+  readonly length: number;
+  /** The permission bits. */
+  readonly bits: number;
+  /** True if only the beginning of the content is in memory. */
+  readonly isLarge: boolean;
 }
 
 const defaultMode = 0o644;
@@ -38,36 +48,55 @@ export class FileWriter {
     this.#execute = execute;
   }
 
-  /**
-   * Writes a temporary file beside the path, and then renames it. The engine unpacks it, at the speed of `docker cp`. Meanwhile the engine
-   * answers no other request about the container. So if the container runs and its image has `cat`, that program writes larger content.
-   */
+  /** Writes a temporary file beside the path, and then renames it. */
   async write(
     id: string, place: Place, content: ReadableStream<Uint8Array>, { mode, size }: WriteOptions, signal: AbortSignal,
   ): Promise<void> {
-    const { container, files, path, found } = place;
+    const { files, path, found } = place;
     if (found?.type === 'directory') throw wrongFileType(path, found.type);
-    const temporary = temporaryBeside(path);
-    const bits = mode ?? (found?.type === 'file' ? found.mode : defaultMode);
+    const [unpacked, written] = [temporaryBeside(path), temporaryBeside(path)];
     const begun = await begin(chunksUntil(content, signal));
+    const bits = mode ?? (found?.type === 'file' ? found.mode : defaultMode);
     const length = begun.size ?? size;
+    const all = length === undefined ? begun.all : ofSize(begun.all, length);
     try {
-      if (length === undefined || (begun.size === null && await this.#hasCat(id, container, signal))) {
-        const all = length === undefined ? begun.all : ofSize(begun.all, length);
-        const { exitCode, error } = await runProgram(this.#execute, id, writeCommand(temporary, bits), signal, all);
+      const isLarge = begun.size === null;
+      const rest = length === undefined ? all : await this.#unpack(id, place, unpacked, { all, length, bits, isLarge }, signal);
+      if (rest !== null) {
+        const command = writeCommand(written, bits, rest === all ? null : unpacked);
+        const { exitCode, error } = await runProgram(this.#execute, id, command, signal, rest);
         if (exitCode !== 0) throw diskFull(error) ?? refusedFiles('path', error);
-      } else {
-        const owner = (await files.owner(container.Config.User)) ?? root;
-        // A tar header has whole seconds, which could not tell two versions of a file apart.
-        const seconds = ((performance.timeOrigin + performance.now()) / 1000).toFixed(6);
-        const header = { name: posix.basename(temporary), mode: bits, size: length, ...owner, pax: { mtime: seconds } };
-        await files.unpack({ path: posix.dirname(temporary) }, tarOfOne(header, ofSize(begun.all, length)), signal);
+        if (rest !== all) await files.remove(unpacked, signal);
       }
-      await this.#replace(id, place, temporary, signal);
+      await this.#replace(id, place, rest === null ? unpacked : written, signal);
     } catch (error) {
-      await files.remove(temporary, this.#engine.closed).catch(() => {});
+      for (const temporary of [unpacked, written]) await files.remove(temporary, this.#engine.closed).catch(() => {});
       throw unpackFailure(error);
     }
+  }
+
+  /**
+   * Lets the engine unpack a file, at the speed of `docker cp`. Meanwhile the engine answers no other request about the container. So for a
+   * running one, it gets only the fast part of a large content. Returns the rest. The engine keeps the part of the file that it received.
+   */
+  async #unpack(
+    id: string, { container, files }: Place, temporary: string, { all, length, bits, isLarge }: GivenContent, signal: AbortSignal,
+  ): Promise<Chunks | null> {
+    const owner = (await files.owner(container.Config.User)) ?? root;
+    const mayBeLate = isLarge && await this.#hasCat(id, container, signal);
+    // The engine sets the file's owner only at the end. But the owner must be able to read the incomplete file.
+    if (mayBeLate && (bits & (owner.uid === 0 ? 0o400 : 0o004)) === 0) return all;
+    // A tar header has whole seconds, which could not tell two versions of a file apart.
+    const seconds = ((performance.timeOrigin + performance.now()) / 1000).toFixed(6);
+    const header = { name: posix.basename(temporary), mode: bits, size: length, ...owner, pax: { mtime: seconds } };
+    const fast = mayBeLate ? new FastPart(all) : null;
+    const unpacking = files.unpack({ path: posix.dirname(temporary) }, tarOfOne(header, fast ?? all), signal);
+    await unpacking.catch((error: unknown) => {
+      if (fast?.isLate !== true || signal.aborted) throw error;
+    });
+    if (fast?.isLate !== true) return null;
+    if ((await files.stat(temporary))?.size !== fast.bytes) throw unavailable('the engine did not store the uploaded bytes');
+    return fast.rest();
   }
 
   async #hasCat(id: string, { State }: Docker.ContainerInspectInfo, signal: AbortSignal): Promise<boolean> {
@@ -141,42 +170,8 @@ async function feed({ stdin }: Execution, content: AsyncIterable<Uint8Array> | n
   await writer.close().catch(() => {});
 }
 
-/** Returns a command that copies its input into the file `$1`, with the mode `$2`. */
-function writeCommand(path: string, mode: number): string[] {
-  return ['/bin/sh', '-c', 'umask 077; cat > "$1" && chmod "$2" "$1"', 'skep-write', path, mode.toString(8)];
-}
-
-/**
- * Reads the start of a content into memory, up to the read-ahead limit. A short content is then complete, even if it arrives slowly. The
- * size is null if only a part was read.
- */
-async function begin(content: Chunks): Promise<{ readonly all: Chunks; readonly size: number | null }> {
-  const iterator = content[Symbol.asyncIterator]();
-  const first: Uint8Array[] = [];
-  let bytes = 0;
-  let isWhole = false;
-  while (!isWhole && bytes < readAheadBytes) {
-    const { done, value } = await iterator.next();
-    if (done === true) isWhole = true;
-    else {
-      first.push(value);
-      bytes += value.length;
-    }
-  }
-  const all = async function* all(): AsyncGenerator<Uint8Array, void> {
-    yield* first.splice(0);
-    if (!isWhole) yield* { [Symbol.asyncIterator]: () => iterator };
-  };
-  return { all: all(), size: isWhole ? bytes : null };
-}
-
-/** Yields the content. Throws `invalid_request` if its length is not `size`. */
-async function* ofSize(content: Chunks, size: number): AsyncGenerator<Uint8Array, void> {
-  let bytes = 0;
-  for await (const chunk of content) {
-    bytes += chunk.length;
-    if (bytes > size) break;
-    yield chunk;
-  }
-  if (bytes !== size) throw refusedFiles('path', `the content has not the ${size} bytes that it was said to have`);
+/** Returns a command that copies the file `begunAs`, if given, and then its input into the file `$1`, with the mode `$2`. */
+function writeCommand(path: string, mode: number, begunAs: string | null): string[] {
+  const script = 'umask 077; cat "$3" - > "$1" && chmod "$2" "$1"';
+  return ['/bin/sh', '-c', script, 'skep-write', path, mode.toString(8), begunAs ?? '/dev/null'];
 }

@@ -1,0 +1,99 @@
+import { raceSignal } from '../../shared/timeout.ts';
+import { readAheadBytes } from '../file-content.ts';
+import { refusedFiles } from '../sandbox-path.ts';
+
+export type Chunks = AsyncIterable<Uint8Array>;
+
+/** A content whose first bytes have been read. */
+export interface Begun {
+  readonly all: Chunks;
+  /** The content's length. Null if unknown, because only a part was read. */
+  readonly size: number | null;
+}
+
+/** Reads the start of a content into memory, up to the read-ahead limit. A short content is then complete, even if it arrives slowly. */
+export async function begin(content: Chunks): Promise<Begun> {
+  const iterator = content[Symbol.asyncIterator]();
+  const first: Uint8Array[] = [];
+  let bytes = 0;
+  let isWhole = false;
+  while (!isWhole && bytes < readAheadBytes) {
+    const { done, value } = await iterator.next();
+    if (done === true) isWhole = true;
+    else {
+      first.push(value);
+      bytes += value.length;
+    }
+  }
+  const all = async function* all(): AsyncGenerator<Uint8Array, void> {
+    yield* first.splice(0);
+    if (!isWhole) yield* { [Symbol.asyncIterator]: () => iterator };
+  };
+  return { all: all(), size: isWhole ? bytes : null };
+}
+
+/** A content is fast if this many bytes arrive within this time. */
+const fastBytes = 16 << 20;
+const fastMs = 1_000;
+
+/** Yields a content while it arrives fast. {@link rest} yields the remaining part. */
+export class FastPart {
+  readonly #chunks: AsyncIterator<Uint8Array>;
+  #next: Promise<IteratorResult<Uint8Array>> | null = null;
+  #isLate = false;
+  #bytes = 0;
+
+  constructor(content: Chunks) {
+    this.#chunks = content[Symbol.asyncIterator]();
+  }
+
+  /** The number of yielded bytes. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** True if there is a rest. */
+  get isLate(): boolean {
+    return this.#isLate;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void> {
+    let late = AbortSignal.timeout(fastMs);
+    try {
+      for (let until = fastBytes; ; ) {
+        this.#next = this.#chunks.next();
+        const { done, value } = await raceSignal(this.#next, late);
+        if (done === true) return;
+        this.#bytes += value.length;
+        yield value;
+        if (this.#bytes < until) continue;
+        until = this.#bytes + fastBytes;
+        late = AbortSignal.timeout(fastMs);
+      }
+    } catch (error) {
+      this.#isLate = late.aborted && error === late.reason;
+      if (!this.#isLate) throw error;
+    } finally {
+      if (!this.#isLate) await this.#chunks.return?.();
+    }
+  }
+
+  /** Yields the remaining part. Must be called after the fast part has ended. */
+  async *rest(): AsyncGenerator<Uint8Array, void> {
+    const next = await this.#next;
+    if (next === null || next.done === true) return;
+    yield next.value;
+    yield* { [Symbol.asyncIterator]: () => this.#chunks };
+  }
+}
+
+/** Yields the content. Throws `invalid_request` if its length is not `size`. */
+export async function* ofSize(content: Chunks, size: number): AsyncGenerator<Uint8Array, void> {
+  let bytes = 0;
+  for await (const chunk of content) {
+    bytes += chunk.length;
+    if (bytes > size) break;
+    yield chunk;
+  }
+  if (bytes !== size) throw refusedFiles('path', `the content does not have the announced length of ${size} bytes`);
+}
