@@ -58,7 +58,7 @@ const listed = 20;
 export async function getOverview(deps: OverviewDeps, scope: OwnerScope): Promise<Overview> {
   const { sandboxes, conversations, clock, starts, forecast, limits, conversationLimits } = deps;
   const at = clock.now();
-  const [sandboxCounts, conversationCounts, troubledSandboxes, troubledConversations, upcoming, deployment] = await Promise.all([
+  const [sandboxCounts, conversationCounts, failedOrSlowSandboxes, failedOrSlowConversations, upcoming, deployment] = await Promise.all([
     sandboxes.countByStatus(scope),
     conversations.countByStatus(scope),
     sandboxes.findFailedOrSlow(scope, at - startsForLongMs, listed),
@@ -68,7 +68,7 @@ export async function getOverview(deps: OverviewDeps, scope: OwnerScope): Promis
   ]);
   const counts = { sandboxes: sandboxCounts, conversations: conversationCounts };
   return {
-    at, ...counts, failedOrSlowSandboxes: troubledSandboxes, failedOrSlowConversations: troubledConversations, upcoming, deployment,
+    at, ...counts, failedOrSlowSandboxes, failedOrSlowConversations, upcoming, deployment,
     starts: starts.summary(scope),
     limits: listLimitUsage({ ...limits, ...conversationLimits }, counts, scope),
   };

@@ -1,83 +1,34 @@
-import { Failure, isFailureOf } from '../../domain/failure.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
-import { markDeleted, nextVersion } from '../../domain/sandbox-lifecycle.ts';
 import type { SandboxLimits } from '../../domain/sandbox-limits.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { Random } from '../../ports/random.ts';
-import type { LogRequest, SandboxRuntime, SandboxUsage } from '../../ports/sandbox-runtime.ts';
+import type { SandboxRuntime, SandboxUsage } from '../../ports/sandbox-runtime.ts';
 import type { SandboxFilter, SandboxStore } from '../../ports/sandbox-store.ts';
 import type { Secrets } from '../../ports/secrets.ts';
-import { redactorOf } from '../agents/secret-redactor.ts';
 import type { ExecutionReconciler } from '../executions/execution-reconciler.ts';
-import { waitAtMost } from '../timers.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
 import { adoptSandbox } from './adopt-sandbox.ts';
+import { deleteSandbox } from './delete-sandbox.ts';
 import type { DiskWatch } from './disk-watch.ts';
 import type { WhenFull } from './make-room.ts';
 import { pauseSandbox } from './pause-sandbox.ts';
+import { readLogs } from './read-logs.ts';
 import { resumeSandbox } from './resume-sandbox.ts';
 import type { SandboxPool } from './sandbox-pool.ts';
 import { authorizePort, createPortLink, isPortAddress, notePortActivity, openPort } from './sandbox-ports.ts';
 import type { SandboxReconciler } from './sandbox-reconciler.ts';
-import { getSandbox, isVisible, writeSandbox } from './sandbox-records.ts';
+import { getSandbox } from './sandbox-records.ts';
 import type { SandboxSpecs } from './sandbox-specs.ts';
+import { setSandboxTimeout } from './set-sandbox-timeout.ts';
 import type { StartStatistics } from './start-statistics.ts';
 import { awaitRunning, checkParameters, limitsResources, startSandbox, startSandboxWithId } from './start-sandbox.ts';
 
 export type { OpenPort, PortAccess, PortGrant, PortVisitor } from './sandbox-ports.ts';
 export type { StartSandboxRequest } from './start-sandbox.ts';
-
-/** Returns the logs without secrets. Does not wake the sandbox or count as activity. Throws `sandbox_not_found` and runtime failures. */
-async function readLogs(
-  { store, runtime, secrets }: SandboxesDeps, scope: OwnerScope, id: string, request: LogRequest, signal: AbortSignal,
-): Promise<ReadableStream<Uint8Array>> {
-  const sandbox = await getSandbox(store, scope, id);
-  try {
-    const log = await runtime.logs(sandbox.instanceId, request, signal);
-    return log.pipeThrough(redactorOf(sandbox, secrets).bytes({ isTail: request.tailBytes !== undefined }));
-  } catch (error) {
-    if (!isFailureOf(error, 'sandbox_not_found')) throw error;
-    return ReadableStream.from<Uint8Array>([]);
-  }
-}
-
-/**
- * Sets the deletion of the sandbox to `timeoutMs` from now, even if it is active. That may be sooner or later than before. Throws
- * `sandbox_not_found`, or `invalid_request` if its spec does not allow such a long life.
- */
-async function setSandboxTimeout(deps: SandboxesDeps, scope: OwnerScope, id: string, timeoutMs: number): Promise<void> {
-  const { store, specs, reconciler, clock } = deps;
-  for (;;) {
-    const sandbox = await getSandbox(store, scope, id);
-    const { spec, createdAt } = sandbox;
-    const now = clock.now();
-    const maxLifeMs = now - createdAt + timeoutMs;
-    const maxMs = specs.find(spec.id)?.rest.maxLifeMs ?? null;
-    if (maxMs !== null && maxLifeMs > maxMs) {
-      throw new Failure('invalid_request', { problems: [{ argument: 'timeoutMs', reason: { code: 'timeout_above_spec', maxMs } }] });
-    }
-    const { kind } = await store.replace(nextVersion(sandbox, now, { spec: { ...spec, rest: { ...spec.rest, maxLifeMs } } }));
-    if (kind === 'stale') continue;
-    reconciler.enqueue(id);
-    return;
-  }
-}
-
-/** Deletes the sandbox. Afterwards no caller sees it; the runtime may remove its part later. Idempotent. Throws `sandbox_not_found`. */
-async function deleteSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string): Promise<void> {
-  const { store, clock, reconciler, answerWithinMs } = deps;
-  for (;;) {
-    const sandbox = await store.find(id);
-    if (sandbox === null || !isVisible(sandbox, scope)) throw new Failure('sandbox_not_found', { id });
-    if (sandbox.deletedAt !== null) break;
-    if (await writeSandbox(deps, sandbox, markDeleted(sandbox, { code: 'deleted_by_owner' }, clock.now()), 'user')) break;
-  }
-  await waitAtMost(clock, answerWithinMs, reconciler.interrupt(id));
-}
 
 const useCases = {
   start: startSandbox,

@@ -86,7 +86,7 @@ export function sandboxesFolder({ dataDir }: Pick<SkepConfig, 'dataDir'>): strin
 }
 
 /** Opens the runtime to see whether the engine answers. After a few seconds, it counts as not answering. */
-export async function openImpatiently(options: DockerRuntimeOptions & { readonly deployment: string }) {
+export async function openWithShortLimit(options: DockerRuntimeOptions & { readonly deployment: string }) {
   const { createDockerRuntime } = await import('../../adapters/sandbox-runtime/docker/index.ts');
   return createDockerRuntime({ ...omitUndefined(options), deployment: options.deployment, callTimeoutMs: 5_000 });
 }
@@ -108,7 +108,7 @@ function runtimeLookups(config: SkepConfig): RuntimeLookups {
     async askEngine() {
       try {
         await using closers = new AsyncDisposableStack();
-        const runtime = await openImpatiently({ ...dockerOptions(config), deployment: newDeploymentId() });
+        const runtime = await openWithShortLimit({ ...dockerOptions(config), deployment: newDeploymentId() });
         closers.defer(() => runtime.close());
         return await runtime.check();
       } catch (error) {

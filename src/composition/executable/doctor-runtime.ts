@@ -8,7 +8,7 @@ import { diskPressure, type DiskSpace, usedPercentOf } from '../../domain/disk-p
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SkepConfig } from '../config/config-schema.ts';
 import { readDeploymentFile } from '../config/deployment-file.ts';
-import { chooseRuntime, openImpatiently, sandboxesFolder } from '../config/runtime-choice.ts';
+import { chooseRuntime, openWithShortLimit, sandboxesFolder } from '../config/runtime-choice.ts';
 import { createContainer, resolve } from '../create-skep.ts';
 import type { CheckedOptions, DockerRuntimeOptions, ProcessRuntimeOptions } from '../skep-options.ts';
 import { defaultSpecs } from '../wiring/default-specs.ts';
@@ -40,7 +40,7 @@ export async function checkRuntime(config: SkepConfig): Promise<Finding[]> {
 function optionsForExisting(config: SkepConfig, runtime: DockerRuntimeOptions | ProcessRuntimeOptions): CheckedOptions {
   if (runtime.kind === 'docker') {
     const deployment = readDeploymentFile(config.dataDir)?.id ?? 'doctor';
-    return { runtime: async () => await openImpatiently({ ...runtime, deployment }) };
+    return { runtime: async () => await openWithShortLimit({ ...runtime, deployment }) };
   }
   const root = sandboxesFolder(config);
   return { runtime: existsSync(root) ? { ...runtime, root } : runtime };

@@ -156,7 +156,7 @@ export async function runProgram(
 }
 
 // The sandbox may have replaced the program.
-const endless = (): Failure => refusedFiles('path', 'the program in the sandbox that writes it prints too many errors');
+const endless = (): Failure => refusedFiles('path', 'a program that the sandbox needs for it prints too many errors');
 
 /** Writes the content to the program. If the program stops reading, its exit code shows why. */
 async function feed({ stdin }: Execution, content: AsyncIterable<Uint8Array> | null): Promise<void> {

@@ -1,0 +1,34 @@
+import type { OwnerScope } from '../../domain/principal.ts';
+import { Failure } from '../../domain/failure.ts';
+import type { ConversationsDeps } from './conversations.ts';
+import { checkVisible, conversationNotFound } from './conversation-records.ts';
+import { getConversation, type ConversationView } from './get-conversation.ts';
+
+/** Throws `conversation_not_found`, `permission_not_found` (it is no longer open), `invalid_request` (no such option). */
+export async function answerPermission(
+  deps: ConversationsDeps,
+  scope: OwnerScope,
+  id: string,
+  permissionId: string,
+  optionId: string,
+): Promise<ConversationView> {
+  const written = await deps.reconciler.records.change(id, (conversation) => {
+    checkVisible(conversation, scope);
+    const { permission } = conversation;
+    if (permission?.permissionId !== permissionId) throw new Failure('permission_not_found', { id: permissionId });
+    const options = permission.options.map((option) => option.optionId);
+    if (!options.includes(optionId)) {
+      throw new Failure('invalid_request', { problems: [{ argument: 'optionId', reason: { code: 'unknown_option', options } }] });
+    }
+    return {
+      to: { permission: null, executionStatus: 'running' },
+      actor: 'user',
+      reason: null,
+      events: [{ kind: 'permission_answered', data: { permissionId, optionId } }],
+    };
+  });
+  if (written === null) throw conversationNotFound(id);
+  // Perhaps no process runs the turn, because its sandbox is frozen.
+  deps.reconciler.enqueue(id);
+  return await getConversation(deps, scope, id);
+}
