@@ -199,7 +199,8 @@ describeWithDocker("E2B's own package", () => {
     const port = new URL(server.url).port;
     await server.kill();
     expect(await broken).toBe('broken');
-    await start({ SKEP_PORT: port });
+    // Otherwise the proxy would need the port after it, which another program may have.
+    await start({ SKEP_PORT: port, SKEP_PROXY_PORT: '0' });
     expect(await inAnotherProcess('follow', sandboxId, String(counting.pid))).toEqual({ exitCode: 0, stdout: '1\n2\n3\n4\n5\n6\n7\n8\ndone\n' });
   });
 });
