@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { setImmediate as tick } from 'node:timers/promises';
 import { createAcpProtocol } from '../../../../src/adapters/agent-protocol/acp/index.ts';
 import { startAgentProcess, acpAgentCommand } from '../../../doubles/acp-agent/start.ts';
@@ -20,7 +21,9 @@ try {
   const session = await createAcpProtocol().open(request, AbortSignal.timeout(60_000));
   const { stopReason } = await session.prompt({ content: [{ type: 'text', text: acpScript({ flood: count ?? 1, bytes: bytes ?? 1 }) }] });
   await session.close();
-  console.log(JSON.stringify({ updates, stopReason, maxMiB: Math.round(process.resourceUsage().maxRSS / 1024) }));
+  // getrusage's maximum would include the memory of the process that started this one.
+  const [, maxKiB] = /^VmHWM:\s+(\d+) kB$/m.exec(await readFile('/proc/self/status', 'utf8')) ?? [];
+  console.log(JSON.stringify({ updates, stopReason, maxMiB: Math.round(Number(maxKiB) / 1024) }));
 } finally {
   agent.kill();
 }
