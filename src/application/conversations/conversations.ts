@@ -53,7 +53,7 @@ const useCases = {
  */
 export type Conversations = Bound<typeof useCases>;
 
-export function createConversations(deps: ConversationsDeps): Conversations {
+export function createConversations(deps: ConversationUseCaseDeps): Conversations {
   return bindUseCases(deps, useCases);
 }
 
@@ -68,7 +68,7 @@ export interface ConversationDeps {
   readonly logger: Logger;
 }
 
-export interface ConversationsDeps extends ConversationDeps {
+export interface ConversationUseCaseDeps extends ConversationDeps {
   readonly specs: SandboxSpecs;
   readonly runtime: Pick<SandboxRuntime, 'execute' | 'getFiles'>;
   /** The first part of the names of pushed branches. */

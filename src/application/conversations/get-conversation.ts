@@ -6,7 +6,7 @@ import type { Sandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import type { ConversationFilter } from '../../ports/conversation-store.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import { conversationNotFound, getVisible } from './conversation-records.ts';
-import type { ConversationsDeps } from './conversations.ts';
+import type { ConversationUseCaseDeps } from './conversations.ts';
 
 /** `sandboxStatus` is MISSING if the sandbox was deleted. `executionStatus` is never `running` while the sandbox is paused or lost. */
 export interface ConversationView {
@@ -15,14 +15,14 @@ export interface ConversationView {
 }
 
 /** Returns the conversation. Throws `conversation_not_found` or `store_unavailable`. */
-export async function getConversation(deps: ConversationsDeps, scope: OwnerScope, id: string): Promise<ConversationView> {
+export async function getConversation(deps: ConversationUseCaseDeps, scope: OwnerScope, id: string): Promise<ConversationView> {
   const [view] = await viewsOf(deps.sandboxStore, [await getVisible(deps.store, scope, id)]);
   if (view === undefined) throw conversationNotFound(id);
   return view;
 }
 
 export async function searchConversations(
-  { store, sandboxStore }: ConversationsDeps,
+  { store, sandboxStore }: ConversationUseCaseDeps,
   scope: OwnerScope,
   filter: ConversationFilter,
   order: ConversationSortOrder,

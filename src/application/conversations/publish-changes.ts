@@ -3,7 +3,7 @@ import { Failure } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
 import type { CheckoutRequest } from '../../ports/repository-checkouts.ts';
-import type { ConversationsDeps } from './conversations.ts';
+import type { ConversationUseCaseDeps } from './conversations.ts';
 import { ConversationRecords } from './conversation-records.ts';
 import { getVisible } from './conversation-records.ts';
 import { type ConversationWorkTree, findWorkTree, logRefusal, takeSnapshot } from './take-snapshot.ts';
@@ -42,7 +42,7 @@ const maxAttempts = 3;
  * `pull_requests_unsupported`, and the failures of `RepositoryCheckouts` and `GitProvider.openPullRequest`.
  */
 export async function publishChanges(
-  deps: ConversationsDeps, scope: OwnerScope, id: string, request: PublishRequest, signal: AbortSignal,
+  deps: ConversationUseCaseDeps, scope: OwnerScope, id: string, request: PublishRequest, signal: AbortSignal,
 ): Promise<PublishedChanges> {
   const conversation = await getVisible(deps.store, scope, id);
   const { repositoryPath: path, gitProvider, archivedAt } = conversation;
@@ -66,7 +66,7 @@ export async function publishChanges(
 
 /** Returns the commit that was pushed, and whether it has all files. */
 async function pushCommit(
-  deps: ConversationsDeps, workTree: ConversationWorkTree, request: PublishRequest, target: Push['target'], signal: AbortSignal,
+  deps: ConversationUseCaseDeps, workTree: ConversationWorkTree, request: PublishRequest, target: Push['target'], signal: AbortSignal,
 ): Promise<Pick<PublishedChanges, 'commit' | 'complete'>> {
   const { conversation: { id, title, createdAt } } = workTree;
   const { branch } = target;
@@ -96,7 +96,7 @@ interface Push {
 
 /** Pushes the commit, and tries again if another publication of this conversation moved the branch meanwhile. */
 async function pushWithRetries(
-  deps: ConversationsDeps, { conversation: { id } }: ConversationWorkTree, snapshot: WorkTreeSnapshot, { target, commit }: Push,
+  deps: ConversationUseCaseDeps, { conversation: { id } }: ConversationWorkTree, snapshot: WorkTreeSnapshot, { target, commit }: Push,
   signal: AbortSignal,
 ): Promise<void> {
   const { branch } = target;
@@ -119,7 +119,7 @@ async function pushWithRetries(
 
 /** Writes the commits that the branch may point to, and the pushed commit if there is one. Returns the possible commits. */
 async function recordTips(
-  deps: ConversationsDeps, id: string, branch: string, change: (tips: readonly string[]) => readonly string[], pushed?: string,
+  deps: ConversationUseCaseDeps, id: string, branch: string, change: (tips: readonly string[]) => readonly string[], pushed?: string,
 ): Promise<readonly string[]> {
   let tips: readonly string[] = [];
   await new ConversationRecords(deps).change(id, ({ published, publications }) => {
@@ -130,7 +130,7 @@ async function recordTips(
   return tips;
 }
 
-async function recordPullRequest(deps: ConversationsDeps, id: string, branch: string, pullRequest: PullRequest): Promise<void> {
+async function recordPullRequest(deps: ConversationUseCaseDeps, id: string, branch: string, pullRequest: PullRequest): Promise<void> {
   await new ConversationRecords(deps).change(id, ({ pullRequests }) => {
     const known = pullRequests[branch];
     if (known?.number === pullRequest.number && known.url === pullRequest.url) return null;

@@ -5,7 +5,7 @@ import { messageBody } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { fingerprintOf } from '../../domain/fingerprint.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
-import type { ConversationsDeps } from './conversations.ts';
+import type { ConversationUseCaseDeps } from './conversations.ts';
 import { checkVisible, getVisible } from './conversation-records.ts';
 
 /** An accepted message. */
@@ -21,7 +21,7 @@ export interface SentMessage {
  * `conversation_limit_reached` (agents hold too much in memory), `idempotency_conflict` or `store_unavailable`.
  */
 export async function sendMessage(
-  deps: ConversationsDeps,
+  deps: ConversationUseCaseDeps,
   scope: OwnerScope,
   id: string,
   message: Message,

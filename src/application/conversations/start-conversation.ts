@@ -7,7 +7,7 @@ import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-cla
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { FoundRepository, RepositoryPatterns } from '../repositories/repositories.ts';
 import { unknownSpec } from '../sandboxes/start-sandbox.ts';
-import type { ConversationsDeps } from './conversations.ts';
+import type { ConversationUseCaseDeps } from './conversations.ts';
 import { getConversation, type ConversationView } from './get-conversation.ts';
 
 /** An estimate: there is room again when users end conversations. */
@@ -38,7 +38,7 @@ export interface StartConversationRequest {
  * `idempotency_conflict` or `store_unavailable`.
  */
 export async function startConversation(
-  deps: ConversationsDeps,
+  deps: ConversationUseCaseDeps,
   ownerId: string,
   request: StartConversationRequest,
 ): Promise<ConversationView> {
@@ -64,7 +64,7 @@ export async function startConversation(
   return await getConversation(deps, ownerId, conversation.id);
 }
 
-async function startSandbox({ sandboxes, store }: ConversationsDeps, conversation: Conversation): Promise<void> {
+async function startSandbox({ sandboxes, store }: ConversationUseCaseDeps, conversation: Conversation): Promise<void> {
   const { id, ownerId, sandboxId, sandboxSpecId: specId, sandboxParameters: parameters } = conversation;
   try {
     await sandboxes.startWithId(ownerId, sandboxId, { specId, parameters });
@@ -76,14 +76,14 @@ async function startSandbox({ sandboxes, store }: ConversationsDeps, conversatio
 }
 
 async function outcomeOfEarlier(
-  deps: ConversationsDeps, ownerId: string, outcome: ClaimOutcome, claim: IdempotencyClaim | undefined,
+  deps: ConversationUseCaseDeps, ownerId: string, outcome: ClaimOutcome, claim: IdempotencyClaim | undefined,
 ): Promise<ConversationView> {
   if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
   return await getConversation(deps, ownerId, outcome.id);
 }
 
 async function toConversation(
-  deps: ConversationsDeps,
+  deps: ConversationUseCaseDeps,
   ownerId: string,
   asked: Omit<StartConversationRequest, 'claim' | 'patterns'>,
   patterns: RepositoryPatterns,

@@ -3,7 +3,7 @@ import { Failure } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { waitAtMost } from '../timers.ts';
-import type { ConversationsDeps } from './conversations.ts';
+import type { ConversationUseCaseDeps } from './conversations.ts';
 import { checkVisible, getVisible } from './conversation-records.ts';
 import { type ConversationView, getConversation } from './get-conversation.ts';
 import { endWorkChange } from './turns/turn-end.ts';
@@ -23,7 +23,7 @@ export interface ConversationUpdate {
  * `archived` is false for an archived conversation.
  */
 export async function updateConversation(
-  deps: ConversationsDeps, scope: OwnerScope, id: string, { title, archived }: ConversationUpdate,
+  deps: ConversationUseCaseDeps, scope: OwnerScope, id: string, { title, archived }: ConversationUpdate,
 ): Promise<ConversationView> {
   const { store, clock, reconciler, answerWithinMs } = deps;
   const { archivedAt } = await getVisible(store, scope, id);

@@ -10,9 +10,9 @@ import type { Logger } from '../../ports/logger.ts';
 import type { ExecutionState } from '../../ports/sandbox-executions.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
 import { timeout, unlessAborted } from '../timers.ts';
-import type { ExecutionRecordsDeps } from './execution-records.ts';
+import type { ExecutionDeps } from './execution-records.ts';
 
-export interface ExecutionReconcilerDeps extends ExecutionRecordsDeps {
+export interface ExecutionReconcilerDeps extends ExecutionDeps {
   readonly clock: Clock;
   readonly logger: Logger;
 }

@@ -7,7 +7,7 @@ import type { SandboxExecutions } from '../../ports/sandbox-executions.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import { getSandbox } from '../sandboxes/sandbox-records.ts';
 
-export interface ExecutionRecordsDeps {
+export interface ExecutionDeps {
   readonly store: ExecutionStore;
   readonly sandboxes: SandboxStore;
   readonly executions: SandboxExecutions;
@@ -21,7 +21,7 @@ export interface SandboxExecution {
 
 /** Returns the execution. Throws `sandbox_not_found`, or `execution_not_found` if it is not in the sandbox or is deleted. */
 export async function getSandboxExecution(
-  { store, sandboxes }: ExecutionRecordsDeps, scope: OwnerScope, sandboxId: string, id: string,
+  { store, sandboxes }: ExecutionDeps, scope: OwnerScope, sandboxId: string, id: string,
 ): Promise<SandboxExecution> {
   const sandbox = await getSandbox(sandboxes, scope, sandboxId);
   const execution = await store.find(id);

@@ -9,11 +9,11 @@ import { getSandbox } from '../sandboxes/sandbox-records.ts';
 import { waitAtMost } from '../timers.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
 import type { ExecutionReconciler } from './execution-reconciler.ts';
-import { type ExecutionRecordsDeps, getSandboxExecution } from './execution-records.ts';
+import { type ExecutionDeps, getSandboxExecution } from './execution-records.ts';
 import { withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { runExecution } from './run-execution.ts';
 
-export interface ExecutionsDeps extends ExecutionRecordsDeps {
+export interface ExecutionUseCaseDeps extends ExecutionDeps {
   readonly reconciler: ExecutionReconciler;
   readonly limits: ExecutionLimits;
   readonly clock: Clock;
@@ -27,7 +27,7 @@ export interface ExecutionsDeps extends ExecutionRecordsDeps {
  * ones. Throws `sandbox_not_found`.
  */
 async function listExecutions(
-  { store, sandboxes }: ExecutionsDeps, scope: OwnerScope, sandboxId: string, page: PageRequest,
+  { store, sandboxes }: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, page: PageRequest,
 ): Promise<Page<ExecutionRecord>> {
   const { id } = await getSandbox(sandboxes, scope, sandboxId);
   return await store.list(id, page);
@@ -37,7 +37,7 @@ async function listExecutions(
  * Returns the present state of the execution. Does not wake the sandbox. Throws `sandbox_not_found`, `execution_not_found`,
  * `runtime_unavailable` or `runtime_timeout`.
  */
-async function getExecution(deps: ExecutionsDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<ExecutionRecord> {
+async function getExecution(deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<ExecutionRecord> {
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   return await deps.reconciler.refresh(execution, sandbox);
 }
@@ -64,7 +64,7 @@ const screenfulBytes = 64 * 1024;
  * `runtime_unavailable` or `runtime_timeout`; the stream fails with `output_dropped` if its reader is too slow.
  */
 async function readOutput(
-  deps: ExecutionsDeps, scope: OwnerScope, sandboxId: string, id: string, { stream, after, follow }: ReadOutputRequest, signal: AbortSignal,
+  deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, { stream, after, follow }: ReadOutputRequest, signal: AbortSignal,
 ): Promise<Output> {
   const { executions } = deps;
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
@@ -86,7 +86,7 @@ const touchEveryMs = 30_000;
  * `input_closed`, `runtime_unavailable` or `runtime_timeout`.
  */
 async function writeInput(
-  deps: ExecutionsDeps, scope: OwnerScope, sandboxId: string, id: string, content: ReadableStream<Uint8Array>, close: boolean,
+  deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, content: ReadableStream<Uint8Array>, close: boolean,
   signal: AbortSignal,
 ): Promise<void> {
   const { sandboxes, executions, clock } = deps;
@@ -111,7 +111,7 @@ async function writeInput(
  * `execution_not_found`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
  */
 async function signalExecution(
-  deps: ExecutionsDeps, scope: OwnerScope, sandboxId: string, id: string, signalName: string,
+  deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, signalName: string,
 ): Promise<void> {
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   if (execution.status !== 'running') return;
@@ -123,7 +123,7 @@ async function signalExecution(
  * {@link signalExecution}.
  */
 async function resizeExecution(
-  deps: ExecutionsDeps, scope: OwnerScope, sandboxId: string, id: string, size: TerminalSize,
+  deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, size: TerminalSize,
 ): Promise<void> {
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   if (execution.status !== 'running' || !execution.tty) return;
@@ -134,7 +134,7 @@ async function resizeExecution(
  * Ends the execution with all its processes, and deletes its record and output. Afterwards no caller sees it. If the runtime does not
  * answer, it is removed there later. Idempotent. Throws `sandbox_not_found`, or `execution_not_found` if it never existed.
  */
-async function deleteExecution(deps: ExecutionsDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<void> {
+async function deleteExecution(deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<void> {
   const { store, sandboxes, reconciler, clock, answerWithinMs } = deps;
   const sandbox = await getSandbox(sandboxes, scope, sandboxId);
   const execution = await store.find(id);
@@ -157,6 +157,6 @@ const useCases = {
 /** The use cases of executions. Each takes the caller's scope. Sandboxes outside the scope, and their executions, are not found. */
 export type Executions = Bound<typeof useCases>;
 
-export function createExecutions(deps: ExecutionsDeps): Executions {
+export function createExecutions(deps: ExecutionUseCaseDeps): Executions {
   return bindUseCases(deps, useCases);
 }

@@ -6,7 +6,7 @@ import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { TerminalSize } from '../../ports/sandbox-executions.ts';
 import { getSandbox } from '../sandboxes/sandbox-records.ts';
 import { withRecordFailures } from '../sandboxes/sandbox-records.ts';
-import type { ExecutionsDeps } from './executions.ts';
+import type { ExecutionUseCaseDeps } from './executions.ts';
 
 export interface RunExecutionRequest {
   readonly command: readonly string[];
@@ -31,7 +31,7 @@ const limitRetryAfterSeconds = 10;
  * `runtime_timeout`. After the last two, the command may run nevertheless.
  */
 export async function runExecution(
-  deps: ExecutionsDeps, scope: OwnerScope, sandboxId: string, request: RunExecutionRequest,
+  deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, request: RunExecutionRequest,
 ): Promise<ExecutionRecord> {
   const { store, sandboxes, limits, clock, random } = deps;
   const { command, stdin, tty, timeoutMs, claim } = request;
@@ -60,7 +60,7 @@ function requireRunning({ id, status }: Sandbox): void {
 }
 
 async function startNew(
-  deps: ExecutionsDeps, sandbox: Sandbox, execution: ExecutionRecord, request: RunExecutionRequest,
+  deps: ExecutionUseCaseDeps, sandbox: Sandbox, execution: ExecutionRecord, request: RunExecutionRequest,
 ): Promise<ExecutionRecord> {
   try {
     return await startOnRuntime(deps, sandbox, execution, request);
@@ -75,14 +75,14 @@ async function startNew(
 }
 
 /** Returns the execution of the same request. If its start may have failed, starts it again; the start is idempotent. */
-async function repeat(deps: ExecutionsDeps, sandbox: Sandbox, id: string, request: RunExecutionRequest): Promise<ExecutionRecord> {
+async function repeat(deps: ExecutionUseCaseDeps, sandbox: Sandbox, id: string, request: RunExecutionRequest): Promise<ExecutionRecord> {
   const execution = await deps.store.find(id);
   if (execution === null || execution.deletedAt !== null) throw new Failure('execution_not_found', { id });
   return execution.begun || execution.status !== 'running' ? execution : await startOnRuntime(deps, sandbox, execution, request);
 }
 
 async function startOnRuntime(
-  deps: ExecutionsDeps, sandbox: Sandbox, execution: ExecutionRecord, { command, env, workingDir, stdin, tty }: RunExecutionRequest,
+  deps: ExecutionUseCaseDeps, sandbox: Sandbox, execution: ExecutionRecord, { command, env, workingDir, stdin, tty }: RunExecutionRequest,
 ): Promise<ExecutionRecord> {
   const { sandboxes, executions, reconciler, clock } = deps;
   const { id } = execution;
@@ -101,7 +101,7 @@ async function startOnRuntime(
 }
 
 /** Deletes the oldest ended executions, beyond the number that is kept. */
-async function deleteOldest({ store, reconciler }: ExecutionsDeps, sandboxId: string): Promise<void> {
+async function deleteOldest({ store, reconciler }: ExecutionUseCaseDeps, sandboxId: string): Promise<void> {
   for (const execution of await store.endedBeyondNewest(sandboxId, maxEndedExecutions)) {
     await reconciler.delete(execution);
     reconciler.enqueue(execution.id);

@@ -3,7 +3,7 @@ import { Failure } from '../../domain/failure.ts';
 import { adopt, isQuarantined } from '../../domain/quarantine.ts';
 import { isUserId, type OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import type { SandboxesDeps } from './sandboxes.ts';
+import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
 import { unknownSpec } from './start-sandbox.ts';
 
@@ -18,7 +18,7 @@ export interface Adoption {
  * `sandbox_not_found` if it is not in the scope, `sandbox_busy` while it is being stopped, and failures of the runtime. Throws
  * `invalid_request` if it is not in quarantine, if the spec does not exist, if owner or spec are unknown, or if the owner is no user id.
  */
-export async function adoptSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string, given: Adoption): Promise<Sandbox> {
+export async function adoptSandbox(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, given: Adoption): Promise<Sandbox> {
   const { store, runtime, specs, clock } = deps;
   for (;;) {
     const sandbox = await getSandbox(store, scope, id);

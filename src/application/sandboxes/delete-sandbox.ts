@@ -3,10 +3,10 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import { waitAtMost } from '../timers.ts';
 import { isVisible, writeSandbox } from './sandbox-records.ts';
-import type { SandboxesDeps } from './sandboxes.ts';
+import type { SandboxUseCaseDeps } from './sandboxes.ts';
 
 /** Deletes the sandbox. Afterwards no caller sees it; the runtime may remove its part later. Idempotent. Throws `sandbox_not_found`. */
-export async function deleteSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string): Promise<void> {
+export async function deleteSandbox(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string): Promise<void> {
   const { store, clock, reconciler, answerWithinMs } = deps;
   for (;;) {
     const sandbox = await store.find(id);

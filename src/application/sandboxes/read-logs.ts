@@ -2,12 +2,12 @@ import { isFailureOf } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { LogRequest } from '../../ports/sandbox-runtime.ts';
 import { redactorOf } from '../agents/secret-redactor.ts';
-import type { SandboxesDeps } from './sandboxes.ts';
+import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
 
 /** Returns the logs without secrets. Does not wake the sandbox or count as activity. Throws `sandbox_not_found` and runtime failures. */
 export async function readLogs(
-  { store, runtime, secrets }: SandboxesDeps, scope: OwnerScope, id: string, request: LogRequest, signal: AbortSignal,
+  { store, runtime, secrets }: SandboxUseCaseDeps, scope: OwnerScope, id: string, request: LogRequest, signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
   const sandbox = await getSandbox(store, scope, id);
   try {

@@ -7,7 +7,7 @@ import { applyTransition } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { ReplaceOutcome } from '../../ports/sandbox-store.ts';
 import { admit, type Limited } from './make-room.ts';
-import type { SandboxesDeps } from './sandboxes.ts';
+import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { awaitStatus } from './sandbox-reconciler.ts';
 import { getSandbox, logStatusChange } from './sandbox-records.ts';
 
@@ -16,7 +16,7 @@ import { getSandbox, logStatusChange } from './sandbox-records.ts';
  * sandbox only notes the activity. Throws `sandbox_not_found`, `sandbox_not_paused`, `sandbox_busy`, `sandbox_in_quarantine`,
  * `sandbox_limit_reached`, `runtime_unavailable` or `runtime_timeout`.
  */
-export async function resumeSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string): Promise<Sandbox> {
+export async function resumeSandbox(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string): Promise<Sandbox> {
   return await resumeFor(deps, scope, id, { actor: 'user', reason: { code: 'resumed_by_owner' } });
 }
 
@@ -27,7 +27,7 @@ interface Resumer {
 }
 
 /** Like {@link resumeSandbox}, for any resumer. */
-export async function resumeFor(deps: SandboxesDeps, scope: OwnerScope, id: string, resumer: Resumer): Promise<Sandbox> {
+export async function resumeFor(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, resumer: Resumer): Promise<Sandbox> {
   const { store, clock } = deps;
   for (;;) {
     const sandbox = await getSandbox(store, scope, id);
@@ -47,13 +47,13 @@ export async function resumeFor(deps: SandboxesDeps, scope: OwnerScope, id: stri
 }
 
 /** Returns true if the runtime has the files of the sandbox. A sandbox that never ran has no files. */
-async function hasFiles({ runtime }: SandboxesDeps, { instanceId }: Sandbox): Promise<boolean> {
+async function hasFiles({ runtime }: SandboxUseCaseDeps, { instanceId }: Sandbox): Promise<boolean> {
   const { state } = await runtime.inspect(instanceId);
   return state !== 'absent' && state !== 'created';
 }
 
 async function writeResumption(
-  { store, limits, clock, logger }: SandboxesDeps, sandbox: Sandbox, { actor, reason }: Resumer,
+  { store, limits, clock, logger }: SandboxUseCaseDeps, sandbox: Sandbox, { actor, reason }: Resumer,
 ): Promise<ReplaceOutcome | Limited> {
   // A sandbox in ERROR or MISSING may have no processes. It is run again with its files.
   const pauseKind = sandbox.pauseKind ?? 'stop';

@@ -8,7 +8,7 @@ import { nextSandboxStep, stepWithoutInspect, type SandboxStep } from '../../dom
 import type { Sandbox, ObservedSandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
 import { BackOff, KeyedTimers, waitAtMost } from '../timers.ts';
-import type { SandboxesDeps } from './sandboxes.ts';
+import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
 import { type DecidedStep, type SandboxReconcilerDeps, SandboxSteps } from './sandbox-steps.ts';
 
@@ -190,7 +190,7 @@ export class SandboxReconciler {
 export const defaultAnswerWithinMs = 20_000;
 
 /** Reconciles and returns the sandbox. Throws the failure of the runtime, or `sandbox_not_running` or `sandbox_not_paused`. */
-export async function awaitStatus(deps: SandboxesDeps, scope: OwnerScope, id: string, wanted: 'PAUSED' | 'RUNNING'): Promise<Sandbox> {
+export async function awaitStatus(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, wanted: 'PAUSED' | 'RUNNING'): Promise<Sandbox> {
   const { store, clock, answerWithinMs, reconciler } = deps;
   const reconciled = await waitAtMost(clock, answerWithinMs, reconciler.reconcile(id));
   const sandbox = await getSandbox(store, scope, id);

@@ -35,12 +35,12 @@ const useCases = {
   startWithId: startSandboxWithId,
   awaitRunning,
   checkParameters,
-  get: ({ store }: SandboxesDeps, scope: OwnerScope, id: string): Promise<Sandbox> => getSandbox(store, scope, id),
+  get: ({ store }: SandboxUseCaseDeps, scope: OwnerScope, id: string): Promise<Sandbox> => getSandbox(store, scope, id),
   /** Returns the sandboxes, newest first. Reads the store only. */
-  search: ({ store }: SandboxesDeps, scope: OwnerScope, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>> =>
+  search: ({ store }: SandboxUseCaseDeps, scope: OwnerScope, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>> =>
     store.search(scope, filter, page),
   /** Returns the resources that the sandbox uses now. Throws `sandbox_not_found`, `runtime_unavailable` or `runtime_timeout`. */
-  usage: async ({ store, runtime }: SandboxesDeps, scope: OwnerScope, id: string): Promise<SandboxUsage> =>
+  usage: async ({ store, runtime }: SandboxUseCaseDeps, scope: OwnerScope, id: string): Promise<SandboxUsage> =>
     runtime.usage((await getSandbox(store, scope, id)).instanceId),
   /** Returns whether the runtime applies the resource limits of specs. */
   limitsResources,
@@ -60,7 +60,7 @@ const useCases = {
 /** The use cases of sandboxes. A start takes the owner, the others the caller's scope. Sandboxes outside the scope are not found. */
 export type Sandboxes = Bound<typeof useCases>;
 
-export function createSandboxes(deps: Omit<SandboxesDeps, 'pendingResumes'>): Sandboxes {
+export function createSandboxes(deps: Omit<SandboxUseCaseDeps, 'pendingResumes'>): Sandboxes {
   return bindUseCases({ ...deps, pendingResumes: new Map() }, useCases);
 }
 
@@ -76,7 +76,7 @@ export interface SandboxDeps {
 }
 
 /** The dependencies of the use cases of sandboxes. Times are in milliseconds. */
-export interface SandboxesDeps extends SandboxDeps {
+export interface SandboxUseCaseDeps extends SandboxDeps {
   readonly specs: SandboxSpecs;
   readonly pool: SandboxPool;
   readonly reconciler: SandboxReconciler;

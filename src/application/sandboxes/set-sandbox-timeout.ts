@@ -1,14 +1,14 @@
 import { Failure } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { nextVersion } from '../../domain/sandbox-lifecycle.ts';
-import type { SandboxesDeps } from './sandboxes.ts';
+import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
 
 /**
  * Sets the deletion of the sandbox to `timeoutMs` from now, even if it is active. That may be sooner or later than before. Throws
  * `sandbox_not_found`, or `invalid_request` if its spec does not allow such a long life.
  */
-export async function setSandboxTimeout(deps: SandboxesDeps, scope: OwnerScope, id: string, timeoutMs: number): Promise<void> {
+export async function setSandboxTimeout(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, timeoutMs: number): Promise<void> {
   const { store, specs, reconciler, clock } = deps;
   for (;;) {
     const sandbox = await getSandbox(store, scope, id);

@@ -7,7 +7,7 @@ import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { InsertSandboxOutcome } from '../../ports/sandbox-store.ts';
 import { admit, type Limited } from './make-room.ts';
-import type { SandboxesDeps } from './sandboxes.ts';
+import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { awaitStatus } from './sandbox-reconciler.ts';
 import { getSandbox, logStatusChange } from './sandbox-records.ts';
 
@@ -22,7 +22,7 @@ export interface StartSandboxRequest {
 }
 
 /** Returns the sandbox: STARTING, or RUNNING from a pool. Throws `invalid_request`, `sandbox_limit_reached`, `idempotency_conflict`. */
-export async function startSandbox(deps: SandboxesDeps, ownerId: string, request: StartSandboxRequest): Promise<Sandbox> {
+export async function startSandbox(deps: SandboxUseCaseDeps, ownerId: string, request: StartSandboxRequest): Promise<Sandbox> {
   const { specId, claim, parameters = {}, id = deps.random.id('sb') } = request;
   const template = deps.specs.find(specId);
   if (template === undefined) throw unknownSpec(specId);
@@ -42,7 +42,7 @@ export async function startSandbox(deps: SandboxesDeps, ownerId: string, request
 
 /** Idempotent by id. Throws the errors of `startSandbox`, and `sandbox_not_found` if the sandbox was started and deleted before. */
 export async function startSandboxWithId(
-  deps: SandboxesDeps, ownerId: string, id: string, request: Omit<StartSandboxRequest, 'id' | 'claim'>,
+  deps: SandboxUseCaseDeps, ownerId: string, id: string, request: Omit<StartSandboxRequest, 'id' | 'claim'>,
 ): Promise<Sandbox> {
   if ((await deps.store.find(id)) === null) await startSandbox(deps, ownerId, { ...request, id });
   return await getSandbox(deps.store, ownerId, id);
@@ -52,7 +52,7 @@ export async function startSandboxWithId(
  * Waits until a STARTING or RESUMING sandbox is RUNNING, and returns it. Its spec limits the time. Throws `sandbox_not_found`,
  * `sandbox_not_running`, `runtime_unavailable`, `runtime_timeout`, and the signal's reason.
  */
-export async function awaitRunning(deps: SandboxesDeps, scope: OwnerScope, id: string, signal: AbortSignal): Promise<Sandbox> {
+export async function awaitRunning(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, signal: AbortSignal): Promise<Sandbox> {
   for (;;) {
     signal.throwIfAborted();
     const sandbox = await awaitStatus(deps, scope, id, 'RUNNING');
@@ -63,13 +63,13 @@ export async function awaitRunning(deps: SandboxesDeps, scope: OwnerScope, id: s
 }
 
 /** Throws `invalid_request` if the spec or the runtime does not allow the parameters. */
-export function checkParameters(deps: SandboxesDeps, spec: SandboxSpec, parameters: SandboxParameters): void {
+export function checkParameters(deps: SandboxUseCaseDeps, spec: SandboxSpec, parameters: SandboxParameters): void {
   const { minMemoryBytes } = deps.runtime;
   const problems = parameterProblems(spec, parameters, { limitsResources: limitsResources(deps), minMemoryBytes });
   if (problems.length > 0) throw new Failure('invalid_request', { problems });
 }
 
-export function limitsResources({ runtime }: Pick<SandboxesDeps, 'runtime'>): boolean {
+export function limitsResources({ runtime }: Pick<SandboxUseCaseDeps, 'runtime'>): boolean {
   return !runtime.ignores.includes('resources');
 }
 
@@ -80,7 +80,7 @@ export function unknownSpec(specId: string | null): Failure {
 type Started = { readonly kind: 'started'; readonly sandbox: Sandbox } | Limited | ClaimOutcome;
 
 /** Writes the owner's new sandbox, from the pool if it has one, and enqueues it. */
-async function startOnce(deps: SandboxesDeps, asked: Omit<NewSandbox, 'sessionApiKey'>, claim?: IdempotencyClaim): Promise<Started> {
+async function startOnce(deps: SandboxUseCaseDeps, asked: Omit<NewSandbox, 'sessionApiKey'>, claim?: IdempotencyClaim): Promise<Started> {
   const { store, pool, disk: { pressure }, random } = deps;
   const limits = { ...deps.limits, diskUsedPercent: pressure?.limitPercent };
   for await (const { member, sandbox } of pool.candidates(asked)) {
@@ -93,7 +93,7 @@ async function startOnce(deps: SandboxesDeps, asked: Omit<NewSandbox, 'sessionAp
   return started(deps, cold, await store.insert(cold, limits, claim, sandboxMovedEvents(null, cold, 'user')));
 }
 
-function started({ reconciler, logger, starts }: SandboxesDeps, sandbox: Sandbox, outcome: InsertSandboxOutcome): Started {
+function started({ reconciler, logger, starts }: SandboxUseCaseDeps, sandbox: Sandbox, outcome: InsertSandboxOutcome): Started {
   if (outcome.kind !== 'inserted') return outcome;
   logStatusChange(logger, null, sandbox, 'user');
   starts.note(null, sandbox);

@@ -8,7 +8,7 @@ import { type ConversationDeps, createConversations } from '../../application/co
 import { keepBeforePause } from '../../application/conversations/kept-changes.ts';
 import { defaultKeepEventsForMs, Events } from '../../application/events/events.ts';
 import { ExecutionReconciler } from '../../application/executions/execution-reconciler.ts';
-import type { ExecutionRecordsDeps } from '../../application/executions/execution-records.ts';
+import type { ExecutionDeps } from '../../application/executions/execution-records.ts';
 import { createExecutions } from '../../application/executions/executions.ts';
 import { createFiles } from '../../application/files/files.ts';
 import { Keys } from '../../application/keys/keys.ts';
@@ -44,7 +44,7 @@ const { repositories, microagents, checkouts, events, agentMemory, agents, conve
 
 const conversationDeps = token<ConversationDeps>('ConversationDeps');
 const sandboxDeps = token<SandboxDeps>('SandboxDeps');
-const executionDeps = token<ExecutionRecordsDeps>('ExecutionRecordsDeps');
+const executionDeps = token<ExecutionDeps>('ExecutionRecordsDeps');
 const diskWatch = token<DiskWatch>('DiskWatch');
 const starts = token<StartStatistics>('StartStatistics');
 const forecast = token<IdleForecast>('IdleForecast');
