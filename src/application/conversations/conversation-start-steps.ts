@@ -21,9 +21,9 @@ type StepOf<K extends StartStep['kind']> = Extract<StartStep, { readonly kind: K
 
 /** Returns false if there is no step now. A step is written before it is taken, and can be repeated. A failed step ends the start. */
 export async function takeStartStep(deps: StepDeps, conversation: Conversation, signal: AbortSignal): Promise<boolean> {
-  const { access, agents, logger } = deps;
+  const { conversationSandboxes, agents, logger } = deps;
   const { id, startStatus } = conversation;
-  const sandbox = await access.find(conversation);
+  const sandbox = await conversationSandboxes.find(conversation);
   const step = nextStartStep(conversation, sandbox);
   try {
     return await takeStep(deps, step, conversation, sandbox, signal);
@@ -31,7 +31,7 @@ export async function takeStartStep(deps: StepDeps, conversation: Conversation, 
     if (signal.aborted) return true;
     if (isStoreFailure(error)) throw error;
     // A step that failed because the sandbox was paused or lost meanwhile is decided again.
-    if (sandbox !== null && (await access.hasChanged(conversation, sandbox))) return true;
+    if (sandbox !== null && (await conversationSandboxes.hasChanged(conversation, sandbox))) return true;
     const cause = reasonOf(error);
     if (cause === null) logger.error({ conversation: id, step: startStatus, error }, 'a step of a conversation start failed');
     await agents.end(id);
@@ -43,7 +43,7 @@ export async function takeStartStep(deps: StepDeps, conversation: Conversation, 
 async function takeStep(
   deps: StepDeps, step: StartStep, conversation: Conversation, sandbox: Sandbox | null, signal: AbortSignal,
 ): Promise<boolean> {
-  const { access } = deps;
+  const { conversationSandboxes } = deps;
   switch (step.kind) {
     case 'none':
       return false;
@@ -56,10 +56,10 @@ async function takeStep(
       });
       return true;
     case 'resume-sandbox':
-      await access.resume(conversation);
+      await conversationSandboxes.resume(conversation);
       return true;
     case 'await-sandbox':
-      return await access.waitForChange(conversation, sandbox, signal);
+      return await conversationSandboxes.waitForChange(conversation, sandbox, signal);
     case 'prepare-repository':
       await withStepTimeout(deps, prepareWithinMs, step.sandbox, signal, async (signal) => {
         const startPoint = await prepareRepository(deps, step, conversation, signal);
@@ -134,7 +134,7 @@ async function withStepTimeout<T>(
   deps: StepDeps, ms: number, sandbox: Sandbox, signal: AbortSignal, step: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   using limit = timeout(deps.clock, ms);
-  using _ = deps.access.keepAwake(sandbox);
+  using _ = deps.conversationSandboxes.keepAwake(sandbox);
   try {
     return await step(AbortSignal.any([signal, limit.signal]));
   } catch (error) {
@@ -180,7 +180,7 @@ export function isStoreFailure(error: unknown): boolean {
  * nothing is written, ends the agent. Keeps the sandbox awake meanwhile. Throws the failures of `Agents.open`, and `store_unavailable`.
  */
 export async function openAgent(
-  { agents, records, access }: StepDeps,
+  { agents, records, conversationSandboxes }: StepDeps,
   conversation: Conversation,
   sandbox: Sandbox,
   signal: AbortSignal,
@@ -188,7 +188,7 @@ export async function openAgent(
 ): Promise<void> {
   const { id, agentSessionId: before } = conversation;
   const workingDir = workingDirOf(conversation, sandbox.spec);
-  using _ = access.keepAwake(sandbox);
+  using _ = conversationSandboxes.keepAwake(sandbox);
   const { sessionId, loaded } = await agents.open({ conversationId: id, sandbox, workingDir, sessionId: before }, signal);
   let written: Conversation | null = null;
   try {

@@ -57,8 +57,9 @@ export function createConversations(deps: ConversationUseCaseDeps): Conversation
   return bindUseCases(deps, useCases);
 }
 
+/** The deps that the use cases and the reconciler of conversations share. */
 export interface ConversationDeps {
-  readonly store: ConversationStore;
+  readonly conversationStore: ConversationStore;
   readonly sandboxStore: SandboxStore;
   readonly sandboxes: Sandboxes;
   readonly repositories: Repositories;

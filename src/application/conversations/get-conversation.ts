@@ -16,19 +16,19 @@ export interface ConversationView {
 
 /** Returns the conversation. Throws `conversation_not_found` or `store_unavailable`. */
 export async function getConversation(deps: ConversationUseCaseDeps, scope: OwnerScope, id: string): Promise<ConversationView> {
-  const [view] = await viewsOf(deps.sandboxStore, [await getVisible(deps.store, scope, id)]);
+  const [view] = await viewsOf(deps.sandboxStore, [await getVisible(deps.conversationStore, scope, id)]);
   if (view === undefined) throw conversationNotFound(id);
   return view;
 }
 
 export async function searchConversations(
-  { store, sandboxStore }: ConversationUseCaseDeps,
+  { conversationStore, sandboxStore }: ConversationUseCaseDeps,
   scope: OwnerScope,
   filter: ConversationFilter,
   order: ConversationSortOrder,
   page: PageRequest,
 ): Promise<Page<ConversationView>> {
-  const { items, next } = await store.search(scope, filter, order, page);
+  const { items, next } = await conversationStore.search(scope, filter, order, page);
   return { items: await viewsOf(sandboxStore, items), next };
 }
 

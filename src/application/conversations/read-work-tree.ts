@@ -10,6 +10,6 @@ import { type ChangeDeps, findWorkTree } from './take-snapshot.ts';
 export async function readWorkTree(
   deps: ChangeDeps, scope: OwnerScope, id: string, signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
-  const { sandbox, directory } = await findWorkTree(deps, await getVisible(deps.store, scope, id));
+  const { sandbox, directory } = await findWorkTree(deps, await getVisible(deps.conversationStore, scope, id));
   return await withRecordFailures(sandbox, () => deps.runtime.getFiles(sandbox.instanceId, directory, signal));
 }

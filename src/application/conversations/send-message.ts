@@ -27,8 +27,8 @@ export async function sendMessage(
   message: Message,
   claim?: IdempotencyClaim,
 ): Promise<SentMessage> {
-  const { store, sandboxStore, reconciler, random, specs } = deps;
-  const { sandboxId, sandboxSpecId } = await getVisible(store, scope, id);
+  const { conversationStore, sandboxStore, reconciler, random, specs } = deps;
+  const { sandboxId, sandboxSpecId } = await getVisible(conversationStore, scope, id);
   const sandbox = await sandboxStore.find(sandboxId);
   const spec = specs.find(sandboxSpecId) ?? null;
   // A repeated request gets the same message id. The id depends on the owner, because two callers may use the same key.
@@ -41,7 +41,7 @@ export async function sendMessage(
     return { to: { queue: [...conversation.queue, queued] }, actor: 'user' as const, reason: null, events: [messageBody(queued)] };
   };
   // A repeated request is answered even if the memory is full.
-  if (claim === undefined || (await store.findClaim(claim)) === null) deps.agentMemory.check();
+  if (claim === undefined || (await conversationStore.findClaim(claim)) === null) deps.agentMemory.check();
   const outcome = await reconciler.records.write(id, enqueue, claim);
   if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
   if (outcome.kind !== 'repeated') reconciler.enqueue(id);

@@ -10,7 +10,7 @@ import { withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { getSandbox } from '../sandboxes/sandbox-records.ts';
 import type { ConversationDeps } from './conversations.ts';
 
-export interface ChangeDeps extends Pick<ConversationDeps, 'store' | 'sandboxStore' | 'logger'> {
+export interface ChangeDeps extends Pick<ConversationDeps, 'conversationStore' | 'sandboxStore' | 'logger'> {
   readonly checkouts: Pick<RepositoryCheckouts, 'takeSnapshot' | 'listChanges'>;
   readonly runtime: Pick<SandboxRuntime, 'execute' | 'getFiles'>;
 }

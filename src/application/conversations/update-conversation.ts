@@ -25,8 +25,8 @@ export interface ConversationUpdate {
 export async function updateConversation(
   deps: ConversationUseCaseDeps, scope: OwnerScope, id: string, { title, archived }: ConversationUpdate,
 ): Promise<ConversationView> {
-  const { store, clock, reconciler, answerWithinMs } = deps;
-  const { archivedAt } = await getVisible(store, scope, id);
+  const { conversationStore, clock, reconciler, answerWithinMs } = deps;
+  const { archivedAt } = await getVisible(conversationStore, scope, id);
   if (archived === false && archivedAt !== null) {
     throw new Failure('conversation_not_ready', { id, reason: { code: 'conversation_archived' } });
   }

@@ -27,10 +27,10 @@ export interface ExecutionUseCaseDeps extends ExecutionDeps {
  * ones. Throws `sandbox_not_found`.
  */
 async function listExecutions(
-  { store, sandboxes }: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, page: PageRequest,
+  { executionStore, sandboxStore }: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, page: PageRequest,
 ): Promise<Page<ExecutionRecord>> {
-  const { id } = await getSandbox(sandboxes, scope, sandboxId);
-  return await store.list(id, page);
+  const { id } = await getSandbox(sandboxStore, scope, sandboxId);
+  return await executionStore.list(id, page);
 }
 
 /**
@@ -64,16 +64,17 @@ const screenfulBytes = 64 * 1024;
  * `runtime_unavailable` or `runtime_timeout`; the stream fails with `output_dropped` if its reader is too slow.
  */
 async function readOutput(
-  deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, { stream, after, follow }: ReadOutputRequest, signal: AbortSignal,
+  deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, { stream, after, follow }: ReadOutputRequest,
+  signal: AbortSignal,
 ): Promise<Output> {
-  const { executions } = deps;
+  const { sandboxExecutions } = deps;
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   const { instanceId } = sandbox;
   return await withRecordFailures(sandbox, async () => {
-    const { oldest, end } = (await executions.state(instanceId, id))[stream];
+    const { oldest, end } = (await sandboxExecutions.state(instanceId, id))[stream];
     const from = after ?? Math.max(oldest, execution.tty ? end - screenfulBytes : 0);
     if (from < oldest) throw new Failure('output_dropped', { oldest });
-    return { from, bytes: await executions.output(instanceId, id, { stream, after: from, follow }, signal) };
+    return { from, bytes: await sandboxExecutions.output(instanceId, id, { stream, after: from, follow }, signal) };
   });
 }
 
@@ -89,7 +90,7 @@ async function writeInput(
   deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, content: ReadableStream<Uint8Array>, close: boolean,
   signal: AbortSignal,
 ): Promise<void> {
-  const { sandboxes, executions, clock } = deps;
+  const { sandboxStore, sandboxExecutions, clock } = deps;
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   if (execution.status !== 'running' || !execution.stdin) throw new Failure('input_closed', { id });
   let touchedAt = -Infinity;
@@ -98,12 +99,12 @@ async function writeInput(
       const now = clock.now();
       if (now - touchedAt >= touchEveryMs) {
         touchedAt = now;
-        await sandboxes.touch(sandbox.id, now);
+        await sandboxStore.touch(sandbox.id, now);
       }
       controller.enqueue(bytes);
     },
   });
-  await withRecordFailures(sandbox, () => executions.write(sandbox.instanceId, id, content.pipeThrough(touching), close, signal));
+  await withRecordFailures(sandbox, () => sandboxExecutions.write(sandbox.instanceId, id, content.pipeThrough(touching), close, signal));
 }
 
 /**
@@ -115,7 +116,7 @@ async function signalExecution(
 ): Promise<void> {
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   if (execution.status !== 'running') return;
-  await withRecordFailures(sandbox, () => deps.executions.signal(sandbox.instanceId, id, signalName));
+  await withRecordFailures(sandbox, () => deps.sandboxExecutions.signal(sandbox.instanceId, id, signalName));
 }
 
 /**
@@ -127,7 +128,7 @@ async function resizeExecution(
 ): Promise<void> {
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   if (execution.status !== 'running' || !execution.tty) return;
-  await withRecordFailures(sandbox, () => deps.executions.resize(sandbox.instanceId, id, size));
+  await withRecordFailures(sandbox, () => deps.sandboxExecutions.resize(sandbox.instanceId, id, size));
 }
 
 /**
@@ -135,9 +136,9 @@ async function resizeExecution(
  * answer, it is removed there later. Idempotent. Throws `sandbox_not_found`, or `execution_not_found` if it never existed.
  */
 async function deleteExecution(deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<void> {
-  const { store, sandboxes, reconciler, clock, answerWithinMs } = deps;
-  const sandbox = await getSandbox(sandboxes, scope, sandboxId);
-  const execution = await store.find(id);
+  const { executionStore, sandboxStore, reconciler, clock, answerWithinMs } = deps;
+  const sandbox = await getSandbox(sandboxStore, scope, sandboxId);
+  const execution = await executionStore.find(id);
   if (execution?.sandboxId !== sandbox.id) throw new Failure('execution_not_found', { id });
   await reconciler.delete(execution);
   await waitAtMost(clock, answerWithinMs, reconciler.remove(id));

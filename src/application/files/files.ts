@@ -13,25 +13,25 @@ import { interval } from '../timers.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
 
 export interface FileDeps {
-  readonly sandboxes: SandboxStore;
+  readonly sandboxStore: SandboxStore;
   readonly runtime: Pick<SandboxRuntime, 'files' | 'getFiles' | 'putFiles'>;
   readonly clock: Clock;
 }
 
 /** Calls `read` with the sandbox's id in the runtime. Does not wake the sandbox or count as activity. */
 async function readFiles<T>(
-  { sandboxes }: FileDeps, scope: OwnerScope, id: string, read: (instanceId: string) => Promise<T>,
+  { sandboxStore }: FileDeps, scope: OwnerScope, id: string, read: (instanceId: string) => Promise<T>,
 ): Promise<T> {
-  const sandbox = await getSandbox(sandboxes, scope, id);
+  const sandbox = await getSandbox(sandboxStore, scope, id);
   return await withRecordFailures(sandbox, () => read(sandbox.instanceId));
 }
 
 /** Calls `change` with the sandbox's id in the runtime. Does not wake the sandbox, but counts as activity until it is done. */
 async function changeFiles<T>(
-  { sandboxes, clock }: FileDeps, scope: OwnerScope, id: string, change: (instanceId: string) => Promise<T>,
+  { sandboxStore, clock }: FileDeps, scope: OwnerScope, id: string, change: (instanceId: string) => Promise<T>,
 ): Promise<T> {
-  const sandbox = await getSandbox(sandboxes, scope, id);
-  const touch = async ({ id }: Sandbox): Promise<void> => await sandboxes.touch(id, clock.now());
+  const sandbox = await getSandbox(sandboxStore, scope, id);
+  const touch = async ({ id }: Sandbox): Promise<void> => await sandboxStore.touch(id, clock.now());
   await touch(sandbox);
   // If the store fails now, the next interval tries again.
   using _ = interval(clock, touchIntervalMs(sandbox), () => void touch(sandbox).catch(() => {}));

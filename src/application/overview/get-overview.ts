@@ -15,8 +15,8 @@ import type { PoolReport, SandboxPool } from '../sandboxes/sandbox-pool.ts';
 import type { StartStatistics, StartSummary } from '../sandboxes/start-statistics.ts';
 
 export interface OverviewDeps {
-  readonly sandboxes: SandboxStore;
-  readonly conversations: ConversationStore;
+  readonly sandboxStore: SandboxStore;
+  readonly conversationStore: ConversationStore;
   readonly pool: Pick<SandboxPool, 'report'>;
   readonly disk: Pick<DiskWatch, 'space'>;
   readonly agentMemory: Pick<AgentMemory, 'held' | 'maxBytes'>;
@@ -56,13 +56,13 @@ const listed = 20;
 
 /** Returns a summary of the scope. Reads only the store, with few queries for any number of records. Resumes no sandbox. */
 export async function getOverview(deps: OverviewDeps, scope: OwnerScope): Promise<Overview> {
-  const { sandboxes, conversations, clock, starts, forecast, limits, conversationLimits } = deps;
+  const { sandboxStore, conversationStore, clock, starts, forecast, limits, conversationLimits } = deps;
   const at = clock.now();
   const [sandboxCounts, conversationCounts, failedOrSlowSandboxes, failedOrSlowConversations, upcoming, deployment] = await Promise.all([
-    sandboxes.countByStatus(scope),
-    conversations.countByStatus(scope),
-    sandboxes.findFailedOrSlow(scope, at - startsForLongMs, listed),
-    conversations.findFailedOrSlow(scope, at - startsForLongMs, listed),
+    sandboxStore.countByStatus(scope),
+    conversationStore.countByStatus(scope),
+    sandboxStore.findFailedOrSlow(scope, at - startsForLongMs, listed),
+    conversationStore.findFailedOrSlow(scope, at - startsForLongMs, listed),
     forecast.next(scope, listed),
     scope === null ? deploymentOf(deps) : null,
   ]);

@@ -57,12 +57,14 @@ async function makeRoom(
 }
 
 async function longestIdle(
-  { store, conversations, executions, clock, minIdleMs }: SandboxUseCaseDeps, ownerId: string | null, tried: Set<string>,
+  deps: SandboxUseCaseDeps, ownerId: string | null, tried: Set<string>,
 ): Promise<Sandbox | null> {
-  for (const sandbox of await store.longestIdle(ownerId, maxTries)) {
+  const { sandboxStore, conversationStore, executionReconciler, clock, minIdleMs } = deps;
+  for (const sandbox of await sandboxStore.longestIdle(ownerId, maxTries)) {
     if (tried.has(sandbox.id) || clock.now() - sandbox.lastActiveAt < minIdleMs) continue;
     tried.add(sandbox.id);
-    if (!(await conversations.findUsing(sandbox.id)).some(isWorking) && !(await executions.keepsAwake(sandbox))) return sandbox;
+    const isInUse = (await conversationStore.findUsing(sandbox.id)).some(isWorking) || (await executionReconciler.keepsAwake(sandbox));
+    if (!isInUse) return sandbox;
   }
   return null;
 }

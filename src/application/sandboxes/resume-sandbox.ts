@@ -28,14 +28,14 @@ interface Resumer {
 
 /** Like {@link resumeSandbox}, for any resumer. */
 export async function resumeFor(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, resumer: Resumer): Promise<Sandbox> {
-  const { store, clock } = deps;
+  const { sandboxStore, clock } = deps;
   for (;;) {
-    const sandbox = await getSandbox(store, scope, id);
+    const sandbox = await getSandbox(sandboxStore, scope, id);
     if (isQuarantined(sandbox)) throw new Failure('sandbox_in_quarantine', { id });
     const { status } = sandbox;
     if (status === 'RUNNING') {
-      await store.touch(id, clock.now());
-      return await getSandbox(store, scope, id);
+      await sandboxStore.touch(id, clock.now());
+      return await getSandbox(sandboxStore, scope, id);
     }
     if (status === 'RESUMING') return await awaitStatus(deps, scope, id, 'RUNNING');
     if (status === 'STARTING' || status === 'PAUSING') throw new Failure('sandbox_busy', { id, status });
@@ -53,13 +53,13 @@ async function hasFiles({ runtime }: SandboxUseCaseDeps, { instanceId }: Sandbox
 }
 
 async function writeResumption(
-  { store, limits, clock, logger }: SandboxUseCaseDeps, sandbox: Sandbox, { actor, reason }: Resumer,
+  { sandboxStore, limits, clock, logger }: SandboxUseCaseDeps, sandbox: Sandbox, { actor, reason }: Resumer,
 ): Promise<ReplaceOutcome | Limited> {
   // A sandbox in ERROR or MISSING may have no processes. It is run again with its files.
   const pauseKind = sandbox.pauseKind ?? 'stop';
   const next = applyTransition(sandbox, 'resume', actor, { now: clock.now(), reason, pauseKind });
   if (next === null) return { kind: 'stale' };
-  const outcome = await store.admit(next, limits, sandboxMovedEvents(sandbox, next, actor));
+  const outcome = await sandboxStore.admit(next, limits, sandboxMovedEvents(sandbox, next, actor));
   if (outcome.kind === 'replaced') logStatusChange(logger, sandbox, next, actor);
   return outcome;
 }

@@ -72,7 +72,7 @@ export class SandboxReconciler {
   /** Like {@link enqueue}, with an id of the runtime. */
   enqueueInstance(instanceId: string): void {
     void this.#runLogged({ instance: instanceId }, async () => {
-      const sandbox = await this.#deps.store.findByInstance(instanceId);
+      const sandbox = await this.#deps.sandboxStore.findByInstance(instanceId);
       if (sandbox !== null) this.enqueue(sandbox.id);
     });
   }
@@ -115,7 +115,7 @@ export class SandboxReconciler {
   }
 
   async #takeSteps(id: string, run: Run, steps: SandboxSteps, earlier: AnyFailure | null): Promise<Reconciled> {
-    const { store } = this.#deps;
+    const { sandboxStore } = this.#deps;
     let known: ObservedSandbox | null = null;
     let failure = earlier;
     const attempted = new Set<SandboxStep['kind']>();
@@ -123,7 +123,7 @@ export class SandboxReconciler {
       // The run was woken because something changed.
       if (run.woken.aborted) known = null;
       run.resetSignals();
-      const sandbox = await store.find(id);
+      const sandbox = await sandboxStore.find(id);
       if (sandbox === null || this.#closing.signal.aborted) return { sandbox, failure };
       const step = await this.#next(sandbox, known, attempted);
       if (isFailure(step)) return { sandbox, failure: step };
@@ -139,21 +139,21 @@ export class SandboxReconciler {
         }
         if (!isFailure(error) || error.code === 'store_unavailable') throw error;
         this.#backOff.failed(`${id} ${step.kind}`);
-        return { sandbox: await this.#noteFailure(await store.find(id), error, step.kind), failure: error };
+        return { sandbox: await this.#noteFailure(await sandboxStore.find(id), error, step.kind), failure: error };
       }
     }
   }
 
   /** Writes why a start is stuck, or why a sandbox at rest still runs, until the next try. Returns the record. */
   async #noteFailure(sandbox: Sandbox | null, failure: AnyFailure, step: SandboxStep['kind']): Promise<Sandbox | null> {
-    const { store, clock } = this.#deps;
+    const { sandboxStore, clock } = this.#deps;
     if (sandbox === null || sandbox.deletedAt !== null) return sandbox;
     const reason = reasonOfFailure(failure);
     const isToRest = (step === 'stop' || step === 'freeze') && restingStatuses.has(sandbox.status);
     if (sandbox.status !== 'STARTING' && !isToRest) return sandbox;
     const noted = isToRest ? noteStillRunning(sandbox, reason, clock.now()) : nextVersion(sandbox, clock.now(), { statusReason: reason });
     if (isSameReason(sandbox.statusReason, noted.statusReason)) return sandbox;
-    return (await store.replace(noted)).kind === 'replaced' ? noted : await store.find(sandbox.id);
+    return (await sandboxStore.replace(noted)).kind === 'replaced' ? noted : await sandboxStore.find(sandbox.id);
   }
 
   async #next(
@@ -180,9 +180,9 @@ export class SandboxReconciler {
 
   /** Returns true if an agent or an execution works in a sandbox that seems idle: its activity may have been lost. */
   async #isInUse(sandbox: Sandbox): Promise<boolean> {
-    const { runtime, clock, conversations, executions } = this.#deps;
+    const { runtime, clock, conversationStore, executionReconciler } = this.#deps;
     if (sandbox.status !== 'RUNNING' || dueIdleAction(sandbox, clock.now(), runtime.capabilities.freeze) === null) return false;
-    return (await conversations.findUsing(sandbox.id)).some(isWorking) || (await executions.keepsAwake(sandbox));
+    return (await conversationStore.findUsing(sandbox.id)).some(isWorking) || (await executionReconciler.keepsAwake(sandbox));
   }
 }
 
@@ -191,9 +191,9 @@ export const defaultAnswerWithinMs = 20_000;
 
 /** Reconciles and returns the sandbox. Throws the failure of the runtime, or `sandbox_not_running` or `sandbox_not_paused`. */
 export async function awaitStatus(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, wanted: 'PAUSED' | 'RUNNING'): Promise<Sandbox> {
-  const { store, clock, answerWithinMs, reconciler } = deps;
+  const { sandboxStore, clock, answerWithinMs, reconciler } = deps;
   const reconciled = await waitAtMost(clock, answerWithinMs, reconciler.reconcile(id));
-  const sandbox = await getSandbox(store, scope, id);
+  const sandbox = await getSandbox(sandboxStore, scope, id);
   const { status } = sandbox;
   if (status === wanted) return sandbox;
   if (reconciled?.failure != null) throw reconciled.failure;

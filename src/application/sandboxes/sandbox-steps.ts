@@ -54,14 +54,14 @@ export class SandboxSteps implements Disposable {
 
   /** Takes the step. Returns the new state only if it is certain without a new inspect. Otherwise null. */
   async take(step: DecidedStep, sandbox: Sandbox): Promise<ObservedSandbox | null> {
-    const { store, runtime } = this.#deps;
+    const { sandboxStore, runtime } = this.#deps;
     const { observed } = step;
     if (step.kind !== 'launch' && step.kind !== 'resume') this[Symbol.dispose]();
     switch (step.kind) {
       case 'none':
         return observed;
       case 'write':
-        if (step.by === null) await store.replace(step.to);
+        if (step.by === null) await sandboxStore.replace(step.to);
         else await writeSandbox(this.#deps, sandbox, await withLastOutput(this.#deps, sandbox, step.to, observed), step.by);
         return observed;
       case 'take-start-slot':
@@ -85,7 +85,7 @@ export class SandboxSteps implements Disposable {
 
   /** Waits for the runtime's provision and a start slot; then the time limit begins. Meanwhile the record says what it waits for. */
   async #takeStartSlot(sandbox: Sandbox): Promise<void> {
-    const { store, clock } = this.#deps;
+    const { sandboxStore, clock } = this.#deps;
     const progress = new SandboxProgress(this.#deps, sandbox);
     const signal = this.#interruptSignal(progress.superseded);
     try {
@@ -93,13 +93,13 @@ export class SandboxSteps implements Disposable {
       await progress.reporter.end();
       if (slot === null) return;
       this.#startSlot = slot;
-      await store.replace(takeStartSlot(progress.sandbox, clock.now()));
+      await sandboxStore.replace(takeStartSlot(progress.sandbox, clock.now()));
     } catch (error) {
       await progress.reporter.end();
       if (signal.aborted) return;
       if (isFailure(error) && error.code !== 'store_unavailable') {
         // The time limit begins, so a runtime that always fails cannot block the start for ever.
-        await store.replace(takeStartSlot(progress.sandbox, clock.now(), reasonOfFailure(error)));
+        await sandboxStore.replace(takeStartSlot(progress.sandbox, clock.now(), reasonOfFailure(error)));
       }
       throw error;
     }

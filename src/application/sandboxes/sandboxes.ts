@@ -35,13 +35,13 @@ const useCases = {
   startWithId: startSandboxWithId,
   awaitRunning,
   checkParameters,
-  get: ({ store }: SandboxUseCaseDeps, scope: OwnerScope, id: string): Promise<Sandbox> => getSandbox(store, scope, id),
+  get: ({ sandboxStore }: SandboxUseCaseDeps, scope: OwnerScope, id: string): Promise<Sandbox> => getSandbox(sandboxStore, scope, id),
   /** Returns the sandboxes, newest first. Reads the store only. */
-  search: ({ store }: SandboxUseCaseDeps, scope: OwnerScope, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>> =>
-    store.search(scope, filter, page),
+  search: ({ sandboxStore }: SandboxUseCaseDeps, scope: OwnerScope, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>> =>
+    sandboxStore.search(scope, filter, page),
   /** Returns the resources that the sandbox uses now. Throws `sandbox_not_found`, `runtime_unavailable` or `runtime_timeout`. */
-  usage: async ({ store, runtime }: SandboxUseCaseDeps, scope: OwnerScope, id: string): Promise<SandboxUsage> =>
-    runtime.usage((await getSandbox(store, scope, id)).instanceId),
+  usage: async ({ sandboxStore, runtime }: SandboxUseCaseDeps, scope: OwnerScope, id: string): Promise<SandboxUsage> =>
+    runtime.usage((await getSandbox(sandboxStore, scope, id)).instanceId),
   /** Returns whether the runtime applies the resource limits of specs. */
   limitsResources,
   logs: readLogs,
@@ -64,10 +64,11 @@ export function createSandboxes(deps: Omit<SandboxUseCaseDeps, 'pendingResumes'>
   return bindUseCases({ ...deps, pendingResumes: new Map() }, useCases);
 }
 
+/** The deps that the use cases of sandboxes, the reconciler and the services of the sweep share. */
 export interface SandboxDeps {
-  readonly store: SandboxStore;
-  readonly conversations: ConversationStore;
-  readonly executions: Pick<ExecutionReconciler, 'keepsAwake'>;
+  readonly sandboxStore: SandboxStore;
+  readonly conversationStore: ConversationStore;
+  readonly executionReconciler: Pick<ExecutionReconciler, 'keepsAwake'>;
   readonly runtime: SandboxRuntime;
   readonly starts: StartStatistics;
   readonly clock: Clock;

@@ -8,7 +8,8 @@ import type { ConversationReconcilerDeps } from './conversation-reconciler.ts';
 /** The longest interval between two activity writes of a sandbox in use. At most half of the time until it would be frozen. */
 const touchEveryMs = 30_000;
 
-export class SandboxAccess {
+/** The sandboxes of conversations: finds, resumes and awaits them, and keeps them awake. */
+export class ConversationSandboxes {
   readonly #deps: ConversationReconcilerDeps;
   /** Conversations that wait for a change of their sandbox, by its id. */
   readonly #waiting = new Map<string, Set<string>>();
