@@ -59,3 +59,11 @@ function endOfLife({ createdAt, spec: { rest } }: Sandbox): DatedAction | null {
   const { maxLifeMs: afterMs } = rest;
   return afterMs === null ? null : { tier: 'delete', at: createdAt + afterMs, reason: { code: 'life_over', afterMs } };
 }
+
+const shortestActivityIntervalMs = 100;
+const longestActivityIntervalMs = 30_000;
+
+/** Returns how often the activity of a sandbox in use is written, in milliseconds: often enough that the idle policy does not pause it. */
+export function activityIntervalMs({ spec }: Pick<Sandbox, 'spec'>): number {
+  return Math.max(shortestActivityIntervalMs, Math.min(longestActivityIntervalMs, (spec.rest.freezeAfterMs ?? Infinity) / 3));
+}

@@ -3,7 +3,7 @@ import proxyAddress from 'proxy-addr';
 import type { PortVisitor } from '../../application/sandboxes/sandboxes.ts';
 import type { Skep } from '../../application/skep.ts';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
-import { isSameSecret } from '../../domain/port-access.ts';
+import { isSameSecret } from '../../domain/credentials.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { Authenticator } from '../http/authentication.ts';
 import type { PortToken, PortTokens } from '../http/port-links.ts';

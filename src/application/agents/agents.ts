@@ -10,7 +10,8 @@ import { timeout, unlessAborted } from '../timers.ts';
 import type { AgentMemory } from './agent-memory.ts';
 import { AgentProcess } from './agent-process.ts';
 import { LiveAgent } from './live-agent.ts';
-import { RedactingAgentClient, redactorOf, type SecretRedactor } from './secret-redactor.ts';
+import { RedactingAgentClient } from './redacting-agent-client.ts';
+import { redactorOf, type SecretRedactor } from '../secret-redactor.ts';
 
 interface AgentsDeps {
   readonly sandboxExecutions: SandboxExecutions;

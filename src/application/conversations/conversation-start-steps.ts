@@ -1,6 +1,6 @@
 import type { StartPoint } from '../../domain/change.ts';
 import { nextStartStep, type StartStep, startSteps, statusAfter } from '../../domain/conversation-next-step.ts';
-import { microagentsEventData } from '../../domain/microagent-triggers.ts';
+import { microagentsEventData } from '../../domain/conversation-microagents.ts';
 import { type Conversation, type ConversationStartStatus, isEnded, workingDirOf } from '../../domain/conversation.ts';
 import { isFailureOf, reasonOfError, Refusal } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';

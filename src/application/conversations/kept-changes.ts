@@ -8,7 +8,7 @@ import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-sn
 import { timeout } from '../timers.ts';
 import type { ConversationDeps } from './conversations.ts';
 import { getVisible } from './conversation-records.ts';
-import { type ChangeDeps, type ConversationWorkTree, findWorkTree, getStartPoint, takeSnapshot } from './take-snapshot.ts';
+import { type ChangeDeps, type ConversationWorkTree, findWorkTree, getStartPoint, takeSnapshot } from './conversation-work-tree.ts';
 
 type KeepDeps = ChangeDeps & Pick<ConversationDeps, 'clock'>;
 

@@ -6,7 +6,7 @@ import type { CheckoutRequest } from '../../ports/repository-checkouts.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { ConversationRecords } from './conversation-records.ts';
 import { getVisible } from './conversation-records.ts';
-import { type ConversationWorkTree, findWorkTree, logRefusal, takeSnapshot } from './take-snapshot.ts';
+import { type ConversationWorkTree, findWorkTree, logRefusal, takeSnapshot } from './conversation-work-tree.ts';
 
 export interface PublishRequest {
   /** Null means the conversation's own branch. */

@@ -1,7 +1,7 @@
 import type { OwnerScope } from '../../domain/principal.ts';
 import { withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { getVisible } from './conversation-records.ts';
-import { type ChangeDeps, findWorkTree } from './take-snapshot.ts';
+import { type ChangeDeps, findWorkTree } from './conversation-work-tree.ts';
 
 /**
  * Returns a tar of the conversation's work tree, including `.git` and ignored files. Names begin with the last segment of its path. The

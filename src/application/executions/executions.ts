@@ -1,5 +1,6 @@
 import type { ExecutionLimits, ExecutionRecord } from '../../domain/execution.ts';
 import { Failure } from '../../domain/failure.ts';
+import { activityIntervalMs } from '../../domain/idle-policy.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -78,9 +79,6 @@ async function readOutput(
   });
 }
 
-/** How often the activity of a long input is written. */
-const touchEveryMs = 30_000;
-
 /**
  * Writes to the standard input of the execution, and closes it afterwards if `close` is true. Returns when all input is handed over, so it
  * waits while the command does not read. Counts as activity. Throws `sandbox_not_found`, `execution_not_found`, `sandbox_not_running`,
@@ -97,7 +95,7 @@ async function writeInput(
   const touching = new TransformStream<Uint8Array, Uint8Array>({
     async transform(bytes, controller) {
       const now = clock.now();
-      if (now - touchedAt >= touchEveryMs) {
+      if (now - touchedAt >= activityIntervalMs(sandbox)) {
         touchedAt = now;
         await sandboxStore.touch(sandbox.id, now);
       }

@@ -1,6 +1,6 @@
 import type { FileEntry } from '../../domain/file-entry.ts';
 import { type Page, pageOf } from '../../domain/page.ts';
-import { touchIntervalMs } from '../../domain/port-access.ts';
+import { activityIntervalMs } from '../../domain/idle-policy.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -34,7 +34,7 @@ async function changeFiles<T>(
   const touch = async ({ id }: Sandbox): Promise<void> => await sandboxStore.touch(id, clock.now());
   await touch(sandbox);
   // If the store fails now, the next interval tries again.
-  using _ = interval(clock, touchIntervalMs(sandbox), () => void touch(sandbox).catch(() => {}));
+  using _ = interval(clock, activityIntervalMs(sandbox), () => void touch(sandbox).catch(() => {}));
   return await withRecordFailures(sandbox, () => change(sandbox.instanceId));
 }
 

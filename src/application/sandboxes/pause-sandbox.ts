@@ -4,7 +4,7 @@ import { applyTransition, stopFrozenByOwner } from '../../domain/sandbox-lifecyc
 import type { PauseKind, Sandbox } from '../../domain/sandbox.ts';
 import { waitAtMost } from '../timers.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
-import { awaitStatus } from './sandbox-reconciler.ts';
+import { awaitStatus } from './await-status.ts';
 import { getSandbox, writeSandbox } from './sandbox-records.ts';
 
 /**

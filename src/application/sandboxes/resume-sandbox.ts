@@ -8,7 +8,7 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import type { ReplaceOutcome } from '../../ports/sandbox-store.ts';
 import { admit, type Limited } from './make-room.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
-import { awaitStatus } from './sandbox-reconciler.ts';
+import { awaitStatus } from './await-status.ts';
 import { getSandbox, logStatusChange } from './sandbox-records.ts';
 
 /**

@@ -1,10 +1,12 @@
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import { isInScope, type OwnerScope, type Principal, scopeOf } from '../../domain/principal.ts';
-import { exposedPort, isSameSecret, isWokenByAccess, touchIntervalMs } from '../../domain/port-access.ts';
+import { exposedPort, isWokenByAccess } from '../../domain/port-access.ts';
+import { isSameSecret } from '../../domain/credentials.ts';
+import { activityIntervalMs } from '../../domain/idle-policy.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { resumeFor } from './resume-sandbox.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
-import { awaitStatus } from './sandbox-reconciler.ts';
+import { awaitStatus } from './await-status.ts';
 import { findSandbox, getSandbox } from './sandbox-records.ts';
 
 /** The caller that opens a port of a sandbox. */
@@ -95,7 +97,7 @@ export async function openPort(deps: SandboxUseCaseDeps, id: string, port: numbe
 /** Writes that the sandbox is active, unless that was written a short time ago. Returns the sandbox with its last written time. */
 export async function notePortActivity({ sandboxStore, clock }: SandboxUseCaseDeps, sandbox: Sandbox): Promise<Sandbox> {
   const now = clock.now();
-  if (now - sandbox.lastActiveAt < touchIntervalMs(sandbox)) return sandbox;
+  if (now - sandbox.lastActiveAt < activityIntervalMs(sandbox)) return sandbox;
   await sandboxStore.touch(sandbox.id, now);
   return { ...sandbox, lastActiveAt: now };
 }

@@ -1,16 +1,25 @@
 import { isWorking } from '../../domain/conversation-next-step.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
-import { type AnyFailure, Failure, isFailure, logFieldsOf, reasonOfFailure } from '../../domain/failure.ts';
+import { type AnyFailure, isFailure, logFieldsOf, reasonOfFailure } from '../../domain/failure.ts';
 import { dueIdleAction, nextDueAt } from '../../domain/idle-policy.ts';
 import { isSameReason } from '../../domain/reason.ts';
 import { nextVersion, noteStillRunning } from '../../domain/sandbox-lifecycle.ts';
 import { nextSandboxStep, stepWithoutInspect, type SandboxStep } from '../../domain/sandbox-next-step.ts';
 import type { Sandbox, ObservedSandbox, SandboxStatus } from '../../domain/sandbox.ts';
+import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
+import type { Secrets } from '../../ports/secrets.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
-import { BackOff, KeyedTimers, waitAtMost } from '../timers.ts';
-import type { SandboxUseCaseDeps } from './sandboxes.ts';
-import { getSandbox } from './sandbox-records.ts';
-import { type DecidedStep, type SandboxReconcilerDeps, SandboxSteps } from './sandbox-steps.ts';
+import { BackOff, KeyedTimers } from '../timers.ts';
+import type { SandboxDeps } from './sandboxes.ts';
+import { type DecidedStep, SandboxSteps } from './sandbox-steps.ts';
+import type { StartQueue } from './start-queue.ts';
+
+export interface SandboxReconcilerDeps extends SandboxDeps {
+  readonly probe: ReadinessProbe;
+  readonly startQueue: StartQueue;
+  readonly secrets: Secrets;
+  /** Saves the changes made in a sandbox, for the time it does not run. Rejects only if the store fails. */
+  readonly keepChanges: (sandboxId: string, signal: AbortSignal) => Promise<void>;
+}
 
 /** Steps that act on the runtime. Each is taken at most once per run; if it is still due, it waits for the next run. */
 const runtimeSteps: ReadonlySet<SandboxStep['kind']> = new Set(['launch', 'freeze', 'stop', 'resume', 'remove']);
@@ -184,20 +193,4 @@ export class SandboxReconciler {
     if (sandbox.status !== 'RUNNING' || dueIdleAction(sandbox, clock.now(), runtime.capabilities.freeze) === null) return false;
     return (await conversationStore.findUsing(sandbox.id)).some(isWorking) || (await executionReconciler.keepsAwake(sandbox));
   }
-}
-
-/** `answerWithinMs`, if nothing else is configured. */
-export const defaultAnswerWithinMs = 20_000;
-
-/** Reconciles and returns the sandbox. Throws the failure of the runtime, or `sandbox_not_running` or `sandbox_not_paused`. */
-export async function awaitStatus(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, wanted: 'PAUSED' | 'RUNNING'): Promise<Sandbox> {
-  const { sandboxStore, clock, answerWithinMs, reconciler } = deps;
-  const reconciled = await waitAtMost(clock, answerWithinMs, reconciler.reconcile(id));
-  const sandbox = await getSandbox(sandboxStore, scope, id);
-  const { status } = sandbox;
-  if (status === wanted) return sandbox;
-  if (reconciled?.failure != null) throw reconciled.failure;
-  // Still in transition, or changed again after it reached the status.
-  if (status !== 'ERROR' && status !== 'MISSING') return sandbox;
-  throw new Failure(wanted === 'PAUSED' ? 'sandbox_not_running' : 'sandbox_not_paused', { id, status });
 }

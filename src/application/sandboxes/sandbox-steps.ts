@@ -4,24 +4,14 @@ import type { Reason } from '../../domain/reason.ts';
 import { readyDeadline, takeStartSlot } from '../../domain/sandbox-lifecycle.ts';
 import type { SandboxStep } from '../../domain/sandbox-next-step.ts';
 import { type ExposedUrl, isPooled, type ObservedSandbox, type PauseKind, type Sandbox } from '../../domain/sandbox.ts';
-import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
 import type { SandboxLaunch } from '../../ports/sandbox-runtime.ts';
-import type { Secrets } from '../../ports/secrets.ts';
 import type { Run } from '../keyed-worker.ts';
 import { timeout } from '../timers.ts';
 import { withLastOutput } from './last-output.ts';
 import { SandboxProgress } from './sandbox-progress.ts';
 import { recordTransition, writeSandbox } from './sandbox-records.ts';
-import type { SandboxDeps } from './sandboxes.ts';
-import type { StartQueue, StartSlot } from './start-queue.ts';
-
-export interface SandboxReconcilerDeps extends SandboxDeps {
-  readonly probe: ReadinessProbe;
-  readonly queue: StartQueue;
-  readonly secrets: Secrets;
-  /** Saves the changes made in a sandbox, for the time it does not run. Rejects only if the store fails. */
-  readonly keepChanges: (sandboxId: string, signal: AbortSignal) => Promise<void>;
-}
+import type { SandboxReconcilerDeps } from './sandbox-reconciler.ts';
+import type { StartSlot } from './start-queue.ts';
 
 /** A step, and the observed state on which it was decided. Null if there was no inspect. */
 export type DecidedStep = SandboxStep & { readonly observed: ObservedSandbox | null };
@@ -107,7 +97,7 @@ export class SandboxSteps implements Disposable {
 
   /** Provides what the sandbox needs, and takes a start slot. If the runtime refuses, writes the reason and returns null. */
   async #prepare(progress: SandboxProgress, signal: AbortSignal): Promise<StartSlot | null> {
-    const { runtime, queue, clock } = this.#deps;
+    const { runtime, startQueue, clock } = this.#deps;
     const { spec, ownerId, status, startingSince } = progress.sandbox;
     const { reporter } = progress;
     if (status === 'STARTING') {
@@ -123,7 +113,7 @@ export class SandboxSteps implements Disposable {
     }
     reporter.report({ code: 'waiting_for_start_slot' });
     const priority = startingSince !== null && startingSince < this.#openedAt ? 'interrupted' : 'requested';
-    return await queue.take(ownerId, isPooled(progress.sandbox) ? 'pool' : priority, signal);
+    return await startQueue.take(ownerId, isPooled(progress.sandbox) ? 'pool' : priority, signal);
   }
 
   /** Creates the sandbox and runs it. Returns null if that was interrupted. */

@@ -1,6 +1,5 @@
 import { sandboxMovedEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
 import { newSandbox, type NewSandbox, type Sandbox } from '../../domain/sandbox.ts';
 import { parameterProblems, type SandboxParameters, applyParameters } from '../../domain/sandbox-parameters.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
@@ -8,7 +7,6 @@ import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-cla
 import type { InsertSandboxOutcome } from '../../ports/sandbox-store.ts';
 import { admit, type Limited } from './make-room.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
-import { awaitStatus } from './sandbox-reconciler.ts';
 import { getSandbox, logStatusChange } from './sandbox-records.ts';
 
 export interface StartSandboxRequest {
@@ -46,20 +44,6 @@ export async function startSandboxWithId(
 ): Promise<Sandbox> {
   if ((await deps.sandboxStore.find(id)) === null) await startSandbox(deps, ownerId, { ...request, id });
   return await getSandbox(deps.sandboxStore, ownerId, id);
-}
-
-/**
- * Waits until a STARTING or RESUMING sandbox is RUNNING, and returns it. Its spec limits the time. Throws `sandbox_not_found`,
- * `sandbox_not_running`, `runtime_unavailable`, `runtime_timeout`, and the signal's reason.
- */
-export async function awaitRunning(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, signal: AbortSignal): Promise<Sandbox> {
-  for (;;) {
-    signal.throwIfAborted();
-    const sandbox = await awaitStatus(deps, scope, id, 'RUNNING');
-    const { status } = sandbox;
-    if (status === 'RUNNING') return sandbox;
-    if (status !== 'STARTING' && status !== 'RESUMING') throw new Failure('sandbox_not_running', { id, status });
-  }
 }
 
 /** Throws `invalid_request` if the spec or the runtime does not allow the parameters. */

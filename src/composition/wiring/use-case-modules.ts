@@ -20,7 +20,8 @@ import { IdleForecast } from '../../application/sandboxes/idle-forecast.ts';
 import { defaultMinIdleMs } from '../../application/sandboxes/make-room.ts';
 import { defaultOrphanGraceMs, Quarantine } from '../../application/sandboxes/quarantine.ts';
 import { SandboxPool } from '../../application/sandboxes/sandbox-pool.ts';
-import { defaultAnswerWithinMs, SandboxReconciler } from '../../application/sandboxes/sandbox-reconciler.ts';
+import { SandboxReconciler } from '../../application/sandboxes/sandbox-reconciler.ts';
+import { defaultAnswerWithinMs } from '../../application/sandboxes/await-status.ts';
 import { SandboxSpecs } from '../../application/sandboxes/sandbox-specs.ts';
 import { createSandboxes, type SandboxDeps } from '../../application/sandboxes/sandboxes.ts';
 import { StartStatistics } from '../../application/sandboxes/start-statistics.ts';
@@ -70,10 +71,10 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
     ({ sandboxes: sandboxStore, conversations: conversationStore }, runtime, executionReconciler, starts, system) =>
       ({ sandboxStore, conversationStore, runtime, executionReconciler, starts, ...system }));
   provide(bind, sandboxReconciler, [sandboxDeps, tokens.probe, startQueue, tokens.secrets, checkouts, closers],
-    (deps, probe, queue, secrets, checkouts, closers) => {
+    (deps, probe, startQueue, secrets, checkouts, closers) => {
       const keepChanges = (sandboxId: string, signal: AbortSignal): Promise<void> =>
         keepBeforePause({ ...deps, checkouts }, sandboxId, signal);
-      return closers.adopt(new SandboxReconciler({ ...deps, probe, queue, secrets, keepChanges }), close);
+      return closers.adopt(new SandboxReconciler({ ...deps, probe, startQueue, secrets, keepChanges }), close);
     });
   provide(bind, forecast, [store, runtime], ({ sandboxes: sandboxStore }, runtime) => new IdleForecast({ sandboxStore, runtime }));
   provide(bind, diskWatch, [sandboxDeps, rules, sandboxReconciler], (deps, { diskUsedPercent }, reconciler) =>

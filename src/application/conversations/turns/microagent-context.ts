@@ -1,7 +1,7 @@
 import {
   applicableMicroagents, type AppliedMicroagent, type ConversationMicroagent, fitIntoContext, microagentsEventData, type MicroagentText,
   type OmittedMicroagent,
-} from '../../../domain/microagent-triggers.ts';
+} from '../../../domain/conversation-microagents.ts';
 import { type Conversation, type Message, type RepositoryLocation, textOf } from '../../../domain/conversation.ts';
 import type { EventBody } from '../../../domain/event.ts';
 import { timeout } from '../../timers.ts';
