@@ -1,6 +1,7 @@
 import { secretValues } from '../domain/credentials.ts';
 import type { Sandbox } from '../domain/sandbox.ts';
 import type { Secrets } from '../ports/secrets.ts';
+import { resolveSecrets } from './resolve-secrets.ts';
 
 const mask = '**********';
 
@@ -12,8 +13,8 @@ const constantProperties: ReadonlySet<string> = new Set(['code', 'kind']);
 
 /** Redacts the secrets of all programs of the sandbox. They may run as one user, so each can read the secrets of the others. */
 export function redactorOf({ sessionApiKey, spec: { secrets: names, initialEnv, agent } }: Sandbox, secrets: Secrets): SecretRedactor {
-  const given = [...names, ...(agent?.secrets ?? [])].map((name) => secrets.get(name) ?? '');
-  return new SecretRedactor([sessionApiKey, ...given, ...secretValues(initialEnv), ...secretValues(agent?.env ?? {})]);
+  const { values } = resolveSecrets([...names, ...(agent?.secrets ?? [])], secrets);
+  return new SecretRedactor([sessionApiKey, ...Object.values(values), ...secretValues(initialEnv), ...secretValues(agent?.env ?? {})]);
 }
 
 /** Returns the bytes as a text with one character per byte. {@link toBytes} reverses this. */

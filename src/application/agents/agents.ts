@@ -11,6 +11,7 @@ import type { AgentMemory } from './agent-memory.ts';
 import { AgentProcess } from './agent-process.ts';
 import { LiveAgent } from './live-agent.ts';
 import { RedactingAgentClient } from './redacting-agent-client.ts';
+import { resolveSecrets } from '../resolve-secrets.ts';
 import { redactorOf, type SecretRedactor } from '../secret-redactor.ts';
 
 interface AgentsDeps {
@@ -167,7 +168,7 @@ interface AgentEnvironment {
 }
 
 function agentEnvironment({ env, secrets: names }: AgentSpec, secrets: Secrets): Record<string, string> {
-  const missing = names.filter((name) => secrets.get(name) === null);
+  const { values, missing } = resolveSecrets(names, secrets);
   if (missing.length > 0) throw new AgentRefusal({ code: 'agent_secrets_missing', names: missing });
-  return { ...env, ...Object.fromEntries(names.map((name) => [name, secrets.get(name) ?? ''])) };
+  return { ...env, ...values };
 }

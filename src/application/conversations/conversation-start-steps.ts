@@ -5,12 +5,12 @@ import { type Conversation, type ConversationStartStatus, isEnded, workingDirOf 
 import { isFailureOf, reasonOfError, Refusal } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import { AgentRefusal } from '../../ports/agent-protocol.ts';
 import { ProgressReporter } from '../progress-reporter.ts';
 import { timeout } from '../timers.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
 import type { ConversationChange } from './conversation-records.ts';
 import { findMicroagents } from './find-microagents.ts';
+import { openAgent } from './open-agent.ts';
 import { hasSetupScript, runSetupScript } from './run-setup-script.ts';
 
 const prepareWithinMs = 30 * 60_000;
@@ -29,10 +29,10 @@ export async function takeStartStep(deps: StepDeps, conversation: Conversation, 
     return await takeStep(deps, step, conversation, sandbox, signal);
   } catch (error) {
     if (signal.aborted) return true;
-    if (isStoreFailure(error)) throw error;
+    if (isFailureOf(error, 'store_unavailable')) throw error;
     // A step that failed because the sandbox was paused or lost meanwhile is decided again.
     if (sandbox !== null && (await conversationSandboxes.hasChanged(conversation, sandbox))) return true;
-    const cause = reasonOf(error);
+    const cause = reasonOfError(error);
     if (cause === null) logger.error({ conversation: id, step: startStatus, error }, 'a step of a conversation start failed');
     await agents.end(id);
     await advance(deps, conversation, 'ERROR', { code: 'step_failed', step: startStatus, cause: cause ?? { code: 'internal_error' } });
@@ -122,7 +122,7 @@ async function listMicroagents(
     const events = omitted.length === 0 ? [] : [{ kind: 'microagents', data: microagentsEventData([], omitted) } as const];
     await advance(deps, conversation, next, null, { to: { microagents }, events });
   } catch (error) {
-    const cause = signal.aborted || isStoreFailure(error) ? null : reasonOf(error);
+    const cause = signal.aborted || isFailureOf(error, 'store_unavailable') ? null : reasonOfError(error);
     if (cause === null) throw error;
     const event = { kind: 'microagents', data: microagentsEventData([], []) } as const;
     await advance(deps, conversation, next, { code: 'microagents_unavailable', cause }, { to: { microagents: [] }, events: [event] });
@@ -162,51 +162,4 @@ async function writeProgress(deps: StepDeps, { id, startStatus: step }: Conversa
     conversation.startStatus === step && !isEnded(conversation) ? { to: { statusReason: reason }, actor: 'skep', reason: null } : null,
   );
   return written !== null;
-}
-
-/** Returns the reason of an error for the conversation's owner; null if only the log may show it. */
-export function reasonOf(error: unknown): Reason | null {
-  const reason = reasonOfError(error);
-  return error instanceof AgentRefusal ? { code: 'agent_start_failed', cause: reason } : reason;
-}
-
-/** Returns true if the store failed. Nothing can be written then; the next sweep tries again. */
-export function isStoreFailure(error: unknown): boolean {
-  return isFailureOf(error, 'store_unavailable');
-}
-
-/**
- * Starts the conversation's agent, with its earlier session if there is one. Writes the session id together with the result of `change`. If
- * nothing is written, ends the agent. Keeps the sandbox awake meanwhile. Throws the failures of `Agents.open`, and `store_unavailable`.
- */
-export async function openAgent(
-  { agents, records, conversationSandboxes }: StepDeps,
-  conversation: Conversation,
-  sandbox: Sandbox,
-  signal: AbortSignal,
-  change: (conversation: Conversation) => ConversationChange['to'] | null,
-): Promise<void> {
-  const { id, agentSessionId: before } = conversation;
-  const workingDir = workingDirOf(conversation, sandbox.spec);
-  using _ = conversationSandboxes.keepAwake(sandbox);
-  const { sessionId, loaded } = await agents.open({ conversationId: id, sandbox, workingDir, sessionId: before }, signal);
-  let written: Conversation | null = null;
-  try {
-    written = await records.change(id, (conversation) => {
-      const to = isEnded(conversation) ? null : change(conversation);
-      return to === null ? null : {
-        // A new session has not received any microagent.
-        to: { ...to, agentSessionId: sessionId, ...(!loaded && { microagents: withoutSettled(conversation) }) },
-        actor: 'skep',
-        reason: before !== null && !loaded ? { code: 'agent_session_not_found' } : null,
-        events: [{ kind: 'agent_started', data: { sessionId, loaded } }],
-      };
-    });
-  } finally {
-    if (written === null) await agents.end(id);
-  }
-}
-
-function withoutSettled({ microagents }: Conversation): Conversation['microagents'] {
-  return microagents?.map((microagent) => ({ ...microagent, isSettled: false })) ?? null;
 }

@@ -1,12 +1,12 @@
 import { nextWorkStep, type WorkStep } from '../../domain/conversation-next-step.ts';
 import { type Conversation, isEnded } from '../../domain/conversation.ts';
-import { type AnyFailure, isFailure, isFailureOf, logFieldsOf, reasonOfFailure } from '../../domain/failure.ts';
+import { type AnyFailure, isFailure, isFailureOf, logFieldsOf, reasonOfError, reasonOfFailure } from '../../domain/failure.ts';
 import { isSameReason, type Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { AgentRefusal } from '../../ports/agent-protocol.ts';
 import type { LiveAgent } from '../agents/live-agent.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
-import { isStoreFailure, openAgent, reasonOf } from './conversation-start-steps.ts';
+import { openAgent } from './open-agent.ts';
 import { endTurnChange, turnEndEvents } from './turns/turn-end.ts';
 import type { Turns } from './turns/turns.ts';
 
@@ -90,7 +90,7 @@ async function resume(deps: StepDeps, conversation: Conversation): Promise<boole
     await deps.conversationSandboxes.resume(conversation);
     return true;
   } catch (error) {
-    if (!isFailure(error) || isStoreFailure(error)) throw error;
+    if (!isFailure(error) || isFailureOf(error, 'store_unavailable')) throw error;
     deps.conversationSandboxes.addWaiting(conversation);
     await noteWaiting(deps, conversation, error);
     return false;
@@ -103,14 +103,14 @@ async function startAgent(deps: StepDeps, conversation: Conversation, sandbox: S
     return true;
   } catch (error) {
     if (signal.aborted) return true;
-    if (isStoreFailure(error)) throw error;
+    if (isFailureOf(error, 'store_unavailable')) throw error;
     if (isFailure(error)) {
       await noteWaiting(deps, conversation, error);
       return false;
     }
     // If the sandbox was paused meanwhile, its next run starts the agent.
     if (await deps.conversationSandboxes.hasChanged(conversation, sandbox)) return true;
-    const reason = reasonOf(error);
+    const reason = reasonOfError(error);
     if (reason === null) deps.logger.error({ conversation: conversation.id, error }, 'an agent could not be started');
     await failTurn(deps, conversation, reason ?? { code: 'agent_start_failed', cause: { code: 'internal_error' } });
     return true;

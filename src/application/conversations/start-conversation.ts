@@ -5,8 +5,8 @@ import { Failure } from '../../domain/failure.ts';
 import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
+import { idempotencyConflict } from '../idempotency-conflict.ts';
 import type { FoundRepository, RepositoryPatterns } from '../repositories/repositories.ts';
-import { unknownSpec } from '../sandboxes/start-sandbox.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { getConversation, type ConversationView } from './get-conversation.ts';
 
@@ -78,7 +78,7 @@ async function startSandbox({ sandboxes, conversationStore }: ConversationUseCas
 async function outcomeOfEarlier(
   deps: ConversationUseCaseDeps, ownerId: string, outcome: ClaimOutcome, claim: IdempotencyClaim | undefined,
 ): Promise<ConversationView> {
-  if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
+  if (outcome.kind === 'conflict') throw idempotencyConflict(claim);
   return await getConversation(deps, ownerId, outcome.id);
 }
 
@@ -91,8 +91,7 @@ async function toConversation(
   const { sandboxes, specs, repositories, checkouts, clock, random } = deps;
   const { sandboxId, sandboxSpecId, sandboxParameters = {}, selectedRepository, selectedBranch, initialMessage: message } = asked;
   const taken = sandboxId === null ? null : await sandboxes.get(ownerId, sandboxId);
-  const spec = taken?.spec ?? specs.find(sandboxSpecId);
-  if (spec === undefined) throw unknownSpec(sandboxSpecId);
+  const spec = taken?.spec ?? specs.get(sandboxSpecId);
   sandboxes.checkParameters(spec, sandboxParameters);
   if (message !== null && spec.agent === null) {
     throw new Failure('invalid_request', { problems: [{ argument: 'initialMessage', reason: { code: 'agent_not_named' } }] });

@@ -5,7 +5,6 @@ import { isUserId, type OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
-import { unknownSpec } from './start-sandbox.ts';
 
 /** If a field is null, the value that the runtime kept is used. */
 export interface Adoption {
@@ -29,8 +28,7 @@ export async function adoptSandbox(deps: SandboxUseCaseDeps, scope: OwnerScope, 
     if (ownerId === null) throw invalidArgument('ownerId', 'not_known_to_runtime');
     if (specId === null) throw invalidArgument('sandboxSpecId', 'not_known_to_runtime');
     if (!isUserId(ownerId)) throw invalidArgument('ownerId', 'user_id');
-    const spec = specs.find(specId);
-    if (spec === undefined) throw unknownSpec(specId);
+    const spec = specs.get(specId);
     const sessionApiKey = kept?.fixedEnv[spec.sessionKeyEnv] ?? sandbox.sessionApiKey;
     const to = adopt(sandbox, { ownerId, sessionApiKey }, spec, clock.now());
     if (to === null) throw new Failure('sandbox_busy', { id, status: sandbox.status });

@@ -3,9 +3,11 @@ import { probeMissed } from '../../domain/readiness.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { readyDeadline, takeStartSlot } from '../../domain/sandbox-lifecycle.ts';
 import type { SandboxStep } from '../../domain/sandbox-next-step.ts';
+import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { type ExposedUrl, isPooled, type ObservedSandbox, type PauseKind, type Sandbox } from '../../domain/sandbox.ts';
 import type { SandboxLaunch } from '../../ports/sandbox-runtime.ts';
 import type { Run } from '../keyed-worker.ts';
+import { resolveSecrets } from '../resolve-secrets.ts';
 import { timeout } from '../timers.ts';
 import { withLastOutput } from './last-output.ts';
 import { SandboxProgress } from './sandbox-progress.ts';
@@ -101,7 +103,7 @@ export class SandboxSteps implements Disposable {
     const { spec, ownerId, status, startingSince } = progress.sandbox;
     const { reporter } = progress;
     if (status === 'STARTING') {
-      const missing = this.#missingSecrets(spec.secrets);
+      const { missing } = this.#secretsOf(spec);
       const provision = missing === null
         ? await runtime.provide(spec, (reason) => reporter.report(reason), signal)
         : { kind: 'refused' as const, reason: missing };
@@ -225,16 +227,16 @@ export class SandboxSteps implements Disposable {
   }
 
   #launchOf(sandbox: Sandbox): SandboxLaunch {
-    const { secrets, runtime } = this.#deps;
+    const { runtime } = this.#deps;
     const { instanceId, spec, sessionApiKey, ownerId } = sandbox;
-    const missing = this.#missingSecrets(spec.secrets);
+    const { values, missing } = this.#secretsOf(spec);
     if (missing !== null) throw new Failure('runtime_unavailable', { runtime: runtime.name, reason: missing, retryAfterSeconds: 60 });
-    const values = Object.fromEntries(spec.secrets.map((name) => [name, secrets.get(name) ?? '']));
     return { id: instanceId, spec, sessionApiKey, secrets: values, ...(!isPooled(sandbox) && { ownerId }) };
   }
 
-  #missingSecrets(wanted: readonly string[]): Reason | null {
-    const names = wanted.filter((name) => this.#deps.secrets.get(name) === null);
-    return names.length === 0 ? null : { code: 'sandbox_secrets_missing', names };
+  /** Returns the values by name. `missing` is null if the deployment has all of them. */
+  #secretsOf({ secrets }: SandboxSpec): { readonly values: Readonly<Record<string, string>>; readonly missing: Reason | null } {
+    const { values, missing: names } = resolveSecrets(secrets, this.#deps.secrets);
+    return { values, missing: names.length === 0 ? null : { code: 'sandbox_secrets_missing', names } };
   }
 }

@@ -5,6 +5,7 @@ import { parameterProblems, type SandboxParameters, applyParameters } from '../.
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { InsertSandboxOutcome } from '../../ports/sandbox-store.ts';
+import { idempotencyConflict } from '../idempotency-conflict.ts';
 import { admit, type Limited } from './make-room.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox, logStatusChange } from './sandbox-records.ts';
@@ -22,8 +23,7 @@ export interface StartSandboxRequest {
 /** Returns the sandbox: STARTING, or RUNNING from a pool. Throws `invalid_request`, `sandbox_limit_reached`, `idempotency_conflict`. */
 export async function startSandbox(deps: SandboxUseCaseDeps, ownerId: string, request: StartSandboxRequest): Promise<Sandbox> {
   const { specId, claim, parameters = {}, id = deps.random.id('sb') } = request;
-  const template = deps.specs.find(specId);
-  if (template === undefined) throw unknownSpec(specId);
+  const template = deps.specs.get(specId);
   checkParameters(deps, template, parameters);
   const spec = applyParameters(template, parameters);
   const { metadata = {} } = parameters;
@@ -34,7 +34,7 @@ export async function startSandbox(deps: SandboxUseCaseDeps, ownerId: string, re
     case 'repeated':
       return await getSandbox(deps.sandboxStore, ownerId, started.id);
     case 'conflict':
-      throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
+      throw idempotencyConflict(claim);
   }
 }
 
@@ -55,10 +55,6 @@ export function checkParameters(deps: SandboxUseCaseDeps, spec: SandboxSpec, par
 
 export function limitsResources({ runtime }: Pick<SandboxUseCaseDeps, 'runtime'>): boolean {
   return !runtime.ignores.includes('resources');
-}
-
-export function unknownSpec(specId: string | null): Failure {
-  return new Failure('invalid_request', { problems: [{ argument: 'sandboxSpecId', reason: { code: 'unknown_sandbox_spec', specId } }] });
 }
 
 type Started = { readonly kind: 'started'; readonly sandbox: Sandbox } | Limited | ClaimOutcome;
