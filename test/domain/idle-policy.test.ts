@@ -20,15 +20,15 @@ describe('the idle policy', () => {
     ['deletes a sandbox at the end of its life, even if it is not idle yet', { status: 'RUNNING', lastActiveAt: 28_800 * minute }, 'delete', 28_800 * minute, 'life_over'],
   ])('%s', (_what, fields, tier, at, code) => {
     const sandbox = of(fields);
-    expect(nextIdleAction(sandbox)).toMatchObject({ tier, at, reason: { code } });
-    expect(dueIdleAction(sandbox, at - 1)).toBeNull();
-    expect(dueIdleAction(sandbox, at)).toMatchObject({ tier });
+    expect(nextIdleAction(sandbox, true)).toMatchObject({ tier, at, reason: { code } });
+    expect(dueIdleAction(sandbox, at - 1, true)).toBeNull();
+    expect(dueIdleAction(sandbox, at, true)).toMatchObject({ tier });
   });
 
   test('has no action for pool members, deleted sandboxes, and specs without rules', () => {
-    expect(nextIdleAction(of({ status: 'RUNNING', ownerId: unowned }))).toBeNull();
-    expect(nextIdleAction(of({ status: 'RUNNING', deletedAt: 5 }))).toBeNull();
-    expect(nextIdleAction(of({ status: 'RUNNING', spec: sandboxSpec({ id: 'y' }) }))).toBeNull();
+    expect(nextIdleAction(of({ status: 'RUNNING', ownerId: unowned }), true)).toBeNull();
+    expect(nextIdleAction(of({ status: 'RUNNING', deletedAt: 5 }), true)).toBeNull();
+    expect(nextIdleAction(of({ status: 'RUNNING', spec: sandboxSpec({ id: 'y' }) }), true)).toBeNull();
   });
 
   test('counts the deadline of a start from its start slot', () => {

@@ -199,7 +199,7 @@ describe('reconciliation', () => {
     fc.assert(
       fc.property(sandboxes, (sandbox) => {
         const pausing = sandbox.status === 'PAUSING' && sandbox.deletedAt === null;
-        expect(stepWithoutInspect(sandbox)).toEqual(pausing ? { kind: sandbox.pauseKind ?? 'freeze' } : null);
+        expect(stepWithoutInspect(sandbox, true)).toEqual(pausing ? { kind: sandbox.pauseKind ?? 'freeze' } : null);
       }),
     );
   });

@@ -63,7 +63,8 @@ async function takeStep(
     case 'prepare-repository':
       await withStepTimeout(deps, prepareWithinMs, step.sandbox, signal, async (signal) => {
         const startPoint = await prepareRepository(deps, step, conversation, signal);
-        const next = statusAfter(conversation, step.sandbox, await hasSetupScript(deps, conversation, step.sandbox, signal));
+        const hasScript = await hasSetupScript(deps, conversation, step.sandbox, signal);
+        const next = hasScript ? 'RUNNING_SETUP_SCRIPT' : statusAfter(conversation, step.sandbox);
         await advance(deps, conversation, next, null, { to: { startPoint } });
       });
       return true;

@@ -4,7 +4,6 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
 import type { CheckoutRequest } from '../../ports/repository-checkouts.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
-import { ConversationRecords } from './conversation-records.ts';
 import { getVisible } from './conversation-records.ts';
 import { type ConversationWorkTree, findWorkTree, logRefusal, takeSnapshot } from './conversation-work-tree.ts';
 
@@ -122,7 +121,7 @@ async function recordTips(
   deps: ConversationUseCaseDeps, id: string, branch: string, change: (tips: readonly string[]) => readonly string[], pushed?: string,
 ): Promise<readonly string[]> {
   let tips: readonly string[] = [];
-  await new ConversationRecords(deps).change(id, ({ published, publications }) => {
+  await deps.reconciler.records.change(id, ({ published, publications }) => {
     tips = change(published[branch] ?? []);
     const done = pushed === undefined ? {} : { publications: { ...publications, [branch]: pushed } };
     return { to: { published: { ...published, [branch]: tips }, ...done }, actor: 'user', reason: null };
@@ -131,7 +130,7 @@ async function recordTips(
 }
 
 async function recordPullRequest(deps: ConversationUseCaseDeps, id: string, branch: string, pullRequest: PullRequest): Promise<void> {
-  await new ConversationRecords(deps).change(id, ({ pullRequests }) => {
+  await deps.reconciler.records.change(id, ({ pullRequests }) => {
     const known = pullRequests[branch];
     if (known?.number === pullRequest.number && known.url === pullRequest.url) return null;
     return { to: { pullRequests: { ...pullRequests, [branch]: pullRequest } }, actor: 'user', reason: null };

@@ -112,11 +112,9 @@ async function toConversation(
   });
 }
 
-// The adapter limits the time.
-const never = new AbortController().signal;
-
 /** Throws if the branch can't be checked out, before anything is started for it. */
 async function checkBranch(checkouts: RepositoryCheckouts, { provider, path }: FoundRepository, branch: string): Promise<void> {
   const remote = await provider.remote(path);
-  await checkouts.checkBranch({ provider: provider.name, repository: path, remote, branch }, never);
+  // The adapter limits the time.
+  await checkouts.checkBranch({ provider: provider.name, repository: path, remote, branch }, new AbortController().signal);
 }

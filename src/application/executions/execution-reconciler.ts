@@ -9,6 +9,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { ExecutionState } from '../../ports/sandbox-executions.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
+import { scanRecords } from '../scan-records.ts';
 import { timeout, unlessAborted } from '../timers.ts';
 import type { ExecutionDeps } from './execution-records.ts';
 
@@ -19,8 +20,6 @@ export interface ExecutionReconcilerDeps extends ExecutionDeps {
 
 /** How long the start of a command may take. If the runtime does not have it then, it is lost. */
 const startWithinMs = 120_000;
-
-const pageSize = 500;
 
 /**
  * Records the end of executions, ends them at their deadline, and removes deleted ones from the runtime. Each step is decided anew from
@@ -60,12 +59,9 @@ export class ExecutionReconciler {
   /** Reconciles every execution that is unsettled. Does not wait for the runtime. */
   async sweep(): Promise<void> {
     const { executionStore, clock } = this.#deps;
-    let after: string | null = null;
-    do {
-      const records: readonly ExecutionRecord[] = await executionStore.scanUnsettled(after, pageSize);
-      for (const record of records) if (!this.#awaited.has(record.id) || isDue(record, clock.now())) this.enqueue(record.id);
-      after = records.length === pageSize ? (records.at(-1)?.id ?? null) : null;
-    } while (after !== null && !this.closing.aborted);
+    for await (const execution of scanRecords((after, limit) => executionStore.scanUnsettled(after, limit), this.closing)) {
+      if (!this.#awaited.has(execution.id) || isDue(execution, clock.now())) this.enqueue(execution.id);
+    }
   }
 
   /**
