@@ -93,7 +93,7 @@ export interface Conversation {
   /** The commit and branch that were checked out; null before that. */
   readonly startPoint: StartPoint | null;
   /** For each branch that it pushed to, the commits that the branch may have after its pushes. The last one is the newest. */
-  readonly published: Readonly<Record<string, readonly string[]>>;
+  readonly possibleTips: Readonly<Record<string, readonly string[]>>;
   /** The branches that it pushed to, each with the commit that it pushed last. */
   readonly publications: Readonly<Record<string, string>>;
   /** For each branch that it pushed to, the pull request that it last opened or updated. */
@@ -172,7 +172,7 @@ export function newConversation(from: NewConversation): Conversation {
     gitProvider: repository?.provider ?? null,
     repositoryPath: repository?.path ?? null,
     startPoint: null,
-    published: {},
+    possibleTips: {},
     publications: {},
     pullRequests: {},
     sandboxSpecId: spec.id,

@@ -18,7 +18,7 @@ import type { ConversationRow, Db } from './database.ts';
 import type { EventLog } from './event-store.ts';
 import { deleteRecords, findClaim, findEarlier, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import {
-  ChangeListColumn, columnReader, jsonReader, MicroagentsColumn, PublishedColumn, PullRequestsColumn, QueueColumn, StartedMessageColumn,
+  ChangeListColumn, columnReader, jsonReader, MicroagentsColumn, PossibleTipsColumn, PullRequestsColumn, QueueColumn, StartedMessageColumn,
   reasonOrNull, SandboxParametersColumn, StartPointColumn, TextMapColumn,
 } from './json-columns.ts';
 import {
@@ -213,7 +213,7 @@ const conversationOf = rowReader<Conversation, ConversationRow>(
     startsSandbox: (flag) => flag === 1,
     sandboxParameters: columnReader(SandboxParametersColumn),
     startPoint: orNull(jsonReader(StartPointColumn)),
-    published: jsonReader(PublishedColumn),
+    possibleTips: jsonReader(PossibleTipsColumn),
     publications: columnReader(TextMapColumn),
     pullRequests: jsonReader(PullRequestsColumn),
     queue: (text) => (text === '[]' ? [] : readQueue(text)),

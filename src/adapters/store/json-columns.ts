@@ -174,7 +174,7 @@ export const QueueColumn: z.ZodType<readonly QueuedMessage[]> = z.array(QueuedMe
 
 export const StartPointColumn: z.ZodType<StartPoint> = z.object({ commit: z.string().nullable(), branch: z.string().nullable() });
 
-export const PublishedColumn = z.record(z.string(), z.array(z.string()));
+export const PossibleTipsColumn = z.record(z.string(), z.array(z.string()));
 
 export const ChangeListColumn: z.ZodType<ChangeList> = z.object({
   head: z.string().nullable(),

@@ -121,10 +121,10 @@ async function recordTips(
   deps: ConversationUseCaseDeps, id: string, branch: string, change: (tips: readonly string[]) => readonly string[], pushed?: string,
 ): Promise<readonly string[]> {
   let tips: readonly string[] = [];
-  await deps.reconciler.records.change(id, ({ published, publications }) => {
-    tips = change(published[branch] ?? []);
+  await deps.reconciler.records.change(id, ({ possibleTips, publications }) => {
+    tips = change(possibleTips[branch] ?? []);
     const done = pushed === undefined ? {} : { publications: { ...publications, [branch]: pushed } };
-    return { to: { published: { ...published, [branch]: tips }, ...done }, actor: 'user', reason: null };
+    return { to: { possibleTips: { ...possibleTips, [branch]: tips }, ...done }, actor: 'user', reason: null };
   });
   return tips;
 }
