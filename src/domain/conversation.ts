@@ -20,9 +20,9 @@ export const conversationStartStatuses = [
 /** How far the start of a conversation has come. */
 export type ConversationStartStatus = (typeof conversationStartStatuses)[number];
 
-export const executionStatuses = ['idle', 'running', 'waiting_for_permission', 'frozen', 'error'] as const;
+export const agentStatuses = ['idle', 'running', 'waiting_for_permission', 'frozen', 'error'] as const;
 
-export type AgentStatus = (typeof executionStatuses)[number];
+export type AgentStatus = (typeof agentStatuses)[number];
 
 /** Returns true if it is archived or deleted, so it takes no more work. */
 export function isEnded({ archivedAt, deletedAt }: Pick<Conversation, 'archivedAt' | 'deletedAt'>): boolean {

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { permissionPolicies } from '../../domain/agent.ts';
 import { isUnsettled } from '../../domain/conversation-next-step.ts';
 import {
-  type Conversation, type ConversationSortOrder, conversationStartStatuses, executionStatuses, foldTitle,
+  type Conversation, type ConversationSortOrder, conversationStartStatuses, agentStatuses, foldTitle,
 } from '../../domain/conversation.ts';
 import {
   type ConversationCounts, conversationLimitReached, type ConversationLimits, unlimitedConversations,
@@ -222,7 +222,7 @@ const conversationOf = rowReader<Conversation, ConversationRow>(
     permissionPolicy: enumReader(permissionPolicies),
     microagents: orNull(jsonReader(MicroagentsColumn)),
     startStatus: enumReader(conversationStartStatuses),
-    executionStatus: orNull(enumReader(executionStatuses)),
+    executionStatus: orNull(enumReader(agentStatuses)),
     statusReason: reasonOrNull,
   },
   ['title_folded', 'unsettled'],

@@ -64,7 +64,7 @@ export class ConversationRecords {
 }
 
 /** Returns the record of the conversation. Throws `conversation_not_found` or `store_unavailable`. */
-export async function getVisible(store: ConversationStore, scope: OwnerScope, id: string): Promise<Conversation> {
+export async function getVisibleConversation(store: ConversationStore, scope: OwnerScope, id: string): Promise<Conversation> {
   const conversation = await store.find(id);
   if (conversation === null) throw conversationNotFound(id);
   checkVisible(conversation, scope);

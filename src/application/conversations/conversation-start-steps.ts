@@ -89,7 +89,7 @@ async function prepareRepository(
   const { repositories, checkouts, runtime, clock } = deps;
   const write = (reason: Reason): Promise<boolean> => writeProgress(deps, conversation, reason);
   await using progress = new ProgressReporter({ clock, write, written: null, quietMs: 0 });
-  const { provider, path } = repositories.located(repository);
+  const { provider, path } = repositories.atLocation(repository);
   const remote = await provider.remote(path, signal);
   const request = { provider: provider.name, repository: path, remote, branch: conversation.selectedBranch };
   const { archive, commit, branch } = await checkouts.checkOut(request, (reason) => progress.report(reason), signal);
@@ -118,7 +118,7 @@ async function listMicroagents(
 ): Promise<void> {
   const next = statusAfter(conversation, sandbox);
   try {
-    const find = (signal: AbortSignal) => findMicroagents(deps, deps.repositories.located(repository), signal);
+    const find = (signal: AbortSignal) => findMicroagents(deps, deps.repositories.atLocation(repository), signal);
     const { microagents, omitted } = await withStepTimeout(deps, listWithinMs, sandbox, signal, find);
     const events = omitted.length === 0 ? [] : [{ kind: 'microagents', data: microagentsEventData([], omitted) } as const];
     await advance(deps, conversation, next, null, { to: { microagents }, events });

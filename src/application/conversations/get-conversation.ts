@@ -5,7 +5,7 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import type { ConversationFilter } from '../../ports/conversation-store.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
-import { conversationNotFound, getVisible } from './conversation-records.ts';
+import { conversationNotFound, getVisibleConversation } from './conversation-records.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 
 /** `sandboxStatus` is MISSING if the sandbox was deleted. `executionStatus` is never `running` while the sandbox is paused or lost. */
@@ -16,7 +16,7 @@ export interface ConversationView {
 
 /** Returns the conversation. Throws `conversation_not_found` or `store_unavailable`. */
 export async function getConversation(deps: ConversationUseCaseDeps, scope: OwnerScope, id: string): Promise<ConversationView> {
-  const [view] = await viewsOf(deps.sandboxStore, [await getVisible(deps.conversationStore, scope, id)]);
+  const [view] = await viewsOf(deps.sandboxStore, [await getVisibleConversation(deps.conversationStore, scope, id)]);
   if (view === undefined) throw conversationNotFound(id);
   return view;
 }

@@ -7,7 +7,7 @@ import type { Reason } from '../../domain/reason.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
 import { timeout } from '../timers.ts';
 import type { ConversationDeps } from './conversations.ts';
-import { getVisible } from './conversation-records.ts';
+import { getVisibleConversation } from './conversation-records.ts';
 import { type ChangeDeps, type ConversationWorkTree, findWorkTree, getStartPoint, takeSnapshot } from './conversation-work-tree.ts';
 
 type KeepDeps = ChangeDeps & Pick<ConversationDeps, 'clock'>;
@@ -113,7 +113,7 @@ interface Readings<T> {
  */
 export async function readOrKept<T>(deps: ChangeDeps, scope: OwnerScope, id: string, { read, kept }: Readings<T>): Promise<T> {
   const { conversationStore } = deps;
-  const conversation = await getVisible(conversationStore, scope, id);
+  const conversation = await getVisibleConversation(conversationStore, scope, id);
   const startPoint = getStartPoint(conversation);
   let failure: unknown = notKept(conversation);
   if (conversation.releasedAt === null) {

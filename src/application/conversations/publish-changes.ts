@@ -4,7 +4,7 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
 import type { CheckoutRequest } from '../../ports/repository-checkouts.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
-import { getVisible } from './conversation-records.ts';
+import { getVisibleConversation } from './conversation-records.ts';
 import { type ConversationWorkTree, findWorkTree, logRefusal, takeSnapshot } from './conversation-work-tree.ts';
 
 export interface PublishRequest {
@@ -43,13 +43,13 @@ const maxAttempts = 3;
 export async function publishChanges(
   deps: ConversationUseCaseDeps, scope: OwnerScope, id: string, request: PublishRequest, signal: AbortSignal,
 ): Promise<PublishedChanges> {
-  const conversation = await getVisible(deps.conversationStore, scope, id);
+  const conversation = await getVisibleConversation(deps.conversationStore, scope, id);
   const { repositoryPath: path, gitProvider, archivedAt } = conversation;
   const branch = request.branch ?? `${deps.product}/${id}`;
   // Its sandbox is gone, or is used by others.
   if (archivedAt !== null) throw new Failure('conversation_publish_refused', { id, branch, reason: { code: 'conversation_archived' } });
   const workTree = await findWorkTree(deps, conversation);
-  const { provider } = deps.repositories.located({ provider: gitProvider ?? '', path: path ?? '' });
+  const { provider } = deps.repositories.atLocation({ provider: gitProvider ?? '', path: path ?? '' });
   const remote = await provider.remote(path ?? '', signal);
   const target = { provider: provider.name, repository: path ?? '', remote, branch };
   const { pullRequest: content } = request;

@@ -1,6 +1,6 @@
 import type { OwnerScope } from '../../domain/principal.ts';
 import { withRecordFailures } from '../sandboxes/sandbox-records.ts';
-import { getVisible } from './conversation-records.ts';
+import { getVisibleConversation } from './conversation-records.ts';
 import { type ChangeDeps, findWorkTree } from './conversation-work-tree.ts';
 
 /**
@@ -10,6 +10,6 @@ import { type ChangeDeps, findWorkTree } from './conversation-work-tree.ts';
 export async function readWorkTree(
   deps: ChangeDeps, scope: OwnerScope, id: string, signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
-  const { sandbox, directory } = await findWorkTree(deps, await getVisible(deps.conversationStore, scope, id));
+  const { sandbox, directory } = await findWorkTree(deps, await getVisibleConversation(deps.conversationStore, scope, id));
   return await withRecordFailures(sandbox, () => deps.runtime.getFiles(sandbox.instanceId, directory, signal));
 }

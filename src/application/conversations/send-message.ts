@@ -7,7 +7,7 @@ import { fingerprintOf } from '../../domain/fingerprint.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import { idempotencyConflict } from '../idempotency-conflict.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
-import { checkVisible, getVisible } from './conversation-records.ts';
+import { checkVisible, getVisibleConversation } from './conversation-records.ts';
 
 /** An accepted message. */
 export interface SentMessage {
@@ -29,7 +29,7 @@ export async function sendMessage(
   claim?: IdempotencyClaim,
 ): Promise<SentMessage> {
   const { conversationStore, sandboxStore, reconciler, random, specs } = deps;
-  const { sandboxId, sandboxSpecId } = await getVisible(conversationStore, scope, id);
+  const { sandboxId, sandboxSpecId } = await getVisibleConversation(conversationStore, scope, id);
   const sandbox = await sandboxStore.find(sandboxId);
   const spec = specs.find(sandboxSpecId) ?? null;
   // A repeated request gets the same message id. The id depends on the owner, because two callers may use the same key.

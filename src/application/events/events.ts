@@ -3,7 +3,7 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { EventFilter, EventStore, WrittenEvents } from '../../ports/event-store.ts';
-import { getVisible } from '../conversations/conversation-records.ts';
+import { getVisibleConversation } from '../conversations/conversation-records.ts';
 import { onAbort, waitAtMost } from '../timers.ts';
 
 /** How long events are kept, if nothing else is configured: 30 days. */
@@ -90,7 +90,7 @@ export class Events {
   async #filter(scope: OwnerScope, { conversationId, sandboxId: asked, kinds }: EventsWanted): Promise<EventFilter> {
     const some = kinds === undefined || kinds.length === 0 ? {} : { kinds };
     if (conversationId === undefined) return { ownerId: scope, ...(asked !== undefined && { sandboxId: asked }), ...some };
-    const { ownerId, sandboxId } = await getVisible(this.#deps.conversationStore, scope, conversationId);
+    const { ownerId, sandboxId } = await getVisibleConversation(this.#deps.conversationStore, scope, conversationId);
     return { ownerId, conversationId, sandboxId, ...some };
   }
 }

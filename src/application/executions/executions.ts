@@ -6,12 +6,11 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Random } from '../../ports/random.ts';
 import type { OutputStream, TerminalSize } from '../../ports/sandbox-executions.ts';
-import { getSandbox } from '../sandboxes/sandbox-records.ts';
+import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { waitAtMost } from '../timers.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
 import type { ExecutionReconciler } from './execution-reconciler.ts';
 import { type ExecutionDeps, getSandboxExecution } from './execution-records.ts';
-import { withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { runExecution } from './run-execution.ts';
 
 export interface ExecutionUseCaseDeps extends ExecutionDeps {

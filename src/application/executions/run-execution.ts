@@ -5,8 +5,7 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { TerminalSize } from '../../ports/sandbox-executions.ts';
 import { idempotencyConflict } from '../idempotency-conflict.ts';
-import { getSandbox } from '../sandboxes/sandbox-records.ts';
-import { withRecordFailures } from '../sandboxes/sandbox-records.ts';
+import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import type { ExecutionUseCaseDeps } from './executions.ts';
 
 export interface RunExecutionRequest {

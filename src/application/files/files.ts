@@ -7,8 +7,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { ByteRange, FileReading, WriteOptions } from '../../ports/sandbox-files.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
-import { withRecordFailures } from '../sandboxes/sandbox-records.ts';
-import { getSandbox } from '../sandboxes/sandbox-records.ts';
+import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { interval } from '../timers.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
 

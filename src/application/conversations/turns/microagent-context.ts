@@ -44,7 +44,7 @@ async function readText(
 ): Promise<MicroagentText | OmittedMicroagent> {
   const { path } = applied.microagent;
   try {
-    const { content } = await microagents.readFile(repositories.located(repository), applied.microagent, signal);
+    const { content } = await microagents.readFile(repositories.atLocation(repository), applied.microagent, signal);
     return { ...applied, content };
   } catch (error) {
     if (!signal.aborted) logger.warn({ repository: repository.path, path, error }, 'a microagent could not be read');
