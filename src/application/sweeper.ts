@@ -26,8 +26,8 @@ export interface SweeperDeps {
   readonly executionReconciler: Pick<ExecutionReconciler, 'sweep'>;
   readonly pool: SandboxPool;
   readonly quarantine: Quarantine;
-  readonly disk: DiskWatch;
-  readonly forecast: IdleForecast;
+  readonly diskWatch: DiskWatch;
+  readonly idleForecast: IdleForecast;
   readonly events: Pick<Events, 'purge'>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -65,17 +65,17 @@ export class Sweeper {
 
   /** Checks all records once and enqueues those that are due. Does not wait for the enqueued work. */
   async sweep(): Promise<void> {
-    const { store, conversationReconciler, executionReconciler, pool, quarantine, disk, forecast, events, clock } = this.#deps;
+    const { store, conversationReconciler, executionReconciler, pool, quarantine, diskWatch, idleForecast, events, clock } = this.#deps;
     const { signal } = this.#closing;
     // The runtime is listed before the records. A record is written before its sandbox starts, so a sandbox without one is an orphan.
     const observed = await this.#observe();
     if (signal.aborted) return;
-    if (observed !== null) await disk.update(signal);
+    if (observed !== null) await diskWatch.update(signal);
     const records: Sandbox[] = [];
     for await (const record of scanRecords((after, limit) => store.sandboxes.scan(after, limit), signal)) records.push(record);
     if (signal.aborted) return;
-    forecast.note(records);
-    await disk.deleteUnderPressure(records);
+    idleForecast.note(records);
+    await diskWatch.deleteUnderPressure(records);
     this.#enqueueDue(records, observed);
     const orphans = observed === null ? null : orphansAmong(observed, records);
     if (orphans !== null) await quarantine.quarantineStalePool(orphans);

@@ -28,7 +28,7 @@ export interface PoolReport {
 interface SandboxPoolDeps extends SandboxDeps {
   readonly specs: SandboxSpecs;
   readonly reconciler: SandboxReconciler;
-  readonly disk: Pick<DiskWatch, 'allowsPools'>;
+  readonly diskWatch: Pick<DiskWatch, 'allowsPools'>;
   /** How many members start at a time, over all specs and processes. */
   readonly startsAtOnce: number;
 }
@@ -131,7 +131,7 @@ export class SandboxPool {
   }
 
   async #reconcile(): Promise<void> {
-    const { sandboxStore, specs, clock, disk, startsAtOnce } = this.#deps;
+    const { sandboxStore, specs, clock, diskWatch, startsAtOnce } = this.#deps;
     const members = await sandboxStore.pooled();
     this.#noteOutcomes(members);
     const wanted = [...specs.pooled.values()];
@@ -139,7 +139,7 @@ export class SandboxPool {
     const backOffs = wanted.map(({ fingerprint }) => [fingerprint, this.#backOff.waitMs(fingerprint)] as const);
     const waits = backOffs.filter(([, ms]) => ms > 0);
     const held = new Set(waits.map(([fingerprint]) => fingerprint));
-    const plan = planPool(members, wanted, { atOnce: disk.allowsPools ? startsAtOnce : 0, held, now: clock.now() });
+    const plan = planPool(members, wanted, { atOnce: diskWatch.allowsPools ? startsAtOnce : 0, held, now: clock.now() });
     await this.#apply(plan);
     this.#retryIn(Math.min(...waits.map(([, ms]) => ms)));
   }

@@ -71,7 +71,7 @@ export interface SandboxDeps {
   readonly conversationStore: ConversationStore;
   readonly executionReconciler: Pick<ExecutionReconciler, 'keepsAwake'>;
   readonly runtime: SandboxRuntime;
-  readonly starts: StartStatistics;
+  readonly startStatistics: StartStatistics;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -82,7 +82,7 @@ export interface SandboxUseCaseDeps extends SandboxDeps {
   readonly specs: SandboxSpecs;
   readonly pool: SandboxPool;
   readonly reconciler: SandboxReconciler;
-  readonly disk: Pick<DiskWatch, 'pressure'>;
+  readonly diskWatch: Pick<DiskWatch, 'pressure'>;
   readonly secrets: Secrets;
   readonly limits: SandboxLimits;
   readonly whenFull: WhenFull;

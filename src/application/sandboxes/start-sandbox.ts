@@ -61,7 +61,7 @@ type Started = { readonly kind: 'started'; readonly sandbox: Sandbox } | Limited
 
 /** Writes the owner's new sandbox, from the pool if it has one, and enqueues it. */
 async function startOnce(deps: SandboxUseCaseDeps, asked: Omit<NewSandbox, 'sessionApiKey'>, claim?: IdempotencyClaim): Promise<Started> {
-  const { sandboxStore, pool, disk: { pressure }, random } = deps;
+  const { sandboxStore, pool, diskWatch: { pressure }, random } = deps;
   const limits = { ...deps.limits, diskUsedPercent: pressure?.limitPercent };
   for await (const { member, sandbox } of pool.candidates(asked)) {
     const outcome = await sandboxStore.claimFromPool(sandbox, member, limits, claim, sandboxMovedEvents(null, sandbox, 'user'));
@@ -73,10 +73,10 @@ async function startOnce(deps: SandboxUseCaseDeps, asked: Omit<NewSandbox, 'sess
   return started(deps, cold, await sandboxStore.insert(cold, limits, claim, sandboxMovedEvents(null, cold, 'user')));
 }
 
-function started({ reconciler, logger, starts }: SandboxUseCaseDeps, sandbox: Sandbox, outcome: InsertSandboxOutcome): Started {
+function started({ reconciler, logger, startStatistics }: SandboxUseCaseDeps, sandbox: Sandbox, outcome: InsertSandboxOutcome): Started {
   if (outcome.kind !== 'inserted') return outcome;
   logStatusChange(logger, null, sandbox, 'user');
-  starts.note(null, sandbox);
+  startStatistics.note(null, sandbox);
   reconciler.enqueue(sandbox.id);
   return { kind: 'started', sandbox };
 }

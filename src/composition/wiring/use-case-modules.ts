@@ -45,10 +45,10 @@ const { repositories, microagents, checkouts, events, agentMemory, agents, conve
 
 const conversationDeps = token<ConversationDeps>('ConversationDeps');
 const sandboxDeps = token<SandboxDeps>('SandboxDeps');
-const executionDeps = token<ExecutionDeps>('ExecutionRecordsDeps');
+const executionDeps = token<ExecutionDeps>('ExecutionDeps');
 const diskWatch = token<DiskWatch>('DiskWatch');
-const starts = token<StartStatistics>('StartStatistics');
-const forecast = token<IdleForecast>('IdleForecast');
+const startStatistics = token<StartStatistics>('StartStatistics');
+const idleForecast = token<IdleForecast>('IdleForecast');
 
 const close = (service: { close(): Promise<void> | void }): Promise<void> | void => service.close();
 
@@ -66,25 +66,25 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
       createExecutions({ ...deps, reconciler, limits, answerWithinMs, ...system }));
   provide(bind, tokens.files, [store, runtime, system], ({ sandboxes: sandboxStore }, runtime, { clock }) =>
     createFiles({ sandboxStore, runtime, clock }));
-  provide(bind, starts, [tokens.clock], (clock) => new StartStatistics(clock));
-  provide(bind, sandboxDeps, [store, runtime, executionReconciler, starts, system],
-    ({ sandboxes: sandboxStore, conversations: conversationStore }, runtime, executionReconciler, starts, system) =>
-      ({ sandboxStore, conversationStore, runtime, executionReconciler, starts, ...system }));
+  provide(bind, startStatistics, [tokens.clock], (clock) => new StartStatistics(clock));
+  provide(bind, sandboxDeps, [store, runtime, executionReconciler, startStatistics, system],
+    ({ sandboxes: sandboxStore, conversations: conversationStore }, runtime, executionReconciler, startStatistics, system) =>
+      ({ sandboxStore, conversationStore, runtime, executionReconciler, startStatistics, ...system }));
   provide(bind, sandboxReconciler, [sandboxDeps, tokens.probe, startQueue, tokens.secrets, checkouts, closers],
     (deps, probe, startQueue, secrets, checkouts, closers) => {
       const keepChanges = (sandboxId: string, signal: AbortSignal): Promise<void> =>
         keepBeforePause({ ...deps, checkouts }, sandboxId, signal);
       return closers.adopt(new SandboxReconciler({ ...deps, probe, startQueue, secrets, keepChanges }), close);
     });
-  provide(bind, forecast, [store, runtime], ({ sandboxes: sandboxStore }, runtime) => new IdleForecast({ sandboxStore, runtime }));
+  provide(bind, idleForecast, [store, runtime], ({ sandboxes: sandboxStore }, runtime) => new IdleForecast({ sandboxStore, runtime }));
   provide(bind, diskWatch, [sandboxDeps, rules, sandboxReconciler], (deps, { diskUsedPercent }, reconciler) =>
     new DiskWatch({ ...deps, reconciler, diskUsedPercent }));
   provide(bind, sandboxPool, [sandboxDeps, rules, specs, sandboxReconciler, diskWatch, closers],
-    (deps, { poolStartsAtOnce: startsAtOnce }, specs, reconciler, disk, closers) =>
-      closers.adopt(new SandboxPool({ ...deps, specs, reconciler, disk, startsAtOnce }), close));
+    (deps, { poolStartsAtOnce: startsAtOnce }, specs, reconciler, diskWatch, closers) =>
+      closers.adopt(new SandboxPool({ ...deps, specs, reconciler, diskWatch, startsAtOnce }), close));
   provide(bind, sandboxes, [sandboxDeps, rules, specs, sandboxReconciler, sandboxPool, diskWatch, tokens.secrets],
-    (deps, { limits, whenFull, minIdleMs, answerWithinMs }, specs, reconciler, pool, disk, secrets) =>
-      createSandboxes({ ...deps, limits, whenFull, minIdleMs, answerWithinMs, specs, reconciler, pool, disk, secrets }));
+    (deps, { limits, whenFull, minIdleMs, answerWithinMs }, specs, reconciler, pool, diskWatch, secrets) =>
+      createSandboxes({ ...deps, limits, whenFull, minIdleMs, answerWithinMs, specs, reconciler, pool, diskWatch, secrets }));
 });
 
 // The size of the cache of microagents.
@@ -128,31 +128,30 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
 
 /** Binds the background services of an open deployment. */
 export const upkeepModule = new ContainerModule(({ bind }) => {
-  provide(bind, tokens.quarantine, [sandboxDeps, rules, sandboxReconciler], (deps, rules, reconciler) => {
-    const { orphanGraceMs, quarantineForMs } = rules;
-    return new Quarantine({ ...deps, orphanGraceMs, quarantineForMs, reconciler });
-  });
+  provide(bind, tokens.quarantine, [sandboxDeps, rules, sandboxReconciler],
+    (deps, { orphanGraceMs, quarantineForMs }, reconciler) => new Quarantine({ ...deps, orphanGraceMs, quarantineForMs, reconciler }));
   provide(bind, tokens.sweeper,
     [sandboxDeps, rules, store, sandboxReconciler, conversationReconciler, executionReconciler, sandboxPool, tokens.quarantine,
-      diskWatch, forecast, events, closers],
+      diskWatch, idleForecast, events, closers],
     ({ runtime, clock, logger }, { sweepEveryMs, rememberDeletedMs }, store, sandboxReconciler, conversationReconciler,
-      executionReconciler, pool, quarantine, disk, forecast, events, closers) =>
+      executionReconciler, pool, quarantine, diskWatch, idleForecast, events, closers) =>
       closers.adopt(new Sweeper({
         sweepEveryMs, rememberDeletedMs, store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine,
-        disk, forecast, events, clock, logger,
+        diskWatch, idleForecast, events, clock, logger,
       }), close));
 });
 
 /** Binds the services of the deployment as a whole: its keys and its state. */
 export const deploymentModule = new ContainerModule(({ bind }) => {
   provide(bind, tokens.keys, [tokens.auth], (auth) => new Keys(auth));
-  provide(bind, tokens.overview, [store, sandboxPool, diskWatch, agentMemory, starts, forecast, rules, tokens.clock],
-    ({ sandboxes: sandboxStore, conversations: conversationStore }, pool, disk, agentMemory, starts, forecast, rules, clock) => {
-      const { limits, conversationLimits, diskUsedPercent } = rules;
-      const stores = { sandboxStore, conversationStore };
-      return (scope) => getOverview(
-        { ...stores, limits, conversationLimits, diskUsedPercent, pool, disk, agentMemory, starts, forecast, clock }, scope,
-      );
+  provide(bind, tokens.overview, [store, sandboxPool, diskWatch, agentMemory, startStatistics, idleForecast, rules, tokens.clock],
+    ({ sandboxes: sandboxStore, conversations: conversationStore }, pool, diskWatch, agentMemory, startStatistics, idleForecast,
+      { limits, conversationLimits, diskUsedPercent }, clock) => {
+      const deps = {
+        sandboxStore, conversationStore, pool, diskWatch, agentMemory, startStatistics, idleForecast, limits, conversationLimits,
+        diskUsedPercent, clock,
+      };
+      return (scope) => getOverview(deps, scope);
     });
 });
 
