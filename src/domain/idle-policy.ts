@@ -66,5 +66,6 @@ const longestActivityIntervalMs = 30_000;
 
 /** Returns how often the activity of a sandbox in use is written, in milliseconds: often enough that the idle policy does not pause it. */
 export function activityIntervalMs({ spec }: Pick<Sandbox, 'spec'>): number {
-  return Math.max(shortestActivityIntervalMs, Math.min(longestActivityIntervalMs, (spec.rest.freezeAfterMs ?? Infinity) / 3));
+  const thirdMs = Math.floor((spec.rest.freezeAfterMs ?? Infinity) / 3);
+  return Math.max(shortestActivityIntervalMs, Math.min(longestActivityIntervalMs, thirdMs));
 }
