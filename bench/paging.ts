@@ -108,7 +108,7 @@ function conversationOf(n: number, rows: number): Conversation {
   sandboxParameters: {},
     selectedRepository: 'acme/shop',
     selectedBranch: 'main',
-    gitProvider: 'local', repositoryPath: null, startPoint: null, published: {}, publications: {}, pullRequests: {},
+    gitProvider: 'local', repositoryPath: null, startPoint: null, possibleTips: {}, publications: {}, pullRequests: {},
     queue: [{ messageId: `message-${n}`, message: { content: [{ type: 'text', text: `Please look into number ${n}. ${'It fails. '.repeat(20)}` }] }, sandboxVersion: 0 }],
     turn: null,
     permission: null,

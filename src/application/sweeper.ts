@@ -12,6 +12,7 @@ import type { IdleForecast } from './sandboxes/idle-forecast.ts';
 import type { Quarantine } from './sandboxes/quarantine.ts';
 import type { SandboxReconciler } from './sandboxes/sandbox-reconciler.ts';
 import type { SandboxPool } from './sandboxes/sandbox-pool.ts';
+import { scanRecords } from './scan-records.ts';
 import { unlessAborted } from './timers.ts';
 
 /** The defaults of the sweep. Deleted records are kept for a day. */
@@ -25,8 +26,8 @@ export interface SweeperDeps {
   readonly executionReconciler: Pick<ExecutionReconciler, 'sweep'>;
   readonly pool: SandboxPool;
   readonly quarantine: Quarantine;
-  readonly disk: DiskWatch;
-  readonly forecast: IdleForecast;
+  readonly diskWatch: DiskWatch;
+  readonly idleForecast: IdleForecast;
   readonly events: Pick<Events, 'purge'>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -35,8 +36,6 @@ export interface SweeperDeps {
   /** How long deleted records are kept, so that a repeated deletion succeeds. */
   readonly rememberDeletedMs: number;
 }
-
-const pageSize = 500;
 
 /** Compares all records with their desired state at intervals. Runtime events only make this faster, so a missed event does no harm. */
 export class Sweeper {
@@ -66,24 +65,25 @@ export class Sweeper {
 
   /** Checks all records once and enqueues those that are due. Does not wait for the enqueued work. */
   async sweep(): Promise<void> {
-    const { store, conversationReconciler, executionReconciler, pool, quarantine, disk, forecast, events, clock } = this.#deps;
+    const { store, conversationReconciler, executionReconciler, pool, quarantine, diskWatch, idleForecast, events, clock } = this.#deps;
+    const { signal } = this.#closing;
     // The runtime is listed before the records. A record is written before its sandbox starts, so a sandbox without one is an orphan.
     const observed = await this.#observe();
-    if (this.#closing.signal.aborted) return;
-    if (observed !== null) await disk.update(this.#closing.signal);
+    if (signal.aborted) return;
+    if (observed !== null) await diskWatch.update(signal);
     const records: Sandbox[] = [];
-    for await (const record of this.#all((after) => store.sandboxes.scan(after, pageSize))) records.push(record);
-    if (this.#closing.signal.aborted) return;
-    forecast.note(records);
-    await disk.deleteUnderPressure(records);
+    for await (const record of scanRecords((after, limit) => store.sandboxes.scan(after, limit), signal)) records.push(record);
+    if (signal.aborted) return;
+    idleForecast.note(records);
+    await diskWatch.deleteUnderPressure(records);
     this.#enqueueDue(records, observed);
     const orphans = observed === null ? null : orphansAmong(observed, records);
     if (orphans !== null) await quarantine.quarantineStalePool(orphans);
     pool.enqueue();
-    const unsettled = this.#all((after) => store.conversations.scanUnsettled(after, pageSize));
+    const unsettled = scanRecords((after, limit) => store.conversations.scanUnsettled(after, limit), signal);
     for await (const { id } of unsettled) conversationReconciler.enqueue(id);
     await executionReconciler.sweep();
-    if (orphans !== null) await quarantine.sweep(orphans, this.#closing.signal);
+    if (orphans !== null) await quarantine.sweep(orphans, signal);
     const removedBefore = clock.now() - this.#deps.rememberDeletedMs;
     await store.conversations.purge(removedBefore);
     await store.executions.purge(removedBefore);
@@ -121,15 +121,6 @@ export class Sweeper {
       if (step.kind === 'none') sandboxReconciler.watch(record);
       else sandboxReconciler.enqueueDue(record.id, step.kind);
     }
-  }
-
-  async *#all<T extends { readonly id: string }>(scan: (after: string | null) => Promise<readonly T[]>): AsyncGenerator<T, void> {
-    let after: string | null = null;
-    do {
-      const records = await scan(after);
-      yield* records;
-      after = records.length === pageSize ? (records.at(-1)?.id ?? null) : null;
-    } while (after !== null && !this.#closing.signal.aborted);
   }
 }
 

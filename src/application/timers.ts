@@ -1,5 +1,5 @@
 import { isFailureOf } from '../domain/failure.ts';
-import { backOffMs } from '../domain/sandbox-lifecycle.ts';
+import { backOffMs } from '../domain/back-off.ts';
 import type { Clock } from '../ports/clock.ts';
 
 /** Returns a signal that fires after `ms` milliseconds, unless it is disposed of before. */

@@ -55,14 +55,12 @@ export function nextStartStep(conversation: Conversation, sandbox: Sandbox | nul
   return stepInSandbox(conversation, sandbox);
 }
 
-/** Returns the status that follows when the work of the present one is done. */
+/** Returns the status that follows when the work of the present one is done, if the repository has no setup script. */
 export function statusAfter(
   { startStatus, selectedRepository }: Pick<Conversation, 'startStatus' | 'selectedRepository'>,
   { spec }: Pick<Sandbox, 'spec'>,
-  hasSetupScript = false,
 ): ConversationStartStatus {
   if (startStatus === 'WAITING_FOR_SANDBOX' && selectedRepository !== null) return 'PREPARING_REPOSITORY';
-  if (startStatus === 'PREPARING_REPOSITORY' && hasSetupScript) return 'RUNNING_SETUP_SCRIPT';
   if (startStatus === 'PREPARING_REPOSITORY' || startStatus === 'RUNNING_SETUP_SCRIPT') return 'LISTING_MICROAGENTS';
   return spec.agent !== null && startStatus !== 'STARTING_AGENT' ? 'STARTING_AGENT' : 'READY';
 }

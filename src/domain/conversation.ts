@@ -1,6 +1,6 @@
 import type { PermissionPolicy, PermissionRequest } from './agent.ts';
 import type { PullRequest, StartPoint } from './change.ts';
-import type { ConversationMicroagent } from './microagent-triggers.ts';
+import type { ConversationMicroagent } from './conversation-microagents.ts';
 import type { Reason } from './reason.ts';
 import type { Sandbox } from './sandbox.ts';
 import type { SandboxParameters } from './sandbox-parameters.ts';
@@ -20,9 +20,9 @@ export const conversationStartStatuses = [
 /** How far the start of a conversation has come. */
 export type ConversationStartStatus = (typeof conversationStartStatuses)[number];
 
-export const executionStatuses = ['idle', 'running', 'waiting_for_permission', 'frozen', 'error'] as const;
+export const agentStatuses = ['idle', 'running', 'waiting_for_permission', 'frozen', 'error'] as const;
 
-export type AgentStatus = (typeof executionStatuses)[number];
+export type AgentStatus = (typeof agentStatuses)[number];
 
 /** Returns true if it is archived or deleted, so it takes no more work. */
 export function isEnded({ archivedAt, deletedAt }: Pick<Conversation, 'archivedAt' | 'deletedAt'>): boolean {
@@ -93,7 +93,7 @@ export interface Conversation {
   /** The commit and branch that were checked out; null before that. */
   readonly startPoint: StartPoint | null;
   /** For each branch that it pushed to, the commits that the branch may have after its pushes. The last one is the newest. */
-  readonly published: Readonly<Record<string, readonly string[]>>;
+  readonly possibleTips: Readonly<Record<string, readonly string[]>>;
   /** The branches that it pushed to, each with the commit that it pushed last. */
   readonly publications: Readonly<Record<string, string>>;
   /** For each branch that it pushed to, the pull request that it last opened or updated. */
@@ -172,7 +172,7 @@ export function newConversation(from: NewConversation): Conversation {
     gitProvider: repository?.provider ?? null,
     repositoryPath: repository?.path ?? null,
     startPoint: null,
-    published: {},
+    possibleTips: {},
     publications: {},
     pullRequests: {},
     sandboxSpecId: spec.id,

@@ -51,3 +51,10 @@ export function secretValues(env: Readonly<Record<string, string>>): string[] {
 function isSecret(name: string, value: string): boolean {
   return secretName.test(name) || looksLikeCredential(value);
 }
+
+/** Compares two secrets in a time that does not depend on where they differ. An empty text is no secret. */
+export function isSameSecret(one: string, other: string): boolean {
+  let difference = one === '' ? 1 : one.length ^ other.length;
+  for (let at = 0; at < one.length; at += 1) difference |= one.charCodeAt(at) ^ other.charCodeAt(at % Math.max(1, other.length));
+  return difference === 0;
+}

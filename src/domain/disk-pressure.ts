@@ -41,7 +41,7 @@ function isDeletionCandidate(sandbox: Sandbox, now: number): boolean {
   const { status, pauseKind, spec } = sandbox;
   const isAtRest = status === 'ERROR' || (status === 'PAUSED' && pauseKind === 'stop');
   if (!isAtRest || isQuarantined(sandbox) || spec.rest.deleteAfterMs === null) return false;
-  return nextIdleAction(sandbox)?.tier === 'delete' && now - idleSince(sandbox) >= minIdleMs;
+  return nextIdleAction(sandbox, true)?.tier === 'delete' && now - idleSince(sandbox) >= minIdleMs;
 }
 
 function idleSince({ statusSince, lastActiveAt }: Sandbox): number {

@@ -10,7 +10,7 @@ export interface IdleAction {
 type DatedAction = IdleAction & { readonly at: number };
 
 /** Returns the next action and when it is due, in milliseconds since the epoch; null if no rule applies. */
-export function nextIdleAction(sandbox: Sandbox, canFreeze = true): DatedAction | null {
+export function nextIdleAction(sandbox: Sandbox, canFreeze: boolean): DatedAction | null {
   // Pool members are replaced, never paused.
   if (isPooled(sandbox) || sandbox.deletedAt !== null) return null;
   const actions = [actionOfStatus(sandbox, canFreeze), endOfLife(sandbox)].filter((action) => action !== null);
@@ -18,7 +18,7 @@ export function nextIdleAction(sandbox: Sandbox, canFreeze = true): DatedAction 
 }
 
 /** Returns the action that is due now; null if there is none. */
-export function dueIdleAction(sandbox: Sandbox, now: number, canFreeze = true): IdleAction | null {
+export function dueIdleAction(sandbox: Sandbox, now: number, canFreeze: boolean): IdleAction | null {
   const action = nextIdleAction(sandbox, canFreeze);
   return action === null || now < action.at ? null : action;
 }
@@ -38,7 +38,8 @@ export function expiresAt(sandbox: Sandbox): number | null {
 export function nextDueAt(sandbox: Sandbox): number | null {
   if (sandbox.deletedAt !== null) return null;
   const isStarting = sandbox.status === 'STARTING' || sandbox.status === 'RESUMING';
-  const times = [nextIdleAction(sandbox)?.at ?? null, isStarting ? readyDeadline(sandbox) : null].filter((at) => at !== null);
+  // When an action is due does not depend on what the runtime can do.
+  const times = [nextIdleAction(sandbox, true)?.at ?? null, isStarting ? readyDeadline(sandbox) : null].filter((at) => at !== null);
   return times.length === 0 ? null : Math.min(...times);
 }
 
@@ -58,4 +59,13 @@ function idleAction({ refused }: Sandbox, tier: IdleAction['tier'], afterMs: num
 function endOfLife({ createdAt, spec: { rest } }: Sandbox): DatedAction | null {
   const { maxLifeMs: afterMs } = rest;
   return afterMs === null ? null : { tier: 'delete', at: createdAt + afterMs, reason: { code: 'life_over', afterMs } };
+}
+
+const shortestActivityIntervalMs = 100;
+const longestActivityIntervalMs = 30_000;
+
+/** Returns how often the activity of a sandbox in use is written, in milliseconds: often enough that the idle policy does not pause it. */
+export function activityIntervalMs({ spec }: Pick<Sandbox, 'spec'>): number {
+  const thirdMs = Math.floor((spec.rest.freezeAfterMs ?? Infinity) / 3);
+  return Math.max(shortestActivityIntervalMs, Math.min(longestActivityIntervalMs, thirdMs));
 }

@@ -89,7 +89,7 @@ function removalReason({ status, statusReason }: Sandbox, missing: number | unde
   return missing > 0 || isYoung ? null : { code: 'pool_full' };
 }
 
-/** Returns one of each spec in turn, until nothing is missing or `most` is reached. */
+/** Returns one of each spec in turn, until nothing is missing or `max` is reached. */
 function roundRobin(specs: readonly PooledSpec[], missing: ReadonlyMap<string, number>, max: number): PooledSpec[] {
   const rounds = Math.max(0, ...specs.map(({ fingerprint }) => missing.get(fingerprint) ?? 0));
   const turns = Array.from({ length: Math.min(rounds, max) }, (_, round) =>

@@ -1,3 +1,4 @@
+import { backOffMs } from './back-off.ts';
 import type { EventActor } from './event.ts';
 import type { Reason } from './reason.ts';
 import type { ExposedUrl, PausedBy, PauseKind, RefusalBackOff, Sandbox, SandboxStatus } from './sandbox.ts';
@@ -67,14 +68,6 @@ function refusedAfter({ refused }: Sandbox, transition: SandboxTransition, now: 
   if (transition !== 'refused') return null;
   const times = (refused?.times ?? 0) + 1;
   return { times, retryAt: now + backOffMs(times) };
-}
-
-const firstBackOffMs = 1000;
-const maxBackOffMs = 300_000;
-
-/** Returns how long to wait after so many failures in a row: twice as long after each further one, at most five minutes. */
-export function backOffMs(failures: number): number {
-  return Math.min(maxBackOffMs, firstBackOffMs * 2 ** (failures - 1));
 }
 
 /** A frozen sandbox continues at once. A stopped one has to be run again and waits for a start slot. */

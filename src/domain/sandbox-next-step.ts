@@ -71,7 +71,7 @@ export function nextSandboxStep(
 }
 
 /** The step that is safe in every state and returns the new state, so no inspect is needed first. Null if there is none. */
-export function stepWithoutInspect(sandbox: Sandbox, canFreeze = true): SandboxStep | null {
+export function stepWithoutInspect(sandbox: Sandbox, canFreeze: boolean): SandboxStep | null {
   if (sandbox.deletedAt !== null || sandbox.status !== 'PAUSING') return null;
   return { kind: pauseKindFor(sandbox, canFreeze) };
 }

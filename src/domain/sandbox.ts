@@ -116,17 +116,18 @@ export function newSandbox({ now, metadata = {}, ...given }: NewSandbox): Sandbo
 }
 
 /**
- * What the runtime reports of a sandbox.
- *
- * - `absent`: nothing.
+ * - `absent`: the runtime has nothing of the sandbox.
  * - `created`: it exists and never ran.
  * - `running`: its processes run.
  * - `frozen`: its processes exist and are frozen.
  * - `stopped`: no process runs; the files exist.
  */
+export type ObservedState = 'absent' | 'created' | 'running' | 'frozen' | 'stopped';
+
+/** What the runtime reports of a sandbox. */
 export interface ObservedSandbox {
   readonly id: string;
-  readonly state: 'absent' | 'created' | 'running' | 'frozen' | 'stopped';
+  readonly state: ObservedState;
   /** Known while it runs or is frozen. */
   readonly exposedUrls: readonly ExposedUrl[];
   /** How it ended, or why it could not start. */

@@ -1,6 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import { explained } from '../../src/domain/reason.ts';
-import { type Conversation, conversationStartStatuses, executionStatuses } from '../../src/domain/conversation.ts';
+import { type Conversation, conversationStartStatuses, agentStatuses } from '../../src/domain/conversation.ts';
 import { permissionPolicies } from '../../src/domain/agent.ts';
 import { unlimited } from '../../src/domain/sandbox-limits.ts';
 import type { ContractCase } from './contract.ts';
@@ -74,7 +74,7 @@ function recordCases(harness: StoreHarness): ContractCase[] {
     }),
     storeCase(harness, 'stores every status', async ([{ conversations }]) => {
       for (const startStatus of conversationStartStatuses) {
-        for (const executionStatus of executionStatuses) {
+        for (const executionStatus of agentStatuses) {
           const conversation = someConversation(`${startStatus}-${executionStatus}`, { startStatus, executionStatus });
           await conversations.insert(conversation);
           deepEqual(await conversations.find(conversation.id), conversation);

@@ -62,7 +62,7 @@ export function someConversation(id: string, changes: Partial<Conversation> = {}
     selectedBranch: 'main',
     gitProvider: 'local',
     repositoryPath: 'acme/shop',
-    published: { 'skep/one': ['5e1f', '6a'] },
+    possibleTips: { 'skep/one': ['5e1f', '6a'] },
     publications: { 'skep/one': '5e1f' },
     pullRequests: { 'skep/one': { number: 17, url: 'https://git.example/17' } },
     startPoint: { commit: '5e1f', branch: 'main' },

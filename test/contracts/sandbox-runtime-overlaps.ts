@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import type { ObservedSandbox } from '../../src/domain/sandbox.ts';
+import type { ObservedSandbox, ObservedState } from '../../src/domain/sandbox.ts';
 import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
 import { eventually, freeze, type SandboxRuntimeStage, type StageCase } from './sandbox-runtime-harness.ts';
 
 type Call = 'freeze' | 'stop' | 'resume';
 
-const results: Readonly<Record<Call, ObservedSandbox['state']>> = { freeze: 'frozen', stop: 'stopped', resume: 'running' };
+const results: Readonly<Record<Call, ObservedState>> = { freeze: 'frozen', stop: 'stopped', resume: 'running' };
 const calls: readonly Call[] = ['freeze', 'stop', 'resume'];
 
 function make({ runtime, resume }: SandboxRuntimeStage, call: Call, launch: SandboxLaunch): Promise<ObservedSandbox> {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { nextDueAt, nextIdleAction, dueIdleAction } from '../../src/domain/idle-policy.ts';
+import { activityIntervalMs, nextDueAt, nextIdleAction, dueIdleAction } from '../../src/domain/idle-policy.ts';
 import { newSandbox, unowned, type Sandbox } from '../../src/domain/sandbox.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 
@@ -20,15 +20,15 @@ describe('the idle policy', () => {
     ['deletes a sandbox at the end of its life, even if it is not idle yet', { status: 'RUNNING', lastActiveAt: 28_800 * minute }, 'delete', 28_800 * minute, 'life_over'],
   ])('%s', (_what, fields, tier, at, code) => {
     const sandbox = of(fields);
-    expect(nextIdleAction(sandbox)).toMatchObject({ tier, at, reason: { code } });
-    expect(dueIdleAction(sandbox, at - 1)).toBeNull();
-    expect(dueIdleAction(sandbox, at)).toMatchObject({ tier });
+    expect(nextIdleAction(sandbox, true)).toMatchObject({ tier, at, reason: { code } });
+    expect(dueIdleAction(sandbox, at - 1, true)).toBeNull();
+    expect(dueIdleAction(sandbox, at, true)).toMatchObject({ tier });
   });
 
   test('has no action for pool members, deleted sandboxes, and specs without rules', () => {
-    expect(nextIdleAction(of({ status: 'RUNNING', ownerId: unowned }))).toBeNull();
-    expect(nextIdleAction(of({ status: 'RUNNING', deletedAt: 5 }))).toBeNull();
-    expect(nextIdleAction(of({ status: 'RUNNING', spec: sandboxSpec({ id: 'y' }) }))).toBeNull();
+    expect(nextIdleAction(of({ status: 'RUNNING', ownerId: unowned }), true)).toBeNull();
+    expect(nextIdleAction(of({ status: 'RUNNING', deletedAt: 5 }), true)).toBeNull();
+    expect(nextIdleAction(of({ status: 'RUNNING', spec: sandboxSpec({ id: 'y' }) }), true)).toBeNull();
   });
 
   test('counts the deadline of a start from its start slot', () => {
@@ -37,5 +37,9 @@ describe('the idle policy', () => {
     expect(nextDueAt(of({ status: 'RUNNING', startingSince: 50, lastActiveAt: 100 }))).toBe(100 + 15 * minute);
     expect(nextDueAt(of({ status: 'STARTING', spec: sandboxSpec({ id: 'y' }) }))).toBeNull();
     expect(nextDueAt(of({ status: 'STARTING', startingSince: 50, deletedAt: 60 }))).toBeNull();
+  });
+
+  test.each([[null, 30_000], [20_000, 6666], [0, 100]])('an idle time of %s ms: activity is written every %i ms', (freezeAfterMs, everyMs) => {
+    expect(activityIntervalMs({ spec: { ...spec, rest: { ...spec.rest, freezeAfterMs } } })).toBe(everyMs);
   });
 });

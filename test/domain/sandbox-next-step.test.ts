@@ -4,7 +4,7 @@ import { lifecycle, applyTransition, nextStatus, type SandboxTransition, takeSta
 import { nextSandboxStep, stepWithoutInspect } from '../../src/domain/sandbox-next-step.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import {
-  absentSandbox, newSandbox, pauseKinds, type Sandbox, type ObservedSandbox, sandboxStatuses, unowned,
+  absentSandbox, newSandbox, pauseKinds, type Sandbox, type ObservedSandbox, type ObservedState, sandboxStatuses, unowned,
 } from '../../src/domain/sandbox.ts';
 
 const spec = sandboxSpec({ id: 'x', ready: { probe: { kind: 'none' }, withinMs: 1000 }, rest: { freezeAfterMs: 5000, stopAfterMs: 5000, deleteAfterMs: 5000, maxLifeMs: 18_000 } });
@@ -199,7 +199,7 @@ describe('reconciliation', () => {
     fc.assert(
       fc.property(sandboxes, (sandbox) => {
         const pausing = sandbox.status === 'PAUSING' && sandbox.deletedAt === null;
-        expect(stepWithoutInspect(sandbox)).toEqual(pausing ? { kind: sandbox.pauseKind ?? 'freeze' } : null);
+        expect(stepWithoutInspect(sandbox, true)).toEqual(pausing ? { kind: sandbox.pauseKind ?? 'freeze' } : null);
       }),
     );
   });
@@ -209,7 +209,7 @@ type Step = ReturnType<typeof nextSandboxStep>;
 
 /** Returns the record and the observed state after the step, if neither reconciler nor runtime fails. */
 function apply(sandbox: Sandbox, observed: ObservedSandbox, step: Step, now: number): [Sandbox, ObservedSandbox] {
-  const to = (state: ObservedSandbox['state']): [Sandbox, ObservedSandbox] => [sandbox, { ...observed, state }];
+  const to = (state: ObservedState): [Sandbox, ObservedSandbox] => [sandbox, { ...observed, state }];
   switch (step.kind) {
     case 'none':
       return [sandbox, observed];

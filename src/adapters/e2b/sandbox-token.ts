@@ -4,7 +4,7 @@ import pLimit from 'p-limit';
 import type { Skep } from '../../application/skep.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { PageKey } from '../../domain/page.ts';
-import { isSameSecret } from '../../domain/port-access.ts';
+import { isSameSecret } from '../../domain/credentials.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { RequestContext } from '../http/request-context.ts';
 

@@ -1,7 +1,6 @@
 import type { WebSocket } from 'ws';
 import { z } from 'zod';
-import type { Executions } from '../../application/executions/executions.ts';
-import type { Output } from '../../application/executions/executions.ts';
+import type { Executions, Output } from '../../application/executions/executions.ts';
 import { isFailure, isFailureOf } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { OutputStream } from '../../ports/sandbox-executions.ts';

@@ -3,7 +3,7 @@ import proxyAddress from 'proxy-addr';
 import type { PortVisitor } from '../../application/sandboxes/sandboxes.ts';
 import type { Skep } from '../../application/skep.ts';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
-import { isSameSecret } from '../../domain/port-access.ts';
+import { isSameSecret } from '../../domain/credentials.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { Authenticator } from '../http/authentication.ts';
 import type { PortToken, PortTokens } from '../http/port-links.ts';
@@ -30,7 +30,7 @@ export interface Visitor extends PortVisitor {
   /** The link that the visitor used; null if it used none. */
   readonly grant: Grant | null;
   /** The visitor for later checks, which do not count as login attempts. The id is the same for all visitors with the same credential. */
-  readonly later: PortVisitor & { readonly id: string };
+  readonly forRechecks: PortVisitor & { readonly id: string };
 }
 
 /** Reads the visitor's credential. A key in `X-Session-API-Key` comes first, then a link or its cookie, then `Authorization: Bearer`. */
@@ -39,7 +39,7 @@ export function visitorOf(deps: VisitorDeps, request: IncomingMessage, target: P
   const grant = headerOf(request, 'x-session-api-key') === null ? grantOf(deps, request, target) : null;
   const key = grant === null ? keyOf(request) : null;
   const { auth } = deps.skep;
-  const identifyLater = async (): ReturnType<PortVisitor['identify']> =>
+  const identifyAgain = async (): ReturnType<PortVisitor['identify']> =>
     (grant === null ? await auth.authenticate(key) : await identifyByGrant(deps.skep, grant));
   const id = grant === null ? `key ${key ?? ''}` : `link ${grant.digest} ${grant.expiresAt}`;
   return {
@@ -47,8 +47,8 @@ export function visitorOf(deps: VisitorDeps, request: IncomingMessage, target: P
     key,
     grant,
     identify: async (isNeeded) =>
-      (grant === null && isNeeded ? await deps.authenticator.authenticate({ ip: client }, key) : await identifyLater()),
-    later: { id, key, identify: identifyLater },
+      (grant === null && isNeeded ? await deps.authenticator.authenticate({ ip: client }, key) : await identifyAgain()),
+    forRechecks: { id, key, identify: identifyAgain },
   };
 }
 

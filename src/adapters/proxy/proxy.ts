@@ -95,7 +95,7 @@ class PortRequests {
       if (request.method !== 'GET' || !isWebSocketRequest(request)) throw new HttpProblem('not_found', {});
       const target = this.#requireTarget(request);
       const admitted = await this.#admit(target, visitorOf(this.#visitorDeps, request, target));
-      const close = this.#connections.open(admitted.opened, admitted.target.port, admitted.visitor.later, () => socket.destroy());
+      const close = this.#connections.open(admitted.opened, admitted.target.port, admitted.visitor.forRechecks, () => socket.destroy());
       socket.once('close', close);
       if (socket.destroyed) return close();
       const forwarded = await this.#forwardedRequest(request, admitted, true);
@@ -162,7 +162,7 @@ class PortRequests {
     for (let attempt = 1; ; attempt += 1) {
       const admitted = await this.#admit(target, visitor);
       if (response.destroyed) return;
-      const close = this.#connections.open(admitted.opened, target.port, admitted.visitor.later, () => response.destroy());
+      const close = this.#connections.open(admitted.opened, target.port, admitted.visitor.forRechecks, () => response.destroy());
       try {
         const forwarded = await this.#forwardedRequest(request, admitted, false);
         // For a response that has already ended, the library would wait forever.

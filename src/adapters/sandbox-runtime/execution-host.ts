@@ -1,5 +1,5 @@
 import { Failure } from '../../domain/failure.ts';
-import type { ObservedSandbox } from '../../domain/sandbox.ts';
+import type { ObservedState } from '../../domain/sandbox.ts';
 import type { ExecutionStart, TerminalSize } from '../../ports/sandbox-executions.ts';
 import type { Execution } from '../../ports/sandbox-runtime.ts';
 import type { SupervisorContext } from './execution-supervisor.ts';
@@ -27,7 +27,7 @@ export interface KeptFile {
 /** The runtime's part of durable executions. Failures: `sandbox_not_found`, and those of its engine. */
 export interface ExecutionHost {
   /** Returns the state of the sandbox, and an id of its present run. */
-  observe(sandboxId: string): Promise<{ readonly state: ObservedSandbox['state']; readonly run: string }>;
+  observe(sandboxId: string): Promise<{ readonly state: ObservedState; readonly run: string }>;
   /** The folder of all executions of the sandbox, as its scripts see it. */
   folder(sandboxId: string): string;
   /** A text in the environment of all processes of an execution, and of no other process. */

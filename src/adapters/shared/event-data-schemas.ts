@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type PermissionRequest, toolCallStatuses } from '../../domain/agent.ts';
-import { omissionReasons } from '../../domain/microagent-triggers.ts';
-import { conversationStartStatuses, executionStatuses } from '../../domain/conversation.ts';
+import { omissionReasons } from '../../domain/conversation-microagents.ts';
+import { conversationStartStatuses, agentStatuses } from '../../domain/conversation.ts';
 import type { EventActor, EventData, EventKind } from '../../domain/event.ts';
 import { pauseKinds, sandboxStatuses } from '../../domain/sandbox.ts';
 
@@ -11,7 +11,7 @@ export const sandboxStatusSchema = z.enum(sandboxStatuses).meta({ id: 'SandboxSt
 
 const channel = z.enum(['answer', 'thought']).meta({ description: '`thought` shows how the agent came to its answer.' });
 const startStatus = z.enum(conversationStartStatuses);
-const executionStatus = z.enum(executionStatuses).nullable();
+const executionStatus = z.enum(agentStatuses).nullable();
 const sandboxStatus = sandboxStatusSchema.nullable();
 
 export const permissionOptionsSchema = z.array(

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { permissionPolicies } from '../../domain/agent.ts';
 import { isUnsettled } from '../../domain/conversation-next-step.ts';
 import {
-  type Conversation, type ConversationSortOrder, conversationStartStatuses, executionStatuses, foldTitle,
+  type Conversation, type ConversationSortOrder, conversationStartStatuses, agentStatuses, foldTitle,
 } from '../../domain/conversation.ts';
 import {
   type ConversationCounts, conversationLimitReached, type ConversationLimits, unlimitedConversations,
@@ -18,7 +18,7 @@ import type { ConversationRow, Db } from './database.ts';
 import type { EventLog } from './event-store.ts';
 import { deleteRecords, findClaim, findEarlier, keepClaim, purgeRecords } from './idempotency-claims.ts';
 import {
-  ChangeListColumn, columnReader, jsonReader, MicroagentsColumn, PublishedColumn, PullRequestsColumn, QueueColumn, StartedMessageColumn,
+  ChangeListColumn, columnReader, jsonReader, MicroagentsColumn, PossibleTipsColumn, PullRequestsColumn, QueueColumn, StartedMessageColumn,
   reasonOrNull, SandboxParametersColumn, StartPointColumn, TextMapColumn,
 } from './json-columns.ts';
 import {
@@ -213,7 +213,7 @@ const conversationOf = rowReader<Conversation, ConversationRow>(
     startsSandbox: (flag) => flag === 1,
     sandboxParameters: columnReader(SandboxParametersColumn),
     startPoint: orNull(jsonReader(StartPointColumn)),
-    published: jsonReader(PublishedColumn),
+    possibleTips: jsonReader(PossibleTipsColumn),
     publications: columnReader(TextMapColumn),
     pullRequests: jsonReader(PullRequestsColumn),
     queue: (text) => (text === '[]' ? [] : readQueue(text)),
@@ -222,7 +222,7 @@ const conversationOf = rowReader<Conversation, ConversationRow>(
     permissionPolicy: enumReader(permissionPolicies),
     microagents: orNull(jsonReader(MicroagentsColumn)),
     startStatus: enumReader(conversationStartStatuses),
-    executionStatus: orNull(enumReader(executionStatuses)),
+    executionStatus: orNull(enumReader(agentStatuses)),
     statusReason: reasonOrNull,
   },
   ['title_folded', 'unsettled'],

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defaultAgentTimes, permissionPolicies } from '../../domain/agent.ts';
 import { type ChangeList, fileChangeStatuses, type PullRequest, type StartPoint } from '../../domain/change.ts';
-import type { ConversationMicroagent } from '../../domain/microagent-triggers.ts';
+import type { ConversationMicroagent } from '../../domain/conversation-microagents.ts';
 import type { QueuedMessage, StartedMessage } from '../../domain/conversation.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
@@ -174,7 +174,7 @@ export const QueueColumn: z.ZodType<readonly QueuedMessage[]> = z.array(QueuedMe
 
 export const StartPointColumn: z.ZodType<StartPoint> = z.object({ commit: z.string().nullable(), branch: z.string().nullable() });
 
-export const PublishedColumn = z.record(z.string(), z.array(z.string()));
+export const PossibleTipsColumn = z.record(z.string(), z.array(z.string()));
 
 export const ChangeListColumn: z.ZodType<ChangeList> = z.object({
   head: z.string().nullable(),

@@ -10,10 +10,12 @@ import { timeout, unlessAborted } from '../timers.ts';
 import type { AgentMemory } from './agent-memory.ts';
 import { AgentProcess } from './agent-process.ts';
 import { LiveAgent } from './live-agent.ts';
-import { RedactingAgentClient, redactorOf, type SecretRedactor } from './secret-redactor.ts';
+import { RedactingAgentClient } from './redacting-agent-client.ts';
+import { resolveSecrets } from '../resolve-secrets.ts';
+import { redactorOf, type SecretRedactor } from '../secret-redactor.ts';
 
 interface AgentsDeps {
-  readonly executions: SandboxExecutions;
+  readonly sandboxExecutions: SandboxExecutions;
   readonly protocols: readonly AgentProtocol[];
   readonly secrets: Secrets;
   readonly memory: AgentMemory;
@@ -74,9 +76,9 @@ export class Agents {
   async resume(
     { conversationId, sandbox }: Pick<OpenAgent, 'conversationId' | 'sandbox'>, turn: TurnPosition, signal: AbortSignal,
   ): Promise<LiveAgent> {
-    const { executions, secrets } = this.#deps;
+    const { sandboxExecutions, secrets } = this.#deps;
     const protocol = this.#protocolOf(sandbox.spec.agent?.protocol ?? '');
-    const execution = await executions.reopen(sandbox.instanceId, executionIdOf(conversationId), turn.stdout, signal);
+    const execution = await sandboxExecutions.reopen(sandbox.instanceId, executionIdOf(conversationId), turn.stdout, signal);
     const parts = this.#partsOf(execution, redactorOf(sandbox, secrets), turn);
     const { process: { streams }, client, onHeld } = parts;
     const { sessionId, requestId } = turn;
@@ -87,11 +89,11 @@ export class Agents {
 
   /** Ends the conversation's agent. If `sandbox` is set, also ends an agent that an earlier process left there, if it is reachable. */
   async end(conversationId: string, sandbox: Sandbox | null = null): Promise<void> {
-    const { executions, logger } = this.#deps;
+    const { sandboxExecutions, logger } = this.#deps;
     const live = this.#live.get(conversationId);
     if (live !== undefined || sandbox === null || sandbox.spec.agent === null) return await live?.kill();
     try {
-      await executions.remove(sandbox.instanceId, executionIdOf(conversationId));
+      await sandboxExecutions.remove(sandbox.instanceId, executionIdOf(conversationId));
     } catch (error) {
       logger.info({ conversation: conversationId, error }, 'the agent of a conversation could not be ended in its sandbox');
     }
@@ -112,7 +114,7 @@ export class Agents {
     const start = { executionId: executionIdOf(conversationId), command, env, workingDir };
     // Both have one execution id, so the kill of the previous agent would also end the new one.
     await unlessAborted(signal, Promise.resolve(this.#live.get(conversationId)?.ended));
-    const execution = await this.#deps.executions.open(sandbox.instanceId, start, signal);
+    const execution = await this.#deps.sandboxExecutions.open(sandbox.instanceId, start, signal);
     const parts = this.#partsOf(execution, redactor, null);
     const { process, client, onHeld } = parts;
     const request = { streams: process.streams, workingDir: execution.workingDir ?? workingDir, authMethod, sessionId, client, onHeld };
@@ -166,7 +168,7 @@ interface AgentEnvironment {
 }
 
 function agentEnvironment({ env, secrets: names }: AgentSpec, secrets: Secrets): Record<string, string> {
-  const missing = names.filter((name) => secrets.get(name) === null);
+  const { values, missing } = resolveSecrets(names, secrets);
   if (missing.length > 0) throw new AgentRefusal({ code: 'agent_secrets_missing', names: missing });
-  return { ...env, ...Object.fromEntries(names.map((name) => [name, secrets.get(name) ?? ''])) };
+  return { ...env, ...values };
 }

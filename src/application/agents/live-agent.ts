@@ -5,7 +5,8 @@ import type { Clock } from '../../ports/clock.ts';
 import { waitAtMost } from '../timers.ts';
 import type { MemoryShare } from './agent-memory.ts';
 import type { AgentProcess } from './agent-process.ts';
-import type { RedactingAgentClient, SecretRedactor } from './secret-redactor.ts';
+import type { RedactingAgentClient } from './redacting-agent-client.ts';
+import type { SecretRedactor } from '../secret-redactor.ts';
 
 interface LiveAgentDeps {
   readonly session: AgentSession;

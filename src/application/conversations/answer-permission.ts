@@ -1,12 +1,12 @@
 import type { OwnerScope } from '../../domain/principal.ts';
 import { Failure } from '../../domain/failure.ts';
-import type { ConversationsDeps } from './conversations.ts';
+import type { ConversationUseCaseDeps } from './conversations.ts';
 import { checkVisible, conversationNotFound } from './conversation-records.ts';
 import { getConversation, type ConversationView } from './get-conversation.ts';
 
 /** Throws `conversation_not_found`, `permission_not_found` (it is no longer open), `invalid_request` (no such option). */
 export async function answerPermission(
-  deps: ConversationsDeps,
+  deps: ConversationUseCaseDeps,
   scope: OwnerScope,
   id: string,
   permissionId: string,

@@ -8,18 +8,17 @@ import type { Executions } from '../executions/executions.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
 import type { Microagents } from '../microagents/microagents.ts';
 import type { SandboxReconciler } from '../sandboxes/sandbox-reconciler.ts';
-import { findSandbox } from '../sandboxes/sandbox-records.ts';
 import type { ConversationDeps } from './conversations.ts';
 import { ConversationRecords } from './conversation-records.ts';
 import { takeStartStep } from './conversation-start-steps.ts';
 import { takeWorkStep } from './conversation-work-steps.ts';
 import { keepBeforeEnd } from './kept-changes.ts';
-import { SandboxAccess } from './conversation-sandbox.ts';
+import { ConversationSandboxes } from './conversation-sandboxes.ts';
 import { permissionWithdrawal } from './turns/turn-end.ts';
 import { Turns } from './turns/turns.ts';
 
 export interface ConversationReconcilerDeps extends ConversationDeps {
-  readonly events: EventStore;
+  readonly eventStore: EventStore;
   readonly sandboxReconciler: SandboxReconciler;
   readonly runtime: SandboxRuntime;
   readonly microagents: Microagents;
@@ -35,7 +34,7 @@ export interface ConversationReconcilerDeps extends ConversationDeps {
 
 export interface StepDeps extends ConversationReconcilerDeps {
   readonly records: ConversationRecords;
-  readonly access: SandboxAccess;
+  readonly conversationSandboxes: ConversationSandboxes;
 }
 
 /**
@@ -55,13 +54,13 @@ export class ConversationReconciler {
 
   constructor(deps: ConversationReconcilerDeps) {
     const records = new ConversationRecords(deps);
-    const access = new SandboxAccess(deps);
-    this.#deps = { ...deps, records, access };
+    const conversationSandboxes = new ConversationSandboxes(deps);
+    this.#deps = { ...deps, records, conversationSandboxes };
     this.records = records;
     this.#turns = new Turns(this.#deps);
     this.#runs = new KeyedWorker((id, run) => this.#takeSteps(id, run));
-    this.#unsubscribe = deps.events.subscribe(({ sandboxIds }) => {
-      for (const sandboxId of sandboxIds) for (const id of access.takeWaiting(sandboxId)) this.enqueue(id);
+    this.#unsubscribe = deps.eventStore.subscribe(({ sandboxIds }) => {
+      for (const sandboxId of sandboxIds) for (const id of conversationSandboxes.takeWaiting(sandboxId)) this.enqueue(id);
     });
   }
 
@@ -126,10 +125,10 @@ export class ConversationReconciler {
     await Promise.allSettled([this.#firstSteps.get(id)]);
     for (;;) {
       run.resetSignals();
-      const conversation = await this.#deps.store.find(id);
+      const conversation = await this.#deps.conversationStore.find(id);
       if (conversation === null || conversation.removedAt !== null || this.#closed) return conversation;
       const continues = await this.#step(conversation, run.interrupted);
-      if (!continues) return await this.#deps.store.find(id);
+      if (!continues) return await this.#deps.conversationStore.find(id);
     }
   }
 
@@ -145,15 +144,14 @@ export class ConversationReconciler {
    * archived conversation are kept.
    */
   async #end(conversation: Conversation, ended: 'removedAt' | 'releasedAt', signal: AbortSignal): Promise<boolean> {
-    const { store, sandboxStore, sandboxes, agents, access, clock } = this.#deps;
+    const { conversationStore, sandboxes, agents, conversationSandboxes, clock } = this.#deps;
     const { id, ownerId, sandboxId, startsSandbox } = conversation;
-    await agents.end(id, await access.find(conversation));
+    await agents.end(id, await conversationSandboxes.find(conversation));
     const reason = ended === 'releasedAt' ? await keepBeforeEnd(this.#deps, conversation, signal) : null;
     if (signal.aborted) return true;
     const mayDelete = startsSandbox || ended === 'removedAt';
-    if (mayDelete && (await store.findUsing(sandboxId)).length === 0 && (await findSandbox(sandboxStore, ownerId, sandboxId)) !== null) {
-      await sandboxes.delete(ownerId, sandboxId);
-    }
+    const isUnused = mayDelete && (await conversationStore.findUsing(sandboxId)).length === 0;
+    if (isUnused && (await conversationSandboxes.find(conversation)) !== null) await sandboxes.delete(ownerId, sandboxId);
     await this.records.change(id, (conversation) =>
       conversation[ended] === null
         ? { to: { [ended]: clock.now(), ...(reason !== null && { statusReason: reason }) }, actor: 'skep', reason: null }

@@ -40,14 +40,14 @@ export class ConversationRecords {
   /** Like {@link change}, with a claim. Returns the claim's outcome if the claim exists. */
   async write(id: string, change: Change, claim?: IdempotencyClaim): Promise<WriteOutcome> {
     for (;;) {
-      const from = await this.#deps.store.find(id);
+      const from = await this.#deps.conversationStore.find(id);
       const changed = from === null ? null : change(from);
       if (from === null || changed === null) return { kind: 'left' };
       const at = this.#deps.clock.now();
       const to: Conversation = { ...from, ...changed.to, version: from.version + 1, updatedAt: at };
       const origin = { at, actor: changed.actor, reason: changed.reason };
       const events = [...(changed.events ?? []).map((body) => eventOf(to, body, origin)), ...statusEvents(from, to, origin)];
-      const outcome = await this.#deps.store.replace(to, events, claim, changed.usesSandbox === true ? at : undefined);
+      const outcome = await this.#deps.conversationStore.replace(to, events, claim, changed.usesSandbox === true ? at : undefined);
       if (outcome.kind === 'stale') continue;
       if (outcome.kind === 'sandbox_not_running') return { kind: 'left' };
       if (outcome.kind !== 'replaced') return outcome;
@@ -64,7 +64,7 @@ export class ConversationRecords {
 }
 
 /** Returns the record of the conversation. Throws `conversation_not_found` or `store_unavailable`. */
-export async function getVisible(store: ConversationStore, scope: OwnerScope, id: string): Promise<Conversation> {
+export async function getVisibleConversation(store: ConversationStore, scope: OwnerScope, id: string): Promise<Conversation> {
   const conversation = await store.find(id);
   if (conversation === null) throw conversationNotFound(id);
   checkVisible(conversation, scope);

@@ -1,16 +1,16 @@
 import type { StartPoint } from '../../domain/change.ts';
 import { nextStartStep, type StartStep, startSteps, statusAfter } from '../../domain/conversation-next-step.ts';
-import { microagentsEventData } from '../../domain/microagent-triggers.ts';
+import { microagentsEventData } from '../../domain/conversation-microagents.ts';
 import { type Conversation, type ConversationStartStatus, isEnded, workingDirOf } from '../../domain/conversation.ts';
 import { isFailureOf, reasonOfError, Refusal } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import { AgentRefusal } from '../../ports/agent-protocol.ts';
 import { ProgressReporter } from '../progress-reporter.ts';
 import { timeout } from '../timers.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
 import type { ConversationChange } from './conversation-records.ts';
 import { findMicroagents } from './find-microagents.ts';
+import { openAgent } from './open-agent.ts';
 import { hasSetupScript, runSetupScript } from './run-setup-script.ts';
 
 const prepareWithinMs = 30 * 60_000;
@@ -21,18 +21,18 @@ type StepOf<K extends StartStep['kind']> = Extract<StartStep, { readonly kind: K
 
 /** Returns false if there is no step now. A step is written before it is taken, and can be repeated. A failed step ends the start. */
 export async function takeStartStep(deps: StepDeps, conversation: Conversation, signal: AbortSignal): Promise<boolean> {
-  const { access, agents, logger } = deps;
+  const { conversationSandboxes, agents, logger } = deps;
   const { id, startStatus } = conversation;
-  const sandbox = await access.find(conversation);
+  const sandbox = await conversationSandboxes.find(conversation);
   const step = nextStartStep(conversation, sandbox);
   try {
     return await takeStep(deps, step, conversation, sandbox, signal);
   } catch (error) {
     if (signal.aborted) return true;
-    if (isStoreFailure(error)) throw error;
+    if (isFailureOf(error, 'store_unavailable')) throw error;
     // A step that failed because the sandbox was paused or lost meanwhile is decided again.
-    if (sandbox !== null && (await access.hasChanged(conversation, sandbox))) return true;
-    const cause = reasonOf(error);
+    if (sandbox !== null && (await conversationSandboxes.hasChanged(conversation, sandbox))) return true;
+    const cause = reasonOfError(error);
     if (cause === null) logger.error({ conversation: id, step: startStatus, error }, 'a step of a conversation start failed');
     await agents.end(id);
     await advance(deps, conversation, 'ERROR', { code: 'step_failed', step: startStatus, cause: cause ?? { code: 'internal_error' } });
@@ -43,7 +43,7 @@ export async function takeStartStep(deps: StepDeps, conversation: Conversation, 
 async function takeStep(
   deps: StepDeps, step: StartStep, conversation: Conversation, sandbox: Sandbox | null, signal: AbortSignal,
 ): Promise<boolean> {
-  const { access } = deps;
+  const { conversationSandboxes } = deps;
   switch (step.kind) {
     case 'none':
       return false;
@@ -56,14 +56,15 @@ async function takeStep(
       });
       return true;
     case 'resume-sandbox':
-      await access.resume(conversation);
+      await conversationSandboxes.resume(conversation);
       return true;
     case 'await-sandbox':
-      return await access.waitForChange(conversation, sandbox, signal);
+      return await conversationSandboxes.waitForChange(conversation, sandbox, signal);
     case 'prepare-repository':
       await withStepTimeout(deps, prepareWithinMs, step.sandbox, signal, async (signal) => {
         const startPoint = await prepareRepository(deps, step, conversation, signal);
-        const next = statusAfter(conversation, step.sandbox, await hasSetupScript(deps, conversation, step.sandbox, signal));
+        const hasScript = await hasSetupScript(deps, conversation, step.sandbox, signal);
+        const next = hasScript ? 'RUNNING_SETUP_SCRIPT' : statusAfter(conversation, step.sandbox);
         await advance(deps, conversation, next, null, { to: { startPoint } });
       });
       return true;
@@ -88,7 +89,7 @@ async function prepareRepository(
   const { repositories, checkouts, runtime, clock } = deps;
   const write = (reason: Reason): Promise<boolean> => writeProgress(deps, conversation, reason);
   await using progress = new ProgressReporter({ clock, write, written: null, quietMs: 0 });
-  const { provider, path } = repositories.located(repository);
+  const { provider, path } = repositories.atLocation(repository);
   const remote = await provider.remote(path, signal);
   const request = { provider: provider.name, repository: path, remote, branch: conversation.selectedBranch };
   const { archive, commit, branch } = await checkouts.checkOut(request, (reason) => progress.report(reason), signal);
@@ -117,12 +118,12 @@ async function listMicroagents(
 ): Promise<void> {
   const next = statusAfter(conversation, sandbox);
   try {
-    const find = (signal: AbortSignal) => findMicroagents(deps, deps.repositories.located(repository), signal);
+    const find = (signal: AbortSignal) => findMicroagents(deps, deps.repositories.atLocation(repository), signal);
     const { microagents, omitted } = await withStepTimeout(deps, listWithinMs, sandbox, signal, find);
     const events = omitted.length === 0 ? [] : [{ kind: 'microagents', data: microagentsEventData([], omitted) } as const];
     await advance(deps, conversation, next, null, { to: { microagents }, events });
   } catch (error) {
-    const cause = signal.aborted || isStoreFailure(error) ? null : reasonOf(error);
+    const cause = signal.aborted || isFailureOf(error, 'store_unavailable') ? null : reasonOfError(error);
     if (cause === null) throw error;
     const event = { kind: 'microagents', data: microagentsEventData([], []) } as const;
     await advance(deps, conversation, next, { code: 'microagents_unavailable', cause }, { to: { microagents: [] }, events: [event] });
@@ -134,7 +135,7 @@ async function withStepTimeout<T>(
   deps: StepDeps, ms: number, sandbox: Sandbox, signal: AbortSignal, step: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   using limit = timeout(deps.clock, ms);
-  using _ = deps.access.keepAwake(sandbox);
+  using _ = deps.conversationSandboxes.keepAwake(sandbox);
   try {
     return await step(AbortSignal.any([signal, limit.signal]));
   } catch (error) {
@@ -162,51 +163,4 @@ async function writeProgress(deps: StepDeps, { id, startStatus: step }: Conversa
     conversation.startStatus === step && !isEnded(conversation) ? { to: { statusReason: reason }, actor: 'skep', reason: null } : null,
   );
   return written !== null;
-}
-
-/** Returns the reason of an error for the conversation's owner; null if only the log may show it. */
-export function reasonOf(error: unknown): Reason | null {
-  const reason = reasonOfError(error);
-  return error instanceof AgentRefusal ? { code: 'agent_start_failed', cause: reason } : reason;
-}
-
-/** Returns true if the store failed. Nothing can be written then; the next sweep tries again. */
-export function isStoreFailure(error: unknown): boolean {
-  return isFailureOf(error, 'store_unavailable');
-}
-
-/**
- * Starts the conversation's agent, with its earlier session if there is one. Writes the session id together with the result of `change`. If
- * nothing is written, ends the agent. Keeps the sandbox awake meanwhile. Throws the failures of `Agents.open`, and `store_unavailable`.
- */
-export async function openAgent(
-  { agents, records, access }: StepDeps,
-  conversation: Conversation,
-  sandbox: Sandbox,
-  signal: AbortSignal,
-  change: (conversation: Conversation) => ConversationChange['to'] | null,
-): Promise<void> {
-  const { id, agentSessionId: before } = conversation;
-  const workingDir = workingDirOf(conversation, sandbox.spec);
-  using _ = access.keepAwake(sandbox);
-  const { sessionId, loaded } = await agents.open({ conversationId: id, sandbox, workingDir, sessionId: before }, signal);
-  let written: Conversation | null = null;
-  try {
-    written = await records.change(id, (conversation) => {
-      const to = isEnded(conversation) ? null : change(conversation);
-      return to === null ? null : {
-        // A new session has not received any microagent.
-        to: { ...to, agentSessionId: sessionId, ...(!loaded && { microagents: withoutSettled(conversation) }) },
-        actor: 'skep',
-        reason: before !== null && !loaded ? { code: 'agent_session_not_found' } : null,
-        events: [{ kind: 'agent_started', data: { sessionId, loaded } }],
-      };
-    });
-  } finally {
-    if (written === null) await agents.end(id);
-  }
-}
-
-function withoutSettled({ microagents }: Conversation): Conversation['microagents'] {
-  return microagents?.map((microagent) => ({ ...microagent, isSettled: false })) ?? null;
 }

@@ -1,26 +1,26 @@
 import { nextWorkStep, type WorkStep } from '../../domain/conversation-next-step.ts';
 import { type Conversation, isEnded } from '../../domain/conversation.ts';
-import { type AnyFailure, isFailure, isFailureOf, logFieldsOf, reasonOfFailure } from '../../domain/failure.ts';
+import { type AnyFailure, isFailure, isFailureOf, logFieldsOf, reasonOfError, reasonOfFailure } from '../../domain/failure.ts';
 import { isSameReason, type Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { AgentRefusal } from '../../ports/agent-protocol.ts';
 import type { LiveAgent } from '../agents/live-agent.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
-import { isStoreFailure, openAgent, reasonOf } from './conversation-start-steps.ts';
+import { openAgent } from './open-agent.ts';
 import { endTurnChange, turnEndEvents } from './turns/turn-end.ts';
 import type { Turns } from './turns/turns.ts';
 
 /** Resumes the sandbox, starts the agent, or runs a turn. Returns false if there is nothing to do now. */
 export async function takeWorkStep(deps: StepDeps, turns: Turns, conversation: Conversation, signal: AbortSignal): Promise<boolean> {
-  const { access, agents } = deps;
-  const sandbox = await access.find(conversation);
+  const { conversationSandboxes, agents } = deps;
+  const sandbox = await conversationSandboxes.find(conversation);
   // A stop ends the agent, but if an earlier process started it, its end may be noticed only after the sandbox runs again.
   if (sandbox?.pauseKind === 'stop') await agents.end(conversation.id);
   const agent = agents.get(conversation.id);
   const step = nextWorkStep(conversation, sandbox, agent !== null, deps.clock.now());
   switch (step.kind) {
     case 'none':
-      if (conversation.queue.length > 0 || conversation.turn !== null) access.addWaiting(conversation);
+      if (conversation.queue.length > 0 || conversation.turn !== null) conversationSandboxes.addWaiting(conversation);
       return false;
     case 'interrupt':
       await interrupt(deps, conversation);
@@ -33,7 +33,7 @@ export async function takeWorkStep(deps: StepDeps, turns: Turns, conversation: C
     case 'resume-sandbox':
       return await resume(deps, conversation);
     case 'await-sandbox':
-      return await access.waitForChange(conversation, sandbox, signal);
+      return await conversationSandboxes.waitForChange(conversation, sandbox, signal);
     case 'start-agent':
       return await startAgent(deps, conversation, step.sandbox, signal);
     case 'run-turn':
@@ -58,7 +58,7 @@ async function resumeTurn(
     }
     if (!isFailure(error)) throw error;
     deps.logger.warn({ conversation: conversation.id, ...logFieldsOf(error) }, 'a turn could not continue; the next sweep tries again');
-    deps.access.addWaiting(conversation);
+    deps.conversationSandboxes.addWaiting(conversation);
     return false;
   }
   await turns.resume(conversation, sandbox, turn, agent, live, signal);
@@ -87,11 +87,11 @@ async function failConversation(deps: StepDeps, { id }: Conversation, loss: Reas
 /** Resumes the sandbox for the queue. If that fails, it is tried again when the sandbox changes, and at the next sweep. */
 async function resume(deps: StepDeps, conversation: Conversation): Promise<boolean> {
   try {
-    await deps.access.resume(conversation);
+    await deps.conversationSandboxes.resume(conversation);
     return true;
   } catch (error) {
-    if (!isFailure(error) || isStoreFailure(error)) throw error;
-    deps.access.addWaiting(conversation);
+    if (!isFailure(error) || isFailureOf(error, 'store_unavailable')) throw error;
+    deps.conversationSandboxes.addWaiting(conversation);
     await noteWaiting(deps, conversation, error);
     return false;
   }
@@ -103,14 +103,14 @@ async function startAgent(deps: StepDeps, conversation: Conversation, sandbox: S
     return true;
   } catch (error) {
     if (signal.aborted) return true;
-    if (isStoreFailure(error)) throw error;
+    if (isFailureOf(error, 'store_unavailable')) throw error;
     if (isFailure(error)) {
       await noteWaiting(deps, conversation, error);
       return false;
     }
     // If the sandbox was paused meanwhile, its next run starts the agent.
-    if (await deps.access.hasChanged(conversation, sandbox)) return true;
-    const reason = reasonOf(error);
+    if (await deps.conversationSandboxes.hasChanged(conversation, sandbox)) return true;
+    const reason = reasonOfError(error);
     if (reason === null) deps.logger.error({ conversation: conversation.id, error }, 'an agent could not be started');
     await failTurn(deps, conversation, reason ?? { code: 'agent_start_failed', cause: { code: 'internal_error' } });
     return true;

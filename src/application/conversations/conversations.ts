@@ -53,12 +53,13 @@ const useCases = {
  */
 export type Conversations = Bound<typeof useCases>;
 
-export function createConversations(deps: ConversationsDeps): Conversations {
+export function createConversations(deps: ConversationUseCaseDeps): Conversations {
   return bindUseCases(deps, useCases);
 }
 
+/** The deps that the use cases and the reconciler of conversations share. */
 export interface ConversationDeps {
-  readonly store: ConversationStore;
+  readonly conversationStore: ConversationStore;
   readonly sandboxStore: SandboxStore;
   readonly sandboxes: Sandboxes;
   readonly repositories: Repositories;
@@ -68,7 +69,7 @@ export interface ConversationDeps {
   readonly logger: Logger;
 }
 
-export interface ConversationsDeps extends ConversationDeps {
+export interface ConversationUseCaseDeps extends ConversationDeps {
   readonly specs: SandboxSpecs;
   readonly runtime: Pick<SandboxRuntime, 'execute' | 'getFiles'>;
   /** The first part of the names of pushed branches. */

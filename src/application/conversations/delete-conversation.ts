@@ -1,13 +1,13 @@
 import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import { waitAtMost } from '../timers.ts';
-import type { ConversationsDeps } from './conversations.ts';
+import type { ConversationUseCaseDeps } from './conversations.ts';
 import { conversationNotFound } from './conversation-records.ts';
 import { endWorkChange } from './turns/turn-end.ts';
 
 /** Deletes the conversation for every caller, and its sandbox if no other conversation uses it. Throws `conversation_not_found`. */
-export async function deleteConversation(deps: ConversationsDeps, scope: OwnerScope, id: string): Promise<void> {
-  const { store, clock, reconciler, answerWithinMs } = deps;
-  const conversation = await store.find(id);
+export async function deleteConversation(deps: ConversationUseCaseDeps, scope: OwnerScope, id: string): Promise<void> {
+  const { conversationStore, clock, reconciler, answerWithinMs } = deps;
+  const conversation = await conversationStore.find(id);
   if (conversation === null || !isInScope(conversation.ownerId, scope)) throw conversationNotFound(id);
   await reconciler.records.change(id, (conversation) =>
     conversation.deletedAt === null ? endWorkChange(conversation, { deletedAt: clock.now() }, 'conversation_deleted') : null,

@@ -1,6 +1,6 @@
 import {
   type ConversationMicroagent, maxMicroagents, maxTriggerCharacters, type OmittedMicroagent,
-} from '../../domain/microagent-triggers.ts';
+} from '../../domain/conversation-microagents.ts';
 import { isFailure, logFieldsOf } from '../../domain/failure.ts';
 import type { FileContentId } from '../../ports/git-provider.ts';
 import { isTooLarge } from '../microagents/microagents.ts';

@@ -5,8 +5,8 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import type { ConversationFilter } from '../../ports/conversation-store.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
-import { conversationNotFound, getVisible } from './conversation-records.ts';
-import type { ConversationsDeps } from './conversations.ts';
+import { conversationNotFound, getVisibleConversation } from './conversation-records.ts';
+import type { ConversationUseCaseDeps } from './conversations.ts';
 
 /** `sandboxStatus` is MISSING if the sandbox was deleted. `executionStatus` is never `running` while the sandbox is paused or lost. */
 export interface ConversationView {
@@ -15,20 +15,20 @@ export interface ConversationView {
 }
 
 /** Returns the conversation. Throws `conversation_not_found` or `store_unavailable`. */
-export async function getConversation(deps: ConversationsDeps, scope: OwnerScope, id: string): Promise<ConversationView> {
-  const [view] = await viewsOf(deps.sandboxStore, [await getVisible(deps.store, scope, id)]);
+export async function getConversation(deps: ConversationUseCaseDeps, scope: OwnerScope, id: string): Promise<ConversationView> {
+  const [view] = await viewsOf(deps.sandboxStore, [await getVisibleConversation(deps.conversationStore, scope, id)]);
   if (view === undefined) throw conversationNotFound(id);
   return view;
 }
 
 export async function searchConversations(
-  { store, sandboxStore }: ConversationsDeps,
+  { conversationStore, sandboxStore }: ConversationUseCaseDeps,
   scope: OwnerScope,
   filter: ConversationFilter,
   order: ConversationSortOrder,
   page: PageRequest,
 ): Promise<Page<ConversationView>> {
-  const { items, next } = await store.search(scope, filter, order, page);
+  const { items, next } = await conversationStore.search(scope, filter, order, page);
   return { items: await viewsOf(sandboxStore, items), next };
 }
 

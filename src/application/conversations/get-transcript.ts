@@ -2,7 +2,7 @@ import type { MessageRole, PermissionOption, PermissionRequest, ToolCall, TurnSt
 import type { Event, EventActor } from '../../domain/event.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
-import type { ConversationsDeps } from './conversations.ts';
+import type { ConversationUseCaseDeps } from './conversations.ts';
 
 /** An entry of a transcript: results without intermediate events. `at` is in milliseconds since the epoch. */
 export type TranscriptEntry = MessageEntry | ({ readonly at: number } & (
@@ -34,7 +34,7 @@ const pageSize = 100;
  * Yields the transcript of the conversation, oldest entry first, also if it is archived. Contains only what is still in the log. Reads the
  * first page before it returns. Throws `conversation_not_found` or `store_unavailable`.
  */
-export async function getTranscript(deps: ConversationsDeps, scope: OwnerScope, id: string): Promise<AsyncIterable<TranscriptEntry>> {
+export async function getTranscript(deps: ConversationUseCaseDeps, scope: OwnerScope, id: string): Promise<AsyncIterable<TranscriptEntry>> {
   const read = (after: number) => deps.events.page(scope, { conversationId: id, kinds }, after, pageSize);
   const first = await read(0);
   async function* events(): AsyncGenerator<Event, void> {

@@ -7,8 +7,8 @@ import type { Reason } from '../../domain/reason.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
 import { timeout } from '../timers.ts';
 import type { ConversationDeps } from './conversations.ts';
-import { getVisible } from './conversation-records.ts';
-import { type ChangeDeps, type ConversationWorkTree, findWorkTree, getStartPoint, takeSnapshot } from './take-snapshot.ts';
+import { getVisibleConversation } from './conversation-records.ts';
+import { type ChangeDeps, type ConversationWorkTree, findWorkTree, getStartPoint, takeSnapshot } from './conversation-work-tree.ts';
 
 type KeepDeps = ChangeDeps & Pick<ConversationDeps, 'clock'>;
 
@@ -24,7 +24,7 @@ export async function keepAfterTurn(deps: KeepDeps, conversation: Conversation, 
 
 /** Like {@link keepAfterTurn}, for all conversations of a sandbox before a pause, because not only turns change work trees. */
 export async function keepBeforePause(deps: KeepDeps, sandboxId: string, signal: AbortSignal): Promise<void> {
-  const conversations = await deps.store.findUsing(sandboxId);
+  const conversations = await deps.conversationStore.findUsing(sandboxId);
   const options = { withinMs: beforePauseMs, actor: 'skep', signal } as const;
   await Promise.all(conversations.map((conversation) => tryToKeep(deps, conversation, options)));
 }
@@ -53,7 +53,7 @@ export async function keepBeforeEnd(deps: KeepDeps, conversation: Conversation, 
     if (isFailureOf(error, 'store_unavailable')) throw error;
     deps.logger.warn({ conversation: id, error }, 'the last changes of a conversation were not saved');
     const cause = reasonOfError(error) ?? { code: 'internal_error' };
-    return (await deps.store.findKeptChanges(id)) === null ? { code: 'changes_not_kept', cause } : null;
+    return (await deps.conversationStore.findKeptChanges(id)) === null ? { code: 'changes_not_kept', cause } : null;
   }
 }
 
@@ -67,15 +67,15 @@ interface KeepOptions {
 /** Keeps the current changes. Writes an event if the files differ from the files that were kept before. */
 async function keepChanges(deps: KeepDeps, conversation: Conversation, options: KeepOptions): Promise<void> {
   const { withinMs, actor } = options;
-  const { store, clock } = deps;
+  const { conversationStore, clock } = deps;
   using limit = timeout(clock, withinMs);
   const signal = AbortSignal.any([options.signal, limit.signal]);
   try {
     await using snapshot = await takeSnapshot(deps, await findWorkTree(deps, conversation), signal);
-    const before = await store.findKeptChanges(conversation.id);
+    const before = await conversationStore.findKeptChanges(conversation.id);
     const keptAt = clock.now();
     if (before !== null && before.tree === snapshot.tree && before.list?.head === snapshot.head) {
-      await store.keepChanges(conversation.id, { ...before, keptAt });
+      await conversationStore.keepChanges(conversation.id, { ...before, keptAt });
       return;
     }
     const [commits, files] = await Promise.all([snapshot.commits(signal), snapshot.files(signal)]);
@@ -85,7 +85,7 @@ async function keepChanges(deps: KeepDeps, conversation: Conversation, options: 
     const isNew = before === null ? files.length > 0 : before.tree !== snapshot.tree;
     const body = { kind: 'work_tree_changed', data: countChanges(files) } as const;
     const events = isNew ? [eventOf(conversation, body, { at: keptAt, actor, reason: null })] : [];
-    await store.keepChanges(conversation.id, { keptAt, tree: snapshot.tree, list: hasRoom ? list : null, patch }, events);
+    await conversationStore.keepChanges(conversation.id, { keptAt, tree: snapshot.tree, list: hasRoom ? list : null, patch }, events);
   } catch (error) {
     throw limit.signal.aborted ? new SnapshotRefusal({ code: 'not_done_in_time', withinMs }, { cause: error }) : error;
   }
@@ -112,8 +112,8 @@ interface Readings<T> {
  * other conversations may use its sandbox.
  */
 export async function readOrKept<T>(deps: ChangeDeps, scope: OwnerScope, id: string, { read, kept }: Readings<T>): Promise<T> {
-  const { store } = deps;
-  const conversation = await getVisible(store, scope, id);
+  const { conversationStore } = deps;
+  const conversation = await getVisibleConversation(conversationStore, scope, id);
   const startPoint = getStartPoint(conversation);
   let failure: unknown = notKept(conversation);
   if (conversation.releasedAt === null) {
@@ -124,7 +124,7 @@ export async function readOrKept<T>(deps: ChangeDeps, scope: OwnerScope, id: str
       failure = error;
     }
   }
-  const found = await store.findKeptChanges(id);
+  const found = await conversationStore.findKeptChanges(id);
   if (found === null) throw failure;
   return kept(found, startPoint, conversation);
 }

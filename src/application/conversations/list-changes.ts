@@ -3,7 +3,7 @@ import type { Conversation } from '../../domain/conversation.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { keptList, readOrKept } from './kept-changes.ts';
 import type { Publication } from './publish-changes.ts';
-import { type ChangeDeps, inWorkTree, snapshotFailure } from './take-snapshot.ts';
+import { type ChangeDeps, inWorkTree, snapshotFailure } from './conversation-work-tree.ts';
 
 /** The differences between a conversation's work tree and its start point. */
 export interface Changes extends ChangeList {

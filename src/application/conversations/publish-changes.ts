@@ -3,10 +3,9 @@ import { Failure } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
 import type { CheckoutRequest } from '../../ports/repository-checkouts.ts';
-import type { ConversationsDeps } from './conversations.ts';
-import { ConversationRecords } from './conversation-records.ts';
-import { getVisible } from './conversation-records.ts';
-import { type ConversationWorkTree, findWorkTree, logRefusal, takeSnapshot } from './take-snapshot.ts';
+import type { ConversationUseCaseDeps } from './conversations.ts';
+import { getVisibleConversation } from './conversation-records.ts';
+import { type ConversationWorkTree, findWorkTree, logRefusal, takeSnapshot } from './conversation-work-tree.ts';
 
 export interface PublishRequest {
   /** Null means the conversation's own branch. */
@@ -42,15 +41,15 @@ const maxAttempts = 3;
  * `pull_requests_unsupported`, and the failures of `RepositoryCheckouts` and `GitProvider.openPullRequest`.
  */
 export async function publishChanges(
-  deps: ConversationsDeps, scope: OwnerScope, id: string, request: PublishRequest, signal: AbortSignal,
+  deps: ConversationUseCaseDeps, scope: OwnerScope, id: string, request: PublishRequest, signal: AbortSignal,
 ): Promise<PublishedChanges> {
-  const conversation = await getVisible(deps.store, scope, id);
+  const conversation = await getVisibleConversation(deps.conversationStore, scope, id);
   const { repositoryPath: path, gitProvider, archivedAt } = conversation;
   const branch = request.branch ?? `${deps.product}/${id}`;
   // Its sandbox is gone, or is used by others.
   if (archivedAt !== null) throw new Failure('conversation_publish_refused', { id, branch, reason: { code: 'conversation_archived' } });
   const workTree = await findWorkTree(deps, conversation);
-  const { provider } = deps.repositories.located({ provider: gitProvider ?? '', path: path ?? '' });
+  const { provider } = deps.repositories.atLocation({ provider: gitProvider ?? '', path: path ?? '' });
   const remote = await provider.remote(path ?? '', signal);
   const target = { provider: provider.name, repository: path ?? '', remote, branch };
   const { pullRequest: content } = request;
@@ -66,7 +65,7 @@ export async function publishChanges(
 
 /** Returns the commit that was pushed, and whether it has all files. */
 async function pushCommit(
-  deps: ConversationsDeps, workTree: ConversationWorkTree, request: PublishRequest, target: Push['target'], signal: AbortSignal,
+  deps: ConversationUseCaseDeps, workTree: ConversationWorkTree, request: PublishRequest, target: Push['target'], signal: AbortSignal,
 ): Promise<Pick<PublishedChanges, 'commit' | 'complete'>> {
   const { conversation: { id, title, createdAt } } = workTree;
   const { branch } = target;
@@ -96,7 +95,7 @@ interface Push {
 
 /** Pushes the commit, and tries again if another publication of this conversation moved the branch meanwhile. */
 async function pushWithRetries(
-  deps: ConversationsDeps, { conversation: { id } }: ConversationWorkTree, snapshot: WorkTreeSnapshot, { target, commit }: Push,
+  deps: ConversationUseCaseDeps, { conversation: { id } }: ConversationWorkTree, snapshot: WorkTreeSnapshot, { target, commit }: Push,
   signal: AbortSignal,
 ): Promise<void> {
   const { branch } = target;
@@ -119,19 +118,19 @@ async function pushWithRetries(
 
 /** Writes the commits that the branch may point to, and the pushed commit if there is one. Returns the possible commits. */
 async function recordTips(
-  deps: ConversationsDeps, id: string, branch: string, change: (tips: readonly string[]) => readonly string[], pushed?: string,
+  deps: ConversationUseCaseDeps, id: string, branch: string, change: (tips: readonly string[]) => readonly string[], pushed?: string,
 ): Promise<readonly string[]> {
   let tips: readonly string[] = [];
-  await new ConversationRecords(deps).change(id, ({ published, publications }) => {
-    tips = change(published[branch] ?? []);
+  await deps.reconciler.records.change(id, ({ possibleTips, publications }) => {
+    tips = change(possibleTips[branch] ?? []);
     const done = pushed === undefined ? {} : { publications: { ...publications, [branch]: pushed } };
-    return { to: { published: { ...published, [branch]: tips }, ...done }, actor: 'user', reason: null };
+    return { to: { possibleTips: { ...possibleTips, [branch]: tips }, ...done }, actor: 'user', reason: null };
   });
   return tips;
 }
 
-async function recordPullRequest(deps: ConversationsDeps, id: string, branch: string, pullRequest: PullRequest): Promise<void> {
-  await new ConversationRecords(deps).change(id, ({ pullRequests }) => {
+async function recordPullRequest(deps: ConversationUseCaseDeps, id: string, branch: string, pullRequest: PullRequest): Promise<void> {
+  await deps.reconciler.records.change(id, ({ pullRequests }) => {
     const known = pullRequests[branch];
     if (known?.number === pullRequest.number && known.url === pullRequest.url) return null;
     return { to: { pullRequests: { ...pullRequests, [branch]: pullRequest } }, actor: 'user', reason: null };

@@ -2,7 +2,7 @@ import { Failure } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
 import { keptPatch, readOrKept } from './kept-changes.ts';
-import { type ChangeDeps, type ConversationWorkTree, snapshotFailure, takeSnapshot } from './take-snapshot.ts';
+import { type ChangeDeps, type ConversationWorkTree, snapshotFailure, takeSnapshot } from './conversation-work-tree.ts';
 
 /**
  * Returns the changes of all files, or of one file, as a patch for `git apply --binary`. The stream must be read to its end or cancelled.

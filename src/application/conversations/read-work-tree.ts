@@ -1,7 +1,7 @@
 import type { OwnerScope } from '../../domain/principal.ts';
 import { withRecordFailures } from '../sandboxes/sandbox-records.ts';
-import { getVisible } from './conversation-records.ts';
-import { type ChangeDeps, findWorkTree } from './take-snapshot.ts';
+import { getVisibleConversation } from './conversation-records.ts';
+import { type ChangeDeps, findWorkTree } from './conversation-work-tree.ts';
 
 /**
  * Returns a tar of the conversation's work tree, including `.git` and ignored files. Names begin with the last segment of its path. The
@@ -10,6 +10,6 @@ import { type ChangeDeps, findWorkTree } from './take-snapshot.ts';
 export async function readWorkTree(
   deps: ChangeDeps, scope: OwnerScope, id: string, signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
-  const { sandbox, directory } = await findWorkTree(deps, await getVisible(deps.store, scope, id));
+  const { sandbox, directory } = await findWorkTree(deps, await getVisibleConversation(deps.conversationStore, scope, id));
   return await withRecordFailures(sandbox, () => deps.runtime.getFiles(sandbox.instanceId, directory, signal));
 }

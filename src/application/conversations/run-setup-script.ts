@@ -41,9 +41,9 @@ export interface SetupResult {
 export async function runSetupScript(
   deps: StepDeps, conversation: Conversation, sandbox: Sandbox, signal: AbortSignal,
 ): Promise<SetupResult> {
-  const { access, executions, executionReconciler, clock, product, setupTimeoutMs: timeoutMs } = deps;
+  const { conversationSandboxes, executions, executionReconciler, clock, product, setupTimeoutMs: timeoutMs } = deps;
   const { id, ownerId, sandboxId } = conversation;
-  using _ = access.keepAwake(sandbox);
+  using _ = conversationSandboxes.keepAwake(sandbox);
   let executionId: string | null = null;
   try {
     const execution = await unlessAborted(signal, executions.run(ownerId, sandboxId, {

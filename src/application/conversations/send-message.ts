@@ -5,8 +5,9 @@ import { messageBody } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { fingerprintOf } from '../../domain/fingerprint.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
-import type { ConversationsDeps } from './conversations.ts';
-import { checkVisible, getVisible } from './conversation-records.ts';
+import { idempotencyConflict } from '../idempotency-conflict.ts';
+import type { ConversationUseCaseDeps } from './conversations.ts';
+import { checkVisible, getVisibleConversation } from './conversation-records.ts';
 
 /** An accepted message. */
 export interface SentMessage {
@@ -21,14 +22,14 @@ export interface SentMessage {
  * `conversation_limit_reached` (agents hold too much in memory), `idempotency_conflict` or `store_unavailable`.
  */
 export async function sendMessage(
-  deps: ConversationsDeps,
+  deps: ConversationUseCaseDeps,
   scope: OwnerScope,
   id: string,
   message: Message,
   claim?: IdempotencyClaim,
 ): Promise<SentMessage> {
-  const { store, sandboxStore, reconciler, random, specs } = deps;
-  const { sandboxId, sandboxSpecId } = await getVisible(store, scope, id);
+  const { conversationStore, sandboxStore, reconciler, random, specs } = deps;
+  const { sandboxId, sandboxSpecId } = await getVisibleConversation(conversationStore, scope, id);
   const sandbox = await sandboxStore.find(sandboxId);
   const spec = specs.find(sandboxSpecId) ?? null;
   // A repeated request gets the same message id. The id depends on the owner, because two callers may use the same key.
@@ -41,9 +42,9 @@ export async function sendMessage(
     return { to: { queue: [...conversation.queue, queued] }, actor: 'user' as const, reason: null, events: [messageBody(queued)] };
   };
   // A repeated request is answered even if the memory is full.
-  if (claim === undefined || (await store.findClaim(claim)) === null) deps.agentMemory.check();
+  if (claim === undefined || (await conversationStore.findClaim(claim)) === null) deps.agentMemory.check();
   const outcome = await reconciler.records.write(id, enqueue, claim);
-  if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
+  if (outcome.kind === 'conflict') throw idempotencyConflict(claim);
   if (outcome.kind !== 'repeated') reconciler.enqueue(id);
   return { messageId };
 }

@@ -5,9 +5,9 @@ import { Failure } from '../../domain/failure.ts';
 import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
+import { idempotencyConflict } from '../idempotency-conflict.ts';
 import type { FoundRepository, RepositoryPatterns } from '../repositories/repositories.ts';
-import { unknownSpec } from '../sandboxes/start-sandbox.ts';
-import type { ConversationsDeps } from './conversations.ts';
+import type { ConversationUseCaseDeps } from './conversations.ts';
 import { getConversation, type ConversationView } from './get-conversation.ts';
 
 /** An estimate: there is room again when users end conversations. */
@@ -38,21 +38,21 @@ export interface StartConversationRequest {
  * `idempotency_conflict` or `store_unavailable`.
  */
 export async function startConversation(
-  deps: ConversationsDeps,
+  deps: ConversationUseCaseDeps,
   ownerId: string,
   request: StartConversationRequest,
 ): Promise<ConversationView> {
-  const { store, reconciler } = deps;
+  const { conversationStore, reconciler } = deps;
   const { claim, patterns, ...asked } = request;
   // A repeated request is answered without the git host, which may be down by now.
-  const earlier = claim === undefined ? null : await store.findClaim(claim);
+  const earlier = claim === undefined ? null : await conversationStore.findClaim(claim);
   if (earlier !== null) return await outcomeOfEarlier(deps, ownerId, earlier, claim);
   const conversation = await toConversation(deps, ownerId, asked, patterns);
   const origin = { at: conversation.createdAt, actor: 'user', reason: null } as const;
   const messages = conversation.queue.map((queued) => eventOf(conversation, messageBody(queued), origin));
   const events = [...statusEvents(null, conversation, origin), ...messages];
   const outcome = await reconciler.runFirstStep(conversation.id, async () => {
-    const inserted = await store.insert(conversation, claim, events, deps.conversationLimits);
+    const inserted = await conversationStore.insert(conversation, claim, events, deps.conversationLimits);
     if (inserted.kind === 'inserted' && conversation.startsSandbox) await startSandbox(deps, conversation);
     return inserted;
   });
@@ -64,26 +64,26 @@ export async function startConversation(
   return await getConversation(deps, ownerId, conversation.id);
 }
 
-async function startSandbox({ sandboxes, store }: ConversationsDeps, conversation: Conversation): Promise<void> {
+async function startSandbox({ sandboxes, conversationStore }: ConversationUseCaseDeps, conversation: Conversation): Promise<void> {
   const { id, ownerId, sandboxId, sandboxSpecId: specId, sandboxParameters: parameters } = conversation;
   try {
     await sandboxes.startWithId(ownerId, sandboxId, { specId, parameters });
   } catch (error) {
     // If this fails too, the start continues in the background, as after a crash here.
-    await store.withdraw(id).catch(() => {});
+    await conversationStore.withdraw(id).catch(() => {});
     throw error;
   }
 }
 
 async function outcomeOfEarlier(
-  deps: ConversationsDeps, ownerId: string, outcome: ClaimOutcome, claim: IdempotencyClaim | undefined,
+  deps: ConversationUseCaseDeps, ownerId: string, outcome: ClaimOutcome, claim: IdempotencyClaim | undefined,
 ): Promise<ConversationView> {
-  if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
+  if (outcome.kind === 'conflict') throw idempotencyConflict(claim);
   return await getConversation(deps, ownerId, outcome.id);
 }
 
 async function toConversation(
-  deps: ConversationsDeps,
+  deps: ConversationUseCaseDeps,
   ownerId: string,
   asked: Omit<StartConversationRequest, 'claim' | 'patterns'>,
   patterns: RepositoryPatterns,
@@ -91,8 +91,7 @@ async function toConversation(
   const { sandboxes, specs, repositories, checkouts, clock, random } = deps;
   const { sandboxId, sandboxSpecId, sandboxParameters = {}, selectedRepository, selectedBranch, initialMessage: message } = asked;
   const taken = sandboxId === null ? null : await sandboxes.get(ownerId, sandboxId);
-  const spec = taken?.spec ?? specs.find(sandboxSpecId);
-  if (spec === undefined) throw unknownSpec(sandboxSpecId);
+  const spec = taken?.spec ?? specs.get(sandboxSpecId);
   sandboxes.checkParameters(spec, sandboxParameters);
   if (message !== null && spec.agent === null) {
     throw new Failure('invalid_request', { problems: [{ argument: 'initialMessage', reason: { code: 'agent_not_named' } }] });
@@ -113,11 +112,9 @@ async function toConversation(
   });
 }
 
-// The adapter limits the time.
-const never = new AbortController().signal;
-
 /** Throws if the branch can't be checked out, before anything is started for it. */
 async function checkBranch(checkouts: RepositoryCheckouts, { provider, path }: FoundRepository, branch: string): Promise<void> {
   const remote = await provider.remote(path);
-  await checkouts.checkBranch({ provider: provider.name, repository: path, remote, branch }, never);
+  // The adapter limits the time.
+  await checkouts.checkBranch({ provider: provider.name, repository: path, remote, branch }, new AbortController().signal);
 }

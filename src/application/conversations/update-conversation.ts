@@ -3,8 +3,8 @@ import { Failure } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { waitAtMost } from '../timers.ts';
-import type { ConversationsDeps } from './conversations.ts';
-import { checkVisible, getVisible } from './conversation-records.ts';
+import type { ConversationUseCaseDeps } from './conversations.ts';
+import { checkVisible, getVisibleConversation } from './conversation-records.ts';
 import { type ConversationView, getConversation } from './get-conversation.ts';
 import { endWorkChange } from './turns/turn-end.ts';
 
@@ -23,10 +23,10 @@ export interface ConversationUpdate {
  * `archived` is false for an archived conversation.
  */
 export async function updateConversation(
-  deps: ConversationsDeps, scope: OwnerScope, id: string, { title, archived }: ConversationUpdate,
+  deps: ConversationUseCaseDeps, scope: OwnerScope, id: string, { title, archived }: ConversationUpdate,
 ): Promise<ConversationView> {
-  const { store, clock, reconciler, answerWithinMs } = deps;
-  const { archivedAt } = await getVisible(store, scope, id);
+  const { conversationStore, clock, reconciler, answerWithinMs } = deps;
+  const { archivedAt } = await getVisibleConversation(conversationStore, scope, id);
   if (archived === false && archivedAt !== null) {
     throw new Failure('conversation_not_ready', { id, reason: { code: 'conversation_archived' } });
   }

@@ -3,15 +3,15 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { EventFilter, EventStore, WrittenEvents } from '../../ports/event-store.ts';
-import { getVisible } from '../conversations/conversation-records.ts';
+import { getVisibleConversation } from '../conversations/conversation-records.ts';
 import { onAbort, waitAtMost } from '../timers.ts';
 
 /** How long events are kept, if nothing else is configured: 30 days. */
 export const defaultKeepEventsForMs = 30 * 86_400_000;
 
 export interface EventsDeps {
-  readonly store: EventStore;
-  readonly conversations: ConversationStore;
+  readonly eventStore: EventStore;
+  readonly conversationStore: ConversationStore;
   readonly clock: Clock;
   /** How long events are kept, in milliseconds. Null: for ever. */
   readonly keepForMs: number | null;
@@ -46,13 +46,13 @@ export class Events {
 
   /** Returns at most `limit` (1 to 100) events after the number. Throws `conversation_not_found` and `store_unavailable`. */
   async page(scope: OwnerScope, wanted: EventsWanted, after: number, limit: number): Promise<EventPage> {
-    const events = await this.#deps.store.read(await this.#filter(scope, wanted), after, limit + 1);
+    const events = await this.#deps.eventStore.read(await this.#filter(scope, wanted), after, limit + 1);
     const items = events.slice(0, limit);
     return { items, next: events.length > limit ? (items.at(-1)?.sequence ?? null) : null };
   }
 
   async latest(): Promise<number> {
-    return await this.#deps.store.latest();
+    return await this.#deps.eventStore.latest();
   }
 
   /**
@@ -75,10 +75,10 @@ export class Events {
 
   /** Deletes a bounded number of events that are older than `keepForMs`. Must be called from time to time. */
   async purge(): Promise<void> {
-    const { store, clock, keepForMs } = this.#deps;
+    const { eventStore, clock, keepForMs } = this.#deps;
     if (keepForMs === null) return;
     for (let batches = 0; batches < purgeBatches && !this.#closing.signal.aborted; batches += 1) {
-      if ((await store.purge(clock.now() - keepForMs, purgeBatchSize)) < purgeBatchSize) return;
+      if ((await eventStore.purge(clock.now() - keepForMs, purgeBatchSize)) < purgeBatchSize) return;
     }
   }
 
@@ -90,7 +90,7 @@ export class Events {
   async #filter(scope: OwnerScope, { conversationId, sandboxId: asked, kinds }: EventsWanted): Promise<EventFilter> {
     const some = kinds === undefined || kinds.length === 0 ? {} : { kinds };
     if (conversationId === undefined) return { ownerId: scope, ...(asked !== undefined && { sandboxId: asked }), ...some };
-    const { ownerId, sandboxId } = await getVisible(this.#deps.conversations, scope, conversationId);
+    const { ownerId, sandboxId } = await getVisibleConversation(this.#deps.conversationStore, scope, conversationId);
     return { ownerId, conversationId, sandboxId, ...some };
   }
 }
@@ -101,7 +101,7 @@ const batchSize = 100;
 
 /** Reads the log after the last event that it yielded, so nothing is kept in memory for a slow reader. */
 export async function* follow(
-  { store, clock }: Pick<EventsDeps, 'store' | 'clock'>,
+  { eventStore, clock }: Pick<EventsDeps, 'eventStore' | 'clock'>,
   filter: EventFilter,
   after: number,
   signal: AbortSignal,
@@ -111,13 +111,13 @@ export async function* follow(
   // Wakes after the present work of the event loop, so several writes in it cause one read.
   const wake = (): void => void setImmediate(woken.resolve);
   using ends = new DisposableStack();
-  ends.defer(store.subscribe((written) => concerns(written, filter) && wake()));
+  ends.defer(eventStore.subscribe((written) => concerns(written, filter) && wake()));
   ends.use(onAbort(signal, wake));
   let last = after;
   while (!signal.aborted) {
     // Events that are written during this read wake the next one.
     woken = Promise.withResolvers();
-    const events = await store.read(withEnd(filter), last, batchSize);
+    const events = await eventStore.read(withEnd(filter), last, batchSize);
     if (signal.aborted) return;
     last = events.at(-1)?.sequence ?? last;
     const wanted = kinds === undefined ? events : events.filter(({ kind }) => kinds.includes(kind));

@@ -7,10 +7,11 @@ import type { SandboxExecutions } from '../../ports/sandbox-executions.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import { getSandbox } from '../sandboxes/sandbox-records.ts';
 
-export interface ExecutionRecordsDeps {
-  readonly store: ExecutionStore;
-  readonly sandboxes: SandboxStore;
-  readonly executions: SandboxExecutions;
+/** The deps that the use cases and the reconciler of executions share. */
+export interface ExecutionDeps {
+  readonly executionStore: ExecutionStore;
+  readonly sandboxStore: SandboxStore;
+  readonly sandboxExecutions: SandboxExecutions;
 }
 
 /** An execution and the sandbox that it runs in. */
@@ -21,10 +22,10 @@ export interface SandboxExecution {
 
 /** Returns the execution. Throws `sandbox_not_found`, or `execution_not_found` if it is not in the sandbox or is deleted. */
 export async function getSandboxExecution(
-  { store, sandboxes }: ExecutionRecordsDeps, scope: OwnerScope, sandboxId: string, id: string,
+  { executionStore, sandboxStore }: ExecutionDeps, scope: OwnerScope, sandboxId: string, id: string,
 ): Promise<SandboxExecution> {
-  const sandbox = await getSandbox(sandboxes, scope, sandboxId);
-  const execution = await store.find(id);
+  const sandbox = await getSandbox(sandboxStore, scope, sandboxId);
+  const execution = await executionStore.find(id);
   if (execution?.sandboxId !== sandbox.id || execution.deletedAt !== null) throw new Failure('execution_not_found', { id });
   return { sandbox, execution };
 }

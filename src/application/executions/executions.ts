@@ -1,19 +1,19 @@
 import type { ExecutionLimits, ExecutionRecord } from '../../domain/execution.ts';
 import { Failure } from '../../domain/failure.ts';
+import { activityIntervalMs } from '../../domain/idle-policy.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Random } from '../../ports/random.ts';
 import type { OutputStream, TerminalSize } from '../../ports/sandbox-executions.ts';
-import { getSandbox } from '../sandboxes/sandbox-records.ts';
+import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { waitAtMost } from '../timers.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
 import type { ExecutionReconciler } from './execution-reconciler.ts';
-import { type ExecutionRecordsDeps, getSandboxExecution } from './execution-records.ts';
-import { withRecordFailures } from '../sandboxes/sandbox-records.ts';
+import { type ExecutionDeps, getSandboxExecution } from './execution-records.ts';
 import { runExecution } from './run-execution.ts';
 
-export interface ExecutionsDeps extends ExecutionRecordsDeps {
+export interface ExecutionUseCaseDeps extends ExecutionDeps {
   readonly reconciler: ExecutionReconciler;
   readonly limits: ExecutionLimits;
   readonly clock: Clock;
@@ -27,17 +27,17 @@ export interface ExecutionsDeps extends ExecutionRecordsDeps {
  * ones. Throws `sandbox_not_found`.
  */
 async function listExecutions(
-  { store, sandboxes }: ExecutionsDeps, scope: OwnerScope, sandboxId: string, page: PageRequest,
+  { executionStore, sandboxStore }: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, page: PageRequest,
 ): Promise<Page<ExecutionRecord>> {
-  const { id } = await getSandbox(sandboxes, scope, sandboxId);
-  return await store.list(id, page);
+  const { id } = await getSandbox(sandboxStore, scope, sandboxId);
+  return await executionStore.list(id, page);
 }
 
 /**
  * Returns the present state of the execution. Does not wake the sandbox. Throws `sandbox_not_found`, `execution_not_found`,
  * `runtime_unavailable` or `runtime_timeout`.
  */
-async function getExecution(deps: ExecutionsDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<ExecutionRecord> {
+async function getExecution(deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<ExecutionRecord> {
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   return await deps.reconciler.refresh(execution, sandbox);
 }
@@ -64,21 +64,19 @@ const screenfulBytes = 64 * 1024;
  * `runtime_unavailable` or `runtime_timeout`; the stream fails with `output_dropped` if its reader is too slow.
  */
 async function readOutput(
-  deps: ExecutionsDeps, scope: OwnerScope, sandboxId: string, id: string, { stream, after, follow }: ReadOutputRequest, signal: AbortSignal,
+  deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, { stream, after, follow }: ReadOutputRequest,
+  signal: AbortSignal,
 ): Promise<Output> {
-  const { executions } = deps;
+  const { sandboxExecutions } = deps;
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   const { instanceId } = sandbox;
   return await withRecordFailures(sandbox, async () => {
-    const { oldest, end } = (await executions.state(instanceId, id))[stream];
+    const { oldest, end } = (await sandboxExecutions.state(instanceId, id))[stream];
     const from = after ?? Math.max(oldest, execution.tty ? end - screenfulBytes : 0);
     if (from < oldest) throw new Failure('output_dropped', { oldest });
-    return { from, bytes: await executions.output(instanceId, id, { stream, after: from, follow }, signal) };
+    return { from, bytes: await sandboxExecutions.output(instanceId, id, { stream, after: from, follow }, signal) };
   });
 }
-
-/** How often the activity of a long input is written. */
-const touchEveryMs = 30_000;
 
 /**
  * Writes to the standard input of the execution, and closes it afterwards if `close` is true. Returns when all input is handed over, so it
@@ -86,24 +84,24 @@ const touchEveryMs = 30_000;
  * `input_closed`, `runtime_unavailable` or `runtime_timeout`.
  */
 async function writeInput(
-  deps: ExecutionsDeps, scope: OwnerScope, sandboxId: string, id: string, content: ReadableStream<Uint8Array>, close: boolean,
+  deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, content: ReadableStream<Uint8Array>, close: boolean,
   signal: AbortSignal,
 ): Promise<void> {
-  const { sandboxes, executions, clock } = deps;
+  const { sandboxStore, sandboxExecutions, clock } = deps;
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   if (execution.status !== 'running' || !execution.stdin) throw new Failure('input_closed', { id });
   let touchedAt = -Infinity;
   const touching = new TransformStream<Uint8Array, Uint8Array>({
     async transform(bytes, controller) {
       const now = clock.now();
-      if (now - touchedAt >= touchEveryMs) {
+      if (now - touchedAt >= activityIntervalMs(sandbox)) {
         touchedAt = now;
-        await sandboxes.touch(sandbox.id, now);
+        await sandboxStore.touch(sandbox.id, now);
       }
       controller.enqueue(bytes);
     },
   });
-  await withRecordFailures(sandbox, () => executions.write(sandbox.instanceId, id, content.pipeThrough(touching), close, signal));
+  await withRecordFailures(sandbox, () => sandboxExecutions.write(sandbox.instanceId, id, content.pipeThrough(touching), close, signal));
 }
 
 /**
@@ -111,11 +109,11 @@ async function writeInput(
  * `execution_not_found`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
  */
 async function signalExecution(
-  deps: ExecutionsDeps, scope: OwnerScope, sandboxId: string, id: string, signalName: string,
+  deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, signalName: string,
 ): Promise<void> {
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   if (execution.status !== 'running') return;
-  await withRecordFailures(sandbox, () => deps.executions.signal(sandbox.instanceId, id, signalName));
+  await withRecordFailures(sandbox, () => deps.sandboxExecutions.signal(sandbox.instanceId, id, signalName));
 }
 
 /**
@@ -123,21 +121,21 @@ async function signalExecution(
  * {@link signalExecution}.
  */
 async function resizeExecution(
-  deps: ExecutionsDeps, scope: OwnerScope, sandboxId: string, id: string, size: TerminalSize,
+  deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, size: TerminalSize,
 ): Promise<void> {
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   if (execution.status !== 'running' || !execution.tty) return;
-  await withRecordFailures(sandbox, () => deps.executions.resize(sandbox.instanceId, id, size));
+  await withRecordFailures(sandbox, () => deps.sandboxExecutions.resize(sandbox.instanceId, id, size));
 }
 
 /**
  * Ends the execution with all its processes, and deletes its record and output. Afterwards no caller sees it. If the runtime does not
  * answer, it is removed there later. Idempotent. Throws `sandbox_not_found`, or `execution_not_found` if it never existed.
  */
-async function deleteExecution(deps: ExecutionsDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<void> {
-  const { store, sandboxes, reconciler, clock, answerWithinMs } = deps;
-  const sandbox = await getSandbox(sandboxes, scope, sandboxId);
-  const execution = await store.find(id);
+async function deleteExecution(deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<void> {
+  const { executionStore, sandboxStore, reconciler, clock, answerWithinMs } = deps;
+  const sandbox = await getSandbox(sandboxStore, scope, sandboxId);
+  const execution = await executionStore.find(id);
   if (execution?.sandboxId !== sandbox.id) throw new Failure('execution_not_found', { id });
   await reconciler.delete(execution);
   await waitAtMost(clock, answerWithinMs, reconciler.remove(id));
@@ -157,6 +155,6 @@ const useCases = {
 /** The use cases of executions. Each takes the caller's scope. Sandboxes outside the scope, and their executions, are not found. */
 export type Executions = Bound<typeof useCases>;
 
-export function createExecutions(deps: ExecutionsDeps): Executions {
+export function createExecutions(deps: ExecutionUseCaseDeps): Executions {
   return bindUseCases(deps, useCases);
 }

@@ -4,9 +4,9 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { TerminalSize } from '../../ports/sandbox-executions.ts';
-import { getSandbox } from '../sandboxes/sandbox-records.ts';
-import { withRecordFailures } from '../sandboxes/sandbox-records.ts';
-import type { ExecutionsDeps } from './executions.ts';
+import { idempotencyConflict } from '../idempotency-conflict.ts';
+import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
+import type { ExecutionUseCaseDeps } from './executions.ts';
 
 export interface RunExecutionRequest {
   readonly command: readonly string[];
@@ -31,24 +31,24 @@ const limitRetryAfterSeconds = 10;
  * `runtime_timeout`. After the last two, the command may run nevertheless.
  */
 export async function runExecution(
-  deps: ExecutionsDeps, scope: OwnerScope, sandboxId: string, request: RunExecutionRequest,
+  deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, request: RunExecutionRequest,
 ): Promise<ExecutionRecord> {
-  const { store, sandboxes, limits, clock, random } = deps;
+  const { executionStore, sandboxStore, limits, clock, random } = deps;
   const { command, stdin, tty, timeoutMs, claim } = request;
-  const sandbox = await getSandbox(sandboxes, scope, sandboxId);
-  const earlier = claim === undefined ? null : await store.findClaim(claim);
+  const sandbox = await getSandbox(sandboxStore, scope, sandboxId);
+  const earlier = claim === undefined ? null : await executionStore.findClaim(claim);
   if (earlier === null) requireRunning(sandbox);
   const execution = newExecution({
     id: random.id('exec'), sandboxId: sandbox.id, command, stdin, tty: tty !== null, timeoutMs, now: clock.now(),
   });
-  const outcome = earlier ?? (await store.insert(execution, limits, claim));
+  const outcome = earlier ?? (await executionStore.insert(execution, limits, claim));
   switch (outcome.kind) {
     case 'inserted':
       return await startNew(deps, sandbox, execution, request);
     case 'repeated':
       return await repeat(deps, sandbox, outcome.id, request);
     case 'conflict':
-      throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
+      throw idempotencyConflict(claim);
     case 'limit':
       throw new Failure('execution_limit_reached', { ...outcome.reached, retryAfterSeconds: limitRetryAfterSeconds });
   }
@@ -60,39 +60,39 @@ function requireRunning({ id, status }: Sandbox): void {
 }
 
 async function startNew(
-  deps: ExecutionsDeps, sandbox: Sandbox, execution: ExecutionRecord, request: RunExecutionRequest,
+  deps: ExecutionUseCaseDeps, sandbox: Sandbox, execution: ExecutionRecord, request: RunExecutionRequest,
 ): Promise<ExecutionRecord> {
   try {
     return await startOnRuntime(deps, sandbox, execution, request);
   } catch (error) {
-    const { store, reconciler } = deps;
+    const { executionStore, reconciler } = deps;
     // After an unexpected error the start is over, unless this process ends. If the runtime can't say what runs, a sweep asks again.
     if (!isFailure(error) && !reconciler.closing.aborted) await reconciler.refresh(execution, sandbox, false).catch(() => {});
     // The runtime refused the command, so it does not run. After other failures it may run.
-    if (isFailureOf(error, 'sandbox_not_running') || isFailureOf(error, 'invalid_request')) await store.withdraw(execution.id);
+    if (isFailureOf(error, 'sandbox_not_running') || isFailureOf(error, 'invalid_request')) await executionStore.withdraw(execution.id);
     throw error;
   }
 }
 
 /** Returns the execution of the same request. If its start may have failed, starts it again; the start is idempotent. */
-async function repeat(deps: ExecutionsDeps, sandbox: Sandbox, id: string, request: RunExecutionRequest): Promise<ExecutionRecord> {
-  const execution = await deps.store.find(id);
+async function repeat(deps: ExecutionUseCaseDeps, sandbox: Sandbox, id: string, request: RunExecutionRequest): Promise<ExecutionRecord> {
+  const execution = await deps.executionStore.find(id);
   if (execution === null || execution.deletedAt !== null) throw new Failure('execution_not_found', { id });
   return execution.begun || execution.status !== 'running' ? execution : await startOnRuntime(deps, sandbox, execution, request);
 }
 
 async function startOnRuntime(
-  deps: ExecutionsDeps, sandbox: Sandbox, execution: ExecutionRecord, { command, env, workingDir, stdin, tty }: RunExecutionRequest,
+  deps: ExecutionUseCaseDeps, sandbox: Sandbox, execution: ExecutionRecord, { command, env, workingDir, stdin, tty }: RunExecutionRequest,
 ): Promise<ExecutionRecord> {
-  const { sandboxes, executions, reconciler, clock } = deps;
+  const { sandboxStore, sandboxExecutions, reconciler, clock } = deps;
   const { id } = execution;
-  await sandboxes.touch(sandbox.id, clock.now());
+  await sandboxStore.touch(sandbox.id, clock.now());
   const start = { executionId: id, command, env, stdin, tty, ...(workingDir !== null && { workingDir }) };
-  const state = await withRecordFailures(sandbox, () => executions.start(sandbox.instanceId, start, reconciler.closing));
+  const state = await withRecordFailures(sandbox, () => sandboxExecutions.start(sandbox.instanceId, start, reconciler.closing));
   const begun = await reconciler.recordState(execution, state);
   if (begun.deletedAt !== null) {
     // The removal may have come before the start.
-    await executions.remove(sandbox.instanceId, id);
+    await sandboxExecutions.remove(sandbox.instanceId, id);
     throw new Failure('execution_not_found', { id });
   }
   reconciler.enqueue(id);
@@ -101,8 +101,8 @@ async function startOnRuntime(
 }
 
 /** Deletes the oldest ended executions, beyond the number that is kept. */
-async function deleteOldest({ store, reconciler }: ExecutionsDeps, sandboxId: string): Promise<void> {
-  for (const execution of await store.endedBeyondNewest(sandboxId, maxEndedExecutions)) {
+async function deleteOldest({ executionStore, reconciler }: ExecutionUseCaseDeps, sandboxId: string): Promise<void> {
+  for (const execution of await executionStore.endedBeyondNewest(sandboxId, maxEndedExecutions)) {
     await reconciler.delete(execution);
     reconciler.enqueue(execution.id);
   }

@@ -1,40 +1,39 @@
 import type { FileEntry } from '../../domain/file-entry.ts';
 import { type Page, pageOf } from '../../domain/page.ts';
-import { touchIntervalMs } from '../../domain/port-access.ts';
+import { activityIntervalMs } from '../../domain/idle-policy.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ByteRange, FileReading, WriteOptions } from '../../ports/sandbox-files.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
-import { withRecordFailures } from '../sandboxes/sandbox-records.ts';
-import { getSandbox } from '../sandboxes/sandbox-records.ts';
+import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { interval } from '../timers.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
 
 export interface FileDeps {
-  readonly sandboxes: SandboxStore;
+  readonly sandboxStore: SandboxStore;
   readonly runtime: Pick<SandboxRuntime, 'files' | 'getFiles' | 'putFiles'>;
   readonly clock: Clock;
 }
 
 /** Calls `read` with the sandbox's id in the runtime. Does not wake the sandbox or count as activity. */
 async function readFiles<T>(
-  { sandboxes }: FileDeps, scope: OwnerScope, id: string, read: (instanceId: string) => Promise<T>,
+  { sandboxStore }: FileDeps, scope: OwnerScope, id: string, read: (instanceId: string) => Promise<T>,
 ): Promise<T> {
-  const sandbox = await getSandbox(sandboxes, scope, id);
+  const sandbox = await getSandbox(sandboxStore, scope, id);
   return await withRecordFailures(sandbox, () => read(sandbox.instanceId));
 }
 
 /** Calls `change` with the sandbox's id in the runtime. Does not wake the sandbox, but counts as activity until it is done. */
 async function changeFiles<T>(
-  { sandboxes, clock }: FileDeps, scope: OwnerScope, id: string, change: (instanceId: string) => Promise<T>,
+  { sandboxStore, clock }: FileDeps, scope: OwnerScope, id: string, change: (instanceId: string) => Promise<T>,
 ): Promise<T> {
-  const sandbox = await getSandbox(sandboxes, scope, id);
-  const touch = async ({ id }: Sandbox): Promise<void> => await sandboxes.touch(id, clock.now());
+  const sandbox = await getSandbox(sandboxStore, scope, id);
+  const touch = async ({ id }: Sandbox): Promise<void> => await sandboxStore.touch(id, clock.now());
   await touch(sandbox);
   // If the store fails now, the next interval tries again.
-  using _ = interval(clock, touchIntervalMs(sandbox), () => void touch(sandbox).catch(() => {}));
+  using _ = interval(clock, activityIntervalMs(sandbox), () => void touch(sandbox).catch(() => {}));
   return await withRecordFailures(sandbox, () => change(sandbox.instanceId));
 }
 

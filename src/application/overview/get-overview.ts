@@ -15,13 +15,13 @@ import type { PoolReport, SandboxPool } from '../sandboxes/sandbox-pool.ts';
 import type { StartStatistics, StartSummary } from '../sandboxes/start-statistics.ts';
 
 export interface OverviewDeps {
-  readonly sandboxes: SandboxStore;
-  readonly conversations: ConversationStore;
+  readonly sandboxStore: SandboxStore;
+  readonly conversationStore: ConversationStore;
   readonly pool: Pick<SandboxPool, 'report'>;
-  readonly disk: Pick<DiskWatch, 'space'>;
+  readonly diskWatch: Pick<DiskWatch, 'space'>;
   readonly agentMemory: Pick<AgentMemory, 'held' | 'maxBytes'>;
-  readonly starts: StartStatistics;
-  readonly forecast: IdleForecast;
+  readonly startStatistics: StartStatistics;
+  readonly idleForecast: IdleForecast;
   readonly limits: SandboxLimits;
   readonly conversationLimits: ConversationLimits;
   readonly diskUsedPercent: number;
@@ -56,25 +56,25 @@ const listed = 20;
 
 /** Returns a summary of the scope. Reads only the store, with few queries for any number of records. Resumes no sandbox. */
 export async function getOverview(deps: OverviewDeps, scope: OwnerScope): Promise<Overview> {
-  const { sandboxes, conversations, clock, starts, forecast, limits, conversationLimits } = deps;
+  const { sandboxStore, conversationStore, clock, startStatistics, idleForecast, limits, conversationLimits } = deps;
   const at = clock.now();
   const [sandboxCounts, conversationCounts, failedOrSlowSandboxes, failedOrSlowConversations, upcoming, deployment] = await Promise.all([
-    sandboxes.countByStatus(scope),
-    conversations.countByStatus(scope),
-    sandboxes.findFailedOrSlow(scope, at - startsForLongMs, listed),
-    conversations.findFailedOrSlow(scope, at - startsForLongMs, listed),
-    forecast.next(scope, listed),
+    sandboxStore.countByStatus(scope),
+    conversationStore.countByStatus(scope),
+    sandboxStore.findFailedOrSlow(scope, at - startsForLongMs, listed),
+    conversationStore.findFailedOrSlow(scope, at - startsForLongMs, listed),
+    idleForecast.next(scope, listed),
     scope === null ? deploymentOf(deps) : null,
   ]);
   const counts = { sandboxes: sandboxCounts, conversations: conversationCounts };
   return {
     at, ...counts, failedOrSlowSandboxes, failedOrSlowConversations, upcoming, deployment,
-    starts: starts.summary(scope),
+    starts: startStatistics.summary(scope),
     limits: listLimitUsage({ ...limits, ...conversationLimits }, counts, scope),
   };
 }
 
-async function deploymentOf({ pool, disk, diskUsedPercent, agentMemory }: OverviewDeps): Promise<NonNullable<Overview['deployment']>> {
+async function deploymentOf({ pool, diskWatch, diskUsedPercent, agentMemory }: OverviewDeps): Promise<NonNullable<Overview['deployment']>> {
   const memory = { heldBytes: agentMemory.held, maxBytes: agentMemory.maxBytes };
-  return { pools: await pool.report(), disk: disk.space, diskUsedPercent, agentMemory: memory };
+  return { pools: await pool.report(), disk: diskWatch.space, diskUsedPercent, agentMemory: memory };
 }

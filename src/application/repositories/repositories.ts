@@ -47,7 +47,7 @@ export class Repositories {
   }
 
   /** Returns the provider of a repository that was found before. Throws `repository_not_found` if it is no longer configured. */
-  located({ provider: name, path }: RepositoryLocation): LocatedRepository {
+  atLocation({ provider: name, path }: RepositoryLocation): LocatedRepository {
     const provider = this.#providers.find((each) => each.name === name);
     if (provider === undefined) throw new Failure('repository_not_found', { repository: path });
     return { provider, path };

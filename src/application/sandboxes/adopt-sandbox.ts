@@ -3,9 +3,8 @@ import { Failure } from '../../domain/failure.ts';
 import { adopt, isQuarantined } from '../../domain/quarantine.ts';
 import { isUserId, type OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import type { SandboxesDeps } from './sandboxes.ts';
+import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
-import { unknownSpec } from './start-sandbox.ts';
 
 /** If a field is null, the value that the runtime kept is used. */
 export interface Adoption {
@@ -18,10 +17,10 @@ export interface Adoption {
  * `sandbox_not_found` if it is not in the scope, `sandbox_busy` while it is being stopped, and failures of the runtime. Throws
  * `invalid_request` if it is not in quarantine, if the spec does not exist, if owner or spec are unknown, or if the owner is no user id.
  */
-export async function adoptSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string, given: Adoption): Promise<Sandbox> {
-  const { store, runtime, specs, clock } = deps;
+export async function adoptSandbox(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, given: Adoption): Promise<Sandbox> {
+  const { sandboxStore, runtime, specs, clock } = deps;
   for (;;) {
-    const sandbox = await getSandbox(store, scope, id);
+    const sandbox = await getSandbox(sandboxStore, scope, id);
     if (!isQuarantined(sandbox)) throw invalidArgument('id', 'not_in_quarantine');
     const kept = await runtime.keptLaunch(sandbox.instanceId);
     const ownerId = given.ownerId ?? kept?.ownerId ?? null;
@@ -29,12 +28,11 @@ export async function adoptSandbox(deps: SandboxesDeps, scope: OwnerScope, id: s
     if (ownerId === null) throw invalidArgument('ownerId', 'not_known_to_runtime');
     if (specId === null) throw invalidArgument('sandboxSpecId', 'not_known_to_runtime');
     if (!isUserId(ownerId)) throw invalidArgument('ownerId', 'user_id');
-    const spec = specs.find(specId);
-    if (spec === undefined) throw unknownSpec(specId);
+    const spec = specs.get(specId);
     const sessionApiKey = kept?.fixedEnv[spec.sessionKeyEnv] ?? sandbox.sessionApiKey;
     const to = adopt(sandbox, { ownerId, sessionApiKey }, spec, clock.now());
     if (to === null) throw new Failure('sandbox_busy', { id, status: sandbox.status });
-    if ((await store.replace(to, sandboxMovedEvents(null, to, 'user'))).kind === 'replaced') return to;
+    if ((await sandboxStore.replace(to, sandboxMovedEvents(null, to, 'user'))).kind === 'replaced') return to;
   }
 }
 

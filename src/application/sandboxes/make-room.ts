@@ -4,7 +4,7 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import { applyTransition } from '../../domain/sandbox-lifecycle.ts';
 import type { LimitReached } from '../../domain/sandbox-limits.ts';
 import { waitAtMost } from '../timers.ts';
-import type { SandboxesDeps } from './sandboxes.ts';
+import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { writeSandbox } from './sandbox-records.ts';
 
 /** What happens if a limit on running sandboxes is reached: the newcomer is refused, or the longest idle one is paused for it. */
@@ -25,7 +25,7 @@ const limitRetryAfterSeconds = 10;
  * and the policy allows it, pauses an idle sandbox and tries again. Throws `sandbox_limit_reached`.
  */
 export async function admit<T extends { readonly kind: string }>(
-  deps: SandboxesDeps,
+  deps: SandboxUseCaseDeps,
   newcomer: Pick<Sandbox, 'id' | 'ownerId'>,
   attempt: () => Promise<T | Limited>,
 ): Promise<T> {
@@ -42,7 +42,7 @@ export async function admit<T extends { readonly kind: string }>(
 
 /** Pauses the longest idle sandbox that has no work. Returns false if there is none, or if the pause takes too long. */
 async function makeRoom(
-  deps: SandboxesDeps, { id, ownerId }: Pick<Sandbox, 'id' | 'ownerId'>, { limit, max }: LimitReached, tried: Set<string>,
+  deps: SandboxUseCaseDeps, { id, ownerId }: Pick<Sandbox, 'id' | 'ownerId'>, { limit, max }: LimitReached, tried: Set<string>,
 ): Promise<boolean> {
   const { runtime, reconciler, clock, answerWithinMs } = deps;
   const idle = await longestIdle(deps, limit === 'running_per_owner' ? ownerId : null, tried);
@@ -57,12 +57,14 @@ async function makeRoom(
 }
 
 async function longestIdle(
-  { store, conversations, executions, clock, minIdleMs }: SandboxesDeps, ownerId: string | null, tried: Set<string>,
+  deps: SandboxUseCaseDeps, ownerId: string | null, tried: Set<string>,
 ): Promise<Sandbox | null> {
-  for (const sandbox of await store.longestIdle(ownerId, maxTries)) {
+  const { sandboxStore, conversationStore, executionReconciler, clock, minIdleMs } = deps;
+  for (const sandbox of await sandboxStore.longestIdle(ownerId, maxTries)) {
     if (tried.has(sandbox.id) || clock.now() - sandbox.lastActiveAt < minIdleMs) continue;
     tried.add(sandbox.id);
-    if (!(await conversations.findUsing(sandbox.id)).some(isWorking) && !(await executions.keepsAwake(sandbox))) return sandbox;
+    const isInUse = (await conversationStore.findUsing(sandbox.id)).some(isWorking) || (await executionReconciler.keepsAwake(sandbox));
+    if (!isInUse) return sandbox;
   }
   return null;
 }

@@ -3,8 +3,8 @@ import { Failure } from '../../domain/failure.ts';
 import { applyTransition, stopFrozenByOwner } from '../../domain/sandbox-lifecycle.ts';
 import type { PauseKind, Sandbox } from '../../domain/sandbox.ts';
 import { waitAtMost } from '../timers.ts';
-import type { SandboxesDeps } from './sandboxes.ts';
-import { awaitStatus } from './sandbox-reconciler.ts';
+import type { SandboxUseCaseDeps } from './sandboxes.ts';
+import { awaitStatus } from './await-status.ts';
 import { getSandbox, writeSandbox } from './sandbox-records.ts';
 
 /**
@@ -12,10 +12,10 @@ import { getSandbox, writeSandbox } from './sandbox-records.ts';
  * frozen if `asked` is `stop`. Without `asked`, freezes the sandbox if the runtime can, and stops it otherwise. Throws
  * `sandbox_not_found`, `sandbox_not_running`, `sandbox_busy`, `freeze_unsupported`, `runtime_unavailable` or `runtime_timeout`.
  */
-export async function pauseSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string, asked?: PauseKind): Promise<Sandbox> {
+export async function pauseSandbox(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, asked?: PauseKind): Promise<Sandbox> {
   const { name: runtime, capabilities: { freeze: canFreeze } } = deps.runtime;
   for (;;) {
-    const sandbox = await getSandbox(deps.store, scope, id);
+    const sandbox = await getSandbox(deps.sandboxStore, scope, id);
     const { status } = sandbox;
     const now = deps.clock.now();
     if (status === 'STARTING' || status === 'RESUMING') throw new Failure('sandbox_busy', { id, status });
@@ -38,8 +38,10 @@ export async function pauseSandbox(deps: SandboxesDeps, scope: OwnerScope, id: s
 }
 
 /** Waits until a frozen sandbox is stopped. Its record is PAUSED before and after, so only a failure shows that the stop failed. */
-async function awaitStop({ store, clock, reconciler, answerWithinMs }: SandboxesDeps, scope: OwnerScope, id: string): Promise<Sandbox> {
+async function awaitStop(
+  { sandboxStore, clock, reconciler, answerWithinMs }: SandboxUseCaseDeps, scope: OwnerScope, id: string,
+): Promise<Sandbox> {
   const reconciled = await waitAtMost(clock, answerWithinMs, reconciler.reconcile(id));
   if (reconciled?.failure != null) throw reconciled.failure;
-  return await getSandbox(store, scope, id);
+  return await getSandbox(sandboxStore, scope, id);
 }

@@ -1,15 +1,15 @@
 import { isFailureOf } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { LogRequest } from '../../ports/sandbox-runtime.ts';
-import { redactorOf } from '../agents/secret-redactor.ts';
-import type { SandboxesDeps } from './sandboxes.ts';
+import { redactorOf } from '../secret-redactor.ts';
+import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
 
 /** Returns the logs without secrets. Does not wake the sandbox or count as activity. Throws `sandbox_not_found` and runtime failures. */
 export async function readLogs(
-  { store, runtime, secrets }: SandboxesDeps, scope: OwnerScope, id: string, request: LogRequest, signal: AbortSignal,
+  { sandboxStore, runtime, secrets }: SandboxUseCaseDeps, scope: OwnerScope, id: string, request: LogRequest, signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
-  const sandbox = await getSandbox(store, scope, id);
+  const sandbox = await getSandbox(sandboxStore, scope, id);
   try {
     const log = await runtime.logs(sandbox.instanceId, request, signal);
     return log.pipeThrough(redactorOf(sandbox, secrets).bytes({ isTail: request.tailBytes !== undefined }));

@@ -7,8 +7,8 @@ import { applyTransition } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { ReplaceOutcome } from '../../ports/sandbox-store.ts';
 import { admit, type Limited } from './make-room.ts';
-import type { SandboxesDeps } from './sandboxes.ts';
-import { awaitStatus } from './sandbox-reconciler.ts';
+import type { SandboxUseCaseDeps } from './sandboxes.ts';
+import { awaitStatus } from './await-status.ts';
 import { getSandbox, logStatusChange } from './sandbox-records.ts';
 
 /**
@@ -16,7 +16,7 @@ import { getSandbox, logStatusChange } from './sandbox-records.ts';
  * sandbox only notes the activity. Throws `sandbox_not_found`, `sandbox_not_paused`, `sandbox_busy`, `sandbox_in_quarantine`,
  * `sandbox_limit_reached`, `runtime_unavailable` or `runtime_timeout`.
  */
-export async function resumeSandbox(deps: SandboxesDeps, scope: OwnerScope, id: string): Promise<Sandbox> {
+export async function resumeSandbox(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string): Promise<Sandbox> {
   return await resumeFor(deps, scope, id, { actor: 'user', reason: { code: 'resumed_by_owner' } });
 }
 
@@ -27,15 +27,15 @@ interface Resumer {
 }
 
 /** Like {@link resumeSandbox}, for any resumer. */
-export async function resumeFor(deps: SandboxesDeps, scope: OwnerScope, id: string, resumer: Resumer): Promise<Sandbox> {
-  const { store, clock } = deps;
+export async function resumeFor(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, resumer: Resumer): Promise<Sandbox> {
+  const { sandboxStore, clock } = deps;
   for (;;) {
-    const sandbox = await getSandbox(store, scope, id);
+    const sandbox = await getSandbox(sandboxStore, scope, id);
     if (isQuarantined(sandbox)) throw new Failure('sandbox_in_quarantine', { id });
     const { status } = sandbox;
     if (status === 'RUNNING') {
-      await store.touch(id, clock.now());
-      return await getSandbox(store, scope, id);
+      await sandboxStore.touch(id, clock.now());
+      return await getSandbox(sandboxStore, scope, id);
     }
     if (status === 'RESUMING') return await awaitStatus(deps, scope, id, 'RUNNING');
     if (status === 'STARTING' || status === 'PAUSING') throw new Failure('sandbox_busy', { id, status });
@@ -47,19 +47,19 @@ export async function resumeFor(deps: SandboxesDeps, scope: OwnerScope, id: stri
 }
 
 /** Returns true if the runtime has the files of the sandbox. A sandbox that never ran has no files. */
-async function hasFiles({ runtime }: SandboxesDeps, { instanceId }: Sandbox): Promise<boolean> {
+async function hasFiles({ runtime }: SandboxUseCaseDeps, { instanceId }: Sandbox): Promise<boolean> {
   const { state } = await runtime.inspect(instanceId);
   return state !== 'absent' && state !== 'created';
 }
 
 async function writeResumption(
-  { store, limits, clock, logger }: SandboxesDeps, sandbox: Sandbox, { actor, reason }: Resumer,
+  { sandboxStore, limits, clock, logger }: SandboxUseCaseDeps, sandbox: Sandbox, { actor, reason }: Resumer,
 ): Promise<ReplaceOutcome | Limited> {
   // A sandbox in ERROR or MISSING may have no processes. It is run again with its files.
   const pauseKind = sandbox.pauseKind ?? 'stop';
   const next = applyTransition(sandbox, 'resume', actor, { now: clock.now(), reason, pauseKind });
   if (next === null) return { kind: 'stale' };
-  const outcome = await store.admit(next, limits, sandboxMovedEvents(sandbox, next, actor));
+  const outcome = await sandboxStore.admit(next, limits, sandboxMovedEvents(sandbox, next, actor));
   if (outcome.kind === 'replaced') logStatusChange(logger, sandbox, next, actor);
   return outcome;
 }

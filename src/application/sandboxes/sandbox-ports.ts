@@ -1,10 +1,12 @@
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import { isInScope, type OwnerScope, type Principal, scopeOf } from '../../domain/principal.ts';
-import { exposedPort, isSameSecret, isWokenByAccess, touchIntervalMs } from '../../domain/port-access.ts';
+import { exposedPort, isWokenByAccess } from '../../domain/port-access.ts';
+import { isSameSecret } from '../../domain/credentials.ts';
+import { activityIntervalMs } from '../../domain/idle-policy.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { resumeFor } from './resume-sandbox.ts';
-import type { SandboxesDeps } from './sandboxes.ts';
-import { awaitStatus } from './sandbox-reconciler.ts';
+import type { SandboxUseCaseDeps } from './sandboxes.ts';
+import { awaitStatus } from './await-status.ts';
 import { findSandbox, getSandbox } from './sandbox-records.ts';
 
 /** The caller that opens a port of a sandbox. */
@@ -26,8 +28,10 @@ export interface PortAccess {
  * makes the port public. Other visitors learn nothing about the sandbox. Throws `unauthorized`, `forbidden` (a read-only key),
  * `sandbox_not_found`, `port_not_exposed`, and the errors of `identify`.
  */
-export async function authorizePort({ store }: SandboxesDeps, id: string, port: number, visitor: PortVisitor): Promise<PortAccess> {
-  const sandbox = await findSandbox(store, null, id);
+export async function authorizePort(
+  { sandboxStore }: SandboxUseCaseDeps, id: string, port: number, visitor: PortVisitor,
+): Promise<PortAccess> {
+  const sandbox = await findSandbox(sandboxStore, null, id);
   if (sandbox !== null && visitor.key !== null && isSameSecret(visitor.key, sandbox.sessionApiKey)) {
     return requireExposed(sandbox, port, false);
   }
@@ -58,9 +62,9 @@ export interface PortGrant {
 
 /** Returns the grant for a link to the port. Does not wake the sandbox. Throws `sandbox_not_found` or `port_not_exposed`. */
 export async function createPortLink(
-  { store, clock }: SandboxesDeps, scope: OwnerScope, id: string, port: number, expiresInMs: number,
+  { sandboxStore, clock }: SandboxUseCaseDeps, scope: OwnerScope, id: string, port: number, expiresInMs: number,
 ): Promise<PortGrant> {
-  requireExposed(await getSandbox(store, scope, id), port, false);
+  requireExposed(await getSandbox(sandboxStore, scope, id), port, false);
   return { sandboxId: id, port, expiresAt: clock.now() + expiresInMs };
 }
 
@@ -81,7 +85,7 @@ const maxTries = 4;
  * the errors of `authorizePort` and `resumeSandbox`, `sandbox_not_running` (it does not run and is not woken), `sandbox_busy` (it starts,
  * or its resumption takes too long), and `port_closed` (the runtime gave the port no address).
  */
-export async function openPort(deps: SandboxesDeps, id: string, port: number, visitor: PortVisitor): Promise<OpenPort> {
+export async function openPort(deps: SandboxUseCaseDeps, id: string, port: number, visitor: PortVisitor): Promise<OpenPort> {
   const { sandbox: found, isAnonymous } = await authorizePort(deps, id, port, visitor);
   const sandbox = found.status === 'RUNNING' ? found : await untilRunning(deps, found, isAnonymous);
   const url = sandbox.exposedUrls.find((one) => one.port === port)?.url;
@@ -91,20 +95,20 @@ export async function openPort(deps: SandboxesDeps, id: string, port: number, vi
 }
 
 /** Writes that the sandbox is active, unless that was written a short time ago. Returns the sandbox with its last written time. */
-export async function notePortActivity({ store, clock }: SandboxesDeps, sandbox: Sandbox): Promise<Sandbox> {
+export async function notePortActivity({ sandboxStore, clock }: SandboxUseCaseDeps, sandbox: Sandbox): Promise<Sandbox> {
   const now = clock.now();
-  if (now - sandbox.lastActiveAt < touchIntervalMs(sandbox)) return sandbox;
-  await store.touch(sandbox.id, now);
+  if (now - sandbox.lastActiveAt < activityIntervalMs(sandbox)) return sandbox;
+  await sandboxStore.touch(sandbox.id, now);
   return { ...sandbox, lastActiveAt: now };
 }
 
 /** Returns true if the sandbox still has the address. Call it after connecting: the runtime may reuse addresses for other sandboxes. */
-export async function isPortAddress({ runtime }: SandboxesDeps, opened: OpenPort): Promise<boolean> {
+export async function isPortAddress({ runtime }: SandboxUseCaseDeps, opened: OpenPort): Promise<boolean> {
   const { state, exposedUrls } = await runtime.inspect(opened.sandbox.instanceId);
   return state === 'running' && exposedUrls.some(({ url }) => url === opened.url);
 }
 
-async function untilRunning(deps: SandboxesDeps, { id, status, ...sandbox }: Sandbox, isAnonymous: boolean): Promise<Sandbox> {
+async function untilRunning(deps: SandboxUseCaseDeps, { id, status, ...sandbox }: Sandbox, isAnonymous: boolean): Promise<Sandbox> {
   if (status === 'STARTING') throw new Failure('sandbox_busy', { id, status });
   const mayWake = !isAnonymous && isWokenByAccess(sandbox);
   // Somebody else resumes it. If it is paused again meanwhile, it stays paused.
@@ -117,7 +121,7 @@ async function untilRunning(deps: SandboxesDeps, { id, status, ...sandbox }: San
   return await wake;
 }
 
-async function awaitResumed(deps: SandboxesDeps, id: string): Promise<Sandbox> {
+async function awaitResumed(deps: SandboxUseCaseDeps, id: string): Promise<Sandbox> {
   const sandbox = await awaitStatus(deps, null, id, 'RUNNING');
   const { status } = sandbox;
   if (status === 'RUNNING') return sandbox;
@@ -125,11 +129,11 @@ async function awaitResumed(deps: SandboxesDeps, id: string): Promise<Sandbox> {
 }
 
 /** Resumes the sandbox by the rule of its spec. If a pause is in progress, waits for its end first. */
-async function resumeWithin(deps: SandboxesDeps, id: string): Promise<Sandbox> {
+async function resumeWithin(deps: SandboxUseCaseDeps, id: string): Promise<Sandbox> {
   const until = deps.clock.now() + wakeWithinMs;
   const resumer = { actor: 'skep', reason: { code: 'woken_by_access' } } as const;
   for (let tries = 1; ; tries += 1) {
-    const { status } = await getSandbox(deps.store, null, id);
+    const { status } = await getSandbox(deps.sandboxStore, null, id);
     const sandbox = status === 'PAUSING' ? await awaitStatus(deps, null, id, 'PAUSED') : await resumeFor(deps, null, id, resumer);
     if (sandbox.status === 'RUNNING') return sandbox;
     if (tries === maxTries || deps.clock.now() >= until) throw new Failure('sandbox_busy', { id, status: sandbox.status });

@@ -1,16 +1,25 @@
 import { isWorking } from '../../domain/conversation-next-step.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
-import { type AnyFailure, Failure, isFailure, logFieldsOf, reasonOfFailure } from '../../domain/failure.ts';
+import { type AnyFailure, isFailure, logFieldsOf, reasonOfFailure } from '../../domain/failure.ts';
 import { dueIdleAction, nextDueAt } from '../../domain/idle-policy.ts';
 import { isSameReason } from '../../domain/reason.ts';
 import { nextVersion, noteStillRunning } from '../../domain/sandbox-lifecycle.ts';
 import { nextSandboxStep, stepWithoutInspect, type SandboxStep } from '../../domain/sandbox-next-step.ts';
 import type { Sandbox, ObservedSandbox, SandboxStatus } from '../../domain/sandbox.ts';
+import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
+import type { Secrets } from '../../ports/secrets.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
-import { BackOff, KeyedTimers, waitAtMost } from '../timers.ts';
-import type { SandboxesDeps } from './sandboxes.ts';
-import { getSandbox } from './sandbox-records.ts';
-import { type DecidedStep, type SandboxReconcilerDeps, SandboxSteps } from './sandbox-steps.ts';
+import { BackOff, KeyedTimers } from '../timers.ts';
+import type { SandboxDeps } from './sandboxes.ts';
+import { type DecidedStep, SandboxSteps } from './sandbox-steps.ts';
+import type { StartQueue } from './start-queue.ts';
+
+export interface SandboxReconcilerDeps extends SandboxDeps {
+  readonly probe: ReadinessProbe;
+  readonly startQueue: StartQueue;
+  readonly secrets: Secrets;
+  /** Saves the changes made in a sandbox, for the time it does not run. Rejects only if the store fails. */
+  readonly keepChanges: (sandboxId: string, signal: AbortSignal) => Promise<void>;
+}
 
 /** Steps that act on the runtime. Each is taken at most once per run; if it is still due, it waits for the next run. */
 const runtimeSteps: ReadonlySet<SandboxStep['kind']> = new Set(['launch', 'freeze', 'stop', 'resume', 'remove']);
@@ -72,7 +81,7 @@ export class SandboxReconciler {
   /** Like {@link enqueue}, with an id of the runtime. */
   enqueueInstance(instanceId: string): void {
     void this.#runLogged({ instance: instanceId }, async () => {
-      const sandbox = await this.#deps.store.findByInstance(instanceId);
+      const sandbox = await this.#deps.sandboxStore.findByInstance(instanceId);
       if (sandbox !== null) this.enqueue(sandbox.id);
     });
   }
@@ -115,7 +124,7 @@ export class SandboxReconciler {
   }
 
   async #takeSteps(id: string, run: Run, steps: SandboxSteps, earlier: AnyFailure | null): Promise<Reconciled> {
-    const { store } = this.#deps;
+    const { sandboxStore } = this.#deps;
     let known: ObservedSandbox | null = null;
     let failure = earlier;
     const attempted = new Set<SandboxStep['kind']>();
@@ -123,7 +132,7 @@ export class SandboxReconciler {
       // The run was woken because something changed.
       if (run.woken.aborted) known = null;
       run.resetSignals();
-      const sandbox = await store.find(id);
+      const sandbox = await sandboxStore.find(id);
       if (sandbox === null || this.#closing.signal.aborted) return { sandbox, failure };
       const step = await this.#next(sandbox, known, attempted);
       if (isFailure(step)) return { sandbox, failure: step };
@@ -139,21 +148,21 @@ export class SandboxReconciler {
         }
         if (!isFailure(error) || error.code === 'store_unavailable') throw error;
         this.#backOff.failed(`${id} ${step.kind}`);
-        return { sandbox: await this.#noteFailure(await store.find(id), error, step.kind), failure: error };
+        return { sandbox: await this.#noteFailure(await sandboxStore.find(id), error, step.kind), failure: error };
       }
     }
   }
 
   /** Writes why a start is stuck, or why a sandbox at rest still runs, until the next try. Returns the record. */
   async #noteFailure(sandbox: Sandbox | null, failure: AnyFailure, step: SandboxStep['kind']): Promise<Sandbox | null> {
-    const { store, clock } = this.#deps;
+    const { sandboxStore, clock } = this.#deps;
     if (sandbox === null || sandbox.deletedAt !== null) return sandbox;
     const reason = reasonOfFailure(failure);
     const isToRest = (step === 'stop' || step === 'freeze') && restingStatuses.has(sandbox.status);
     if (sandbox.status !== 'STARTING' && !isToRest) return sandbox;
     const noted = isToRest ? noteStillRunning(sandbox, reason, clock.now()) : nextVersion(sandbox, clock.now(), { statusReason: reason });
     if (isSameReason(sandbox.statusReason, noted.statusReason)) return sandbox;
-    return (await store.replace(noted)).kind === 'replaced' ? noted : await store.find(sandbox.id);
+    return (await sandboxStore.replace(noted)).kind === 'replaced' ? noted : await sandboxStore.find(sandbox.id);
   }
 
   async #next(
@@ -180,24 +189,8 @@ export class SandboxReconciler {
 
   /** Returns true if an agent or an execution works in a sandbox that seems idle: its activity may have been lost. */
   async #isInUse(sandbox: Sandbox): Promise<boolean> {
-    const { runtime, clock, conversations, executions } = this.#deps;
+    const { runtime, clock, conversationStore, executionReconciler } = this.#deps;
     if (sandbox.status !== 'RUNNING' || dueIdleAction(sandbox, clock.now(), runtime.capabilities.freeze) === null) return false;
-    return (await conversations.findUsing(sandbox.id)).some(isWorking) || (await executions.keepsAwake(sandbox));
+    return (await conversationStore.findUsing(sandbox.id)).some(isWorking) || (await executionReconciler.keepsAwake(sandbox));
   }
-}
-
-/** `answerWithinMs`, if nothing else is configured. */
-export const defaultAnswerWithinMs = 20_000;
-
-/** Reconciles and returns the sandbox. Throws the failure of the runtime, or `sandbox_not_running` or `sandbox_not_paused`. */
-export async function awaitStatus(deps: SandboxesDeps, scope: OwnerScope, id: string, wanted: 'PAUSED' | 'RUNNING'): Promise<Sandbox> {
-  const { store, clock, answerWithinMs, reconciler } = deps;
-  const reconciled = await waitAtMost(clock, answerWithinMs, reconciler.reconcile(id));
-  const sandbox = await getSandbox(store, scope, id);
-  const { status } = sandbox;
-  if (status === wanted) return sandbox;
-  if (reconciled?.failure != null) throw reconciled.failure;
-  // Still in transition, or changed again after it reached the status.
-  if (status !== 'ERROR' && status !== 'MISSING') return sandbox;
-  throw new Failure(wanted === 'PAUSED' ? 'sandbox_not_running' : 'sandbox_not_paused', { id, status });
 }

@@ -27,12 +27,12 @@ export async function getSandbox(store: SandboxStore, scope: OwnerScope, id: str
 
 /** Writes the changed sandbox with its event. Returns false if somebody else wrote first. */
 export async function writeSandbox(
-  { store, logger, starts }: SandboxDeps, from: Sandbox, to: Sandbox, actor: EventActor,
+  { sandboxStore, logger, startStatistics }: SandboxDeps, from: Sandbox, to: Sandbox, actor: EventActor,
 ): Promise<boolean> {
-  const { kind } = await store.replace(to, sandboxMovedEvents(from, to, actor));
+  const { kind } = await sandboxStore.replace(to, sandboxMovedEvents(from, to, actor));
   if (kind === 'stale') return false;
   logStatusChange(logger, from, to, actor);
-  starts.note(from, to);
+  startStatistics.note(from, to);
   return true;
 }
 

@@ -1,3 +1,4 @@
+import { Failure } from '../../domain/failure.ts';
 import { poolFingerprint, type PooledSpec } from '../../domain/pool-plan.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { Page } from '../../domain/page.ts';
@@ -34,6 +35,14 @@ export class SandboxSpecs {
   /** Returns the spec with the id, or the default one for null; undefined if there is none. */
   find(id: string | null): SandboxSpec | undefined {
     return id === null ? this.#specs[0] : this.#specs.find((spec) => spec.id === id);
+  }
+
+  /** Like {@link find}, but throws `invalid_request` if there is none. */
+  get(id: string | null): SandboxSpec {
+    const spec = this.find(id);
+    if (spec !== undefined) return spec;
+    const reason = { code: 'unknown_sandbox_spec', specId: id } as const;
+    throw new Failure('invalid_request', { problems: [{ argument: 'sandboxSpecId', reason }] });
   }
 
   /** Returns the specs after `afterId`, in the deployment's order. */

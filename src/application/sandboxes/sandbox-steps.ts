@@ -3,25 +3,17 @@ import { probeMissed } from '../../domain/readiness.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { readyDeadline, takeStartSlot } from '../../domain/sandbox-lifecycle.ts';
 import type { SandboxStep } from '../../domain/sandbox-next-step.ts';
+import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { type ExposedUrl, isPooled, type ObservedSandbox, type PauseKind, type Sandbox } from '../../domain/sandbox.ts';
-import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
 import type { SandboxLaunch } from '../../ports/sandbox-runtime.ts';
-import type { Secrets } from '../../ports/secrets.ts';
 import type { Run } from '../keyed-worker.ts';
+import { resolveSecrets } from '../resolve-secrets.ts';
 import { timeout } from '../timers.ts';
 import { withLastOutput } from './last-output.ts';
 import { SandboxProgress } from './sandbox-progress.ts';
 import { recordTransition, writeSandbox } from './sandbox-records.ts';
-import type { SandboxDeps } from './sandboxes.ts';
-import type { StartQueue, StartSlot } from './start-queue.ts';
-
-export interface SandboxReconcilerDeps extends SandboxDeps {
-  readonly probe: ReadinessProbe;
-  readonly queue: StartQueue;
-  readonly secrets: Secrets;
-  /** Saves the changes made in a sandbox, for the time it does not run. Rejects only if the store fails. */
-  readonly keepChanges: (sandboxId: string, signal: AbortSignal) => Promise<void>;
-}
+import type { SandboxReconcilerDeps } from './sandbox-reconciler.ts';
+import type { StartSlot } from './start-queue.ts';
 
 /** A step, and the observed state on which it was decided. Null if there was no inspect. */
 export type DecidedStep = SandboxStep & { readonly observed: ObservedSandbox | null };
@@ -54,14 +46,14 @@ export class SandboxSteps implements Disposable {
 
   /** Takes the step. Returns the new state only if it is certain without a new inspect. Otherwise null. */
   async take(step: DecidedStep, sandbox: Sandbox): Promise<ObservedSandbox | null> {
-    const { store, runtime } = this.#deps;
+    const { sandboxStore, runtime } = this.#deps;
     const { observed } = step;
     if (step.kind !== 'launch' && step.kind !== 'resume') this[Symbol.dispose]();
     switch (step.kind) {
       case 'none':
         return observed;
       case 'write':
-        if (step.by === null) await store.replace(step.to);
+        if (step.by === null) await sandboxStore.replace(step.to);
         else await writeSandbox(this.#deps, sandbox, await withLastOutput(this.#deps, sandbox, step.to, observed), step.by);
         return observed;
       case 'take-start-slot':
@@ -85,7 +77,7 @@ export class SandboxSteps implements Disposable {
 
   /** Waits for the runtime's provision and a start slot; then the time limit begins. Meanwhile the record says what it waits for. */
   async #takeStartSlot(sandbox: Sandbox): Promise<void> {
-    const { store, clock } = this.#deps;
+    const { sandboxStore, clock } = this.#deps;
     const progress = new SandboxProgress(this.#deps, sandbox);
     const signal = this.#interruptSignal(progress.superseded);
     try {
@@ -93,13 +85,13 @@ export class SandboxSteps implements Disposable {
       await progress.reporter.end();
       if (slot === null) return;
       this.#startSlot = slot;
-      await store.replace(takeStartSlot(progress.sandbox, clock.now()));
+      await sandboxStore.replace(takeStartSlot(progress.sandbox, clock.now()));
     } catch (error) {
       await progress.reporter.end();
       if (signal.aborted) return;
       if (isFailure(error) && error.code !== 'store_unavailable') {
         // The time limit begins, so a runtime that always fails cannot block the start for ever.
-        await store.replace(takeStartSlot(progress.sandbox, clock.now(), reasonOfFailure(error)));
+        await sandboxStore.replace(takeStartSlot(progress.sandbox, clock.now(), reasonOfFailure(error)));
       }
       throw error;
     }
@@ -107,11 +99,11 @@ export class SandboxSteps implements Disposable {
 
   /** Provides what the sandbox needs, and takes a start slot. If the runtime refuses, writes the reason and returns null. */
   async #prepare(progress: SandboxProgress, signal: AbortSignal): Promise<StartSlot | null> {
-    const { runtime, queue, clock } = this.#deps;
+    const { runtime, startQueue, clock } = this.#deps;
     const { spec, ownerId, status, startingSince } = progress.sandbox;
     const { reporter } = progress;
     if (status === 'STARTING') {
-      const missing = this.#missingSecrets(spec.secrets);
+      const { missing } = this.#secretsOf(spec);
       const provision = missing === null
         ? await runtime.provide(spec, (reason) => reporter.report(reason), signal)
         : { kind: 'refused' as const, reason: missing };
@@ -123,7 +115,7 @@ export class SandboxSteps implements Disposable {
     }
     reporter.report({ code: 'waiting_for_start_slot' });
     const priority = startingSince !== null && startingSince < this.#openedAt ? 'interrupted' : 'requested';
-    return await queue.take(ownerId, isPooled(progress.sandbox) ? 'pool' : priority, signal);
+    return await startQueue.take(ownerId, isPooled(progress.sandbox) ? 'pool' : priority, signal);
   }
 
   /** Creates the sandbox and runs it. Returns null if that was interrupted. */
@@ -235,16 +227,16 @@ export class SandboxSteps implements Disposable {
   }
 
   #launchOf(sandbox: Sandbox): SandboxLaunch {
-    const { secrets, runtime } = this.#deps;
+    const { runtime } = this.#deps;
     const { instanceId, spec, sessionApiKey, ownerId } = sandbox;
-    const missing = this.#missingSecrets(spec.secrets);
+    const { values, missing } = this.#secretsOf(spec);
     if (missing !== null) throw new Failure('runtime_unavailable', { runtime: runtime.name, reason: missing, retryAfterSeconds: 60 });
-    const values = Object.fromEntries(spec.secrets.map((name) => [name, secrets.get(name) ?? '']));
     return { id: instanceId, spec, sessionApiKey, secrets: values, ...(!isPooled(sandbox) && { ownerId }) };
   }
 
-  #missingSecrets(wanted: readonly string[]): Reason | null {
-    const names = wanted.filter((name) => this.#deps.secrets.get(name) === null);
-    return names.length === 0 ? null : { code: 'sandbox_secrets_missing', names };
+  /** Returns the values by name. `missing` is null if the deployment has all of them. */
+  #secretsOf({ secrets }: SandboxSpec): { readonly values: Readonly<Record<string, string>>; readonly missing: Reason | null } {
+    const { values, missing: names } = resolveSecrets(secrets, this.#deps.secrets);
+    return { values, missing: names.length === 0 ? null : { code: 'sandbox_secrets_missing', names } };
   }
 }

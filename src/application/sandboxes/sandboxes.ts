@@ -25,7 +25,8 @@ import { getSandbox } from './sandbox-records.ts';
 import type { SandboxSpecs } from './sandbox-specs.ts';
 import { setSandboxTimeout } from './set-sandbox-timeout.ts';
 import type { StartStatistics } from './start-statistics.ts';
-import { awaitRunning, checkParameters, limitsResources, startSandbox, startSandboxWithId } from './start-sandbox.ts';
+import { checkParameters, limitsResources, startSandbox, startSandboxWithId } from './start-sandbox.ts';
+import { awaitRunning } from './await-status.ts';
 
 export type { OpenPort, PortAccess, PortGrant, PortVisitor } from './sandbox-ports.ts';
 export type { StartSandboxRequest } from './start-sandbox.ts';
@@ -35,13 +36,13 @@ const useCases = {
   startWithId: startSandboxWithId,
   awaitRunning,
   checkParameters,
-  get: ({ store }: SandboxesDeps, scope: OwnerScope, id: string): Promise<Sandbox> => getSandbox(store, scope, id),
+  get: ({ sandboxStore }: SandboxUseCaseDeps, scope: OwnerScope, id: string): Promise<Sandbox> => getSandbox(sandboxStore, scope, id),
   /** Returns the sandboxes, newest first. Reads the store only. */
-  search: ({ store }: SandboxesDeps, scope: OwnerScope, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>> =>
-    store.search(scope, filter, page),
+  search: ({ sandboxStore }: SandboxUseCaseDeps, scope: OwnerScope, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>> =>
+    sandboxStore.search(scope, filter, page),
   /** Returns the resources that the sandbox uses now. Throws `sandbox_not_found`, `runtime_unavailable` or `runtime_timeout`. */
-  usage: async ({ store, runtime }: SandboxesDeps, scope: OwnerScope, id: string): Promise<SandboxUsage> =>
-    runtime.usage((await getSandbox(store, scope, id)).instanceId),
+  usage: async ({ sandboxStore, runtime }: SandboxUseCaseDeps, scope: OwnerScope, id: string): Promise<SandboxUsage> =>
+    runtime.usage((await getSandbox(sandboxStore, scope, id)).instanceId),
   /** Returns whether the runtime applies the resource limits of specs. */
   limitsResources,
   logs: readLogs,
@@ -60,27 +61,28 @@ const useCases = {
 /** The use cases of sandboxes. A start takes the owner, the others the caller's scope. Sandboxes outside the scope are not found. */
 export type Sandboxes = Bound<typeof useCases>;
 
-export function createSandboxes(deps: Omit<SandboxesDeps, 'pendingResumes'>): Sandboxes {
+export function createSandboxes(deps: Omit<SandboxUseCaseDeps, 'pendingResumes'>): Sandboxes {
   return bindUseCases({ ...deps, pendingResumes: new Map() }, useCases);
 }
 
+/** The deps that the use cases of sandboxes, the reconciler and the services of the sweep share. */
 export interface SandboxDeps {
-  readonly store: SandboxStore;
-  readonly conversations: ConversationStore;
-  readonly executions: Pick<ExecutionReconciler, 'keepsAwake'>;
+  readonly sandboxStore: SandboxStore;
+  readonly conversationStore: ConversationStore;
+  readonly executionReconciler: Pick<ExecutionReconciler, 'keepsAwake'>;
   readonly runtime: SandboxRuntime;
-  readonly starts: StartStatistics;
+  readonly startStatistics: StartStatistics;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
 }
 
 /** The dependencies of the use cases of sandboxes. Times are in milliseconds. */
-export interface SandboxesDeps extends SandboxDeps {
+export interface SandboxUseCaseDeps extends SandboxDeps {
   readonly specs: SandboxSpecs;
   readonly pool: SandboxPool;
   readonly reconciler: SandboxReconciler;
-  readonly disk: Pick<DiskWatch, 'pressure'>;
+  readonly diskWatch: Pick<DiskWatch, 'pressure'>;
   readonly secrets: Secrets;
   readonly limits: SandboxLimits;
   readonly whenFull: WhenFull;

@@ -1,17 +1,17 @@
 import { Failure } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { nextVersion } from '../../domain/sandbox-lifecycle.ts';
-import type { SandboxesDeps } from './sandboxes.ts';
+import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
 
 /**
  * Sets the deletion of the sandbox to `timeoutMs` from now, even if it is active. That may be sooner or later than before. Throws
  * `sandbox_not_found`, or `invalid_request` if its spec does not allow such a long life.
  */
-export async function setSandboxTimeout(deps: SandboxesDeps, scope: OwnerScope, id: string, timeoutMs: number): Promise<void> {
-  const { store, specs, reconciler, clock } = deps;
+export async function setSandboxTimeout(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, timeoutMs: number): Promise<void> {
+  const { sandboxStore, specs, reconciler, clock } = deps;
   for (;;) {
-    const sandbox = await getSandbox(store, scope, id);
+    const sandbox = await getSandbox(sandboxStore, scope, id);
     const { spec, createdAt } = sandbox;
     const now = clock.now();
     const maxLifeMs = now - createdAt + timeoutMs;
@@ -19,7 +19,7 @@ export async function setSandboxTimeout(deps: SandboxesDeps, scope: OwnerScope, 
     if (maxMs !== null && maxLifeMs > maxMs) {
       throw new Failure('invalid_request', { problems: [{ argument: 'timeoutMs', reason: { code: 'timeout_above_spec', maxMs } }] });
     }
-    const { kind } = await store.replace(nextVersion(sandbox, now, { spec: { ...spec, rest: { ...spec.rest, maxLifeMs } } }));
+    const { kind } = await sandboxStore.replace(nextVersion(sandbox, now, { spec: { ...spec, rest: { ...spec.rest, maxLifeMs } } }));
     if (kind === 'stale') continue;
     reconciler.enqueue(id);
     return;

@@ -1,14 +1,13 @@
 import { sandboxMovedEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
 import { newSandbox, type NewSandbox, type Sandbox } from '../../domain/sandbox.ts';
 import { parameterProblems, type SandboxParameters, applyParameters } from '../../domain/sandbox-parameters.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { InsertSandboxOutcome } from '../../ports/sandbox-store.ts';
+import { idempotencyConflict } from '../idempotency-conflict.ts';
 import { admit, type Limited } from './make-room.ts';
-import type { SandboxesDeps } from './sandboxes.ts';
-import { awaitStatus } from './sandbox-reconciler.ts';
+import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox, logStatusChange } from './sandbox-records.ts';
 
 export interface StartSandboxRequest {
@@ -22,10 +21,9 @@ export interface StartSandboxRequest {
 }
 
 /** Returns the sandbox: STARTING, or RUNNING from a pool. Throws `invalid_request`, `sandbox_limit_reached`, `idempotency_conflict`. */
-export async function startSandbox(deps: SandboxesDeps, ownerId: string, request: StartSandboxRequest): Promise<Sandbox> {
+export async function startSandbox(deps: SandboxUseCaseDeps, ownerId: string, request: StartSandboxRequest): Promise<Sandbox> {
   const { specId, claim, parameters = {}, id = deps.random.id('sb') } = request;
-  const template = deps.specs.find(specId);
-  if (template === undefined) throw unknownSpec(specId);
+  const template = deps.specs.get(specId);
   checkParameters(deps, template, parameters);
   const spec = applyParameters(template, parameters);
   const { metadata = {} } = parameters;
@@ -34,69 +32,51 @@ export async function startSandbox(deps: SandboxesDeps, ownerId: string, request
     case 'started':
       return started.sandbox;
     case 'repeated':
-      return await getSandbox(deps.store, ownerId, started.id);
+      return await getSandbox(deps.sandboxStore, ownerId, started.id);
     case 'conflict':
-      throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
+      throw idempotencyConflict(claim);
   }
 }
 
 /** Idempotent by id. Throws the errors of `startSandbox`, and `sandbox_not_found` if the sandbox was started and deleted before. */
 export async function startSandboxWithId(
-  deps: SandboxesDeps, ownerId: string, id: string, request: Omit<StartSandboxRequest, 'id' | 'claim'>,
+  deps: SandboxUseCaseDeps, ownerId: string, id: string, request: Omit<StartSandboxRequest, 'id' | 'claim'>,
 ): Promise<Sandbox> {
-  if ((await deps.store.find(id)) === null) await startSandbox(deps, ownerId, { ...request, id });
-  return await getSandbox(deps.store, ownerId, id);
-}
-
-/**
- * Waits until a STARTING or RESUMING sandbox is RUNNING, and returns it. Its spec limits the time. Throws `sandbox_not_found`,
- * `sandbox_not_running`, `runtime_unavailable`, `runtime_timeout`, and the signal's reason.
- */
-export async function awaitRunning(deps: SandboxesDeps, scope: OwnerScope, id: string, signal: AbortSignal): Promise<Sandbox> {
-  for (;;) {
-    signal.throwIfAborted();
-    const sandbox = await awaitStatus(deps, scope, id, 'RUNNING');
-    const { status } = sandbox;
-    if (status === 'RUNNING') return sandbox;
-    if (status !== 'STARTING' && status !== 'RESUMING') throw new Failure('sandbox_not_running', { id, status });
-  }
+  if ((await deps.sandboxStore.find(id)) === null) await startSandbox(deps, ownerId, { ...request, id });
+  return await getSandbox(deps.sandboxStore, ownerId, id);
 }
 
 /** Throws `invalid_request` if the spec or the runtime does not allow the parameters. */
-export function checkParameters(deps: SandboxesDeps, spec: SandboxSpec, parameters: SandboxParameters): void {
+export function checkParameters(deps: SandboxUseCaseDeps, spec: SandboxSpec, parameters: SandboxParameters): void {
   const { minMemoryBytes } = deps.runtime;
   const problems = parameterProblems(spec, parameters, { limitsResources: limitsResources(deps), minMemoryBytes });
   if (problems.length > 0) throw new Failure('invalid_request', { problems });
 }
 
-export function limitsResources({ runtime }: Pick<SandboxesDeps, 'runtime'>): boolean {
+export function limitsResources({ runtime }: Pick<SandboxUseCaseDeps, 'runtime'>): boolean {
   return !runtime.ignores.includes('resources');
-}
-
-export function unknownSpec(specId: string | null): Failure {
-  return new Failure('invalid_request', { problems: [{ argument: 'sandboxSpecId', reason: { code: 'unknown_sandbox_spec', specId } }] });
 }
 
 type Started = { readonly kind: 'started'; readonly sandbox: Sandbox } | Limited | ClaimOutcome;
 
 /** Writes the owner's new sandbox, from the pool if it has one, and enqueues it. */
-async function startOnce(deps: SandboxesDeps, asked: Omit<NewSandbox, 'sessionApiKey'>, claim?: IdempotencyClaim): Promise<Started> {
-  const { store, pool, disk: { pressure }, random } = deps;
+async function startOnce(deps: SandboxUseCaseDeps, asked: Omit<NewSandbox, 'sessionApiKey'>, claim?: IdempotencyClaim): Promise<Started> {
+  const { sandboxStore, pool, diskWatch: { pressure }, random } = deps;
   const limits = { ...deps.limits, diskUsedPercent: pressure?.limitPercent };
   for await (const { member, sandbox } of pool.candidates(asked)) {
-    const outcome = await store.claimFromPool(sandbox, member, limits, claim, sandboxMovedEvents(null, sandbox, 'user'));
+    const outcome = await sandboxStore.claimFromPool(sandbox, member, limits, claim, sandboxMovedEvents(null, sandbox, 'user'));
     if (outcome.kind === 'stale') continue;
     if (outcome.kind === 'inserted') pool.claimed(asked.spec.id);
     return started(deps, sandbox, outcome);
   }
   const cold = newSandbox({ ...asked, sessionApiKey: random.secret() });
-  return started(deps, cold, await store.insert(cold, limits, claim, sandboxMovedEvents(null, cold, 'user')));
+  return started(deps, cold, await sandboxStore.insert(cold, limits, claim, sandboxMovedEvents(null, cold, 'user')));
 }
 
-function started({ reconciler, logger, starts }: SandboxesDeps, sandbox: Sandbox, outcome: InsertSandboxOutcome): Started {
+function started({ reconciler, logger, startStatistics }: SandboxUseCaseDeps, sandbox: Sandbox, outcome: InsertSandboxOutcome): Started {
   if (outcome.kind !== 'inserted') return outcome;
   logStatusChange(logger, null, sandbox, 'user');
-  starts.note(null, sandbox);
+  startStatistics.note(null, sandbox);
   reconciler.enqueue(sandbox.id);
   return { kind: 'started', sandbox };
 }

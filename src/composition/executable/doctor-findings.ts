@@ -8,19 +8,19 @@ import { storeWarningText } from '../store-messages.ts';
 /** The result of a check. `warning`: nothing fails, but a person should know it. */
 export interface Finding {
   readonly code: FindingCode;
-  readonly state: State;
+  readonly state: FindingState;
   readonly message: string;
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-type State = 'ok' | 'warning' | 'failed';
+type FindingState = 'ok' | 'warning' | 'failed';
 
 interface Entry<Data> {
-  readonly state: State;
+  readonly state: FindingState;
   readonly message: (data: Data) => string;
 }
 
-const entry = (state: State) => <Data = object>(message: Entry<Data>['message']): Entry<Data> => ({ state, message });
+const entry = (state: FindingState) => <Data = object>(message: Entry<Data>['message']): Entry<Data> => ({ state, message });
 const [ok, warning, failed] = [entry('ok'), entry('warning'), entry('failed')];
 
 interface Store { readonly dataDir: string }
@@ -121,7 +121,7 @@ export function finding<Code extends FindingCode>(code: Code, data: FindingData<
   return { code, state, message: message(data), data: { ...data } };
 }
 
-const marks: Readonly<Record<State, string>> = { ok: 'ok     ', warning: 'warning', failed: 'NOT OK ' };
+const marks: Readonly<Record<FindingState, string>> = { ok: 'ok     ', warning: 'warning', failed: 'NOT OK ' };
 
 export function findingsText(found: readonly Finding[]): string {
   return found.map(({ state, message }) => `  ${marks[state]} ${message}\n`).join('');

@@ -8,7 +8,7 @@ import { type ConversationDeps, createConversations } from '../../application/co
 import { keepBeforePause } from '../../application/conversations/kept-changes.ts';
 import { defaultKeepEventsForMs, Events } from '../../application/events/events.ts';
 import { ExecutionReconciler } from '../../application/executions/execution-reconciler.ts';
-import type { ExecutionRecordsDeps } from '../../application/executions/execution-records.ts';
+import type { ExecutionDeps } from '../../application/executions/execution-records.ts';
 import { createExecutions } from '../../application/executions/executions.ts';
 import { createFiles } from '../../application/files/files.ts';
 import { Keys } from '../../application/keys/keys.ts';
@@ -20,7 +20,8 @@ import { IdleForecast } from '../../application/sandboxes/idle-forecast.ts';
 import { defaultMinIdleMs } from '../../application/sandboxes/make-room.ts';
 import { defaultOrphanGraceMs, Quarantine } from '../../application/sandboxes/quarantine.ts';
 import { SandboxPool } from '../../application/sandboxes/sandbox-pool.ts';
-import { defaultAnswerWithinMs, SandboxReconciler } from '../../application/sandboxes/sandbox-reconciler.ts';
+import { SandboxReconciler } from '../../application/sandboxes/sandbox-reconciler.ts';
+import { defaultAnswerWithinMs } from '../../application/sandboxes/await-status.ts';
 import { SandboxSpecs } from '../../application/sandboxes/sandbox-specs.ts';
 import { createSandboxes, type SandboxDeps } from '../../application/sandboxes/sandboxes.ts';
 import { StartStatistics } from '../../application/sandboxes/start-statistics.ts';
@@ -44,10 +45,10 @@ const { repositories, microagents, checkouts, events, agentMemory, agents, conve
 
 const conversationDeps = token<ConversationDeps>('ConversationDeps');
 const sandboxDeps = token<SandboxDeps>('SandboxDeps');
-const executionDeps = token<ExecutionRecordsDeps>('ExecutionRecordsDeps');
+const executionDeps = token<ExecutionDeps>('ExecutionDeps');
 const diskWatch = token<DiskWatch>('DiskWatch');
-const starts = token<StartStatistics>('StartStatistics');
-const forecast = token<IdleForecast>('IdleForecast');
+const startStatistics = token<StartStatistics>('StartStatistics');
+const idleForecast = token<IdleForecast>('IdleForecast');
 
 const close = (service: { close(): Promise<void> | void }): Promise<void> | void => service.close();
 
@@ -55,32 +56,35 @@ const close = (service: { close(): Promise<void> | void }): Promise<void> | void
 export const sandboxesModule = new ContainerModule(({ bind }) => {
   provide(bind, specs, [tokens.specList, store, system], (list, store, { clock }) => new SandboxSpecs(list, store.specs, clock));
   provide(bind, startQueue, [rules], ({ startsAtOnce }) => new StartQueue(startsAtOnce));
-  provide(bind, executionDeps, [store, runtime], ({ executions: store, sandboxes }, { executions }) => ({ store, sandboxes, executions }));
+  provide(bind, executionDeps, [store, runtime],
+    ({ executions: executionStore, sandboxes: sandboxStore }, { executions: sandboxExecutions }) =>
+      ({ executionStore, sandboxStore, sandboxExecutions }));
   provide(bind, executionReconciler, [executionDeps, system, closers], (deps, system, closers) =>
     closers.adopt(new ExecutionReconciler({ ...deps, ...system }), close));
   provide(bind, tokens.executions, [executionDeps, rules, executionReconciler, system],
     (deps, { executionLimits: limits, answerWithinMs }, reconciler, system) =>
       createExecutions({ ...deps, reconciler, limits, answerWithinMs, ...system }));
-  provide(bind, tokens.files, [store, runtime, system], ({ sandboxes }, runtime, { clock }) => createFiles({ sandboxes, runtime, clock }));
-  provide(bind, starts, [tokens.clock], (clock) => new StartStatistics(clock));
-  provide(bind, sandboxDeps, [store, runtime, executionReconciler, starts, system],
-    ({ sandboxes, conversations }, runtime, executions, starts, system) =>
-      ({ store: sandboxes, conversations, executions, runtime, starts, ...system }));
+  provide(bind, tokens.files, [store, runtime, system], ({ sandboxes: sandboxStore }, runtime, { clock }) =>
+    createFiles({ sandboxStore, runtime, clock }));
+  provide(bind, startStatistics, [tokens.clock], (clock) => new StartStatistics(clock));
+  provide(bind, sandboxDeps, [store, runtime, executionReconciler, startStatistics, system],
+    ({ sandboxes: sandboxStore, conversations: conversationStore }, runtime, executionReconciler, startStatistics, system) =>
+      ({ sandboxStore, conversationStore, runtime, executionReconciler, startStatistics, ...system }));
   provide(bind, sandboxReconciler, [sandboxDeps, tokens.probe, startQueue, tokens.secrets, checkouts, closers],
-    (deps, probe, queue, secrets, checkouts, closers) => {
-      const keeping = { ...deps, store: deps.conversations, sandboxStore: deps.store, checkouts };
-      const keepChanges = (sandboxId: string, signal: AbortSignal): Promise<void> => keepBeforePause(keeping, sandboxId, signal);
-      return closers.adopt(new SandboxReconciler({ ...deps, probe, queue, secrets, keepChanges }), close);
+    (deps, probe, startQueue, secrets, checkouts, closers) => {
+      const keepChanges = (sandboxId: string, signal: AbortSignal): Promise<void> =>
+        keepBeforePause({ ...deps, checkouts }, sandboxId, signal);
+      return closers.adopt(new SandboxReconciler({ ...deps, probe, startQueue, secrets, keepChanges }), close);
     });
-  provide(bind, forecast, [store, runtime], ({ sandboxes }, runtime) => new IdleForecast({ store: sandboxes, runtime }));
+  provide(bind, idleForecast, [store, runtime], ({ sandboxes: sandboxStore }, runtime) => new IdleForecast({ sandboxStore, runtime }));
   provide(bind, diskWatch, [sandboxDeps, rules, sandboxReconciler], (deps, { diskUsedPercent }, reconciler) =>
     new DiskWatch({ ...deps, reconciler, diskUsedPercent }));
   provide(bind, sandboxPool, [sandboxDeps, rules, specs, sandboxReconciler, diskWatch, closers],
-    (deps, { poolStartsAtOnce: startsAtOnce }, specs, reconciler, disk, closers) =>
-      closers.adopt(new SandboxPool({ ...deps, specs, reconciler, disk, startsAtOnce }), close));
+    (deps, { poolStartsAtOnce: startsAtOnce }, specs, reconciler, diskWatch, closers) =>
+      closers.adopt(new SandboxPool({ ...deps, specs, reconciler, diskWatch, startsAtOnce }), close));
   provide(bind, sandboxes, [sandboxDeps, rules, specs, sandboxReconciler, sandboxPool, diskWatch, tokens.secrets],
-    (deps, rules, specs, reconciler, pool, disk, secrets) =>
-      createSandboxes({ ...rules, ...deps, specs, reconciler, pool, disk, secrets }));
+    (deps, { limits, whenFull, minIdleMs, answerWithinMs }, specs, reconciler, pool, diskWatch, secrets) =>
+      createSandboxes({ ...deps, limits, whenFull, minIdleMs, answerWithinMs, specs, reconciler, pool, diskWatch, secrets }));
 });
 
 // The size of the cache of microagents.
@@ -99,46 +103,56 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
     return new Microagents({ repositories, product, parseFrontMatter, texts });
   });
   provide(bind, events, [rules, store, system, closers], ({ keepEventsForMs: keepForMs }, store, { clock }, closers) =>
-    closers.adopt(new Events({ store: store.events, conversations: store.conversations, clock, keepForMs }), close));
+    closers.adopt(new Events({ eventStore: store.events, conversationStore: store.conversations, clock, keepForMs }), close));
   provide(bind, agentMemory, [rules, system], ({ agentMemoryBytes }, { clock }) => new AgentMemory(agentMemoryBytes, clock));
   provide(bind, agents, [runtime, all(tokens.agentProtocol), tokens.secrets, agentMemory, system],
-    ({ executions }, protocols, secrets, memory, system) => new Agents({ executions, protocols, secrets, memory, ...system }));
+    ({ executions: sandboxExecutions }, protocols, secrets, memory, system) =>
+      new Agents({ sandboxExecutions, protocols, secrets, memory, ...system }));
   provide(bind, conversationDeps, [store, sandboxes, repositories, checkouts, system],
-    ({ conversations: store, sandboxes: sandboxStore }, sandboxes, repositories, checkouts, system) =>
-      ({ store, sandboxStore, sandboxes, repositories, checkouts, ...system }));
+    ({ conversations: conversationStore, sandboxes: sandboxStore }, sandboxes, repositories, checkouts, system) =>
+      ({ conversationStore, sandboxStore, sandboxes, repositories, checkouts, ...system }));
   provide(bind, conversationReconciler,
     [conversationDeps, rules, store, sandboxReconciler, runtime, microagents, agents, tokens.executions, executionReconciler,
       tokens.deployment, closers],
-    (deps, rules, { events }, sandboxReconciler, runtime, microagents, agents, executions, executionReconciler, { product }, closers) => {
-      const working = { sandboxReconciler, runtime, microagents, agents, executions, executionReconciler };
-      return closers.adopt(new ConversationReconciler({ ...rules, ...deps, ...working, events, product }), close);
-    });
+    (deps, { setupTimeoutMs, drainTimeoutMs }, { events: eventStore }, sandboxReconciler, runtime, microagents, agents, executions,
+      executionReconciler, { product }, closers) =>
+      closers.adopt(new ConversationReconciler({
+        ...deps, setupTimeoutMs, drainTimeoutMs, eventStore, sandboxReconciler, runtime, microagents, agents, executions,
+        executionReconciler, product,
+      }), close));
   provide(bind, tokens.conversations,
     [conversationDeps, rules, specs, runtime, agentMemory, conversationReconciler, events, tokens.deployment],
-    (deps, rules, specs, runtime, agentMemory, reconciler, events, { product }) =>
-      createConversations({ ...rules, ...deps, specs, runtime, agentMemory, reconciler, events, product }));
+    (deps, { conversationLimits, answerWithinMs }, specs, runtime, agentMemory, reconciler, events, { product }) =>
+      createConversations({ ...deps, conversationLimits, answerWithinMs, specs, runtime, agentMemory, reconciler, events, product }));
 });
 
 /** Binds the background services of an open deployment. */
 export const upkeepModule = new ContainerModule(({ bind }) => {
-  provide(bind, tokens.quarantine, [sandboxDeps, rules, sandboxReconciler], (deps, rules, reconciler) =>
-    new Quarantine({ ...rules, ...deps, reconciler }));
+  provide(bind, tokens.quarantine, [sandboxDeps, rules, sandboxReconciler],
+    (deps, { orphanGraceMs, quarantineForMs }, reconciler) => new Quarantine({ ...deps, orphanGraceMs, quarantineForMs, reconciler }));
   provide(bind, tokens.sweeper,
     [sandboxDeps, rules, store, sandboxReconciler, conversationReconciler, executionReconciler, sandboxPool, tokens.quarantine,
-      diskWatch, forecast, events, closers],
-    ({ runtime, clock, logger }, rules, store, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine,
-      disk, forecast, events, closers) => {
-      const swept = { sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, disk, forecast, events };
-      return closers.adopt(new Sweeper({ ...rules, ...swept, store, runtime, clock, logger }), close);
-    });
+      diskWatch, idleForecast, events, closers],
+    ({ runtime, clock, logger }, { sweepEveryMs, rememberDeletedMs }, store, sandboxReconciler, conversationReconciler,
+      executionReconciler, pool, quarantine, diskWatch, idleForecast, events, closers) =>
+      closers.adopt(new Sweeper({
+        sweepEveryMs, rememberDeletedMs, store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine,
+        diskWatch, idleForecast, events, clock, logger,
+      }), close));
 });
 
 /** Binds the services of the deployment as a whole: its keys and its state. */
 export const deploymentModule = new ContainerModule(({ bind }) => {
   provide(bind, tokens.keys, [tokens.auth], (auth) => new Keys(auth));
-  provide(bind, tokens.overview, [store, sandboxPool, diskWatch, agentMemory, starts, forecast, rules, tokens.clock],
-    ({ sandboxes, conversations }, pool, disk, agentMemory, starts, forecast, rules, clock) =>
-      (scope) => getOverview({ ...rules, sandboxes, conversations, pool, disk, agentMemory, starts, forecast, clock }, scope));
+  provide(bind, tokens.overview, [store, sandboxPool, diskWatch, agentMemory, startStatistics, idleForecast, rules, tokens.clock],
+    ({ sandboxes: sandboxStore, conversations: conversationStore }, pool, diskWatch, agentMemory, startStatistics, idleForecast,
+      { limits, conversationLimits, diskUsedPercent }, clock) => {
+      const deps = {
+        sandboxStore, conversationStore, pool, diskWatch, agentMemory, startStatistics, idleForecast, limits, conversationLimits,
+        diskUsedPercent, clock,
+      };
+      return (scope) => getOverview(deps, scope);
+    });
 });
 
 /** The limits and times of use cases and reconcilers. */

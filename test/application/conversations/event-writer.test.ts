@@ -37,7 +37,7 @@ function heldWriter() {
     await promise;
     return await events.append(drafts);
   };
-  const writer = new EventWriter({ events: { ...events, append }, clock: createManualClock(), from: 0, signal: open, memory: share() });
+  const writer = new EventWriter({ eventStore: { ...events, append }, clock: createManualClock(), from: 0, signal: open, memory: share() });
   const log = async () => (await events.read({ ownerId: 'me' }, 0, 1000)).map(titleOf);
   /** Resolves when the batch with this index is being written. */
   const begun = (index: number): Promise<void> => begins[index]?.promise ?? never;
@@ -72,7 +72,7 @@ test('readers get a batch before the next is written', async () => {
   const { events } = createInMemoryStore();
   const order: string[] = [];
   const leave = new AbortController();
-  const deps = { store: events, clock: createManualClock() };
+  const deps = { eventStore: events, clock: createManualClock() };
   const reading = (async () => {
     for await (const batch of follow(deps, { ownerId: 'me' }, 0, leave.signal)) order.push(`read ${batch.map(titleOf).join(' ')}`);
   })();
@@ -81,7 +81,7 @@ test('readers get a batch before the next is written', async () => {
     order.push(drafts.map(titleOf).join(' '));
     return await events.append(drafts);
   };
-  const writer = new EventWriter({ events: { ...events, append }, clock: createManualClock(), from: 0, signal: open, memory: share() });
+  const writer = new EventWriter({ eventStore: { ...events, append }, clock: createManualClock(), from: 0, signal: open, memory: share() });
   for (const title of ['a', 'b', 'c']) writer.add(call(title));
   await writer.drained();
   await calm();
@@ -154,7 +154,7 @@ function refusing(times: number, when: 'before' | 'after', signal = open) {
     if (refuses) throw new Failure('store_unavailable', { reason: { code: 'locked' }, retryAfterSeconds: 1 });
     return last;
   };
-  const writer = new EventWriter({ events: { ...events, append }, clock, from: 0, signal, memory: share() });
+  const writer = new EventWriter({ eventStore: { ...events, append }, clock, from: 0, signal, memory: share() });
   const pass = (seconds: number) => passSeconds(clock, seconds);
   const titles = async () => (await events.read({ ownerId: 'me' }, 0, 1000)).map(titleOf);
   return { writer, pass, titles };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { logRefusal } from '../../../src/application/conversations/take-snapshot.ts';
+import { logRefusal } from '../../../src/application/conversations/conversation-work-tree.ts';
 import { SnapshotRefusal } from '../../../src/ports/work-tree-snapshot.ts';
 
 test.each([

@@ -26,7 +26,7 @@ function log() {
       return found;
     };
     const reading = (async () => {
-      const deps = { store: { ...events, read }, clock };
+      const deps = { eventStore: { ...events, read }, clock };
       const whole = { ownerId: 'me', ...(filter.ownerId === undefined && { conversationId: 'conv' }), ...filter };
       for await (const batch of follow(deps, whole, 0, leave.signal)) seen.events += batch.length;
       seen.hasEnded = true;

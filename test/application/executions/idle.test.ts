@@ -69,6 +69,24 @@ describe('the idle rule', () => {
     expect(await scene.skep.sandboxes.get('ann', scene.sandboxId)).toMatchObject({ status: 'RUNNING', lastActiveAt });
   });
 
+  test('does not freeze a sandbox while input is written', async () => {
+    const scene = await started({ freezeAfterMs: 15_000 });
+    const { world: { clock }, executions, sandboxId } = scene;
+    const { id } = await executions.run('ann', sandboxId, request(['cat'], { stdin: true }));
+    const copied = (bytes: number) => until(() => scene.get(id), ({ stdoutBytes }) => stdoutBytes === bytes, 60_000);
+    const input = new TransformStream<Uint8Array, Uint8Array>();
+    const writing = executions.write('ann', sandboxId, id, input.readable, true, new AbortController().signal);
+    const writer = input.writable.getWriter();
+    await writer.write(Uint8Array.of(1));
+    await copied(1);
+    clock.advance(10_000);
+    const written = writer.write(Uint8Array.of(2));
+    await until(() => scene.skep.sandboxes.get('ann', sandboxId), ({ lastActiveAt }) => lastActiveAt === clock.now(), 10_000);
+    await written;
+    await writer.close();
+    await writing;
+  });
+
   test('does not freeze a sandbox while an execution with a time limit runs', async () => {
     const scene = await started({ freezeAfterMs: 60_000 });
     await scene.executions.run('ann', scene.sandboxId, request(['sleep'], { timeoutMs: 90_000 }));

@@ -1,7 +1,7 @@
 import type Docker from 'dockerode';
 import { explained } from '../../../src/domain/reason.ts';
 import { createSqliteStore } from '../../../src/adapters/store/sqlite/index.ts';
-import type { Sandbox, ObservedSandbox } from '../../../src/domain/sandbox.ts';
+import type { Sandbox, ObservedSandbox, ObservedState } from '../../../src/domain/sandbox.ts';
 
 /** Returns all records of the store, even while a server has it open. */
 export async function readRecords(dataDir: string): Promise<readonly Sandbox[]> {
@@ -27,7 +27,7 @@ export async function readFacts(docker: Docker): Promise<ReadonlyMap<string, Obs
   return facts;
 }
 
-function stateOf(state: string): ObservedSandbox['state'] {
+function stateOf(state: string): ObservedState {
   if (state === 'running' || state === 'created') return state;
   return state === 'paused' ? 'frozen' : 'stopped';
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ConversationView } from '../../../application/conversations/conversations.ts';
 import { permissionPolicies } from '../../../domain/agent.ts';
-import { conversationSortOrders, conversationStartStatuses, executionStatuses } from '../../../domain/conversation.ts';
+import { conversationSortOrders, conversationStartStatuses, agentStatuses } from '../../../domain/conversation.ts';
 import type { PageRequest } from '../../../domain/page.ts';
 import type { ConversationFilter } from '../../../ports/conversation-store.ts';
 import { sandboxStatusSchema } from '../../shared/event-data-schemas.ts';
@@ -33,7 +33,7 @@ export const conversationResource = z
     selected_branch: z.string().nullable(),
     git_provider: z.string().nullable().meta({ description: 'The provider that serves the repository.', example: 'github' }),
     start_status: z.enum(conversationStartStatuses).meta({ description: 'The step that its start has reached.' }),
-    execution_status: z.enum(executionStatuses).nullable().meta({ description: 'What its agent does; null if it has no agent.' }),
+    execution_status: z.enum(agentStatuses).nullable().meta({ description: 'What its agent does; null if it has no agent.' }),
     ...statusFields,
     pull_requests: z.array(z.object({ branch: z.string(), ...pullRequestFields }).meta({ id: 'PublishedPullRequest' }))
       .meta({ description: 'The pull requests that its publications opened or updated.' }),

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { ExecutionRecord } from '../../../domain/execution.ts';
-import { executionRecordStatuses } from '../../../domain/execution.ts';
+import { type ExecutionRecord, executionRecordStatuses } from '../../../domain/execution.ts';
 import type { PageRequest } from '../../../domain/page.ts';
 import {
   claimOf, flag, idempotencyHeaders, idPath, locationHeader, statusFields, statusFieldsOf, text, timestamp,

@@ -1,8 +1,7 @@
 import { freemem, totalmem } from 'node:os';
 import { z } from 'zod';
 import type { Overview } from '../../../application/overview/get-overview.ts';
-import type { Conversation } from '../../../domain/conversation.ts';
-import { conversationStartStatuses, executionStatuses } from '../../../domain/conversation.ts';
+import { type Conversation, conversationStartStatuses, agentStatuses } from '../../../domain/conversation.ts';
 import { usedPercentOf } from '../../../domain/disk-pressure.ts';
 import { quarantineOwner } from '../../../domain/quarantine.ts';
 import { type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
@@ -86,7 +85,7 @@ const overview = z.object({
   sandboxes: z.object({ by_status: countSchema(sandboxStatuses), in_quarantine: count }),
   conversations: z.object({
     by_start_status: countSchema(conversationStartStatuses),
-    by_execution_status: countSchema(executionStatuses).meta({ description: 'Only conversations with an agent.' }),
+    by_execution_status: countSchema(agentStatuses).meta({ description: 'Only conversations with an agent.' }),
   }).meta({ description: 'Without archived ones.' }),
   problems: z.array(problem).meta({ description: 'The newest 20 sandboxes and the newest 20 conversations.' }),
   starts,
@@ -156,7 +155,7 @@ function presentOverview(seen: Overview, parts: ReadinessReport['parts'], isAll:
     conversations: {
       by_start_status: sumByWord(conversationStartStatuses, conversations.map(({ startStatus, count }) => ({ word: startStatus, count }))),
       by_execution_status: sumByWord(
-        executionStatuses, conversations.map(({ executionStatus, count }) => ({ word: executionStatus, count })),
+        agentStatuses, conversations.map(({ executionStatus, count }) => ({ word: executionStatus, count })),
       ),
     },
   };

@@ -1,7 +1,7 @@
 import type Docker from 'dockerode';
 import { dnsLabel } from '../../../domain/dns-label.ts';
 import { isFailureOf } from '../../../domain/failure.ts';
-import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
+import { absentSandbox, type ObservedSandbox, type ObservedState } from '../../../domain/sandbox.ts';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
 import type { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { raceSignal } from '../../shared/timeout.ts';
@@ -15,7 +15,6 @@ import { createContainer, startContainer, type StartOptions } from './start-cont
 import type { SandboxWatch } from './sandbox-watch.ts';
 
 type Found = Docker.ContainerInspectInfo;
-type State = ObservedSandbox['state'];
 
 /** A request to the engine about one container. */
 type Request = (container: Docker.Container, options: { readonly abortSignal: AbortSignal }) => Promise<unknown>;
@@ -128,7 +127,7 @@ export class Containers {
    * Runs a step after earlier ones of the sandbox. The step leads to the target state. It returns the new state if that is certain without
    * another inspect, otherwise null. Returns the state afterwards, also if the spec or the engine refused the step.
    */
-  #step(id: string, target: State, step: () => Promise<ObservedSandbox | null>, signal?: AbortSignal): Promise<ObservedSandbox> {
+  #step(id: string, target: ObservedState, step: () => Promise<ObservedSandbox | null>, signal?: AbortSignal): Promise<ObservedSandbox> {
     const { files, mutex, observer, watch } = this.#options;
     if (!dnsLabel.test(id)) return Promise.resolve(absentSandbox(id, { code: 'invalid_id' }));
     const done = mutex.runExclusive(id, () =>
@@ -159,7 +158,7 @@ export class Containers {
    * Sends a request that leads to the state. Returns the sandbox in that state if it is certain. Returns null if the engine refuses the
    * request. That is an error only if the state is unchanged.
    */
-  async #ask(id: string, before: Found, state: State | null, request: Request, limitMs?: number): Promise<ObservedSandbox | null> {
+  async #ask(id: string, before: Found, state: ObservedState | null, request: Request, limitMs?: number): Promise<ObservedSandbox | null> {
     try {
       await this.#send(before.Id, request, limitMs);
     } catch (error) {

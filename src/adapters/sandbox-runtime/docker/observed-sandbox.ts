@@ -2,15 +2,13 @@ import type Docker from 'dockerode';
 import pLimit from 'p-limit';
 import { z } from 'zod';
 import { explained, type Reason } from '../../../domain/reason.ts';
-import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
+import { absentSandbox, type ObservedSandbox, type ObservedState } from '../../../domain/sandbox.ts';
 import { type SandboxUsage, unknownUsage } from '../../../ports/sandbox-runtime.ts';
 import { type Engine, parseJson, withSignal } from './engine.ts';
 import { endedFromOutside, type RunEvents } from './exit-causes.ts';
 import { containerName, isOwn, labels } from './labels.ts';
 import { signalName } from '../signal-numbers.ts';
 import { launchRefusal } from './launch-refusals.ts';
-
-type State = ObservedSandbox['state'];
 
 const inspectionsAtOnce = 8;
 
@@ -122,7 +120,7 @@ export class Observer {
 }
 
 /** If a container could not start, its status is `created`, with an error. */
-export function stateOf({ Status, Error: error = '' }: { readonly Status: string; readonly Error?: string }): State {
+export function stateOf({ Status, Error: error = '' }: { readonly Status: string; readonly Error?: string }): ObservedState {
   switch (Status) {
     case 'created':
       return error === '' ? 'created' : 'stopped';

@@ -1,14 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
-import type { ObservedSandbox } from '../../../domain/sandbox.ts';
+import type { ObservedSandbox, ObservedState } from '../../../domain/sandbox.ts';
 import { Listeners } from '../../shared/listeners.ts';
 import { type Engine, linesOf, parseJson, streamed } from './engine.ts';
 import type { RunEvents } from './exit-causes.ts';
 import { labels } from './labels.ts';
 import { listContainers, stateOf } from './observed-sandbox.ts';
-
-type State = ObservedSandbox['state'];
 
 const actions = ['start', 'die', 'kill', 'pause', 'unpause', 'destroy', 'exec_die'] as const;
 
@@ -18,7 +16,7 @@ const EventMessage = z.object({
 });
 
 /** The new state after an event. Null if the event changes none. */
-const results: Readonly<Record<(typeof actions)[number], State | null>> = {
+const results: Readonly<Record<(typeof actions)[number], ObservedState | null>> = {
   start: 'running',
   unpause: 'running',
   pause: 'frozen',
@@ -50,9 +48,9 @@ export class SandboxWatch {
   readonly #onConnected: () => void;
   readonly #listeners = new Listeners<string>();
   /** The last known state of each sandbox, seen or set by this runtime. */
-  readonly #known = new Map<string, State>();
+  readonly #known = new Map<string, ObservedState>();
   /** The sandboxes that this runtime changes now, with the states seen since the start of the change. */
-  readonly #changing = new Map<string, State[]>();
+  readonly #changing = new Map<string, ObservedState[]>();
   readonly #executions = new Map<string, WatchedExecution>();
   #following: Promise<void> | undefined;
 
@@ -67,8 +65,8 @@ export class SandboxWatch {
    * Called before this runtime changes a sandbox to the target state, one change at a time. Returns a function to call afterwards with the
    * new state, or undefined if it is unknown.
    */
-  begin(id: string, target: State): (observed: ObservedSandbox | undefined) => void {
-    const seen: State[] = [];
+  begin(id: string, target: ObservedState): (observed: ObservedSandbox | undefined) => void {
+    const seen: ObservedState[] = [];
     this.#changing.set(id, seen);
     return (observed) => {
       this.#changing.delete(id);
@@ -159,7 +157,7 @@ export class SandboxWatch {
     watched.wake();
   }
 
-  #happened(id: string, state: State): void {
+  #happened(id: string, state: ObservedState): void {
     const seen = this.#changing.get(id);
     if (seen !== undefined) seen.push(state);
     else if (this.#known.get(id) !== state && this.#known.get(id) !== 'absent') {

@@ -214,10 +214,8 @@ export const migrations: readonly string[] = [
   CREATE INDEX executions_removed ON executions (removed_at) WHERE removed_at IS NOT NULL;
   `,
   // The parameters of a start besides its spec.
-  `
-  ALTER TABLE sandboxes ADD COLUMN metadata TEXT NOT NULL DEFAULT '{}';
-  ALTER TABLE conversations ADD COLUMN sandbox_parameters TEXT NOT NULL DEFAULT '{}';
-  `,
+  `ALTER TABLE sandboxes ADD COLUMN metadata TEXT NOT NULL DEFAULT '{}';
+  ALTER TABLE conversations ADD COLUMN sandbox_parameters TEXT NOT NULL DEFAULT '{}'`,
   // Archived conversations, whose events are kept.
   'ALTER TABLE conversations ADD COLUMN archived_at INTEGER; ALTER TABLE conversations ADD COLUMN released_at INTEGER;',
   // The commit and the branch that a conversation started from, and where it was published, as JSON.
@@ -247,4 +245,6 @@ export const migrations: readonly string[] = [
   `,
   // Searches of titles ignore accents. `fold_title` is the `foldTitle` of this version.
   `UPDATE conversations SET title_folded = fold_title(title) WHERE title_folded <> fold_title(title)`,
+  // The commits that a branch may have after a push are not the branches that were published.
+  'ALTER TABLE conversations RENAME COLUMN published TO possible_tips',
 ];

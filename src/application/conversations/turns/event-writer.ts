@@ -4,7 +4,7 @@ import type { MemoryShare } from '../../agents/agent-memory.ts';
 import { retryThroughStoreOutage } from '../../timers.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 
-export interface EventWriterDeps extends Pick<StepDeps, 'events' | 'clock'> {
+export interface EventWriterDeps extends Pick<StepDeps, 'eventStore' | 'clock'> {
   /** The sequence number of the newest event before the first that is written. */
   readonly from: number;
   /** Fires when the turn must end. */
@@ -76,11 +76,11 @@ export class EventWriter {
   }
 
   async #append(batch: readonly EventDraft[]): Promise<void> {
-    const { events, clock, signal } = this.#deps;
+    const { eventStore, clock, signal } = this.#deps;
     this.#last = await retryThroughStoreOutage(clock, signal, async (failures) => {
       // A failed write may have been stored.
       const found = failures === 0 ? null : await this.#find(batch);
-      return found ?? (await events.append(batch));
+      return found ?? (await eventStore.append(batch));
     });
   }
 
@@ -91,7 +91,7 @@ export class EventWriter {
     const { ownerId, conversationId, kind, at } = last;
     const data = canonicalJson(last.data);
     const filter = { ownerId, ...(conversationId !== null && { conversationId }), kinds: [kind] };
-    const written = await this.#deps.events.read(filter, this.#last, 1000);
+    const written = await this.#deps.eventStore.read(filter, this.#last, 1000);
     return written.findLast((event) => event.at === at && canonicalJson(event.data) === data)?.sequence ?? null;
   }
 

@@ -1,7 +1,7 @@
 import {
   applicableMicroagents, type AppliedMicroagent, type ConversationMicroagent, fitIntoContext, microagentsEventData, type MicroagentText,
   type OmittedMicroagent,
-} from '../../../domain/microagent-triggers.ts';
+} from '../../../domain/conversation-microagents.ts';
 import { type Conversation, type Message, type RepositoryLocation, textOf } from '../../../domain/conversation.ts';
 import type { EventBody } from '../../../domain/event.ts';
 import { timeout } from '../../timers.ts';
@@ -44,7 +44,7 @@ async function readText(
 ): Promise<MicroagentText | OmittedMicroagent> {
   const { path } = applied.microagent;
   try {
-    const { content } = await microagents.readFile(repositories.located(repository), applied.microagent, signal);
+    const { content } = await microagents.readFile(repositories.atLocation(repository), applied.microagent, signal);
     return { ...applied, content };
   } catch (error) {
     if (!signal.aborted) logger.warn({ repository: repository.path, path, error }, 'a microagent could not be read');

@@ -1,4 +1,4 @@
-import type { TurnStopReason } from '../../../domain/agent.ts';
+import type { PermissionRequest, TurnStopReason } from '../../../domain/agent.ts';
 import { statusAfterTurn } from '../../../domain/conversation-next-step.ts';
 import type { Conversation, QueuedMessage } from '../../../domain/conversation.ts';
 import type { EventActor, EventBody } from '../../../domain/event.ts';
@@ -20,9 +20,12 @@ export function endTurnChange(
 }
 
 export function turnEndEvents({ turn, permission }: RunningTurn, stopReason: TurnStopReason): EventBody[] {
-  const withdrawn: EventBody[] =
-    permission === null ? [] : [{ kind: 'permission_answered', data: { permissionId: permission.permissionId, optionId: null } }];
+  const withdrawn = permission === null ? [] : [withdrawalEvent(permission)];
   return [...withdrawn, { kind: 'turn_ended', data: { messageId: turn.messageId, stopReason } }];
+}
+
+function withdrawalEvent({ permissionId }: PermissionRequest): EventBody {
+  return { kind: 'permission_answered', data: { permissionId, optionId: null } };
 }
 
 /** Returns the change in which an open request for permission is withdrawn; null if there is none. */
@@ -30,8 +33,7 @@ export function permissionWithdrawal(
   permission: Conversation['permission'], reason: Reason = { code: 'permission_withdrawn' },
 ): ConversationChange | null {
   if (permission === null) return null;
-  const data = { permissionId: permission.permissionId, optionId: null };
-  return { to: { permission: null, executionStatus: 'running' }, actor: 'skep', reason, events: [{ kind: 'permission_answered', data }] };
+  return { to: { permission: null, executionStatus: 'running' }, actor: 'skep', reason, events: [withdrawalEvent(permission)] };
 }
 
 /** Returns the change with which the user ends all work of a conversation. */

@@ -35,13 +35,13 @@ export class TurnWatch {
   }
 
   start(): void {
-    const { access, clock, events, runtime } = this.#deps;
+    const { conversationSandboxes, clock, eventStore, runtime } = this.#deps;
     const { conversation, sandbox, isWaiting } = this.#options;
-    this.#ends.use(access.keepAwakeWhile(sandbox, () => !isWaiting() || !runtime.capabilities.freeze));
+    this.#ends.use(conversationSandboxes.keepAwakeWhile(sandbox, () => !isWaiting() || !runtime.capabilities.freeze));
     const turnTimeoutMs = sandbox.spec.agent?.turnTimeoutMs ?? Infinity;
     this.#ends.use(interval(clock, Math.max(100, Math.min(checkEveryMs, turnTimeoutMs / 2)), () => this.check()));
     // The event of a sandbox change names no conversation.
-    this.#ends.defer(events.subscribe(({ sandboxIds, conversationIds }) => {
+    this.#ends.defer(eventStore.subscribe(({ sandboxIds, conversationIds }) => {
       if (sandboxIds.has(sandbox.id) && !conversationIds.has(conversation.id)) this.check();
     }));
   }
@@ -54,10 +54,10 @@ export class TurnWatch {
   wake(): void {
     this.noteOutput();
     void this.#runLogged(async () => {
-      const { access, sandboxStore, clock } = this.#deps;
+      const { conversationSandboxes, sandboxStore, clock } = this.#deps;
       const { conversation, sandbox } = this.#options;
       await sandboxStore.touch(sandbox.id, clock.now());
-      if ((await access.find(conversation))?.status === 'PAUSED') await access.resume(conversation);
+      if ((await conversationSandboxes.find(conversation))?.status === 'PAUSED') await conversationSandboxes.resume(conversation);
     });
   }
 
@@ -70,15 +70,17 @@ export class TurnWatch {
   }
 
   async #check(): Promise<void> {
-    const { access, clock } = this.#deps;
+    const { conversationSandboxes, clock } = this.#deps;
     const { conversation, isWaiting, isHeldBack, onSilent } = this.#options;
-    const sandbox = await access.find(conversation);
+    const sandbox = await conversationSandboxes.find(conversation);
     if (sandbox === null || this.#ends.disposed) return;
     const isFrozen = sandbox.status !== 'RUNNING' && sandbox.pauseKind === 'freeze';
     await this.#showFrozen(isFrozen);
     // A frozen agent has no output, and the output of a held-back agent is not read.
     if (isFrozen || isWaiting() || isHeldBack()) this.noteOutput();
-    if (sandbox.status === 'PAUSED' && !isWaiting() && (await this.#mustResume(sandbox))) return await access.resume(conversation);
+    if (sandbox.status === 'PAUSED' && !isWaiting() && (await this.#mustResume(sandbox))) {
+      return await conversationSandboxes.resume(conversation);
+    }
     const withinMs = sandbox.spec.agent?.turnTimeoutMs ?? Infinity;
     if (clock.now() - this.#lastOutputAt >= withinMs) onSilent(withinMs);
   }
@@ -86,7 +88,7 @@ export class TurnWatch {
   /** Returns true if a rule of Skep paused the sandbox, or if a message came after the owner or an external program froze it. */
   async #mustResume(sandbox: Sandbox): Promise<boolean> {
     if (sandbox.pausedBy?.actor === 'skep') return true;
-    const { queue = [] } = (await this.#deps.store.find(this.#options.conversation.id)) ?? {};
+    const { queue = [] } = (await this.#deps.conversationStore.find(this.#options.conversation.id)) ?? {};
     return sandbox.pauseKind === 'freeze' && queue.length > 0 && !isPausedAfterLastMessage(sandbox, queue);
   }
 

@@ -120,7 +120,7 @@ export class Turn {
     if (earlier === null && !(await this.#begin())) return agent.releaseOutput();
     // The next process sends the message.
     if (this.#isDetached) return await agent.detach();
-    if (earlier !== null) this.#deps.access.touch(sandbox);
+    if (earlier !== null) this.#deps.conversationSandboxes.touch(sandbox);
     const canPrompt = earlier !== null || (agent.alive && !signal.aborted);
     if (!canPrompt && !this.#cancelled) return await this.#requeue();
     const ended = await this.#prompt();
@@ -200,7 +200,7 @@ export class Turn {
   /** Returns how the turn ended, with the causes that the agent does not know. */
   async #resultOf(ended: AgentTurn): Promise<EndedTurn> {
     const { conversation, signal } = this.#params;
-    const { clock, access } = this.#deps;
+    const { clock, conversationSandboxes } = this.#deps;
     // A turn that ended by itself at the last moment keeps its result.
     const isCutOff = signal.aborted && ended.stopReason === 'interrupted';
     if (isCutOff) return { stopReason: 'interrupted', reason: { code: 'interrupted_by_shutdown' }, actor: 'skep' };
@@ -208,7 +208,7 @@ export class Turn {
     if (this.#cancelled && statusAfterTurn(ended.stopReason) === 'error') return { ...ended, stopReason: 'cancelled', actor: 'user' };
     if (this.#silent !== null && !this.#cancelled) return { stopReason: 'failed', reason: this.#silent, actor: 'skep' };
     if (ended.stopReason !== 'interrupted') return { ...ended, actor: ended.stopReason === 'cancelled' ? 'user' : 'agent' };
-    const sandbox = await retryThroughStoreOutage(clock, signal, () => access.find(conversation));
+    const sandbox = await retryThroughStoreOutage(clock, signal, () => conversationSandboxes.find(conversation));
     if (sandbox === null) return { ...ended, reason: { code: 'sandbox_deleted' }, actor: 'skep' };
     if (sandbox.pauseKind !== 'stop' || sandbox.status === 'RESUMING') return { ...ended, actor: 'skep' };
     const { statusReason: cause } = sandbox;

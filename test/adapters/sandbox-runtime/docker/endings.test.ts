@@ -1,5 +1,5 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
-import type { ObservedSandbox } from '../../../../src/domain/sandbox.ts';
+import type { ObservedSandbox, ObservedState } from '../../../../src/domain/sandbox.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
 import { describeWithDocker } from '../../../support/docker.ts';
 import { until } from '../../../support/until.ts';
@@ -79,7 +79,7 @@ describeWithDocker('The end of a Docker sandbox', () => {
     runtime.subscribe((id) => woken.push(id));
     const touched = await begun(runtime, sleeps);
     const untouched = await begun(runtime, endsWell);
-    const wakes = async (act: () => Promise<unknown>, state: ObservedSandbox['state']): Promise<void> => {
+    const wakes = async (act: () => Promise<unknown>, state: ObservedState): Promise<void> => {
       const before = woken.length;
       await act();
       await until(() => woken.slice(before), (ids) => ids.includes(touched.id));

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { conversationSortOrders, conversationStartStatuses, executionStatuses } from '../../../../src/domain/conversation.ts';
+import { conversationSortOrders, conversationStartStatuses, agentStatuses } from '../../../../src/domain/conversation.ts';
 import { unlimited } from '../../../../src/domain/sandbox-limits.ts';
 import { sandboxStatuses } from '../../../../src/domain/sandbox.ts';
 import type { ConversationFilter } from '../../../../src/ports/conversation-store.ts';
@@ -57,7 +57,7 @@ const conversation = fc
     title: perhaps(title),
     sandboxId: few('s'),
     startStatus: fc.constantFrom(...conversationStartStatuses),
-    executionStatus: perhaps(fc.constantFrom(...executionStatuses)),
+    executionStatus: perhaps(fc.constantFrom(...agentStatuses)),
     queue: fc.array(few('m').map((id) => someMessage(id)), { maxLength: 2 }),
     turn: perhaps(few('m').map((id) => someMessage(id))),
     version: fc.integer({ min: 1, max: 4 }),

@@ -156,7 +156,7 @@ describe('A database of version 2, before agents and pools', () => {
         sandboxParameters: {},
         selectedRepository: 'acme/shop',
         selectedBranch: null,
-        gitProvider: 'local', repositoryPath: 'acme/shop', startPoint: null, published: {}, publications: {}, pullRequests: {},
+        gitProvider: 'local', repositoryPath: 'acme/shop', startPoint: null, possibleTips: {}, publications: {}, pullRequests: {},
         queue: [{ messageId: `message-of-${status}`, message, sandboxVersion: 0 }],
         turn: null,
         permission: null,

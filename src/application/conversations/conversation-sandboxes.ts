@@ -1,14 +1,13 @@
 import type { Conversation } from '../../domain/conversation.ts';
 import { isFailureOf } from '../../domain/failure.ts';
+import { activityIntervalMs } from '../../domain/idle-policy.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { findSandbox } from '../sandboxes/sandbox-records.ts';
 import { interval, unlessAborted } from '../timers.ts';
 import type { ConversationReconcilerDeps } from './conversation-reconciler.ts';
 
-/** The longest interval between two activity writes of a sandbox in use. At most half of the time until it would be frozen. */
-const touchEveryMs = 30_000;
-
-export class SandboxAccess {
+/** The sandboxes of conversations: finds, resumes and awaits them, and keeps them awake. */
+export class ConversationSandboxes {
   readonly #deps: ConversationReconcilerDeps;
   /** Conversations that wait for a change of their sandbox, by its id. */
   readonly #waiting = new Map<string, Set<string>>();
@@ -69,8 +68,7 @@ export class SandboxAccess {
 
   /** Like {@link keepAwake}, but only while `isNeeded` returns true, and without a write at the beginning. */
   keepAwakeWhile(sandbox: Sandbox, isNeeded: () => boolean): Disposable {
-    const everyMs = Math.max(100, Math.min(touchEveryMs, (sandbox.spec.rest.freezeAfterMs ?? Infinity) / 2));
-    return interval(this.#deps.clock, everyMs, () => {
+    return interval(this.#deps.clock, activityIntervalMs(sandbox), () => {
       if (isNeeded()) this.touch(sandbox);
     });
   }

@@ -1,7 +1,7 @@
-import { secretValues } from '../../domain/credentials.ts';
-import type { Sandbox } from '../../domain/sandbox.ts';
-import type { AgentClient, AgentPermission, AgentUpdate } from '../../ports/agent-protocol.ts';
-import type { Secrets } from '../../ports/secrets.ts';
+import { secretValues } from '../domain/credentials.ts';
+import type { Sandbox } from '../domain/sandbox.ts';
+import type { Secrets } from '../ports/secrets.ts';
+import { resolveSecrets } from './resolve-secrets.ts';
 
 const mask = '**********';
 
@@ -13,8 +13,8 @@ const constantProperties: ReadonlySet<string> = new Set(['code', 'kind']);
 
 /** Redacts the secrets of all programs of the sandbox. They may run as one user, so each can read the secrets of the others. */
 export function redactorOf({ sessionApiKey, spec: { secrets: names, initialEnv, agent } }: Sandbox, secrets: Secrets): SecretRedactor {
-  const given = [...names, ...(agent?.secrets ?? [])].map((name) => secrets.get(name) ?? '');
-  return new SecretRedactor([sessionApiKey, ...given, ...secretValues(initialEnv), ...secretValues(agent?.env ?? {})]);
+  const { values } = resolveSecrets([...names, ...(agent?.secrets ?? [])], secrets);
+  return new SecretRedactor([sessionApiKey, ...Object.values(values), ...secretValues(initialEnv), ...secretValues(agent?.env ?? {})]);
 }
 
 /** Returns the bytes as a text with one character per byte. {@link toBytes} reverses this. */
@@ -109,56 +109,4 @@ function endOfSecretAtStart(secret: string, text: string): number {
     if (secret.endsWith(text.slice(0, length))) return length;
   }
   return 0;
-}
-
-type Chunk = Extract<AgentUpdate, { kind: 'message_chunk' }>;
-
-/** Redacts a secret even if it is split over two chunks of a message. Passes updates on only while a turn runs. */
-export class RedactingAgentClient implements AgentClient {
-  readonly #redactor: SecretRedactor;
-  #listener: AgentClient | null = null;
-  #held: Chunk | null = null;
-
-  constructor(redactor: SecretRedactor) {
-    this.#redactor = redactor;
-  }
-
-  /** Passes everything to the listener until the work has ended. */
-  async withListener<T>(listener: AgentClient, work: () => Promise<T>): Promise<T> {
-    this.#listener = listener;
-    try {
-      const result = await work();
-      await this.#flush();
-      return result;
-    } finally {
-      this.#listener = null;
-      this.#held = null;
-    }
-  }
-
-  async update(update: AgentUpdate): Promise<void> {
-    if (update.kind !== 'message_chunk') {
-      await this.#flush();
-      await this.#listener?.update(this.#redactor.data(update));
-      return;
-    }
-    if (this.#held !== null && (this.#held.channel !== update.channel || this.#held.messageId !== update.messageId)) await this.#flush();
-    const { safe, held } = this.#redactor.partial((this.#held?.text ?? '') + update.text);
-    this.#held = held === '' ? null : { ...update, text: held };
-    if (safe !== '') await this.#listener?.update({ ...update, text: safe });
-  }
-
-  async permission(request: AgentPermission, signal: AbortSignal): Promise<string | null> {
-    await this.#flush();
-    const { options, ...shown } = request;
-    // The agent gets the id of an option back, so ids stay as they are.
-    const redacted = options.map((option) => ({ ...option, name: this.#redactor.text(option.name) }));
-    return (await this.#listener?.permission({ ...this.#redactor.data(shown), options: redacted }, signal)) ?? null;
-  }
-
-  async #flush(): Promise<void> {
-    const held = this.#held;
-    this.#held = null;
-    if (held !== null) await this.#listener?.update({ ...held, text: this.#redactor.text(held.text) });
-  }
 }

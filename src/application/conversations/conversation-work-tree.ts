@@ -6,11 +6,10 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { type SnapshotRequest, SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
-import { withRecordFailures } from '../sandboxes/sandbox-records.ts';
-import { getSandbox } from '../sandboxes/sandbox-records.ts';
+import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import type { ConversationDeps } from './conversations.ts';
 
-export interface ChangeDeps extends Pick<ConversationDeps, 'store' | 'sandboxStore' | 'logger'> {
+export interface ChangeDeps extends Pick<ConversationDeps, 'conversationStore' | 'sandboxStore' | 'logger'> {
   readonly checkouts: Pick<RepositoryCheckouts, 'takeSnapshot' | 'listChanges'>;
   readonly runtime: Pick<SandboxRuntime, 'execute' | 'getFiles'>;
 }

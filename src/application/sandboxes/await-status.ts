@@ -1,0 +1,36 @@
+import { Failure } from '../../domain/failure.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
+import { waitAtMost } from '../timers.ts';
+import { getSandbox } from './sandbox-records.ts';
+import type { SandboxUseCaseDeps } from './sandboxes.ts';
+
+/** `answerWithinMs`, if nothing else is configured. */
+export const defaultAnswerWithinMs = 20_000;
+
+/** Reconciles and returns the sandbox. Throws the failure of the runtime, or `sandbox_not_running` or `sandbox_not_paused`. */
+export async function awaitStatus(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, wanted: 'PAUSED' | 'RUNNING'): Promise<Sandbox> {
+  const { sandboxStore, clock, answerWithinMs, reconciler } = deps;
+  const reconciled = await waitAtMost(clock, answerWithinMs, reconciler.reconcile(id));
+  const sandbox = await getSandbox(sandboxStore, scope, id);
+  const { status } = sandbox;
+  if (status === wanted) return sandbox;
+  if (reconciled?.failure != null) throw reconciled.failure;
+  // Still in transition, or changed again after it reached the status.
+  if (status !== 'ERROR' && status !== 'MISSING') return sandbox;
+  throw new Failure(wanted === 'PAUSED' ? 'sandbox_not_running' : 'sandbox_not_paused', { id, status });
+}
+
+/**
+ * Waits until a STARTING or RESUMING sandbox is RUNNING, and returns it. Its spec limits the time. Throws `sandbox_not_found`,
+ * `sandbox_not_running`, `runtime_unavailable`, `runtime_timeout`, and the signal's reason.
+ */
+export async function awaitRunning(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, signal: AbortSignal): Promise<Sandbox> {
+  for (;;) {
+    signal.throwIfAborted();
+    const sandbox = await awaitStatus(deps, scope, id, 'RUNNING');
+    const { status } = sandbox;
+    if (status === 'RUNNING') return sandbox;
+    if (status !== 'STARTING' && status !== 'RESUMING') throw new Failure('sandbox_not_running', { id, status });
+  }
+}
