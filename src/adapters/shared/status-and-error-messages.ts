@@ -101,6 +101,8 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   setup_script_failed: ({ exitCode, cause }) =>
     withCause(`The setup script of the repository failed${exitCode === null ? '' : ` with exit code ${exitCode}`}.`, cause),
   setup_script_unfinished: ({ withinMs }) => `The setup script did not end within ${duration(withinMs)}. It may still run.`,
+  setup_script_unconfirmed: ({ cause }) =>
+    withCause('It is not known whether the setup script of the repository has started. It may run.', cause),
   microagents_unavailable: ({ cause }) => withCause('The microagents of the repository could not be listed.', cause),
   message_waiting: ({ cause }) => withCause('A message is waiting.', cause),
   messages_dropped: ({ count, cause }) =>

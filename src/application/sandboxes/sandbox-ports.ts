@@ -2,7 +2,7 @@ import { Failure, isFailureOf } from '../../domain/failure.ts';
 import { isInScope, type OwnerScope, type Principal, scopeOf } from '../../domain/principal.ts';
 import { exposedPort, isSameSecret, isWokenByAccess, touchIntervalMs } from '../../domain/port-access.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import { resumeFor } from './resume-sandbox.ts';
+import { resumeSandbox } from './resume-sandbox.ts';
 import type { SandboxesDeps } from './sandboxes.ts';
 import { awaitStatus } from './sandbox-reconciler.ts';
 import { findSandbox, getSandbox } from './sandbox-records.ts';
@@ -130,7 +130,7 @@ async function resumeWithin(deps: SandboxesDeps, id: string): Promise<Sandbox> {
   const resumer = { actor: 'skep', reason: { code: 'woken_by_access' } } as const;
   for (let tries = 1; ; tries += 1) {
     const { status } = await getSandbox(deps.store, null, id);
-    const sandbox = status === 'PAUSING' ? await awaitStatus(deps, null, id, 'PAUSED') : await resumeFor(deps, null, id, resumer);
+    const sandbox = status === 'PAUSING' ? await awaitStatus(deps, null, id, 'PAUSED') : await resumeSandbox(deps, null, id, resumer);
     if (sandbox.status === 'RUNNING') return sandbox;
     if (tries === maxTries || deps.clock.now() >= until) throw new Failure('sandbox_busy', { id, status: sandbox.status });
   }
