@@ -1367,6 +1367,11 @@ export interface Operations {
   'GET /api/v1/overview': { readonly response: Overview };
   /** List the settings of the server. Needs an administrator's key. The values of secrets are not shown, only whether they are set. */
   'GET /api/v1/settings': { readonly response: SettingList };
+  /**
+   * Get metrics for Prometheus. Needs an administrator's key, for example as `Authorization: Bearer`. The values are those of the
+   * overview of all owners.
+   */
+  'GET /metrics': { readonly response: Response };
   /** List keys. Oldest first, with expired and revoked keys. An administrator gets the keys of all users; others only their own keys. */
   'GET /api/v1/keys': { readonly response: KeyList };
   /** Create a key. Only for administrators whose own key is not limited to repositories. */

@@ -161,8 +161,6 @@ export function limitSize(update: OtherUpdate): OtherUpdate {
 
 /** Adds a last item to each list that was cut. */
 function noteMissing(limited: OtherUpdate, whole: OtherUpdate): OtherUpdate {
-  const noted = <T>(items: readonly T[], { length }: readonly T[], note: (text: string) => T): readonly T[] =>
-    length > items.length ? [...items, note(`[... ${length - items.length} more]`)] : items;
   if (limited.kind === 'plan' && whole.kind === 'plan') {
     return { ...limited, entries: noted(limited.entries, whole.entries, (content) => ({ content, priority: 'low', status: 'pending' })) };
   }
@@ -170,4 +168,8 @@ function noteMissing(limited: OtherUpdate, whole: OtherUpdate): OtherUpdate {
   const { call } = limited;
   const content = noted<ToolCallContent>(call.content, whole.call.content, (text) => ({ type: 'text', text }));
   return { ...limited, call: { ...call, paths: noted(call.paths, whole.call.paths, (text) => text), content } };
+}
+
+function noted<T>(items: readonly T[], { length }: readonly T[], note: (text: string) => T): readonly T[] {
+  return length > items.length ? [...items, note(`[... ${length - items.length} more]`)] : items;
 }
