@@ -176,6 +176,7 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   turn_failed: { readonly stopReason: TurnStopReason };
   interrupted_by_shutdown: None;
   message_requeued: None;
+  message_withdrawn: None;
   interrupted_by_restart: None;
   sandbox_stopped: Cause;
   turn_silent: { readonly withinMs: number };

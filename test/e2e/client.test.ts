@@ -87,6 +87,7 @@ describe('The command line client', () => {
 
     const told = run('conversations', 'follow', id);
     await told.sees('chosen: yes');
+    expect(await runSkep(['conversations', 'cancel', id, 'msg-1'], env)).toMatchObject({ code: 0, stdout: expect.stringContaining(id) });
     expect(await runSkep(['conversations', 'end', id], env)).toEqual({ code: 0, stdout: '', stderr: `The conversation ${id} is deleted.\n` });
     await told.sees('the conversation was ended');
     expect(await told.exitCode()).toBe(0);

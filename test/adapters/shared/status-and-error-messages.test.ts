@@ -117,7 +117,7 @@ const examples: Examples = {
   queue_full: { limit: 'messages', max: 100 },
   turn_failed: { stopReason: 'failed' },
   interrupted_by_shutdown: none,
-  message_requeued: none,
+  message_requeued: none, message_withdrawn: none,
   interrupted_by_restart: none,
   sandbox_stopped: { cause: { code: 'paused_by_owner' } },
   turn_silent: { withinMs: 3_600_000 },
