@@ -92,9 +92,10 @@ export class Conversation implements AsyncDisposable {
     this.state = await this.#connection.request('POST /api/v1/app-conversations/{id}/permissions/{permission_id}', input);
   }
 
-  /** Asks the agent to stop the turn. */
-  async cancel(options: CallOptions = {}): Promise<void> {
-    this.state = await this.#connection.request('POST /api/v1/app-conversations/{id}/cancel', this.#input(options));
+  /** Asks the agent to stop the turn. With a message, only the turn of this message; if the agent has not got it yet, withdraws it. */
+  async cancel({ messageId, ...options }: CallOptions & { readonly messageId?: string | undefined } = {}): Promise<void> {
+    const input = { ...this.#input(options), body: { message_id: messageId } };
+    this.state = await this.#connection.request('POST /api/v1/app-conversations/{id}/cancel', input);
   }
 
   /** Deletes the conversation, and its sandbox if no other conversation uses it. */

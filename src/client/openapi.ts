@@ -46,6 +46,11 @@ export interface AppConversationUpdateRequest {
   readonly archived?: boolean | undefined;
 }
 
+export interface TurnCancellation {
+  /** Null: the message of the present turn. */
+  readonly message_id?: string | null | undefined;
+}
+
 export interface PermissionAnswer {
   /** One of the options that the event `permission_requested` offers. */
   readonly option_id: string;
@@ -1072,9 +1077,10 @@ export interface Operations {
   };
   /**
    * Stop the turn. Asks the agent to stop the turn, and ends an agent that does not stop. Messages in the queue stay there. If there is
-   * no turn, nothing happens.
+   * no turn, nothing happens. With a `message_id`, stops only the turn of this message. If the message is in the queue, it is withdrawn:
+   * its turn ends as `cancelled` before it begins.
    */
-  'POST /api/v1/app-conversations/{id}/cancel': { readonly response: AppConversation };
+  'POST /api/v1/app-conversations/{id}/cancel': { readonly body?: TurnCancellation | undefined; readonly response: AppConversation };
   /** Answer a request for permission. */
   'POST /api/v1/app-conversations/{id}/permissions/{permission_id}': {
     readonly body: PermissionAnswer;
@@ -1367,6 +1373,11 @@ export interface Operations {
   'GET /api/v1/overview': { readonly response: Overview };
   /** List the settings of the server. Needs an administrator's key. The values of secrets are not shown, only whether they are set. */
   'GET /api/v1/settings': { readonly response: SettingList };
+  /**
+   * Get metrics for Prometheus. Needs an administrator's key, for example as `Authorization: Bearer`. The values are those of the
+   * overview of all owners.
+   */
+  'GET /metrics': { readonly response: Response };
   /** List keys. Oldest first, with expired and revoked keys. An administrator gets the keys of all users; others only their own keys. */
   'GET /api/v1/keys': { readonly response: KeyList };
   /** Create a key. Only for administrators whose own key is not limited to repositories. */

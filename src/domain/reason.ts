@@ -81,6 +81,7 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   paused_by_owner: None;
   resumed_by_owner: None;
   woken_by_access: None;
+  woken_by_conversation: None;
   deleted_by_owner: None;
   /** The store did not know it. Spec and owner are null if the runtime does not know them either. */
   quarantined: { readonly keptForMs: number; readonly specId: string | null; readonly ownerId: string | null };
@@ -160,6 +161,8 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   /** If the script exited by itself, `cause` is null. Otherwise `exitCode` is null. */
   setup_script_failed: Cause & { readonly exitCode: number | null };
   setup_script_unfinished: { readonly withinMs: number };
+  /** The runtime did not answer to its start. */
+  setup_script_unconfirmed: Cause;
   microagents_unavailable: Cause;
   message_waiting: Cause;
   messages_dropped: Cause & { readonly count: number };
@@ -173,6 +176,7 @@ export interface ReasonData extends ChangeReasonData, ExecutionReasonData, Param
   turn_failed: { readonly stopReason: TurnStopReason };
   interrupted_by_shutdown: None;
   message_requeued: None;
+  message_withdrawn: None;
   interrupted_by_restart: None;
   sandbox_stopped: Cause;
   turn_silent: { readonly withinMs: number };

@@ -27,5 +27,6 @@ export async function callEachOfAdministration(ask: Ask, server: Server): Promis
   expect(items(await call('GET', '/api/v1/keys')).map(({ id }) => id)).toContain(made['id']);
   expect((await call('DELETE', '/api/v1/keys/{key}', `/api/v1/keys/${String(made['id'])}`)).status).toBe(204);
   expect(object(await call('GET', '/api/v1/overview'))).toMatchObject({ sandboxes: expect.any(Object), conversations: expect.any(Object) });
+  expect((await call('GET', '/metrics')).status).toBe(200);
   expect(items(await call('GET', '/api/v1/settings')).map(({ variable }) => variable)).toContain('SKEP_API_KEY');
 }

@@ -87,10 +87,11 @@ describe('The command line client', () => {
 
     const told = run('conversations', 'follow', id);
     await told.sees('chosen: yes');
-    expect(await runSkep(['conversations', 'end', id], env)).toMatchObject({ code: 0 });
+    expect(await runSkep(['conversations', 'cancel', id, 'msg-1'], env)).toMatchObject({ code: 0, stdout: expect.stringContaining(id) });
+    expect(await runSkep(['conversations', 'end', id], env)).toEqual({ code: 0, stdout: '', stderr: `The conversation ${id} is deleted.\n` });
     await told.sees('the conversation was ended');
     expect(await told.exitCode()).toBe(0);
-    expect(await runSkep(['sandboxes', 'delete', sandbox], env)).toMatchObject({ code: 0 });
+    expect(await runSkep(['sandboxes', 'delete', sandbox], env)).toEqual({ code: 0, stdout: '', stderr: `The sandbox ${sandbox} is deleted.\n` });
     expect((await runSkep(['sandboxes'], env)).stdout).not.toContain(sandbox);
   });
 

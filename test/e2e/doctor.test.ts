@@ -60,18 +60,21 @@ describe('skep doctor', () => {
     expect(readdirSync(folder)).not.toContain('nowhere');
   });
 
-  test('reports a data folder that a server can not use, a lost store, and an engine that hangs, within seconds', async () => {
+  test('reports a data folder that a server can not use, a lost store, and an engine and a git host that hang, within seconds', async () => {
     const file = join(folder, 'a-file');
     writeFileSync(file, '');
     const lost = mkdtempSync(join(folder, 'lost-'));
     writeFileSync(join(lost, 'deployment.json'), JSON.stringify({ id: 'shop', runtime: 'docker', secret: 'x' }));
     const hanging = createServer(() => {}).listen(0, '127.0.0.1');
     await once(hanging, 'listening');
-    const engine = { SKEP_SANDBOX_RUNTIME: 'docker', SKEP_DOCKER_HOST: `tcp://127.0.0.1:${(hanging.address() as AddressInfo).port}` };
+    const { port } = hanging.address() as AddressInfo;
+    const engine = { SKEP_SANDBOX_RUNTIME: 'docker', SKEP_DOCKER_HOST: `tcp://127.0.0.1:${port}` };
+    const gitHost = { SKEP_GIT_PROVIDERS: 'github', SKEP_GITHUB_URL: `http://127.0.0.1:${port}` };
     const unusable = await runSkep(['doctor'], { SKEP_PORT: '0', SKEP_SANDBOX_RUNTIME: 'process', SKEP_DATA_DIR: file });
     expect([unusable.code, unusable.stdout]).toEqual([1, expect.stringContaining(`NOT OK  store: The data folder ${file} can't be used`)]);
-    const { code, stdout } = await runSkep(['doctor'], { ...engine, SKEP_PORT: '0', SKEP_DATA_DIR: lost });
+    const { code, stdout } = await runSkep(['doctor'], { ...engine, ...gitHost, SKEP_PORT: '0', SKEP_DATA_DIR: lost });
     hanging.close();
+    expect(stdout).toMatch(/NOT OK +git github: .* did not answer within 5000 ms/);
     expect([code, stdout]).toEqual([1, expect.stringMatching(/warning skep\.db .* is gone.*\n.*\n.*NOT OK +runtime docker: .* did not answer within 5000 ms/)]);
     expect(readdirSync(lost)).toEqual(['deployment.json']);
   });

@@ -221,15 +221,17 @@ test('health --json reports that no server answers', async () => {
   expect([code, JSON.parse(stdout)]).toEqual([1, { url: 'http://127.0.0.1:1/health', ok: false, status: null }]);
 });
 
-test.each([[['keys', 'create']], [['frobnicate']], [['keys', 'create', 'a', '--expires', 'soon']]])('%j is refused with an error', async (args) => {
+test.each([[['keys', 'create']], [['frobnicate']], [['keys', 'create', 'a', '--expires', 'soon']], [['sandboxes', 'list', '--jsn']]])('%j is refused with an error', async (args) => {
   const { code, stderr } = await runSkep(args);
   expect(code).not.toBe(0);
   expect(stderr).toMatch(/error: /);
 });
 
-test('keys create --repositories needs --user', async () => {
-  const refused = await runSkep(['keys', 'create', 'ci', '--repositories', 'acme/*'], { SKEP_DATA_DIR: join(folder, 'limited') });
-  expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^skep: --user: Must be another one than default/) });
+test.each([
+  ['--repositories', 'acme/*', '--user: Must be another one than default'], ['--expires', '99999d', '--expires: Must be more than 0 and at most 100 years'],
+])('keys create %s %s is refused: %s', async (option, value, problem) => {
+  const refused = await runSkep(['keys', 'create', 'ci', option, value], { SKEP_DATA_DIR: join(folder, 'limited') });
+  expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(`skep: ${problem}`) });
 });
 
 test('chat --once needs --message', async () => {

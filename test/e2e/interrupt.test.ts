@@ -38,3 +38,11 @@ test('two signals of one Ctrl-C shut the server down once, and a second Ctrl-C k
   await until(() => server.process.kill('SIGINT'), () => server.process.signalCode !== null);
   expect([server.process.signalCode, performance.now() - at > 990]).toEqual(['SIGINT', true]);
 });
+
+test('the rest of a body whose request was refused does not hold up the shutdown', { timeout: 60_000 }, async () => {
+  const server = await startServer({ dataDir: join(folder, 'refused'), env: { SKEP_SHUTDOWN_TIMEOUT: '8s' } });
+  const upload = rawSocket(server.url);
+  upload.socket.write('PUT /api/v1/sandboxes/sb-1/files?path=a HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\nthe first bytes');
+  await until(() => upload.text(), (text) => text.startsWith('HTTP/1.1 401 '));
+  expect(await server.stop()).toBe(0);
+});

@@ -48,6 +48,7 @@ describe('With the process runtime', () => {
     const { expires_at } = JSON.parse((await runSkep(['open', id, '--expires', '1h', '--json'], env)).stdout) as { expires_at: string };
     expect(Math.round((Date.parse(expires_at) - Date.now()) / 60_000)).toBe(60);
     expect(await runSkep(['open', id, '--expires', 'soon'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('Expected a duration') });
+    expect(await runSkep(['open', id, '--expires', '8d'], env)).toMatchObject({ code: 1, stderr: expect.stringMatching(/^skep: --expires: /) });
     expect(await runSkep(['open', id, 'WEB'], env)).toMatchObject({ code: 1, stderr: `skep: The sandbox ${id} has no port WEB. Its ports: FILES (8000).\n` });
     expect(await runSkep(['open', id, '5173'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('5173') });
     expect(await runSkep(['forward', id, '8080:'], env)).toMatchObject({ code: 1, stderr: expect.stringContaining('8080:8000') });

@@ -85,6 +85,7 @@ const inputNames: Readonly<Record<string, string>> = {
   'body.selected_branch': '--branch',
   'body.title': 'the title',
   'body.content': 'the message',
+  'body.message_id': 'the message',
   'body.option_id': 'the answer',
   'body.command': 'the command',
   'body.working_dir': '--workdir',

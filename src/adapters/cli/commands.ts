@@ -41,7 +41,7 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
     subcommand(program, 'publish <conversation>', 'push the changes of a conversation to a branch'),
   );
   addRepositories(program.command('repositories').description('search repositories, and list their branches'));
-  addConversations(program.command('conversations').description('list, show, follow, archive and delete conversations'));
+  addConversations(program.command('conversations').description('list, show, follow, cancel, archive and delete conversations'));
   addSandboxes(program.command('sandboxes').description('list, start, follow, pause, resume, adopt and delete sandboxes'));
 }
 
@@ -57,6 +57,12 @@ function addConversations(parent: Command): void {
     .action(async (id: string, options: Common) => await showTranscript(clientOf(options), id, options));
   subcommand(parent, 'rename <id> <title>', 'change the title of one').action(async (id: string, title: string, options: Common) =>
     await update(options, id, { title }));
+  subcommand(parent, 'cancel <id> [message]', 'stop its turn; or only that of a message, by its id, and withdraw the message if it waits')
+    .action(async (id: string, messageId: string | undefined, options: Common) => {
+      const body = { message_id: messageId };
+      const found = await clientOf(options).request('POST /api/v1/app-conversations/{id}/cancel', { path: { id }, body });
+      print(options, found, conversationTable([found]));
+    });
   subcommand(parent, 'archive <id>', 'end its agent, delete its sandbox, and keep its transcript')
     .action(async (id: string, options: Common) => await update(options, id, { archived: true }));
   subcommand(parent, 'end <id>', 'delete one, with its sandbox if no other conversation uses it')

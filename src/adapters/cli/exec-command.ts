@@ -181,12 +181,21 @@ function forwardInput(
   };
 }
 
+/** With more keys waiting, for example because the server is away, further ones are dropped. The input is read on for a Control-C. */
+const maxWaitingBytes = 1 << 20;
+
 /** Sends keys in order, as they are typed. Calls `interrupt` for those with a Control-C. */
 function sendKeys(stdin: NodeJS.ReadStream, attachment: Attachment, interrupt: (sent: () => Promise<void>) => void): void {
   let sent: Promise<void> = Promise.resolve();
+  let waitingBytes = 0;
   const send = async (work: () => Promise<void>): Promise<void> => await (sent = sent.then(work).catch(ignore));
   stdin.on('data', (keys: Buffer) => {
-    const sendThem = () => send(() => attachment.write(keys));
+    const sendThem = async (): Promise<void> => {
+      if (waitingBytes > maxWaitingBytes) return await sent;
+      waitingBytes += keys.length;
+      await send(() => attachment.write(keys));
+      waitingBytes -= keys.length;
+    };
     if (keys.includes('\u0003')) interrupt(sendThem);
     else void sendThem();
   });

@@ -51,8 +51,9 @@ export async function createHttpServer(skep: Skep, options: HttpServerOptions = 
     });
     const late = setTimeout(() => {
       if (!request.complete && (response.writableFinished || !isBodyTaken(request))) request.destroy();
-    }, requestTimeoutMs);
-    // The rest of a body that the response did not wait for is discarded until the same limit.
+    }, requestTimeoutMs).unref();
+    // The rest of a body that the response did not wait for is discarded until the same limit. If its connection ends before, Node reports
+    // no end of the request.
     response.once('finish', () => late.refresh());
     request.once('close', () => clearTimeout(late));
     app(request, response);

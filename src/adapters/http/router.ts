@@ -25,6 +25,7 @@ import { executionOperations } from './routes/executions.ts';
 import { fileOperations } from './routes/files.ts';
 import { keyOperations } from './routes/keys.ts';
 import { messageOperations } from './routes/messages.ts';
+import { metricsOperation } from './routes/metrics.ts';
 import { microagentOperations } from './routes/microagents.ts';
 import { overviewOperations } from './routes/overview.ts';
 import { portOperations } from './routes/ports.ts';
@@ -54,6 +55,7 @@ const operations: readonly Operation[] = [
   ...fileOperations,
   ...sandboxSpecOperations,
   ...overviewOperations,
+  metricsOperation,
   ...keyOperations,
   ...serviceOperations,
 ];

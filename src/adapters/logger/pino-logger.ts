@@ -1,4 +1,5 @@
 import { type DestinationStream, type Level, pino } from 'pino';
+import { isFailure } from '../../domain/failure.ts';
 import type { LogFields, Logger } from '../../ports/logger.ts';
 import { inSnakeCase } from '../shared/letter-case.ts';
 
@@ -17,7 +18,7 @@ export function createPinoLogger({ level, destination = pino.destination(2) }: P
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }), log: redacted },
       serializers: {
-        error: (error: Error) => withoutSecrets(pino.stdSerializers.errWithCause(error)),
+        error: (error: Error) => withoutSecrets(errorFields(error)),
         reason: inSnakeCase,
         context: inSnakeCase,
       },
@@ -32,6 +33,11 @@ const secretNames = new Set([
 ]);
 
 const censored = '[redacted]';
+
+/** Returns what is logged of the error. A failure is expected, so only its message and those of its causes are, without stacks. */
+function errorFields(error: Error): unknown {
+  return isFailure(error) ? { message: pino.stdSerializers.err(error).message } : pino.stdSerializers.errWithCause(error);
+}
 
 /** Redacts the fields. Runs for every line, so it copies only if needed; pino's own redaction triples the time for a line. */
 function redacted(fields: LogFields): LogFields {

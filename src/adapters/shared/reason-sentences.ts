@@ -171,6 +171,7 @@ export const movedBecause = {
   paused_by_owner: () => 'Paused on request.',
   resumed_by_owner: () => 'Resumed on request.',
   woken_by_access: () => 'Resumed because one of its ports was accessed.',
+  woken_by_conversation: () => 'Resumed because a conversation needs it.',
   deleted_by_owner: () => 'Deleted on request.',
   frozen_outside: () => "It was frozen by something that is not in Skep's records.",
   vanished: () => 'The runtime does not have it any more.',

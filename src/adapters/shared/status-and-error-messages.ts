@@ -101,6 +101,8 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   setup_script_failed: ({ exitCode, cause }) =>
     withCause(`The setup script of the repository failed${exitCode === null ? '' : ` with exit code ${exitCode}`}.`, cause),
   setup_script_unfinished: ({ withinMs }) => `The setup script did not end within ${duration(withinMs)}. It may still run.`,
+  setup_script_unconfirmed: ({ cause }) =>
+    withCause('It is not known whether the setup script of the repository has started. It may run.', cause),
   microagents_unavailable: ({ cause }) => withCause('The microagents of the repository could not be listed.', cause),
   message_waiting: ({ cause }) => withCause('A message is waiting.', cause),
   messages_dropped: ({ count, cause }) =>
@@ -113,6 +115,7 @@ const reasons: { readonly [C in ReasonCode]: (reason: ReasonOf<C>) => string } =
   turn_failed: ({ stopReason }) => `The turn ended: ${stopReason}.`,
   interrupted_by_shutdown: () => 'Skep was shut down during the turn.',
   message_requeued: () => 'Skep was shut down, or the agent ended, before the agent got the message. It is sent again.',
+  message_withdrawn: () => 'The message was withdrawn before the agent got it.',
   interrupted_by_restart: () => 'Skep stopped during the turn. It does not repeat the message: send it again to continue.',
   sandbox_stopped: ({ cause }) => withCause('The sandbox was stopped during the turn.', cause),
   turn_silent: ({ withinMs }) => `The agent sent nothing for ${duration(withinMs)}, so the turn was ended.`,

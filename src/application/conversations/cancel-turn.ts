@@ -1,11 +1,37 @@
+import type { Conversation } from '../../domain/conversation.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
+import { checkVisible, type ConversationChange } from './conversation-records.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { type ConversationView, getConversation } from './get-conversation.ts';
 
-/** Requests the end of the current turn, and returns before it ends. Queued messages stay. Throws `conversation_not_found`. */
-export async function cancelTurn(deps: ConversationUseCaseDeps, scope: OwnerScope, id: string): Promise<ConversationView> {
+/**
+ * Requests the end of the current turn, and returns before it ends. Queued messages stay. With a message id, requests only the end of its
+ * turn, and withdraws the message if it is queued. Throws `conversation_not_found`.
+ */
+export async function cancelTurn(
+  deps: ConversationUseCaseDeps, scope: OwnerScope, id: string, messageId: string | null = null,
+): Promise<ConversationView> {
+  if (messageId !== null) {
+    await deps.reconciler.records.change(id, (conversation) => {
+      checkVisible(conversation, scope);
+      return withdraw(conversation, messageId);
+    });
+  }
   const view = await getConversation(deps, scope, id);
   const { turn } = view.conversation;
-  if (turn !== null) await deps.reconciler.cancel(id, turn.messageId);
+  if (turn !== null && (messageId ?? turn.messageId) === turn.messageId) await deps.reconciler.cancel(id, turn.messageId);
   return view;
+}
+
+/** Returns the change that takes the message out of the queue; null if it is not queued. Its turn ends before it begins. */
+function withdraw({ queue, statusReason }: Conversation, messageId: string): ConversationChange | null {
+  const left = queue.filter((queued) => queued.messageId !== messageId);
+  if (left.length === queue.length) return null;
+  const isNoneWaiting = left.length === 0 && statusReason?.code === 'message_waiting';
+  return {
+    to: { queue: left, statusReason: isNoneWaiting ? null : statusReason },
+    actor: 'user',
+    reason: { code: 'message_withdrawn' },
+    events: [{ kind: 'turn_ended', data: { messageId, stopReason: 'cancelled' } }],
+  };
 }

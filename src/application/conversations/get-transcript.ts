@@ -75,6 +75,10 @@ async function* entriesOf(events: AsyncIterable<Event>): AsyncGenerator<Transcri
         open.delete(toolCallId);
         yield entry;
       } else open.set(toolCallId, entry);
+    } else if (event.kind === 'turn_ended' && reason?.code === 'message_withdrawn') {
+      const withdrawn = queued.get(event.data.messageId);
+      queued.delete(event.data.messageId);
+      if (withdrawn !== undefined) yield withdrawn;
     } else if (event.kind === 'turn_ended') {
       yield* open.values();
       open.clear();

@@ -28,7 +28,7 @@ export async function hasSetupScript(
 }
 
 export interface SetupResult {
-  /** `executionId` is null if it could not be started. The status is `running` if it did not end in time and may still run. */
+  /** `executionId` is null if its start failed or was not confirmed. The status is `running` if the script may still run. */
   readonly data: EventData['setup_script'];
   /** Null if the script succeeded. */
   readonly reason: Reason | null;
@@ -59,7 +59,10 @@ export async function runSetupScript(
     return { data: { executionId, status }, reason };
   } catch (error) {
     if (signal.aborted || !isFailure(error) || isFailureOf(error, 'store_unavailable')) throw error;
-    return { data: { executionId, status: 'failed' }, reason: failedBy(reasonOfFailure(error)) };
+    const cause = reasonOfFailure(error);
+    const isUncertain = isFailureOf(error, 'runtime_timeout') || isFailureOf(error, 'runtime_unavailable');
+    if (isUncertain) return { data: { executionId, status: 'running' }, reason: { code: 'setup_script_unconfirmed', cause } };
+    return { data: { executionId, status: 'failed' }, reason: failedBy(cause) };
   }
 }
 

@@ -11,23 +11,20 @@ import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { awaitStatus } from './await-status.ts';
 import { getSandbox, logStatusChange } from './sandbox-records.ts';
 
-/**
- * Resumes a paused sandbox, or one in ERROR or MISSING whose files the runtime has, and returns it when it is ready. For a running
- * sandbox only notes the activity. Throws `sandbox_not_found`, `sandbox_not_paused`, `sandbox_busy`, `sandbox_in_quarantine`,
- * `sandbox_limit_reached`, `runtime_unavailable` or `runtime_timeout`.
- */
-export async function resumeSandbox(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string): Promise<Sandbox> {
-  return await resumeFor(deps, scope, id, { actor: 'user', reason: { code: 'resumed_by_owner' } });
-}
-
 /** Who resumes the sandbox, and why. */
 interface Resumer {
   readonly actor: EventActor;
   readonly reason: Reason;
 }
 
-/** Like {@link resumeSandbox}, for any resumer. */
-export async function resumeFor(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, resumer: Resumer): Promise<Sandbox> {
+const owner: Resumer = { actor: 'user', reason: { code: 'resumed_by_owner' } };
+
+/**
+ * Resumes a paused sandbox, or one in ERROR or MISSING whose files the runtime has, and returns it when it is ready. For a running
+ * sandbox only notes the activity. Throws `sandbox_not_found`, `sandbox_not_paused`, `sandbox_busy`, `sandbox_in_quarantine`,
+ * `sandbox_limit_reached`, `runtime_unavailable` or `runtime_timeout`.
+ */
+export async function resumeSandbox(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, resumer = owner): Promise<Sandbox> {
   const { sandboxStore, clock } = deps;
   for (;;) {
     const sandbox = await getSandbox(sandboxStore, scope, id);

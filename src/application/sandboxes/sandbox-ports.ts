@@ -4,7 +4,7 @@ import { exposedPort, isWokenByAccess } from '../../domain/port-access.ts';
 import { isSameSecret } from '../../domain/credentials.ts';
 import { activityIntervalMs } from '../../domain/idle-policy.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import { resumeFor } from './resume-sandbox.ts';
+import { resumeSandbox } from './resume-sandbox.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { awaitStatus } from './await-status.ts';
 import { findSandbox, getSandbox } from './sandbox-records.ts';
@@ -134,7 +134,7 @@ async function resumeWithin(deps: SandboxUseCaseDeps, id: string): Promise<Sandb
   const resumer = { actor: 'skep', reason: { code: 'woken_by_access' } } as const;
   for (let tries = 1; ; tries += 1) {
     const { status } = await getSandbox(deps.sandboxStore, null, id);
-    const sandbox = status === 'PAUSING' ? await awaitStatus(deps, null, id, 'PAUSED') : await resumeFor(deps, null, id, resumer);
+    const sandbox = status === 'PAUSING' ? await awaitStatus(deps, null, id, 'PAUSED') : await resumeSandbox(deps, null, id, resumer);
     if (sandbox.status === 'RUNNING') return sandbox;
     if (tries === maxTries || deps.clock.now() >= until) throw new Failure('sandbox_busy', { id, status: sandbox.status });
   }

@@ -85,10 +85,13 @@ export function sandboxesFolder({ dataDir }: Pick<SkepConfig, 'dataDir'>): strin
   return join(dataDir, 'sandboxes');
 }
 
-/** Opens the runtime to see whether the engine answers. After a few seconds, it counts as not answering. */
+/** After this time, an engine or a git host that is only checked counts as not answering. */
+export const shortLimitMs = 5_000;
+
+/** Opens the runtime to see whether the engine answers. */
 export async function openWithShortLimit(options: DockerRuntimeOptions & { readonly deployment: string }) {
   const { createDockerRuntime } = await import('../../adapters/sandbox-runtime/docker/index.ts');
-  return createDockerRuntime({ ...omitUndefined(options), deployment: options.deployment, callTimeoutMs: 5_000 });
+  return createDockerRuntime({ ...omitUndefined(options), deployment: options.deployment, callTimeoutMs: shortLimitMs });
 }
 
 function runtimeLookups(config: SkepConfig): RuntimeLookups {

@@ -9,6 +9,7 @@ import type { SkepConfig } from '../config/config-schema.ts';
 import { effectiveSettings } from '../config/effective-settings.ts';
 import { unsetSecrets } from '../config/environment-warnings.ts';
 import { readConfig } from '../config/read-config.ts';
+import { shortLimitMs } from '../config/runtime-choice.ts';
 import { proxyPortOf } from '../config/settings.ts';
 import { createContainer, resolve } from '../create-skep.ts';
 import { all, tokens } from '../wiring/tokens.ts';
@@ -71,7 +72,9 @@ async function checkParts(config: SkepConfig, env: NodeJS.ProcessEnv): Promise<r
 /** Checks each git provider. Nothing that they read is kept. */
 async function checkGit(config: SkepConfig): Promise<readonly Finding[]> {
   await using closers = new AsyncDisposableStack();
-  const container = createContainer({ ...config.options, store: { kind: 'memory' } }, closers);
+  const git = (config.options.git ?? []).map((options) =>
+    'provider' in options ? { ...options, timeoutMs: Math.min(options.timeoutMs ?? shortLimitMs, shortLimitMs) } : options);
+  const container = createContainer({ ...config.options, git, store: { kind: 'memory' } }, closers);
   const providers = await resolve(container, all(tokens.gitProvider));
   return await Promise.all(
     providers.map(async (provider) => {

@@ -21,7 +21,7 @@ export class Transcript {
   plan: api.PlanEventData | null = null;
   usage: api.UsageEventData | null = null;
   workTree: api.WorkTreeChangedEventData | null = null;
-  /** The messages that the agent has received. */
+  /** The messages that the agent has received, or does not receive any more. */
   readonly started = new Set<string>();
   /** The chosen options by the id of the permission request; null if the request was withdrawn. */
   readonly answers = new Map<string, string | null>();
@@ -94,7 +94,8 @@ export class Transcript {
   }
 
   #endTurn(event: api.TurnEndedEvent): void {
-    const { stop_reason: stop } = event.data;
+    const { stop_reason: stop, message_id: messageId } = event.data;
+    this.started.add(messageId);
     if (stop !== 'end_turn') this.#note(event, `The turn ended: ${readableName(stop).toLowerCase()}.`, failedStopReasons.has(stop));
   }
 

@@ -100,6 +100,23 @@ test('a cancelled turn ends, and the next message gets its turn', async () => {
   expect(await turnOf(id, first)).toBe('cancelled');
   expect(await turnOf(id, second)).toBe('end_turn');
   expect(await world.ann('POST', `${conversations}/${id}/cancel`)).toMatchObject({ status: 202 });
+  expect(await world.ann('POST', `${conversations}/${id}/cancel`, { message: first })).toMatchObject({ status: 422 });
+});
+
+test('a waiting message is withdrawn by its id, and the turn before it goes on', async () => {
+  const id = await readyConversation(world);
+  const [first, second] = [await sent(id, 'stall'), await sent(id, 'next')];
+  await until(() => eventsOf(id, 'message_chunk'), (chunks) => chunks.length > 0, 60_000);
+  const cancel = (message_id: string) => world.ann('POST', `${conversations}/${id}/cancel`, { message_id });
+  expect(await cancel(second)).toMatchObject({ status: 202, body: { execution_status: 'running' } });
+  expect(await turnOf(id, second)).toBe('cancelled');
+  expect(await cancel(second)).toMatchObject({ status: 202, body: { execution_status: 'running' } });
+  await cancel(first);
+  expect(await turnOf(id, first)).toBe('cancelled');
+  expect(await eventsOf(id, 'turn_started')).toMatchObject([{ message_id: first }]);
+  expect(items(await world.ann('GET', `${conversations}/${id}/transcript?format=json`))).toMatchObject([
+    { kind: 'message', text: 'stall' }, { kind: 'message', text: 'next', delivered: false }, { kind: 'message', role: 'agent' }, { kind: 'turn_ended' },
+  ]);
 });
 
 test('a permission request can be answered once, by its owner, with one of its options', async () => {

@@ -114,7 +114,7 @@ describe('the OpenAPI document', () => {
       'put /api/v1/sandboxes/{id}/archive 204',
       'get /api/v1/sandbox-specs/search 200',
       'get /api/v1/sandbox-specs 200',
-      'get /api/v1/overview 200', 'get /api/v1/settings 200',
+      'get /api/v1/overview 200', 'get /api/v1/settings 200', 'get /metrics 200',
       'get /api/v1/keys 200', 'post /api/v1/keys 201', 'delete /api/v1/keys/{key} 204', 'post /api/v1/login 200',
       'get /health 200',
       'get /ready 200',
@@ -126,7 +126,7 @@ describe('the OpenAPI document', () => {
 
   test('requires the key for each operation that needs it, and documents its 401', () => {
     for (const { path, operation } of operations()) {
-      const needsKey = path.startsWith('/api/') && path !== '/api/v1/login';
+      const needsKey = (path.startsWith('/api/') && path !== '/api/v1/login') || path === '/metrics';
       expect(operation.security).toEqual(needsKey ? [{ APIKeyHeader: [] }] : []);
       expect('401' in operation.responses).toBe(needsKey);
     }

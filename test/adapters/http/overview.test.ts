@@ -76,6 +76,25 @@ test('the overview of an administrator has pools, disk, memory and limits of the
   });
 });
 
+test('an administrator gets the overview of all owners as metrics', async () => {
+  const world = await startWorld({ specs: [{ ...plainSpec, pool: { size: 1 } }], limits: { running: 9 } });
+  await world.store.sandboxes.insert(someSandbox('sb-failed', { status: 'ERROR' }), unlimited);
+  const scrape = async (key: string) => await fetch(`${world.url}/metrics`, { headers: { Authorization: `Bearer ${key}` } });
+  const answer = await scrape(world.keys.admin);
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8']);
+  const text = await answer.text();
+  const lines = text.trimEnd().split('\n');
+  expect(lines.filter((line) => !/^(?:# (?:HELP|TYPE) [a-z_]+ .+|[a-z_]+(?:\{(?:[a-z_]+="[^"]*",?)+\})? [0-9.e+-]+)$/.test(line))).toEqual([]);
+  expect(lines).toEqual(expect.arrayContaining([
+    '# TYPE skep_sandboxes gauge', 'skep_sandboxes{status="ERROR"} 1', 'skep_sandboxes{status="PAUSED"} 0', 'skep_limit_max{limit="running"} 9',
+    'skep_conversations{start_status="READY"} 0', 'skep_pool_requests_total{spec="plain",result="hit"} 0', 'skep_part_up{part="store",adapter="memory"} 1',
+  ]));
+  expect(text).toMatch(/^process_resident_memory_bytes \d{7,}$/m);
+  // No sandbox was started, so the time of a start is not known.
+  expect(text).not.toContain('skep_sandbox_start_seconds');
+  expect((await scrape(world.keys.ann)).status).toBe(403);
+});
+
 test('only an administrator can read the settings', async () => {
   const world = await startWorld();
   const settings = [{ key: 'api_key', variable: 'SKEP_API_KEY', source: 'environment', value: null, isSecret: true, form: 'a key' }] as const;

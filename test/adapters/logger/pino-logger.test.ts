@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { Failure } from '../../../src/domain/failure.ts';
 import { createPinoLogger } from '../../../src/adapters/logger/pino-logger.ts';
 import type { LogFields } from '../../../src/ports/logger.ts';
 
@@ -38,4 +39,13 @@ test('an error is logged with its causes, and its secret fields are redacted', (
   const line = written({ error });
   expect(line).toMatchObject({ error: { message: 'outer', token: '[redacted]', cause: { message: 'inner' } } });
   expect(JSON.stringify(line)).not.toContain('s3cret');
+});
+
+test('a failure is logged by its message and those of its causes, without stacks', () => {
+  const cause = new Error('database or disk is full');
+  const error = new Failure('store_unavailable', { reason: { code: 'disk_full' }, retryAfterSeconds: 5 }, { cause });
+  expect(written({ error })).toMatchObject({
+    error: { message: 'store_unavailable {"reason":{"code":"disk_full"},"retryAfterSeconds":5}: database or disk is full' },
+  });
+  expect(JSON.stringify(written({ error }))).not.toMatch(/stack|    at /);
 });

@@ -19,6 +19,8 @@ describe('a conversation with a paused sandbox', () => {
     await w.conversations.send('me', w.id, said('one'));
     await w.rested();
     expect(w.host.executed).toHaveLength(1);
+    const resumption = (await w.store.events.read({ ownerId: 'me' }, 0, 100)).find(({ data }) => 'to' in data && data.to === 'RESUMING');
+    expect(resumption).toMatchObject({ actor: 'skep', reason: { code: 'woken_by_conversation' } });
     await w.sandboxes.pause('me', w.sandboxId, 'stop');
     await calm();
     expect(w.host.running).toHaveLength(0);

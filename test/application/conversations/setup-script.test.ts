@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { Failure } from '../../../src/domain/failure.ts';
 import { defaultSetupTimeoutMs } from '../../../src/domain/setup-script.ts';
 import type { MemoryCommand } from '../../doubles/memory/index.ts';
 import { createOne, createWorld, plain, said, stepsIn, told, until, type World, type WorldOptions } from './world.ts';
@@ -95,6 +96,17 @@ test('a setup script that cannot be run has an event with the reason', async () 
   expect(await statusOf(w, id)).toMatchObject({ startStatus: 'READY' });
   expect(await setupOf(w, id)).toMatchObject([
     { executionId: null, status: 'failed', reason: { code: 'setup_script_failed', exitCode: null, cause: { failure: 'execution_limit_reached' } } },
+  ]);
+});
+
+test('a setup script whose start the runtime does not confirm may still run, and its event says so', async () => {
+  const w = createOne({ brings });
+  const failure = { runtime: 'memory', limitMs: 30_000 };
+  Object.assign(w.runtime.executions, { start: async () => await Promise.reject(new Failure('runtime_timeout', failure)) });
+  const { conversation: { id } } = await w.conversations.start('me', repository);
+  expect(await statusOf(w, id)).toMatchObject({ startStatus: 'READY' });
+  expect(await setupOf(w, id)).toMatchObject([
+    { executionId: null, status: 'running', reason: { code: 'setup_script_unconfirmed', cause: { failure: 'runtime_timeout', context: failure } } },
   ]);
 });
 

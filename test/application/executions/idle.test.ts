@@ -16,12 +16,16 @@ async function idleTime(scene: Scene): Promise<void> {
 describe('the idle rule', () => {
   test('freezes a sandbox if its execution writes nothing', async () => {
     const scene = await started({ freezeAfterMs: 60_000 });
-    await scene.executions.run('ann', scene.sandboxId, request(['sleep']));
+    const { id } = await scene.executions.run('ann', scene.sandboxId, request(['sleep']));
+    // Reads neither postpone the freeze nor resume the sandbox.
+    const { lastActiveAt } = await scene.skep.sandboxes.get('ann', scene.sandboxId);
+    scene.world.clock.advance(1000);
+    await scene.executions.get('ann', scene.sandboxId, id);
+    expect(await scene.skep.sandboxes.get('ann', scene.sandboxId)).toMatchObject({ lastActiveAt });
     await idleTime(scene);
     await until(() => status(scene), (now) => now === 'PAUSED', 60_000);
-    // Reads do not resume it.
-    const { items } = await scene.executions.list('ann', scene.sandboxId, { after: null, limit: 1 });
-    expect(await scene.executions.get('ann', scene.sandboxId, items[0]!.id)).toMatchObject({ status: 'running' });
+    await scene.executions.list('ann', scene.sandboxId, { after: null, limit: 1 });
+    expect(await scene.executions.get('ann', scene.sandboxId, id)).toMatchObject({ status: 'running' });
     expect(await status(scene)).toBe('PAUSED');
   });
 

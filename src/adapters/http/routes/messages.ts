@@ -11,6 +11,10 @@ const permissionAnswerBody = z
   .strictObject({ option_id: text(255).min(1).meta({ description: 'One of the options that the event `permission_requested` offers.' }) })
   .meta({ id: 'PermissionAnswer', example: { option_id: 'allow' } });
 
+const cancelBody = z
+  .strictObject({ message_id: resourceId.nullable().default(null).meta({ description: 'Null: the message of the present turn.' }) })
+  .meta({ id: 'TurnCancellation' });
+
 const conversation = '/api/v1/app-conversations/{id}';
 const common = { tag: 'Conversations', method: 'post', params: idPath } as const;
 
@@ -40,10 +44,13 @@ export const messageOperations = [
     summary: 'Stop the turn',
     description:
       'Asks the agent to stop the turn, and ends an agent that does not stop. Messages in the queue stay there. ' +
-      'If there is no turn, nothing happens.',
+      'If there is no turn, nothing happens. With a `message_id`, stops only the turn of this message. If the message is in the queue, ' +
+      'it is withdrawn: its turn ends as `cancelled` before it begins.',
+    body: cancelBody,
     success: { status: 202, description: 'The conversation. Its turn ends a little later.', schema: conversationResource },
     failures: ['conversation_not_found'],
-    handle: async ({ skep, scope }, { params }) => presentConversation(await skep.conversations.cancel(scope, params.id)),
+    handle: async ({ skep, scope }, { params, body }) =>
+      presentConversation(await skep.conversations.cancel(scope, params.id, body.message_id)),
   }),
   operation({
     ...common,

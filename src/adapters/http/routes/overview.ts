@@ -8,6 +8,7 @@ import { type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
 import { presentReason, statusFields, statusFieldsOf, statusReason, timestamp } from '../common-schemas.ts';
 import { operation } from '../operation.ts';
 import { presenter } from '../presenter.ts';
+import type { RequestContext } from '../request-context.ts';
 import { partReadiness, type ReadinessReport } from './health-and-service.ts';
 
 const count = z.int().min(0);
@@ -161,6 +162,13 @@ function presentOverview(seen: Overview, parts: ReadinessReport['parts'], isAll:
   };
 }
 
+/** Returns the overview of what the caller may see. */
+export async function readOverview({ skep, scope, http }: RequestContext): Promise<z.output<typeof overview>> {
+  const isAll = scope === null;
+  const [seen, { parts }] = await Promise.all([skep.overview(scope), http.readiness({ isDetailed: isAll })]);
+  return presentOverview(seen, parts, isAll);
+}
+
 const setting = z.object({
   key: z.string().meta({ example: 'git_timeout' }),
   variable: z.string().nullable()
@@ -183,11 +191,7 @@ export const overviewOperations = [
     summary: 'Get the state of the deployment',
     description: 'What runs, what is paused and what fails, and why. The request is cheap: it can be sent every few seconds.',
     success: { status: 200, description: 'The overview.', schema: overview },
-    handle: async ({ skep, scope, http }) => {
-      const isAll = scope === null;
-      const [seen, { parts }] = await Promise.all([skep.overview(scope), http.readiness({ isDetailed: isAll })]);
-      return presentOverview(seen, parts, isAll);
-    },
+    handle: readOverview,
   }),
   operation({
     ...common,

@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import type Docker from 'dockerode';
 import { sigkillExitCode } from '../../../domain/execution.ts';
 import { raceSignal } from '../../shared/timeout.ts';
@@ -10,33 +11,45 @@ const sigterm = 128 + 15;
 const shutdownMs = 30_000;
 const startupMs = 10_000;
 
+type Inspected = Docker.ContainerInspectInfo & { readonly Config: { readonly StopSignal?: string } };
+
 /**
  * Returns whether something outside of a sandbox ended its container. The engine keeps an exit code, but not the cause. Its events show
  * more: a `kill` before `die` means a request. Without events, the exit code decides (SIGTERM or SIGKILL came from outside), or the time:
  * when an engine shuts down, all its containers end.
  */
-export async function endedFromOutside(engine: Engine, runs: RunEvents, { Id, State }: Docker.ContainerInspectInfo): Promise<boolean> {
+export async function endedFromOutside(
+  engine: Engine, runs: RunEvents, { Id, State, Config }: Inspected,
+): Promise<boolean> {
   const finishedAt = Date.parse(State.FinishedAt);
-  const wasAsked = await runs.wasAskedToEnd(Id, finishedAt);
+  const stopSignal = numberOf(Config.StopSignal ?? 'SIGTERM');
+  const wasAsked = await runs.wasAskedToEnd(Id, finishedAt, stopSignal);
   if (wasAsked !== null) return wasAsked;
-  if (State.ExitCode === sigkillExitCode || State.ExitCode === sigterm) return true;
+  if (State.ExitCode === sigkillExitCode || State.ExitCode === sigterm || State.ExitCode === 128 + stopSignal) return true;
   const startedAt = Date.parse((await engineStartedAt(engine)) ?? '');
   if (!(Date.parse(State.StartedAt) <= startedAt && finishedAt <= startedAt + startupMs)) return false;
   // A program that exits with 0 on request may have been down for as long as the host.
   return State.ExitCode === 0 || finishedAt > startedAt - shutdownMs;
 }
 
+/** Returns the number of the signal with which the engine stops a container: an image names it as `SIGUSR1`, `USR1` or `10`. */
+function numberOf(stopSignal: string): number {
+  const signals: Readonly<Record<string, number>> = constants.signals;
+  return signals[`SIG${stopSignal.replace(/^SIG/, '')}`] ?? Number(stopSignal);
+}
+
 interface Run {
   /** From this time on, all requests to end it are seen. In milliseconds of the engine's clock. */
   readonly followedFrom: number;
-  isKilled: boolean;
+  /** The numbers of the signals that it got by requests to the engine. */
+  readonly signals: Set<string>;
   readonly died: PromiseWithResolvers<void>;
   isOver: boolean;
   /** True if its events came through the present connection. */
   isCurrent: boolean;
 }
 
-/** The signals that usually end a program: HUP, INT, QUIT, KILL, TERM, and a real-time signal that some images use for it. */
+/** The signals that usually end a program: INT, QUIT, KILL, TERM, and a real-time signal that some images use for it. */
 const endingSignals = new Set(['2', '3', '9', '15', '37']);
 
 /** A request from before the connection may still end a program for this long. */
@@ -54,7 +67,7 @@ export class RunEvents {
     if (action === 'start') this.#begin(containerId, 0);
     const run = this.#runs.get(containerId);
     if (run === undefined) return;
-    if (action === 'kill' && signal !== undefined && endingSignals.has(signal)) run.isKilled = true;
+    if (action === 'kill' && signal !== undefined) run.signals.add(signal);
     if (action === 'die' || action === 'destroy') {
       run.isOver = true;
       run.died.resolve();
@@ -87,19 +100,19 @@ export class RunEvents {
 
   /**
    * Returns whether a request to the engine ended the run that finished at this time. Null if unknown. Waits a little for an event that may
-   * still arrive.
+   * still arrive. `stopSignal` is the number of the signal with which the engine stops the container.
    */
-  async wasAskedToEnd(containerId: string, finishedAt: number): Promise<boolean | null> {
+  async wasAskedToEnd(containerId: string, finishedAt: number, stopSignal: number): Promise<boolean | null> {
     const run = this.#runs.get(containerId);
     if (run === undefined) return null;
     await raceSignal(run.died.promise, AbortSignal.timeout(behindMs)).catch(() => {});
     if (!run.isOver || this.#runs.get(containerId) !== run) return null;
-    if (run.isKilled) return true;
+    if ([...run.signals].some((signal) => endingSignals.has(signal) || signal === String(stopSignal))) return true;
     return finishedAt >= run.followedFrom ? false : null;
   }
 
   #begin(id: string, followedFrom: number): void {
     this.#runs.get(id)?.died.resolve();
-    this.#runs.set(id, { followedFrom, isKilled: false, died: Promise.withResolvers(), isOver: false, isCurrent: true });
+    this.#runs.set(id, { followedFrom, signals: new Set(), died: Promise.withResolvers(), isOver: false, isCurrent: true });
   }
 }

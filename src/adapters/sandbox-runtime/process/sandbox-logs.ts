@@ -12,7 +12,7 @@ import type { Observer } from './observed-sandbox.ts';
 import { unavailable, withFailures } from './runtime-failures.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
 
-const cutEveryMs = 10_000;
+const cutEveryMs = 1000;
 const chunkBytes = 64 * 1024;
 
 /**

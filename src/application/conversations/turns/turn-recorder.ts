@@ -1,3 +1,4 @@
+import type { ToolCallContent } from '../../../domain/agent.ts';
 import type { Conversation } from '../../../domain/conversation.ts';
 import { type Event, type EventActor, type EventBody, type EventKind, eventOf } from '../../../domain/event.ts';
 import type { Reason } from '../../../domain/reason.ts';
@@ -138,7 +139,7 @@ function bodyOf(update: OtherUpdate): EventBody {
   return { kind, data };
 }
 
-/** The maximum length of one text of an event, and of all its texts. Longer texts are cut, with a note of how much is missing. */
+/** The maximum length of one text of an event, of all its texts, and of a list. Longer ones are cut, and say how much is missing. */
 const maxText = 65_536;
 const maxTexts = 262_144;
 const maxItems = 200;
@@ -155,5 +156,20 @@ export function limitSize(update: OtherUpdate): OtherUpdate {
   const smaller = (_key: string, value: unknown): unknown =>
     typeof value === 'string' ? cut(value) : Array.isArray(value) ? value.slice(0, maxItems) : value;
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the shape stays; only texts and lists become shorter
-  return JSON.parse(JSON.stringify(update, smaller)) as OtherUpdate;
+  return noteMissing(JSON.parse(JSON.stringify(update, smaller)) as OtherUpdate, update);
+}
+
+/** Adds a last item to each list that was cut. */
+function noteMissing(limited: OtherUpdate, whole: OtherUpdate): OtherUpdate {
+  if (limited.kind === 'plan' && whole.kind === 'plan') {
+    return { ...limited, entries: noted(limited.entries, whole.entries, (content) => ({ content, priority: 'low', status: 'pending' })) };
+  }
+  if (limited.kind !== 'tool_call' || whole.kind !== 'tool_call') return limited;
+  const { call } = limited;
+  const content = noted<ToolCallContent>(call.content, whole.call.content, (text) => ({ type: 'text', text }));
+  return { ...limited, call: { ...call, paths: noted(call.paths, whole.call.paths, (text) => text), content } };
+}
+
+function noted<T>(items: readonly T[], { length }: readonly T[], note: (text: string) => T): readonly T[] {
+  return length > items.length ? [...items, note(`[... ${length - items.length} more]`)] : items;
 }

@@ -1,7 +1,7 @@
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, expect, onTestFinished, test } from 'vitest';
 import type { ObservedSandbox, ObservedState } from '../../../../src/domain/sandbox.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
-import { describeWithDocker } from '../../../support/docker.ts';
+import { describeWithDocker, images } from '../../../support/docker.ts';
 import { until } from '../../../support/until.ts';
 import { createEngine } from './engine.ts';
 import { launchOf } from './programs.ts';
@@ -23,8 +23,8 @@ describeWithDocker('The end of a Docker sandbox', () => {
   afterEach(() => engine.clear());
   afterAll(() => engine.close());
 
-  async function begun(runtime: SandboxRuntime, command: readonly string[]): Promise<SandboxLaunch> {
-    const launch = launchOf(command);
+  async function begun(runtime: SandboxRuntime, command: readonly string[], image?: string): Promise<SandboxLaunch> {
+    const launch = launchOf(command, image === undefined ? {} : { image });
     await runtime.start(launch, () => {}, never);
     await until(() => engine.readFile(launch.id, '/workspace/begun'), (text) => text !== null);
     return launch;
@@ -54,6 +54,21 @@ describeWithDocker('The end of a Docker sandbox', () => {
     });
     expect(await stopped(runtime, byItself.id)).toMatchObject({ endedFromOutside: false, reason: { code: 'process_exited', exitCode: 7 } });
     expect(await runtime.list()).toEqual(expect.arrayContaining([await runtime.inspect(byStop.id), await runtime.inspect(byCrash.id)]));
+  });
+
+  test('counts as from outside if the container is stopped by the signal that its image names', async () => {
+    const base = await engine.docker.createContainer({ Image: images.tiny, StopSignal: 'SIGUSR1' });
+    const image = `skep-test/stop-signal-${engine.deployment}`;
+    await base.commit({ repo: image });
+    onTestFinished(async () => void (await engine.docker.getImage(image).remove()));
+    await base.remove();
+    const runtime = engine.open();
+    const woken: string[] = [];
+    runtime.subscribe((id) => woken.push(id));
+    const { id } = await begun(runtime, shell('trap "exit 3" USR1; touch begun; while :; do sleep 0.05; done'), image);
+    await container(id).stop({ t: 20 });
+    await until(() => woken, (ids) => ids.includes(id));
+    expect(await stopped(runtime, id)).toMatchObject({ endedFromOutside: true, reason: { exitCode: 3 } });
   });
 
   test('is classified by its exit code if there was no listener', async () => {
