@@ -12,6 +12,10 @@ import { OutputBuffer, type OlderBytes } from './output-buffer.ts';
 const keptBytes = 4 << 20;
 /** How long to wait for the end of the outputs after the command ended. A process that it left behind may hold them open. */
 const openOutputMs = 1_000;
+/** How long after the end of the outputs the exit code of a durable execution may come. */
+const lateExitMs = 1_000;
+/** Docker's engine also reports this code for a command that runs on after the connection to it broke. */
+const brokenConnectionCode = 126;
 
 /** The execution can be resized only if it runs in the host's terminal. */
 type Attached = Execution & Partial<Pick<TerminalExecution, 'resize'>>;
@@ -54,7 +58,9 @@ export class AttachedExecution {
 
   /** True if only the sandbox knows the end: the connection ended without a certain exit code, or maybe before the command. */
   get isEndUncertain(): boolean {
-    return this.isDurable && this.#exit !== null && (this.#exit.code === null || this.#exit.code > maxCertainCode);
+    if (!this.isDurable || this.#exit === null) return false;
+    const { code } = this.#exit;
+    return code === null || code === brokenConnectionCode || code > maxCertainCode;
   }
 
   get state(): ExecutionState {
@@ -93,7 +99,7 @@ export class AttachedExecution {
   async #run(): Promise<ExecutionState> {
     const { stdout, stderr } = this.execution;
     const drained = Promise.all([this.#drain(stdout, this.stdout), this.#drain(stderr, this.#isTerminal ? this.stdout : this.stderr)]);
-    const code = await this.execution.exited;
+    const code = await Promise.race([this.execution.exited, ...(this.isDurable ? [connectionLost(drained)] : [])]);
     await Promise.race([drained, pause(openOutputMs, undefined, { ref: false })]);
     this.#exit = { code };
     for (const output of [this.stdout, this.stderr]) output.finish();
@@ -106,4 +112,10 @@ export class AttachedExecution {
       this.#onOutput(chunk.length);
     }
   }
+}
+
+/** The supervisor holds its outputs open until it ends. If they end without an exit code, the connection to it was lost. */
+async function connectionLost(drained: Promise<unknown>): Promise<null> {
+  await drained;
+  return await pause(lateExitMs, null, { ref: false });
 }
