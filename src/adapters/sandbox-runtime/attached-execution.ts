@@ -32,6 +32,8 @@ export class AttachedExecution {
   readonly #onOutput: (bytes: number) => void;
   readonly #notDurable: Reason | null;
   readonly #input: WritableStreamDefaultWriter<Uint8Array>;
+  /** Fires when it has ended. Unlike a promise, it keeps nothing of those who no longer wait for it. */
+  readonly #over = new AbortController();
   #exit: { readonly code: number | null } | null = null;
   #isInputClosed = false;
 
@@ -82,8 +84,9 @@ export class AttachedExecution {
   async write(content: ReadableStream<Uint8Array>, close: boolean, signal: AbortSignal): Promise<void> {
     const closed = new Failure('input_closed', { id: this.#id });
     if (this.#isInputClosed || this.#exit !== null) throw closed;
+    const ends = AbortSignal.any([signal, this.#over.signal]);
     for await (const chunk of content) {
-      await raceSignal(Promise.race([this.#input.write(chunk), this.ended]), signal).catch((error: unknown) => {
+      await raceSignal(this.#input.write(chunk), ends).catch((error: unknown) => {
         throw signal.aborted ? error : closed;
       });
       if (this.#exit !== null) throw closed;
@@ -103,6 +106,7 @@ export class AttachedExecution {
     await Promise.race([drained, pause(openOutputMs, undefined, { ref: false })]);
     this.#exit = { code };
     for (const output of [this.stdout, this.stderr]) output.finish();
+    this.#over.abort(new Error('the command has ended'));
     return this.state;
   }
 
