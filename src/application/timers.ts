@@ -109,16 +109,14 @@ export class KeyedTimers {
 /** Delays the next try after a failure. Each further failure in a row makes the delay longer. */
 export class BackOff {
   readonly #clock: Clock;
-  readonly #failures = new Map<string, { readonly inARow: number; readonly at: number; readonly until: number }>();
+  readonly #failures = new Map<string, { readonly inARow: number; readonly at: number }>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   failed(key: string): void {
-    const at = this.#clock.now();
-    const inARow = (this.#failures.get(key)?.inARow ?? 0) + 1;
-    this.#failures.set(key, { inARow, at, until: at + backOffMs(inARow) });
+    this.#failures.set(key, { inARow: (this.#failures.get(key)?.inARow ?? 0) + 1, at: this.#clock.now() });
   }
 
   /** Forgets the failures before the time, in milliseconds since the epoch. Default: all. */
@@ -129,6 +127,9 @@ export class BackOff {
 
   /** Returns the remaining delay, in milliseconds. */
   waitMs(key: string): number {
-    return Math.max(0, (this.#failures.get(key)?.until ?? 0) - this.#clock.now());
+    const failed = this.#failures.get(key);
+    const passedMs = this.#clock.now() - (failed?.at ?? 0);
+    // After a jump of the time to an earlier one, the delay is over.
+    return failed === undefined || passedMs < 0 ? 0 : Math.max(0, backOffMs(failed.inARow) - passedMs);
   }
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createManualClock, type ManualClock } from '../doubles/memory/index.ts';
-import { KeyedTimers } from '../../src/application/timers.ts';
+import { BackOff, KeyedTimers } from '../../src/application/timers.ts';
 
 const hour = 3_600_000;
 let clock: ManualClock;
@@ -61,4 +61,13 @@ test('close cancels all timers, and no timer is set after it', () => {
   alarms.close();
   alarms.set('b', 1000);
   expect(clock.pending).toBe(0);
+});
+
+test('the delay after a failure ends at its time, also if the time of the machine is set back meanwhile', () => {
+  const backOff = new BackOff(clock);
+  for (let failures = 0; failures < 3; failures += 1) backOff.failed('key');
+  clock.advance(1000);
+  expect(backOff.waitMs('key')).toBe(3000);
+  clock.jump(-3_600_000);
+  expect(backOff.waitMs('key')).toBe(0);
 });

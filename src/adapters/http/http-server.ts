@@ -17,11 +17,15 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
+/** The system probes idle connections. So one whose client's machine or network is gone ends, and no longer counts as open. */
+export const probing = { keepAlive: true, keepAliveInitialDelay: 30_000 };
+
 /** Serves the HTTP API at its own address. Rejects with the system's error if it can't listen there. */
 export async function createHttpServer(skep: Skep, options: HttpServerOptions = {}): Promise<HttpServer> {
   const { host = '127.0.0.1', drainMs = 10_000, requestTimeoutMs = 30_000 } = options;
   const headersTimeout = Math.min(options.headersTimeoutMs ?? 10_000, requestTimeoutMs);
   const server = createServer({
+    ...probing,
     // No limit here, because a body that is read as a stream may take longer. See `late` below.
     requestTimeout: 0,
     headersTimeout,

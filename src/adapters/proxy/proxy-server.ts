@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { Skep } from '../../application/skep.ts';
-import { createDrain, listen } from '../http/http-server.ts';
+import { createDrain, listen, probing } from '../http/http-server.ts';
 import { isWebSocketRequest } from '../http/web-socket.ts';
 import type { ProxyServerOptions } from './proxy-options.ts';
 import { createProxy } from './proxy.ts';
@@ -18,7 +18,7 @@ const headersTimeoutMs = 10_000;
 export async function createProxyServer(skep: Skep, options: ProxyServerOptions = {}): Promise<ProxyServer> {
   const { host = '127.0.0.1', drainMs = 10_000 } = options;
   const limits = { requestTimeout: 0, headersTimeout: headersTimeoutMs, connectionsCheckingInterval: 1000, keepAliveTimeout: 5000 };
-  const server = createServer({ ...limits, shouldUpgradeCallback: isWebSocketRequest });
+  const server = createServer({ ...limits, ...probing, shouldUpgradeCallback: isWebSocketRequest });
   const { url: own, port } = await listen(server, options.port ?? 3001, host);
   const url = options.url ?? own;
   const proxy = createProxy(skep, { ...options, url });

@@ -12,6 +12,10 @@ import { OutputBuffer, type OlderBytes } from './output-buffer.ts';
 const keptBytes = 4 << 20;
 /** How long to wait for the end of the outputs after the command ended. A process that it left behind may hold them open. */
 const openOutputMs = 1_000;
+/** How long after the end of the outputs the exit code of a durable execution may come. */
+const lateExitMs = 1_000;
+/** Docker's engine also reports this code for a command that runs on after the connection to it broke. */
+const brokenConnectionCode = 126;
 
 /** The execution can be resized only if it runs in the host's terminal. */
 type Attached = Execution & Partial<Pick<TerminalExecution, 'resize'>>;
@@ -28,6 +32,8 @@ export class AttachedExecution {
   readonly #onOutput: (bytes: number) => void;
   readonly #notDurable: Reason | null;
   readonly #input: WritableStreamDefaultWriter<Uint8Array>;
+  /** Fires when it has ended. Unlike a promise, it keeps nothing of those who no longer wait for it. */
+  readonly #over = new AbortController();
   #exit: { readonly code: number | null } | null = null;
   #isInputClosed = false;
 
@@ -54,7 +60,9 @@ export class AttachedExecution {
 
   /** True if only the sandbox knows the end: the connection ended without a certain exit code, or maybe before the command. */
   get isEndUncertain(): boolean {
-    return this.isDurable && this.#exit !== null && (this.#exit.code === null || this.#exit.code > maxCertainCode);
+    if (!this.isDurable || this.#exit === null) return false;
+    const { code } = this.#exit;
+    return code === null || code === brokenConnectionCode || code > maxCertainCode;
   }
 
   get state(): ExecutionState {
@@ -76,8 +84,9 @@ export class AttachedExecution {
   async write(content: ReadableStream<Uint8Array>, close: boolean, signal: AbortSignal): Promise<void> {
     const closed = new Failure('input_closed', { id: this.#id });
     if (this.#isInputClosed || this.#exit !== null) throw closed;
+    const ends = AbortSignal.any([signal, this.#over.signal]);
     for await (const chunk of content) {
-      await raceSignal(Promise.race([this.#input.write(chunk), this.ended]), signal).catch((error: unknown) => {
+      await raceSignal(this.#input.write(chunk), ends).catch((error: unknown) => {
         throw signal.aborted ? error : closed;
       });
       if (this.#exit !== null) throw closed;
@@ -93,10 +102,11 @@ export class AttachedExecution {
   async #run(): Promise<ExecutionState> {
     const { stdout, stderr } = this.execution;
     const drained = Promise.all([this.#drain(stdout, this.stdout), this.#drain(stderr, this.#isTerminal ? this.stdout : this.stderr)]);
-    const code = await this.execution.exited;
+    const code = await Promise.race([this.execution.exited, ...(this.isDurable ? [connectionLost(drained)] : [])]);
     await Promise.race([drained, pause(openOutputMs, undefined, { ref: false })]);
     this.#exit = { code };
     for (const output of [this.stdout, this.stderr]) output.finish();
+    this.#over.abort(new Error('the command has ended'));
     return this.state;
   }
 
@@ -106,4 +116,10 @@ export class AttachedExecution {
       this.#onOutput(chunk.length);
     }
   }
+}
+
+/** The supervisor holds its outputs open until it ends. If they end without an exit code, the connection to it was lost. */
+async function connectionLost(drained: Promise<unknown>): Promise<null> {
+  await drained;
+  return await pause(lateExitMs, null, { ref: false });
 }

@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createHttpServer } from '../../../src/adapters/http/index.ts';
+import { secondsUntilProbe, showsProbes } from '../../support/tcp-probes.ts';
 import { until } from '../../support/until.ts';
 import { runningSandbox } from './executions-support.ts';
 import { startWorld, type World } from './world.ts';
@@ -113,6 +114,12 @@ describe('a slow client is cut off', () => {
     release();
     expect(await allOf(socket)).toMatch(/^HTTP\/1\.1 200 .*deploy\/aws/s);
   });
+});
+
+test.runIf(showsProbes)('an idle connection is probed, so that it ends when the machine of its client is gone', async () => {
+  const socket = await connected(await startWorld());
+  const seconds = await until(() => secondsUntilProbe(socket.localPort), (found) => found !== null);
+  expect(seconds).toBeLessThanOrEqual(60);
 });
 
 test('a request head that is too large is a 431, and a request that is not HTTP is a 400', async () => {

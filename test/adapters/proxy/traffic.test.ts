@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { cleanEnv, executable } from '../../support/server.ts';
+import { secondsUntilProbe, showsProbes } from '../../support/tcp-probes.ts';
 import { until } from '../../support/until.ts';
 import { cookieOf, open, send, type SendOptions, withKey } from './send.ts';
 import { createWorld, deepSpec, guestSpec, type World } from './world.ts';
@@ -206,6 +208,17 @@ describe('a response of the sandbox', () => {
     const closed = new WebSocket(`ws://127.0.0.1:${port}${byPath('/', 8001)}`, withKey(key));
     const [, { statusCode }] = (await once(closed, 'unexpected-response')) as [unknown, { statusCode: number }];
     expect(statusCode).toBe(502);
+  });
+
+  test.runIf(showsProbes)('is given up when the machine of the client is gone, so that it does not keep the sandbox awake', async () => {
+    const stream = await open(port, byPath('/stream'), withKey(key));
+    const socket = new WebSocket(`ws://127.0.0.1:${port}${byPath('/ws')}`, withKey(key));
+    const [upgraded] = (await once(socket, 'upgrade')) as [IncomingMessage];
+    for (const { localPort } of [stream.socket, upgraded.socket]) {
+      expect(await until(() => secondsUntilProbe(localPort), (seconds) => seconds !== null)).toBeLessThanOrEqual(60);
+    }
+    stream.destroy();
+    socket.terminate();
   });
 
   test('comes without an upgrade if the client requests another protocol than WebSocket', async () => {

@@ -51,6 +51,19 @@ describe('a turn without output of the agent', () => {
     expect(await w.record()).toMatchObject({ executionStatus: 'error', statusReason: { code: 'turn_silent' } });
   });
 
+  test('does not fail because the time of the machine jumps', async () => {
+    const w = await createReady({ agent: { turnTimeoutMs: 10 * minute }, script: () => new Promise(() => {}) });
+    await w.conversations.send('me', w.id, said('one'));
+    await until(() => w.handed.length === 1);
+    for (const jumpMs of [60 * minute, -120 * minute]) {
+      w.clock.jump(jumpMs);
+      await pass(w, 4 * minute, 30_000);
+      expect(await w.record()).toMatchObject({ executionStatus: 'running' });
+    }
+    await pass(w, 3 * minute, 5000);
+    expect(await lastTurn(w)).toMatchObject({ reason: { code: 'turn_silent' } });
+  });
+
   test('does not end the agent of the next message, even if the kill takes long', async () => {
     const killing = gate();
     const w = await createReady({

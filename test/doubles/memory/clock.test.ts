@@ -17,6 +17,17 @@ describe('Manual clock', () => {
     expect(clock.now()).toBe(1005);
   });
 
+  test('keeps the delay of a timer when the time jumps', () => {
+    const clock = createManualClock(0);
+    const called: number[] = [];
+    clock.after(10, () => called.push(clock.now()));
+    clock.jump(1000);
+    clock.advance(9);
+    expect(called).toEqual([]);
+    clock.advance(1);
+    expect(called).toEqual([1010]);
+  });
+
   test('calls each timer at its own time, also one that another timer sets', () => {
     const clock = createManualClock(0);
     const called: [string, number][] = [];

@@ -4,12 +4,14 @@ import type { Clock } from '../../../src/ports/clock.ts';
 export interface ManualClock extends Clock {
   /** Advances the time, and calls each timer that becomes due, in order and at its own time. */
   advance(ms: number): void;
+  /** Sets the time, as after a sleep of the machine. No timer becomes due. */
+  jump(ms: number): void;
   /** Returns the number of pending timers. */
   readonly pending: number;
 }
 
 interface Timer {
-  readonly at: number;
+  at: number;
   readonly callback: () => void;
 }
 
@@ -38,6 +40,10 @@ export function createManualClock(start = Date.UTC(2026, 0, 1)): ManualClock {
         timer.callback();
       }
       now = end;
+    },
+    jump(ms) {
+      now += ms;
+      for (const timer of timers) timer.at += ms;
     },
     get pending() {
       return timers.size;

@@ -6,21 +6,27 @@ import { Failure, isFailureOf } from '../../../domain/failure.ts';
 import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import { refusedFiles } from '../sandbox-path.ts';
+import { unavailable } from './engine.ts';
 
 /**
  * Prints the contents of the directory `$1`, down to the depth `$2`. Each entry begins with the mark `$3`, which no path contains, and its
- * stat. After a link comes its target. Uses only options that both GNU's and busybox's `find` and `stat` have.
+ * stat. After a link comes its target. The last entry is a dot. Uses only options that both GNU's and busybox's `find` and `stat` have.
  */
 const listing = `
 command -v find >/dev/null && command -v stat >/dev/null && cd "$1" || exit 1
+export LC_ALL=C
 echo "/$3"
 format="/$3 %f %s %Y %u %g %n"
 find . -maxdepth "$2" ! -type l -exec stat -c "$format" {} + -o -type l -exec sh -c '
   format=$1 mark=$2; shift 2
-  for link; do stat -c "$format" "$link" && printf "/%s=" "$mark" && readlink "$link"; done' sh "$format" "$3" {} + 2>/dev/null
+  for link; do stat -c "$format" "$link" && printf "/%s=" "$mark" && readlink "$link"; done' sh "$format" "$3" {} +
+echo "/$3."
 `;
 
-/** Yields the entries by relative paths. Null if the container does not run, or its image does not have the programs. */
+/**
+ * Yields the entries by relative paths. Null if the container does not run, or its image does not have the programs. The entries fail with
+ * `runtime_unavailable` if some are missing.
+ */
 export async function entriesByProgram(
   execute: SandboxRuntime['execute'], id: string, directory: string, depth: number, signal: AbortSignal,
 ): Promise<AsyncIterable<FileEntry> | null> {
@@ -28,11 +34,11 @@ export async function entriesByProgram(
   const command = ['/bin/sh', '-c', listing, 'skep-list', directory, String(depth), mark.slice(1)];
   try {
     const execution = await execute(id, { command, workingDir: '/' }, signal);
-    void execution.stderr.cancel();
+    const canFork = hasNoForkError(execution.stderr);
     void execution.stdin.close().catch(() => {});
     const records = recordsOf(execution.stdout, mark, () => void execution.kill().catch(() => {}), signal);
     const { done } = await records.next();
-    return done === true ? null : entriesOf(records);
+    return done === true ? null : entriesOf(records, canFork);
   } catch (error) {
     if (isFailureOf(error, 'sandbox_not_running')) return null;
     throw error;
@@ -64,17 +70,36 @@ async function* recordsOf(
   }
 }
 
+/** What the shells and programs print if the sandbox has no room for another process. */
+const forkError = /cannot fork$|can't fork|Resource temporarily unavailable$/im;
+/** More than one line of them. */
+const keptErrors = 512;
+
+/** Other errors are expected, such as a file that was removed meanwhile. */
+async function hasNoForkError(errors: ReadableStream<Uint8Array>): Promise<boolean> {
+  let hasNone = true;
+  let text = '';
+  for await (const chunk of errors) {
+    text = text.slice(-keptErrors) + Buffer.from(chunk).toString();
+    hasNone &&= !forkError.test(text);
+  }
+  return hasNone;
+}
+
 const line = /^ (?<mode>[0-9a-f]+) (?<size>\d+) (?<seconds>-?\d+) (?<uid>\d+) (?<gid>\d+) \.\/(?<path>.*)\n$/s;
 const fileTypeBits: Readonly<Record<number, FileType>> = { 0o10: 'file', 0o4: 'directory', 0o12: 'symlink' };
 
-async function* entriesOf(records: AsyncIterable<string>): AsyncGenerator<FileEntry, void> {
+async function* entriesOf(records: AsyncIterable<string>, canFork: Promise<boolean>): AsyncGenerator<FileEntry, void> {
   let entry: FileEntry | null = null;
+  let hasEnd = false;
   for await (const record of records) {
     if (entry !== null && record.startsWith('=')) entry = { ...entry, target: record.slice(1, -1) };
     if (entry !== null) yield entry;
     entry = record.startsWith('=') ? null : parseLine(record);
+    hasEnd = record === '.\n';
   }
-  if (entry !== null) yield entry;
+  // Without the end, the sandbox was stopped, or the connection broke.
+  if (!hasEnd || !(await canFork)) throw unavailable('the sandbox could not run what lists a directory in it');
 }
 
 /** Null for the directory itself. */

@@ -37,6 +37,8 @@ interface GivenContent {
 const defaultMode = 0o644;
 /** A shell's exit code if the image does not have the program. */
 const missingProgram = 127;
+/** The engine's exit code if the connection broke. A shell's, too, but then the shell says why. */
+const brokenConnection = 126;
 
 /** Writes files of containers. */
 export class FileWriter {
@@ -145,6 +147,7 @@ export async function runProgram(
     const [, error] = await output;
     const exitCode = await execution.exited;
     if (exitCode === null) throw new Failure('sandbox_not_running', { id, status: 'changing' });
+    if (exitCode === brokenConnection && error === '') throw unavailable('the connection to its engine failed');
     return { exitCode, error: error.trim() };
   };
   try {

@@ -26,12 +26,12 @@ export class TurnWatch {
   readonly #options: TurnWatchOptions;
   readonly #checks = new KeyedWorker(() => this.#check());
   readonly #ends = new DisposableStack();
-  #lastOutputAt: number;
+  /** How long the agent is silent, counted in intervals, because the time of the machine may jump. Null: it sent output in this one. */
+  #silentMs: number | null = null;
 
   constructor(deps: StepDeps, options: TurnWatchOptions) {
     this.#deps = deps;
     this.#options = options;
-    this.#lastOutputAt = deps.clock.now();
   }
 
   start(): void {
@@ -39,7 +39,11 @@ export class TurnWatch {
     const { conversation, sandbox, isWaiting } = this.#options;
     this.#ends.use(conversationSandboxes.keepAwakeWhile(sandbox, () => !isWaiting() || !runtime.capabilities.freeze));
     const turnTimeoutMs = sandbox.spec.agent?.turnTimeoutMs ?? Infinity;
-    this.#ends.use(interval(clock, Math.max(100, Math.min(checkEveryMs, turnTimeoutMs / 2)), () => this.check()));
+    const everyMs = Math.max(100, Math.min(checkEveryMs, turnTimeoutMs / 2));
+    this.#ends.use(interval(clock, everyMs, () => {
+      this.#silentMs = this.#silentMs === null ? 0 : this.#silentMs + everyMs;
+      this.check();
+    }));
     // The event of a sandbox change names no conversation.
     this.#ends.defer(eventStore.subscribe(({ sandboxIds, conversationIds }) => {
       if (sandboxIds.has(sandbox.id) && !conversationIds.has(conversation.id)) this.check();
@@ -47,7 +51,7 @@ export class TurnWatch {
   }
 
   noteOutput(): void {
-    this.#lastOutputAt = this.#deps.clock.now();
+    this.#silentMs = null;
   }
 
   /** Resumes the sandbox, because its user has answered. */
@@ -70,7 +74,7 @@ export class TurnWatch {
   }
 
   async #check(): Promise<void> {
-    const { conversationSandboxes, clock } = this.#deps;
+    const { conversationSandboxes } = this.#deps;
     const { conversation, isWaiting, isHeldBack, onSilent } = this.#options;
     const sandbox = await conversationSandboxes.find(conversation);
     if (sandbox === null || this.#ends.disposed) return;
@@ -82,7 +86,7 @@ export class TurnWatch {
       return await conversationSandboxes.resume(conversation);
     }
     const withinMs = sandbox.spec.agent?.turnTimeoutMs ?? Infinity;
-    if (clock.now() - this.#lastOutputAt >= withinMs) onSilent(withinMs);
+    if (this.#silentMs !== null && this.#silentMs >= withinMs) onSilent(withinMs);
   }
 
   /** Returns true if a rule of Skep paused the sandbox, or if a message came after the owner or an external program froze it. */

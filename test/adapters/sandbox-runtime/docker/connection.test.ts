@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { describeWithDocker } from '../../../support/docker.ts';
+import { describeWithDocker, images } from '../../../support/docker.ts';
 import { until } from '../../../support/until.ts';
 import { createEngine } from './engine.ts';
 import { launchOf } from './programs.ts';
@@ -74,6 +74,30 @@ describeWithDocker('The connection to the Docker engine', () => {
     for (const ids of woken) await until(() => [...ids], (found) => found.includes(sandbox.id));
     // The stream, and the list that it begins with.
     expect(way.connections() - before).toBeLessThanOrEqual(2);
+  });
+
+  test('can break while a durable command runs, whose output and exit code are then read from the sandbox', { timeout: 60_000 }, async () => {
+    const way = await proxy();
+    const runtime = engine.open({ host: `tcp://127.0.0.1:${way.port}`, env: {} });
+    const { id } = await runtime.start(launchOf(idle, { image: images.debian }), () => {}, never);
+    const command = shell('n=0; while [ ! -e over ]; do n=$((n+1)); echo $n; sleep 0.05; done; exit 7');
+    await runtime.executions.start(id, { executionId: 'exec-1', command, stdin: false, tty: null }, never);
+    const output = await runtime.executions.output(id, 'exec-1', { stream: 'stdout', after: 0, follow: true }, never);
+    const ended = runtime.executions.ended(id, 'exec-1', never);
+    let lines: string[] = [];
+    const reading = (async () => {
+      let read = '';
+      for await (const bytes of output) lines = (read += Buffer.from(bytes).toString()).trim().split('\n');
+    })();
+    await until(() => lines.length, (count) => count > 1);
+    way.cut();
+    way.mend();
+    const before = lines.length;
+    await until(() => lines.length, (count) => count > before + 1);
+    await engine.ask(id, 'touch /workspace/over');
+    expect(await ended).toMatchObject({ status: 'exited', exitCode: 7 });
+    await reading;
+    expect(lines).toEqual(lines.map((_, index) => String(index + 1)));
   });
 
   test('uses TLS with the keys in DOCKER_CERT_PATH, and refuses an unknown server', async () => {
