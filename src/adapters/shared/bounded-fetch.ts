@@ -26,7 +26,7 @@ export async function fetchBounded(
     let bytes = 0;
     for await (const chunk of body ?? []) {
       bytes += chunk.byteLength;
-      if (bytes > maxBytes) throw failures.tooLarge(`${maxBytes} bytes in an answer`);
+      if (bytes > maxBytes) throw failures.tooLarge(`${maxBytes} bytes in a response`);
       chunks.push(chunk);
     }
     return { status, headers, body: Buffer.concat(chunks) };

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { constants, type Stats } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, opendir, readlink, realpath, rename, rm } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { Readable } from 'node:stream';
@@ -10,7 +10,7 @@ import { errorCode, ignoring } from '../../shared/system-errors.ts';
 import { chunksUntil, requireFile, rangeOf, wrongFileType } from '../file-content.ts';
 import { partsBelow, quoted, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { type EnteredWorkspace, workspaceParts } from './file-transfer.ts';
-import { type Folder, openFolder, FolderWalk } from './folder-walk.ts';
+import { chunkBytes, type Folder, newFile, openFolder, FolderWalk, readOnly } from './folder-walk.ts';
 import { withFailures } from './runtime-failures.ts';
 
 /** A name in an open folder. The name of the workspace itself is `.`. */
@@ -32,9 +32,6 @@ interface ResolveOptions {
   readonly isNamed?: boolean;
 }
 
-const readOnly = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-const chunkBytes = 256 * 1024;
 const defaultMode = 0o644;
 
 /**
