@@ -42,8 +42,8 @@ const { system, store, runtime, rules, closers, specs, startQueue, sandboxReconc
 const { executionReconciler } = tokens;
 const { repositories, microagents, checkouts, events, agentMemory, agents, conversationReconciler } = tokens;
 
-const conversationDeps = token<ConversationDeps>('ConversationDeps');
-const sandboxDeps = token<SandboxDeps>('SandboxDeps');
+const conversationDeps = token<ConversationDeps & Rules>('ConversationDeps');
+const sandboxDeps = token<SandboxDeps & Rules>('SandboxDeps');
 const executionDeps = token<ExecutionRecordsDeps>('ExecutionRecordsDeps');
 const diskWatch = token<DiskWatch>('DiskWatch');
 const starts = token<StartStatistics>('StartStatistics');
@@ -63,9 +63,9 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
       createExecutions({ ...deps, reconciler, limits, answerWithinMs, ...system }));
   provide(bind, tokens.files, [store, runtime, system], ({ sandboxes }, runtime, { clock }) => createFiles({ sandboxes, runtime, clock }));
   provide(bind, starts, [tokens.clock], (clock) => new StartStatistics(clock));
-  provide(bind, sandboxDeps, [store, runtime, executionReconciler, starts, system],
-    ({ sandboxes, conversations }, runtime, executions, starts, system) =>
-      ({ store: sandboxes, conversations, executions, runtime, starts, ...system }));
+  provide(bind, sandboxDeps, [rules, store, runtime, executionReconciler, starts, system],
+    (rules, { sandboxes, conversations }, runtime, executions, starts, system) =>
+      ({ ...rules, store: sandboxes, conversations, executions, runtime, starts, ...system }));
   provide(bind, sandboxReconciler, [sandboxDeps, tokens.probe, startQueue, tokens.secrets, checkouts, closers],
     (deps, probe, queue, secrets, checkouts, closers) => {
       const keeping = { ...deps, store: deps.conversations, sandboxStore: deps.store, checkouts };
@@ -73,14 +73,11 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
       return closers.adopt(new SandboxReconciler({ ...deps, probe, queue, secrets, keepChanges }), close);
     });
   provide(bind, forecast, [store, runtime], ({ sandboxes }, runtime) => new IdleForecast({ store: sandboxes, runtime }));
-  provide(bind, diskWatch, [sandboxDeps, rules, sandboxReconciler], (deps, { diskUsedPercent }, reconciler) =>
-    new DiskWatch({ ...deps, reconciler, diskUsedPercent }));
-  provide(bind, sandboxPool, [sandboxDeps, rules, specs, sandboxReconciler, diskWatch, closers],
-    (deps, { poolStartsAtOnce: startsAtOnce }, specs, reconciler, disk, closers) =>
-      closers.adopt(new SandboxPool({ ...deps, specs, reconciler, disk, startsAtOnce }), close));
-  provide(bind, sandboxes, [sandboxDeps, rules, specs, sandboxReconciler, sandboxPool, diskWatch, tokens.secrets],
-    (deps, rules, specs, reconciler, pool, disk, secrets) =>
-      createSandboxes({ ...rules, ...deps, specs, reconciler, pool, disk, secrets }));
+  provide(bind, diskWatch, [sandboxDeps, sandboxReconciler], (deps, reconciler) => new DiskWatch({ ...deps, reconciler }));
+  provide(bind, sandboxPool, [sandboxDeps, specs, sandboxReconciler, diskWatch, closers], (deps, specs, reconciler, disk, closers) =>
+    closers.adopt(new SandboxPool({ ...deps, specs, reconciler, disk, startsAtOnce: deps.poolStartsAtOnce }), close));
+  provide(bind, sandboxes, [sandboxDeps, specs, sandboxReconciler, sandboxPool, diskWatch, tokens.secrets],
+    (deps, specs, reconciler, pool, disk, secrets) => createSandboxes({ ...deps, specs, reconciler, pool, disk, secrets }));
 });
 
 // The size of the cache of microagents.
@@ -103,33 +100,31 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
   provide(bind, agentMemory, [rules, system], ({ agentMemoryBytes }, { clock }) => new AgentMemory(agentMemoryBytes, clock));
   provide(bind, agents, [runtime, all(tokens.agentProtocol), tokens.secrets, agentMemory, system],
     ({ executions }, protocols, secrets, memory, system) => new Agents({ executions, protocols, secrets, memory, ...system }));
-  provide(bind, conversationDeps, [store, sandboxes, repositories, checkouts, system],
-    ({ conversations: store, sandboxes: sandboxStore }, sandboxes, repositories, checkouts, system) =>
-      ({ store, sandboxStore, sandboxes, repositories, checkouts, ...system }));
+  provide(bind, conversationDeps, [rules, store, sandboxes, repositories, checkouts, system],
+    (rules, { conversations: store, sandboxes: sandboxStore }, sandboxes, repositories, checkouts, system) =>
+      ({ ...rules, store, sandboxStore, sandboxes, repositories, checkouts, ...system }));
   provide(bind, conversationReconciler,
-    [conversationDeps, rules, store, sandboxReconciler, runtime, microagents, agents, tokens.executions, executionReconciler,
-      tokens.deployment, closers],
-    (deps, rules, { events }, sandboxReconciler, runtime, microagents, agents, executions, executionReconciler, { product }, closers) => {
+    [conversationDeps, store, sandboxReconciler, runtime, microagents, agents, tokens.executions, executionReconciler, tokens.deployment,
+      closers],
+    (deps, { events }, sandboxReconciler, runtime, microagents, agents, executions, executionReconciler, { product }, closers) => {
       const working = { sandboxReconciler, runtime, microagents, agents, executions, executionReconciler };
-      return closers.adopt(new ConversationReconciler({ ...rules, ...deps, ...working, events, product }), close);
+      return closers.adopt(new ConversationReconciler({ ...deps, ...working, events, product }), close);
     });
   provide(bind, tokens.conversations,
-    [conversationDeps, rules, specs, runtime, agentMemory, conversationReconciler, events, tokens.deployment],
-    (deps, rules, specs, runtime, agentMemory, reconciler, events, { product }) =>
-      createConversations({ ...rules, ...deps, specs, runtime, agentMemory, reconciler, events, product }));
+    [conversationDeps, specs, runtime, agentMemory, conversationReconciler, events, tokens.deployment],
+    (deps, specs, runtime, agentMemory, reconciler, events, { product }) =>
+      createConversations({ ...deps, specs, runtime, agentMemory, reconciler, events, product }));
 });
 
 /** Binds the background services of an open deployment. */
 export const upkeepModule = new ContainerModule(({ bind }) => {
-  provide(bind, tokens.quarantine, [sandboxDeps, rules, sandboxReconciler], (deps, rules, reconciler) =>
-    new Quarantine({ ...rules, ...deps, reconciler }));
+  provide(bind, tokens.quarantine, [sandboxDeps, sandboxReconciler], (deps, reconciler) => new Quarantine({ ...deps, reconciler }));
   provide(bind, tokens.sweeper,
-    [sandboxDeps, rules, store, sandboxReconciler, conversationReconciler, executionReconciler, sandboxPool, tokens.quarantine,
-      diskWatch, forecast, events, closers],
-    ({ runtime, clock, logger }, rules, store, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine,
-      disk, forecast, events, closers) => {
+    [sandboxDeps, store, sandboxReconciler, conversationReconciler, executionReconciler, sandboxPool, tokens.quarantine, diskWatch,
+      forecast, events, closers],
+    (deps, store, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, disk, forecast, events, closers) => {
       const swept = { sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, disk, forecast, events };
-      return closers.adopt(new Sweeper({ ...rules, ...swept, store, runtime, clock, logger }), close);
+      return closers.adopt(new Sweeper({ ...deps, ...swept, store }), close);
     });
 });
 
