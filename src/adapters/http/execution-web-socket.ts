@@ -47,7 +47,7 @@ export class ExecutionWriters {
   }
 }
 
-export interface AttachmentDeps {
+interface AttachmentDeps {
   readonly executions: Executions;
   readonly writers: ExecutionWriters;
   readonly scope: OwnerScope;

@@ -8,7 +8,7 @@ export interface FetchBounds {
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
 }
 
-export interface FetchedResponse {
+interface FetchedResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Buffer;

@@ -4,7 +4,7 @@ import { jsonOrNull } from '../../shared/json.ts';
 import { linkIn } from '../response-fields.ts';
 import { itemsPerHostPage } from '../host-pages.ts';
 import { HttpClient, type HttpRequest, type HttpResponse, isOfOrigin, rateLimitIn } from '../retrying-http-client.ts';
-import { BranchResponse, Commit, HeadCommit, MergeRequest, type PageName, pageOf, Project, TreeEntry, Version } from './gitlab-responses.ts';
+import { ListedBranch, Commit, HeadCommit, MergeRequest, type PageName, pageOf, Project, TreeEntry, Version } from './gitlab-responses.ts';
 import type { Credential, HostUrl, ResolvedOptions } from './gitlab-provider.ts';
 import { failed, failures, isJson, malformed, parse, Refusal, unauthorized } from './gitlab-failures.ts';
 
@@ -103,7 +103,7 @@ function apiOf(send: Send, host: HostUrl) {
       return parse(pageOf(Project), await projects.all(query), 'a search');
     },
     branches: async (project: ProjectName, page: number) =>
-      parse(pageOf(BranchResponse), await branches.all(project, { perPage: itemsPerHostPage, page }), 'branches'),
+      parse(pageOf(ListedBranch), await branches.all(project, { perPage: itemsPerHostPage, page }), 'branches'),
     /** Lists the open merge requests from a branch of this name, of the project or of a fork. The newest comes first. */
     async openMergeRequests(projectId: number, branch: string, page: PageName | null) {
       const query = { sourceBranch: branch, state: 'opened' as const, perPage: itemsPerHostPage, ...page };

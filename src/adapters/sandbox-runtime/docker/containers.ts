@@ -20,7 +20,7 @@ type State = ObservedSandbox['state'];
 /** A request to the engine about one container. */
 type Request = (container: Docker.Container, options: { readonly abortSignal: AbortSignal }) => Promise<unknown>;
 
-export interface ContainersOptions extends StartOptions {
+interface ContainersOptions extends StartOptions {
   readonly observer: Observer;
   readonly watch: SandboxWatch;
   readonly files: DockerFiles;

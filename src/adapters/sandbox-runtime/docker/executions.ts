@@ -19,7 +19,7 @@ import {
 import type { SandboxWatch } from './sandbox-watch.ts';
 
 /** How to run a command, if not with plain pipes. */
-export interface ExecutionForm {
+interface ExecutionForm {
   /** True for a terminal instead of pipes. All its output is standard output. */
   readonly isTerminal?: boolean;
   /** Runs the command for a kept execution, so no later process ends it as a leftover. `supervise`: runs a supervisor instead. */

@@ -12,7 +12,7 @@ import { findLogin, type RegistryLogin } from './registry-login.ts';
 import { dockerSpecOptions, invalidDockerOptions } from './spec-options.ts';
 import { shorten } from './launch-refusals.ts';
 
-export interface ImageOptions {
+interface ImageOptions {
   /** The folder of Docker's own configuration. */
   readonly configFolder: string;
   readonly limitMs: number;

@@ -16,7 +16,7 @@ import type { ProcessTable } from './process-table.ts';
 import type { SandboxLogs } from './sandbox-logs.ts';
 import { unavailable } from './runtime-failures.ts';
 
-export interface LaunchOptions {
+interface LaunchOptions {
   readonly layout: Layout;
   readonly table: ProcessTable;
   readonly ports: PortReservations;

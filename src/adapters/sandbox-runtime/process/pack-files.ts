@@ -1,8 +1,9 @@
 import type { Stats } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, readlink } from 'node:fs/promises';
 import type { Pack } from 'tar-stream';
+import { addEntry } from '../../shared/packed-tar.ts';
 import { ignoring } from '../../shared/system-errors.ts';
-import { addEntry, type TarEntry, tarHeader, type TarName } from '../tar.ts';
+import { type TarEntry, tarHeader, type TarName } from '../tar.ts';
 import { chunkBytes, type Folder, isNotDirectory, openFolder, readOnly } from './folder-walk.ts';
 
 const gone = (error: unknown): null => (isNotDirectory(error) ? null : ignoring('ENOENT')(error));
