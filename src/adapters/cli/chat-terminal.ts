@@ -7,7 +7,7 @@ export interface TerminalOptions {
   readonly interactive: boolean;
 }
 
-export interface TerminalEvents {
+interface TerminalEvents {
   line(text: string): void;
   end(): void;
   interrupt(): void;

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import type { api, Attachment, SkepClient } from '../../client/index.ts';
 import { addPair } from './arguments.ts';
@@ -53,7 +54,7 @@ interface ExecOptions {
 }
 
 async function execute(sandboxId: string, command: readonly string[], options: ExecOptions): Promise<number> {
-  const { env = {}, workdir, interactive = false, tty = false, detach = false } = options;
+  const { env, workdir, interactive = false, tty = false, detach = false } = options;
   if (detach && (interactive || tty)) throw new CommandError('Use -d without -i and -t: a command in the background gets no input.');
   // All arguments after the sandbox are passed on unchanged, except a first `--`.
   const own = command[0] === '--' ? command.slice(1) : command;
@@ -64,23 +65,7 @@ async function execute(sandboxId: string, command: readonly string[], options: E
     process.stdout.write(`${id}\n`);
     return 0;
   }
-  return await executeInSandbox(client, sandboxId, own, { interactive, tty, env, workingDir: workdir }, process);
-}
-
-export interface ExecuteOptions {
-  /** Whether standard input is sent to the command. */
-  readonly interactive: boolean;
-  /** Whether the command runs in a terminal. */
-  readonly tty: boolean;
-  readonly env: Readonly<Record<string, string>>;
-  readonly workingDir: string | undefined;
-}
-
-/** The standard streams of a process. */
-export interface Streams {
-  readonly stdin: NodeJS.ReadStream;
-  readonly stdout: NodeJS.WriteStream;
-  readonly stderr: NodeJS.WritableStream;
+  return await executeAttached(client, sandboxId, own, options);
 }
 
 /** Signals of this process that are sent to a command without a terminal. In a terminal, the command gets them as keys. */
@@ -96,11 +81,9 @@ const unknownExitCode = 125;
  * Runs a command in a sandbox, as `docker exec` does. Forwards input, output, signals and terminal sizes. Returns the command's exit code.
  * Deletes the execution afterwards, also if nobody reads the output any more.
  */
-export async function executeInSandbox(
-  client: SkepClient, sandboxId: string, command: readonly string[], options: ExecuteOptions, streams: Streams,
-): Promise<number> {
-  const { interactive, tty, env, workingDir } = options;
-  const { stdin, stdout, stderr } = streams;
+async function executeAttached(client: SkepClient, sandboxId: string, command: readonly string[], options: ExecOptions): Promise<number> {
+  const { interactive = false, tty = false, env, workdir } = options;
+  const { stdin, stdout, stderr } = process;
   if (tty && interactive && !stdin.isTTY) {
     throw new CommandError(`The standard input is not a terminal. Run this in a terminal, or use \`${commandName} exec\` without -t.`);
   }
@@ -114,13 +97,13 @@ export async function executeInSandbox(
   for (const stream of [stdout, stderr]) stream.off('error', exitOnClosedPipe).on('error', (error) => output.abort(error));
   try {
     const terminal = tty ? sizeOf(stdout) : null;
-    const execution = await executions.start(command, { env, stdin: interactive, tty: terminal, working_dir: workingDir });
+    const execution = await executions.start(command, { env, stdin: interactive, tty: terminal, working_dir: workdir });
     const refused = (message: string): void => void stderr.write(`skep: ${safeLine(message)}${isRaw ? '\r' : ''}\n`);
     const attachment = execution.attach({ takeover: true, onRefused: refused, signal: output.signal });
     const leave = (): void => output.abort(new CommandError('The server does not answer. The command may still run in the sandbox.'));
-    const input = forwardInput(attachment, options, streams, leave);
+    const input = forwardInput(attachment, { interactive, tty }, leave);
     stop = input.stop;
-    await printOutput(attachment, streams, input.noteOutput).catch((error: unknown) => {
+    await printOutput(attachment, input.noteOutput).catch((error: unknown) => {
       if (!output.signal.aborted) throw error;
     });
     await execution.delete(output.signal.aborted ? { silenceMs: lastRequestMs } : {}).catch(ignore);
@@ -137,10 +120,10 @@ export async function executeInSandbox(
 /** For errors that the attachment reports itself, and for harmless ones. */
 const ignore = (): void => {};
 
-async function printOutput(attachment: Attachment, { stdout, stderr }: Streams, noteOutput: () => void): Promise<void> {
+async function printOutput(attachment: Attachment, noteOutput: () => void): Promise<void> {
   for await (const { stream, bytes } of attachment) {
     noteOutput();
-    const target = stream === 'stdout' ? stdout : stderr;
+    const target = stream === 'stdout' ? process.stdout : process.stderr;
     if (!target.write(bytes)) await once(target, 'drain');
   }
 }
@@ -153,8 +136,9 @@ interface ForwardedInput {
 
 /** Forwards input, signals and sizes. Calls `leave` at a signal or a Control-C if an earlier one still waits and no output comes. */
 function forwardInput(
-  attachment: Attachment, { interactive, tty }: ExecuteOptions, { stdin, stdout }: Streams, leave: () => void,
+  attachment: Attachment, { interactive, tty }: Required<Pick<ExecOptions, 'interactive' | 'tty'>>, leave: () => void,
 ): ForwardedInput {
+  const { stdin, stdout } = process;
   const resize = (): void => void attachment.resize(sizeOf(stdout)).catch(ignore);
   let waitsSince: number | null = null;
   const interrupt = (sent: () => Promise<void>): void => {
@@ -185,7 +169,9 @@ function forwardInput(
 const maxWaitingBytes = 1 << 20;
 
 /** Sends keys in order, as they are typed. Calls `interrupt` for those with a Control-C. */
-function sendKeys(stdin: NodeJS.ReadStream, attachment: Attachment, interrupt: (sent: () => Promise<void>) => void): void {
+export function sendKeys(
+  stdin: Readable, attachment: Pick<Attachment, 'write' | 'closeInput'>, interrupt: (sent: () => Promise<void>) => void,
+): void {
   let sent: Promise<void> = Promise.resolve();
   let waitingBytes = 0;
   const send = async (work: () => Promise<void>): Promise<void> => await (sent = sent.then(work).catch(ignore));

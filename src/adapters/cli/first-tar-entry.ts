@@ -10,7 +10,7 @@ const tarBlockBytes = 512;
 const maxHeadBytes = 1 << 20;
 
 /** The first entry of a tar. */
-export interface FirstEntry {
+interface FirstEntry {
   readonly type: 'file' | 'directory' | 'other';
   readonly size: number;
   readonly mode: number;

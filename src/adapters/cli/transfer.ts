@@ -4,7 +4,7 @@ import { type Readable, pipeline } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { failureIn, type SkepClient, SkepError } from '../../client/index.ts';
 
-export interface Transfer {
+interface Transfer {
   readonly method: 'GET' | 'PUT';
   readonly path: string;
   readonly body?: Readable;

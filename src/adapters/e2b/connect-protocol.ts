@@ -14,7 +14,7 @@ const statuses = {
   out_of_range: 400, resource_exhausted: 429, unimplemented: 501, unavailable: 503, internal: 500,
 } as const;
 
-export type ConnectCode = keyof typeof statuses;
+type ConnectCode = keyof typeof statuses;
 
 /** An error with a code of the protocol. */
 export class ConnectError extends Error {
@@ -24,6 +24,15 @@ export class ConnectError extends Error {
     super(message);
     this.name = 'ConnectError';
     this.code = code;
+  }
+
+  /** The status of a response with one message. */
+  get status(): number {
+    return statuses[this.code];
+  }
+
+  get body(): { readonly code: ConnectCode; readonly message: string } {
+    return { code: this.code, message: this.message };
   }
 }
 
@@ -41,16 +50,6 @@ export function connectErrorOf(error: unknown, context: RequestContext): Connect
   const problem = problemOf(error) ?? context.logUnexpected(error);
   const code = goneCodes.has(problem.code) ? 'unavailable' : codesByStatus[httpStatusOf(problem.code)];
   return new ConnectError(code ?? 'internal', detailOf(problem));
-}
-
-export interface ErrorAnswer {
-  readonly status: number;
-  readonly body: { readonly code: ConnectCode; readonly message: string };
-}
-
-/** Returns the response for a failed request that has one response message. */
-export function errorAnswer({ code, message }: ConnectError): ErrorAnswer {
-  return { status: statuses[code], body: { code, message } };
 }
 
 const headerBytes = 5;
@@ -103,7 +102,7 @@ function encodeFrame(message: object, flags = 0): Buffer {
 }
 
 /** The message that a quiet stream sends to keep the connection alive. */
-export interface Keepalive {
+interface Keepalive {
   readonly message: object;
   readonly everyMs: number;
 }
@@ -123,7 +122,7 @@ export async function sendMessages(
     try {
       for await (const message of messages) yield encodeFrame(message);
     } catch (error) {
-      ended = { error: errorAnswer(connectErrorOf(error, context)).body };
+      ended = { error: connectErrorOf(error, context).body };
     }
     yield encodeFrame(ended, endOfStream);
   }

@@ -59,7 +59,7 @@ function requireSupported(body: z.output<typeof createBody>): void {
 }
 
 /** A request to the control API, with its JSON body. */
-export interface ControlRequest {
+interface ControlRequest {
   readonly context: RequestContext;
   readonly id: string;
   readonly body: unknown;

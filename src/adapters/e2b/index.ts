@@ -5,7 +5,7 @@ import { Failure, isFailureOf } from '../../domain/failure.ts';
 import { detailOf, problemOf, httpStatusOf } from '../http/problems.ts';
 import type { HttpHandler, RequestContext } from '../http/request-context.ts';
 import { bytesReader, headerOf, readQuery } from '../http/request-input.ts';
-import { ConnectError, connectErrorOf, errorAnswer, parseJson, sendMessages, type Service } from './connect-protocol.ts';
+import { ConnectError, connectErrorOf, parseJson, sendMessages, type Service } from './connect-protocol.ts';
 import { controlRoutes, type ControlRoute, unsupported } from './control-api.ts';
 import { download, upload } from './file-transfer.ts';
 import { createFilesystemService } from './filesystem-service.ts';
@@ -85,7 +85,7 @@ function restHandler(handle: Handle, goneStatus = httpStatusOf('sandbox_not_foun
 }
 
 function restErrorOf(error: unknown, context: RequestContext): { readonly status: number; readonly message: string } {
-  if (error instanceof ConnectError) return { status: errorAnswer(error).status, message: error.message };
+  if (error instanceof ConnectError) return error;
   const problem = problemOf(error) ?? context.logUnexpected(error);
   const status = httpStatusOf(problem.code);
   return { status: status === 422 ? 400 : status, message: detailOf(problem) };
@@ -169,8 +169,8 @@ function serviceHandler(service: Service<ServiceCall>): HttpHandler {
       if (method === undefined) throw new ConnectError('unimplemented', `Skep has no method ${name} for E2B's clients.`);
       response.json(await method.handle(...(await readCall(context, 'call'))));
     } catch (error) {
-      const { status, body: answer } = errorAnswer(connectErrorOf(error, context));
-      response.status(status).json(answer);
+      const { status, body } = connectErrorOf(error, context);
+      response.status(status).json(body);
     }
   };
 }

@@ -9,7 +9,7 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import type { RequestContext } from '../http/request-context.ts';
 
 /** The operation that a signed URL allows, in E2B's terms. */
-export type FileOperation = 'read' | 'write';
+type FileOperation = 'read' | 'write';
 
 export interface SignedFile {
   readonly path: string;
@@ -48,7 +48,7 @@ const pageSize = 100;
 /** The most requests with signatures that can wait. */
 const maxWaiting = 20;
 
-export interface Signer {
+interface Signer {
   readonly sandbox: Sandbox;
   /** The digest of the key whose token made the signature. */
   readonly digest: string;

@@ -3,7 +3,7 @@ import type { HostPage, HostPageRequest } from '../../ports/git-provider.ts';
 /** The number of items per page of a host: the maximum of GitHub and GitLab. */
 export const itemsPerHostPage = 100;
 
-export interface NumberedPage<T> {
+interface NumberedPage<T> {
   readonly items: readonly T[];
   readonly hasNext: boolean;
 }

@@ -34,7 +34,7 @@ export interface GitHostOptions {
   /** How many files a directory may hold. Default: 100,000. */
   readonly maxFiles?: number;
   /** How large a response may be, in bytes. */
-  readonly maxAnswerBytes?: number;
+  readonly maxResponseBytes?: number;
   /**
    * Limits of one listing. A later one continues with the dates that were found. `maxBytes` is for all responses together. Default: 128
    * MiB.
@@ -87,8 +87,8 @@ export interface GitHost {
   scope(): Promise<string>;
   find(repository: string, signal: AbortSignal): Promise<RepositoryInfo>;
   remote(repository: string, signal: AbortSignal): Promise<GitRemote>;
-  /** Returns the content with this id. Null if the repository does not have it. Fails if the response is larger than `maxAnswerBytes`. */
-  readBlob(repository: string, blobId: string, maxAnswerBytes: number, signal: AbortSignal): Promise<Buffer | null>;
+  /** Returns the content with this id. Null if the repository does not have it. Fails if the response is larger than `maxResponseBytes`. */
+  readBlob(repository: string, blobId: string, maxResponseBytes: number, signal: AbortSignal): Promise<Buffer | null>;
   searchRepositories(text: string, page: HostPageRequest, signal: AbortSignal): Promise<HostPage<ListedRepository>>;
   listBranches(repository: string, page: HostPageRequest, signal: AbortSignal): Promise<HostPage<Branch>>;
   /** Never called twice at once for one branch. */
@@ -100,7 +100,7 @@ export interface GitHost {
 }
 
 // An error response may be longer than the file.
-const minAnswerBytes = 64 * 1024;
+const minResponseBytes = 64 * 1024;
 
 /** Serves the repositories of a host. Equal requests at the same time share one run, which ends when no caller is left. */
 export function createHostedProvider(host: GitHost, limit: TimeLimit, options: Required<GitHostOptions>): GitProvider {
@@ -123,7 +123,7 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
   }
 
   async function read(repository: string, { path, blobId }: FileContentId, maxBytes: number, signal?: AbortSignal): Promise<Buffer> {
-    const most = Math.max(maxBytes, minAnswerBytes);
+    const most = Math.max(maxBytes, minResponseBytes);
     const readBlob = (within: AbortSignal): Promise<Buffer | null> => host.readBlob(repository, blobId, most, within);
     const content = oidForm.test(blobId) ? await share(reads, repository, `${blobId} ${most}`, signal, readBlob) : null;
     if (content === null) throw new Failure('file_not_found', { path });

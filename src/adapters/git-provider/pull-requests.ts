@@ -7,7 +7,7 @@ export interface OpenPullRequest extends PullRequest {
 }
 
 /** The host-specific part of {@link openPullRequest}. */
-export interface PullRequestHost<T extends OpenPullRequest> {
+interface PullRequestHost<T extends OpenPullRequest> {
   /** Returns the open pull requests of the branch, without those of forks. The newest comes first. */
   listOpen(): Promise<readonly T[]>;
   /** Null if the host already has an open one. */

@@ -15,14 +15,6 @@ export const CommitDate = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-export function jsonOrNull(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
-
 /** Returns the target of a relation in the header `Link`. Null if there is no such relation. */
 export function linkIn(headers: Headers, relation: 'next' | 'last'): string | null {
   return new RegExp(`<([^<>]*)>\\s*;[^,]*\\brel="?${relation}\\b`, 'u').exec(headers.get('link') ?? '')?.[1] ?? null;

@@ -17,7 +17,7 @@ export interface HttpRequest {
   /** Statuses that the caller can handle. They are returned at once, even if a retry may help. */
   readonly expects?: readonly number[];
   /** How large the response may be, in bytes, if that is less than the client's own limit. */
-  readonly maxAnswerBytes?: number;
+  readonly maxResponseBytes?: number;
 }
 
 export interface HttpResponse {
@@ -30,7 +30,7 @@ export interface HttpResponse {
 interface HttpClientOptions extends Pick<FetchBounds, 'failures' | 'fetch'> {
   readonly clock: Clock;
   readonly concurrency: number;
-  readonly maxAnswerBytes: number;
+  readonly maxResponseBytes: number;
   /** Limits of the work that {@link withBudget} runs. */
   readonly maxRequests: number;
   readonly maxBytes: number;
@@ -98,13 +98,13 @@ export class HttpClient {
   }
 
   async #sendOnce(request: HttpRequest, signal: AbortSignal, spent: Spent): Promise<HttpResponse> {
-    const { url, method = 'GET', headers, body, maxAnswerBytes: maxOwnBytes = Number.POSITIVE_INFINITY } = request;
-    const { clock, failures, rateLimitOf, maxAnswerBytes, maxRequests, maxBytes, ...options } = this.#options;
+    const { url, method = 'GET', headers, body, maxResponseBytes: maxOwnBytes = Number.POSITIVE_INFINITY } = request;
+    const { clock, failures, rateLimitOf, maxResponseBytes, maxRequests, maxBytes, ...options } = this.#options;
     const closedMs = this.#pausedUntil - clock.now();
     if (closedMs > 0) throw failures.rateLimited(closedMs);
     if (spent.requests === maxRequests) throw failures.tooLarge(`${maxRequests} requests`);
     spent.requests += 1;
-    const bounds = { ...options, failures, maxBytes: Math.min(maxAnswerBytes, maxOwnBytes) };
+    const bounds = { ...options, failures, maxBytes: Math.min(maxResponseBytes, maxOwnBytes) };
     const fetched = await fetchBounded(url.href, { method, headers, body: body ?? null, signal }, bounds);
     spent.bytes += fetched.body.length;
     if (spent.bytes > maxBytes) throw failures.tooLarge(`${maxBytes} bytes`);

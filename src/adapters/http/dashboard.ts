@@ -44,7 +44,7 @@ export function dashboardRouter(folder: string | null): Router {
       response.setHeader('Cache-Control', isHashed ? 'public, max-age=31536000, immutable' : 'no-cache');
     },
   });
-  const answer: HttpHandler = (request, response, next) => {
+  const handle: HttpHandler = (request, response, next) => {
     if ((request.method !== 'GET' && request.method !== 'HEAD') || !(request.path === '/' || files.has(request.path))) return next();
     const { context } = response.locals;
     if (folder === null) return response.redirect(context.link('/docs'));
@@ -52,7 +52,7 @@ export function dashboardRouter(folder: string | null): Router {
     if (request.path === '/' && !withoutQuery(request.originalUrl).endsWith('/')) return response.redirect(context.link('/'));
     contentSecurityPolicy(request, response, () => serve(request, response, next));
   };
-  router.use(answer);
+  router.use(handle);
   return router;
 }
 

@@ -1,9 +1,4 @@
-import { once } from 'node:events';
-import { pipeline } from 'node:stream/promises';
 import type { Event } from '../../domain/event.ts';
-import { nodeStreamOf } from '../shared/node-streams.ts';
-import type { StreamedBody } from './operation.ts';
-import type { RequestContext } from './request-context.ts';
 
 /** After how many milliseconds a client reconnects. */
 const retryMs = 1000;
@@ -29,49 +24,5 @@ export async function* serverSentEvents(
       // `JSON.stringify` returns one line: line breaks in strings are escaped.
       yield `id: ${event.sequence}\nevent: ${event.kind}\ndata: ${JSON.stringify(present(event))}\n\n`;
     }
-  }
-}
-
-/**
- * Sends the parts of a stream as they arrive, and heartbeats between events. Fetches the next part after the client has read the last one,
- * so a slow client needs no memory. The write timeout of the server disconnects a client that reads nothing. When `ends` fires, an event
- * stream ends, and other streams are cut off. If this function throws, the caller must cut off the response, so an incomplete response is
- * not mistaken for a complete one. The status and the headers must be set before.
- */
-export async function sendStream(context: RequestContext, { parts, ends }: StreamedBody): Promise<void> {
-  const { http, request, response } = context;
-  const isEvents = context.operation?.success.media === eventStreamMedia;
-  // Closes the connection after the stream, so the next request of the client reaches a server that still accepts requests.
-  response.shouldKeepAlive = false;
-  response.setHeader('X-Accel-Buffering', 'no');
-  if (request.method === 'HEAD') {
-    await parts[Symbol.asyncIterator]().return?.();
-    response.end();
-    return;
-  }
-  // The client sees that the request is accepted, although there is no data yet.
-  response.flushHeaders();
-  const cutOff = (): void => {
-    if (response.writableLength > 0 || !isEvents) response.destroy();
-  };
-  ends.addEventListener('abort', cutOff);
-  const heartbeat = setInterval(() => {
-    if (isEvents && response.writableLength === 0) response.write(':\n\n');
-  }, http.options.heartbeatMs ?? defaultHeartbeatMs);
-  try {
-    if (parts instanceof ReadableStream) await pipeline(nodeStreamOf(parts), response, { signal: ends });
-    else {
-      for await (const part of parts) {
-        if (ends.aborted) break;
-        if (!response.write(part)) await once(response, 'drain', { signal: ends });
-      }
-      response.end();
-    }
-  } catch (error) {
-    if (!ends.aborted) throw error;
-    response.destroy();
-  } finally {
-    clearInterval(heartbeat);
-    ends.removeEventListener('abort', cutOff);
   }
 }

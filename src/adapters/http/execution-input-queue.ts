@@ -3,7 +3,7 @@ import type { WebSocket } from 'ws';
 /** How much input can wait before the client is paused, in bytes. */
 const maxWaitingBytes = 256 * 1024;
 
-export interface ExecutionInputDeps {
+interface ExecutionInputDeps {
   /** The client. It is paused while too much input waits. */
   readonly socket: Pick<WebSocket, 'pause' | 'resume'>;
   readonly write: (content: ReadableStream<Uint8Array>, close: boolean) => Promise<void>;

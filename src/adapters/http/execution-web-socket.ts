@@ -4,6 +4,7 @@ import type { Executions, Output } from '../../application/executions/executions
 import { isFailure, isFailureOf } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { OutputStream } from '../../ports/sandbox-executions.ts';
+import { parseJson } from '../shared/json.ts';
 import { sentenceOfFailure } from '../shared/status-and-error-messages.ts';
 import { presentStatus } from './common-schemas.ts';
 import { ExecutionInputQueue } from './execution-input-queue.ts';
@@ -46,7 +47,7 @@ export class ExecutionWriters {
   }
 }
 
-export interface AttachmentDeps {
+interface AttachmentDeps {
   readonly executions: Executions;
   readonly writers: ExecutionWriters;
   readonly scope: OwnerScope;
@@ -152,9 +153,9 @@ export class ExecutionWebSocket {
       return this.#sendError('not_writer', 'Another client is attached as the writer, or your key can only read.');
     }
     if (isBinary) return this.#input.push(data);
-    const message = control.safeParse(parseJson(data));
-    if (!message.success) return this.#sendError('invalid_request', 'A text message must be JSON with resize, signal or close_input.');
-    this.#control(message.data);
+    const message = parseJson(control, data.toString());
+    if (message === undefined) return this.#sendError('invalid_request', 'A text message must be JSON with resize, signal or close_input.');
+    this.#control(message);
   }
 
   #control(message: z.output<typeof control>): void {
@@ -214,13 +215,5 @@ export class ExecutionWebSocket {
     socket.resume();
     socket.close(code);
     setTimeout(() => socket.terminate(), closeWithinMs).unref();
-  }
-}
-
-function parseJson(data: Buffer): unknown {
-  try {
-    return JSON.parse(data.toString());
-  } catch {
-    return undefined;
   }
 }

@@ -147,8 +147,8 @@ export function problemOf(error: unknown): AnyProblem | null {
   });
 }
 
-/** Returns the response: problem details (RFC 9457), or the list of mistakes in the request. */
-export function problemAnswer(problem: AnyProblem, detail = detailOf(problem)) {
+/** Returns the response to a problem: problem details (RFC 9457), or the list of mistakes in the request. */
+export function responseTo(problem: AnyProblem, detail = detailOf(problem)) {
   const status = httpStatusOf(problem.code);
   if (problem.code === 'invalid_request') {
     const body = JSON.stringify({ detail: problem.context.problems });
@@ -194,7 +194,7 @@ export function exampleBody(code: ProblemCode): unknown {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- an example's context is of its code
   const context = rows[code][1] as never;
   const problem = problemOf(isHttpCode(code) ? new HttpProblem(code, context) : new Failure(code, context));
-  return problem === null ? null : JSON.parse(problemAnswer(problem).body);
+  return problem === null ? null : JSON.parse(responseTo(problem).body);
 }
 
 function isHttpCode(code: ProblemCode): code is keyof HttpContexts {

@@ -11,7 +11,7 @@ import type { RouterOptions } from './http-options.ts';
 import type { ExecutionWriters } from './execution-web-socket.ts';
 import type { AnyProblem } from './problems.ts';
 import { headerOf, type BodyReader } from './request-input.ts';
-import type { ReadinessReport } from './routes/health-and-service.ts';
+import type { ReadinessReporter } from './routes/health-and-service.ts';
 
 export interface HttpContext {
   readonly skep: Skep;
@@ -19,7 +19,7 @@ export interface HttpContext {
   readonly authenticator: Authenticator;
   readonly pageTokens: PageTokens;
   readonly writers: ExecutionWriters;
-  readonly readiness: (options?: { readonly isDetailed?: boolean }) => Promise<ReadinessReport>;
+  readonly readiness: ReadinessReporter;
   /** Created at the first call. */
   readonly openApi: () => OpenApiDocument;
   readonly readBody: BodyReader;

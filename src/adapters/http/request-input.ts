@@ -28,10 +28,10 @@ export function parsed<S extends z.ZodType>(schema: S, part: InputPart, input: u
 function problemsOf(part: InputPart, error: z.ZodError): ValidationProblem[] {
   const problems = error.issues.flatMap((issue): ValidationProblem[] => {
     // Header names are case-insensitive.
-    const nameOf = (key: PropertyKey) => quoted(part === 'header' ? String(key).toLowerCase() : String(key));
+    const nameOf = (key: PropertyKey) => shortened(part === 'header' ? String(key).toLowerCase() : String(key));
     const loc = [part, ...issue.path.map((key) => (typeof key === 'number' ? key : nameOf(key)))];
     if (issue.code !== 'unrecognized_keys') return [{ loc, msg: messageOf(issue), type: issue.code }];
-    return issue.keys.map((key) => ({ loc: [...loc, quoted(key)], msg: 'is not a field of this request', type: issue.code }));
+    return issue.keys.map((key) => ({ loc: [...loc, shortened(key)], msg: 'is not a field of this request', type: issue.code }));
   });
   return problems.slice(0, maxProblems);
 }
@@ -40,7 +40,7 @@ function messageOf(issue: z.core.$ZodIssue): string {
   return issue.code === 'too_small' && issue.minimum === 1 && issue.origin !== 'number' ? 'must not be empty' : issue.message;
 }
 
-function quoted(key: string): string {
+function shortened(key: string): string {
   return key.length > maxQuoted ? `${key.slice(0, maxQuoted)}...` : key;
 }
 

@@ -7,16 +7,16 @@ import { apiReferenceFiles, apiReferencePaths } from './api-reference.ts';
 import { Authenticator } from './authentication.ts';
 import { crossOrigin } from './cors.ts';
 import { dashboardFolder, dashboardRouter } from './dashboard.ts';
-import { sendStream } from './event-stream.ts';
 import { ExecutionWriters } from './execution-web-socket.ts';
 import { openApiDocument, type OpenApiDocument } from './openapi.ts';
 import { StreamedBody, Upgrade, type Operation } from './operation.ts';
 import type { RouterOptions } from './http-options.ts';
 import { createPageTokens } from './page-token.ts';
-import { HttpProblem, problemAnswer, problemOf } from './problems.ts';
+import { HttpProblem, problemOf, responseTo } from './problems.ts';
 import { RequestContext, type HttpContext, type HttpErrorHandler, type HttpHandler } from './request-context.ts';
 import { jsonReader } from './request-input.ts';
 import { logRequest } from './request-log.ts';
+import { sendStream } from './send-stream.ts';
 import { acceptUpgrade } from './web-socket.ts';
 import { changeOperation, publishOperation } from './routes/conversation-changes.ts';
 import { conversationOperations } from './routes/conversations.ts';
@@ -194,7 +194,7 @@ const answerError: HttpErrorHandler = (error: unknown, _request, response, _next
   if (response.headersSent) {
     response.destroy();
   } else {
-    const { status, headers, body } = problemAnswer(problem);
+    const { status, headers, body } = responseTo(problem);
     response.status(status).set(headers);
     send(context, body);
   }

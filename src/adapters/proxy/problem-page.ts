@@ -1,25 +1,26 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
-import { type AnyProblem, detailOf, problemAnswer, type ProblemCode } from '../http/problems.ts';
+import { type AnyProblem, detailOf, type ProblemCode, responseTo } from '../http/problems.ts';
 import { headerOf } from '../http/request-input.ts';
 
-export interface Answer {
+/** A response that is sent at once. */
+export interface WholeResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
 /** Returns true if a person will read the response, because a browser navigates. Requests by a page get JSON. */
-export function isNavigation(request: IncomingMessage): boolean {
+export function isForPerson(request: IncomingMessage): boolean {
   const mode = headerOf(request, 'sec-fetch-mode');
   return mode === null ? /\btext\/html\b/.test(headerOf(request, 'accept') ?? '') : mode === 'navigate';
 }
 
 /** Returns the response to a problem: a page for a person, problem details for a program. */
-export function answerOf(request: IncomingMessage, problem: AnyProblem): Answer {
+export function responseFor(request: IncomingMessage, problem: AnyProblem): WholeResponse {
   const detail = ownDetails[problem.code] ?? detailOf(problem);
-  const { status, body, headers } = problemAnswer(problem, detail);
+  const { status, body, headers } = responseTo(problem, detail);
   const common = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', Vary: 'Accept, Sec-Fetch-Mode' };
-  if (!isNavigation(request)) return { status, body, headers: { ...headers, ...common } };
+  if (!isForPerson(request)) return { status, body, headers: { ...headers, ...common } };
   const page = pageOf(`${status} ${STATUS_CODES[status] ?? ''}`.trim(), detail);
   const ofPage = { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': "default-src 'none'; frame-ancestors 'self'" };
   return { status, body: page, headers: { ...headers, ...common, ...ofPage } };

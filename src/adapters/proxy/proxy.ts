@@ -13,7 +13,7 @@ import { Connections, PortMoved } from './port-connections.ts';
 import { keepsAuthorization, type Visitor, type VisitorDeps, visitorOf } from './port-visitor.ts';
 import { forwardRequest, forwardUpgrade } from './forwarder.ts';
 import { defaultConnectionsPerSandbox, type ProxyOptions } from './proxy-options.ts';
-import { type Answer, answerOf, isNavigation } from './problem-page.ts';
+import { isForPerson, responseFor, type WholeResponse } from './problem-page.ts';
 import { setPortCookie } from './port-cookie.ts';
 import { type PortTarget, targetOf } from './port-target.ts';
 import type { ForwardedRequest } from './proxied-headers.ts';
@@ -75,11 +75,11 @@ class PortRequests {
     try {
       const target = this.#requireTarget(request);
       const redirect = await this.#redirectOf(request, target);
-      if (redirect !== null) sendAnswer(response, redirect);
+      if (redirect !== null) sendResponse(response, redirect);
       else await this.#forward(request, response, target);
     } catch (error) {
       if (response.headersSent || response.destroyed) response.destroy();
-      else sendAnswer(response, this.#answerTo(request, error));
+      else sendResponse(response, this.#responseTo(request, error));
     }
   }
 
@@ -90,7 +90,7 @@ class PortRequests {
     socket.once('finish', () => socket.destroy());
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
-    const refuse = (error: unknown): void => writeAnswer(socket, this.#answerTo(request, error));
+    const refuse = (error: unknown): void => writeResponse(socket, this.#responseTo(request, error));
     try {
       if (request.method !== 'GET' || !isWebSocketRequest(request)) throw new HttpProblem('not_found', {});
       const target = this.#requireTarget(request);
@@ -124,11 +124,11 @@ class PortRequests {
   }
 
   /** Redirects a link to the address without the token, and sets a cookie if the token is valid. Adds a page's missing slash. */
-  async #redirectOf(request: IncomingMessage, target: PortTarget): Promise<Answer | null> {
+  async #redirectOf(request: IncomingMessage, target: PortTarget): Promise<WholeResponse | null> {
     if (request.method !== 'GET' && request.method !== 'HEAD') return null;
     const { token, lacksSlash, prefix, path, by } = target;
     const isLink = token !== null && by !== 'headers';
-    if (!isLink && !(lacksSlash && by === 'path' && isNavigation(request))) return null;
+    if (!isLink && !(lacksSlash && by === 'path' && isForPerson(request))) return null;
     // By host there is no prefix, and browsers would read two slashes at the beginning as another host.
     const Location = prefix + (prefix === '' ? path.replace(/^[/\\\t]{2,}/, '/') : path);
     const headers = { Location, 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' };
@@ -186,8 +186,8 @@ class PortRequests {
     return new Failure('port_closed', { id, port }, { cause: error });
   }
 
-  #answerTo(request: IncomingMessage, error: unknown): Answer {
-    return answerOf(request, problemOf(error) ?? this.#logUnexpected(error));
+  #responseTo(request: IncomingMessage, error: unknown): WholeResponse {
+    return responseFor(request, problemOf(error) ?? this.#logUnexpected(error));
   }
 
   #logUnexpected(error: unknown): Failure<'internal'> {
@@ -203,12 +203,12 @@ function parserProblemOf(error: unknown): string | null {
   return isOfParser ? String(error.reason) : null;
 }
 
-function sendAnswer(response: ServerResponse, { status, headers, body }: Answer): void {
+function sendResponse(response: ServerResponse, { status, headers, body }: WholeResponse): void {
   response.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(body) });
   response.end(body);
 }
 
-function writeAnswer(socket: Duplex, { status, headers, body }: Answer): void {
+function writeResponse(socket: Duplex, { status, headers, body }: WholeResponse): void {
   if (socket.destroyed || !socket.writable) return;
   const fields = { ...headers, 'Content-Length': String(Buffer.byteLength(body)), Connection: 'close' };
   const head = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`).join('');

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Failure } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
-import type { ExecutionStart, ExecutionState, OutputStream } from '../../ports/sandbox-executions.ts';
+import type { ExecutionStart, ExecutionState } from '../../ports/sandbox-executions.ts';
 import type { Execution } from '../../ports/sandbox-runtime.ts';
 import { raceSignal } from '../shared/timeout.ts';
 import type { TerminalExecution } from './execution-host.ts';
 import { maxCertainCode } from './execution-reader.ts';
-import { OutputBuffer, type OlderBytes } from './output-buffer.ts';
+import { OutputBuffer } from './output-buffer.ts';
 
 /** How much of each output is kept in this process. */
 const keptBytes = 4 << 20;
@@ -75,10 +75,6 @@ export class AttachedExecution {
 
   #keptOf({ oldest, end }: OutputBuffer): { readonly oldest: number; readonly end: number } {
     return { oldest: Math.min(oldest, Math.max(0, end - this.#keptInSandbox)), end };
-  }
-
-  read(stream: OutputStream, after: number, follow: boolean, signal: AbortSignal, older?: OlderBytes): AsyncGenerator<Uint8Array, void> {
-    return this[stream].read(after, follow, signal, older);
   }
 
   async write(content: ReadableStream<Uint8Array>, close: boolean, signal: AbortSignal): Promise<void> {

@@ -229,7 +229,7 @@ export class DurableExecutions implements SandboxExecutions {
     let at = after;
     const readOlder = (from: number, cancelled: AbortSignal): AsyncIterable<Uint8Array> =>
       this.#reader.read(sandboxId, executionId, { stream, after: from, follow: false }, cancelled);
-    for await (const chunk of local.read(stream, after, follow, signal, local.isDurable ? readOlder : undefined)) {
+    for await (const chunk of local[stream].read(after, follow, signal, local.isDurable ? readOlder : undefined)) {
       at += chunk.length;
       yield chunk;
     }

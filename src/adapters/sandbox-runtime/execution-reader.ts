@@ -5,6 +5,7 @@ import { type ScriptResult, runScript, withScriptTimeLimit, noScriptResult } fro
 import { pause, realTimers } from '../shared/timeout.ts';
 import { type ExecutionHost, executionNotFound, type HostExecution } from './execution-host.ts';
 import { type ExecutionScript, scripts } from './execution-scripts.ts';
+import { dropped } from './output-buffer.ts';
 
 const neverAborts = new AbortController().signal;
 /** How often to check a sandbox that can't run a script because it is frozen. */
@@ -71,17 +72,17 @@ export class ExecutionReader {
       const { state, run } = await this.#observe(sandboxId);
       const command = scripts.state(wait)(this.#folder(sandboxId, executionId), run);
       const runToEnd = (until: AbortSignal): Promise<ScriptResult> => runScript(this.#host, sandboxId, command, until);
-      const answer = await (wait ? runToEnd(signal) : withScriptTimeLimit(signal, runToEnd)).catch(nullIfNotRunning);
-      if (answer === null) {
+      const result = await (wait ? runToEnd(signal) : withScriptTimeLimit(signal, runToEnd)).catch(nullIfNotRunning);
+      if (result === null) {
         const found = await this.#readStateFromFiles(sandboxId, executionId, state, run, signal);
         if (wait && found.status === 'running') await this.#waitForChange(sandboxId, state, run, signal);
         return found;
       }
-      if (answer.code === 4) throw executionNotFound(executionId);
-      const parsed = Line.safeParse(answer.output.trim().split(' '));
+      if (result.code === 4) throw executionNotFound(executionId);
+      const parsed = Line.safeParse(result.output.trim().split(' '));
       // If the line is invalid without an exit code, the sandbox was stopped meanwhile.
       if (parsed.success) return stateOf(...parsed.data);
-      if (answer.code !== null) throw noScriptResult;
+      if (result.code !== null) throw noScriptResult;
     }
   }
 
@@ -204,10 +205,6 @@ const names = { stdout: 'out', stderr: 'err' } as const;
 function startOf(name: string, stream: OutputStream): number | null {
   const [, output, start] = /^(out|err)\.(\d+)$/.exec(name) ?? [];
   return output === names[stream] ? Number(start) : null;
-}
-
-function dropped(oldest: number): Failure {
-  return new Failure('output_dropped', { oldest });
 }
 
 /** Returns null if the sandbox can't run anything now. */

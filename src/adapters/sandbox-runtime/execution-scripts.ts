@@ -155,10 +155,8 @@ if line_of "$d/feeder" pid start && is_number "$pid" && is_number "$start"; then
   while ! has_exited && alive; do sleep 0.05; done
 fi
 ! has_exited && is_file "$d/kept/in" || exit 5
-read -r stat <"/proc/$$/stat"
-set -- \${stat##*) }
-shift 19
-printf '%s %s\\n' $$ $1 >"$d/feeder"
+is_process $$
+printf '%s %s\\n' $$ $since >"$d/feeder"
 end=$(tail -c 1 "$d/kept/in")
 printf '%s %s\\n' $(wc -c <"$d/kept/in") "\${end:+cut}"
 trap '' PIPE

@@ -1,5 +1,5 @@
 import type { ExecutionStart, TerminalSize } from '../../ports/sandbox-executions.ts';
-import { shellWord } from './shell-functions.ts';
+import { enterDirectory, readStart, shellWord } from './shell-functions.ts';
 
 /** The minimum of bytes that the sandbox keeps of each output. */
 export const keptBytes = 64 << 20;
@@ -27,17 +27,16 @@ const tools = ['cat', 'dd', 'mkdir', 'mkfifo', 'rm', 'setsid', 'sleep', 'tail', 
  *
  * The variables have a prefix, so that they do not overwrite variables in the command's environment.
  */
-const supervisor = `
+const supervisor = `${readStart}${enterDirectory}
 _skep_announce=$1 _skep_base=$2 _skep_d=$2/$3 _skep_run=$4 _skep_in=$5 _skep_tty=$6 _skep_cwd=$7 _skep_fallback=$8
 shift 8
 _skep_go() {
-  cd "$_skep_cwd" 2>/dev/null || { printf 'the working directory %s does not exist, or is not accessible\\n' "$_skep_cwd" >&2; exit 126; }
+  _skep_enter "$_skep_cwd"
   [ -z "$_skep_vars" ] || eval "$_skep_vars"
   exec "$@"
 }
-_skep_nth() { shift 19; _skep_start=$1; }
 _skep_start=0 _skep_missing=
-{ read -r _skep_stat < "/proc/$$/stat"; } 2>/dev/null && _skep_nth \${_skep_stat##*) } || _skep_missing=' /proc'
+{ _skep_read_start "/proc/$$/stat"; } 2>/dev/null || _skep_missing=' /proc'
 [ -z "$_skep_announce" ] || printf 'skep %s %s\\n' "$$" "$_skep_start"
 _skep_vars= _skep_nl='
 '
@@ -103,7 +102,7 @@ if [ -n "$_skep_in" ]; then
   _skep_hand_over <&5 >"$_skep_d/in" 5<&- 6>&- 7>&- 9>&- &
   _skep_feed=$!
   if [ "$_skep_in" = kept ]; then
-    { read -r _skep_stat <"/proc/$_skep_feed/stat"; } 2>/dev/null && _skep_nth \${_skep_stat##*) }
+    { _skep_read_start "/proc/$_skep_feed/stat"; } 2>/dev/null
     printf '%s %s\\n' $_skep_feed "$_skep_start" >"$_skep_d/feeder"
   fi
 else _skep_input=/dev/null
@@ -127,8 +126,7 @@ _skep_tee 5>&7 <"$_skep_d/o" | _skep_keep out >/dev/null 5<&- 6>&- 7>&- 9>&- &
   esac
 } <"$_skep_d/r" 2>/dev/null 9>&- &
 (
-  read -r _skep_stat < /proc/self/stat
-  _skep_nth \${_skep_stat##*) }
+  _skep_read_start /proc/self/stat
   printf '%s %s %s %s\\n' "\${_skep_stat%% *}" "$_skep_start" "$_skep_hold" "$_skep_feed" > "$_skep_d/pids"
   printf 'durable\\n' >&7
   _skep_go "$@" 5<&- 6>&- 7>&- 9>&-

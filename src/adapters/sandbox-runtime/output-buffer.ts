@@ -14,7 +14,10 @@ interface Block {
 /** Returns bytes from an offset on that are no longer in memory, up to a later offset. */
 export type OlderBytes = (at: number, signal: AbortSignal) => AsyncIterable<Uint8Array>;
 
-const dropped = (oldest: number): Failure => new Failure('output_dropped', { oldest });
+/** The failure for a read of bytes that are not kept any more. */
+export function dropped(oldest: number): Failure<'output_dropped'> {
+  return new Failure('output_dropped', { oldest });
+}
 
 /** The newest bytes of an output, in memory. Any number of readers can follow them. A slow reader never blocks the writer. */
 export class OutputBuffer implements KeptOutput {

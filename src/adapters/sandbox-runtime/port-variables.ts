@@ -1,4 +1,4 @@
-export interface ReachablePort {
+interface ReachablePort {
   readonly name: string;
   /** The spec's port. */
   readonly port: number;

@@ -19,12 +19,12 @@ const maxNameBytes = 255;
 
 /** Normalizes the path and removes a slash at its end. Throws `invalid_request` if the path is not absolute or not allowed. */
 export function sandboxPath(path: string, member: 'path' | 'directory' | 'workingDir'): string {
-  if (!path.startsWith('/')) throw refusedFiles(member, `${quoted(path)} is not an absolute path; begin it with a slash`);
-  if (path.includes('\0')) throw refusedFiles(member, `${quoted(path)} holds a NUL character; leave it out`);
+  if (!path.startsWith('/')) throw refusedFiles(member, `${quotedName(path)} is not an absolute path; begin it with a slash`);
+  if (path.includes('\0')) throw refusedFiles(member, `${quotedName(path)} holds a NUL character; leave it out`);
   if (path.length > maxLength) throw refusedFiles(member, `a path may have ${maxLength} characters at most`);
   const long = path.split('/').find((name) => Buffer.byteLength(name) > maxNameBytes);
-  if (long !== undefined) throw refusedFiles(member, `the name ${quoted(long)} is longer than ${maxNameBytes} bytes; shorten it`);
-  if (path.split('/').includes('..')) throw refusedFiles(member, `${quoted(path)} has a part ".."; name the place itself`);
+  if (long !== undefined) throw refusedFiles(member, `the name ${quotedName(long)} is longer than ${maxNameBytes} bytes; shorten it`);
+  if (path.split('/').includes('..')) throw refusedFiles(member, `${quotedName(path)} has a part ".."; name the place itself`);
   const normal = posix.normalize(path);
   if (normal === '/' && member === 'path') throw refusedFiles(member, 'the root has no name; choose a directory in it');
   return normal === '/' ? normal : normal.replace(/\/$/, '');
@@ -42,6 +42,6 @@ function partsOf(path: string): string[] {
 }
 
 /** Quotes and shortens an untrusted name for a message. */
-export function quoted(name: string): string {
+export function quotedName(name: string): string {
   return JSON.stringify(name.length > 200 ? `${name.slice(0, 200)}…` : name);
 }

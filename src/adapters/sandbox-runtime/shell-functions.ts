@@ -12,3 +12,15 @@ has_text() {
   return 1
 }
 `;
+
+/** A function of shell scripts: reads the stat of a process from the file `$1` into `_skep_stat`, and its start time into `_skep_start`. */
+export const readStart = `
+_skep_read_start() { read -r _skep_stat < "$1" && set -- \${_skep_stat##*) } && shift 19 && _skep_start=$1; }
+`;
+
+/** A function of shell scripts: enters the working directory `$1` of a command, or exits. */
+export const enterDirectory = `
+_skep_enter() {
+  cd "$1" 2>/dev/null || { printf 'the working directory %s does not exist, or is not accessible\\n' "$1" >&2; exit 126; }
+}
+`;

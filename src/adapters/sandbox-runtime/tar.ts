@@ -1,9 +1,9 @@
 import { addAbortSignal } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { extract, type Extract, type Header, type Pack } from 'tar-stream';
+import { extract, type Extract } from 'tar-stream';
 import { isFailure } from '../../domain/failure.ts';
 import { nodeStreamOf } from '../shared/node-streams.ts';
-import { quoted, refusedFiles } from './sandbox-path.ts';
+import type { TarHeader } from '../shared/packed-tar.ts';
+import { quotedName, refusedFiles } from './sandbox-path.ts';
 
 type Entry = Extract extends AsyncIterable<infer E> ? E : never;
 
@@ -87,7 +87,7 @@ function toEntry({ header }: Entry, content: AsyncIterable<Uint8Array>): TarEntr
       return { ...common, kind: 'file', mode: bits, size, content };
     case 'symlink':
       requireName(parts, name);
-      if (!linkname || linkname.includes('\0')) throw refusedFiles('archive', `the link ${quoted(name)} leads nowhere`);
+      if (!linkname || linkname.includes('\0')) throw refusedFiles('archive', `the link ${quotedName(name)} leads nowhere`);
       return { ...common, kind: 'symlink', mode: 0o777, target: linkname };
     case 'link':
       requireName(parts, name);
@@ -96,16 +96,13 @@ function toEntry({ header }: Entry, content: AsyncIterable<Uint8Array>): TarEntr
     case 'block-device':
     case 'character-device':
     default:
-      throw refusedFiles('archive', `${quoted(name)} is neither a file, a directory nor a link; leave it out`);
+      throw refusedFiles('archive', `${quotedName(name)} is neither a file, a directory nor a link; leave it out`);
   }
 }
 
 function requireName(parts: TarName, name: string): void {
-  if (parts.length === 0) throw refusedFiles('archive', `${quoted(name)} names the directory itself, and is none`);
+  if (parts.length === 0) throw refusedFiles('archive', `${quotedName(name)} names the directory itself, and is none`);
 }
-
-/** The header of an entry, as the package takes it. */
-export type TarHeader = Partial<Omit<Header, 'pax'>> & Pick<Header, 'name'> & { readonly pax?: Readonly<Record<string, string>> };
 
 /** The last time that the package can write, in 2038. */
 const lastSecond = 2 ** 31 - 1;
@@ -134,7 +131,7 @@ export type TarName = readonly string[];
 /** Throws `invalid_request` if the name leads out of the directory, or no file can have it. */
 function checkedName(name: string, what: 'name' | 'target'): TarName {
   const refuse = (why: string): never => {
-    throw refusedFiles('archive', `the ${what} ${quoted(name)} ${why}`);
+    throw refusedFiles('archive', `the ${what} ${quotedName(name)} ${why}`);
   };
   if (name.startsWith('/')) refuse('is absolute; it must be relative to the directory');
   if (name.includes('\0')) refuse('holds a NUL character');
@@ -146,56 +143,5 @@ function checkedName(name: string, what: 'name' | 'target'): TarName {
 
 /** Returns the failure for an entry whose name, or whose target, leads through a link. */
 export function throughLink(parts: TarName, link: TarName): Error {
-  return refusedFiles('archive', `${quoted(parts.join('/'))} leads through the link ${quoted(link.join('/'))}`);
-}
-
-/** The largest number that fits into the header's field for an owner. */
-const largestOwner = 0o777777;
-
-/** Adds PAX records for numbers that do not fit into the header's fields. */
-export function withPax({ pax, ...header }: TarHeader): TarHeader {
-  const { uid = 0, gid = 0 } = header;
-  const owners = uid > largestOwner || gid > largestOwner ? { uid: String(uid), gid: String(gid) } : {};
-  const records = { ...pax, ...owners };
-  return Object.keys(records).length === 0 ? header : { ...header, pax: records };
-}
-
-/** Adds an entry to a tar, as fast as the tar is read. Rejects if the tar is destroyed. */
-export async function addEntry(tar: Pack, header: TarHeader, content?: AsyncIterable<Uint8Array>): Promise<void> {
-  const done = Promise.withResolvers<void>();
-  const sink = tar.entry(withPax(header), (error) => {
-    if (error === null || error === undefined) done.resolve();
-    else done.reject(error);
-  });
-  done.promise.catch(() => {});
-  if (content === undefined) sink.on('error', () => {});
-  else await pipeline(content, sink);
-  await done.promise;
-}
-
-/** Returns the bytes of a tar while `fill` adds its entries. Throws the error of `fill`. If the reader leaves, the next entry fails. */
-export function tarOf(tar: Pack, fill: () => Promise<void>): AsyncIterable<Uint8Array> {
-  let failure: unknown = null;
-  // The reader gets the error.
-  tar.on('error', () => {});
-  const filling = fill().then(
-    () => tar.finalize(),
-    (error: unknown) => {
-      // A tar that is destroyed already has a reason of its own.
-      if (!tar.destroyed) failure = error;
-      tar.destroy();
-    },
-  );
-  return {
-    async *[Symbol.asyncIterator]() {
-      try {
-        for await (const chunk of tar) if (chunk instanceof Uint8Array) yield chunk;
-      } catch (error) {
-        throw failure ?? error;
-      } finally {
-        tar.destroy(null);
-        await filling;
-      }
-    },
-  };
+  return refusedFiles('archive', `${quotedName(parts.join('/'))} leads through the link ${quotedName(link.join('/'))}`);
 }

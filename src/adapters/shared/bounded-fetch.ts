@@ -8,7 +8,7 @@ export interface FetchBounds {
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
 }
 
-export interface FetchedResponse {
+interface FetchedResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Buffer;
@@ -26,7 +26,7 @@ export async function fetchBounded(
     let bytes = 0;
     for await (const chunk of body ?? []) {
       bytes += chunk.byteLength;
-      if (bytes > maxBytes) throw failures.tooLarge(`${maxBytes} bytes in an answer`);
+      if (bytes > maxBytes) throw failures.tooLarge(`${maxBytes} bytes in a response`);
       chunks.push(chunk);
     }
     return { status, headers, body: Buffer.concat(chunks) };

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import type { CheckResult } from '../../ports/check-result.ts';
 import { providerFailures } from './provider-failures.ts';
 
-export interface GitRunnerOptions {
+interface GitRunnerOptions {
   /** The git program: a name that is looked up on the PATH, or a path. */
   readonly binary: string;
   /** The provider in failures. */

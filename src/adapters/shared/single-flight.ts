@@ -1,7 +1,7 @@
 import { raceSignal } from './timeout.ts';
 
 /** Something that is made when it is first needed. */
-export interface Lazy<T> {
+interface Lazy<T> {
   /** Makes it, or returns what was made. If that failed, tries again. */
   (): Promise<T>;
   /** Returns null if it was never needed, or could not be made. */

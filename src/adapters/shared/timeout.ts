@@ -23,11 +23,12 @@ export async function raceSignal<T>(promise: Promise<T>, signal: AbortSignal): P
   }
 }
 
-/** A signal that fires after a time, or together with one of several other signals. */
-export interface Timeout {
+/**
+ * A signal that fires after a time, or together with one of several other signals. Must be disposed of when the work has ended. Then the
+ * signal fires, to end parts of the work that still run after a failure.
+ */
+export interface Timeout extends Disposable {
   readonly signal: AbortSignal;
-  /** Must be called when the work has ended. Then the signal fires, to end parts of the work that still run after a failure. */
-  end(): void;
 }
 
 const workOver = new Error('the work is over');
@@ -38,7 +39,7 @@ export function startTimeout(timers: Timers, ms: number, failure: () => Error, s
   const cancel = timers.after(ms, () => controller.abort(failure()));
   return {
     signal: AbortSignal.any([controller.signal, ...signals.filter((signal) => signal !== undefined)]),
-    end() {
+    [Symbol.dispose]() {
       cancel();
       controller.abort(workOver);
     },
@@ -47,12 +48,9 @@ export function startTimeout(timers: Timers, ms: number, failure: () => Error, s
 
 /** Runs work within a timeout. Rejects with the signal's reason as soon as it fires. */
 export async function withTimeout<T>(limit: Timeout, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  try {
-    limit.signal.throwIfAborted();
-    return await raceSignal(work(limit.signal), limit.signal);
-  } finally {
-    limit.end();
-  }
+  using _ = limit;
+  limit.signal.throwIfAborted();
+  return await raceSignal(work(limit.signal), limit.signal);
 }
 
 /** Waits for `ms`. Rejects with the signal's reason if it fires first. */

@@ -56,8 +56,3 @@ const retryAfterSeconds = 5;
 export function storeUnavailable(reason: Reason, cause?: unknown): Failure<'store_unavailable'> {
   return new Failure('store_unavailable', { reason, retryAfterSeconds }, { cause });
 }
-
-/** The failure for a row that can be read, but has invalid content. */
-export function damagedRecord(cause?: unknown): Failure<'store_unavailable'> {
-  return storeUnavailable({ code: 'damaged' }, cause);
-}

@@ -10,14 +10,14 @@ import type { ExposedUrl, PausedBy, RefusalBackOff } from '../../domain/sandbox.
 import { eventActors } from '../shared/event-data-schemas.ts';
 import { createLruMap } from '../shared/lru-map.ts';
 import { orNull } from './record-rows.ts';
-import { damagedRecord } from './database.ts';
+import { storeUnavailable } from './database.ts';
 
 /** Parses a JSON column. Throws `store_unavailable` if it does not match the schema. */
 export function parseColumn<T>(schema: z.ZodType<T>, text: string): T {
   try {
     return schema.parse(JSON.parse(text));
   } catch (error) {
-    throw damagedRecord(error);
+    throw storeUnavailable({ code: 'damaged' }, error);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { ListingCache } from '../../ports/listing-cache.ts';
 import type { Db } from './database.ts';
 
-export interface ListingCacheOptions {
+interface ListingCacheOptions {
   /** The maximum size of all entries, with their scopes and keys, in bytes of UTF-8. */
   readonly maxBytes: number;
   readonly now: () => number;

@@ -1,7 +1,7 @@
 import { type Compilable, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { isDamagedRecord } from '../../domain/failure.ts';
 import { camelCase, type SnakeCase, snakeCase } from '../shared/letter-case.ts';
-import { damagedRecord, type Database, type Db } from './database.ts';
+import { type Database, type Db, storeUnavailable } from './database.ts';
 
 /** A boolean is stored as 0 or 1, an array or object as JSON text. */
 type ColumnOf<T> = T extends string ? string : T extends boolean ? number : T extends object ? string : T;
@@ -64,7 +64,7 @@ export function enumReader<T extends string>(words: readonly T[]): (text: string
   const known = new Map<string, T>(words.map((one) => [one, one]));
   return (text) => {
     const found = known.get(text);
-    if (found === undefined) throw damagedRecord();
+    if (found === undefined) throw storeUnavailable({ code: 'damaged' });
     return found;
   };
 }

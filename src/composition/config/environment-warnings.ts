@@ -37,7 +37,7 @@ function adviceFor(name: string, known: readonly string[]): { readonly advice: s
 }
 
 /** A secret without a value, of a spec or its agent. */
-export interface UnsetSecret {
+interface UnsetSecret {
   readonly specId: string;
   readonly name: string;
   /** A warning that names the consequence. */

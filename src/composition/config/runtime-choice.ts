@@ -13,7 +13,7 @@ import { formAt, toProblem } from './config-mistakes.ts';
 import { settingsSchema } from './settings.ts';
 import { asksForContainer, dockerConflicts } from './spec-conflicts.ts';
 
-export interface RuntimeLookups {
+interface RuntimeLookups {
   /** Returns the runtime of the last start; null if it is unknown, or if the data folder has no sandboxes that are not MISSING. */
   inUse(): Promise<string | null>;
   /** Whether this machine has a setting for the address of Docker's engine. */

@@ -23,7 +23,7 @@ const ports = {
   logger: tokens.logger,
 };
 export type OwnAdapters = { readonly [O in keyof typeof ports]: ServiceOf<(typeof ports)[O]> };
-export type OwnOption = keyof OwnAdapters;
+type OwnOption = keyof OwnAdapters;
 const portOf: { readonly [O in OwnOption]: Token<OwnAdapters[O]> } = ports;
 
 /** The members that identify an adapter. Skep's own choices do not have them. */

@@ -4,8 +4,7 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { duplicateSignalMs } from '../../../src/adapters/cli/console.ts';
-import { executeInSandbox, type Streams } from '../../../src/adapters/cli/exec-command.ts';
-import type { SkepClient } from '../../../src/client/index.ts';
+import { sendKeys } from '../../../src/adapters/cli/exec-command.ts';
 import { items } from '../../support/client.ts';
 import { cleanEnv, executable } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
@@ -114,19 +113,14 @@ test('keys that wait for a server that is away are bounded', async () => {
   const [isBack, isOver] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   let written = 0;
   const attachment = {
-    end: { exit_code: 0 },
     write: async ({ length }: Uint8Array) => void (await isBack.promise, (written += length)),
     closeInput: async () => isOver.resolve(),
-    [Symbol.asyncIterator]: () => ({ next: async () => (await isOver.promise, { done: true }) }),
   };
-  const execution = { attach: () => attachment, delete: async () => {} };
-  const client = { sandboxes: { get: async () => ({ executions: { start: async () => execution } }) } } as unknown as SkepClient;
-  const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => {} });
-  const streams = { stdin, stdout: new PassThrough(), stderr: new PassThrough() } as unknown as Streams;
-  const done = executeInSandbox(client, 'sb-1', ['cat'], { interactive: true, tty: true, env: {}, workingDir: undefined }, streams);
+  const stdin = new PassThrough();
+  sendKeys(stdin, attachment, () => {});
   for (let part = 0; part < 40; part += 1) if (!stdin.write(Buffer.alloc(1 << 16, 'a'))) await once(stdin, 'drain');
   isBack.resolve();
   stdin.end();
-  expect(await done).toBe(0);
+  await isOver.promise;
   expect([written > 1 << 20, written < 2 << 20]).toEqual([true, true]);
 });

@@ -36,7 +36,7 @@ async function start(answers: readonly Answer[], options: Partial<ConstructorPar
     clock,
     failures: providerFailures('double'),
     concurrency: 4,
-    maxAnswerBytes: 1000,
+    maxResponseBytes: 1000,
     maxRequests: 100,
     maxBytes: 10_000,
     rateLimitOf: ({ status, headers }) => (status === 429 || isExhausted(headers, 'ratelimit') ? rateLimitIn(headers, 'ratelimit', status === 429, clock) : null),
@@ -132,10 +132,10 @@ test('a redirect is followed to where the caller says, but not in circles', asyn
 
 describe('The limits', () => {
   test('of the bytes of an answer hold for every request', async () => {
-    const { send } = await start([(response) => response.end('x'.repeat(500))], { maxAnswerBytes: 499 });
+    const { send } = await start([(response) => response.end('x'.repeat(500))], { maxResponseBytes: 499 });
     expect(await failureOf(send())).toMatch(/^provider_failed: .*too_large.*499 bytes/u);
     const large = await start([(response) => response.end('x'.repeat(500))]);
-    expect(await failureOf(large.send({ maxAnswerBytes: 400 }))).toMatch(/^provider_failed: .*too_large.*400 bytes/u);
+    expect(await failureOf(large.send({ maxResponseBytes: 400 }))).toMatch(/^provider_failed: .*too_large.*400 bytes/u);
     expect(await large.send()).toBe(200);
   });
 

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { problemAnswer, problemOf } from '../../../src/adapters/http/problems.ts';
+import { problemOf, responseTo } from '../../../src/adapters/http/problems.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import { items, object, type Answer } from '../../support/client.ts';
 import { createWorld, plainSpec, type World } from './world.ts';
@@ -218,5 +218,5 @@ test.each([
 ])('a wrong argument %s of a use case or port is reported as %j of the request', (argument, loc) => {
   const problem = problemOf(new Failure('invalid_request', { problems: [{ argument, reason: { code: 'sandbox_path', message: 'must be different' } }] }));
   if (problem === null) throw new Error('the failure is not known');
-  expect(JSON.parse(problemAnswer(problem).body)).toEqual({ detail: [{ loc, msg: 'must be different', type: 'sandbox_path' }] });
+  expect(JSON.parse(responseTo(problem).body)).toEqual({ detail: [{ loc, msg: 'must be different', type: 'sandbox_path' }] });
 });

@@ -18,7 +18,7 @@ export function memoryExecutions(engine: MemoryEngine): SandboxExecutions {
     const execution = engine.execution(sandboxId, executionId);
     const before = handedOver.get(execution) ?? { bytes: 0, isCut: false };
     const never = new AbortController().signal;
-    const output = (stream: OutputStream, from: number) => streamOf(never, (cancelled) => execution.read(stream, from, true, cancelled));
+    const output = (stream: OutputStream, from: number) => streamOf(never, (cancelled) => execution[stream].read(from, true, cancelled));
     return {
       stdin: new WritableStream<Uint8Array>({
         async write(chunk) {
@@ -50,7 +50,7 @@ export function memoryExecutions(engine: MemoryEngine): SandboxExecutions {
     async output(sandboxId, executionId, { stream, after, follow }, signal) {
       signal.throwIfAborted();
       const execution = engine.execution(sandboxId, executionId);
-      return streamOf(signal, (cancelled) => execution.read(stream, after, follow, cancelled));
+      return streamOf(signal, (cancelled) => execution[stream].read(after, follow, cancelled));
     },
     async write(sandboxId, executionId, content, close, signal) {
       const execution = engine.execution(sandboxId, executionId);

@@ -2,7 +2,7 @@ import { buffer } from 'node:stream/consumers';
 import { posix } from 'node:path';
 import { Readable } from 'node:stream';
 import { requireFile, rangeOf, wrongFileType } from '../../../src/adapters/sandbox-runtime/file-content.ts';
-import { quoted, refusedFiles, sandboxPath } from '../../../src/adapters/sandbox-runtime/sandbox-path.ts';
+import { quotedName, refusedFiles, sandboxPath } from '../../../src/adapters/sandbox-runtime/sandbox-path.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { FileEntry } from '../../../src/domain/file-entry.ts';
 import type { SandboxFiles } from '../../../src/ports/sandbox-files.ts';
@@ -88,7 +88,7 @@ function requireParents(files: MemoryFiles, path: string): void {
     const node = files.node(above);
     if (node !== undefined && node.kind !== 'directory') throw wrongFileType(above, node.kind);
   }
-  if (posix.basename(path).length > 255) throw refusedFiles('path', `${quoted(path)} is too long`);
+  if (posix.basename(path).length > 255) throw refusedFiles('path', `${quotedName(path)} is too long`);
 }
 
 function entryOf(path: string, node: MemoryNode): FileEntry {

@@ -1,9 +1,8 @@
 import { posix } from 'node:path';
 import { pack } from 'tar-stream';
-import { quoted, refusedFiles } from '../../../src/adapters/sandbox-runtime/sandbox-path.ts';
-import {
-  addEntry, type TarEntry, tarHeader, type TarName, tarOf, throughLink,
-} from '../../../src/adapters/sandbox-runtime/tar.ts';
+import { quotedName, refusedFiles } from '../../../src/adapters/sandbox-runtime/sandbox-path.ts';
+import { type TarEntry, tarHeader, type TarName, throughLink } from '../../../src/adapters/sandbox-runtime/tar.ts';
+import { addEntry, tarOf } from '../../../src/adapters/shared/packed-tar.ts';
 import { Failure } from '../../../src/domain/failure.ts';
 import type { MemoryFiles } from './sandbox-files.ts';
 
@@ -19,7 +18,7 @@ export async function unpack(files: MemoryFiles, directory: string, entries: Asy
     requireParents(files, directory, entry.parts);
     const there = files.node(path)?.kind;
     if (there !== undefined && (there === 'directory') !== (entry.kind === 'directory'))
-      throw refusedFiles('archive', `${quoted(entry.parts.join('/'))} is there as something else; remove that first`);
+      throw refusedFiles('archive', `${quotedName(entry.parts.join('/'))} is there as something else; remove that first`);
     const { mode, modifiedAt } = entry;
     if (entry.kind === 'directory') files.put(path, { kind: 'directory', mode, modifiedAt });
     else if (entry.kind === 'symlink') files.put(path, { kind: 'symlink', mode, modifiedAt, target: entry.target });
@@ -28,7 +27,7 @@ export async function unpack(files: MemoryFiles, directory: string, entries: Asy
       requireParents(files, directory, entry.target);
       const node = files.node(posix.join(directory, ...entry.target));
       if (node === undefined || node.kind === 'directory')
-        throw refusedFiles('archive', `${quoted(entry.parts.join('/'))} links to a file that is not there`);
+        throw refusedFiles('archive', `${quotedName(entry.parts.join('/'))} links to a file that is not there`);
       files.put(path, node);
     }
   }
@@ -57,17 +56,17 @@ export function packed(files: MemoryFiles, path: string, signal: AbortSignal): R
 function requireDirectory(files: MemoryFiles, path: string): void {
   for (let at = path; at !== '/'; at = posix.dirname(at)) {
     if (files.node(at) !== undefined && !files.isDirectory(at))
-      throw refusedFiles('directory', `${quoted(at)} is there, and is not a directory`);
+      throw refusedFiles('directory', `${quotedName(at)} is there, and is not a directory`);
   }
 }
 
 function requireParents(files: MemoryFiles, directory: string, parts: TarName): void {
   if (parts.some((part) => Buffer.byteLength(part) > maxName))
-    throw refusedFiles('archive', `${quoted(parts.join('/'))} has a name that is too long`);
+    throw refusedFiles('archive', `${quotedName(parts.join('/'))} has a name that is too long`);
   for (let depth = 1; depth < parts.length; depth += 1) {
     const kind = files.node(posix.join(directory, ...parts.slice(0, depth)))?.kind;
     if (kind === 'symlink') throw throughLink(parts, parts.slice(0, depth));
-    if (kind === 'file') throw refusedFiles('archive', `${quoted(parts.slice(0, depth).join('/'))} is there, and is not a directory`);
+    if (kind === 'file') throw refusedFiles('archive', `${quotedName(parts.slice(0, depth).join('/'))} is there, and is not a directory`);
   }
 }
 

@@ -1,6 +1,7 @@
 import { methods, type AnyMessage } from '@agentclientprotocol/sdk';
 import { z } from 'zod';
 import { Refusal } from '../../../domain/failure.ts';
+import { parseJson } from '../../shared/json.ts';
 import type { OpenRequests } from './connection.ts';
 import type { TurnListener } from './turn-listener.ts';
 import { oneLine } from './updates.ts';
@@ -45,10 +46,10 @@ export async function* readMessages(
     throw new ConnectionFailure({ code: 'agent_output_invalid', maxLines, firstLine });
   };
   for await (const line of linesOf(reader, onHeld)) {
-    const parsed = parse(line);
+    const parsed = parseJson(envelope, line);
     const { id, method, params } = parsed ?? {};
     const isUpdate = id === undefined && method === methods.client.session.update;
-    if (parsed === null || (isUpdate && !(await listener.update(params)))) {
+    if (parsed === undefined || (isUpdate && !(await listener.update(params)))) {
       countInvalid(line);
       continue;
     }
@@ -65,14 +66,6 @@ export async function* readMessages(
     } else if (method === methods.protocol.cancelRequest) forSdk = parsed;
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its envelope is checked here, the rest by the SDK
     if (forSdk !== null) yield forSdk as AnyMessage;
-  }
-}
-
-function parse(line: string): z.infer<typeof envelope> | null {
-  try {
-    return envelope.parse(JSON.parse(line));
-  } catch {
-    return null;
   }
 }
 

@@ -27,7 +27,7 @@ const maxCalls = 10_000;
 const maxCallsSize = 32 * 1024 * 1024;
 
 /** The current state of a turn's tool calls, because an update contains only the changes. */
-export type ToolCalls = ReturnType<typeof createToolCalls>;
+type ToolCalls = ReturnType<typeof createToolCalls>;
 
 /** The memory is bounded. A dropped call starts empty with its next update. */
 export function createToolCalls() {

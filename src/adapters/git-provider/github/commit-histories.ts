@@ -53,7 +53,7 @@ const leapsPerQuery = 400;
 // The whole query, then halves and quarters, if the host gives up on it.
 const tries = 3;
 
-export interface HistoriesRequest {
+interface HistoriesRequest {
   readonly repository: RepositoryName;
   readonly commit: string;
   readonly paths: readonly string[];

@@ -1,14 +1,13 @@
 import { createAppAuth } from '@octokit/auth-app';
 import { Octokit } from '@octokit/rest';
 import { z } from 'zod';
-import { jsonOrNull } from '../response-fields.ts';
 import { HttpClient, type HttpRequest, type HttpResponse, isExhausted, isOfOrigin, rateLimitIn } from '../retrying-http-client.ts';
 import type { TimeLimit } from '../provider-time-limit.ts';
-import { failed, failureOf, failures, parse, refusal, TooHeavy, unauthorized } from './github-failures.ts';
+import { failed, failureOf, failures, parseJson, refusal, TooHeavy, unauthorized } from './github-failures.ts';
 import type { GitHubClient, ResolvedOptions } from './github-provider.ts';
 
 /** A request that may be repeated: it only reads, or the caller handles an earlier success. */
-export interface Call extends Pick<HttpRequest, 'expects' | 'maxAnswerBytes'> {
+export interface Call extends Pick<HttpRequest, 'expects' | 'maxResponseBytes'> {
   /** A method and a URL template in Octokit's form. Octokit encodes the values. */
   readonly route: string;
   readonly parameters?: Readonly<Record<string, unknown>>;
@@ -135,11 +134,11 @@ export interface GraphqlQuery {
 
 export type AskGraphql = ReturnType<typeof createAskGraphql>;
 
-const GraphqlAnswer = z.object({
+const GraphqlResponse = z.object({
   data: z.unknown().optional(),
   errors: z.array(z.object({ type: z.string().optional(), message: z.string(), path: z.array(z.unknown()).optional() })).optional(),
 });
-export type GraphqlErrors = NonNullable<z.infer<typeof GraphqlAnswer>['errors']>;
+export type GraphqlErrors = NonNullable<z.infer<typeof GraphqlResponse>['errors']>;
 
 // The query took the host too long. A smaller query is better than a retry.
 const heavyStatuses: readonly number[] = [502, 504];
@@ -153,7 +152,7 @@ export function createAskGraphql(api: GitHubApi, url: string) {
     const parameters = { query: text, variables };
     const response = await api.send({ route: `POST ${url}`, parameters, expects: heavyStatuses }, signal);
     if (heavyStatuses.includes(response.status)) throw new TooHeavy(response.status);
-    const { data, errors = [] } = parse(GraphqlAnswer, jsonOrNull(response.text), what);
+    const { data, errors = [] } = parseJson(GraphqlResponse, response.text, what);
     if (errors.some(({ type }) => rateLimitTypes.has(type))) throw api.rateLimited(response);
     if (errors.some(({ type, message }) => heavyTypes.has(type) || isTimeoutMessage(type, message))) throw new TooHeavy();
     if (errors.some(({ type }) => forbiddenTypes.has(type))) throw unauthorized();

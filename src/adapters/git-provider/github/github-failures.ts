@@ -2,12 +2,18 @@ import { z } from 'zod';
 import { Failure, isFailure } from '../../../domain/failure.ts';
 import { explained } from '../../../domain/reason.ts';
 import { networkFailure } from '../../shared/bounded-fetch.ts';
+import { jsonOrNull } from '../../shared/json.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
 
 export const providerName = 'github';
 
 export const failures = providerFailures(providerName);
 export const { failed, notFound, unauthorized, malformed, parse, tooLarge } = failures;
+
+/** Parses a response in JSON. Throws `provider_failed` if it does not match the documented schema. */
+export function parseJson<T>(schema: z.ZodType<T>, text: string, what: string): T {
+  return parse(schema, jsonOrNull(text), what);
+}
 
 /** The host gave up on a query. A smaller query may succeed. */
 export class TooHeavy extends Failure<'provider_failed'> {

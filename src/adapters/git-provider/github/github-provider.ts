@@ -39,8 +39,8 @@ export function createGitHubProvider(options: GitHubOptions): GitProvider {
         const token = await api.gitToken(signal);
         return hostedRemote(pagesUrl, `${owner}/${repo}`, token === null ? null : basicAuthorization('x-access-token', token));
       },
-      async readBlob(repository, blobId, maxAnswerBytes, signal) {
-        const blob = await readBlob(api, repository, { blobId, maxAnswerBytes }, signal);
+      async readBlob(repository, blobId, maxResponseBytes, signal) {
+        const blob = await readBlob(api, repository, { blobId, maxResponseBytes }, signal);
         // GitHub does not say if the blob or the repository is missing. `find` throws if it is the repository.
         if (blob === null) await source.find(repository, signal);
         return blob;
@@ -69,7 +69,7 @@ function sourceOf(options: ResolvedOptions, api: GitHubApi): RepositorySource {
 async function readBlob(
   api: GitHubApi,
   repository: string,
-  { blobId, maxAnswerBytes }: { readonly blobId: string; readonly maxAnswerBytes: number },
+  { blobId, maxResponseBytes }: { readonly blobId: string; readonly maxResponseBytes: number },
   signal: AbortSignal,
 ): Promise<Buffer | null> {
   const { status, body } = await api.send(
@@ -80,7 +80,7 @@ async function readBlob(
       // 409: an empty repository. 422: an id with the length of the other hash.
       expects: [404, 409, 422],
       follow: true,
-      maxAnswerBytes,
+      maxResponseBytes,
     },
     signal,
   );
@@ -140,7 +140,7 @@ function resolveOptions(options: GitHubOptions): ResolvedOptions {
   if (credentials.length > 1) throw new TypeError('GitHub takes one of token, app and client');
   const url = (options.url ?? options.client?.request.endpoint.DEFAULTS.baseUrl ?? publicApi).replace(/\/+$/u, '');
   if (options.token !== undefined || options.app !== undefined) requireEncryption(url, options.httpHosts);
-  return { ...hostDefaults(), concurrency: 4, maxAnswerBytes: 32 * 2 ** 20, maxRequests: 300, ...options, url, ...endpointsOf(url) };
+  return { ...hostDefaults(), concurrency: 4, maxResponseBytes: 32 * 2 ** 20, maxRequests: 300, ...options, url, ...endpointsOf(url) };
 }
 
 /** A GitHub Enterprise Server has both APIs on the host of its pages. Elsewhere the host of the APIs has the prefix `api.`. */

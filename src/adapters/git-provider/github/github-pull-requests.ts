@@ -1,20 +1,19 @@
 import { z } from 'zod';
 import type { PullRequest } from '../../../domain/change.ts';
 import type { PullRequestRequest, RepositoryInfo } from '../../../ports/git-provider.ts';
-import { jsonOrNull } from '../response-fields.ts';
 import { type HttpResponse } from '../retrying-http-client.ts';
 import { type OpenPullRequest, openPullRequest } from '../pull-requests.ts';
 import type { GitHubApi } from './github-api.ts';
-import { failures, parse } from './github-failures.ts';
+import { failures, parseJson } from './github-failures.ts';
 import { parseName } from './github-listing.ts';
 
-const PullRequestAnswer = z.object({
+const PullRequestResponse = z.object({
   number: z.int().positive(),
   html_url: z.url({ protocol: /^https?$/u }),
   base: z.object({ ref: z.string() }),
   head: z.object({ ref: z.string(), repo: z.object({ full_name: z.string() }).nullable() }),
 });
-type PullRequestAnswer = z.infer<typeof PullRequestAnswer>;
+type PullRequestResponse = z.infer<typeof PullRequestResponse>;
 
 const refusals = [
   [/no commits between/iu, 'nothing_to_merge'],
@@ -45,7 +44,7 @@ export async function openGitHubPullRequest(
       async listOpen() {
         const query = { head: `${name.owner}:${branch}`, state: 'open', per_page: 100 };
         const { text } = await send('GET /repos/{owner}/{repo}/pulls', query);
-        const open = parse(z.array(PullRequestAnswer), jsonOrNull(text), 'the pull requests');
+        const open = parseJson(z.array(PullRequestResponse), text, 'the pull requests');
         // The answer may include pull requests from a fork of the same owner.
         return open.filter(({ head }) => head.ref === branch && head.repo?.full_name === path).map(toOpenPullRequest);
       },
@@ -66,9 +65,9 @@ export async function openGitHubPullRequest(
 
 function read({ status, text }: HttpResponse): PullRequest {
   if (status === 422) throw failures.unexpected(status, new Error(`status ${status}`));
-  return toOpenPullRequest(parse(PullRequestAnswer, jsonOrNull(text), 'a pull request'));
+  return toOpenPullRequest(parseJson(PullRequestResponse, text, 'a pull request'));
 }
 
-function toOpenPullRequest({ number, html_url: url, base }: PullRequestAnswer): OpenPullRequest {
+function toOpenPullRequest({ number, html_url: url, base }: PullRequestResponse): OpenPullRequest {
   return { number, url, base: base.ref };
 }

@@ -1,18 +1,18 @@
 import { z } from 'zod';
 import type { Branch, HostPage, HostPageRequest, ListedRepository } from '../../../ports/git-provider.ts';
 import { itemsPerHostPage, pageOfHost } from '../host-pages.ts';
-import { jsonOrNull, linkIn, Oid } from '../response-fields.ts';
+import { linkIn, Oid } from '../response-fields.ts';
 import type { GitHubApi } from './github-api.ts';
-import { failed, notFound, parse } from './github-failures.ts';
+import { failed, notFound, parseJson } from './github-failures.ts';
 import { fullName, parseName } from './github-listing.ts';
 
-const SearchAnswer = z.object({
+const SearchResponse = z.object({
   total_count: z.int(),
   incomplete_results: z.boolean(),
   items: z.array(z.object({ full_name: fullName }).transform(({ full_name: path }) => ({ path }))),
 });
 
-const BranchesAnswer = z.array(
+const BranchesResponse = z.array(
   z.object({ name: z.string().min(1), commit: z.object({ sha: Oid }) }).transform(({ name, commit }) => ({ name, commit: commit.sha })),
 );
 
@@ -30,7 +30,7 @@ export async function searchGitHub(
     const { status, text } = await api.send({ route: 'GET /search/repositories', parameters, expects: [422] }, signal);
     // The owner does not exist, or is not visible.
     if (status === 422 && /cannot be searched/iu.test(text)) return { items: [], hasNext: false };
-    const { total_count: total, incomplete_results: isCutOff, items } = parse(SearchAnswer, jsonOrNull(text), 'a search');
+    const { total_count: total, incomplete_results: isCutOff, items } = parseJson(SearchResponse, text, 'a search');
     if (isCutOff && items.length === 0) throw failed('its search took too long');
     return { items, hasNext: number * itemsPerHostPage < Math.min(total, maxFound) };
   });
@@ -54,6 +54,6 @@ export async function listGitHubBranches(
     const parameters = { ...parseName(repository), per_page: itemsPerHostPage, page: number };
     const { status, headers, text } = await api.send({ route, parameters, expects: [404], follow: true }, signal);
     if (status === 404) throw notFound(repository);
-    return { items: parse(BranchesAnswer, jsonOrNull(text), 'the branches'), hasNext: linkIn(headers, 'next') !== null };
+    return { items: parseJson(BranchesResponse, text, 'the branches'), hasNext: linkIn(headers, 'next') !== null };
   });
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { prefixOf, type TreeFile } from '../incremental-listing.ts';
-import { CommitDate, jsonOrNull, linkIn, Oid } from '../response-fields.ts';
+import { CommitDate, linkIn, Oid } from '../response-fields.ts';
 import { itemsPerHostPage } from '../host-pages.ts';
 import { type GitHubApi, sameOriginUrl } from './github-api.ts';
-import { failed, malformed, notFound, parse, tooLarge } from './github-failures.ts';
+import { failed, malformed, notFound, parseJson, tooLarge } from './github-failures.ts';
 import { fullName, parseName, readHead, type RepositoryName, type RepositorySource } from './github-listing.ts';
 
 const RestRepository = z.object({ name: z.string().min(1), full_name: fullName, default_branch: z.string() });
@@ -26,7 +26,7 @@ export function createRestListing(api: GitHubApi, baseUrl: string, trees: RestTr
     const call = { route: 'GET /repos/{owner}/{repo}', parameters: { ...parseName(repository) }, expects: [404], follow: true };
     const { status, text } = await api.send(call, signal);
     if (status === 404) throw notFound(repository);
-    return parse(RestRepository, jsonOrNull(text), 'the repository');
+    return parseJson(RestRepository, text, 'the repository');
   }
 
   async function headOf(path: string, signal: AbortSignal): Promise<string | null> {
@@ -66,9 +66,9 @@ async function dateOf(api: GitHubApi, baseUrl: string, history: Record<string, u
   const route = 'GET /repos/{owner}/{repo}/commits';
   const newest = await api.send({ route, parameters: history, follow: true }, signal);
   const page = lastPage(baseUrl, newest.headers);
-  if (page === 1) return parse(RestCommits, jsonOrNull(newest.text), 'the history').at(-1) ?? null;
+  if (page === 1) return parseJson(RestCommits, newest.text, 'the history').at(-1) ?? null;
   const last = await api.send({ route, parameters: { ...history, page }, follow: true }, signal);
-  const oldest = parse(RestCommits, jsonOrNull(last.text), 'the history').at(-1);
+  const oldest = parseJson(RestCommits, last.text, 'the history').at(-1);
   if (oldest === undefined) throw malformed('the history');
   return oldest;
 }
@@ -78,7 +78,7 @@ async function isAncestor(api: GitHubApi, path: string, earlier: string, commit:
   // Only the first page has the changed files, which are not needed.
   const parameters = { ...parseName(path), basehead: `${earlier}...${commit}`, per_page: 1, page: 2 };
   const { status, text } = await api.send({ route, parameters, expects: [404], follow: true }, signal);
-  return status !== 404 && parse(RestComparison, jsonOrNull(text), 'two commits').status === 'ahead';
+  return status !== 404 && parseJson(RestComparison, text, 'two commits').status === 'ahead';
 }
 
 /** Returns the number of the last page from the `Link` header. 1 if there is only one page. */
@@ -86,7 +86,7 @@ function lastPage(baseUrl: string, headers: Headers): number {
   const target = linkIn(headers, 'last');
   if (target === null) return 1;
   const page = sameOriginUrl(target, new URL(baseUrl)).searchParams.get('page') ?? '';
-  if (!/^[1-9]\d{0,8}$/u.test(page)) throw failed('its answer has a link to a page that has no number');
+  if (!/^[1-9]\d{0,8}$/u.test(page)) throw failed('its response links to a page that has no number');
   return Number(page);
 }
 
@@ -97,7 +97,7 @@ export function createRestTrees(api: GitHubApi, maxFiles: number) {
     const route = 'GET /repos/{owner}/{repo}/git/trees/{tree_sha}';
     const parameters = { ...repository, tree_sha: oid, ...(recursive ? { recursive: '1' } : {}) };
     const { text } = await api.send({ route, parameters, follow: true }, signal);
-    return parse(RestTree, jsonOrNull(text), 'a directory');
+    return parseJson(RestTree, text, 'a directory');
   }
 
   function add(files: TreeFile[], found: readonly TreeFile[]): void {
@@ -110,7 +110,7 @@ export function createRestTrees(api: GitHubApi, maxFiles: number) {
     const whole = await read(repository, oid, true, signal);
     if (!whole.truncated) return add(files, filesOf(whole, prefix));
     const { truncated, tree } = await read(repository, oid, false, signal);
-    if (truncated) throw tooLarge('what one answer holds of a single directory');
+    if (truncated) throw tooLarge('what one response holds of a single directory');
     add(files, filesOf({ truncated, tree }, prefix));
     const directories = tree.filter(({ type }) => type === 'tree');
     await Promise.all(directories.map(({ path, sha }) => collect(repository, sha, `${prefix}${path}/`, files, signal)));

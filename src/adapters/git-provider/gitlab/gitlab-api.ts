@@ -1,9 +1,10 @@
 import { createRequesterFn } from '@gitbeaker/requester-utils';
 import { Branches, Commits, MergeRequests, Projects, Repositories } from '@gitbeaker/rest';
-import { jsonOrNull, linkIn } from '../response-fields.ts';
+import { jsonOrNull } from '../../shared/json.ts';
+import { linkIn } from '../response-fields.ts';
 import { itemsPerHostPage } from '../host-pages.ts';
 import { HttpClient, type HttpRequest, type HttpResponse, isOfOrigin, rateLimitIn } from '../retrying-http-client.ts';
-import { BranchAnswer, Commit, HeadCommit, MergeRequest, type PageName, pageOf, Project, TreeEntry, Version } from './gitlab-responses.ts';
+import { ListedBranch, Commit, HeadCommit, MergeRequest, type PageName, pageOf, Project, TreeEntry, Version } from './gitlab-responses.ts';
 import type { Credential, HostUrl, ResolvedOptions } from './gitlab-provider.ts';
 import { failed, failures, isJson, malformed, parse, Refusal, unauthorized } from './gitlab-failures.ts';
 
@@ -102,7 +103,7 @@ function apiOf(send: Send, host: HostUrl) {
       return parse(pageOf(Project), await projects.all(query), 'a search');
     },
     branches: async (project: ProjectName, page: number) =>
-      parse(pageOf(BranchAnswer), await branches.all(project, { perPage: itemsPerHostPage, page }), 'branches'),
+      parse(pageOf(ListedBranch), await branches.all(project, { perPage: itemsPerHostPage, page }), 'branches'),
     /** Lists the open merge requests from a branch of this name, of the project or of a fork. The newest comes first. */
     async openMergeRequests(projectId: number, branch: string, page: PageName | null) {
       const query = { sourceBranch: branch, state: 'opened' as const, perPage: itemsPerHostPage, ...page };
@@ -115,8 +116,8 @@ function apiOf(send: Send, host: HostUrl) {
       return parse(MergeRequest, await mergeRequests.edit(projectId, number, changes), 'a merge request');
     },
     // gitbeaker would parse the bytes as JSON or text.
-    blob: async (project: ProjectName, id: string, maxAnswerBytes: number) =>
-      (await send(`projects/${encodeURIComponent(project)}/repository/blobs/${id}/raw`, '', { maxAnswerBytes })).body,
+    blob: async (project: ProjectName, id: string, maxResponseBytes: number) =>
+      (await send(`projects/${encodeURIComponent(project)}/repository/blobs/${id}/raw`, '', { maxResponseBytes })).body,
     // gitbeaker has no method for it.
     version: async () => parse(Version, (await ask('version')).body, 'its version').version,
   };

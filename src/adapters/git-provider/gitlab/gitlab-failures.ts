@@ -1,5 +1,5 @@
+import { jsonOrNull } from '../../shared/json.ts';
 import { providerFailures } from '../../shared/provider-failures.ts';
-import { jsonOrNull } from '../response-fields.ts';
 import { type HttpResponse } from '../retrying-http-client.ts';
 
 export const providerName = 'gitlab';

@@ -36,10 +36,10 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
         checkName(repository);
         return hostedRemote(host.pagesUrl, repository, gitAuthorization(await credentialHeaders(credential)));
       },
-      async readBlob(repository, blobId, maxAnswerBytes, signal) {
+      async readBlob(repository, blobId, maxResponseBytes, signal) {
         checkName(repository);
         try {
-          return await apiFor(signal).blob(repository, blobId, maxAnswerBytes);
+          return await apiFor(signal).blob(repository, blobId, maxResponseBytes);
         } catch (error) {
           if (isContentMissing(error)) return null;
           throw error;
@@ -135,7 +135,7 @@ function resolveOptions({ url, token, client, ...options }: GitLabOptions): Reso
   const host = parseHostUrl(client?.Projects.url.replace(/\/api\/v4\/*$/u, '') ?? url ?? publicHost);
   const credential = client === undefined ? { headers: {}, authHeaders } : client.Projects;
   if (Object.keys(credential.authHeaders).length > 0) requireEncryption(host.pagesUrl, options.httpHosts);
-  return { ...hostDefaults(), concurrency: 8, maxAnswerBytes: 16 * 2 ** 20, maxRequests: 3000, ...options, host, credential };
+  return { ...hostDefaults(), concurrency: 8, maxResponseBytes: 16 * 2 ** 20, maxRequests: 3000, ...options, host, credential };
 }
 
 /** Throws a `TypeError` that does not show the URL. */

@@ -38,7 +38,7 @@ export const TreeEntry = z.object({
   mode: z.string(),
 });
 
-export const BranchAnswer = z
+export const ListedBranch = z
   .object({ name: z.string().min(1), commit: z.object({ id: Oid }) })
   .transform(({ name, commit }): Branch => ({ name, commit: commit.id }));
 

@@ -167,21 +167,17 @@ export function createSnapshotCache(options: ResolvedOptions, semaphore: Semapho
 
   /** Settles when its git processes are gone; the callers do not wait for that. */
   async function read(key: string, request: SnapshotRequest, unwanted: AbortSignal): Promise<Snapshot> {
-    const limit = startTimeout(realTimers, timeoutMs, () => timedOut(timeoutMs), [unwanted, closing]);
-    try {
-      const readOnce = async (): Promise<Snapshot> => {
-        const earlier = latest.get(key);
-        if (earlier !== null && matchesRequest(earlier, request)) return earlier;
-        const snapshot = await readObjects(options, request, limit.signal, (read, signal) =>
-          readSnapshot({ ...request, read, maxPaths }, reusableDates(earlier, request), signal));
-        latest.set(key, snapshot);
-        return snapshot;
-      };
-      const { commonDir } = request.repository;
-      return await repositories.runExclusive(commonDir, () => semaphore.use(limit.signal, readOnce), limit.signal);
-    } finally {
-      limit.end();
-    }
+    using limit = startTimeout(realTimers, timeoutMs, () => timedOut(timeoutMs), [unwanted, closing]);
+    const readOnce = async (): Promise<Snapshot> => {
+      const earlier = latest.get(key);
+      if (earlier !== null && matchesRequest(earlier, request)) return earlier;
+      const snapshot = await readObjects(options, request, limit.signal, (read, signal) =>
+        readSnapshot({ ...request, read, maxPaths }, reusableDates(earlier, request), signal));
+      latest.set(key, snapshot);
+      return snapshot;
+    };
+    const { commonDir } = request.repository;
+    return await repositories.runExclusive(commonDir, () => semaphore.use(limit.signal, readOnce), limit.signal);
   }
 
   return {

@@ -30,6 +30,7 @@ const readinessReport = z
   .meta({ id: 'Readiness', description: 'Whether the server can handle requests, and whether each part of the deployment answers.' });
 
 export type ReadinessReport = z.output<typeof readinessReport>;
+export type ReadinessReporter = ReturnType<typeof readinessReporter>;
 
 /** How long the answer of the store, and of each other part, is reused for all callers. Other parts can be on other hosts. */
 const storeKeptMs = 1000;

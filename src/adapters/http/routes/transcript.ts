@@ -71,7 +71,7 @@ async function* asMarkdown(title: string | null, entries: AsyncIterable<Transcri
   for await (const shown of entries) {
     if (shown.kind === 'message') {
       const author = shown.role === 'user' ? 'User' : 'Agent';
-      yield `\n## ${author}, ${toTimestamp(shown.at)}${shown.isDelivered ? '' : ' (not delivered)'}\n\n${quoted(shown.text)}\n`;
+      yield `\n## ${author}, ${toTimestamp(shown.at)}${shown.isDelivered ? '' : ' (not delivered)'}\n\n${blockQuote(shown.text)}\n`;
     } else if (shown.kind === 'tool_call') {
       const paths = shown.paths.length === 0 ? '' : ` (${onOneLine(shown.paths.join(', '))})`;
       yield `\n- ${onOneLine(shown.title)}${paths}: ${shown.status}\n`;
@@ -90,7 +90,7 @@ function detailOf(reason: Reason | null): string {
 }
 
 /** Returns the text as a quotation, so it can't imitate a heading of the transcript. */
-function quoted(text: string): string {
+function blockQuote(text: string): string {
   return text.split('\n').map((line) => `> ${line}`.trimEnd()).join('\n');
 }
 

@@ -35,7 +35,7 @@ export function createCheckout(
     work: (store: MirrorStore, git: GitRunner, within: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const { failed, timedOut } = providerFailures(provider);
-    const limit = startTimeout(realTimers, timeoutMs, () => timedOut(timeoutMs), [signal, closing]);
+    using limit = startTimeout(realTimers, timeoutMs, () => timedOut(timeoutMs), [signal, closing]);
     try {
       return await work(await raceSignal(open(), limit.signal), createMirrorGit(gitBinary, provider), limit.signal);
     } catch (error) {
@@ -43,8 +43,6 @@ export function createCheckout(
       closing.throwIfAborted();
       if (isFailure(error)) throw error;
       throw failed('no work tree could be made of the repository', error);
-    } finally {
-      limit.end();
     }
   }
 

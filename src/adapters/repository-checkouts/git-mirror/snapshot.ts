@@ -24,12 +24,8 @@ export function createSnapshots(options: ResolvedOptions, open: () => Promise<Mi
 
   async function withTimeLimit<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const slow = (): Error => new SnapshotRefusal({ code: 'not_done_in_time', withinMs: snapshotTimeoutMs });
-    const limit = startTimeout(realTimers, snapshotTimeoutMs, slow, [signal, closing]);
-    try {
-      return await work(limit.signal);
-    } finally {
-      limit.end();
-    }
+    using limit = startTimeout(realTimers, snapshotTimeoutMs, slow, [signal, closing]);
+    return await work(limit.signal);
   }
 
   const onHost = <T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>

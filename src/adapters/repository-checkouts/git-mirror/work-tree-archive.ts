@@ -1,9 +1,9 @@
 import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { pack, type Pack } from 'tar-stream';
 import { type GitRunner, isSha256 } from '../../shared/git-process.ts';
+import { addEntry, tarOf } from '../../shared/packed-tar.ts';
 import { isUrl } from './mirror-git.ts';
 import { lastFileName } from './mirror-folder.ts';
 import type { Head } from './remote-head.ts';
@@ -17,16 +17,8 @@ export async function* archiveParts(
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   const tar = pack();
-  const writing = writeDotGit(tar, dotGitFiles(head, url), exported, signal).then(
-    () => (exported === null ? tar.finalize() : tar.push(null)),
-    (error: Error) => tar.destroy(error),
-  );
-  try {
-    for await (const chunk of tar) if (chunk instanceof Uint8Array) yield chunk;
-  } finally {
-    tar.destroy();
-    await writing;
-  }
+  const end = (): unknown => (exported === null ? tar.finalize() : tar.push(null));
+  yield* tarOf(tar, () => writeDotGit(tar, dotGitFiles(head, url), exported, signal), end);
   if (exported !== null) yield* gitArchive(git, exported, signal);
 }
 
@@ -36,24 +28,19 @@ const remoteFolders = ['refs/remotes/', 'refs/remotes/origin/'];
 async function writeDotGit(tar: Pack, files: ReadonlyMap<string, string>, exported: string | null, signal: AbortSignal): Promise<void> {
   const mtime = new Date();
   for (const name of [...folders, ...(files.has('refs/remotes/origin/HEAD') ? remoteFolders : [])]) {
-    await addEntry(tar, { name: `.git/${name}`, type: 'directory', mode: 0o755, mtime }, '');
+    await addEntry(tar, { name: `.git/${name}`, type: 'directory', mode: 0o755, mtime });
   }
-  for (const [name, text] of files) await addEntry(tar, { name: `.git/${name}`, mode: 0o644, mtime }, text);
+  for (const [name, text] of files) {
+    const content = Buffer.from(text);
+    await addEntry(tar, { name: `.git/${name}`, mode: 0o644, size: content.length, mtime }, [content]);
+  }
   if (exported === null) return;
   for (const name of await exportedNames(exported)) {
     const path = join(exported, name);
     const { size } = await stat(path);
-    const entry = tar.entry({ name: `.git/${name}`, mode: name.startsWith('objects/') ? 0o444 : 0o644, size, mtime });
-    await pipeline(createReadStream(path, { highWaterMark: 256 * 1024, signal }), entry);
+    const header = { name: `.git/${name}`, mode: name.startsWith('objects/') ? 0o444 : 0o644, size, mtime };
+    await addEntry(tar, header, createReadStream(path, { highWaterMark: 256 * 1024, signal }));
   }
-}
-
-/** Rejects if the tar is destroyed meanwhile. */
-async function addEntry(tar: Pack, header: Parameters<Pack['entry']>[0], content: string): Promise<void> {
-  const written = Promise.withResolvers<void>();
-  const callback = (error?: Error | null): void => (error ? written.reject(error) : written.resolve());
-  tar.entry(header, content, callback).on('error', written.reject);
-  await written.promise;
 }
 
 async function exportedNames(exported: string): Promise<string[]> {
@@ -110,14 +97,14 @@ function configFile(head: Head | null, origin: string | null): string {
   const sha256 = head !== null && isSha256(head.oid);
   const core = `[core]\n\trepositoryformatversion = ${sha256 ? 1 : 0}\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n`;
   const sections = [sha256 ? `${core}[extensions]\n\tobjectformat = sha256\n` : core];
-  if (origin !== null) sections.push(`[remote "origin"]\n\turl = ${quoted(origin)}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n`);
+  if (origin !== null) sections.push(`[remote "origin"]\n\turl = ${configText(origin)}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n`);
   const branch = head?.branch ?? null;
   if (origin !== null && branch !== null) {
-    sections.push(`[branch ${quoted(branch)}]\n\tremote = origin\n\tmerge = ${quoted(`refs/heads/${branch}`)}\n`);
+    sections.push(`[branch ${configText(branch)}]\n\tremote = origin\n\tmerge = ${configText(`refs/heads/${branch}`)}\n`);
   }
   return sections.join('');
 }
 
-function quoted(value: string): string {
+function configText(value: string): string {
   return `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
 }

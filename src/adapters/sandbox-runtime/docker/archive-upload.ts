@@ -2,8 +2,9 @@ import { posix } from 'node:path';
 import { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import { pack, type Pack } from 'tar-stream';
-import { partsBelow, quoted, refusedFiles } from '../sandbox-path.ts';
-import { addEntry, tarEntries, type TarEntry, tarHeader, type TarName, tarOf, throughLink } from '../tar.ts';
+import { addEntry, tarOf } from '../../shared/packed-tar.ts';
+import { partsBelow, quotedName, refusedFiles } from '../sandbox-path.ts';
+import { tarEntries, type TarEntry, tarHeader, type TarName, throughLink } from '../tar.ts';
 import { ContainerFiles, type Owner, root, unpackFailure } from './container-files.ts';
 import { requireReachable, isReadOnly } from './container-mounts.ts';
 import { type Engine, findContainer } from './engine.ts';
@@ -34,8 +35,8 @@ export async function uploadArchive(
   const { base, missing } = await findBase(directory, files);
   requireReachable(container, base, 'directory');
   if (isReadOnly(container, base)) {
-    const hint = `choose a directory below ${quoted(container.Config.WorkingDir)}`;
-    throw refusedFiles('directory', `${quoted(directory)} is read-only in this sandbox; ${hint}`);
+    const hint = `choose a directory below ${quotedName(container.Config.WorkingDir)}`;
+    throw refusedFiles('directory', `${quotedName(directory)} is read-only in this sandbox; ${hint}`);
   }
   const owner = (await files.owner(container.Config.User)) ?? root;
   const parents = new ParentDirectories(base, missing, files);
@@ -57,7 +58,7 @@ async function findBase(directory: string, files: ContainerFiles): Promise<{ rea
     const found = await files.statTarget(at);
     if (found === null) missing.unshift(posix.basename(at));
     else if (found.type === 'directory') return { base: found.path, missing };
-    else throw refusedFiles('directory', `${quoted(at)} is there, and is not a directory`);
+    else throw refusedFiles('directory', `${quotedName(at)} is there, and is not a directory`);
   }
   return { base: '/', missing };
 }
@@ -201,7 +202,7 @@ class ParentDirectories {
     if (found === null) return 'to be made';
     if (found.type === 'directory') return 'directory';
     if (found.type === 'symlink') throw throughLink(parts, parent);
-    throw refusedFiles('archive', `${quoted(parent.join('/'))} is there, and is not a directory`);
+    throw refusedFiles('archive', `${quotedName(parent.join('/'))} is there, and is not a directory`);
   }
 
   /** Yields the parents that are not looked up and that no earlier entry creates. Each result decides about the following ones. */

@@ -10,7 +10,7 @@ import { endpointConfig } from './networks.ts';
 import { dockerSpecOptions, invalidDockerOptions } from './spec-options.ts';
 import { commandWithSecrets } from './secret-file.ts';
 
-export interface ContainerPlan {
+interface ContainerPlan {
   readonly deployment: string;
   readonly launch: SandboxLaunch;
   /** The name of a network. `none` means no network. */

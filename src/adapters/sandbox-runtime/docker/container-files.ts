@@ -59,10 +59,10 @@ export class ContainerFiles {
 
   /** Returns null if nothing is there. */
   async stat(path: string): Promise<PathStat | null> {
-    const answer = await unlessMissing(this.#call((abortSignal) => this.#container.infoArchive(withSignal({ path }, abortSignal))));
-    if (answer === null) return null;
-    answer.resume();
-    return statOf(path, answer);
+    const response = await unlessMissing(this.#call((abortSignal) => this.#container.infoArchive(withSignal({ path }, abortSignal))));
+    if (response === null) return null;
+    response.resume();
+    return statOf(path, response);
   }
 
   /** Returns the same as `stat`, but of a link's target, if that exists. */
@@ -104,8 +104,8 @@ export class ContainerFiles {
 
   /** Returns the engine's tar of a path. It fails when the signal fires. Null if nothing is there. */
   async archive(path: string, signal: AbortSignal): Promise<IncomingMessage | null> {
-    const answer = await unlessMissing(this.#call((abortSignal) => this.#container.getArchive({ path, abortSignal }), { signal }));
-    return answer === null ? null : streamed(answer, signal);
+    const response = await unlessMissing(this.#call((abortSignal) => this.#container.getArchive({ path, abortSignal }), { signal }));
+    return response === null ? null : streamed(response, signal);
   }
 
   /** Finds the owner that `name`, `uid`, `name:group` or `uid:gid` means in the image. Null if it has no such user. */
@@ -128,11 +128,11 @@ export class ContainerFiles {
     const failures: unknown[] = [];
     const body = Readable.from(untilFailure(tar, failures), { objectMode: false });
     try {
-      const answer = await this.#call(
+      const response = await this.#call(
         (abortSignal) => this.#container.putArchive(body, withSignal(target, abortSignal)),
         signal && { signal, limitMs: unlimitedMs },
       );
-      if ('resume' in answer) answer.resume();
+      if ('resume' in response) response.resume();
     } catch (error) {
       failures.push(error);
     } finally {

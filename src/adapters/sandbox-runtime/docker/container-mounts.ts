@@ -1,6 +1,6 @@
 import type Docker from 'dockerode';
 import type { SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
-import { partsBelow, quoted, refusedFiles } from '../sandbox-path.ts';
+import { partsBelow, quotedName, refusedFiles } from '../sandbox-path.ts';
 import { type Engine, unlessMissing } from './engine.ts';
 import { containerName, labels } from './labels.ts';
 
@@ -41,7 +41,7 @@ export function requireReachable({ Mounts }: Container, path: string, member: 'p
   // A volume below such a directory can be reached.
   if (Mounts.some(({ Destination }) => isBelow(Destination, path))) return;
   const hint = 'choose another one, below the working directory';
-  throw refusedFiles(member, `${quoted(path)} is kept in memory, where the engine reads and writes no files; ${hint}`);
+  throw refusedFiles(member, `${quotedName(path)} is kept in memory, where the engine reads and writes no files; ${hint}`);
 }
 
 export function isReadOnly({ HostConfig, Mounts }: Container, path: string): boolean {

@@ -19,7 +19,7 @@ type Found = Docker.ContainerInspectInfo;
 /** A request to the engine about one container. */
 type Request = (container: Docker.Container, options: { readonly abortSignal: AbortSignal }) => Promise<unknown>;
 
-export interface ContainersOptions extends StartOptions {
+interface ContainersOptions extends StartOptions {
   readonly observer: Observer;
   readonly watch: SandboxWatch;
   readonly files: DockerFiles;

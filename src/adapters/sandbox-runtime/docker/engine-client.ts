@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import Docker from 'dockerode';
 import { z } from 'zod';
-import { misconfigured, parseJson } from './engine.ts';
+import { parseJson } from '../../shared/json.ts';
+import { misconfigured } from './engine.ts';
 import { SshAgent } from './ssh-connection.ts';
 
 /** Proxies on the way to the engine may close a connection that is idle for longer. The number of open connections has no limit. */

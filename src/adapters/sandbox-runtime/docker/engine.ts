@@ -117,9 +117,9 @@ export function statusOf(error: unknown): number | null {
 }
 
 /** Returns null if the engine answers 404. */
-export async function unlessMissing<T>(answer: Promise<T>): Promise<T | null> {
+export async function unlessMissing<T>(response: Promise<T>): Promise<T | null> {
   try {
-    return await answer;
+    return await response;
   } catch (error) {
     if (statusOf(error) === 404) return null;
     throw error;
@@ -158,32 +158,23 @@ export function whyUnreachable(error: unknown): string {
 }
 
 /** Returns the engine's response as a stream, until the signal fires. dockerode's types declare too little of it. */
-export function streamed(answer: unknown, signal?: AbortSignal): IncomingMessage {
-  if (!(answer instanceof IncomingMessage)) throw new TypeError('the client does not answer with a stream of HTTP');
+export function streamed(response: unknown, signal?: AbortSignal): IncomingMessage {
+  if (!(response instanceof IncomingMessage)) throw new TypeError('the client returned no HTTP stream');
   // A stream without a reader must not throw an unhandled error.
-  if (signal !== undefined) addAbortSignal(signal, answer.on('error', () => {}));
-  return answer;
+  if (signal !== undefined) addAbortSignal(signal, response.on('error', () => {}));
+  return response;
 }
 
 /** Yields the lines of a stream. Throws if the stream is cut. */
-export async function* linesOf(answer: IncomingMessage): AsyncGenerator<string> {
+export async function* linesOf(response: IncomingMessage): AsyncGenerator<string> {
   let rest = '';
-  answer.setEncoding('utf8');
-  for await (const chunk of answer) {
+  response.setEncoding('utf8');
+  for await (const chunk of response) {
     const lines = `${rest}${String(chunk)}`.split('\n');
     rest = lines.pop() ?? '';
     yield* lines;
   }
   if (rest !== '') yield rest;
-}
-
-/** Returns undefined if the text is no JSON, or does not match the schema. */
-export function parseJson<T>(schema: z.ZodType<T>, text: string): T | undefined {
-  try {
-    return schema.parse(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
 }
 
 /** Adds the signal that ends a call. dockerode accepts it, but its types do not declare it. */

@@ -1,13 +1,13 @@
 import { dnsLabel } from '../../../domain/dns-label.ts';
 import { isFailureOf } from '../../../domain/failure.ts';
 import type { ExecutionStart } from '../../../ports/sandbox-executions.ts';
-import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import type { ExecutionHost, HostExecution, KeptFile, Supervise, TerminalExecution } from '../execution-host.ts';
 import { killOnFailure, runScript, withScriptTimeLimit } from '../script-result.ts';
 import { tarEntries } from '../tar.ts';
 import { type Engine, killFailed } from './engine.ts';
 import { OwnExecution } from './execution.ts';
 import { type Executions, keptFolder } from './executions.ts';
+import type { DockerFiles } from './files.ts';
 import { stateOf } from './observed-sandbox.ts';
 import { keptMark, listRemovedCommand, markVariable } from './shell-scripts.ts';
 import { tarOfOne } from './single-entry-tar.ts';
@@ -19,14 +19,14 @@ const maxKeptBytes = 256 << 20;
 export class DockerExecutionHost implements ExecutionHost {
   readonly #engine: Engine;
   readonly #executions: Executions;
-  readonly #runtime: Pick<SandboxRuntime, 'putFiles' | 'getFiles'>;
+  readonly #files: DockerFiles;
   /** The executions to remove when their sandbox runs again, by sandbox id. */
   readonly #removed = new Map<string, Set<string>>();
 
-  constructor(engine: Engine, executions: Executions, runtime: Pick<SandboxRuntime, 'putFiles' | 'getFiles'>) {
+  constructor(engine: Engine, executions: Executions, files: DockerFiles) {
     this.#engine = engine;
     this.#executions = executions;
-    this.#runtime = runtime;
+    this.#files = files;
   }
 
   async observe(id: string): ReturnType<ExecutionHost['observe']> {
@@ -65,7 +65,7 @@ export class DockerExecutionHost implements ExecutionHost {
 
   async *keptFiles(id: string, executionId: string, signal: AbortSignal): AsyncGenerator<KeptFile> {
     try {
-      const archive = await this.#runtime.getFiles(id, `${keptFolder}/${executionId}/kept`, signal);
+      const archive = await this.#files.getFiles(id, `${keptFolder}/${executionId}/kept`, signal);
       let bytes = 0;
       for await (const entry of tarEntries(archive, signal)) {
         if (entry.kind === 'file' && (bytes += entry.size) > maxKeptBytes) return;
@@ -85,14 +85,14 @@ export class DockerExecutionHost implements ExecutionHost {
     if (obstacle === 'not running') this.#removed.set(id, removed.add(executionId));
     const kept = `${keptFolder}/${executionId}/kept`;
     try {
-      await (await this.#runtime.getFiles(id, `${kept}/begun`, this.#engine.closed)).cancel();
+      await (await this.#files.getFiles(id, `${kept}/begun`, this.#engine.closed)).cancel();
     } catch (error) {
       if (isFailureOf(error, 'file_not_found')) return;
       throw error;
     }
     if (obstacle === 'no shell') throw killFailed();
     const mark = tarOfOne({ name: 'removed', type: 'file' });
-    await this.#runtime.putFiles(id, kept, ReadableStream.from(mark), this.#engine.closed);
+    await this.#files.putFiles(id, kept, ReadableStream.from(mark), this.#engine.closed);
   }
 
   /** Finishes the removals that wait for the sandbox to run: those of this process, and with `others` also those of earlier ones. */

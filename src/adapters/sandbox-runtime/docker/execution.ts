@@ -171,7 +171,7 @@ async function killProcesses(started: StartedExecution, leader: Leader, givenUp:
     return await work();
   });
   for (let waitMs = firstThawPollMs; ; waitMs = Math.min(waitMs * 2, longestThawPollMs)) {
-    const code = await runScript({ ...started, unfrozen }, killCommand(leader, started.mark));
+    const code = await runInContainer({ ...started, unfrozen }, killCommand(leader, started.mark));
     if (code === 0) return;
     if (code !== null) throw killFailed();
     const found = await inspectContainer(started);
@@ -181,7 +181,7 @@ async function killProcesses(started: StartedExecution, leader: Leader, givenUp:
 }
 
 /** Runs one of Skep's scripts in a container. Returns its exit code. Null if the container can't run anything now. */
-export async function runScript(
+export async function runInContainer(
   { engine: { docker, call }, container, unfrozen }: Pick<StartedExecution, 'engine' | 'container' | 'unfrozen'>, command: string[],
 ): Promise<number | null> {
   const options = { AttachStdout: true, AttachStderr: true, WorkingDir: '/', Cmd: command };

@@ -9,7 +9,7 @@ import type { HostExecution, Supervise } from '../execution-host.ts';
 import { refusedExecution, whyUnrunnable } from '../execution-streams.ts';
 import { sandboxPath } from '../sandbox-path.ts';
 import { type Engine, findContainer, killFailed, statusOf, unavailable } from './engine.ts';
-import { OwnExecution, runScript, type StartedExecution, type Unfrozen } from './execution.ts';
+import { OwnExecution, runInContainer, type StartedExecution, type Unfrozen } from './execution.ts';
 import { type Beginning, ExecutionOutput } from './execution-output.ts';
 import { listContainers } from './observed-sandbox.ts';
 import { labels } from './labels.ts';
@@ -19,7 +19,7 @@ import {
 import type { SandboxWatch } from './sandbox-watch.ts';
 
 /** How to run a command, if not with plain pipes. */
-export interface ExecutionForm {
+interface ExecutionForm {
   /** True for a terminal instead of pipes. All its output is standard output. */
   readonly isTerminal?: boolean;
   /** Runs the command for a kept execution, so no later process ends it as a leftover. `supervise`: runs a supervisor instead. */
@@ -140,7 +140,7 @@ export class Executions {
     for (;;) {
       const begun = await raceSignal(output.begun, AbortSignal.timeout(beginLimitMs)).catch(() => null);
       if (begun !== null) return begun;
-      const killed = runScript(started, killCommand(noLeader, started.mark)).catch(() => 1);
+      const killed = runInContainer(started, killCommand(noLeader, started.mark)).catch(() => 1);
       if ((await Promise.race([output.begun.then(() => null), killed])) !== null) output.refuse();
     }
   }
@@ -148,9 +148,9 @@ export class Executions {
   /** Ends a kept execution and removes it. Returns null, or why nothing can run in the sandbox now. */
   async removeKept(id: string, executionId: string): Promise<'not running' | 'no shell' | null> {
     const container = await findContainer(this.#engine, id, this.#engine.closed);
-    const unfrozen = this.#unfrozen(id);
     if (!container.State.Running || container.State.Paused) return 'not running';
-    const code = await runScript({ engine: this.#engine, container, unfrozen }, removeCommand(`${keptFolder}/${executionId}`, executionId));
+    const command = removeCommand(`${keptFolder}/${executionId}`, executionId);
+    const code = await runInContainer({ engine: this.#engine, container, unfrozen: this.#unfrozen(id) }, command);
     if (code === null) return 'not running';
     if (code === 126 || code === 127) return 'no shell';
     if (code !== 0) throw killFailed();
@@ -183,7 +183,7 @@ export class Executions {
     const unfrozen = this.#unfrozen(Config.Labels[labels.sandbox] ?? '');
     const run = async (): Promise<void> => {
       // Ignores the exit code: an image without a shell never had executions.
-      const code = await runScript({ engine: this.#engine, container, unfrozen }, killLeftoversCommand());
+      const code = await runInContainer({ engine: this.#engine, container, unfrozen }, killLeftoversCommand());
       if (code === null) this.#cleared.delete(Id);
     };
     const clearing = run();

@@ -5,7 +5,7 @@ import type { ByteRange, FileReading, SandboxFiles, WriteOptions } from '../../.
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import { webStreamOf } from '../../shared/node-streams.ts';
 import { requireFile, rangeOf, wrongFileType } from '../file-content.ts';
-import { sandboxPath, quoted, refusedFiles } from '../sandbox-path.ts';
+import { sandboxPath, quotedName, refusedFiles } from '../sandbox-path.ts';
 import { uploadArchive } from './archive-upload.ts';
 import { ContainerFiles, type OpenedPath, type PathStat } from './container-files.ts';
 import { requireReachable, isReadOnly } from './container-mounts.ts';
@@ -198,7 +198,7 @@ export class DockerFiles implements SandboxFiles {
 
   /** Creates the directories above the place. Throws `invalid_request` if it is read-only. */
   async #requireWritable(id: string, { container, path }: Place, signal: AbortSignal): Promise<void> {
-    if (isReadOnly(container, path)) throw refusedFiles('path', `${quoted(path)} is read-only in this sandbox`);
+    if (isReadOnly(container, path)) throw refusedFiles('path', `${quotedName(path)} is read-only in this sandbox`);
     await this.makeDirectory(id, posix.dirname(path), signal);
   }
 }

@@ -4,16 +4,15 @@ import { isFailure } from '../../../domain/failure.ts';
 import { isSameReason, type Reason } from '../../../domain/reason.ts';
 import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { Progress, Provision } from '../../../ports/sandbox-runtime.ts';
+import { parseJson } from '../../shared/json.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import {
-  type Engine, linesOf, messageOf, parseJson, statusOf, streamed, unavailable, unlessMissing, whyUnreachable,
-} from './engine.ts';
+import { type Engine, linesOf, messageOf, statusOf, streamed, unavailable, unlessMissing, whyUnreachable } from './engine.ts';
 import { findLogin, type RegistryLogin } from './registry-login.ts';
 import { dockerSpecOptions, invalidDockerOptions } from './spec-options.ts';
 import { shorten } from './launch-refusals.ts';
 
-export interface ImageOptions {
+interface ImageOptions {
   /** The folder of Docker's own configuration. */
   readonly configFolder: string;
   readonly limitMs: number;
@@ -98,12 +97,12 @@ function refused(reason: Reason): Provision {
 }
 
 /** Reads the engine's messages to the end. Returns the first error among them. */
-async function follow(image: string, answer: IncomingMessage, progress: Progress, progressMs: number): Promise<string | null> {
+async function follow(image: string, response: IncomingMessage, progress: Progress, progressMs: number): Promise<string | null> {
   const layers = new PulledLayers();
   let last: Reason | null = null;
   let lastAt = Number.NEGATIVE_INFINITY;
   let failed: string | null = null;
-  for await (const text of linesOf(answer)) {
+  for await (const text of linesOf(response)) {
     const message = parseJson(PullMessage, text) ?? {};
     failed ??= message.error ?? null;
     layers.note(message);

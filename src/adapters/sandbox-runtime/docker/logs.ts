@@ -49,7 +49,7 @@ async function findTail(engine: Engine, containerId: string, bytes: number, sign
 
 /** dockerode itself buffers a log in memory unless `follow` is set. */
 interface Modem {
-  dial(options: object, done: (error: unknown, answer: unknown) => void): void;
+  dial(options: object, done: (error: unknown, response: unknown) => void): void;
 }
 
 async function openLog(
@@ -64,14 +64,14 @@ async function openLog(
     options: { stdout: true, stderr: true, follow, tail: String(entries) },
     abortSignal,
   });
-  const answer = await call((abortSignal) => new Promise<unknown>((resolve, reject) => {
+  const response = await call((abortSignal) => new Promise<unknown>((resolve, reject) => {
     modem.dial(request(abortSignal), (error, result) => (error === null ? resolve(result) : reject(error)));
   }), { signal });
-  return streamed(answer);
+  return streamed(response);
 }
 
 /** Returns the content of the entries, without the first `before` bytes. */
-function contentOf(answer: IncomingMessage, before: number, signal: AbortSignal): ReadableStream<Uint8Array> {
+function contentOf(response: IncomingMessage, before: number, signal: AbortSignal): ReadableStream<Uint8Array> {
   let leftOut = before;
   const content = new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -90,6 +90,6 @@ function contentOf(answer: IncomingMessage, before: number, signal: AbortSignal)
     if (cut < piece.length) content.push(piece.subarray(cut));
   });
   // The stream fails with the error of the response. If its reader leaves, the response ends.
-  pipeline(answer, addAbortSignal(signal, content), () => {});
+  pipeline(response, addAbortSignal(signal, content), () => {});
   return Readable.toWeb(content);
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type Docker from 'dockerode';
 import { z } from 'zod';
-import { parseJson } from './engine.ts';
+import { parseJson } from '../../shared/json.ts';
 
 const Config = z.object({
   auths: z.record(z.string(), z.object({ auth: z.string().optional(), identitytoken: z.string().optional() })).optional(),

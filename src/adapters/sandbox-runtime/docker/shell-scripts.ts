@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
-import { hasText } from '../shell-functions.ts';
+import { enterDirectory, hasText, readStart } from '../shell-functions.ts';
 
 /** The environment variable that marks the processes of an execution. */
 export const markVariable = 'SKEP_EXECUTION';
@@ -38,12 +38,10 @@ export const noLeader: Leader = { pid: 'none', start: 'none' };
  * The start of an execution, which then becomes the command. It prints its process id in the container, since the engine does not report
  * it. It uses only shell built-ins, so an image needs only `/bin/sh`. The engine starts it in a session of its own.
  */
-const beginning = `
-_skep_nth() { shift 19; _skep_start=$1; }
-read -r _skep_stat < "/proc/$$/stat"
-_skep_nth \${_skep_stat##*) }
+const beginning = `${readStart}${enterDirectory}
+_skep_read_start "/proc/$$/stat"
 printf 'skep %s %s\\n' "$$" "$_skep_start"
-cd "$1" 2>/dev/null || { printf 'the working directory %s does not exist, or is not accessible\\n' "$1" >&2; exit 126; }
+_skep_enter "$1"
 shift
 exec "$@"
 `;

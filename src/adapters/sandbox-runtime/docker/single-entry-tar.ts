@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { extract, type Header, pack } from 'tar-stream';
-import { type TarHeader, withPax } from '../tar.ts';
+import { type TarHeader, withPax } from '../../shared/packed-tar.ts';
 
 const blockBytes = 512;
 

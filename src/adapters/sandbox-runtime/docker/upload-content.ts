@@ -5,7 +5,7 @@ import { refusedFiles } from '../sandbox-path.ts';
 export type Chunks = AsyncIterable<Uint8Array>;
 
 /** A content whose first bytes have been read. */
-export interface Begun {
+interface Begun {
   readonly all: Chunks;
   /** The content's length. Null if unknown, because only a part was read. */
   readonly size: number | null;

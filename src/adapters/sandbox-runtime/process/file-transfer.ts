@@ -2,9 +2,10 @@ import { lstat, mkdir } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { pack } from 'tar-stream';
 import { Failure } from '../../../domain/failure.ts';
+import { tarOf } from '../../shared/packed-tar.ts';
 import { ignoring } from '../../shared/system-errors.ts';
-import { partsBelow, quoted, refusedFiles, sandboxPath } from '../sandbox-path.ts';
-import { tarEntries, type TarName, tarOf } from '../tar.ts';
+import { partsBelow, quotedName, refusedFiles, sandboxPath } from '../sandbox-path.ts';
+import { tarEntries, type TarName } from '../tar.ts';
 import type { Observer } from './observed-sandbox.ts';
 import { type Folder, isNotDirectory, openFolder, FolderWalk } from './folder-walk.ts';
 import { addOpened, addTree } from './pack-files.ts';
@@ -43,7 +44,7 @@ export class FileTransfer {
       const parts = workspaceParts(sandboxPath(directory, 'directory'), workspace, 'directory');
       const folder = await opened.use(new FolderWalk(root)).enter(parts, true).catch((error: unknown) => {
         if (!isNotDirectory(error)) throw error;
-        throw refusedFiles('directory', `${quoted(directory)} leads through something else than directories`);
+        throw refusedFiles('directory', `${quotedName(directory)} leads through something else than directories`);
       });
       await unpackBelow(folder, tarEntries(archive, ended));
     } finally {
@@ -102,7 +103,7 @@ export class FileTransfer {
 const defaultWorkingDir = '/workspace';
 
 /** The host's folder of a sandbox's files, and the working directory that its programs use for it. */
-export interface Workspace {
+interface Workspace {
   readonly folder: string;
   readonly workingDir: string | undefined;
 }
@@ -114,8 +115,8 @@ export interface Workspace {
 export function workspaceParts(path: string, workspace: Workspace, member: 'path' | 'directory'): readonly string[] {
   const parts = partsIn(workspace, path);
   if (parts !== null) return parts;
-  const hint = `choose a place below ${quoted(workspace.workingDir ?? defaultWorkingDir)}`;
-  throw refusedFiles(member, `${quoted(path)} is not the sandbox's own, which shares this host; ${hint}`);
+  const hint = `choose a place below ${quotedName(workspace.workingDir ?? defaultWorkingDir)}`;
+  throw refusedFiles(member, `${quotedName(path)} is not the sandbox's own, which shares this host; ${hint}`);
 }
 
 /** Returns the path on the host for a program of the sandbox. Without isolation, the program sees the whole host. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { constants, type Stats } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, opendir, readlink, realpath, rename, rm } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { Readable } from 'node:stream';
@@ -8,9 +8,9 @@ import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
 import type { ByteRange, FileReading, SandboxFiles, WriteOptions } from '../../../ports/sandbox-files.ts';
 import { errorCode, ignoring } from '../../shared/system-errors.ts';
 import { chunksUntil, requireFile, rangeOf, wrongFileType } from '../file-content.ts';
-import { partsBelow, quoted, refusedFiles, sandboxPath } from '../sandbox-path.ts';
+import { partsBelow, quotedName, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { type EnteredWorkspace, workspaceParts } from './file-transfer.ts';
-import { type Folder, openFolder, FolderWalk } from './folder-walk.ts';
+import { chunkBytes, type Folder, newFile, openFolder, FolderWalk, readOnly } from './folder-walk.ts';
 import { withFailures } from './runtime-failures.ts';
 
 /** A name in an open folder. The name of the workspace itself is `.`. */
@@ -32,9 +32,6 @@ interface ResolveOptions {
   readonly isNamed?: boolean;
 }
 
-const readOnly = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-const chunkBytes = 256 * 1024;
 const defaultMode = 0o644;
 
 /**
@@ -153,11 +150,13 @@ export class ProcessFiles implements SandboxFiles {
     const { workspace, root, ended, stack } = await this.#enter(id, signal);
     await using opened = stack;
     const parts = workspaceParts(path, workspace, 'path');
-    if (parts.length === 0 && isNamed === true) throw refusedFiles('path', `${quoted(path)} is the sandbox's own place, and has to stay`);
+    if (parts.length === 0 && isNamed === true) {
+      throw refusedFiles('path', `${quotedName(path)} is the sandbox's own place, and has to stay`);
+    }
     const base = await realpath(workspace.folder);
     const resolve = async (names: readonly string[]): Promise<readonly string[]> => {
       const below = partsBelow(base, await realpath(join(base, ...names)));
-      if (below === null) throw refusedFiles('path', `${quoted(path)} leads out of the sandbox, which shares this host`);
+      if (below === null) throw refusedFiles('path', `${quotedName(path)} leads out of the sandbox, which shares this host`);
       return below;
     };
     const walk = opened.use(new FolderWalk(root));
@@ -187,7 +186,7 @@ function failureOf(error: unknown, path: string): unknown {
   const code = errorCode(error) ?? '';
   if (code === 'ENOENT' || code === 'ELOOP' || code === 'ENAMETOOLONG') return new Failure('file_not_found', { path }, { cause: error });
   if (code === 'ENOTDIR') return wrongFileType(posix.dirname(path), 'file');
-  return pathErrors.has(code) ? refusedFiles('path', `${quoted(path)} can't be used so (${code})`) : error;
+  return pathErrors.has(code) ? refusedFiles('path', `${quotedName(path)} can't be used so (${code})`) : error;
 }
 
 function requireFound({ found, path }: Pick<ResolvedPath, 'found' | 'path'>): Stats {

@@ -14,6 +14,12 @@ export interface Folder extends AsyncDisposable {
 
 const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
+/** Opens a file to read it, but not through a link. Does not wait if a pipe replaced it. */
+export const readOnly = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+export const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+/** How many bytes of a file to read at once. */
+export const chunkBytes = 256 * 1024;
+
 /** Opens a directory, but not through a link. Rejects with a system error if there is none. */
 export async function openFolder(path: string): Promise<Folder> {
   const handle = await open(path, flags);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { Reason } from '../../../domain/reason.ts';
 import type { KeptLaunch } from '../../../ports/sandbox-runtime.ts';
+import { parseJson } from '../../shared/json.ts';
 import { ignoring } from '../../shared/system-errors.ts';
 
 /**
@@ -121,10 +122,6 @@ export function keptLaunch(record: LaunchRecord | null): KeptLaunch | null {
 
 function parseClaim(text: string): Claim | null {
   const [pid = '', start = '', boot = '', json = ''] = text.split('\n');
-  try {
-    const plan = LaunchPlan.parse(JSON.parse(json));
-    return { leader: /^[1-9]\d*$/.test(pid) && pid !== '1' ? { pid: Number(pid), start, boot } : null, plan };
-  } catch {
-    return null;
-  }
+  const plan = parseJson(LaunchPlan, json);
+  return plan === undefined ? null : { leader: /^[1-9]\d*$/.test(pid) && pid !== '1' ? { pid: Number(pid), start, boot } : null, plan };
 }

@@ -7,6 +7,7 @@ import { Failure } from '../../../domain/failure.ts';
 import { explained, type Reason } from '../../../domain/reason.ts';
 import type { Progress, SandboxLaunch } from '../../../ports/sandbox-runtime.ts';
 import { errorCode } from '../../shared/system-errors.ts';
+import { readStart } from '../shell-functions.ts';
 import { environmentVariable, passedEnvironment, resolveCommand, sandboxEnvironment } from './command.ts';
 import { type Layout, makeHome } from './data-folder.ts';
 import { launchFile, type LaunchNumber, type LaunchPlan, type LaunchRecord, readLastLaunch, refuseLaunch } from './launch-records.ts';
@@ -15,7 +16,7 @@ import type { ProcessTable } from './process-table.ts';
 import type { SandboxLogs } from './sandbox-logs.ts';
 import { unavailable } from './runtime-failures.ts';
 
-export interface LaunchOptions {
+interface LaunchOptions {
   readonly layout: Layout;
   readonly table: ProcessTable;
   readonly ports: PortReservations;
@@ -119,15 +120,13 @@ async function releaseUnused({ layout, ports }: LaunchOptions, id: string, reser
  * It never waits for a child in vfork, because a freeze would then find it neither running nor stopped. A subshell avoids that.
  * The variables have a prefix, so that they do not overwrite variables in the command's environment.
  */
-const script = `
+const script = `${readStart}
 _skep_claim=$1 _skep_exit=$2 _skep_table=$3 _skep_plan=$4 _skep_path=$5 _skep_own_path=$PATH
 shift 5
 _skep_asked=
 trap '_skep_asked=1' HUP INT QUIT TERM USR1 USR2
 if [ "$_skep_table" = proc ]; then
-  _skep_nth() { shift 19; _skep_start=$1; }
-  read -r _skep_stat < "/proc/$$/stat"
-  _skep_nth \${_skep_stat##*) }
+  _skep_read_start "/proc/$$/stat"
   read -r _skep_boot < /proc/sys/kernel/random/boot_id
 else
   _skep_start=$(TZ=UTC LC_ALL=C ps -o lstart= -p $$)

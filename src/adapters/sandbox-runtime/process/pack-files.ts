@@ -1,13 +1,10 @@
-import { constants, type Stats } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, readlink } from 'node:fs/promises';
 import type { Pack } from 'tar-stream';
+import { addEntry } from '../../shared/packed-tar.ts';
 import { ignoring } from '../../shared/system-errors.ts';
-import { addEntry, type TarEntry, tarHeader, type TarName } from '../tar.ts';
-import { type Folder, isNotDirectory, openFolder } from './folder-walk.ts';
-
-const chunkBytes = 256 * 1024;
-/** Does not wait if a pipe replaced the file. */
-const readOnly = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+import { type TarEntry, tarHeader, type TarName } from '../tar.ts';
+import { chunkBytes, type Folder, isNotDirectory, openFolder, readOnly } from './folder-walk.ts';
 
 const gone = (error: unknown): null => (isNotDirectory(error) ? null : ignoring('ENOENT')(error));
 

@@ -1,9 +1,9 @@
-import { constants, fchmodSync, futimesSync } from 'node:fs';
+import { fchmodSync, futimesSync } from 'node:fs';
 import { link, lstat, lutimes, open, symlink, unlink } from 'node:fs/promises';
 import { errorCode, ignoring } from '../../shared/system-errors.ts';
-import { quoted, refusedFiles } from '../sandbox-path.ts';
+import { quotedName, refusedFiles } from '../sandbox-path.ts';
 import { type TarEntry, type TarName, throughLink } from '../tar.ts';
-import { type Folder, isNotDirectory, FolderWalk } from './folder-walk.ts';
+import { type Folder, isNotDirectory, FolderWalk, newFile } from './folder-walk.ts';
 
 type Entry<K extends TarEntry['kind']> = Extract<TarEntry, { readonly kind: K }>;
 
@@ -29,7 +29,7 @@ export async function unpackBelow(root: Folder, entries: AsyncIterable<TarEntry>
         }
       } catch (error) {
         const code = errorCode(error) ?? '';
-        throw entryErrors.has(code) ? refusedFiles('archive', `${quoted(entry.parts.join('/'))} can't be made there (${code})`) : error;
+        throw entryErrors.has(code) ? refusedFiles('archive', `${quotedName(entry.parts.join('/'))} can't be made there (${code})`) : error;
       }
     }
   } finally {
@@ -51,11 +51,9 @@ async function enter(walk: FolderWalk, parts: TarName, makes: boolean): Promise<
     const way = parts.slice(0, walk.depth + 1);
     const found = await lstat(walk.last.within(way.at(-1) ?? ''));
     if (found.isSymbolicLink()) throw throughLink(parts, way);
-    throw refusedFiles('archive', `${quoted(way.join('/'))} is there, and is not a directory`);
+    throw refusedFiles('archive', `${quotedName(way.join('/'))} is there, and is not a directory`);
   }
 }
-
-const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 async function writeFile(folder: Folder, name: string, { content, mode, modifiedAt }: Entry<'file'>): Promise<void> {
   const path = folder.within(name);
