@@ -90,8 +90,7 @@ describe.runIf(hasChromium)('The dashboard in a browser', () => {
     await page.getByText('Done.', { exact: true }).waitFor();
     const items = page.locator('.said.agent li');
     expect(await items.allTextContents()).toEqual(['Read', 'the cart', 'the test', 'Mend']);
-    const shown = await items.evaluateAll((all) => all.map((item) => [item.getAttribute('value'), getComputedStyle(item).listStyleType]));
-    expect(shown).toEqual([['1', 'decimal'], [null, 'disc'], [null, 'disc'], ['2', 'decimal']]);
+    expect(await items.evaluateAll((all) => all.map((item) => item.getAttribute('value')))).toEqual(['1', null, null, '2']);
   });
 
   test('renders a long text without delay if nothing in it is closed', async () => {
