@@ -5,6 +5,7 @@ import { useDebounced, useResource } from './live.ts';
 import { navigate, places } from './route.ts';
 import { canChange, currentSession, logOut } from './session.ts';
 import { switchTheme, switchThemeLabel } from './theme.ts';
+import { Facts } from './ui/controls.tsx';
 import { Dialog } from './ui/dialog.tsx';
 import { Icon, type IconName } from './ui/icons.tsx';
 
@@ -62,7 +63,7 @@ export function Help() {
   return (
     <Dialog title="Help" onClose={close}>
       <h2>Help</h2>
-      <dl class="shortcuts">{shortcutHelp.map(([key, what]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{what}</dd></div>)}</dl>
+      <Facts facts={shortcutHelp} />
       <p class="dim">This page uses only the HTTP API. <a href="docs">API reference</a></p>
     </Dialog>
   );

@@ -31,7 +31,7 @@ export function KeysPage() {
         <Dialog title="Copy your key now" onClose={() => setMade(null)}>
           <h2>Copy your key now</h2>
           <p>It is shown only this once.</p>
-          <p class="secret"><code>{made.key}</code><CopyButton text={made.key} /></p>
+          <p class="banner secret"><code>{made.key}</code><CopyButton text={made.key} /></p>
           <footer><Button kind="primary" onClick={() => setMade(null)}>Done</Button></footer>
         </Dialog>
       )}

@@ -50,7 +50,7 @@ export function Usage({ sandbox }: { readonly sandbox: Sandbox }) {
         <figure><figcaption>Disk</figcaption><b>{orNone(last?.disk_bytes, bytes)}</b></figure>
         <figure><figcaption>Processes</figcaption><b>{orNone(last?.pids, String)}</b></figure>
       </div>
-      {!isRunning && <p class="dim">It does not run, so it uses only disk space.</p>}
+      {!isRunning && <p class="dim">It does not run, so it uses no CPU time.</p>}
     </section>
   );
 }
