@@ -100,7 +100,7 @@ test.each([
 });
 
 test('a key that no header can have is refused without showing it', () => {
-  expect(() => createClient({ url: world.url, key: 'skep_a\nb' })).toThrow("The API key has a line feed or another character that an HTTP header can't have.");
+  expect(() => createClient({ url: world.url, key: 'skep_a\nb' })).toThrow("The API key has a line feed or another character that can't be sent.");
 });
 
 test('a client without an address throws a TypeError with an example', () => {

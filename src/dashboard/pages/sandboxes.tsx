@@ -50,7 +50,8 @@ export function SandboxesPage() {
             <p>A sandbox is started by a conversation, by a program, or here.</p>{start}
           </Empty>} />
       {query.has('new') && specs.data !== null && (
-        <StartSandbox spec={specs.data.find(({ id }) => id === query.get('new'))?.id ?? ''} specs={specs.data} onClose={() => setQuery({ new: null })} />
+        <StartSandbox specs={specs.data} spec={specs.data.find(({ id }) => id === query.get('new'))?.id ?? ''}
+          onClose={() => setQuery({ new: null })} />
       )}
     </Page>
   );

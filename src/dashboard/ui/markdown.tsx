@@ -6,7 +6,7 @@ export function Markdown({ text }: { readonly text: string }) {
   return <div class="markdown">{blocksOf(text).map((block, index) => <Block key={index} text={block} />)}</div>;
 }
 
-/** Splits at empty lines and before a list, but not within code fences. An open fence extends to the end, because the text may still be arriving. */
+/** Splits at empty lines and before a list, but not in code fences. An open fence extends to the end: the text may still be arriving. */
 function blocksOf(text: string): string[] {
   const blocks: string[] = [];
   let lines: string[] = [];
@@ -48,8 +48,9 @@ function List({ text }: { readonly text: string }) {
   const items = text.split(/\n(?=[ \t]*(?:[-*]|\d+[.)]) )/);
   return <ol>{items.map((item, index) => {
     const [marker = '', indent = '', number] = /^([ \t]*)(?:[-*]|(\d+)[.)]) /.exec(item) ?? [];
-    const marginLeft = `${Math.min(indent.length, 12) / 2}rem`;
-    return <li key={index} value={number} class={number === undefined ? 'bullet' : ''} style={{ marginLeft }}>{inline(item.slice(marker.length))}</li>;
+    const style = { marginLeft: `${Math.min(indent.length, 12) / 2}rem` };
+    const look = number === undefined ? 'bullet' : '';
+    return <li key={index} value={number} class={look} style={style}>{inline(item.slice(marker.length))}</li>;
   })}</ol>;
 }
 
