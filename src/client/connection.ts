@@ -86,6 +86,10 @@ export class Connection {
 
   constructor(options: ClientOptions) {
     this.url = withScheme(options.url).replace(/\/+$/, '');
+    // The platform's error would show a key with a line feed as it is.
+    if (/[^\t\x20-\x7e\x80-\xff]/.test(options.key ?? '')) {
+      throw new SkepError('unauthorized', "The API key has a line feed or another character that can't be sent.", { context: {} });
+    }
     this.headers = options.key === undefined ? {} : { 'X-Session-API-Key': options.key };
     this.options = options;
   }

@@ -9,6 +9,9 @@ const one = '/api/v1/sandboxes/{id}/executions/{execution_id}';
 
 /** A command line for `/bin/sh`, or a program with its arguments. */
 export type CommandLine = string | readonly string[];
+/** The command of a terminal for a person: bash if the image has it, otherwise sh. */
+export const loginShell = ['/bin/sh', '-c', 'if command -v bash >/dev/null; then exec bash -l; else exec /bin/sh -l; fi'];
+
 export type RunOptions = Omit<ExecutionRequest, 'command' | 'shell'> & CallOptions;
 
 export interface OutputOptions extends FollowOptions {

@@ -15,7 +15,7 @@ import { SpecsPage } from './pages/specs.tsx';
 import { places, route } from './route.ts';
 import { isOnline, loginNotice, resumeSession, session } from './session.ts';
 import { switchTheme, switchThemeLabel } from './theme.ts';
-import { Button } from './ui/controls.tsx';
+import { Button, Link } from './ui/controls.tsx';
 import { AskedQuestion } from './ui/dialog.tsx';
 import { messageOf } from './ui/actions.ts';
 import { Empty, Loading, Toasts } from './ui/feedback.tsx';
@@ -98,7 +98,7 @@ function Navigation() {
       <ul>
         {places.map((place) => (
           <li key={place}>
-            <a href={`#/${place}`} aria-current={place === current ? 'page' : undefined}><Icon name={place} />{readableName(place)}</a>
+            <Link to={[place]} current={place === current}><Icon name={place} />{readableName(place)}</Link>
           </li>
         ))}
       </ul>

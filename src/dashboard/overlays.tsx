@@ -5,6 +5,7 @@ import { useDebounced, useResource } from './live.ts';
 import { navigate, places } from './route.ts';
 import { canChange, currentSession, logOut } from './session.ts';
 import { switchTheme, switchThemeLabel } from './theme.ts';
+import { Facts } from './ui/controls.tsx';
 import { Dialog } from './ui/dialog.tsx';
 import { Icon, type IconName } from './ui/icons.tsx';
 
@@ -62,7 +63,7 @@ export function Help() {
   return (
     <Dialog title="Help" onClose={close}>
       <h2>Help</h2>
-      <dl class="shortcuts">{shortcutHelp.map(([key, what]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{what}</dd></div>)}</dl>
+      <Facts facts={shortcutHelp} />
       <p class="dim">This page uses only the HTTP API. <a href="docs">API reference</a></p>
     </Dialog>
   );
@@ -89,21 +90,24 @@ function commands(): Command[] {
   ];
 }
 
-/** Finds conversations whose title contains the text, and sandboxes whose id begins with it. */
+const maxFound = 16;
+
+/** Finds conversations whose title contains the text, and sandboxes whose id does. */
 function useFound(query: string): readonly Command[] {
   const { client } = currentSession();
   const found = useResource(async (signal): Promise<Command[]> => {
     const conversations = await client.request('GET /api/v1/app-conversations', {
       query: { title__contains: query || undefined, limit: 8, sort_order: 'UPDATED_AT_DESC' }, signal,
     });
-    const sandboxes = await client.request('GET /api/v1/sandboxes/search', { query: { limit: 100 }, signal });
-    return [
-      ...conversations.items.map(({ id, title }) => (
-        { icon: 'conversations' as const, label: title ?? id, hint: 'Conversation', act: () => navigate(['conversations', id]) }
-      )),
-      ...sandboxes.items.filter(({ id }) => query !== '' && id.includes(query)).slice(0, 8)
-        .map(({ id }) => ({ icon: 'sandboxes' as const, label: id, hint: 'Sandbox', act: () => navigate(['sandboxes', id]) })),
-    ];
+    const commands: Command[] = conversations.items.map(({ id, title }) => (
+      { icon: 'conversations', label: title ?? id, hint: 'Conversation', act: () => navigate(['conversations', id]) }
+    ));
+    if (query === '') return commands;
+    for await (const { id } of client.sandboxes.list({ limit: 100 }, { signal })) {
+      if (id.includes(query)) commands.push({ icon: 'sandboxes', label: id, hint: 'Sandbox', act: () => navigate(['sandboxes', id]) });
+      if (commands.length === maxFound) break;
+    }
+    return commands;
   }, [query]);
   return found.data ?? [];
 }

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import { useState } from 'preact/hooks';
 import { type api, createClient, isFailure, type SkepClient } from '../client/index.ts';
 import { route } from './route.ts';
 
@@ -11,8 +12,7 @@ export interface Session {
 export const session = signal<Session | null>(null);
 /** The reason for the login page, as a sentence. */
 export const loginNotice = signal<string | null>(null);
-/** What the user has written but not sent, by conversation. It stays while other pages are shown. */
-export const drafts = new Map<string, string>();
+const drafts = new Map<string, string>();
 /** Whether the last request reached the server. */
 export const isOnline = signal(true);
 
@@ -81,6 +81,16 @@ async function observedFetch(input: RequestInfo | URL, init?: RequestInit): Prom
     if (!(error instanceof DOMException && error.name === 'AbortError')) isOnline.value = false;
     throw error;
   }
+}
+
+/** Returns what the user has written at this place but not sent or saved, and sets it. It stays while other pages are shown. */
+export function useDraft(place: string): readonly [text: string | null, write: (text: string | null) => void] {
+  const [text, setText] = useState(drafts.get(place) ?? null);
+  return [text, (draft) => {
+    if (draft === null) drafts.delete(place);
+    else drafts.set(place, draft);
+    setText(draft);
+  }];
 }
 
 /** Returns the session, for pages that need a login. */

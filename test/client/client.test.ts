@@ -99,6 +99,10 @@ test.each([
   expect(createClient({ url: address }).url).toBe(url);
 });
 
+test('a key that no header can have is refused without showing it', () => {
+  expect(() => createClient({ url: world.url, key: 'skep_a\nb' })).toThrow("The API key has a line feed or another character that can't be sent.");
+});
+
 test('a client without an address throws a TypeError with an example', () => {
   // A caller in JavaScript has no type check.
   const create: (options: object) => unknown = createClient as never;

@@ -162,6 +162,8 @@ describe('The command line client', () => {
     await failing(['logs', 'sb-none'], /no sandbox "sb-none"/);
     await failing(['logs', 'sb-none', '--tail', 'all'], /--tail: must be a whole number/);
     await failing(['sandboxes'], /SKEP_API_KEY/, { SKEP_PUBLIC_URL: server.url });
+    await failing(['sandboxes', 'strat'], /unknown command 'strat'[^]*Usage: skep sandboxes .*command/);
+    await failing(['sandboxes'], /line feed/, { ...env, SKEP_API_KEY: 'one\ntwo' });
     await failing(['sandboxes'], /API key/, { ...env, SKEP_API_KEY: 'another-key-of-nobody' });
     await failing(['sandboxes', 'follow', '--url', 'http://127.0.0.1:1'], /No Skep server answers at http:\/\/127\.0\.0\.1:1/);
   });

@@ -26,12 +26,14 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     const { scene } = opened();
     await using page = await scene.page('conversations?new=yes');
     const dialog = page.getByRole('dialog');
-    const ask = { toolCallId: 'wait', title: 'wait', options: [{ optionId: 'yes', name: 'Go on', kind: 'allow_once' as const }] };
+    const name = `Go on ${'and on '.repeat(30)}`;
+    const ask = { toolCallId: 'wait', title: `wait${'/and/wait'.repeat(30)}`, options: [{ optionId: 'yes', name, kind: 'allow_once' as const }] };
     await dialog.getByLabel('What should the agent do?').fill(acpScript({ ask }));
     await dialog.getByRole('combobox', { name: 'Repository' }).fill('acme/shop');
     await dialog.getByLabel('Branch').last().selectOption('develop');
     await dialog.getByRole('button', { name: 'Start' }).click();
     await page.getByRole('button', { name: 'Go on' }).waitFor();
+    expect(await page.locator('.permission').evaluate((card) => card.scrollWidth - card.clientWidth), 'a long request fits').toBe(0);
     await page.getByLabel('Message').fill('after it');
     await page.getByRole('link', { name: 'Sandboxes' }).first().click();
     await page.goBack();
@@ -100,9 +102,52 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await using page = await scene.page('microagents');
     await page.getByRole('combobox', { name: 'Repository' }).fill('acme/shop');
     await page.getByRole('button', { name: 'Show' }).click();
-    await page.getByRole('button', { name: 'deploy' }).click();
+    await page.getByRole('link', { name: 'deploy' }).click();
     await page.getByText('How to deploy').waitFor();
     await page.getByText('release', { exact: true }).waitFor();
+  });
+
+  test('starts a sandbox of the spec whose button is pressed, and refuses a variable without a value', async () => {
+    const { scene } = opened();
+    await using page = await scene.page('specs');
+    await page.locator('.card', { hasText: 'A web server' }).getByRole('link', { name: 'Start' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel(/^Variables/).fill('A=1\nB');
+    await dialog.getByRole('button', { name: 'Start' }).click();
+    await dialog.getByRole('alert').getByText('NAME=value, but one is: B').waitFor();
+    await dialog.getByLabel(/^Variables/).fill('A=1');
+    await dialog.getByRole('button', { name: 'Start' }).click();
+    await page.waitForURL(/#\/sandboxes\/sb-/);
+    const sandbox = await scene.client.sandboxes.get(/sb-\w+/.exec(page.url())?.[0] ?? '');
+    expect(sandbox.state.sandbox_spec_id).toBe('web');
+    await sandbox.delete();
+  });
+
+  test('goes back through tabs and directories, and keeps an unsaved edit', async () => {
+    const { scene, seeded } = opened();
+    await using page = await scene.page(`sandboxes/${seeded.sandbox.id}`);
+    await page.getByRole('link', { name: 'Files' }).click();
+    await page.getByRole('link', { name: 'static' }).click();
+    await page.getByRole('link', { name: 'index.html' }).click();
+    const editor = page.getByLabel('/workspace/static/index.html');
+    await editor.fill('unsaved');
+    await page.getByRole('navigation', { name: 'Path' }).getByRole('link', { name: 'static' }).click();
+    await page.getByRole('link', { name: 'Logs' }).click();
+    await page.goBack();
+    await page.goBack();
+    expect(await editor.inputValue()).toBe('unsaved');
+  });
+
+  test('finds a sandbox that is not among the newest', async () => {
+    const { scene, seeded } = opened();
+    await using page = await scene.page('overview');
+    const newest = { items: [], next_page_id: 'older' };
+    await page.route(/sandboxes\/search\?limit=100$/, (route) => route.fulfill({ json: newest }));
+    await page.route(/page_id=older/, async (route) => route.fulfill({ response: await route.fetch({ url: route.request().url().replace('&page_id=older', '') }) }));
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type(seeded.sandbox.id);
+    await page.getByRole('option', { name: seeded.sandbox.id }).click();
+    await page.waitForURL(new RegExp(`${seeded.sandbox.id}$`));
   });
 
   test('creates a link to a port that expires after a day', async () => {

@@ -77,9 +77,20 @@ describe.runIf(hasChromium)('The dashboard in a browser', () => {
     await page.locator('.said.agent').last().getByText('<script>').waitFor();
     expect(await page.locator('.log img, .log script, .log a').count()).toBe(0);
     expect(await page.title()).toMatch(/^The total of the cart/);
-    await page.getByRole('button', { name: /^Changes/ }).click();
+    await page.getByRole('link', { name: /^Changes/ }).click();
     await page.locator('summary', { hasText: 'src/cart.ts' }).click();
     await page.locator('.diff .added', { hasText: 'price * count' }).waitFor();
+  });
+
+  test('renders lists in lists, and numbers that continue after an empty line', async () => {
+    const conversation = await scene.client.conversations.start({});
+    const list = 'Two steps:\n1. Read\n   - the cart\n   - the test\n\n2. Mend\n\nDone.';
+    for await (const event of conversation.turn(acpScript({ say: list }))) void event;
+    await using page = await scene.page(`conversations/${conversation.id}`);
+    await page.getByText('Done.', { exact: true }).waitFor();
+    const items = page.locator('.said.agent li');
+    expect(await items.allTextContents()).toEqual(['Read', 'the cart', 'the test', 'Mend']);
+    expect(await items.evaluateAll((all) => all.map((item) => item.getAttribute('value')))).toEqual(['1', null, null, '2']);
   });
 
   test('renders a long text without delay if nothing in it is closed', async () => {
@@ -139,7 +150,7 @@ describe.runIf(hasChromium)('The dashboard in a browser', () => {
     await using page = await scene.page(`sandboxes/${seeded.sandbox.id}`, await keyNamed('reader', 'read'));
     await page.getByRole('heading', { name: 'History' }).waitFor();
     expect(await page.getByRole('button', { name: /Pause|Delete|Stop/ }).count()).toBe(0);
-    await page.getByRole('button', { name: 'Files' }).click();
+    await page.getByRole('link', { name: 'Files' }).click();
     await page.getByRole('link', { name: 'server.py' }).click();
     await page.getByRole('button', { name: 'Download' }).waitFor();
     expect(await page.getByLabel('/workspace/server.py').getAttribute('readonly')).not.toBeNull();
@@ -150,7 +161,7 @@ describe.runIf(hasChromium)('The dashboard in a browser', () => {
     await page.getByLabel('/workspace/server.py').fill('print(6 * 7)\n');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Saved.').waitFor();
-    await page.getByRole('button', { name: 'Terminal' }).click();
+    await page.getByRole('link', { name: 'Terminal' }).click();
     await page.getByRole('button', { name: 'Open a terminal' }).click();
     await page.locator('.xterm-screen').waitFor();
     await page.keyboard.type('cat server.py; printf "\\033[38;2;90;200;120mgr%s\\n" een\n');
@@ -181,7 +192,7 @@ describe.runIf(hasChromium)('The dashboard in a browser', () => {
     await page.waitForResponse((response) => response.url().endsWith('/usage') && response.status() === 409);
     await page.waitForResponse((response) => response.url().endsWith('/usage') && response.ok());
     await page.route(/\/logs\?/, (route) => route.fulfill({ body: 'It broke off' }), { times: 1 });
-    await page.getByRole('button', { name: 'Logs' }).click();
+    await page.getByRole('link', { name: 'Logs' }).click();
     await page.locator('.screen').getByText('listening on port 8000').waitFor();
   });
 

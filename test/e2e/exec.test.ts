@@ -51,6 +51,12 @@ describe('skep exec', () => {
       expect(items(await served.call('GET', `/api/v1/sandboxes/${sandbox}/executions`))).toEqual([]);
     });
 
+  test('says why the output can not be written', async () => {
+    const child = spawn('sh', ['-c', `exec '${process.execPath}' '${executable}' sandboxes >/dev/full`], { env: cleanEnv(env), stdio: ['ignore', 'pipe', 'pipe'] });
+    const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+    expect([code, said]).toEqual([1, "skep: Can't write the output: ENOSPC: no space left on device, write\n"]);
+  });
+
   test('runs a command in a terminal', async () => {
     expect(await runSkep(['exec', '-t', sandbox, 'tty'], env)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\/dev\/pts\/\d+\r\n$/) });
   });

@@ -7,6 +7,8 @@ import { clearEngine, deploymentOf } from '../support/deployment.ts';
 import { describeWithDocker, images } from '../support/docker.ts';
 import { cleanEnv, executable, removeFolder, runSkep, type Server, startSandbox, startServer } from '../support/server.ts';
 import { until } from '../support/until.ts';
+import { forwardPort } from '../../src/adapters/cli/port-forwarding.ts';
+import { createClient as createSkepClient } from '../../src/client/index.ts';
 
 const key = 'a-static-key-of-this-test';
 let server: Server;
@@ -19,6 +21,12 @@ async function resumptions(): Promise<number> {
   const { items } = object(await call('GET', '/api/v1/events?kinds=sandbox_moved&limit=100')) as { items?: { data: { to: string } }[] };
   return (items ?? []).filter(({ data }) => data.to === 'RESUMING').length;
 }
+
+test('skep forward waits until the sandbox runs', async () => {
+  const states = ['PAUSED', 'RESUMING', 'RESUMING', 'RUNNING'].map((status) => ({ status, exposed_urls: status === 'RUNNING' ? [] : null }));
+  const client = createSkepClient({ url: 'http://skep.test', fetch: async () => Response.json(states.shift()) });
+  await expect(forwardPort(client, 'sb-1', { local: 0, remote: '8000' })).rejects.toThrow('does not expose the port 8000');
+});
 
 describe('With the process runtime', () => {
   beforeAll(async () => {

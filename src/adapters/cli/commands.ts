@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { addressOf } from '../../client/connection.ts';
 import { type api, type SkepClient, SkepError } from '../../client/index.ts';
 import { addPair, addStartOptions, startBody, type StartOptions, toSeconds } from './arguments.ts';
 import { addChanges } from './changes.ts';
@@ -124,7 +125,10 @@ interface ReadCommands<T> {
 
 /** Adds the commands that print the newest resources of a collection, and one resource. Returns the first command. */
 function addReadCommands<T extends object>(parent: Command, { list, get, table }: ReadCommands<T>): Command {
-  const listing = subcommand(parent, 'list', 'list the newest', { isDefault: true }).action(async (options: ListOptions) => {
+  // The list is the default, so it also gets the names of commands that do not exist.
+  const listing = subcommand(parent, 'list', 'list the newest', { isDefault: true }).allowExcessArguments();
+  listing.action(async (options: ListOptions, { args: [unknown] }: Command) => {
+    if (unknown !== undefined) parent.error(`error: unknown command '${unknown}'`);
     const page = await list(clientOf(options), Object.entries(options.metadata ?? {}).map((pair) => pair.join('=')));
     print(options, page, table(page.items));
     olderNotice(page);
@@ -175,11 +179,10 @@ interface LogOptions {
 }
 
 /** Prints the log of a sandbox. On a terminal, removes control characters. Ends at a stop signal. */
-async function showLogs(id: string, { url, follow = false, tail }: LogOptions): Promise<void> {
+async function showLogs(id: string, { follow = false, tail, ...options }: LogOptions): Promise<void> {
   const signal = stopSignal();
-  const query = new URLSearchParams({ follow: String(follow), ...(tail !== undefined && { tail_bytes: String(tail) }) });
-  const path = `/api/v1/sandboxes/${encodeURIComponent(id)}/logs?${query.toString()}`;
-  const client = clientOf({ ...(url !== undefined && { url }) });
+  const path = addressOf('/api/v1/sandboxes/{id}/logs', { id }, { follow, tail_bytes: tail });
+  const client = clientOf(options);
   const log = await transfer(client, { method: 'GET', path, signal });
   await printBody(log, signal).catch(async (cause: unknown) => {
     // Throws the reason if the key is revoked or the sandbox is deleted.

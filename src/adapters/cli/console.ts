@@ -57,11 +57,13 @@ export function olderNotice({ next_page_id: next }: { readonly next_page_id: str
 
 /**
  * Handles an error of a standard stream. If nobody reads the stream any more, exits with 141, the exit code of a program that SIGPIPE ends:
- * Node ignores that signal. Throws any other error.
+ * Node ignores that signal. If the output can't be written, for example to a full disk, says why and exits with 1. Throws any other error.
  */
-export function exitOnClosedPipe(error: unknown): never {
-  if (!(error instanceof Error && 'code' in error && error.code === 'EPIPE')) throw error;
-  process.exit(141);
+export function exitOnOutputError(error: unknown): never {
+  if (!(error instanceof Error && 'syscall' in error && 'code' in error)) throw error;
+  if (error.code === 'EPIPE') process.exit(141);
+  process.stderr.write(`skep: Can't write the output: ${error.message}\n`);
+  process.exit(1);
 }
 
 export const urlHelp = "the server's address; by default SKEP_PUBLIC_URL, or SKEP_HOST and SKEP_PORT";

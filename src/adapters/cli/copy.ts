@@ -7,6 +7,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
+import { addressOf } from '../../client/connection.ts';
 import { isFailure, type SkepClient } from '../../client/index.ts';
 import { clientOf, CommandError, urlHelp } from './console.ts';
 import { readFirstEntry, writeFirstEntry } from './first-tar-entry.ts';
@@ -52,8 +53,8 @@ export async function copy(client: SkepClient, source: string, target: string): 
   }
 }
 
-function filesPath({ sandbox }: Remote, kind: 'files' | 'archive', query: Readonly<Record<string, string>>): string {
-  return `/api/v1/sandboxes/${encodeURIComponent(sandbox)}/${kind}?${new URLSearchParams(query).toString()}`;
+function filesPath({ sandbox }: Remote, kind: 'files' | 'archive', query: { readonly path: string; readonly mode?: string }): string {
+  return addressOf(`/api/v1/sandboxes/{id}/${kind}`, { id: sandbox }, query);
 }
 
 async function copyOut(client: SkepClient, from: Remote, to: Local): Promise<void> {

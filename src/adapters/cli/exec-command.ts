@@ -4,8 +4,9 @@ import type { Command } from 'commander';
 import type { api, Attachment, SkepClient } from '../../client/index.ts';
 import { addPair } from './arguments.ts';
 import { commandName } from '../../client/command-name.ts';
+import { loginShell } from '../../client/executions.ts';
 import {
-  clientOf, CommandError, type Common, duplicateSignalMs, exitOnClosedPipe, olderNotice, print, subcommand, table, urlHelp,
+  clientOf, CommandError, type Common, duplicateSignalMs, exitOnOutputError, olderNotice, print, subcommand, table, urlHelp,
 } from './console.ts';
 import { safeLine } from './safe-text.ts';
 
@@ -23,7 +24,7 @@ export function addExecutions(program: Command, finish: (exitCode: number) => vo
   withExecOptions(program.command('shell').description('open a shell in a sandbox'))
     .argument('<sandbox>', 'the id of a running sandbox')
     .action(async (sandboxId: string, given: ExecOptions) =>
-      finish(await execute(sandboxId, shell, { ...given, interactive: true, tty: true })));
+      finish(await execute(sandboxId, loginShell, { ...given, interactive: true, tty: true })));
   subcommand(program, 'executions <sandbox>', 'list the newest executions of a sandbox, also those that have ended').action(listExecutions);
 }
 
@@ -41,8 +42,6 @@ function withExecOptions(command: Command): Command {
     .option('-w, --workdir <path>', 'an absolute path in the sandbox')
     .option('--url <url>', urlHelp);
 }
-
-const shell = ['/bin/sh', '-c', 'if command -v bash >/dev/null; then exec bash -l; else exec /bin/sh -l; fi'];
 
 interface ExecOptions {
   readonly url?: string;
@@ -94,7 +93,7 @@ async function executeAttached(client: SkepClient, sandboxId: string, command: r
   let stop = ignore;
   const output = new AbortController();
   // Replaces the listener of the program, to delete the execution before the exit.
-  for (const stream of [stdout, stderr]) stream.off('error', exitOnClosedPipe).on('error', (error) => output.abort(error));
+  for (const stream of [stdout, stderr]) stream.off('error', exitOnOutputError).on('error', (error) => output.abort(error));
   try {
     const terminal = tty ? sizeOf(stdout) : null;
     const execution = await executions.start(command, { env, stdin: interactive, tty: terminal, working_dir: workdir });
@@ -107,7 +106,7 @@ async function executeAttached(client: SkepClient, sandboxId: string, command: r
       if (!output.signal.aborted) throw error;
     });
     await execution.delete(output.signal.aborted ? { silenceMs: lastRequestMs } : {}).catch(ignore);
-    if (output.signal.aborted) exitOnClosedPipe(output.signal.reason);
+    if (output.signal.aborted) exitOnOutputError(output.signal.reason);
     const { exit_code: exitCode = null, status_detail: detail = null } = attachment.end ?? {};
     if (exitCode === null) refused(detail ?? 'The exit code of the command is not known.');
     return exitCode ?? unknownExitCode;

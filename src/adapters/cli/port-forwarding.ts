@@ -52,13 +52,13 @@ function setOrigin({ headers }: IncomingMessage): void {
 
 /** Forwards HTTP and WebSockets until a stop signal. Sends only the sandbox's own key, because the sandbox can read it. */
 export async function forwardPort(client: SkepClient, id: string, { local, remote }: ForwardedPorts): Promise<void> {
-  const stop = stopSignal();
   const port = await portNumber(client, id, remote);
   const sandbox = await client.sandboxes.get(id);
-  const running = sandbox.state.status === 'PAUSED' ? await sandbox.resume() : sandbox.state;
-  if (running.exposed_urls === null) throw new CommandError(`The sandbox ${id} is ${running.status}. It has to be RUNNING.`);
-  const url = running.exposed_urls.find((one) => one.port === port)?.url;
+  if (sandbox.state.status === 'PAUSED') await sandbox.resume();
+  const running = await sandbox.untilRunning();
+  const url = running.exposed_urls?.find((one) => one.port === port)?.url;
   if (url === undefined) throw new CommandError(`The sandbox ${id} does not expose the port ${port}. Add it to the ports of its spec.`);
+  const stop = stopSignal();
   const headers = { 'X-Session-API-Key': running.session_api_key ?? '', 'X-Skep-Sandbox-Id': id, 'X-Skep-Port': String(port) };
   const proxy = createProxyServer({ target: new URL(url).origin, headers, changeOrigin: true });
   const server = createServer({ requestTimeout: 0 }, (request, response) => {

@@ -1,7 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import { addClientCommands } from '../../adapters/cli/commands.ts';
 import { toDuration } from '../../adapters/cli/arguments.ts';
-import { exitOnClosedPipe, type JsonOption } from '../../adapters/cli/console.ts';
+import { exitOnOutputError, type JsonOption } from '../../adapters/cli/console.ts';
 import { packageVersion } from '../../adapters/shared/package-version.ts';
 import { commandName } from '../../client/command-name.ts';
 import { keyAccesses } from '../../domain/principal.ts';
@@ -17,7 +17,7 @@ const jsonOption = ['--json', 'print JSON'] as const;
 
 /** Runs the program with the arguments of the process. Returns its exit code. Each command's code is loaded when it runs. */
 export async function main(argv: readonly string[]): Promise<number> {
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', exitOnClosedPipe);
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', exitOnOutputError);
   let exitCode = 0;
   const finish = (code: number): void => void (exitCode = code);
   const program = new Command('skep')

@@ -1,7 +1,6 @@
-import { useState } from 'preact/hooks';
 import type { Conversation } from '../../client/index.ts';
 import { plural } from '../format.ts';
-import { canChange, drafts } from '../session.ts';
+import { canChange, useDraft } from '../session.ts';
 import { ActionButton, Button } from '../ui/controls.tsx';
 import { useAction } from '../ui/actions.ts';
 
@@ -13,7 +12,8 @@ interface ComposerProps {
 }
 
 export function Composer({ conversation, queued, isRunning }: ComposerProps) {
-  const [text, setText] = useState(drafts.get(conversation.id) ?? '');
+  const [draft, write] = useDraft(conversation.id);
+  const text = draft ?? '';
   const [isBusy, run] = useAction();
   const { archived_at: archivedAt, start_status: startStatus } = conversation.state;
   const why = archivedAt !== null ? 'This conversation is archived: it takes no more messages.'
@@ -24,14 +24,10 @@ export function Composer({ conversation, queued, isRunning }: ComposerProps) {
   const messages = plural(queued, 'message');
   const state = isRunning ? `The agent ${isWaiting ? 'waits for your answer' : 'works'}${queued > 0 ? ` · ${messages} queued` : ''}`
     : queued > 0 ? `${messages} ${queued === 1 ? 'waits' : 'wait'}` : '';
-  const write = (draft: string) => {
-    drafts.set(conversation.id, draft);
-    setText(draft);
-  };
   const send = () => run(async () => {
     if (text.trim() === '') return;
     await conversation.send(text);
-    write('');
+    write(null);
   });
   return (
     <form class="composer" onSubmit={(event) => {

@@ -38,7 +38,7 @@ export function Details({ state, transcript: { plan, usage } }: DetailsProps) {
 }
 
 const planStatuses = { pending: 'to do', in_progress: 'in progress', completed: 'done' } as const;
-const marks = { pending: 'close', in_progress: 'chevron', completed: 'check' } as const;
+const marks = { in_progress: 'chevron', completed: 'check' } as const;
 
 function Plan({ plan: { entries } }: { readonly plan: api.PlanEventData }) {
   const done = entries.filter(({ status }) => status === 'completed').length;

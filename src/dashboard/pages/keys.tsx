@@ -18,7 +18,10 @@ export function KeysPage() {
   return (
     <Page title="Keys" actions={add}>
       {!me.has_keys ? <Empty icon="keys" title="No keys here">This deployment authenticates its users in another way.</Empty> : (
-        <Loaded resource={resource}>{(keys) => <List keys={keys} onChange={resource.reload} />}</Loaded>
+        <Loaded resource={resource}>
+          {(keys) => keys.length === 0 ? <Empty icon="keys" title="No keys yet">A program or a colleague gets a key of their own.</Empty>
+            : <List keys={keys} onChange={resource.reload} />}
+        </Loaded>
       )}
       {isAdding && <NewKey onClose={() => setAdding(false)} onMade={(key) => {
         setMade(key);
@@ -28,7 +31,7 @@ export function KeysPage() {
         <Dialog title="Copy your key now" onClose={() => setMade(null)}>
           <h2>Copy your key now</h2>
           <p>It is shown only this once.</p>
-          <p class="secret"><code>{made.key}</code><CopyButton text={made.key} /></p>
+          <p class="banner secret"><code>{made.key}</code><CopyButton text={made.key} /></p>
           <footer><Button kind="primary" onClick={() => setMade(null)}>Done</Button></footer>
         </Dialog>
       )}
@@ -87,11 +90,11 @@ function NewKey({ onClose, onMade }: { readonly onClose: () => void; readonly on
       )}
       <div class="pair">
         <Field label="Access">
-          <Select label="Access" value={access} onChange={setAccess}
+          <Select value={access} onChange={setAccess}
             options={accesses.filter((one) => isAdmin || one !== 'admin').map((one) => [one, accessNames[one]])} />
         </Field>
         <Field label="Expires">
-          <Select label="Expires" value={life} onChange={setLife} options={keyLifetimes} />
+          <Select value={life} onChange={setLife} options={keyLifetimes} />
         </Field>
       </div>
       <Field label="Repositories" hint="Patterns, such as acme/*. Empty: all that your key may use.">

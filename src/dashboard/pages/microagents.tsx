@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
 import { useDebounced, useResource } from '../live.ts';
-import { navigate, href, route, setQuery } from '../route.ts';
+import { navigate, route } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
-import { Button, Facts, Table, Time } from '../ui/controls.tsx';
+import { Button, Facts, Link, Table, Time } from '../ui/controls.tsx';
 import { Empty, Loaded } from '../ui/feedback.tsx';
 import { Markdown } from '../ui/markdown.tsx';
 import { Page } from '../ui/page.tsx';
@@ -42,7 +42,7 @@ function Repositories({ query, onChoose }: { readonly query: string; readonly on
         ? <Empty icon="branch" title="No repository found">Change the name, or give the server access to the repository.</Empty>
         : <Table items={items} keyOf={({ name }) => name} columns={[
           ['Repository', 'main', ({ name }) => (
-            <a class="row-link" href={href(['microagents', name])} onClick={() => onChoose(name)}>{name}</a>
+            <Link class="row-link" to={['microagents', name]} onClick={() => onChoose(name)}>{name}</Link>
           )],
           ['Git host', 'right dim', ({ git_provider: host }) => host],
         ]} />}
@@ -62,9 +62,7 @@ function Microagents({ repository, file }: { readonly repository: string; readon
         <div class="split">
           <nav class="choices" aria-label="Microagents">
             {items.map(({ path, name }) => (
-              <button key={path} type="button" aria-current={path === file ? 'true' : undefined} onClick={() => setQuery({ file: path })}>
-                {name}
-              </button>
+              <Link key={path} to={['microagents', repository]} query={{ file: path }} current={path === file}>{name}</Link>
             ))}
           </nav>
           {file === null ? <Empty icon="microagents" title="Choose a microagent to read it" />

@@ -54,18 +54,17 @@ export function NewConversation({ repository: chosen, onClose }: NewConversation
           <RepositoryInput value={repository} onInput={setRepository} />
         </Field>
         <Field label="Branch">
-          <Select label="Branch" value={branch} onChange={setBranch}
+          <Select value={branch} onChange={setBranch}
             options={[['', 'Default branch'], ...(branches.data ?? []).map(({ name }) => [name, name] as const)]} />
         </Field>
       </div>
       <div class="pair">
         <Field label="Sandbox spec">
-          <Select label="Sandbox spec" value={spec} onChange={setSpec}
+          <Select value={spec} onChange={setSpec}
             options={[['', defaultSpecLabel(specItems)], ...specItems.map(({ id }) => [id, id] as const)]} />
         </Field>
         <Field label="When the agent asks for permission">
-          <Select label="When the agent asks for permission" value={policy} onChange={setPolicy}
-            options={policies} />
+          <Select value={policy} onChange={setPolicy} options={policies} />
         </Field>
       </div>
     </FormDialog>

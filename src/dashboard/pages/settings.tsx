@@ -20,7 +20,7 @@ export function SettingsPage() {
           ['Repositories', me.repositories?.join(', ') ?? 'All'],
         ]} />
         <Field label="Appearance">
-          <Select label="Appearance" value={theme.value} onChange={(value) => (theme.value = value)} options={[
+          <Select value={theme.value} onChange={(value) => (theme.value = value)} options={[
             ['', 'As the system'], ['light', 'Light'], ['dark', 'Dark'],
           ]} />
         </Field>

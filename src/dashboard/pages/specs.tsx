@@ -1,9 +1,8 @@
 import type { api } from '../../client/index.ts';
 import { bytes } from '../format.ts';
-import { href } from '../route.ts';
 import { canChange } from '../session.ts';
 import { idlePolicyText, useSpecs } from '../specs.ts';
-import { Facts } from '../ui/controls.tsx';
+import { Facts, Link } from '../ui/controls.tsx';
 import { Loaded } from '../ui/feedback.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { Page } from '../ui/page.tsx';
@@ -30,7 +29,7 @@ function Spec({ spec, isDefault }: { readonly spec: api.SandboxSpec; readonly is
       <header class="bar">
         <h2 class="id">{id}</h2>
         {isDefault && <span class="tag">default</span>}
-        {canChange() && <a class="button plain" href={href(['sandboxes'], { new: id })}><Icon name="play" />Start</a>}
+        {canChange() && <Link class="button" to={['sandboxes']} query={{ new: id }}><Icon name="play" />Start</Link>}
       </header>
       {description !== null && <p>{description}</p>}
       <Facts facts={[

@@ -1,8 +1,7 @@
-import { useState } from 'preact/hooks';
 import type { Sandbox } from '../../client/index.ts';
 import { bytes } from '../format.ts';
 import { useResource } from '../live.ts';
-import { canChange } from '../session.ts';
+import { canChange, useDraft } from '../session.ts';
 import { ActionButton } from '../ui/controls.tsx';
 import { toast } from '../ui/actions.ts';
 import { Empty, Loaded } from '../ui/feedback.tsx';
@@ -26,7 +25,7 @@ interface FileText {
 
 /** Shows a text file for reading and editing. */
 export function FileView({ sandbox, path }: { readonly sandbox: Sandbox; readonly path: string }) {
-  const [edited, setEdited] = useState<string | null>(null);
+  const [edited, setEdited] = useDraft(`${sandbox.id}:${path}`);
   const resource = useResource(async (signal): Promise<FileContent> => {
     const response = await sandbox.files.read(path, { to: maxShown, signal });
     const content = await response.arrayBuffer();

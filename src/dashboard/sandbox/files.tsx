@@ -2,9 +2,9 @@ import { useRef } from 'preact/hooks';
 import type { api, Sandbox } from '../../client/index.ts';
 import { bytes, plural } from '../format.ts';
 import { useResource } from '../live.ts';
-import { href, route, setQuery } from '../route.ts';
+import { route } from '../route.ts';
 import { canChange } from '../session.ts';
-import { ActionButton, Button, Table, Time } from '../ui/controls.tsx';
+import { ActionButton, Button, Link, Table, Time } from '../ui/controls.tsx';
 import { ask } from '../ui/dialog.tsx';
 import { toast, useAction } from '../ui/actions.ts';
 import { Empty, Loaded } from '../ui/feedback.tsx';
@@ -27,25 +27,21 @@ export function Files({ sandbox, home }: FilesProps) {
   const file = query.get('file');
   return (
     <section class="files">
-      <Crumbs path={file ?? path} />
+      <Crumbs sandbox={sandbox} path={file ?? path} />
       {file === null ? <Directory key={path} sandbox={sandbox} path={path} /> : <FileView key={file} sandbox={sandbox} path={file} />}
     </section>
   );
 }
 
-export function fileHref(sandbox: Sandbox, path: string, isFile: boolean): string {
-  return href(['sandboxes', sandbox.id], { tab: 'files', [isFile ? 'file' : 'path']: path });
-}
-
-function Crumbs({ path }: { readonly path: string }) {
+function Crumbs({ sandbox: { id }, path }: { readonly sandbox: Sandbox; readonly path: string }) {
   const parts = path.split('/').filter(Boolean);
   return (
     <nav class="crumbs" aria-label="Path">
-      <button type="button" onClick={() => setQuery({ path: '/', file: null })}>/</button>
+      <Link to={['sandboxes', id]} query={{ tab: 'files', path: '/' }}>/</Link>
       {parts.map((part, index) => {
         const above = `/${parts.slice(0, index + 1).join('/')}`;
         return index === parts.length - 1 ? <b key={above}>{part}</b>
-          : <button key={above} type="button" onClick={() => setQuery({ path: above, file: null })}>{part}</button>;
+          : <Link key={above} to={['sandboxes', id]} query={{ tab: 'files', path: above }}>{part}</Link>;
       })}
     </nav>
   );
@@ -91,10 +87,11 @@ interface FileProps {
 
 function FileName({ sandbox, file: { path, name, type, target } }: FileProps) {
   const isDirectory = type === 'directory';
+  const query = { tab: 'files', [isDirectory ? 'path' : 'file']: path };
   return (
     <>
       <Icon name={isDirectory ? 'folder' : 'file'} />
-      {type === 'other' ? <code>{name}</code> : <a class="row-link id" href={fileHref(sandbox, path, !isDirectory)}>{name}</a>}
+      {type === 'other' ? <code>{name}</code> : <Link class="row-link id" to={['sandboxes', sandbox.id]} query={query}>{name}</Link>}
       {target !== null && <span class="dim"> → {target}</span>}
     </>
   );

@@ -21,7 +21,7 @@ export function History({ sandbox }: { readonly sandbox: api.Sandbox }) {
       <h2>History</h2>
       <Loaded resource={resource} rows={3}>
         {(moves) => (
-          <ol class="history">
+          <ol class="rows">
             {moves.map(({ id, at, data, actor, reason }) => (
               <li key={id}>
                 <Status value={data.to ?? 'deleted'} label={sandboxStatusName(data.to ?? 'deleted', data.pause_kind)} />

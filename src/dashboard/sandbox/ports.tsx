@@ -19,7 +19,7 @@ export function Ports({ sandbox, ports }: PortsProps) {
     <>
       <p class="dim">Everybody with the link can open the port in a browser. The link ends at the latest with your key.</p>
       <Field label="Links end after">
-        <Select label="Links end after" value={seconds} onChange={setSeconds} options={lifetimes} />
+        <Select value={seconds} onChange={setSeconds} options={lifetimes} />
       </Field>
       <Table items={ports} keyOf={({ port }) => port} columns={[
         ['Name', 'main', ({ name, port, public: isPublic }) => (

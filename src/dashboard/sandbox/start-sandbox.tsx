@@ -7,13 +7,14 @@ import { Field, Input, Select } from '../ui/controls.tsx';
 import { FormDialog } from '../ui/dialog.tsx';
 
 interface StartSandboxProps {
+  /** The spec that is chosen first; empty for the default. */
   readonly spec: string;
   readonly specs: readonly api.SandboxSpec[];
   readonly onClose: () => void;
 }
 
 export function StartSandbox({ spec: chosen, specs, onClose }: StartSandboxProps) {
-  const [spec, setSpec] = useState(specs.some(({ id }) => id === chosen) ? chosen : '');
+  const [spec, setSpec] = useState(chosen);
   const [env, setEnv] = useState('');
   const [metadata, setMetadata] = useState('');
   const [minutes, setMinutes] = useState('');
@@ -27,7 +28,7 @@ export function StartSandbox({ spec: chosen, specs, onClose }: StartSandboxProps
   return (
     <FormDialog title="Start a sandbox" submit="Start" onClose={onClose} onSubmit={start}>
       <Field label="Spec" hint={specs.find(({ id }) => id === spec)?.description ?? undefined}>
-        <Select label="Spec" value={spec} onChange={setSpec}
+        <Select value={spec} onChange={setSpec}
           options={[['', defaultSpecLabel(specs)], ...specs.map(({ id }) => [id, id] as const)]} />
       </Field>
       <Field label="Variables" hint="One per line. They are never shown again.">
@@ -39,13 +40,18 @@ export function StartSandbox({ spec: chosen, specs, onClose }: StartSandboxProps
           onInput={(event) => setMetadata(event.currentTarget.value)} />
       </Field>
       <Field label="Lifetime in minutes" hint="Then it is deleted, even if it is in use. Empty: the maximum of the spec.">
-        <Input value={minutes} onInput={setMinutes} />
+        <Input type="number" min={1} value={minutes} onInput={setMinutes} />
       </Field>
     </FormDialog>
   );
 }
 
-function pairsOf(text: string): Record<string, string> | undefined {
-  const pairs = [...text.matchAll(/^\s*([^=\s]+)\s*=(.*)$/gm)].map(([, name, value]) => [name, value?.trim()]);
-  return pairs.length === 0 ? undefined : Object.fromEntries(pairs);
+/** Throws if a line has another form. */
+function pairsOf(text: string): Record<string, string> {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  return Object.fromEntries(lines.map((line) => {
+    const [, name, value = ''] = /^\s*([^=\s]+)\s*=(.*)$/.exec(line) ?? [];
+    if (name === undefined) throw new Error(`The lines have the form NAME=value, but one is: ${line}`);
+    return [name, value.trim()];
+  }));
 }

@@ -1,11 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { loginShell } from '../../client/executions.ts';
 import type { Execution, Sandbox } from '../../client/index.ts';
 import { canChange } from '../session.ts';
 import { ActionButton } from '../ui/controls.tsx';
 import { toastFailure } from '../ui/actions.ts';
 import { Empty } from '../ui/feedback.tsx';
-
-const shell = ['/bin/sh', '-c', 'command -v bash >/dev/null 2>&1 && exec bash -l || exec sh -l'];
 
 /** A terminal in the sandbox. It keeps running when the user leaves the page, and the page finds it again. */
 export function TerminalTab({ sandbox }: { readonly sandbox: Sandbox }) {
@@ -16,7 +15,7 @@ export function TerminalTab({ sandbox }: { readonly sandbox: Sandbox }) {
     for await (const { id, tty, status } of sandbox.executions.list()) {
       if (tty && status === 'running') return setExecution(await sandbox.executions.get(id));
     }
-    setExecution(await sandbox.executions.start(shell, { tty: { cols: 80, rows: 24 } }));
+    setExecution(await sandbox.executions.start(loginShell, { tty: { cols: 80, rows: 24 } }));
   };
   if (execution === null) {
     return (

@@ -26,6 +26,7 @@ export function Usage({ sandbox }: { readonly sandbox: Sandbox }) {
     return () => clearInterval(timer);
   }, [data, error, isRunning]);
   const last = samples.at(-1);
+  const memoryLimit = last?.memory_limit_bytes;
   if (error !== null && last === undefined) {
     return (
       <section class="card"><h2>Usage</h2><p class="dim">{error.message}</p></section>
@@ -42,15 +43,13 @@ export function Usage({ sandbox }: { readonly sandbox: Sandbox }) {
           <Sparkline label="CPU" values={cpu} length={samplesShown} max={Math.max(100, ...cpu)} />
         </figure>
         <figure>
-          <figcaption>Memory</figcaption>
-          <b>{orNone(last?.memory_bytes, bytes)}{last?.memory_limit_bytes ? ` / ${bytes(last.memory_limit_bytes)}` : ''}</b>
-          <Sparkline label="Memory" values={memory} length={samplesShown}
-            max={last?.memory_limit_bytes ?? Math.max(1, ...memory) * 1.5} />
+          <figcaption>Memory{memoryLimit && `, limit ${bytes(memoryLimit)}`}</figcaption><b>{orNone(last?.memory_bytes, bytes)}</b>
+          <Sparkline label="Memory" values={memory} length={samplesShown} max={memoryLimit ?? Math.max(1, ...memory) * 1.5} />
         </figure>
         <figure><figcaption>Disk</figcaption><b>{orNone(last?.disk_bytes, bytes)}</b></figure>
         <figure><figcaption>Processes</figcaption><b>{orNone(last?.pids, String)}</b></figure>
       </div>
-      {!isRunning && <p class="dim">It does not run, so it uses only disk space.</p>}
+      {!isRunning && <p class="dim">It does not run, so it uses no CPU time.</p>}
     </section>
   );
 }

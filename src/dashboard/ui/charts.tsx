@@ -10,16 +10,11 @@ interface MeterProps {
 
 /** A usage bar. It warns from 80 percent. */
 export function Meter({ label, value, max, text, isGoal = false }: MeterProps) {
-  const share = max === null || max === 0 ? 0 : Math.min(1, value / max);
+  const limits = isGoal || max === null ? {} : { optimum: 0, low: max * 0.8, high: max * 0.95 };
   return (
     <div class="meter">
       <p><span>{label}</span><span class="number">{text}</span></p>
-      {max !== null && (
-        <div role="meter" aria-label={label} aria-valuemin={0} aria-valuemax={max} aria-valuenow={value} aria-valuetext={text}
-          class={isGoal ? '' : share >= 0.95 ? 'bad' : share >= 0.8 ? 'wait' : ''}>
-          <i style={{ width: `${share * 100}%` }} />
-        </div>
-      )}
+      {max !== null && <meter aria-label={label} aria-valuetext={text} max={max} value={value} {...limits} />}
     </div>
   );
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { absoluteTime, relativeTime, readableName } from '../format.ts';
 import { useTick } from '../live.ts';
-import { href, setQuery } from '../route.ts';
+import { href, type Query, route } from '../route.ts';
 import { toast, useAction } from './actions.ts';
 import { Icon, type IconName } from './icons.tsx';
 
@@ -34,13 +34,16 @@ export function ActionButton({ onAct, ...props }: Omit<ButtonProps, 'onClick'> &
 
 interface LinkProps {
   readonly to: readonly string[];
-  readonly query?: Readonly<Record<string, string>>;
+  readonly query?: Query;
   readonly class?: string;
+  /** Whether it leads to what is shown. */
+  readonly current?: boolean;
+  readonly onClick?: () => void;
   readonly children: ComponentChildren;
 }
 
-export function Link({ to, query, children, ...rest }: LinkProps) {
-  return <a href={href(to, query)} {...rest}>{children}</a>;
+export function Link({ to, query, current = false, children, ...rest }: LinkProps) {
+  return <a href={href(to, query)} aria-current={current ? 'page' : undefined} {...rest}>{children}</a>;
 }
 
 /** An external link. The address can come from an agent, so only web addresses become links. */
@@ -48,8 +51,10 @@ export function ExternalLink({ url, children }: { readonly url: string; readonly
   return /^https?:\/\//i.test(url) ? <a href={url} target="_blank" rel="noopener noreferrer">{children}</a> : <span>{children}</span>;
 }
 
-export function CopyButton({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }) {
-  return <ActionButton kind="quiet" icon="copy" label={label} onAct={async () => {
+/** Copies the text. Browsers allow it only over HTTPS and on the server's machine; elsewhere there is no button. */
+export function CopyButton({ text }: { readonly text: string }) {
+  if (!isSecureContext) return null;
+  return <ActionButton kind="quiet" icon="copy" label="Copy" onAct={async () => {
     await navigator.clipboard.writeText(text);
     toast('Copied.');
   }} />;
@@ -94,7 +99,8 @@ interface InputProps {
   readonly onInput: (value: string) => void;
   readonly placeholder?: string;
   readonly required?: boolean;
-  readonly autofocus?: boolean;
+  readonly type?: 'number';
+  readonly min?: number;
 }
 
 export function Input({ onInput, ...rest }: InputProps) {
@@ -131,7 +137,8 @@ export function Search({ value, label, onInput }: SearchProps) {
 }
 
 interface SelectProps {
-  readonly label: string;
+  /** The name of a select that is not in a field. */
+  readonly label?: string;
   readonly value: string;
   readonly options: readonly (readonly [value: string, label: string])[];
   readonly onChange: (value: string) => void;
@@ -150,13 +157,12 @@ interface TabsProps {
   readonly current: string;
 }
 
-/** Tabs of one resource. Each has its own address. */
+/** Links to the tabs of the resource of this page. */
 export function Tabs({ tabs, current }: TabsProps) {
   return (
     <nav class="tabs">
       {tabs.map(([id, label], index) => (
-        <button key={id} type="button" aria-current={id === current ? 'page' : undefined}
-          onClick={() => setQuery({ tab: index === 0 ? null : id, path: null })}>{label}</button>
+        <Link key={id} to={route.value.path} query={{ tab: index === 0 ? null : id }} current={id === current}>{label}</Link>
       ))}
     </nav>
   );

@@ -6,7 +6,7 @@ export function Markdown({ text }: { readonly text: string }) {
   return <div class="markdown">{blocksOf(text).map((block, index) => <Block key={index} text={block} />)}</div>;
 }
 
-/** Splits at empty lines, but not within code fences. An open fence extends to the end, because the text may still be arriving. */
+/** Splits at empty lines and before a list, but not in code fences. An open fence extends to the end: the text may still be arriving. */
 function blocksOf(text: string): string[] {
   const blocks: string[] = [];
   let lines: string[] = [];
@@ -17,7 +17,8 @@ function blocksOf(text: string): string[] {
   };
   for (const line of text.split('\n')) {
     const isFence = /^\s*```/.test(line);
-    if (!isFenced && (isFence || line.trim() === '' || /^#{1,6} /.test(line))) end();
+    const beginsList = isItem.test(line) && !isItem.test(lines[0] ?? line);
+    if (!isFenced && (isFence || line.trim() === '' || /^#{1,6} /.test(line) || beginsList)) end();
     if (isFence || isFenced || line.trim() !== '') lines.push(line);
     if (isFence && isFenced) end();
     if (isFence) isFenced = !isFenced;
@@ -27,6 +28,8 @@ function blocksOf(text: string): string[] {
   return blocks;
 }
 
+const isItem = /^(?:[-*]|\d+[.)]) /;
+
 function Block({ text }: { readonly text: string }): VNode {
   if (/^\s*```/.test(text)) {
     const [, ...lines] = text.split('\n');
@@ -35,15 +38,20 @@ function Block({ text }: { readonly text: string }): VNode {
   }
   const heading = /^#{1,6} (.*)/.exec(text);
   if (heading !== null) return <p class="heading">{inline(heading[1] ?? '')}</p>;
-  if (/^([-*]|\d+[.)]) /.test(text)) return <List text={text} />;
+  if (isItem.test(text)) return <List text={text} />;
   if (text.startsWith('> ')) return <blockquote>{inline(text.replaceAll(/^> ?/gm, ''))}</blockquote>;
   return <p>{inline(text)}</p>;
 }
 
+/** Items of lists in the list are indented items of the same list, which takes linear time. */
 function List({ text }: { readonly text: string }) {
-  const items = text.split(/\n(?=\s*(?:[-*]|\d+[.)]) )/).map((item) => item.replace(/^\s*(?:[-*]|\d+[.)]) /, ''));
-  const rows = items.map((item, index) => <li key={index}>{inline(item)}</li>);
-  return /^\d/.test(text) ? <ol>{rows}</ol> : <ul>{rows}</ul>;
+  const items = text.split(/\n(?=[ \t]*(?:[-*]|\d+[.)]) )/);
+  return <ol>{items.map((item, index) => {
+    const [marker = '', indent = '', number] = /^([ \t]*)(?:[-*]|(\d+)[.)]) /.exec(item) ?? [];
+    const style = { marginLeft: `${Math.min(indent.length, 12) / 2}rem` };
+    const look = number === undefined ? 'bullet' : '';
+    return <li key={index} value={number} class={look} style={style}>{inline(item.slice(marker.length))}</li>;
+  })}</ol>;
 }
 
 /** Takes linear time: no part runs over a place where the same form can begin again. */
