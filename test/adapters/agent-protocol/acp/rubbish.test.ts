@@ -72,6 +72,14 @@ describe('Output of an agent', () => {
     expect(reason).toEqual({ code: 'agent_line_too_long', maxBytes: 16 * 2 ** 20 });
   });
 
+  test('does not block the server with escape sequences that never end', async () => {
+    const { client, does } = await openScripted();
+    const begun = performance.now();
+    expect(await does({ say: `a${'\u001b]8;;'.repeat(60_000)}` })).toEqual(ended);
+    expect(performance.now() - begun).toBeLessThan(10_000);
+    expect(client.said()).toBe(`a${'8;;'.repeat(60_000)}`);
+  });
+
   test('may have lines of 3 MB', async () => {
     const { client, does } = await openScripted();
     expect(await does({ flood: 3, bytes: 3_000_000 })).toEqual(ended);
