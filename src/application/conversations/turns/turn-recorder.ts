@@ -145,7 +145,7 @@ const maxItems = 200;
 
 type OtherUpdate = Exclude<AgentUpdate, Chunk>;
 
-export function limitSize(update: OtherUpdate): OtherUpdate {
+export function limitSize<T extends object>(update: T): T {
   let left = maxTexts;
   const cut = (text: string): string => {
     const room = Math.min(maxText, left);
@@ -155,5 +155,5 @@ export function limitSize(update: OtherUpdate): OtherUpdate {
   const smaller = (_key: string, value: unknown): unknown =>
     typeof value === 'string' ? cut(value) : Array.isArray(value) ? value.slice(0, maxItems) : value;
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the shape stays; only texts and lists become shorter
-  return JSON.parse(JSON.stringify(update, smaller)) as OtherUpdate;
+  return JSON.parse(JSON.stringify(update, smaller)) as T;
 }

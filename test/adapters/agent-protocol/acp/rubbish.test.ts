@@ -3,6 +3,7 @@ import { AgentRefusal } from '../../../../src/ports/agent-protocol.ts';
 import { withTimeout } from '../../../contracts/contract.ts';
 import type { AcpStep } from '../../../doubles/acp-agent/steps.ts';
 import { openScripted } from './agents.ts';
+import { agentByHand } from './by-hand.ts';
 
 const ended = { stopReason: 'end_turn', reason: null };
 
@@ -105,9 +106,29 @@ describe('Output of an agent', () => {
     expect(client.said().match(/"code":-32601/gu)).toHaveLength(2);
   });
 
-  test('gets the error -32602 if it is a malformed permission request', async () => {
+  const option = (optionId: string) => ({ optionId, name: 'Yes', kind: 'allow_once' });
+
+  test.each<readonly [string, unknown]>([
+    ['malformed', 'all'],
+    ['with one id for two options', [option('yes'), option('yes')]],
+    ['with a very long id', [option('y'.repeat(1001))]],
+    ['with very many options', Array.from({ length: 51 }, (_, index) => option(`${index}`))],
+  ])('gets the error -32602 if it is a permission request %s', async (_, options) => {
     const { client, does } = await openScripted();
-    expect(await does({ request: { method: 'session/request_permission', params: { options: 'all' } } })).toEqual(ended);
+    const params = { sessionId: 's', toolCall: { toolCallId: 'call' }, options };
+    expect(await does({ request: { method: 'session/request_permission', params } })).toEqual(ended);
     expect(client.said()).toContain('"code":-32602');
+    expect(client.requests).toEqual([]);
+  });
+
+  test('is refused if the id of its session is very long', async () => {
+    const opening = agentByHand({}, { session: { result: { sessionId: 's'.repeat(1001) } } });
+    await expect(opening).rejects.toMatchObject({ reason: { code: 'malformed_answer' } });
+  });
+
+  test('is left out of the reason if it offers very many ways to authenticate', async () => {
+    const authMethods = Array.from({ length: 21 }, (_, index) => ({ id: `way-${index}`, name: 'A_KEY' }));
+    const opening = agentByHand({}, { initialized: { authMethods }, session: { error: { code: -32_000, message: 'no' } } });
+    await expect(opening).rejects.toMatchObject({ reason: { code: 'agent_authentication_required', methods: [], variables: [] } });
   });
 });
