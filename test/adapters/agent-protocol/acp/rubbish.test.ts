@@ -12,6 +12,8 @@ function line(message: object): string {
   return `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`;
 }
 
+const option = (optionId: string) => ({ optionId, name: 'Yes', kind: 'allow_once' });
+
 describe('Output of an agent', () => {
   const said = vi.fn<(...words: unknown[]) => void>();
 
@@ -105,8 +107,6 @@ describe('Output of an agent', () => {
     await does({ request }, { request: { method: 'terminal/create', params: { sessionId: 's', command: 'ls' } } });
     expect(client.said().match(/"code":-32601/gu)).toHaveLength(2);
   });
-
-  const option = (optionId: string) => ({ optionId, name: 'Yes', kind: 'allow_once' });
 
   test.each<readonly [string, unknown]>([
     ['malformed', 'all'],
