@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ConfigError, createSkep, loadConfig, type SkepOptions } from '../../src/composition/index.ts';
 import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
 import { createContainer, resolve } from '../../src/composition/create-skep.ts';
@@ -167,6 +167,21 @@ test('local repositories are never served from the folders with the sandboxes of
   const skep = await createSkep({ ...options, git: [{ provider: 'local', root: folder }] });
   onTestFinished(async () => await skep.close());
   expect((await skep.repositories.search('', null, { after: null, limit: 10 })).items).toMatchObject([{ path: 'shop' }]);
+});
+
+test('local repositories are not served from the temporary folders of a deployment without a data folder', { timeout: 60_000 }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'skep-served-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  vi.stubEnv('TMPDIR', folder);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const skep = await createSkep({ git: [{ provider: 'local', root: folder }], specs: [{ id: 'a', command: ['sleep', '60'] }] });
+  const { id } = await skep.sandboxes.start('ann', { specId: null });
+  await skep.sandboxes.awaitRunning('ann', id, new AbortController().signal);
+  const workspace = join(folder, readdirSync(folder).find((name) => name.startsWith('skep-sandboxes-')) ?? '', id, 'workspace');
+  await promisify(execFile)('git', ['init', workspace]);
+  expect((await skep.repositories.search('', null, { after: null, limit: 10 })).items).toEqual([]);
+  await skep.close();
+  expect(readdirSync(folder)).toEqual([]);
 });
 
 test('sandboxes run in a data folder with a relative path', { timeout: 60_000 }, async () => {

@@ -31,6 +31,8 @@ interface WrittenFile {
 export async function upload(call: ServiceCall, context: RequestContext, path: string): Promise<readonly WrittenFile[]> {
   const write = async (target: string, content: ReadableStream<Uint8Array>): Promise<WrittenFile> => {
     if (target === '') throw new ConnectError('invalid_argument', 'The query must have the path of the file.');
+    // The form parser replaces bytes that are not UTF-8, so two names could become one.
+    if (target.includes('\ufffd')) throw new ConnectError('invalid_argument', 'The name of the file must be UTF-8.');
     const { skep, scope, sandboxId, ends } = call;
     const written = await skep.files.write(scope, sandboxId, resolvePath(call, target), content, {}, ends);
     return { name: posix.basename(written.path), type: 'file', path: written.path };

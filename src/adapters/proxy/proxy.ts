@@ -5,7 +5,7 @@ import type { OpenPort } from '../../application/sandboxes/sandboxes.ts';
 import type { Skep } from '../../application/skep.ts';
 import { Failure, isFailure } from '../../domain/failure.ts';
 import { exposedPort } from '../../domain/port-access.ts';
-import { Authenticator } from '../http/authentication.ts';
+import { Authenticator, clientAddress } from '../http/authentication.ts';
 import { createPortTokens } from '../http/port-links.ts';
 import { HttpProblem, problemOf } from '../http/problems.ts';
 import { isWebSocketRequest } from '../http/web-socket.ts';
@@ -187,7 +187,12 @@ class PortRequests {
   }
 
   #responseTo(request: IncomingMessage, error: unknown): WholeResponse {
-    return responseFor(request, problemOf(error) ?? this.#logUnexpected(error));
+    const problem = problemOf(error) ?? this.#logUnexpected(error);
+    if (problem.code === 'unauthorized' || problem.code === 'rate_limited') {
+      const client = clientAddress({ ip: proxyAddress(request, this.#visitorDeps.isTrusted) });
+      this.#skep.logger.info({ client, code: problem.code }, 'a request to a port was refused');
+    }
+    return responseFor(request, problem);
   }
 
   #logUnexpected(error: unknown): Failure<'internal'> {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorCode } from './system-errors.ts';
 
@@ -15,8 +15,10 @@ export interface ProcessFolder {
 export async function makeProcessFolder(parent: string, prefix: string): Promise<ProcessFolder> {
   for (const name of await readdir(parent)) {
     if (!name.startsWith(prefix) || isInUse(name, prefix)) continue;
-    // A folder of another user can't be removed, so it stays.
-    await rm(join(parent, name), { recursive: true, force: true }).catch(() => undefined);
+    const old = join(parent, name);
+    // Another user's folder stays: that user could replace a part of it by a link while it is removed.
+    const isOwn = (await lstat(old).catch(() => null))?.uid === process.getuid?.();
+    if (isOwn) await rm(old, { recursive: true, force: true }).catch(() => undefined);
   }
   const name = `${prefix}${process.pid}-${randomUUID()}`;
   const path = join(parent, name);

@@ -13,7 +13,7 @@ import { findSandbox, getSandbox } from './sandbox-records.ts';
 export interface PortVisitor {
   /** The key of any kind that the visitor sent. Null if there is none. */
   readonly key: string | null;
-  /** Throws `unauthorized`. A wrong credential counts as a failed attempt only if `isNeeded`: otherwise it may be for the program. */
+  /** Throws `unauthorized`. Unless `isNeeded`, a wrong credential that may be for the program does not count as a failed attempt. */
   identify(isNeeded: boolean): Promise<Principal>;
 }
 

@@ -1,4 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync, realpathSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type Bind, ContainerModule } from 'inversify';
 import { isInside } from '../../adapters/shared/is-inside.ts';
@@ -16,7 +19,7 @@ import type {
   AdapterDeps, CheckedOptions, DockerRuntimeOptions, GitOptions, ProcessRuntimeOptions, StoreOptions, SystemDeps,
 } from '../skep-options.ts';
 import { storeWarningText } from '../store-messages.ts';
-import { isCustomAdapter, provideCustom, temporaryFolder } from './custom-adapters.ts';
+import { isCustomAdapter, provideCustom } from './custom-adapters.ts';
 import { provide, token, tokens } from './tokens.ts';
 
 const adapterDeps = token<AdapterDeps>('AdapterDeps');
@@ -25,19 +28,20 @@ const { deployment, system, clock, random, logger, store, closers } = tokens;
 /** Binds the adapters that the options choose. An adapter is loaded and opened at its first use. */
 export function adaptersModule(options: CheckedOptions): ContainerModule {
   return new ContainerModule(({ bind }) => {
+    const folders = ownFolders(options);
     bindSystem(bind, options);
     bindStore(bind, options);
     provide(bind, adapterDeps, [system, store], (system, { listingCache }) => ({ ...system, listingCache }));
     for (const [index, git] of (options.git ?? [{ provider: 'local' }]).entries()) {
-      const given = isCustomAdapter(git, 'git') ? git : (deps: AdapterDeps) => createGitProvider(git, options, deps);
+      const given = isCustomAdapter(git, 'git') ? git : (deps: AdapterDeps) => createGitProvider(git, options, folders, deps);
       provideCustom(bind, 'git', adapterDeps, given, `git[${index}]`);
     }
     const { runtime = { kind: 'process' }, checkouts, auth = { kind: 'api-keys' } } = options;
     if (isCustomAdapter(runtime, 'runtime')) provideCustom(bind, 'runtime', adapterDeps, runtime);
     else if (runtime.kind === 'docker') provide(bind, tokens.runtime, [closers], (closers) => openDockerRuntime(runtime, options, closers));
-    else provide(bind, tokens.runtime, [closers], (closers) => openProcessRuntime(runtime, options, closers));
+    else provide(bind, tokens.runtime, [closers], (closers) => openProcessRuntime(runtime, folders, closers));
     if (checkouts !== undefined) provideCustom(bind, 'checkouts', adapterDeps, checkouts);
-    else provide(bind, tokens.checkouts, [deployment, closers], ({ dataDir }, closers) => createMirrors(dataDir, closers));
+    else provide(bind, tokens.checkouts, [closers], (closers) => createMirrors(folders, closers));
     for (const [index, protocol] of (options.protocols ?? [acp]).entries()) {
       provideCustom(bind, 'protocols', adapterDeps, protocol, `protocols[${index}]`);
     }
@@ -99,12 +103,14 @@ const acp: AgentProtocol = {
   resume: async (request) => await (await loadAcp()).resume(request),
 };
 
-async function createGitProvider(options: GitOptions, all: CheckedOptions, { clock, listingCache }: AdapterDeps): Promise<GitProvider> {
+async function createGitProvider(
+  options: GitOptions, all: CheckedOptions, own: OwnFolders, { clock, listingCache }: AdapterDeps,
+): Promise<GitProvider> {
   switch (options.provider) {
     case 'local': {
       const { createLocalGitProvider } = await import('../../adapters/git-provider/local/index.ts');
       const { root = process.cwd() } = options;
-      return createLocalGitProvider({ ...omitUndefined(options), root, excludedFolders: foldersOfOwners(root, all) });
+      return createLocalGitProvider({ ...omitUndefined(options), root, excludedFolders: foldersOfOwners(root, all, own) });
     }
     case 'github': {
       const { createGitHubProvider } = await import('../../adapters/git-provider/github/index.ts');
@@ -121,9 +127,9 @@ async function createGitProvider(options: GitOptions, all: CheckedOptions, { clo
  * Returns the folders with the sandboxes and mirrors of all owners. The provider must not serve them, because its repositories are for
  * everybody. Throws a {@link ConfigError} if the root lies in one.
  */
-function foldersOfOwners(root: string, { dataDir, runtime }: CheckedOptions): readonly string[] {
+function foldersOfOwners(root: string, { dataDir, runtime }: CheckedOptions, own: OwnFolders): readonly string[] {
   const sandboxes = !isCustomAdapter(runtime, 'runtime') && runtime?.kind === 'process' ? runtime.root : undefined;
-  const folders = [dataDir, sandboxes].filter((folder) => folder !== undefined);
+  const folders = [dataDir, sandboxes, own.sandboxes, own.repositories].filter((folder) => folder !== undefined);
   const around = folders.find((folder) => existsSync(folder) && existsSync(root) && isInside(realpathSync(root), realpathSync(folder)));
   if (around === undefined) return folders;
   const problem = `is ${root}; the sandboxes of all owners are in ${around}, and every key could read them`;
@@ -131,10 +137,27 @@ function foldersOfOwners(root: string, { dataDir, runtime }: CheckedOptions): re
   throw new ConfigError([{ name: 'SKEP_LOCAL_GIT_ROOT', problem, form }]);
 }
 
-/** Creates mirrors in the data folder. Without a data folder they are in a temporary folder, which is removed on close. */
-async function createMirrors(dataDir: string | null, closers: AsyncDisposableStack): Promise<RepositoryCheckouts> {
+interface OwnFolders {
+  readonly sandboxes: string;
+  readonly repositories: string;
+  /** True if they are removed on close. */
+  readonly isTemporary: boolean;
+}
+
+/** Returns the folders of the process runtime and of the mirrors, which create them. Without a data folder they are temporary. */
+function ownFolders({ dataDir }: CheckedOptions): OwnFolders {
+  const id = randomUUID();
+  const at = (name: string): string => (dataDir === undefined ? join(tmpdir(), `skep-${name}-${id}`) : join(resolve(dataDir), name));
+  return { sandboxes: at('sandboxes'), repositories: at('repositories'), isTemporary: dataDir === undefined };
+}
+
+function removeOnClose(folder: string, closers: AsyncDisposableStack): void {
+  closers.defer(() => rm(folder, { recursive: true, force: true }));
+}
+
+async function createMirrors({ repositories: root, isTemporary }: OwnFolders, closers: AsyncDisposableStack): Promise<RepositoryCheckouts> {
   const { createGitMirror } = await import('../../adapters/repository-checkouts/git-mirror/index.ts');
-  const root = dataDir === null ? await temporaryFolder('repositories', closers) : join(resolve(dataDir), 'repositories');
+  if (isTemporary) removeOnClose(root, closers);
   return closers.adopt(createGitMirror({ root }), (mirror) => mirror.close());
 }
 
@@ -143,13 +166,14 @@ type DeploymentOptions = Pick<CheckedOptions, 'dataDir' | 'store'>;
 // The stack closes the runtime. It also removes its sandboxes if no later process could find them.
 
 async function openProcessRuntime(
-  options: ProcessRuntimeOptions, { dataDir }: DeploymentOptions, closers: AsyncDisposableStack,
+  options: ProcessRuntimeOptions, { sandboxes, isTemporary }: OwnFolders, closers: AsyncDisposableStack,
 ): Promise<SandboxRuntime> {
   const { createProcessRuntime } = await import('../../adapters/sandbox-runtime/process/index.ts');
-  const persistent = options.root ?? (dataDir === undefined ? undefined : join(resolve(dataDir), 'sandboxes'));
-  const root = persistent ?? (await temporaryFolder('sandboxes', closers));
+  const { root = sandboxes } = options;
+  const isRemoved = isTemporary && options.root === undefined;
+  if (isRemoved) removeOnClose(root, closers);
   const opened = closers.adopt(createProcessRuntime({ ...omitUndefined(options), root }), (runtime) => runtime.close());
-  if (persistent === undefined) closers.defer(() => removeSandboxes(opened));
+  if (isRemoved) closers.defer(() => removeSandboxes(opened));
   return opened;
 }
 

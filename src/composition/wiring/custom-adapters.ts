@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Bind } from 'inversify';
 import { defaultProtocol } from '../../domain/agent.ts';
 import { ConfigError } from '../config/config-error.ts';
@@ -101,11 +98,6 @@ function isFactory<T, D>(given: Own<T, D>): given is (deps: D) => T | Promise<T>
 
 function isClosable(adapter: unknown): adapter is { close(): Promise<void> | void } {
   return typeof adapter === 'object' && adapter !== null && 'close' in adapter && typeof adapter.close === 'function';
-}
-
-export async function temporaryFolder(name: string, closers: AsyncDisposableStack): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), `skep-${name}-`));
-  return closers.adopt(folder, () => rm(folder, { recursive: true, force: true }));
 }
 
 /** Returns the names of the protocols; null if a factory or a module gives one. */

@@ -15,6 +15,12 @@ describe('text that Skep did not write', () => {
     expect(safeText(text)).toBe(shown);
   });
 
+  test('takes linear time for escape sequences that never end', () => {
+    const begun = performance.now();
+    expect(safeText('\u001b]8;;'.repeat(40_000))).toBe('8;;'.repeat(40_000));
+    expect(performance.now() - begun).toBeLessThan(5000);
+  });
+
   test('does not start a new line if it is a part of a line', () => {
     expect(safeLine(' one\r\n  2  Yes\u2028three\u001b[2K ')).toBe('one 2 Yes three');
     expect(table(['ID', 'TITLE'], [['a', 'one\ntwo'], ['bcd', '\u001b[31m']])).toBe('ID   TITLE\na    one two\nbcd\n');

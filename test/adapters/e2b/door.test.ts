@@ -175,6 +175,16 @@ describe('the API for E2B clients', () => {
     expect(answer.status).toBe(400);
   });
 
+  test('refuses a file whose name is not UTF-8', async () => {
+    const { world, headers } = await openDoor();
+    const form = '--x\r\nContent-Disposition: form-data; name="file"; filename="NAME"\r\n\r\nb\r\n--x--\r\n';
+    const statusOf = async (name: string): Promise<number> => {
+      const init = { method: 'POST', headers: { ...headers, 'Content-Type': 'multipart/form-data; boundary=x' }, body: Buffer.from(form.replace('NAME', name), 'latin1') };
+      return (await fetch(`${world.url}/e2b/files`, init)).status;
+    };
+    expect([await statusOf('caf\u00c3\u00a9'), await statusOf('caf\u00e9')]).toEqual([200, 400]);
+  });
+
   test.each([
     ['too large', {}, 'x'.repeat(5 * 2 ** 20), 413, 'resource_exhausted'],
     ['not in its encoding', { 'Content-Encoding': 'br' }, 'x', 400, 'invalid_argument'],

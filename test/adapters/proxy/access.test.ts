@@ -116,6 +116,23 @@ describe('access to a port', () => {
     }
   });
 
+  test('with a wrong key counts as a wrong login, also for a public port, and is logged', async () => {
+    const strict = await createWorld({ proxy: { failedLoginsPerMinute: 2 } });
+    try {
+      const { id: own } = await strict.start();
+      const statusOf = async (at: number, options: SendOptions): Promise<number> => (await send(strict.proxy.port, `/${own}/${at}/`, options)).status;
+      const wrong = withKey('wrong');
+      expect([await statusOf(8002, wrong), await statusOf(8002, wrong), await statusOf(8002, wrong)]).toEqual([502, 502, 429]);
+      expect([await statusOf(8000, wrong), await statusOf(8002, {})]).toEqual([429, 502]);
+      // This token may be for the program in the sandbox.
+      expect(await statusOf(8002, { headers: { Authorization: 'Bearer of-the-program' } })).toBe(502);
+      const logged = strict.lines.filter(({ message }) => message === 'a request to a port was refused');
+      expect(logged).toMatchObject(Array.from({ length: 2 }, () => ({ level: 'info', client: '127.0.0.1', code: 'rate_limited' })));
+    } finally {
+      await strict.close();
+    }
+  });
+
   test('with a link sets a cookie for this port only, and redirects to the URL without the link', async () => {
     const { search } = new URL(await world.link(id));
     const answer = await send(port, byPath(`/a${search}&b=1`));

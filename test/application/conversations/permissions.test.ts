@@ -39,6 +39,12 @@ describe('a permission request', () => {
     expect(told(log, 'execution_changed').map(({ to }) => to)).toEqual(['idle', 'running', 'idle']);
   });
 
+  test('has a limited size in the record and in the log', async () => {
+    const w = await asking('ask', [once], ['x'.repeat(1_000_000)]);
+    expect((await w.asked())?.title.length).toBeLessThan(70_000);
+    expect(JSON.stringify(told(await w.log(), 'permission_requested')).length).toBeLessThan(150_000);
+  });
+
   test('with the policy ask waits for its owner, and has an event', async () => {
     const w = await asking('ask');
     const permission = await w.asked();

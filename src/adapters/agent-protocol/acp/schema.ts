@@ -1,6 +1,9 @@
 import { z } from 'zod';
 import { permissionOptionsSchema } from '../../shared/event-data-schemas.ts';
 
+/** An id that the agent chooses. It is stored in records and events, so its length is limited. */
+const id = z.string().max(1000);
+
 /** Text, or other content that is shown only by its kind and name. */
 const block = z.object({
   type: z.string(),
@@ -23,7 +26,7 @@ export type WireToolCallContent = z.infer<typeof toolCallContent>;
 
 /** A member that is absent or null is unchanged. */
 const toolCall = z.object({
-  toolCallId: z.string(),
+  toolCallId: id,
   title: z.string().nullish(),
   kind: z.string().nullish(),
   status: z.enum(['pending', 'in_progress', 'completed', 'failed']).nullish().catch(null),
@@ -69,16 +72,17 @@ export const sessionUpdate = z.object({
 export const permissionRequest = z.object({
   sessionId: z.string(),
   toolCall,
-  options: permissionOptionsSchema,
+  options: z.array(permissionOptionsSchema.element.extend({ optionId: id })).max(50)
+    .refine((options) => new Set(options.map(({ optionId }) => optionId)).size === options.length, 'two options have one id'),
 });
 
 export type WirePermission = z.infer<typeof permissionRequest>;
 
 const authMethod = z.object({
-  id: z.string(),
-  name: z.string().catch(''),
-  description: z.string().nullish().catch(null),
-  vars: z.array(z.object({ name: z.string() })).optional().catch(undefined),
+  id,
+  name: z.string().max(1000).catch(''),
+  description: z.string().max(10_000).nullish().catch(null),
+  vars: z.array(z.object({ name: z.string().max(100) })).max(20).optional().catch(undefined),
 });
 
 export type AuthMethod = z.infer<typeof authMethod>;
@@ -92,12 +96,12 @@ export const initialized = z.object({
     })
     .nullish()
     .catch(null),
-  authMethods: z.array(authMethod).nullish().catch(null),
+  authMethods: z.array(authMethod).max(20).nullish().catch(null),
 });
 
 export type Initialized = z.infer<typeof initialized>;
 
-export const createdSession = z.object({ sessionId: z.string().min(1) });
+export const createdSession = z.object({ sessionId: id.min(1) });
 
 export const promptResponse = z.object({ stopReason: z.string() });
 

@@ -2,7 +2,7 @@ import type { AgentClient, AgentPermission, AgentUpdate } from '../../../ports/a
 import { raceSignal } from '../../shared/timeout.ts';
 import { ConnectionFailure } from './inbound.ts';
 import { permissionRequest, sessionUpdate, type WirePermission } from './schema.ts';
-import { createToolCalls, mergeToolCall, plainText, updateOf } from './updates.ts';
+import { createToolCalls, mergeToolCall, oneLine, updateOf } from './updates.ts';
 
 /** Passes updates and permission requests to the client while a turn runs. Drops all others, such as the replay of a loaded session. */
 export class TurnListener {
@@ -68,7 +68,7 @@ export class TurnListener {
     const request: AgentPermission = {
       toolCallId,
       title: this.#calls.get(toolCallId)?.title ?? toolCallId,
-      options: options.map((option) => ({ ...option, name: plainText(option.name) })),
+      options: options.map((option) => ({ ...option, name: oneLine(option.name) })),
     };
     return await raceSignal(this.#client.permission(request, signal), signal).catch(() => null);
   }

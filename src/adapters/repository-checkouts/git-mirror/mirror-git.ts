@@ -1,10 +1,10 @@
 import type { GitRemote } from '../../../ports/git-provider.ts';
 import { createGitRunner, type GitRunner } from '../../shared/git-process.ts';
 
-/** Most of the mirror's commands start other programs, which must end with git. */
-export function createMirrorGit(binary: string, provider: string): GitRunner {
-  // Git finds no files of the server's user, such as .netrc or keys. A list of ten million objects must fit into its memory.
-  return createGitRunner({ binary, provider, ownSession: true, environment: { HOME: '/dev/null', GIT_ALLOC_LIMIT: '4g' } });
+/** Most of the mirror's commands start other programs, which must end with git. `maxObject` limits the size of one object in memory. */
+export function createMirrorGit(binary: string, provider: string, maxObject = '4g'): GitRunner {
+  // Git finds no files of the server's user, such as .netrc or keys. By default, a list of ten million objects fits into its memory.
+  return createGitRunner({ binary, provider, ownSession: true, environment: { HOME: '/dev/null', GIT_ALLOC_LIMIT: maxObject } });
 }
 
 // The machine's proxies, and the certificates that it trusts.

@@ -18,7 +18,8 @@ import { requireIntact, listCommits, listFiles, patchOf, type SnapshotFolder } f
 /** Runs git in sandboxes. Each snapshot has its own bare repository, which is removed with it. */
 export function createSnapshots(options: ResolvedOptions, open: () => Promise<MirrorStore>, closing: AbortSignal) {
   const { gitBinary, concurrency, snapshotTimeoutMs, maxSnapshotBytes } = options;
-  const git = createMirrorGit(gitBinary, 'git');
+  // A small pack of a hostile sandbox can contain a huge object.
+  const git = createMirrorGit(gitBinary, 'git', '512m');
   // Limits git on this machine. A command in a sandbox does not count, because a slow sandbox must not block the others.
   const semaphore = createSemaphore(concurrency);
 

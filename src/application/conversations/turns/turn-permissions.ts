@@ -4,7 +4,7 @@ import type { AgentPermission } from '../../../ports/agent-protocol.ts';
 import { interval, onAbort, retryThroughStoreOutage, timeout } from '../../timers.ts';
 import type { Change } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
-import type { TurnRecorder } from './turn-recorder.ts';
+import { limitSize, type TurnRecorder } from './turn-recorder.ts';
 import { permissionWithdrawal } from './turn-end.ts';
 import type { TurnParams } from './turn.ts';
 
@@ -43,7 +43,7 @@ export class TurnPermissions {
   async ask(asked: AgentPermission, signal: AbortSignal): Promise<string | null> {
     const { conversation: { permissionPolicy: policy }, queued, earlier } = this.#turn;
     // The id is the same in each process that runs the turn.
-    const request = { permissionId: `perm-${queued.messageId}-${(this.#asked += 1)}`, ...asked };
+    const request = { permissionId: `perm-${queued.messageId}-${(this.#asked += 1)}`, ...limitSize(asked) };
     const known = earlier?.permissions.get(request.permissionId) ?? null;
     if (known !== null) return known.optionId;
     if (policy !== 'ask') return this.#answerByPolicy(policy, request);

@@ -49,7 +49,7 @@ export class TurnRecorder {
   /** Records the update. Resolves when the next one can be recorded. Rejects if the log can't be written. */
   async record(update: AgentUpdate): Promise<void> {
     if (update.kind === 'message_chunk') this.#recordChunk(update);
-    else this.#recordOther(limitSize(update));
+    else this.#recordOther(noteMissing(limitSize(update), update));
     await this.#writer.ready();
   }
 
@@ -146,7 +146,7 @@ const maxItems = 200;
 
 type OtherUpdate = Exclude<AgentUpdate, Chunk>;
 
-export function limitSize(update: OtherUpdate): OtherUpdate {
+export function limitSize<T extends object>(update: T): T {
   let left = maxTexts;
   const cut = (text: string): string => {
     const room = Math.min(maxText, left);
@@ -156,7 +156,7 @@ export function limitSize(update: OtherUpdate): OtherUpdate {
   const smaller = (_key: string, value: unknown): unknown =>
     typeof value === 'string' ? cut(value) : Array.isArray(value) ? value.slice(0, maxItems) : value;
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the shape stays; only texts and lists become shorter
-  return noteMissing(JSON.parse(JSON.stringify(update, smaller)) as OtherUpdate, update);
+  return JSON.parse(JSON.stringify(update, smaller)) as T;
 }
 
 /** Adds a last item to each list that was cut. */

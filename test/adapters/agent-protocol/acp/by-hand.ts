@@ -65,8 +65,15 @@ function saying(text: string): Message {
 /** The number of messages that the agent accepts before the test reads one. */
 const inputMessages = 100;
 
-/** Opens a session with an agent whose messages the test writes itself. */
-export async function agentByHand(parts: Partial<AgentClient> = {}): Promise<AgentByHand> {
+interface Opening {
+  readonly initialized?: object;
+  readonly session?: Pick<Message, 'result' | 'error'>;
+}
+
+/** Opens a session with an agent whose messages the test writes itself. `opening` has its answers until then. */
+export async function agentByHand(
+  parts: Partial<AgentClient> = {}, { initialized = {}, session: answer = { result: { sessionId: 's' } } }: Opening = {},
+): Promise<AgentByHand> {
   const input = new Channel<Message>();
   const output = new Channel<Uint8Array | 'end'>();
   let reads = 0;
@@ -94,8 +101,8 @@ export async function agentByHand(parts: Partial<AgentClient> = {}): Promise<Age
 
   const client = recordingClient(parts);
   const opening = createAcpProtocol().open({ streams: { stdin, stdout }, workingDir: '/', authMethod: null, sessionId: null, client }, never);
-  send({ id: (await heard()).id ?? 0, result: { protocolVersion: 1 } });
-  send({ id: (await heard()).id ?? 0, result: { sessionId: 's' } });
+  send({ id: (await heard()).id ?? 0, result: { protocolVersion: 1, ...initialized } });
+  send({ id: (await heard()).id ?? 0, ...answer });
   const session = await withTimeout('a session', opening);
 
   return {

@@ -3,6 +3,7 @@ import { AgentRefusal } from '../../../../src/ports/agent-protocol.ts';
 import { withTimeout } from '../../../contracts/contract.ts';
 import type { AcpStep } from '../../../doubles/acp-agent/steps.ts';
 import { openScripted } from './agents.ts';
+import { agentByHand } from './by-hand.ts';
 
 const ended = { stopReason: 'end_turn', reason: null };
 
@@ -10,6 +11,8 @@ const ended = { stopReason: 'end_turn', reason: null };
 function line(message: object): string {
   return `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`;
 }
+
+const option = (optionId: string) => ({ optionId, name: 'Yes', kind: 'allow_once' });
 
 describe('Output of an agent', () => {
   const said = vi.fn<(...words: unknown[]) => void>();
@@ -72,6 +75,14 @@ describe('Output of an agent', () => {
     expect(reason).toEqual({ code: 'agent_line_too_long', maxBytes: 16 * 2 ** 20 });
   });
 
+  test('does not block the server with escape sequences that never end', async () => {
+    const { client, does } = await openScripted();
+    const begun = performance.now();
+    expect(await does({ say: `a${'\u001b]8;;'.repeat(60_000)}` })).toEqual(ended);
+    expect(performance.now() - begun).toBeLessThan(10_000);
+    expect(client.said()).toBe(`a${'8;;'.repeat(60_000)}`);
+  });
+
   test('may have lines of 3 MB', async () => {
     const { client, does } = await openScripted();
     expect(await does({ flood: 3, bytes: 3_000_000 })).toEqual(ended);
@@ -97,9 +108,27 @@ describe('Output of an agent', () => {
     expect(client.said().match(/"code":-32601/gu)).toHaveLength(2);
   });
 
-  test('gets the error -32602 if it is a malformed permission request', async () => {
+  test.each<readonly [string, unknown]>([
+    ['malformed', 'all'],
+    ['with one id for two options', [option('yes'), option('yes')]],
+    ['with a very long id', [option('y'.repeat(1001))]],
+    ['with very many options', Array.from({ length: 51 }, (_, index) => option(`${index}`))],
+  ])('gets the error -32602 if it is a permission request %s', async (_, options) => {
     const { client, does } = await openScripted();
-    expect(await does({ request: { method: 'session/request_permission', params: { options: 'all' } } })).toEqual(ended);
+    const params = { sessionId: 's', toolCall: { toolCallId: 'call' }, options };
+    expect(await does({ request: { method: 'session/request_permission', params } })).toEqual(ended);
     expect(client.said()).toContain('"code":-32602');
+    expect(client.requests).toEqual([]);
+  });
+
+  test('is refused if the id of its session is very long', async () => {
+    const opening = agentByHand({}, { session: { result: { sessionId: 's'.repeat(1001) } } });
+    await expect(opening).rejects.toMatchObject({ reason: { code: 'malformed_answer' } });
+  });
+
+  test('is left out of the reason if it offers very many ways to authenticate', async () => {
+    const authMethods = Array.from({ length: 21 }, (_, index) => ({ id: `way-${index}`, name: 'A_KEY' }));
+    const opening = agentByHand({}, { initialized: { authMethods }, session: { error: { code: -32_000, message: 'no' } } });
+    await expect(opening).rejects.toMatchObject({ reason: { code: 'agent_authentication_required', methods: [], variables: [] } });
   });
 });

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createLocalGitProvider } from '../../../../src/adapters/git-provider/local/index.ts';
@@ -123,5 +123,17 @@ describe('A checkout of a local repository', () => {
     await mkdir(join(temporary, 'later'));
     expect((await later.remote('shop')).url).toContain('later');
     await later.close();
+  });
+
+  test.runIf(process.getuid?.() === 0)('removes no temporary folder of another user', async () => {
+    const [root, temporary] = [await temporaryFolder(), await temporaryFolder()];
+    await publish(root, 'shop', { commits: commits(1) });
+    const foreign = join(temporary, 'skep-git-remotes-4194399-x');
+    await mkdir(foreign);
+    await chown(foreign, 12_345, 12_345);
+    const provider = createLocalGitProvider({ root, temporaryFolder: temporary });
+    await provider.remote('shop');
+    await provider.close();
+    expect(await readdir(temporary)).toEqual(['skep-git-remotes-4194399-x']);
   });
 });

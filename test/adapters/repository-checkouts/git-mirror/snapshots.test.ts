@@ -1,8 +1,11 @@
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { chmod, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
+import { Readable } from 'node:stream';
+import { buffer, text } from 'node:stream/consumers';
+import { createDeflate } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import type { WorkTreeSnapshot } from '../../../../src/ports/work-tree-snapshot.ts';
 import { executeIn } from '../../../contracts/work-tree.ts';
@@ -224,5 +227,24 @@ describe('A snapshot from a sandbox that lies', () => {
     const pack = execFileSync('git', ['-C', tree.folder, 'pack-objects', '-q', '--stdout', '--revs'], { input: `${evil}\n${tree.commit}\n` });
     const written = [`snapshot ${tree.commit} ${evil} 1 ${tree.commit}\n`, new Uint8Array(pack)];
     expect(await reasonOf(receive(mirror, tree.commit, written))).toEqual({ code: 'damaged' });
+  });
+
+  test('is refused as `damaged` if an object of a small pack is larger than 512 MiB', async () => {
+    const mirror = (await createScene()).mirror();
+    const size = 513 * 2 ** 20;
+    const tree = '4b825dc642cb6eb9a060e54bf8d69288fbee4904';
+    const start = Buffer.from(`tree ${tree}\nauthor a <a@b> 1 +0000\ncommitter a <a@b> 1 +0000\n\n`);
+    const bytes = function* bytes(): Generator<Buffer> {
+      yield start;
+      for (let left = size - start.length; left > 0; left -= 2 ** 20) yield Buffer.alloc(Math.min(left, 2 ** 20), 'x');
+    };
+    // The type is 1 (a commit), and the size has 4 bits in the first byte and 7 bits in each further one.
+    const sizes = [0, 7, 14, 21].map((shift) => Math.floor(size / 2 ** (4 + shift)) & 0x7f);
+    const head = Uint8Array.of(0x90 | (size & 15), ...sizes.map((seven, index) => (index < 3 ? 0x80 | seven : seven)));
+    const content = await buffer(Readable.from(bytes()).pipe(createDeflate({ level: 1 })));
+    const pack = Buffer.concat([Buffer.from('PACK\0\0\0\u0002\0\0\0\u0001'), head, content]);
+    const written = [`snapshot - ${tree} 1\n`, new Uint8Array(pack), new Uint8Array(createHash('sha1').update(pack).digest())];
+    expect(pack.length).toBeLessThan(10 * 2 ** 20);
+    expect(await reasonOf(receive(mirror, null, written))).toEqual({ code: 'damaged' });
   });
 });
