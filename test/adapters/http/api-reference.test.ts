@@ -79,7 +79,7 @@ describe.runIf(runnable)('the API reference in a browser', () => {
   let browser: Browser;
   beforeAll(async () => {
     browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
-  }, 60_000);
+  });
   afterAll(() => browser.close());
 
   /** Opens the page, and records its requests and errors. */
