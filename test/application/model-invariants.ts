@@ -18,8 +18,8 @@ export function checkRecords(records: readonly Sandbox[], limits: SandboxLimits,
     most(of(owner).filter(countsAsRunning), limits.runningPerOwner, `running of ${owner}`);
     most(of(owner), limits.existingPerOwner, `existing of ${owner}`);
   }
-  const pooled = there.filter(isPooled);
-  for (const one of pooled) most(pooled.filter(({ spec }) => poolFingerprint(spec) === poolFingerprint(one.spec)), poolSize, 'pooled');
+  const pools = Map.groupBy(there.filter(isPooled), ({ spec }) => poolFingerprint(spec));
+  for (const members of pools.values()) most(members, poolSize, 'pooled');
   const instances = there.map(({ instanceId }) => instanceId);
   expect(new Set(instances).size, 'one instance has two owners').toBe(instances.length);
 }

@@ -1,5 +1,6 @@
 import { explained } from '../../src/domain/reason.ts';
 import { Failure } from '../../src/domain/failure.ts';
+import { AgentRefusal } from '../../src/ports/agent-protocol.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import { noteCall } from './port-calls.ts';
 
@@ -40,12 +41,16 @@ const never = (): Promise<never> => new Promise(() => {});
  * and its timers and listeners are not called.
  */
 export class Mortal {
+  /** The ports' methods that were called, in order. */
+  readonly calls: string[] = [];
   readonly #faults: Faults;
+  readonly #onDeath: () => void;
   readonly #death = Promise.withResolvers<void>();
   isDead = false;
 
-  constructor(faults: Faults) {
+  constructor(faults: Faults, onDeath: () => void = () => {}) {
     this.#faults = faults;
+    this.#onDeath = onDeath;
   }
 
   /** Resolves when the process has died. */
@@ -54,7 +59,9 @@ export class Mortal {
   }
 
   die(): void {
+    if (this.isDead) return;
     this.isDead = true;
+    this.#onDeath();
     this.#death.resolve();
   }
 
@@ -67,44 +74,47 @@ export class Mortal {
     };
   }
 
-  /** Wraps a port for this process. `failure` creates the failure of a planned fault. */
-  port<T extends object>(port: T, failure: (what: 'unavailable' | 'timeout') => Failure): T {
+  /** Wraps a port for this process. All its methods but `subscribe` must be asynchronous. */
+  port<T extends object>(kind: Port, port: T): T {
     return new Proxy(port, {
       get: (target, name) => {
         const member: unknown = Reflect.get(target, name);
         if (typeof member !== 'function' || typeof name !== 'string') return member;
         if (name === 'subscribe') return (call: (...args: unknown[]) => void) => member.call(target, (...args: unknown[]) => void (this.isDead || call(...args)));
-        return (...args: unknown[]) => this.#call(name, () => member.apply(target, args) as Promise<unknown>, failure);
+        return (...args: unknown[]) => this.#call(kind, name, () => member.apply(target, args) as Promise<unknown>);
       },
     });
   }
 
-  async #call(name: string, call: () => Promise<unknown>, failure: (what: 'unavailable' | 'timeout') => Failure): Promise<unknown> {
+  async #call(port: Port, name: string, call: () => Promise<unknown>): Promise<unknown> {
     noteCall();
     if (this.isDead) return await never();
+    this.calls.push(`${port}.${name}`);
     const fault = this.#faults.next(name);
-    if (fault?.when === 'before') return await this.#strike(fault, failure);
+    if (fault?.when === 'before') return await this.#strike(port, fault);
     const settled = call().then((value) => ({ value }), (error: unknown) => ({ error }));
     const outcome = await settled;
     if (this.isDead) return await never();
-    if (fault !== null) return await this.#strike(fault, failure);
+    if (fault !== null) return await this.#strike(port, fault);
     if ('error' in outcome) throw outcome.error;
     return outcome.value;
   }
 
-  async #strike({ what }: Fault, failure: (what: 'unavailable' | 'timeout') => Failure): Promise<never> {
-    if (what !== 'death') throw failure(what);
+  async #strike(port: Port, { what }: Fault): Promise<never> {
+    if (what !== 'death') throw failureOf(port, what);
     this.die();
     return await never();
   }
 }
 
-export function storeFailure(): Failure<'store_unavailable'> {
-  return new Failure('store_unavailable', { reason: explained('a planted fault'), retryAfterSeconds: 1 });
-}
+type Port = 'runtime' | 'executions' | 'sandboxes' | 'conversations' | 'events' | 'git' | 'checkouts' | 'protocol';
 
-export function runtimeFailure(what: 'unavailable' | 'timeout'): Failure {
-  return what === 'timeout'
-    ? new Failure('runtime_timeout', { runtime: 'scripted', limitMs: 1000 })
-    : new Failure('runtime_unavailable', { runtime: 'scripted', reason: explained('a planted fault'), retryAfterSeconds: 1 });
+const reason = explained('a planted fault');
+
+function failureOf(port: Port, what: 'unavailable' | 'timeout'): Error {
+  if (port === 'git' || port === 'checkouts') return new Failure('provider_failed', { provider: 'memory', reason });
+  if (port === 'protocol') return new AgentRefusal(reason);
+  if (port !== 'runtime') return new Failure('store_unavailable', { reason, retryAfterSeconds: 1 });
+  if (what === 'timeout') return new Failure('runtime_timeout', { runtime: 'scripted', limitMs: 1000 });
+  return new Failure('runtime_unavailable', { runtime: 'scripted', reason, retryAfterSeconds: 1 });
 }

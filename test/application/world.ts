@@ -11,7 +11,7 @@ import { createManualClock, createMemoryCheckouts, createSeededRandom } from '..
 import { createInMemoryStore } from '../../src/adapters/store/sqlite/index.ts';
 import { doublesModule } from '../support/doubles-module.ts';
 import { ScriptedEngine } from './engine.ts';
-import { Faults, Mortal, runtimeFailure, storeFailure } from './mortal.ts';
+import { Faults, Mortal } from './mortal.ts';
 import { observed, type Write } from './observed.ts';
 import { calm, passSeconds } from './port-calls.ts';
 
@@ -72,9 +72,9 @@ export function createWorld(options: WorldOptions = {}) {
   /** A process of Skep over the same store and engine; `specs` are those of its configuration. */
   function boot(specs: readonly SandboxSpec[] = someSpecs) {
     const mortal = new Mortal(faults);
-    const runtime = mortal.port(engine.runtime(), runtimeFailure);
-    const sandboxes = mortal.port(store.sandboxes, storeFailure);
-    const conversations = mortal.port(store.conversations, storeFailure);
+    const runtime = mortal.port('runtime', engine.runtime());
+    const sandboxes = mortal.port('sandboxes', store.sandboxes);
+    const conversations = mortal.port('conversations', store.conversations);
     const { limits = {}, whenFull = 'refuse', atOnce = 2 } = options;
     const closers = new AsyncDisposableStack();
     const container = createContainer({ specs, limits, whenFull, startsAtOnce: atOnce, sweepEveryMs: 1000, answerWithinMs: 5000 }, closers);

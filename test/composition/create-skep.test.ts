@@ -169,7 +169,7 @@ test('local repositories are never served from the folders with the sandboxes of
   expect((await skep.repositories.search('', null, { after: null, limit: 10 })).items).toMatchObject([{ path: 'shop' }]);
 });
 
-test('local repositories are not served from the temporary folders of a deployment without a data folder', { timeout: 60_000 }, async () => {
+test('local repositories are not served from the temporary folders of a deployment without a data folder', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'skep-served-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   vi.stubEnv('TMPDIR', folder);
@@ -184,7 +184,7 @@ test('local repositories are not served from the temporary folders of a deployme
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test('sandboxes run in a data folder with a relative path', { timeout: 60_000 }, async () => {
+test('sandboxes run in a data folder with a relative path', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'skep-relative-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const skep = await createSkep({ dataDir: relative(process.cwd(), folder), runtime: { kind: 'process' }, specs: [{ id: 'a', command: ['sleep', '60'] }] });

@@ -1,5 +1,4 @@
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
 /** The entry at a path. Text or bytes are the content of a regular file. */
@@ -31,23 +30,24 @@ const building = 'refs/skep-building';
 
 /** Makes a bare repository with the real git program, which must be on the PATH. */
 export async function createRepository(gitDir: string, description: RepositoryDescription): Promise<void> {
-  const { commits, defaultBranch = 'main', objectFormat = 'sha1' } = description;
-  await git(gitDir, ['init', '--quiet', '--bare', `--object-format=${objectFormat}`, `--initial-branch=${defaultBranch}`, gitDir]);
+  const { defaultBranch = 'main', objectFormat = 'sha1', unborn } = description;
+  // Without a template, there are no hooks to copy.
+  const options = ['--template=', `--object-format=${objectFormat}`, `--initial-branch=${unborn ?? defaultBranch}`];
+  await git(gitDir, ['init', '--quiet', '--bare', ...options, gitDir]);
   await addCommits(gitDir, description);
-  if (description.unborn !== undefined) await git(gitDir, ['symbolic-ref', 'HEAD', `refs/heads/${description.unborn}`]);
-  if (commits.length > 0) await git(gitDir, ['update-ref', '-d', building]);
 }
 
-/** Runs git without any configuration, and returns what it prints. */
-export async function git(gitDir: string, args: readonly string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)('git', args, { env: environment(gitDir), maxBuffer: 64 * 1024 * 1024 });
-  return stdout;
+/** Runs git without any configuration. Returns its output. */
+export async function git(gitDir: string, args: readonly string[], input?: string): Promise<string> {
+  return (await gitBytes(gitDir, args, input)).toString();
 }
 
-/** Returns the content of a file. */
-export async function readBlob(gitDir: string, blobId: string): Promise<Buffer> {
+/** As `git`, but returns bytes. The input has one character for each byte. */
+export async function gitBytes(gitDir: string, args: readonly string[], input?: string): Promise<Buffer> {
   const options = { env: environment(gitDir), encoding: 'buffer', maxBuffer: 64 * 1024 * 1024 } as const;
-  return (await promisify(execFile)('git', ['cat-file', 'blob', blobId], options)).stdout;
+  const running = promisify(execFile)('git', args, options);
+  if (input !== undefined) running.child.stdin?.end(input, 'latin1');
+  return (await running).stdout;
 }
 
 function environment(gitDir: string): NodeJS.ProcessEnv {
@@ -77,14 +77,10 @@ async function addCommits(gitDir: string, description: RepositoryDescription): P
   const stream = [
     ...commits.map((commit, index) => commitCommand(commit, commits[index - 1]?.id, markOf)),
     ...Object.entries(branches).map(([branch, id]) => `reset refs/heads/${byteString(branch)}\nfrom ${markOf(id)}\n`),
+    // An id of zeros deletes the branch.
+    `reset ${building}\nfrom ${'0'.repeat(description.objectFormat === 'sha256' ? 64 : 40)}\n`,
   ];
-  const child = spawn('git', ['fast-import', '--quiet', '--force'], {
-    env: environment(gitDir),
-    stdio: ['pipe', 'ignore', 'inherit'],
-  });
-  child.stdin.end(stream.join('\n'), 'latin1');
-  const [code] = await once(child, 'close');
-  if (code !== 0) throw new Error(`git fast-import ended with ${code}`);
+  await git(gitDir, ['fast-import', '--quiet', '--force'], stream.join('\n'));
 }
 
 function commitCommand(commit: CommitDescription, before: string | undefined, markOf: (id: string) => string): string {

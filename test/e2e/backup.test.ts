@@ -19,7 +19,7 @@ const key = 'a-static-key-of-an-administrator';
 const sandboxes = '/api/v1/sandboxes';
 
 describe('A restored backup', () => {
-  test('puts sandboxes that it does not know into quarantine, and an administrator can adopt them', { timeout: 120_000 }, async () => {
+  test('puts sandboxes that it does not know into quarantine, and an administrator can adopt them', async () => {
     const dataDir = join(folder, 'data');
     const env = { SKEP_API_KEY: key, SKEP_DATA_DIR: dataDir, SKEP_SANDBOX_RUNTIME: 'process' };
     const backup = join(folder, 'skep-backup.db');
@@ -66,7 +66,7 @@ describe('A restored backup', () => {
     expect(await server.stop()).toBe(0);
   });
 
-  test("keeps the id of its deployment in a new folder, and is refused in another deployment's folder", { timeout: 60_000 }, async () => {
+  test("keeps the id of its deployment in a new folder, and is refused in another deployment's folder", async () => {
     const [dataDir, newDir, otherDir] = ['old', 'new', 'other'].map((name) => join(folder, name)) as [string, string, string];
     const backup = join(folder, 'moved.db');
     await (await startServer({ dataDir })).stop();
@@ -88,7 +88,7 @@ describe('A restored backup', () => {
   });
 });
 
-test("serve refuses a copy of a running server's skep.db without its write-ahead log", { timeout: 60_000 }, async () => {
+test("serve refuses a copy of a running server's skep.db without its write-ahead log", async () => {
   const server = await startServer({ dataDir: join(folder, 'running') });
   const copyDir = join(folder, 'copied');
   mkdirSync(copyDir);

@@ -125,7 +125,7 @@ describe('The command line client', () => {
     await runSkep(['sandboxes', 'delete', id], env);
   });
 
-  test('starts a sandbox with variables, metadata, a timeout and a secret', { timeout: 120_000 }, async () => {
+  test('starts a sandbox with variables, metadata, a timeout and a secret', async () => {
     const start = ['sandboxes', 'start', 'told', '--json', '--env', 'LEVEL=a=b', '--metadata', 'task=4 2', '--timeout', '90s', '--secret', 'SKEP_TEST_TOKEN'];
     const { id, metadata, created_at, expires_at } = JSON.parse((await runSkep(start, env)).stdout) as Record<string, string>;
     expect([metadata, Date.parse(expires_at ?? '') - Date.parse(created_at ?? '')]).toEqual([{ task: '4 2' }, 90_000]);

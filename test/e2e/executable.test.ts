@@ -21,7 +21,7 @@ const newFolder = (name: string): string => {
 };
 
 describe('skep serve', () => {
-  test('prints its address, its parts, a new key, and curl commands that work', { timeout: 60_000 }, async () => {
+  test('prints its address, its parts, a new key, and curl commands that work', async () => {
     const root = newFolder('repository with space');
     execFileSync('git', ['init', '-q', root]);
     mkdirSync(join(root, '.skep/microagents'), { recursive: true });
@@ -55,7 +55,7 @@ describe('skep serve', () => {
     expect(await again.stop()).toBe(0);
   });
 
-  test('stores no key in plain text, and writes no secret into its log', { timeout: 60_000 }, async () => {
+  test('stores no key in plain text, and writes no secret into its log', async () => {
     const dataDir = join(folder, 'plain');
     const key = 'a-static-key-that-nobody-sees';
     const server = await startServer({ dataDir, env: { SKEP_API_KEY: key, SKEP_LOG_LEVEL: 'debug' } });
@@ -86,7 +86,7 @@ describe('skep serve', () => {
     expect(() => readdirSync(dataDir)).toThrow('ENOENT');
   });
 
-  test('warns about each secret of an agent that is not set, and starts', { timeout: 60_000 }, async () => {
+  test('warns about each secret of an agent that is not set, and starts', async () => {
     const agent = { protocol: 'acp', command: ['no-such-agent'], secrets: ['SKEP_TEST_UNSET_ONE', 'SKEP_TEST_UNSET_TWO', 'SKEP_TEST_SET'] };
     const server = await startServer({ dataDir: join(folder, 'unset'), config: { specs: [{ id: 'coder', agent }] }, env: { SKEP_TEST_SET: 'hush-hush' } });
     await until(async () => server.output().stderr, (text) => text.includes('SKEP_TEST_UNSET_TWO'));
@@ -97,7 +97,7 @@ describe('skep serve', () => {
     expect(stdout + stderr).not.toContain('hush-hush');
   });
 
-  test('refuses a data folder that another server uses, and an address in use', { timeout: 60_000 }, async () => {
+  test('refuses a data folder that another server uses, and an address in use', async () => {
     const server = await startServer({ dataDir: join(folder, 'taken') });
     try {
       const second = await runSkep(['serve'], { SKEP_PORT: '0', SKEP_DATA_DIR: server.dataDir });
@@ -112,7 +112,7 @@ describe('skep serve', () => {
     }
   });
 
-  test('keeps its sandboxes running after SIGTERM and SIGKILL, and finds them again', { timeout: 60_000 }, async () => {
+  test('keeps its sandboxes running after SIGTERM and SIGKILL, and finds them again', async () => {
     const dataDir = join(folder, 'outlive');
     // Without the proxy, a sandbox has its own address, which does not need the server.
     const env = { SKEP_API_KEY: 'a-static-key-of-16-or-more', SKEP_PROXY_PORT: 'off' };
@@ -137,7 +137,7 @@ describe('skep serve', () => {
 });
 
 describe('API keys', () => {
-  test('are created, listed and revoked while the server runs, with read access and separate users', { timeout: 60_000 }, async () => {
+  test('are created, listed and revoked while the server runs, with read access and separate users', async () => {
     const server = await startServer({ dataDir: join(folder, 'keys') });
     const env = { SKEP_DATA_DIR: server.dataDir };
     const create = async (...args: string[]) => {
@@ -161,7 +161,6 @@ describe('API keys', () => {
       expect(object(await admin('GET', path))).toMatchObject({ created_by_user_id: 'default' });
       expect(object(await narrow('GET', '/api/v1/me'))['repositories']).toEqual(['acme/*', 'group/**']);
       expect((await runSkep(['keys', 'create', 'odd', '--user', 'odd', '--repositories', '/acme'], env)).code).toBe(1);
-      expect((await runSkep(['keys', 'create', 'odd', '--repositories', 'acme/*'], env)).stderr).toContain('--user: ');
 
       const { stdout } = await runSkep(['keys', 'list'], env);
       expect(stdout).toMatch(/narrow .*acme\/\*,group\/\*\*.*valid/);
@@ -184,7 +183,6 @@ describe('API keys', () => {
 
       expect((await runSkep(['keys', 'revoke', 'full'], env)).code).toBe(0);
       expect((await full('GET', '/api/v1/sandboxes/search')).status).toBe(401);
-      expect((await runSkep(['keys', 'revoke', 'full'], env)).code).toBe(1);
       expect((await runSkep(['keys', 'create', 'look'], env)).code).toBe(1);
       expect((await read('GET', '/api/v1/sandboxes/search')).status).toBe(200);
     } finally {
@@ -193,7 +191,7 @@ describe('API keys', () => {
   });
 });
 
-test('SKEP_API_KEY with a key of the store is refused once that key is revoked', { timeout: 60_000 }, async () => {
+test('SKEP_API_KEY with a key of the store is refused once that key is revoked', async () => {
   const dataDir = join(folder, 'static');
   const made = (await runSkep(['keys', 'create', 'old'], { SKEP_DATA_DIR: dataDir })).stdout.trim();
   const server = await startServer({ dataDir, env: { SKEP_API_KEY: made } });

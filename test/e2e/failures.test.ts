@@ -67,12 +67,9 @@ async function sandboxIn(spec: string, status: string): Promise<string> {
 const remove = (id: string) => ask('DELETE', `/api/v1/sandboxes/${id}`);
 
 describe('A failure of the executable has its status and its code', () => {
-  test('unauthorized: a missing, unknown, expired or revoked key', async () => {
-    const env = { SKEP_DATA_DIR: server.dataDir };
-    const expired = (await runSkep(['keys', 'create', 'short', '--expires', '1ms'], env)).stdout.trim();
-    const revoked = (await runSkep(['keys', 'create', 'gone'], env)).stdout.trim();
-    await runSkep(['keys', 'revoke', 'gone'], env);
-    for (const wrong of [null, 'unknown-key', expired, revoked]) {
+  test('unauthorized: a missing, unknown or expired key', async () => {
+    const expired = (await runSkep(['keys', 'create', 'short', '--expires', '1ms'], { SKEP_DATA_DIR: server.dataDir })).stdout.trim();
+    for (const wrong of [null, 'unknown-key', expired]) {
       expect(codeOf(await ask('GET', '/api/v1/sandboxes/search', undefined, {}, createClient(server.url, wrong)))).toEqual([401, 'unauthorized']);
     }
   });
@@ -137,7 +134,7 @@ describe('A failure of the executable has its status and its code', () => {
     await remove(id);
   });
 
-  test('store_unavailable: another program has locked the database', { timeout: 60_000 }, async () => {
+  test('store_unavailable: another program has locked the database', async () => {
     const name = readdirSync(server.dataDir).find((file) => file.endsWith('.db') || file.endsWith('.sqlite')) ?? 'none';
     using database = new DatabaseSync(join(server.dataDir, name));
     database.exec('BEGIN EXCLUSIVE');

@@ -15,7 +15,7 @@ async function hangingEngine(path: string): Promise<void> {
   });
 }
 
-test('the server starts and stops in time if the engine never answers', { timeout: 60_000 }, async () => {
+test('the server starts and stops in time if the engine never answers', async () => {
   const folder = await temporaryFolder();
   onTestFinished(async () => await removeFolder(folder));
   const path = join(folder, 'engine.sock');

@@ -13,7 +13,7 @@ afterAll(async () => {
   await removeFolder(folder);
 });
 
-test('two signals of one Ctrl-C shut the server down once, and a second Ctrl-C kills it', { timeout: 60_000 }, async () => {
+test('two signals of one Ctrl-C shut the server down once, and a second Ctrl-C kills it', async () => {
   const key = 'a-static-key-of-16-or-more';
   const interrupted = async (dataDir: string) => {
     const server = await startServer({ dataDir, env: { SKEP_API_KEY: key } });

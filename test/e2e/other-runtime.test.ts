@@ -16,7 +16,7 @@ const spec = {
   id: 'web', image: images.tiny, command, ports: [{ name: 'WEB', port: 8000 }], ready: { http: '/index.html', port: 8000, within: '60s' },
 };
 
-test('each start records its runtime in the data folder, even with sandboxes of another runtime', { timeout: 60_000 }, async () => {
+test('each start records its runtime in the data folder, even with sandboxes of another runtime', async () => {
   const dataDir = await temporaryFolder();
   noteRuntime(dataDir, 'docker');
   const store = await createSqliteStore({ dataDir });

@@ -35,7 +35,7 @@ describe('With the process runtime', () => {
   });
   afterAll(() => server.close());
 
-  test('exposed URLs, links and skep forward reach the sandbox until the server stops', { timeout: 60_000 }, async () => {
+  test('exposed URLs, links and skep forward reach the sandbox until the server stops', async () => {
     const found = await startSandbox(call);
     const { id } = found;
     const env = { SKEP_API_KEY: key, SKEP_PUBLIC_URL: server.url };
@@ -101,7 +101,7 @@ describeWithDocker('With Docker', () => {
     await removeFolder(server.dataDir);
   });
 
-  test('100 concurrent requests resume a paused sandbox once, and all succeed', { timeout: 120_000 }, async () => {
+  test('100 concurrent requests resume a paused sandbox once, and all succeed', async () => {
     const found = await startSandbox(call, { sandbox_spec_id: 'web' });
     const { id } = found;
     const path = `/api/v1/sandboxes/${id}`;

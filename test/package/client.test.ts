@@ -12,18 +12,22 @@ import { cleanEnv, removeFolder, type Server, startServer, temporaryFolder } fro
 
 const run = promisify(execFile);
 const project = join(import.meta.dirname, '../..');
+const compiler = join(project, 'node_modules/typescript/bin/tsc');
 const key = 'a-static-key-of-the-client';
 const agent = { protocol: 'acp', command: acpAgentCommand(), permissions: 'allow' };
 let app: string;
 let server: Server;
 
-/** Creates a folder with the built package and no other package. Tests that run the client add the packages that it imports. */
+/** Creates a folder with the built client and no other package. Tests that run the client add the packages that it imports. */
 beforeAll(async () => {
   app = await temporaryFolder();
   const modules = join(app, 'node_modules');
   await mkdir(join(modules, 'skep'), { recursive: true });
-  const compiler = join(project, 'node_modules/typescript/bin/tsc');
-  await run(process.execPath, [compiler, '-p', 'tsconfig.build.json', '--outDir', join(modules, 'skep/dist')], { cwd: project });
+  await writeFile(join(app, 'tsconfig.json'), JSON.stringify({
+    extends: join(project, 'tsconfig.build.json'), include: [], files: [join(project, 'src/client/index.ts')],
+    compilerOptions: { rootDir: project, outDir: join(modules, 'skep/dist'), typeRoots: [join(project, 'node_modules/@types')] },
+  }));
+  await run(process.execPath, [compiler, '-p', app]);
   await cp(join(project, 'package.json'), join(modules, 'skep/package.json'));
   await writeFile(join(app, 'package.json'), '{"type":"module"}');
   server = await startServer({
@@ -80,7 +84,6 @@ test.each(['nodenext', 'bundler'])('the types of the client compile without othe
   };
   await writeFile(join(app, 'program.ts'), program);
   await writeFile(join(app, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['program.ts'] }));
-  const compiler = join(project, 'node_modules/typescript/bin/tsc');
   const { stdout } = await run(process.execPath, [compiler, '-p', app]).catch((error: unknown) => error as { readonly stdout: string });
   expect(stdout).toBe('');
 });

@@ -64,7 +64,7 @@ describeWithDocker('The server image', () => {
     for (const { Id } of await docker.listContainers({ all: true, ...mine })) await docker.getContainer(Id).remove({ force: true });
     await docker.getVolume(volume).remove();
     await clearEngine(deployment);
-  }, 180_000);
+  });
 
   test('runs as a user that is not root, and reaches the Docker engine', async () => {
     const ready = await call('GET', '/ready');

@@ -75,11 +75,11 @@ if (!runnable) {
   console.warn(`SKIPPED: the API reference in a browser. There is no ${executablePath}; "apt-get install chromium" brings it.`);
 }
 
-describe.runIf(runnable)('the API reference in a browser', { timeout: 60_000 }, () => {
+describe.runIf(runnable)('the API reference in a browser', () => {
   let browser: Browser;
   beforeAll(async () => {
     browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
-  }, 60_000);
+  });
   afterAll(() => browser.close());
 
   /** Opens the page, and records its requests and errors. */

@@ -10,7 +10,7 @@ const executablePath = process.env['SKEP_CHROMIUM'] ?? '/usr/bin/chromium';
 const runnable = existsSync(executablePath) || process.env['SKEP_REQUIRE_CHROMIUM'] !== undefined;
 if (!runnable) console.warn(`SKIPPED: the proxy in a browser. There is no ${executablePath}; "apt-get install chromium" brings it.`);
 
-describe.runIf(runnable)('the proxy in a browser', { timeout: 60_000 }, () => {
+describe.runIf(runnable)('the proxy in a browser', () => {
   let browser: Browser;
   let world: World;
   let id: string;

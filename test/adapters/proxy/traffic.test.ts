@@ -175,7 +175,7 @@ describe('a response of the sandbox', () => {
     expect(errors).toEqual([]);
   });
 
-  test('is streamed as it comes, and so is a request', { timeout: 60_000 }, async () => {
+  test('is streamed as it comes, and so is a request', async () => {
     const stream = await open(port, byPath('/stream'), withKey(key));
     const lines = stream.setEncoding('utf8')[Symbol.asyncIterator]();
     expect((await lines.next()).value).toBe('first\n');

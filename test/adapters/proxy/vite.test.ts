@@ -26,7 +26,7 @@ function viteSpec(id: string, options: string, keepPrefix: boolean): SpecOptions
   };
 }
 
-describe.runIf(runnable)('a development server with hot reload', { timeout: 90_000 }, () => {
+describe.runIf(runnable)('a development server with hot reload', () => {
   let browser: Browser;
   let world: World;
   beforeAll(async () => {

@@ -29,7 +29,7 @@ describe('wake on access', () => {
     return async () => void (await world.ann('DELETE', path()));
   });
 
-  test('100 requests at once resume a frozen sandbox once, and all succeed', { timeout: 60_000 }, async () => {
+  test('100 requests at once resume a frozen sandbox once, and all succeed', async () => {
     const answers = await Promise.all(Array.from({ length: 100 }, () => send(port, `/${frozen}/8000/x`, withKey(world.keys.ann))));
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 100 }, () => 200));
     expect(await resumptions()).toMatchObject([{ actor: 'skep', status_reason: { code: 'woken_by_access' } }]);
@@ -73,7 +73,7 @@ describe('wake on access', () => {
     expect(await statusOf()).toBe('PAUSED');
   });
 
-  test('a stopped sandbox is resumed only if its spec wakes it after a stop', { timeout: 60_000 }, async () => {
+  test('a stopped sandbox is resumed only if its spec wakes it after a stop', async () => {
     await world.ann('POST', `${path()}/resume`);
     await world.ann('POST', `${path()}/pause`, { pause_kind: 'stop' });
     const answer = await send(port, `/${frozen}/8000/`, withKey(world.keys.ann));
@@ -85,7 +85,7 @@ describe('wake on access', () => {
   });
 });
 
-test.each([10, 3])('visitors of a public port without a credential cannot use all %i connections', { timeout: 60_000 }, async (max) => {
+test.each([10, 3])('visitors of a public port without a credential cannot use all %i connections', async (max) => {
   const { id, key } = await world.start('deep');
   const proxy = await createProxyServer(world.skep, { port: 0, connectionsPerSandbox: max });
   try {
@@ -100,7 +100,7 @@ test.each([10, 3])('visitors of a public port without a credential cannot use al
   }
 });
 
-test('open connections are limited, keep the sandbox RUNNING, and end when the proxy is closed', { timeout: 60_000 }, async () => {
+test('open connections are limited, keep the sandbox RUNNING, and end when the proxy is closed', async () => {
   const rest = { ...guestSpec, rest: { freeze_after: '3s' } };
   const small = await createWorld({ specs: [rest], proxy: { connectionsPerSandbox: 2, drainMs: 2000 } });
   try {

@@ -164,7 +164,7 @@ describe('many noisy agents over a slow store', () => {
     ['short texts', { agents: 20, texts: 400, size: 1000, maxBytes: 500_000 }],
     ['lines that are each longer than an equal share', { agents: 20, texts: 4, size: 100_000, maxBytes: 500_000 }],
     ['lines that are each longer than the limit', { agents: 5, texts: 3, size: 200_000, maxBytes: 50_000 }],
-  ])('with %s use bounded memory, and all their output is written', { timeout: 60_000 }, async (_what, load) => {
+  ])('with %s use bounded memory, and all their output is written', async (_what, load) => {
     const { peak, refused, memory, said } = await speak(load);
     const whole = Array.from({ length: load.texts }, (_, n) => text(n, load.size)).join('');
     for (let n = 0; n < load.agents; n += 1) expect(await said(n) === whole, `agent ${n}`).toBe(true);

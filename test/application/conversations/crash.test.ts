@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Event } from '../../../src/domain/event.ts';
 import { isFailure } from '../../../src/domain/failure.ts';
-import type { Mishap } from './process.ts';
+import { Faults } from '../mortal.ts';
 import { createWorld, plain, said, stepsIn, until, type World } from './world.ts';
 
 /*
@@ -30,22 +30,22 @@ function world(): World {
 }
 
 /** A client of one process. An answered message is acknowledged. If the process dies, nothing more is acknowledged. */
-async function talk(world: World, mishap: Mishap | null) {
-  const skep = world.boot(mishap);
+async function talk(world: World, faults?: Faults) {
+  const skep = world.boot(faults);
   const { mortal, conversations } = skep;
   const acknowledged: string[] = [];
   let id: string | null = null;
   const died = async (): Promise<null> => {
-    await until(() => mortal.dead);
+    await until(() => mortal.isDead);
     return null;
   };
   const answer = async <T>(call: Promise<T>): Promise<T | null> => {
     let over = false;
     const answered = call.then((value) => value, refused).finally(() => (over = true));
-    return await Promise.race([answered, until(() => over || mortal.dead).then(() => (mortal.dead ? null : died()))]);
+    return await Promise.race([answered, until(() => over || mortal.isDead).then(() => (mortal.isDead ? null : died()))]);
   };
   const idle = async (): Promise<void> => {
-    await until(async () => mortal.dead || (await sweptToRest(world, skep, id ?? '')));
+    await until(async () => mortal.isDead || (await sweptToRest(world, skep, id ?? '')));
   };
   void skep.reconciler.start();
   const view = await answer(conversations.start('me', { ...plain, selectedRepository: 'acme/shop', initialMessage: said('one') }));
@@ -53,7 +53,7 @@ async function talk(world: World, mishap: Mishap | null) {
   id = view.conversation.id;
   acknowledged.push('one');
   await idle();
-  if (!mortal.dead && (await answer(conversations.send('me', id, said('two')))) !== null) acknowledged.push('two');
+  if (!mortal.isDead && (await answer(conversations.send('me', id, said('two')))) !== null) acknowledged.push('two');
   await idle();
   return { skep, acknowledged, id };
 }
@@ -67,7 +67,7 @@ function refused(error: unknown): null {
 async function sweptToRest(world: World, skep: ReturnType<World['boot']>, id: string): Promise<boolean> {
   const { permission } = (await world.store.conversations.find(id)) ?? { permission: null };
   if (permission !== null) void skep.conversations.answerPermission('me', id, permission.permissionId, 'yes').catch(refused);
-  if (!skep.mortal.dead) void skep.reconciler.sweep().catch(refused);
+  if (!skep.mortal.isDead) void skep.reconciler.sweep().catch(refused);
   world.clock.advance(20);
   return await atRest(world, id);
 }
@@ -80,7 +80,7 @@ async function atRest(world: World, id: string): Promise<boolean> {
 }
 
 async function count(): Promise<readonly string[]> {
-  const { skep, acknowledged } = await talk(world(), null);
+  const { skep, acknowledged } = await talk(world());
   expect(acknowledged).toEqual(['one', 'two']);
   await skep.close();
   return skep.mortal.calls;
@@ -88,11 +88,18 @@ async function count(): Promise<readonly string[]> {
 
 const calls = await count();
 
+/** Plans a fault of the call with this number, from 1. */
+function faultAt(call: number, when: 'before' | 'after', what: 'death' | 'unavailable'): Faults {
+  const faults = new Faults();
+  faults.plan({ call: null, what, when, skip: call - 1 });
+  return faults;
+}
+
 describe.each(['before', 'after'] as const)('a process killed %s a call has its effect', (when) => {
   test.each(calls.map((call, index) => [index + 1, call] as const))('%i: %s', async (call) => {
     const made = world();
-    const { skep: first, acknowledged, id: known } = await talk(made, { call, when, kind: 'kill' });
-    first.mortal.kill();
+    const { skep: first, acknowledged, id: known } = await talk(made, faultAt(call, when, 'death'));
+    first.mortal.die();
     const [record] = (await made.store.conversations.search('me', {}, 'CREATED_AT', { after: null, limit: 10 })).items;
     const id = known ?? record?.id ?? null;
     const second = made.boot();
@@ -116,9 +123,10 @@ describe.each(['before', 'after'] as const)('a process killed %s a call has its 
 describe.each(['before', 'after'] as const)('a call that fails %s it has its effect', (when) => {
   test.each(calls.map((call, index) => [index + 1, call] as const))('%i: %s', async (call, name) => {
     const made = world();
-    const { skep, acknowledged } = await talk(made, { call, when, kind: 'fail' });
+    const faults = faultAt(call, when, 'unavailable');
+    const { skep, acknowledged } = await talk(made, faults);
     // Work besides the turns can change the order of the calls, so this call may not have come yet.
-    skep.mortal.spare();
+    faults.planned.length = 0;
     try {
       const [record] = (await made.store.conversations.search('me', {}, 'CREATED_AT', { after: null, limit: 10 })).items;
       if (record === undefined) return;

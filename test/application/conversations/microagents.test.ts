@@ -58,7 +58,7 @@ test('each microagent is sent once, with the first message or the first one with
 test('the next process sends no microagent again, but an agent with a new session gets them again', async () => {
   const w = await ready(providerOf());
   await w.say('hello');
-  w.mortal.kill();
+  w.mortal.die();
   const next = w.boot();
   await next.reconciler.sweep();
   expect(await saying(w, next, w.id, 'tea, please')).toMatch(/^<EXTRA_INFO>[^<]*Boil water\.[^<]*<\/EXTRA_INFO>\|tea, please$/);
@@ -118,7 +118,7 @@ test('a microagent that cannot be read is left out, and the message is sent anyw
   let isDown = false;
   const readFile: GitProvider['readFile'] = (...args) => (isDown ? Promise.reject(down) : memory.readFile(...args));
   const w = await ready({ ...memory, readFile });
-  w.mortal.kill();
+  w.mortal.die();
   // A process keeps what it has read in memory, so another process must read again.
   const next = w.boot();
   await next.reconciler.sweep();

@@ -116,7 +116,7 @@ test('the next process waits for the running setup script and starts no second o
   const first = w.boot();
   const { conversation: { id } } = await first.conversations.start('me', repository);
   await until(async () => (await setupOf(w, id)).length === 1);
-  first.mortal.kill();
+  first.mortal.die();
   const second = w.boot();
   await second.reconciler.sweep();
   exit(0);

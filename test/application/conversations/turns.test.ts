@@ -211,7 +211,7 @@ describe('a turn', () => {
     await w.conversations.send('me', w.id, said('one'));
     await w.conversations.send('me', w.id, said('two'));
     await until(() => w.handed.length === 1);
-    w.mortal.kill();
+    w.mortal.die();
     const next = w.boot();
     next.conversationDriver.enqueue(w.id);
     await w.rested();

@@ -21,8 +21,8 @@ import { SnapshotRefusal } from '../../../src/ports/work-tree-snapshot.ts';
 import type { SandboxRuntime } from '../../../src/ports/sandbox-runtime.ts';
 import type { Store } from '../../../src/ports/store.ts';
 import { doublesModule } from '../../support/doubles-module.ts';
+import { Faults, Mortal } from '../mortal.ts';
 import { Host } from './host.ts';
-import { Mortal, type Mishap } from './process.ts';
 
 export const agent: AgentSpec = {
   protocol: 'acp', command: ['agent', 'acp'], env: { LEVEL: '3' }, secrets: [], authMethod: null, permissions: 'ask',
@@ -104,11 +104,10 @@ export function createWorld(options: WorldOptions = {}) {
   });
 
   /** A process of Skep over the same store and engine. */
-  function boot(mishap: Mishap | null = null) {
-    const mortal = new Mortal(mishap);
-    const own = mortal.clock(clock);
+  function boot(faults = new Faults()) {
     const made = host.runtime();
-    mortal.onDeath(made.cut);
+    const mortal = new Mortal(faults, made.cut);
+    const own = mortal.clock(clock);
     const executions = mortal.port('executions', made.runtime.executions);
     const runtime = mortal.port('runtime', Object.assign(Object.create(made.runtime) as SandboxRuntime, { executions }));
     const ports = { sandboxes: mortal.port('sandboxes', store.sandboxes), conversations: mortal.port('conversations', store.conversations) };

@@ -18,24 +18,6 @@ async function line(gitDir: string, ...args: readonly string[]): Promise<string 
   return (await readGit(gitDir, args))?.toString('utf8').trim() ?? null;
 }
 
-/** Returns the branch of HEAD. Null if it has no commit yet. */
-export async function defaultBranch(gitDir: string): Promise<{ readonly name: string; readonly oid: string } | null> {
-  const name = await line(gitDir, 'symbolic-ref', '--short', 'HEAD');
-  const oid = name === null ? null : await resolve(gitDir, `refs/heads/${name}^{commit}`);
-  return name === null || oid === null ? null : { name, oid };
-}
-
-/** Returns the object id of an expression. */
-export async function resolve(gitDir: string, expression: string): Promise<string | null> {
-  return await line(gitDir, 'rev-parse', '--verify', '--quiet', '--end-of-options', expression);
-}
-
-/** Sorted by name. */
-export async function branchesOf(gitDir: string): Promise<readonly { readonly name: string; readonly oid: string }[]> {
-  const output = (await line(gitDir, 'for-each-ref', '--format=%(objectname) %(refname:strip=2)', 'refs/heads')) ?? '';
-  return output.split('\n').filter((each) => each !== '').map((each) => ({ oid: each.slice(0, 40), name: each.slice(41) }));
-}
-
 /** Caches results that can't change, because they depend only on the id of an object. */
 function remembering<T>(ask: (gitDir: string, key: string) => Promise<T>): (gitDir: string, key: string) => Promise<T> {
   const answers = new Map<string, Promise<T>>();
@@ -45,6 +27,31 @@ function remembering<T>(ask: (gitDir: string, key: string) => Promise<T>): (gitD
     answers.set(id, answer);
     return answer;
   };
+}
+
+/** Returns the branch of HEAD. Null if it has no commit yet. */
+export async function defaultBranch(gitDir: string): Promise<Branch | null> {
+  return (await branchesOf(gitDir)).find(({ isDefault }) => isDefault) ?? null;
+}
+
+export interface Branch {
+  readonly name: string;
+  readonly oid: string;
+  readonly isDefault: boolean;
+}
+
+/** Sorted by name. */
+export async function branchesOf(gitDir: string): Promise<readonly Branch[]> {
+  const output = (await line(gitDir, 'for-each-ref', '--format=%(objectname)%(HEAD)%(refname:strip=2)', 'refs/heads')) ?? '';
+  return output.split('\n').filter((each) => each !== '').map((each) => ({ oid: each.slice(0, 40), isDefault: each[40] === '*', name: each.slice(41) }));
+}
+
+const parsed = (gitDir: string, expression: string) => line(gitDir, 'rev-parse', '--verify', '--quiet', '--end-of-options', expression);
+const parsedOnce = remembering(parsed);
+
+/** Returns the object id of an expression. */
+export async function resolve(gitDir: string, expression: string): Promise<string | null> {
+  return await (/^[0-9a-f]{40}/u.test(expression) ? parsedOnce : parsed)(gitDir, expression);
 }
 
 export const typeOf = remembering((gitDir, oid) => line(gitDir, 'cat-file', '-t', oid));

@@ -1,25 +1,33 @@
 import type { MemoryRepository } from './index.ts';
-import { git, readBlob } from '../../contracts/git-repository.ts';
+import { git, gitBytes } from '../../contracts/git-repository.ts';
 
 /** Reads the default branch of a repository in the simplest way, with one log of all commits. */
 export async function readPublished(gitDir: string, path: string): Promise<MemoryRepository> {
-  const branch = (await git(gitDir, ['symbolic-ref', '--short', 'HEAD'])).trim();
-  const refs = (await git(gitDir, ['for-each-ref', '--format=%(objectname) %(refname:strip=2)', 'refs/heads'])).split('\n').slice(0, -1);
-  const branches = refs.map((ref) => ({ commit: ref.slice(0, ref.indexOf(' ')), name: ref.slice(ref.indexOf(' ') + 1) }));
-  if (!branches.some(({ name }) => name === branch)) return { path, defaultBranch: null, files: [] };
-  const entries = (await git(gitDir, ['ls-tree', '-r', '-z', 'HEAD'])).split('\0').filter((entry) => entry.startsWith('100'));
+  const refs = await git(gitDir, ['for-each-ref', '--format=%(HEAD)%(objectname) %(refname:strip=2)', 'refs/heads']);
+  const branches = [...refs.matchAll(/^(?<mark>.)(?<commit>[^ ]+) (?<name>.+)$/gmu)].map(({ groups }) => groups as Record<string, string>);
+  const defaultBranch = branches.find(({ mark }) => mark === '*')?.['name'];
+  if (defaultBranch === undefined) return { path, defaultBranch: null, files: [] };
+  const listed = (await git(gitDir, ['ls-tree', '-r', '-z', 'HEAD'])).split('\0');
+  const entries = listed.filter((entry) => entry.startsWith('100') && !entry.includes('\ufffd'));
   const dates = await firstDates(gitDir);
-  const contents = new Map<string, Promise<Buffer>>();
-  const files = entries.flatMap((entry) => {
+  const contents = await readBlobs(gitDir, entries.map((entry) => entry.split(/[ \t]/u)[2] ?? ''));
+  const files = entries.map((entry, index) => {
     const name = entry.slice(entry.indexOf('\t') + 1);
-    if (name.includes('\ufffd')) return [];
-    const blobId = entry.split(/[ \t]/u)[2] ?? '';
-    const content = contents.get(blobId) ?? readBlob(gitDir, blobId);
-    contents.set(blobId, content);
-    return [{ path: name, createdAt: (dates.get(name) ?? Number.NaN) * 1000, content }];
+    return { path: name, createdAt: (dates.get(name) ?? Number.NaN) * 1000, content: contents[index]! };
   });
-  const read = files.map(async (file) => ({ ...file, content: await file.content }));
-  return { path, defaultBranch: branch, branches, files: await Promise.all(read) };
+  return { path, defaultBranch, branches: branches.map(({ name = '', commit = '' }) => ({ name, commit })), files };
+}
+
+/** Returns the contents with these ids, in this order. */
+async function readBlobs(gitDir: string, ids: readonly string[]): Promise<readonly Buffer[]> {
+  const output = await gitBytes(gitDir, ['cat-file', '--batch=%(objectsize)'], ids.map((id) => `${id}\n`).join(''));
+  let at = 0;
+  return ids.map(() => {
+    const begin = output.indexOf('\n', at) + 1;
+    const end = begin + Number(output.toString('latin1', at, begin));
+    at = end + 1;
+    return output.subarray(begin, end);
+  });
 }
 
 /** Returns the date of each path's first commit, which is the last one in the log that changes the path. */

@@ -29,7 +29,7 @@ async function clone(from: string, credential: string): Promise<string> {
   return root;
 }
 
-describe.skipIf(token === undefined || repository === undefined)('GitHub itself', { timeout: 120_000 }, () => {
+describe.skipIf(token === undefined || repository === undefined)('GitHub itself', () => {
   const [name, credential] = [repository ?? '', token ?? ''];
   const options = { clock: createSystemClock(), ...(url === undefined ? {} : { url }) };
 

@@ -64,7 +64,7 @@ function expected(commits: readonly Commit[], head: number): (readonly [string, 
   });
 }
 
-test('a listing is correct with the cache after random moves of the branch in a random history', { timeout: 120_000 }, async () => {
+test('a listing is correct with the cache after random moves of the branch in a random history', async () => {
   const history = fc.array(commit, { minLength: 1, maxLength: 14 });
   const moves = fc.array(fc.nat(), { minLength: 1, maxLength: 8 });
   await fc.assert(

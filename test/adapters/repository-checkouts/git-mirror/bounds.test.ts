@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { sizeOf } from '../../../../src/adapters/repository-checkouts/git-mirror/mirror-store.ts';
@@ -111,14 +111,23 @@ describe('The disk space of mirrors', () => {
   test('is freed by a repack after many fetches', async () => {
     const scene = await createScene(large(1000));
     const mirror = scene.mirror();
-    for (let turn = 0; turn < 42; turn += 1) {
+    const fetchPack = async (): Promise<void> => {
       await scene.publish(large(1000));
-      const { archive } = await mirror.checkOut(scene.request, noProgress, never);
-      await archive.cancel();
-    }
+      await (await mirror.checkOut(scene.request, noProgress, never)).archive.cancel();
+    };
+    await fetchPack();
     const [name = ''] = await readdir(join(scene.root, 'mirrors'));
     const folder = join(scene.root, 'mirrors', name, 'repository.git/objects/pack');
     const packs = async () => (await readdir(folder)).filter((file) => file.endsWith('.pack'));
+    await fetchPack();
+    const [pack = '', ...others] = await packs();
+    expect(others).toHaveLength(1);
+    // Copies instead of 40 more fetches.
+    for (let copy = 10; copy < 50; copy += 1) {
+      const copied = `pack-${String(copy).repeat(20)}`;
+      for (const type of ['pack', 'idx']) await copyFile(join(folder, pack.replace(/pack$/, type)), join(folder, `${copied}.${type}`));
+    }
+    await fetchPack();
     await until(packs, (names) => names.length < 10);
     expect(Object.keys((await open(mirror, scene.request)).files)).toEqual(['noise']);
   });

@@ -46,7 +46,7 @@ describeWithDocker('Commands in Docker containers', () => {
     ['busybox', { image: images.tiny }, { uid: '0', gid: '0' }],
     ['busybox, as a named user', { image: images.tiny, isolation: 'agent' }, { uid: '1000', gid: '1000' }],
     ['Debian, as a numeric user', { image: images.debian, isolation: '4321:1234' }, { uid: '4321', gid: '1234' }],
-  ] as const)('are killed with all their child processes: %s', { timeout: 120_000 }, async (_, { image, ...rest }, { uid, gid }) => {
+  ] as const)('are killed with all their child processes: %s', async (_, { image, ...rest }, { uid, gid }) => {
     const base = launchOf(sleeping).spec;
     const { runtime, launch } = await started({
       image,
@@ -70,7 +70,7 @@ describeWithDocker('Commands in Docker containers', () => {
     await bystander.kill();
   });
 
-  test('need /bin/sh in the image, and report if it is missing', { timeout: 120_000 }, async () => {
+  test('need /bin/sh in the image, and report if it is missing', async () => {
     const image = `skep-test/no-shell-${engine.deployment}`;
     const source = launchOf(sleeping);
     const runtime = engine.open();
@@ -94,7 +94,7 @@ describeWithDocker('Commands in Docker containers', () => {
     }
   });
 
-  test('fail with exit code 126 if /bin/sh in the sandbox was replaced and writes endless output', { timeout: 120_000 }, async () => {
+  test('fail with exit code 126 if /bin/sh in the sandbox was replaced and writes endless output', async () => {
     const { runtime, launch } = await started({ image: images.debian });
     const replacing = "printf '#!/bin/bash\\nexec yes\\n' > /bin/sh.new && chmod 755 /bin/sh.new && mv /bin/sh.new /bin/sh";
     await finish(await runtime.execute(launch.id, { command: ['/bin/bash', '-c', replacing] }, never));
@@ -103,7 +103,7 @@ describeWithDocker('Commands in Docker containers', () => {
     assert.match(err, /its \/bin\/sh/);
   });
 
-  test('report their exit while a child holds their outputs, and while nobody reads', { timeout: 120_000 }, async () => {
+  test('report their exit while a child holds their outputs, and while nobody reads', async () => {
     const { runtime, launch } = await started();
     const held = await runtime.execute(launch.id, { command: shell('dd if=/dev/zero bs=1k count=600 2>/dev/null; exit 4') }, never);
     assert.equal(await held.exited, 4);
@@ -120,7 +120,6 @@ describeWithDocker('Commands in Docker containers', () => {
 
   test.each(['kill', 'stop', 'remove'] as const)(
     'end with unread output if someone else ends the container: %s',
-    { timeout: 120_000 },
     async (ending) => {
       const { runtime, launch } = await started();
       const executions: Execution[] = [];
@@ -138,7 +137,7 @@ describeWithDocker('Commands in Docker containers', () => {
     },
   );
 
-  test.each(['running', 'frozen'] as const)('of a killed Skep are ended by the next one if the sandbox is %s', { timeout: 120_000 }, async (state) => {
+  test.each(['running', 'frozen'] as const)('of a killed Skep are ended by the next one if the sandbox is %s', async (state) => {
     const { launch } = await started();
     const script = fileURLToPath(new URL('killed-skep.ts', import.meta.url));
     const killed = spawn(process.execPath, [script, engine.deployment, launch.id, escapes], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -161,7 +160,7 @@ describeWithDocker('Commands in Docker containers', () => {
     await own.kill();
   });
 
-  test('get their whole input once after kill -9 of the process that was writing it', { timeout: 120_000 }, async () => {
+  test('get their whole input once after kill -9 of the process that was writing it', async () => {
     const { runtime, launch } = await started({ image: images.debian });
     const executionId = 'exec-fed';
     const inContainer = (script: string): Promise<string> => engine.ask(launch.id, script);
@@ -193,7 +192,7 @@ describeWithDocker('Commands in Docker containers', () => {
     assert.equal(await engine.readFile(launch.id, '/workspace/got'), whole);
   });
 
-  test('continue if the engine fails once to report their state', { timeout: 120_000 }, async () => {
+  test('continue if the engine fails once to report their state', async () => {
     const docker = new Docker();
     const dial = docker.modem.dial.bind(docker.modem);
     let failures = 0;
@@ -213,7 +212,7 @@ describeWithDocker('Commands in Docker containers', () => {
     assert.equal(await execution.exited, 4);
   });
 
-  test('are ended when the runtime is closed, even if the sandbox is frozen', { timeout: 120_000 }, async () => {
+  test('are ended when the runtime is closed, even if the sandbox is frozen', async () => {
     const { runtime, launch } = await started();
     const execution = await runtime.execute(launch.id, { command: ['sleep', '2006'] }, never);
     await runtime.freeze(launch.id);

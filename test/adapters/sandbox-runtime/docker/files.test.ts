@@ -41,7 +41,7 @@ describeWithDocker('Files in Docker containers', () => {
     ['a numeric user', { user: '4321:1234' }, '4321:1234'],
     ['a user with a large number', { user: '1200300:1200400' }, '1200300:1200400'],
     ['a user in a read-only container', { user: 'agent', readOnlyRoot: true }, '1000:1000'],
-  ] as const)('belong to %s', { timeout: 120_000 }, async (_, isolation, owner) => {
+  ] as const)('belong to %s', async (_, isolation, owner) => {
     const { runtime, launch } = await started(isolation);
     const items: TarItem[] = [
       [{ name: 'implied/file', uid: 77, gid: 88, uname: 'root' }, 'x'],
@@ -72,7 +72,7 @@ describeWithDocker('Files in Docker containers', () => {
     assert.equal(found.get('some/where/hard')?.content.toString() || found.get('some/where/implied/file')?.content.toString(), 'xmore\n');
   });
 
-  test("are refused in directories that Docker can't write to", { timeout: 120_000 }, async () => {
+  test("are refused in directories that Docker can't write to", async () => {
     const { runtime, launch } = await started({ readOnlyRoot: true });
     for (const directory of ['/etc', '/workspaces', '/proc/self', '/dev/shm', '/sys/fs', '/bin/busybox']) {
       await assert.rejects(runtime.putFiles(launch.id, directory, tarOf([[{ name: 'a' }, 'x']]), never), isRefused, directory);
@@ -87,7 +87,6 @@ describeWithDocker('Files in Docker containers', () => {
 
   test(
     'are put without changing the modes of directories or links to directories',
-    { timeout: 120_000 },
     async () => {
       const { runtime, launch } = await started({});
       await engine.ask(launch.id, 'mkdir -p /workspace/real/secret && chmod 700 /workspace/real/secret && ln -s real /workspace/way');
@@ -105,7 +104,7 @@ describeWithDocker('Files in Docker containers', () => {
     },
   );
 
-  test("replace nothing that the sandbox's user may not replace", { timeout: 120_000 }, async () => {
+  test("replace nothing that the sandbox's user may not replace", async () => {
     const { runtime, launch: { id } } = await started({ user: 'agent' });
     const write = (path: string, content: AsyncIterable<Uint8Array>) =>
       runtime.files.write(id, path, ReadableStream.from(content), {}, never);
@@ -122,7 +121,7 @@ describeWithDocker('Files in Docker containers', () => {
     assert.equal(await seen(), before);
   });
 
-  test('are refused if a program in the sandbox prints endless output', { timeout: 120_000 }, async () => {
+  test('are refused if a program in the sandbox prints endless output', async () => {
     const { runtime, launch: { id } } = await started({}, images.debian);
     const flood = `#!/bin/sh
 case $1 in -fT) while :; do echo flood >&2; done ;; esac
@@ -138,7 +137,7 @@ while :; do echo flood; done
     assert.equal(await engine.ask(id, 'ls -A /workspace; cat /proc/[0-9]*/cmdline 2>/dev/null | grep -ac [/]mv'), '0');
   });
 
-  test('do not block other calls while a client uploads slowly', { timeout: 60_000 }, async () => {
+  test('do not block other calls while a client uploads slowly', async () => {
     const { runtime, launch: { id } } = await started({ user: 'agent' });
     const slow = (size: number, mode: number, signal: AbortSignal) => {
       const [stalled, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -178,7 +177,7 @@ while :; do echo flood; done
     assert.equal(await engine.ask(id, 'ls -A /workspace'), '');
   });
 
-  test('need two engine calls for 300 files in separate directories', { timeout: 120_000 }, async () => {
+  test('need two engine calls for 300 files in separate directories', async () => {
     const { runtime, launch } = await started({});
     const big = 'b'.repeat(1_500_000);
     const items = (count: number, content: string): TarItem[] =>
@@ -201,7 +200,7 @@ while :; do echo flood; done
     assert.equal(await engine.ask(launch.id, 'test -e /etc/deep || echo untouched'), 'untouched');
   });
 
-  test('are reported as not found if they or the sandbox disappear during a call', { timeout: 120_000 }, async () => {
+  test('are reported as not found if they or the sandbox disappear during a call', async () => {
     const { runtime, launch: { id } } = await started({});
     const container = Object.getPrototypeOf(engine.container(id)) as Docker.Container;
     // A sandbox that does not run is listed from an archive.
@@ -233,7 +232,7 @@ while :; do echo flood; done
     await failsAfter(() => engine.container(id).remove({ force: true }), 'sandbox_not_found', () => files.stat(id, path, true, never));
   });
 
-  test('are put by the thousand, and in 64 MiB', { timeout: 120_000 }, async () => {
+  test('are put by the thousand, and in 64 MiB', async () => {
     const { runtime, launch } = await started({ user: 'agent' });
     const items = Array.from({ length: 10_000 }, (_, n): TarItem => [{ name: `made/${n % 50}/${n}` }, `content ${n}`]);
     await runtime.putFiles(launch.id, '/workspace/many', tarOf(items), never);

@@ -26,5 +26,6 @@ test('closing the runtime finishes a start whose caller has left, and leaves no 
     await next.close();
     await rm(root, { recursive: true });
   }
-  expect(listeners()).toBe(before);
+  // Servers of earlier tests may end meanwhile.
+  expect(listeners()).toBeLessThanOrEqual(before);
 });

@@ -49,7 +49,7 @@ async function sandboxOf(pid: number): Promise<string | null> {
   return /\0SKEP_SANDBOX_ID=([^\0]*)/.exec(`\0${environ}`)?.[1] ?? null;
 }
 
-test('kill -9 of Skep at random moments loses no sandbox, and starts no process twice', { timeout: 120_000 }, async () => {
+test('kill -9 of Skep at random moments loses no sandbox, and starts no process twice', async () => {
   for (let round = 0; round < rounds; round += 1) {
     const last = await killOneAtRandom(round);
     const runtime = host.open();
@@ -97,7 +97,7 @@ test('kill -9 of Skep at random moments loses no sandbox, and starts no process 
   }
 });
 
-test('a start that is repeated after kill -9 of Skep runs the command once', { timeout: 60_000 }, async () => {
+test('a start that is repeated after kill -9 of Skep runs the command once', async () => {
   for (let round = 0; round < rounds; round += 1) {
     const last = await killOneAtRandom(round);
     const runtime = host.open();

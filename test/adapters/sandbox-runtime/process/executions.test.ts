@@ -65,7 +65,7 @@ describe.each(['proc', 'ps'] as const)('The environment of a command, with %s', 
 });
 
 describe('The streams of a command', () => {
-  test('use constant memory for unread output and for 1 GiB of output', { timeout: 120_000 }, async () => {
+  test('use constant memory for unread output and for 1 GiB of output', async () => {
     const held = await execute('exec dd if=/dev/zero bs=1M count=100000 2>/dev/null');
     const { stdout, exited } = await execute('exec dd if=/dev/zero bs=1M count=1024 2>/dev/null');
     const before = process.memoryUsage();
@@ -84,7 +84,7 @@ describe('The streams of a command', () => {
     assert.ok((await buffer(held.stdout)).length < 2 ** 20);
   });
 
-  test('are separate for 100 commands at once', { timeout: 120_000 }, async () => {
+  test('are separate for 100 commands at once', async () => {
     const said = await Promise.all(
       Array.from({ length: 100 }, async (_, number) => {
         const execution = await execute('read line; echo "$line" "$NUMBER"; echo error "$NUMBER" >&2; exit "$NUMBER"', {
@@ -133,7 +133,7 @@ describe('A command in the process runtime', () => {
     assert.ok(Number(await execution.exited) > 128);
   });
 
-  test('does not run on if it starts during a freeze or a stop', { timeout: 120_000 }, async () => {
+  test('does not run on if it starts during a freeze or a stop', async () => {
     const other = host.open();
     for (const move of ['freeze', 'stop', 'freeze', 'stop', 'freeze', 'stop'] as const) {
       await other.resume(launch, never);

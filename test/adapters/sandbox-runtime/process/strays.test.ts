@@ -91,7 +91,7 @@ describe('A sandbox that forks all the time', () => {
     : > begun
     while :; do : | cat | cat; done`;
 
-  test('is frozen and removed with all its processes', { timeout: 60_000 }, async () => {
+  test('is frozen and removed with all its processes', async () => {
     const launch = await start(restless);
     await eventually('the program forks', async () => (await host.readFile(launch.id, 'begun')) !== null);
     for (let times = 0; times < 15; times += 1) {
@@ -107,7 +107,7 @@ describe('A sandbox that forks all the time', () => {
     assert.deepEqual(await host.leftovers(launch.id), []);
   });
 
-  test('is stopped with all its processes, running or frozen', { timeout: 60_000 }, async () => {
+  test('is stopped with all its processes, running or frozen', async () => {
     for (const first of ['freeze', 'inspect'] as const) {
       const launch = await start(restless);
       await eventually('the program forks', async () => (await host.readFile(launch.id, 'begun')) !== null);

@@ -148,7 +148,7 @@ describe('The home folder of a sandbox', () => {
 describe('The ports of sandboxes', () => {
   const three = { ports: [1, 2, 3].map((port) => ({ name: `P${port}`, port })) };
 
-  test('are free and unique for 20 sandboxes that start at once', { timeout: 60_000 }, async () => {
+  test('are free and unique for 20 sandboxes that start at once', async () => {
     const other = host.open();
     const launches = Array.from({ length: 20 }, () => launchOf(shell('exec sleep 1000'), three));
     const facts = await Promise.all(launches.map((launch, n) => (n % 2 ? other : runtime).start(launch, () => {}, never)));

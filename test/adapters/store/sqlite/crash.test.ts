@@ -34,7 +34,7 @@ describe('A server that is killed ten times', () => {
       await store.close();
     }
     expect(acknowledged.length).toBeGreaterThan(500);
-  }, 120_000);
+  });
 });
 
 describe('Several processes with one store', () => {
@@ -78,7 +78,7 @@ describe('Several processes with one store', () => {
     const told = await store.events.read({ ownerId: 'cyd' }, 0, 1000);
     expect(textsOf(told).toSorted()).toEqual(handed.map(({ id }) => id).toSorted());
     await store.close();
-  }, 120_000);
+  });
 });
 
 function sum(numbers: readonly number[]): number {
