@@ -31,8 +31,7 @@ const building = 'refs/skep-building';
 /** Makes a bare repository with the real git program, which must be on the PATH. */
 export async function createRepository(gitDir: string, description: RepositoryDescription): Promise<void> {
   const { defaultBranch = 'main', objectFormat = 'sha1', unborn } = description;
-  // Without a template, there are no hooks to copy.
-  const options = ['--template=', `--object-format=${objectFormat}`, `--initial-branch=${unborn ?? defaultBranch}`];
+  const options = [`--object-format=${objectFormat}`, `--initial-branch=${unborn ?? defaultBranch}`];
   await git(gitDir, ['init', '--quiet', '--bare', ...options, gitDir]);
   await addCommits(gitDir, description);
 }

@@ -35,6 +35,8 @@ export async function entriesByProgram(
   try {
     const execution = await execute(id, { command, workingDir: '/' }, signal);
     const canFork = hasNoForkError(execution.stderr);
+    // A reader that leaves early does not wait for it.
+    canFork.catch(() => {});
     void execution.stdin.close().catch(() => {});
     const records = recordsOf(execution.stdout, mark, () => void execution.kill().catch(() => {}), signal);
     const { done } = await records.next();

@@ -49,7 +49,7 @@ export class TurnRecorder {
   /** Records the update. Resolves when the next one can be recorded. Rejects if the log can't be written. */
   async record(update: AgentUpdate): Promise<void> {
     if (update.kind === 'message_chunk') this.#recordChunk(update);
-    else this.#recordOther(noteMissing(limitSize(update), update));
+    else this.#recordOther(limitUpdate(update));
     await this.#writer.ready();
   }
 
@@ -159,8 +159,9 @@ export function limitSize<T extends object>(update: T): T {
   return JSON.parse(JSON.stringify(update, smaller)) as T;
 }
 
-/** Adds a last item to each list that was cut. */
-function noteMissing(limited: OtherUpdate, whole: OtherUpdate): OtherUpdate {
+/** Like {@link limitSize}. Each list that was cut gets a last item that says so. */
+export function limitUpdate(whole: OtherUpdate): OtherUpdate {
+  const limited = limitSize(whole);
   if (limited.kind === 'plan' && whole.kind === 'plan') {
     return { ...limited, entries: noted(limited.entries, whole.entries, (content) => ({ content, priority: 'low', status: 'pending' })) };
   }
