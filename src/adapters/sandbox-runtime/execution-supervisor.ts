@@ -97,10 +97,13 @@ _skep_hand_over() {
 exec 5<&0 6>&2 7>&1 9<>"$_skep_d/alive" 2>/dev/null
 _skep_hold= _skep_feed=
 if [ -n "$_skep_in" ]; then
-  sleep 2147483647 </dev/null >"$_skep_d/in" 5<&- 6>&- 7>&- 9>&- &
+  # The feeder holds the input open from its start. Otherwise, an input that is closed at once could end before it is passed on.
+  exec 3<>"$_skep_d/in" 4>"$_skep_d/in" 3<&-
+  sleep 2147483647 </dev/null >&4 4>&- 5<&- 6>&- 7>&- 9>&- &
   _skep_hold=$!
   _skep_hand_over <&5 >"$_skep_d/in" 5<&- 6>&- 7>&- 9>&- &
   _skep_feed=$!
+  exec 4>&-
   if [ "$_skep_in" = kept ]; then
     { _skep_read_start "/proc/$_skep_feed/stat"; } 2>/dev/null
     printf '%s %s\\n' $_skep_feed "$_skep_start" >"$_skep_d/feeder"
