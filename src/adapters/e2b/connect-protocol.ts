@@ -74,7 +74,7 @@ export function streamOf<C, S extends z.ZodType>(schema: S, handle: (call: C, me
 
 /** Throws `invalid_argument` if the body does not match the schema. */
 function readMessage<S extends z.ZodType>(schema: S, body: Buffer): z.output<S> {
-  const result = schema.safeParse(parseJson(body));
+  const result = schema.safeParse(parseBody(body));
   if (result.success) return result.data;
   throw new ConnectError('invalid_argument', z.prettifyError(result.error));
 }
@@ -85,7 +85,7 @@ function decodeFrame(body: Buffer): Buffer {
   throw new ConnectError('invalid_argument', 'The body must be one message, not compressed.');
 }
 
-export function parseJson(bytes: Buffer): unknown {
+export function parseBody(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString());
   } catch {

@@ -5,7 +5,7 @@ import { Failure, isFailureOf } from '../../domain/failure.ts';
 import { detailOf, problemOf, httpStatusOf } from '../http/problems.ts';
 import type { HttpHandler, RequestContext } from '../http/request-context.ts';
 import { bytesReader, headerOf, readQuery } from '../http/request-input.ts';
-import { ConnectError, connectErrorOf, parseJson, sendMessages, type Service } from './connect-protocol.ts';
+import { ConnectError, connectErrorOf, parseBody, sendMessages, type Service } from './connect-protocol.ts';
 import { controlRoutes, type ControlRoute, unsupported } from './control-api.ts';
 import { download, upload } from './file-transfer.ts';
 import { createFilesystemService } from './filesystem-service.ts';
@@ -58,7 +58,7 @@ function controlHandler({ method, handle }: ControlRoute): HttpHandler {
     if (method !== 'get' && context.caller.access === 'read') throw new Failure('forbidden', { action: 'change a sandbox' });
     const bytes = await readBytes(request, response);
     const id = String(request.params['id'] ?? '');
-    const body = await handle({ context, id, body: bytes.length > 0 ? parseJson(bytes) : {} });
+    const body = await handle({ context, id, body: bytes.length > 0 ? parseBody(bytes) : {} });
     if (body === undefined) response.status(204).end();
     else response.json(body);
   });

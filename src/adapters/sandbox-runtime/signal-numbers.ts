@@ -15,3 +15,8 @@ export function signalNumber(name: string): number {
   const reason = { code: 'unknown_option', options: [...numbers.keys()] } as const;
   throw new Failure('invalid_request', { problems: [{ argument: 'signal', reason }] });
 }
+
+/** Returns the number of the signal with which an engine stops a container. An image names it as `SIGUSR1`, `USR1` or `10`. */
+export function stopSignalNumber(stopSignal: string): number {
+  return numbers.get(`SIG${stopSignal.replace(/^SIG/, '')}`) ?? Number(stopSignal);
+}

@@ -3,7 +3,7 @@ import { Octokit } from '@octokit/rest';
 import { z } from 'zod';
 import { HttpClient, type HttpRequest, type HttpResponse, isExhausted, isOfOrigin, rateLimitIn } from '../retrying-http-client.ts';
 import type { TimeLimit } from '../provider-time-limit.ts';
-import { failed, failureOf, failures, parseJson, refusal, TooHeavy, unauthorized } from './github-failures.ts';
+import { failed, failureOf, failures, parseResponse, refusal, TooHeavy, unauthorized } from './github-failures.ts';
 import type { GitHubClient, ResolvedOptions } from './github-provider.ts';
 
 /** A request that may be repeated: it only reads, or the caller handles an earlier success. */
@@ -152,7 +152,7 @@ export function createAskGraphql(api: GitHubApi, url: string) {
     const parameters = { query: text, variables };
     const response = await api.send({ route: `POST ${url}`, parameters, expects: heavyStatuses }, signal);
     if (heavyStatuses.includes(response.status)) throw new TooHeavy(response.status);
-    const { data, errors = [] } = parseJson(GraphqlResponse, response.text, what);
+    const { data, errors = [] } = parseResponse(GraphqlResponse, response.text, what);
     if (errors.some(({ type }) => rateLimitTypes.has(type))) throw api.rateLimited(response);
     if (errors.some(({ type, message }) => heavyTypes.has(type) || isTimeoutMessage(type, message))) throw new TooHeavy();
     if (errors.some(({ type }) => forbiddenTypes.has(type))) throw unauthorized();

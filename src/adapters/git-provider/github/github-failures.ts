@@ -11,7 +11,7 @@ export const failures = providerFailures(providerName);
 export const { failed, notFound, unauthorized, malformed, parse, tooLarge } = failures;
 
 /** Parses a response in JSON. Throws `provider_failed` if it does not match the documented schema. */
-export function parseJson<T>(schema: z.ZodType<T>, text: string, what: string): T {
+export function parseResponse<T>(schema: z.ZodType<T>, text: string, what: string): T {
   return parse(schema, jsonOrNull(text), what);
 }
 

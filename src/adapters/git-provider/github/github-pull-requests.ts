@@ -4,7 +4,7 @@ import type { PullRequestRequest, RepositoryInfo } from '../../../ports/git-prov
 import { type HttpResponse } from '../retrying-http-client.ts';
 import { type OpenPullRequest, openPullRequest } from '../pull-requests.ts';
 import type { GitHubApi } from './github-api.ts';
-import { failures, parseJson } from './github-failures.ts';
+import { failures, parseResponse } from './github-failures.ts';
 import { parseName } from './github-listing.ts';
 
 const PullRequestResponse = z.object({
@@ -44,7 +44,7 @@ export async function openGitHubPullRequest(
       async listOpen() {
         const query = { head: `${name.owner}:${branch}`, state: 'open', per_page: 100 };
         const { text } = await send('GET /repos/{owner}/{repo}/pulls', query);
-        const open = parseJson(z.array(PullRequestResponse), text, 'the pull requests');
+        const open = parseResponse(z.array(PullRequestResponse), text, 'the pull requests');
         // The answer may include pull requests from a fork of the same owner.
         return open.filter(({ head }) => head.ref === branch && head.repo?.full_name === path).map(toOpenPullRequest);
       },
@@ -65,7 +65,7 @@ export async function openGitHubPullRequest(
 
 function read({ status, text }: HttpResponse): PullRequest {
   if (status === 422) throw failures.unexpected(status, new Error(`status ${status}`));
-  return toOpenPullRequest(parseJson(PullRequestResponse, text, 'a pull request'));
+  return toOpenPullRequest(parseResponse(PullRequestResponse, text, 'a pull request'));
 }
 
 function toOpenPullRequest({ number, html_url: url, base }: PullRequestResponse): OpenPullRequest {

@@ -3,7 +3,7 @@ import type { Branch, HostPage, HostPageRequest, ListedRepository } from '../../
 import { itemsPerHostPage, pageOfHost } from '../host-pages.ts';
 import { linkIn, Oid } from '../response-fields.ts';
 import type { GitHubApi } from './github-api.ts';
-import { failed, notFound, parseJson } from './github-failures.ts';
+import { failed, notFound, parseResponse } from './github-failures.ts';
 import { fullName, parseName } from './github-listing.ts';
 
 const SearchResponse = z.object({
@@ -30,7 +30,7 @@ export async function searchGitHub(
     const { status, text } = await api.send({ route: 'GET /search/repositories', parameters, expects: [422] }, signal);
     // The owner does not exist, or is not visible.
     if (status === 422 && /cannot be searched/iu.test(text)) return { items: [], hasNext: false };
-    const { total_count: total, incomplete_results: isCutOff, items } = parseJson(SearchResponse, text, 'a search');
+    const { total_count: total, incomplete_results: isCutOff, items } = parseResponse(SearchResponse, text, 'a search');
     if (isCutOff && items.length === 0) throw failed('its search took too long');
     return { items, hasNext: number * itemsPerHostPage < Math.min(total, maxFound) };
   });
@@ -54,6 +54,6 @@ export async function listGitHubBranches(
     const parameters = { ...parseName(repository), per_page: itemsPerHostPage, page: number };
     const { status, headers, text } = await api.send({ route, parameters, expects: [404], follow: true }, signal);
     if (status === 404) throw notFound(repository);
-    return { items: parseJson(BranchesResponse, text, 'the branches'), hasNext: linkIn(headers, 'next') !== null };
+    return { items: parseResponse(BranchesResponse, text, 'the branches'), hasNext: linkIn(headers, 'next') !== null };
   });
 }

@@ -3,7 +3,7 @@ import { prefixOf, type TreeFile } from '../incremental-listing.ts';
 import { CommitDate, linkIn, Oid } from '../response-fields.ts';
 import { itemsPerHostPage } from '../host-pages.ts';
 import { type GitHubApi, sameOriginUrl } from './github-api.ts';
-import { failed, malformed, notFound, parseJson, tooLarge } from './github-failures.ts';
+import { failed, malformed, notFound, parseResponse, tooLarge } from './github-failures.ts';
 import { fullName, parseName, readHead, type RepositoryName, type RepositorySource } from './github-listing.ts';
 
 const RestRepository = z.object({ name: z.string().min(1), full_name: fullName, default_branch: z.string() });
@@ -26,7 +26,7 @@ export function createRestListing(api: GitHubApi, baseUrl: string, trees: RestTr
     const call = { route: 'GET /repos/{owner}/{repo}', parameters: { ...parseName(repository) }, expects: [404], follow: true };
     const { status, text } = await api.send(call, signal);
     if (status === 404) throw notFound(repository);
-    return parseJson(RestRepository, text, 'the repository');
+    return parseResponse(RestRepository, text, 'the repository');
   }
 
   async function headOf(path: string, signal: AbortSignal): Promise<string | null> {
@@ -66,9 +66,9 @@ async function dateOf(api: GitHubApi, baseUrl: string, history: Record<string, u
   const route = 'GET /repos/{owner}/{repo}/commits';
   const newest = await api.send({ route, parameters: history, follow: true }, signal);
   const page = lastPage(baseUrl, newest.headers);
-  if (page === 1) return parseJson(RestCommits, newest.text, 'the history').at(-1) ?? null;
+  if (page === 1) return parseResponse(RestCommits, newest.text, 'the history').at(-1) ?? null;
   const last = await api.send({ route, parameters: { ...history, page }, follow: true }, signal);
-  const oldest = parseJson(RestCommits, last.text, 'the history').at(-1);
+  const oldest = parseResponse(RestCommits, last.text, 'the history').at(-1);
   if (oldest === undefined) throw malformed('the history');
   return oldest;
 }
@@ -78,7 +78,7 @@ async function isAncestor(api: GitHubApi, path: string, earlier: string, commit:
   // Only the first page has the changed files, which are not needed.
   const parameters = { ...parseName(path), basehead: `${earlier}...${commit}`, per_page: 1, page: 2 };
   const { status, text } = await api.send({ route, parameters, expects: [404], follow: true }, signal);
-  return status !== 404 && parseJson(RestComparison, text, 'two commits').status === 'ahead';
+  return status !== 404 && parseResponse(RestComparison, text, 'two commits').status === 'ahead';
 }
 
 /** Returns the number of the last page from the `Link` header. 1 if there is only one page. */
@@ -97,7 +97,7 @@ export function createRestTrees(api: GitHubApi, maxFiles: number) {
     const route = 'GET /repos/{owner}/{repo}/git/trees/{tree_sha}';
     const parameters = { ...repository, tree_sha: oid, ...(recursive ? { recursive: '1' } : {}) };
     const { text } = await api.send({ route, parameters, follow: true }, signal);
-    return parseJson(RestTree, text, 'a directory');
+    return parseResponse(RestTree, text, 'a directory');
   }
 
   function add(files: TreeFile[], found: readonly TreeFile[]): void {

@@ -1,7 +1,7 @@
-import { constants } from 'node:os';
 import type Docker from 'dockerode';
 import { sigkillExitCode } from '../../../domain/execution.ts';
 import { raceSignal } from '../../shared/timeout.ts';
+import { stopSignalNumber } from '../signal-numbers.ts';
 import type { Engine } from './engine.ts';
 import { engineStartedAt } from './engine-info.ts';
 
@@ -15,14 +15,12 @@ type Inspected = Docker.ContainerInspectInfo & { readonly Config: { readonly Sto
 
 /**
  * Returns whether something outside of a sandbox ended its container. The engine keeps an exit code, but not the cause. Its events show
- * more: a `kill` before `die` means a request. Without events, the exit code decides (SIGTERM or SIGKILL came from outside), or the time:
- * when an engine shuts down, all its containers end.
+ * more: a `kill` before `die` means a request. Without events, the exit code decides (SIGKILL, SIGTERM and the stop signal came from
+ * outside), or the time: when an engine shuts down, all its containers end.
  */
-export async function endedFromOutside(
-  engine: Engine, runs: RunEvents, { Id, State, Config }: Inspected,
-): Promise<boolean> {
+export async function endedFromOutside(engine: Engine, runs: RunEvents, { Id, State, Config }: Inspected): Promise<boolean> {
   const finishedAt = Date.parse(State.FinishedAt);
-  const stopSignal = numberOf(Config.StopSignal ?? 'SIGTERM');
+  const stopSignal = stopSignalNumber(Config.StopSignal ?? 'SIGTERM');
   const wasAsked = await runs.wasAskedToEnd(Id, finishedAt, stopSignal);
   if (wasAsked !== null) return wasAsked;
   if (State.ExitCode === sigkillExitCode || State.ExitCode === sigterm || State.ExitCode === 128 + stopSignal) return true;
@@ -30,12 +28,6 @@ export async function endedFromOutside(
   if (!(Date.parse(State.StartedAt) <= startedAt && finishedAt <= startedAt + startupMs)) return false;
   // A program that exits with 0 on request may have been down for as long as the host.
   return State.ExitCode === 0 || finishedAt > startedAt - shutdownMs;
-}
-
-/** Returns the number of the signal with which the engine stops a container: an image names it as `SIGUSR1`, `USR1` or `10`. */
-function numberOf(stopSignal: string): number {
-  const signals: Readonly<Record<string, number>> = constants.signals;
-  return signals[`SIG${stopSignal.replace(/^SIG/, '')}`] ?? Number(stopSignal);
 }
 
 interface Run {

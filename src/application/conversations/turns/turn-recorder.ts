@@ -146,7 +146,8 @@ const maxItems = 200;
 
 type OtherUpdate = Exclude<AgentUpdate, Chunk>;
 
-export function limitSize<T extends object>(update: T): T {
+/** Returns a copy with texts and lists of limited size. */
+export function limitSize<T extends object>(whole: T): T {
   let left = maxTexts;
   const cut = (text: string): string => {
     const room = Math.min(maxText, left);
@@ -156,7 +157,7 @@ export function limitSize<T extends object>(update: T): T {
   const smaller = (_key: string, value: unknown): unknown =>
     typeof value === 'string' ? cut(value) : Array.isArray(value) ? value.slice(0, maxItems) : value;
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the shape stays; only texts and lists become shorter
-  return JSON.parse(JSON.stringify(update, smaller)) as T;
+  return JSON.parse(JSON.stringify(whole, smaller)) as T;
 }
 
 /** Like {@link limitSize}. Each list that was cut gets a last item that says so. */
