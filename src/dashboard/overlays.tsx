@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { readableName } from './format.ts';
 import { useDebounced, useResource } from './live.ts';
 import { navigate, places } from './route.ts';
@@ -34,7 +34,8 @@ function moveFocus(step: number): void {
 }
 
 export function useShortcuts(): void {
-  useEffect(() => {
+  // Before the first paint: who sees the page can use its keys.
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey)) {
         event.preventDefault();

@@ -144,8 +144,9 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     const newest = { items: [], next_page_id: 'older' };
     await page.route(/sandboxes\/search\?limit=100$/, (route) => route.fulfill({ json: newest }));
     await page.route(/page_id=older/, async (route) => route.fulfill({ response: await route.fetch({ url: route.request().url().replace('&page_id=older', '') }) }));
+    await page.getByRole('navigation').first().waitFor();
     await page.keyboard.press('Control+k');
-    await page.keyboard.type(seeded.sandbox.id);
+    await page.getByRole('combobox', { name: /^Go to a page/ }).fill(seeded.sandbox.id);
     await page.getByRole('option', { name: seeded.sandbox.id }).click();
     await page.waitForURL(new RegExp(`${seeded.sandbox.id}$`));
   });

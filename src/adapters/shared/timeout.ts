@@ -46,6 +46,24 @@ export function startTimeout(timers: Timers, ms: number, failure: () => Error, s
   };
 }
 
+/** Returns a signal that fires `ms` after the given one, or at once if that has fired before. It does not fire after its disposal. */
+export function startDelay(signal: AbortSignal | undefined, ms: number): Disposable & Pick<Timeout, 'signal'> {
+  const later = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const onAbort = (): void => {
+    timer = setTimeout(() => later.abort(signal?.reason), ms);
+  };
+  if (signal?.aborted === true) later.abort(signal.reason);
+  else signal?.addEventListener('abort', onAbort);
+  return {
+    signal: later.signal,
+    [Symbol.dispose]() {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    },
+  };
+}
+
 /** Runs work within a timeout. Rejects with the signal's reason as soon as it fires. */
 export async function withTimeout<T>(limit: Timeout, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   using _ = limit;

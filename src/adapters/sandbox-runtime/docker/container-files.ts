@@ -7,6 +7,7 @@ import type Docker from 'dockerode';
 import { z } from 'zod';
 import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
 import { type Failure, isFailure } from '../../../domain/failure.ts';
+import { startDelay } from '../../shared/timeout.ts';
 import { rangeOf } from '../file-content.ts';
 import { refusedFiles } from '../sandbox-path.ts';
 import { type Engine, messageOf, statusOf, streamed, unavailable, unlessMissing, withSignal } from './engine.ts';
@@ -46,6 +47,9 @@ const maxBytes = 16 << 20;
 
 /** Longer than any timer of the platform: the caller's signal is the limit. */
 const unlimitedMs = 2 ** 31 - 1;
+
+/** How long the engine may take to answer after an archive has ended early. */
+const lastAnswerMs = 5_000;
 
 /** Reads and changes the file system of a container, which need not run, by the engine's archives. */
 export class ContainerFiles {
@@ -119,18 +123,19 @@ export class ContainerFiles {
 
   /**
    * Unpacks a tar in a directory. With `noOverwriteDirNonDir`, the engine does not replace a directory with another type of entry, or the
-   * other way round. Throws the error of the engine or of the tar. If the tar fails, it ends early, so that the engine still answers. The
-   * time limit of a call applies only without `signal`.
+   * other way round. Throws the error of the engine or of the tar. If the tar fails, it ends early, so that the engine still answers: after
+   * the call, it changes nothing more. So the tar must fail when `signal` fires. The time limit of a call applies only without `signal`.
    */
   async unpack(
     target: { readonly path: string; readonly noOverwriteDirNonDir?: '1' }, tar: AsyncIterable<Uint8Array>, signal?: AbortSignal,
   ): Promise<void> {
     const failures: unknown[] = [];
     const body = Readable.from(untilFailure(tar, failures), { objectMode: false });
+    using end = startDelay(signal, lastAnswerMs);
     try {
       const response = await this.#call(
         (abortSignal) => this.#container.putArchive(body, withSignal(target, abortSignal)),
-        signal && { signal, limitMs: unlimitedMs },
+        signal && { signal: end.signal, limitMs: unlimitedMs },
       );
       if ('resume' in response) response.resume();
     } catch (error) {
