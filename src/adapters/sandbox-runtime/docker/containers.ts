@@ -64,7 +64,7 @@ export class Containers {
   }
 
   freeze(id: string): Promise<ObservedSandbox> {
-    return this.#step(id, 'frozen', async () => {
+    return this.#step(id, 'frozen', () => this.#leave(id, 'running', async () => {
       const found = await this.#find(id);
       if (found === null || stateOf(found.State) !== 'running') return null;
       try {
@@ -74,18 +74,18 @@ export class Containers {
         if (statusOf(error) !== null) this.#canFreeze = await hasFreezer(this.#options.engine);
         throw error;
       }
-    });
+    }));
   }
 
   resume(launch: SandboxLaunch, signal: AbortSignal): Promise<ObservedSandbox> {
     const { id } = launch;
-    return this.#step(id, 'running', async () => {
+    return this.#step(id, 'running', () => this.#leave(id, 'frozen', async () => {
       const found = await this.#find(id);
       signal.throwIfAborted();
       if (found !== null && stateOf(found.State) === 'stopped') await startContainer(this.#options, found, launch);
       if (found === null || stateOf(found.State) !== 'frozen') return null;
       return await this.#ask(id, found, 'running', (container, options) => container.unpause(options));
-    }, signal);
+    }), signal);
   }
 
   stop(id: string): Promise<ObservedSandbox> {
@@ -145,6 +145,17 @@ export class Containers {
       }),
     );
     return signal === undefined ? done : raceSignal(done, signal);
+  }
+
+  /**
+   * Does a step that returns null if there is nothing to do, and does it again if the sandbox is then in the given state after all. Docker
+   * 20.10 may notice an earlier pause late, and then reports a running container as paused for a moment, or the other way round.
+   */
+  async #leave(id: string, state: ObservedState, step: () => Promise<ObservedSandbox | null>): Promise<ObservedSandbox> {
+    for (;;) {
+      const observed = (await step()) ?? (await this.#options.observer.inspect(id));
+      if (observed.state !== state) return observed;
+    }
   }
 
   /** Returns the state of a sandbox that the spec or the engine refused. Throws any other error. */

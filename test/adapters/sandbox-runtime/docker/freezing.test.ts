@@ -39,6 +39,26 @@ describeWithDocker('Freezing a Docker sandbox', () => {
     expect(await runtime.inspect(launch.id)).toEqual(running);
   });
 
+  test('freezes and resumes although the engine notices an earlier change late', async () => {
+    const docker = new Docker();
+    const { modem } = docker;
+    const dial = modem.dial.bind(modem);
+    const late: string[] = [];
+    modem.dial = (options, callback) => dial(options, (error, data) => {
+      const { State } = (data ?? {}) as { readonly State?: { Status: string } };
+      if (State !== undefined) State.Status = late.shift() ?? State.Status;
+      callback?.(error, data);
+    });
+    const runtime = engine.open({ docker });
+    const launch = launchOf(programs.serves);
+    await runtime.start(launch, () => {}, never);
+    late.push('paused');
+    expect((await runtime.freeze(launch.id)).state).toBe('frozen');
+    late.push('running');
+    expect((await runtime.resume(launch, never)).state).toBe('running');
+    expect((await runtime.inspect(launch.id)).state).toBe('running');
+  });
+
   test('inspects the container again if it was changed from outside', async () => {
     const runtime = engine.open();
     const woken: string[] = [];
