@@ -1,17 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { createClient, type SkepClient } from '../../src/client/index.ts';
 import { createRepository, type RepositoryDescription } from '../contracts/git-repository.ts';
 import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
 import { scripts } from './seed.ts';
+import { openBrowser, openContext } from '../support/chromium.ts';
 import { removeFolder, runSkep, type Server, startServer, temporaryFolder } from '../support/server.ts';
-
-const executablePath = process.env['SKEP_CHROMIUM'] ?? '/usr/bin/chromium';
-
-/** Whether a browser is installed, or must be installed, so that a missing one is a failure. */
-export const hasChromium = existsSync(executablePath) || process.env['SKEP_REQUIRE_CHROMIUM'] !== undefined;
 
 const at = 1_700_000_000;
 
@@ -102,7 +97,7 @@ export async function createScene(): Promise<Scene> {
     (await runSkep(['dashboard'], { SKEP_DATA_DIR: join(folder, 'data'), SKEP_PUBLIC_URL: url })).stdout.trim();
   const code = (await link()).split('#/login/')[1] ?? '';
   const { key } = await createClient({ url }).request('POST /api/v1/login', { body: { code } });
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  const browser = await openBrowser();
   const scene: Scene = {
     client: createClient({ url, key }), key, url, browser, link,
     git: (...args) => execFileSync('git', ['--git-dir', shopFolder, ...args], { encoding: 'utf8' }),
@@ -120,7 +115,7 @@ export async function createScene(): Promise<Scene> {
       });
     },
     async open(place, { key: given = key, ...options } = {}) {
-      const context = await browser.newContext(options);
+      const context = await openContext(browser, options);
       const page = await context.newPage();
       const errors: string[] = [];
       page.on('pageerror', ({ message }) => errors.push(message));

@@ -3,10 +3,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import axe from 'axe-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createScene, hasChromium, type Scene } from '../dashboard/scene.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createScene, type Scene } from '../dashboard/scene.ts';
 import { seed, type Seeded } from '../dashboard/seed.ts';
 import { acpScript } from '../doubles/acp-agent/steps.ts';
+import { describeWithChromium } from '../support/chromium.ts';
 import { dashboardActions } from './dashboard-actions.ts';
 import { createClient } from '../../src/client/index.ts';
 
@@ -14,8 +15,6 @@ const project = join(import.meta.dirname, '../..');
 
 /** Returns a shell command that prints the text many times in one line, and an empty line. */
 const long = (text: string) => `yes '${text}' | head -n 30000 | tr -d '\\n'; echo; echo`;
-
-if (!hasChromium) console.warn('SKIPPED: the dashboard. There is no Chromium; "apt-get install chromium" brings it.');
 
 beforeAll(() => void execFileSync(process.execPath, ['build.ts', 'dashboard'], { cwd: project }));
 
@@ -27,7 +26,7 @@ test('the dashboard without the terminal is smaller than 120 KiB', () => {
   expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(120 * 1024);
 });
 
-describe.runIf(hasChromium)('The dashboard in a browser', () => {
+describeWithChromium('The dashboard in a browser', () => {
   let scene: Scene;
   let seeded: Seeded;
   beforeAll(async () => {

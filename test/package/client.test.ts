@@ -1,13 +1,12 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { chromium } from 'playwright-core';
 import { build } from 'vite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
+import { describeWithChromium, openBrowser, openContext } from '../support/chromium.ts';
 import { cleanEnv, removeFolder, type Server, startServer, temporaryFolder } from '../support/server.ts';
 
 const run = promisify(execFile);
@@ -128,34 +127,32 @@ test('the bundled client is small, and uses nothing that only Node has', async (
   expect(gzipSync(bundle).length).toBeLessThan(10_000);
 });
 
-const executablePath = process.env['SKEP_CHROMIUM'] ?? '/usr/bin/chromium';
-const runnable = existsSync(executablePath) || process.env['SKEP_REQUIRE_CHROMIUM'] !== undefined;
-if (!runnable) console.warn(`SKIPPED: the client in a browser. There is no ${executablePath}; "apt-get install chromium" brings it.`);
-
-test.runIf(runnable)('the client works in a page, with requests, events and a terminal over a WebSocket', async () => {
-  const source = await bundled('client', `
-    import { createClient } from 'skep/client';
-    export async function main(url, key) {
-      const skep = createClient({ url, key });
-      const sandbox = await skep.sandboxes.start({ waitUntil: 'running' });
-      const { stdout } = await sandbox.run('echo hello');
-      const shell = await sandbox.executions.start(['sh'], { tty: { cols: 80, rows: 24 } });
-      const terminal = shell.attach();
-      const typed = terminal.write('exit 4\\n');
-      for await (const { bytes } of terminal);
-      await typed;
-      const kinds = [];
-      for await (const { data } of skep.events({ after: 0, kinds: ['sandbox_moved'] })) if (kinds.push(data.to) > 1) break;
-      await sandbox.delete();
-      const failure = await skep.sandboxes.get(sandbox.id).catch((error) => error);
-      return { stdout, exitCode: terminal.end.exit_code, events: kinds.length, code: failure.code };
-    }
-  `);
-  await using browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
-  const page = await browser.newPage({ bypassCSP: true });
-  await page.goto(`${server.url}/health`);
-  await page.addScriptTag({ content: source });
-  expect(await page.evaluate(`client.main(location.origin, '${key}')`)).toEqual({ stdout: 'hello\n', exitCode: 4, events: 2, code: 'sandbox_not_found' });
+describeWithChromium('the client in a browser', () => {
+  test('makes requests, and gets events and a terminal over a WebSocket', async () => {
+    const source = await bundled('client', `
+      import { createClient } from 'skep/client';
+      export async function main(url, key) {
+        const skep = createClient({ url, key });
+        const sandbox = await skep.sandboxes.start({ waitUntil: 'running' });
+        const { stdout } = await sandbox.run('echo hello');
+        const shell = await sandbox.executions.start(['sh'], { tty: { cols: 80, rows: 24 } });
+        const terminal = shell.attach();
+        const typed = terminal.write('exit 4\\n');
+        for await (const { bytes } of terminal);
+        await typed;
+        const kinds = [];
+        for await (const { data } of skep.events({ after: 0, kinds: ['sandbox_moved'] })) if (kinds.push(data.to) > 1) break;
+        await sandbox.delete();
+        const failure = await skep.sandboxes.get(sandbox.id).catch((error) => error);
+        return { stdout, exitCode: terminal.end.exit_code, events: kinds.length, code: failure.code };
+      }
+    `);
+    await using browser = await openBrowser();
+    const page = await (await openContext(browser, { bypassCSP: true })).newPage();
+    await page.goto(`${server.url}/health`);
+    await page.addScriptTag({ content: source });
+    expect(await page.evaluate(`client.main(location.origin, '${key}')`)).toEqual({ stdout: 'hello\n', exitCode: 4, events: 2, code: 'sandbox_not_found' });
+  });
 });
 
 async function example(name: string, ...args: readonly string[]): Promise<string> {

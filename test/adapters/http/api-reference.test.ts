@@ -1,10 +1,10 @@
-import { existsSync } from 'node:fs';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRouter } from '../../../src/adapters/http/index.ts';
+import { describeWithChromium, openBrowser, openContext, pageLimitMs } from '../../support/chromium.ts';
 import { createWorld, startWorld, type World } from './world.ts';
 
 let world: World;
@@ -66,26 +66,19 @@ describe('the API reference', () => {
 
 /** Waits until the page shows `count` operations. */
 async function shown(page: Page, count: number): Promise<void> {
-  await expect.poll(() => page.locator('.opblock').count(), { timeout: 20_000 }).toBe(count);
+  await expect.poll(() => page.locator('.opblock').count(), { timeout: pageLimitMs }).toBe(count);
 }
 
-const executablePath = process.env['SKEP_CHROMIUM'] ?? '/usr/bin/chromium';
-const runnable = existsSync(executablePath) || process.env['SKEP_REQUIRE_CHROMIUM'] !== undefined;
-if (!runnable) {
-  console.warn(`SKIPPED: the API reference in a browser. There is no ${executablePath}; "apt-get install chromium" brings it.`);
-}
-
-describe.runIf(runnable)('the API reference in a browser', () => {
+describeWithChromium('the API reference in a browser', () => {
   let browser: Browser;
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+    browser = await openBrowser();
   });
   afterAll(() => browser.close());
 
   /** Opens the page, and records its requests and errors. */
   async function opened(address: string): Promise<{ page: Page; requested: string[]; complaints: string[] }> {
-    const page = await browser.newPage();
-    page.setDefaultTimeout(20_000);
+    const page = await (await openContext(browser)).newPage();
     const requested: string[] = [];
     const complaints: string[] = [];
     page.on('request', (request) => requested.push(request.url()));

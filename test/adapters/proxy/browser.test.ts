@@ -1,16 +1,12 @@
-import { existsSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { chromium, type Browser, type Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { describeWithChromium, openBrowser, openContext } from '../../support/chromium.ts';
 import { createWorld, type World } from './world.ts';
 
-const executablePath = process.env['SKEP_CHROMIUM'] ?? '/usr/bin/chromium';
-const runnable = existsSync(executablePath) || process.env['SKEP_REQUIRE_CHROMIUM'] !== undefined;
-if (!runnable) console.warn(`SKIPPED: the proxy in a browser. There is no ${executablePath}; "apt-get install chromium" brings it.`);
-
-describe.runIf(runnable)('the proxy in a browser', () => {
+describeWithChromium('the proxy in a browser', () => {
   let browser: Browser;
   let world: World;
   let id: string;
@@ -25,7 +21,7 @@ describe.runIf(runnable)('the proxy in a browser', () => {
       response.end('ok');
     }).listen(0, '127.0.0.1');
     await once(bystander, 'listening');
-    browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+    browser = await openBrowser();
   });
   afterAll(async () => {
     await browser.close();
@@ -38,8 +34,7 @@ describe.runIf(runnable)('the proxy in a browser', () => {
   const byPath = (link: string): string => `${world.proxy.url}/${id}/8000/${new URL(link).search}`;
 
   async function opened(address: string): Promise<Page> {
-    const page = await (await browser.newContext()).newPage();
-    page.setDefaultTimeout(20_000);
+    const page = await (await openContext(browser)).newPage();
     await page.goto(address);
     return page;
   }

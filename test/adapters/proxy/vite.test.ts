@@ -1,13 +1,9 @@
-import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { chromium, type Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SpecOptions } from '../../../src/composition/index.ts';
+import { describeWithChromium, openBrowser, openContext } from '../../support/chromium.ts';
 import { createWorld, type World } from './world.ts';
-
-const executablePath = process.env['SKEP_CHROMIUM'] ?? '/usr/bin/chromium';
-const runnable = existsSync(executablePath) || process.env['SKEP_REQUIRE_CHROMIUM'] !== undefined;
-if (!runnable) console.warn(`SKIPPED: a development server behind the proxy. There is no ${executablePath}; "apt-get install chromium" brings it.`);
 
 const vite = fileURLToPath(new URL('bin/vite.js', import.meta.resolve('vite/package.json')));
 const page = '<!doctype html><title>app</title><p>not yet</p><script type="module" src="./main.js"></script>';
@@ -26,13 +22,13 @@ function viteSpec(id: string, options: string, keepPrefix: boolean): SpecOptions
   };
 }
 
-describe.runIf(runnable)('a development server with hot reload', () => {
+describeWithChromium('a development server with hot reload', () => {
   let browser: Browser;
   let world: World;
   beforeAll(async () => {
     const specs = [viteSpec('by-host', '', false), viteSpec('by-path', '--base "/$SKEP_SANDBOX_ID/8000/"', true)];
     world = await createWorld({ specs });
-    browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+    browser = await openBrowser();
   });
   afterAll(async () => {
     await browser.close();
@@ -42,8 +38,7 @@ describe.runIf(runnable)('a development server with hot reload', () => {
   test.each(['by-host', 'by-path'])('%s changes the page after a change of a file, without a reload', async (spec) => {
     const { id } = await world.start(spec);
     const link = await world.link(id);
-    const page = await (await browser.newContext()).newPage();
-    page.setDefaultTimeout(60_000);
+    const page = await (await openContext(browser)).newPage();
     const connected = page.waitForEvent('console', { predicate: (message) => message.text().includes('[vite] connected') });
     await page.goto(spec === 'by-host' ? link : `${world.proxy.url}/${id}/8000/${new URL(link).search}`);
     await page.getByText('first').waitFor();

@@ -1,0 +1,30 @@
+import { existsSync } from 'node:fs';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium } from 'playwright-core';
+import { describe } from 'vitest';
+
+const executablePath = process.env['SKEP_CHROMIUM'] ?? '/usr/bin/chromium';
+
+/** A limit for what hangs. A busy machine stays far below it. */
+export const pageLimitMs = 90_000;
+
+/** Runs a suite with the browser. If there is none, skips it with a warning, or throws if `SKEP_REQUIRE_CHROMIUM=1`. */
+export function describeWithChromium(name: string, suite: () => void): void {
+  if (existsSync(executablePath)) {
+    describe(name, suite);
+    return;
+  }
+  if (process.env['SKEP_REQUIRE_CHROMIUM'] === '1') throw new Error(`${name}: there is no ${executablePath}, and SKEP_REQUIRE_CHROMIUM=1 asks for it`);
+  console.warn(`SKIPPED ${name}: there is no ${executablePath}; "apt-get install chromium" brings it.`);
+  describe.skip(name, suite);
+}
+
+export function openBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+}
+
+/** Opens a context, whose cookies and storage are its own. */
+export async function openContext(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(pageLimitMs);
+  return context;
+}
