@@ -84,7 +84,8 @@ export interface GitHost {
   readonly hosts: readonly string[];
   readonly failures: ProviderFailures;
   readonly source: ListingSource;
-  scope(): Promise<string>;
+  /** The scope of the cache. */
+  readonly scope: string;
   find(repository: string, signal: AbortSignal): Promise<RepositoryInfo>;
   remote(repository: string, signal: AbortSignal): Promise<GitRemote>;
   /** Returns the content with this id. Null if the repository does not have it. Fails if the response is larger than `maxResponseBytes`. */
@@ -105,7 +106,7 @@ const minResponseBytes = 64 * 1024;
 /** Serves the repositories of a host. Equal requests at the same time share one run, which ends when no caller is left. */
 export function createHostedProvider(host: GitHost, limit: TimeLimit, options: Required<GitHostOptions>): GitProvider {
   const { clock, listingCache, serveStaleForMs } = options;
-  const cache = createJsonCache(listingCache, () => host.scope());
+  const cache = createJsonCache(listingCache, host.scope);
   const listing = createIncrementalListing(host.source, cache, () => clock.now(), serveStaleForMs !== null);
   const listings = createSingleFlight<Opened>();
   const finds = createSingleFlight<RepositoryInfo>();

@@ -166,12 +166,12 @@ export function createMemoryListingCache(): ListingCache {
 type JsonCache = ReturnType<typeof createJsonCache>;
 
 /** One scope of a listing cache, with entries in JSON. */
-export function createJsonCache(cache: ListingCache, scopeOf: () => Promise<string>) {
+export function createJsonCache(cache: ListingCache, scope: string) {
   return {
     /** Returns null if there is no valid entry, or if the cache fails. Then the host is asked again. */
     async get<T>(key: string, schema: z.ZodType<T>): Promise<T | null> {
       try {
-        const value = await cache.get(await scopeOf(), key);
+        const value = await cache.get(scope, key);
         return value === null ? null : schema.parse(JSON.parse(value));
       } catch {
         return null;
@@ -179,7 +179,7 @@ export function createJsonCache(cache: ListingCache, scopeOf: () => Promise<stri
     },
     async put(key: string, value: unknown): Promise<void> {
       try {
-        await cache.put(await scopeOf(), key, JSON.stringify(value));
+        await cache.put(scope, key, JSON.stringify(value));
       } catch {
         // Without the entry the host is asked again.
       }

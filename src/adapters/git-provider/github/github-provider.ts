@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import type { Octokit } from '@octokit/rest';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { GitProvider } from '../../../ports/git-provider.ts';
 import {
@@ -17,12 +15,11 @@ import { createRestListing, createRestTrees } from './rest-listing.ts';
 /** Serves the repositories of github.com or of a GitHub Enterprise Server. `find` and `listFiles` follow renames. */
 export function createGitHubProvider(options: GitHubOptions): GitProvider {
   const resolved = resolveOptions(options);
-  const { clock, timeoutMs, pagesUrl, url, token, app, client } = resolved;
+  const { clock, timeoutMs, pagesUrl, url, token, app } = resolved;
   const limit = createTimeLimit(clock, timeoutMs, failures);
   const api = createGitHubApi(resolved, limit);
   const source = sourceOf(resolved, api);
-  // The credential of a ready-made client is not known.
-  const scope = cacheScope(providerName, url, client === undefined ? (app ?? token ?? null) : randomUUID());
+  const scope = cacheScope(providerName, url, app ?? token ?? null);
   const host = new URL(pagesUrl).host;
 
   return createHostedProvider(
@@ -32,7 +29,7 @@ export function createGitHubProvider(options: GitHubOptions): GitProvider {
       failures,
       hosts: [host],
       source: createGitHubListing(api, source),
-      scope: async () => scope,
+      scope,
       find: (repository, signal) => source.find(repository, signal),
       async remote(repository, signal) {
         const { owner, repo } = parseName(repository);
@@ -98,12 +95,6 @@ async function check(api: GitHubApi, options: ResolvedOptions, signal: AbortSign
   return { ok: true, detail: `${new URL(options.url).host} answers${left}${access}` };
 }
 
-/** The used part of an Octokit client. Without `auth`, git fetches without a credential. */
-export interface GitHubClient {
-  readonly request: Octokit['request'];
-  readonly auth?: Octokit['auth'];
-}
-
 export interface GitHubApp {
   readonly appId: number | string;
   /** PEM. */
@@ -111,17 +102,15 @@ export interface GitHubApp {
   readonly installationId: number;
 }
 
-/** Set at most one of `token`, `app` and `client`. Without them, REST reads public repositories, with 60 requests an hour. */
+/** Set at most one of `token` and `app`. Without them, REST reads public repositories, with 60 requests an hour. */
 export interface GitHubOptions extends GitHostOptions {
   readonly token?: string;
   readonly app?: GitHubApp;
-  /** Must authenticate, but not retry or wait: this adapter does that. The cache is not shared, because the credential is not known. */
-  readonly client?: GitHubClient;
-  /** The URL of the REST API: `https://HOST/api/v3`, for example. Default: the client's, or `https://api.github.com`. */
+  /** The URL of the REST API: `https://HOST/api/v3`, for example. Default: `https://api.github.com`. */
   readonly url?: string;
 }
 
-type Credential = 'token' | 'app' | 'client';
+type Credential = 'token' | 'app';
 export type ResolvedOptions = Required<Omit<GitHubOptions, Credential>> & Pick<GitHubOptions, Credential> & Endpoints;
 
 interface Endpoints {
@@ -136,10 +125,9 @@ const enterprisePath = /\/api\/v3$/u;
 
 /** Throws a `TypeError` if the options contradict each other, or the credential could be read on the way. */
 function resolveOptions(options: GitHubOptions): ResolvedOptions {
-  const credentials = [options.token, options.app, options.client].filter((credential) => credential !== undefined);
-  if (credentials.length > 1) throw new TypeError('GitHub takes one of token, app and client');
-  const url = (options.url ?? options.client?.request.endpoint.DEFAULTS.baseUrl ?? publicApi).replace(/\/+$/u, '');
-  if (options.token !== undefined || options.app !== undefined) requireEncryption(url, options.httpHosts);
+  if (options.token !== undefined && options.app !== undefined) throw new TypeError('GitHub takes one of token and app');
+  const url = (options.url ?? publicApi).replace(/\/+$/u, '');
+  if (hasCredential(options)) requireEncryption(url, options.httpHosts);
   return { ...hostDefaults(), concurrency: 4, maxResponseBytes: 32 * 2 ** 20, maxRequests: 300, ...options, url, ...endpointsOf(url) };
 }
 
@@ -152,6 +140,6 @@ function endpointsOf(url: string): Endpoints {
   };
 }
 
-function hasCredential({ token, app, client }: ResolvedOptions): boolean {
-  return token !== undefined || app !== undefined || client !== undefined;
+function hasCredential({ token, app }: Pick<GitHubOptions, Credential>): boolean {
+  return token !== undefined || app !== undefined;
 }
