@@ -31,6 +31,7 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
       },
       async remote(repository) {
         checkName(repository);
+        // Git does not accept the API's header.
         return hostedRemote(host.pagesUrl, repository, token === null ? null : basicAuthorization('oauth2', token));
       },
       async readBlob(repository, blobId, maxResponseBytes, signal) {
@@ -64,14 +65,16 @@ async function check(api: GitLabApi, { host: { name }, token }: ResolvedOptions)
   } catch (error) {
     if (!(error instanceof Refusal) || error.apiMessage === null) throw error;
     // The version is for signed-in users only.
-    if (error.status === 401 && token === null) return { ok: true, detail: `${name} answers; without a token, only public projects are visible` };
+    if (error.status === 401 && token === null) {
+      return { ok: true, detail: `${name} answers; without a token, only public projects are visible` };
+    }
     return rethrowForbidden(error);
   }
 }
 
 /**
- * Without a token, only public projects are read. A token needs the scope `read_api`, and `api` to publish. GitLab versions whose commits API does not know the parameter `follow` always follow renames: they date a moved file by the
- * first commit of its first name.
+ * Without a token, only public projects are read. A token needs the scope `read_api`, and `api` to publish. GitLab versions whose commits
+ * API does not know the parameter `follow` always follow renames: they date a moved file by the first commit of its first name.
  */
 export interface GitLabOptions extends GitHostOptions {
   /** A personal, project or group access token. */
