@@ -1,7 +1,8 @@
+import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { readableName } from './format.ts';
 import { Help, Palette, paletteTitle, shownOverlay, useShortcuts } from './overlays.tsx';
-import { followChanges } from './live.ts';
+import { asError, followChanges } from './live.ts';
 import { ConversationPage } from './pages/conversation.tsx';
 import { ConversationsPage } from './pages/conversations.tsx';
 import { KeysPage } from './pages/keys.tsx';
@@ -15,19 +16,17 @@ import { SpecsPage } from './pages/specs.tsx';
 import { places, route } from './route.ts';
 import { isOnline, loginNotice, resumeSession, session } from './session.ts';
 import { switchTheme, switchThemeLabel } from './theme.ts';
+import { Toasts } from './ui/actions.tsx';
 import { Button, Link } from './ui/controls.tsx';
 import { AskedQuestion } from './ui/dialog.tsx';
-import { messageOf } from './ui/actions.ts';
-import { Empty, Loading, Toasts } from './ui/feedback.tsx';
-import { Icon } from './ui/icons.tsx';
-import { Logo } from './ui/logo.tsx';
-import { Page } from './ui/page.tsx';
+import { Icon, Logo } from './ui/icons.tsx';
+import { Empty, Loading, Page } from './ui/page.tsx';
 
-export function App() {
+function App() {
   const [isReady, setReady] = useState(false);
   useEffect(() => {
     resumeSession()
-      .catch((error: unknown) => (loginNotice.value = messageOf(error)))
+      .catch((error: unknown) => (loginNotice.value = asError(error).message))
       .finally(() => setReady(true));
   }, []);
   if (!isReady) return <main class="login"><Loading rows={3} /></main>;
@@ -110,3 +109,5 @@ function Navigation() {
     </nav>
   );
 }
+
+render(<App />, document.body);

@@ -4,9 +4,8 @@ import { useDebounced, useResource } from '../live.ts';
 import { navigate, route } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
 import { Button, Facts, Link, Table, Time } from '../ui/controls.tsx';
-import { Empty, Loaded } from '../ui/feedback.tsx';
 import { Markdown } from '../ui/markdown.tsx';
-import { Page } from '../ui/page.tsx';
+import { Empty, Loaded, Page } from '../ui/page.tsx';
 import { RepositoryInput, useRepositories } from '../ui/repository-input.tsx';
 
 export function MicroagentsPage() {

@@ -5,8 +5,7 @@ import { useResource } from '../live.ts';
 import { currentSession, logOut } from '../session.ts';
 import { theme } from '../theme.ts';
 import { Button, type Column, Facts, Field, Search, Select, Table } from '../ui/controls.tsx';
-import { Empty, Loaded } from '../ui/feedback.tsx';
-import { Page } from '../ui/page.tsx';
+import { Empty, Loaded, Page } from '../ui/page.tsx';
 import { accessNames } from './keys.tsx';
 
 export function SettingsPage() {

@@ -2,10 +2,8 @@ import type { Sandbox } from '../../client/index.ts';
 import { bytes } from '../format.ts';
 import { useResource } from '../live.ts';
 import { canChange, useDraft } from '../session.ts';
-import { ActionButton } from '../ui/controls.tsx';
-import { toast } from '../ui/actions.ts';
-import { Empty, Loaded } from '../ui/feedback.tsx';
-import { saveFile } from '../ui/save-file.ts';
+import { ActionButton, DownloadButton, toast } from '../ui/actions.tsx';
+import { Empty, Loaded } from '../ui/page.tsx';
 
 /** Longer files, in bytes, are not shown, but can be saved. */
 const maxShown = 1 << 20;
@@ -44,10 +42,7 @@ export function FileView({ sandbox, path }: { readonly sandbox: Sandbox; readonl
     <>
       <div class="bar">
         <p class="dim">{data !== null && bytes(data.size)}</p>
-        <ActionButton icon="download"
-          onAct={async () => saveFile(path.split('/').pop() ?? 'file', await (await sandbox.files.read(path)).blob())}>
-          Download
-        </ActionButton>
+        <DownloadButton name={path.split('/').pop() ?? 'file'} read={() => sandbox.files.read(path)}>Download</DownloadButton>
         {canChange() && restore === null && <p class="dim">It mixes kinds of line ends, which editing here would change.</p>}
         {canChange() && restore && (
           <ActionButton kind="primary" disabled={edited === null || edited === data?.text?.shown} onAct={() => save(restore(edited ?? ''))}>

@@ -4,24 +4,17 @@ import { bytes, plural } from '../format.ts';
 import { useResource } from '../live.ts';
 import { route } from '../route.ts';
 import { canChange } from '../session.ts';
-import { ActionButton, Button, Link, Table, Time } from '../ui/controls.tsx';
+import { DownloadButton, toast, useAction } from '../ui/actions.tsx';
+import { Button, Link, Table, Time } from '../ui/controls.tsx';
 import { ask } from '../ui/dialog.tsx';
-import { toast, useAction } from '../ui/actions.ts';
-import { Empty, Loaded } from '../ui/feedback.tsx';
 import { Icon } from '../ui/icons.tsx';
-import { saveFile } from '../ui/save-file.ts';
+import { Empty, Loaded } from '../ui/page.tsx';
 import { FileView } from './file-view.tsx';
 
 const maxListed = 1000;
 
-interface FilesProps {
-  readonly sandbox: Sandbox;
-  /** The first directory. */
-  readonly home: string;
-}
-
-/** Browses the files of a sandbox, also of a paused one. */
-export function Files({ sandbox, home }: FilesProps) {
+/** Browses the files of a sandbox, also of a paused one. `home` is the first directory. */
+export function Files({ sandbox, home }: { readonly sandbox: Sandbox; readonly home: string }) {
   const { query } = route.value;
   const path = query.get('path') ?? home;
   const file = query.get('file');
@@ -61,10 +54,9 @@ function Directory({ sandbox, path }: { readonly sandbox: Sandbox; readonly path
           {resource.data?.length === maxListed && ' or more; only the first are shown'}
         </p>
         {canChange() && <Upload sandbox={sandbox} path={path} onDone={resource.reload} />}
-        <ActionButton icon="download"
-          onAct={async () => saveFile(`${path.split('/').pop() || 'root'}.tar`, await (await sandbox.files.readArchive(path)).blob())}>
+        <DownloadButton name={`${path.split('/').pop() || 'root'}.tar`} read={() => sandbox.files.readArchive(path)}>
           Download all
-        </ActionButton>
+        </DownloadButton>
       </div>
       <Loaded resource={resource}>
         {(files) => files.length === 0 ? <Empty icon="folder" title="Empty directory">Upload a file to put something here.</Empty> : (

@@ -1,3 +1,5 @@
+import skep from '../skep.svg';
+
 /** Icon paths on a grid of 16, in the text colour. */
 const paths = {
   overview: 'M2.5 13.5v-4M6 13.5v-8M9.5 13.5v-6M13 13.5v-11',
@@ -37,4 +39,9 @@ export type IconName = keyof typeof paths;
 
 export function Icon({ name }: { readonly name: IconName }) {
   return <svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d={paths[name]} /></svg>;
+}
+
+/** A skep is a beehive made of straw. */
+export function Logo() {
+  return <img class="logo" src={skep} alt="" />;
 }
