@@ -15,7 +15,7 @@ import { SettingsPage } from './pages/settings.tsx';
 import { SpecsPage } from './pages/specs.tsx';
 import { places, route } from './route.ts';
 import { isOnline, loginNotice, resumeSession, session } from './session.ts';
-import { switchTheme, switchThemeLabel } from './theme.ts';
+import './theme.ts';
 import { Toasts } from './ui/actions.tsx';
 import { Button, Link } from './ui/controls.tsx';
 import { AskedQuestion } from './ui/dialog.tsx';
@@ -104,7 +104,6 @@ function Navigation() {
       <footer>
         <span class="who clip" title={session.value?.me.key_name}>{session.value?.me.user_id}</span>
         <Button kind="quiet" icon="help" label="Help" onClick={() => (shownOverlay.value = 'help')} />
-        <Button kind="quiet" icon="theme" label={switchThemeLabel} onClick={switchTheme} />
       </footer>
     </nav>
   );
