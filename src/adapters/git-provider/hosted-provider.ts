@@ -17,7 +17,7 @@ import { isOutage, type ProviderFailures } from '../shared/provider-failures.ts'
 import { createSingleFlight, type SingleFlight } from '../shared/single-flight.ts';
 import { withBudget } from './retrying-http-client.ts';
 import {
-  createIncrementalListing, createJsonCache, createMemoryListingCache, type ListingSource, memoized, type Opened, selectFiles,
+  createIncrementalListing, createJsonCache, createMemoryListingCache, type ListingSource, type Opened, selectFiles,
 } from './incremental-listing.ts';
 import type { TimeLimit } from './provider-time-limit.ts';
 
@@ -136,8 +136,7 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
     name: host.name,
     family: host.family,
     hosts: host.hosts,
-    async listFiles(repository, anyQuery, signal) {
-      const query = memoized(anyQuery);
+    async listFiles(repository, query, signal) {
       try {
         return await limit.run(signal, (within) => list(repository, query, within));
       } catch (error) {
