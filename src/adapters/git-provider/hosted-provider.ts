@@ -15,11 +15,11 @@ import { KeyedMutex } from '../shared/keyed-mutex.ts';
 import { isUnencryptedRemote } from '../shared/plain-http.ts';
 import { isOutage, type ProviderFailures } from '../shared/provider-failures.ts';
 import { createSingleFlight, type SingleFlight } from '../shared/single-flight.ts';
+import type { TimeLimit } from '../shared/timeout.ts';
 import { withBudget } from './retrying-http-client.ts';
 import {
   createIncrementalListing, createJsonCache, createMemoryListingCache, type ListingSource, type Opened, selectFiles,
 } from './incremental-listing.ts';
-import type { TimeLimit } from './provider-time-limit.ts';
 
 export interface GitHostOptions {
   readonly clock: Clock;

@@ -1,8 +1,8 @@
 import { createAppAuth } from '@octokit/auth-app';
 import { Octokit } from '@octokit/rest';
 import { z } from 'zod';
+import type { TimeLimit } from '../../shared/timeout.ts';
 import { HttpClient, type HttpRequest, type HttpResponse, isExhausted, isOfOrigin, rateLimitIn } from '../retrying-http-client.ts';
-import type { TimeLimit } from '../provider-time-limit.ts';
 import { failed, failureOf, failures, parseResponse, refusal, TooHeavy, unauthorized } from './github-failures.ts';
 import type { ResolvedOptions } from './github-provider.ts';
 

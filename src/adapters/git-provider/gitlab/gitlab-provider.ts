@@ -1,9 +1,9 @@
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { GitProvider } from '../../../ports/git-provider.ts';
+import { createTimeLimit } from '../../shared/timeout.ts';
 import {
   basicAuthorization, cacheScope, createHostedProvider, type GitHostOptions, hostDefaults, hostedRemote, requireEncryption,
 } from '../hosted-provider.ts';
-import { createTimeLimit } from '../provider-time-limit.ts';
 import { infoOf } from './gitlab-responses.ts';
 import { createGitLabApi, type GitLabApi } from './gitlab-api.ts';
 import { failureOf, failures, isContentMissing, providerName, Refusal, rethrowForbidden } from './gitlab-failures.ts';
