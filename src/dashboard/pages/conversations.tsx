@@ -4,7 +4,7 @@ import { useDebounced, useResource } from '../live.ts';
 import { navigate, route, setQuery } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
 import { defaultSpecLabel, useSpecs } from '../specs.ts';
-import { Button, type Column, Field, Link, Search, Select, Status, Time } from '../ui/controls.tsx';
+import { Button, type Column, Field, Link, Select, Status, Time } from '../ui/controls.tsx';
 import { type FormTexts, FormDialog } from '../ui/dialog.tsx';
 import { Empty, NoMatch, Page } from '../ui/page.tsx';
 import { PagedTable } from '../ui/paged-table.tsx';
@@ -33,7 +33,10 @@ export function ConversationsPage() {
   const add = canChange() && <Button kind="primary" icon="plus" onClick={() => setQuery({ new: 'yes' })}>New conversation</Button>;
   return (
     <Page title="Conversations" actions={add}>
-      <div class="filters"><Search label="Search by title" value={search} onInput={(q) => setQuery({ q })} /></div>
+      <div class="filters">
+        <input type="search" placeholder="Search by title" aria-label="Search by title" value={search}
+          onInput={(event) => setQuery({ q: event.currentTarget.value })} />
+      </div>
       <PagedTable columns={columns} keyOf={({ id }) => id} filters={[settled]} isRelevant={({ kind }) => kinds.has(kind)}
         read={(page, signal) => currentSession().client.request('GET /api/v1/app-conversations', {
           query: { ...page, sort_order: 'UPDATED_AT_DESC', title__contains: settled || undefined }, signal,

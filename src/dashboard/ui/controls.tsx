@@ -31,7 +31,6 @@ interface LinkProps {
   readonly class?: string;
   /** Whether it leads to what is shown. */
   readonly current?: boolean;
-  readonly onClick?: () => void;
   readonly children: ComponentChildren;
 }
 
@@ -84,21 +83,6 @@ interface CheckboxProps {
 export function Checkbox({ label, onChange, ...rest }: CheckboxProps) {
   const change = (event: { readonly currentTarget: HTMLInputElement }) => onChange?.(event.currentTarget.checked);
   return <label class="check"><input type="checkbox" {...rest} onChange={change} />{label}</label>;
-}
-
-interface SearchProps {
-  readonly value: string;
-  readonly label: string;
-  readonly onInput: (value: string) => void;
-}
-
-export function Search({ value, label, onInput }: SearchProps) {
-  return (
-    <label class="search">
-      <Icon name="search" />
-      <input type="search" placeholder={label} aria-label={label} value={value} onInput={(event) => onInput(event.currentTarget.value)} />
-    </label>
-  );
 }
 
 interface SelectProps {

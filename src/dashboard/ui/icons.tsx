@@ -31,7 +31,6 @@ const paths = {
   chevron: 'M6 3.5 10.5 8 6 12.5',
   tool: 'M9.5 6.5a3.3 3.3 0 0 1 4.2-4L11.5 4.7l.8 1 2-1.8a3.3 3.3 0 0 1-4.4 3.8l-5.2 5.5-1.9-1.9z',
   warning: 'M8 2 14.5 13.5h-13zM8 6.5v3.5M8 11.7v.1',
-  more: 'M3.5 8h.01M8 8h.01M12.5 8h.01',
 } as const;
 
 export type IconName = keyof typeof paths;

@@ -37,10 +37,17 @@ export function createGitHubProvider(options: GitHubOptions): GitProvider {
         return hostedRemote(pagesUrl, `${owner}/${repo}`, token === null ? null : basicAuthorization('x-access-token', token));
       },
       async readBlob(repository, blobId, maxResponseBytes, signal) {
-        const blob = await readBlob(api, repository, { blobId, maxResponseBytes }, signal);
+        const { status, body } = await api.send({
+          route: 'GET /repos/{owner}/{repo}/git/blobs/{file_sha}',
+          parameters: { ...parseName(repository), file_sha: blobId },
+          headers: { accept: 'application/vnd.github.raw' },
+          // 409: an empty repository. 422: an id with the length of the other hash.
+          expects: [404, 409, 422], follow: true, maxResponseBytes,
+        }, signal);
+        if (status === 200) return body;
         // GitHub does not say if the blob or the repository is missing. `find` throws if it is the repository.
-        if (blob === null) await source.find(repository, signal);
-        return blob;
+        await source.find(repository, signal);
+        return null;
       },
       searchRepositories: (text, page, signal) => searchGitHub(api, text, page, signal),
       listBranches: (repository, page, signal) => listGitHubBranches(api, repository, page, signal),
@@ -60,28 +67,6 @@ function sourceOf(options: ResolvedOptions, api: GitHubApi): RepositorySource {
   const trees = createRestTrees(api, maxFiles);
   if (!hasCredential(options)) return createRestListing(api, url, trees);
   return createGraphqlListing(createAskGraphql(api, graphqlUrl), trees, options);
-}
-
-/** Makes one request. Returns null if the content or the repository does not exist. */
-async function readBlob(
-  api: GitHubApi,
-  repository: string,
-  { blobId, maxResponseBytes }: { readonly blobId: string; readonly maxResponseBytes: number },
-  signal: AbortSignal,
-): Promise<Buffer | null> {
-  const { status, body } = await api.send(
-    {
-      route: 'GET /repos/{owner}/{repo}/git/blobs/{file_sha}',
-      parameters: { ...parseName(repository), file_sha: blobId },
-      headers: { accept: 'application/vnd.github.raw' },
-      // 409: an empty repository. 422: an id with the length of the other hash.
-      expects: [404, 409, 422],
-      follow: true,
-      maxResponseBytes,
-    },
-    signal,
-  );
-  return status === 200 ? body : null;
 }
 
 /** This request does not count against the rate limit. */
