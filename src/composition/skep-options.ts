@@ -1,7 +1,5 @@
 import type { ContainerModule } from 'inversify';
 import { z } from 'zod';
-import type { GitHubOptions as GitHubAdapterOptions } from '../adapters/git-provider/github/index.ts';
-import type { GitLabOptions as GitLabAdapterOptions } from '../adapters/git-provider/gitlab/index.ts';
 import { dnsLabel } from '../domain/dns-label.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ListingCache } from '../ports/listing-cache.ts';
@@ -49,8 +47,6 @@ const gitHub = z.strictObject({
   token,
   /** A GitHub App instead of a token. */
   app: gitHubApp,
-  /** An Octokit client instead of a credential. */
-  client: z.custom<NonNullable<GitHubAdapterOptions['client']>>(),
   /** The URL of the REST API. GitHub Enterprise: `https://HOST/api/v3`. Default: github.com's API. */
   url,
 }).partial().extend({ provider: z.literal('github') });
@@ -58,7 +54,6 @@ const gitHub = z.strictObject({
 const gitLab = z.strictObject({
   ...gitHost,
   token: setting.gitlab_token,
-  client: z.custom<NonNullable<GitLabAdapterOptions['client']>>(),
   url: gitLabUrl,
 }).partial().extend({ provider: z.literal('gitlab') });
 

@@ -1,7 +1,8 @@
+import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { readableName } from './format.ts';
 import { Help, Palette, paletteTitle, shownOverlay, useShortcuts } from './overlays.tsx';
-import { followChanges } from './live.ts';
+import { asError, followChanges } from './live.ts';
 import { ConversationPage } from './pages/conversation.tsx';
 import { ConversationsPage } from './pages/conversations.tsx';
 import { KeysPage } from './pages/keys.tsx';
@@ -14,20 +15,18 @@ import { SettingsPage } from './pages/settings.tsx';
 import { SpecsPage } from './pages/specs.tsx';
 import { places, route } from './route.ts';
 import { isOnline, loginNotice, resumeSession, session } from './session.ts';
-import { switchTheme, switchThemeLabel } from './theme.ts';
+import './theme.ts';
+import { Toasts } from './ui/actions.tsx';
 import { Button, Link } from './ui/controls.tsx';
 import { AskedQuestion } from './ui/dialog.tsx';
-import { messageOf } from './ui/actions.ts';
-import { Empty, Loading, Toasts } from './ui/feedback.tsx';
-import { Icon } from './ui/icons.tsx';
-import { Logo } from './ui/logo.tsx';
-import { Page } from './ui/page.tsx';
+import { Icon, Logo } from './ui/icons.tsx';
+import { Empty, Loading, Page } from './ui/page.tsx';
 
-export function App() {
+function App() {
   const [isReady, setReady] = useState(false);
   useEffect(() => {
     resumeSession()
-      .catch((error: unknown) => (loginNotice.value = messageOf(error)))
+      .catch((error: unknown) => (loginNotice.value = asError(error).message))
       .finally(() => setReady(true));
   }, []);
   if (!isReady) return <main class="login"><Loading rows={3} /></main>;
@@ -105,8 +104,9 @@ function Navigation() {
       <footer>
         <span class="who clip" title={session.value?.me.key_name}>{session.value?.me.user_id}</span>
         <Button kind="quiet" icon="help" label="Help" onClick={() => (shownOverlay.value = 'help')} />
-        <Button kind="quiet" icon="theme" label={switchThemeLabel} onClick={switchTheme} />
       </footer>
     </nav>
   );
 }
+
+render(<App />, document.body);

@@ -4,7 +4,6 @@ import { readableName } from './format.ts';
 import { useDebounced, useResource } from './live.ts';
 import { navigate, places } from './route.ts';
 import { canChange, currentSession, logOut } from './session.ts';
-import { switchTheme, switchThemeLabel } from './theme.ts';
 import { Facts } from './ui/controls.tsx';
 import { Dialog } from './ui/dialog.tsx';
 import { Icon, type IconName } from './ui/icons.tsx';
@@ -85,7 +84,6 @@ function commands(): Command[] {
   return [
     ...(canChange() ? changes : []),
     ...places.map((place) => ({ icon: place, label: readableName(place), hint: 'Page', act: () => navigate([place]) })),
-    { icon: 'theme', label: switchThemeLabel, act: switchTheme },
     { icon: 'help', label: 'Help', act: () => setTimeout(() => (shownOverlay.value = 'help')) },
     { icon: 'leave', label: 'Log out', act: () => logOut() },
   ];

@@ -10,13 +10,3 @@ effect(() => {
   if (theme.value === '') delete document.documentElement.dataset['theme'];
   else document.documentElement.dataset['theme'] = theme.value;
 });
-
-export function isDark(): boolean {
-  return theme.value === 'dark' || (theme.value === '' && matchMedia('(prefers-color-scheme: dark)').matches);
-}
-
-export const switchThemeLabel = 'Switch between light and dark';
-
-export function switchTheme(): void {
-  theme.value = isDark() ? 'light' : 'dark';
-}

@@ -15,11 +15,11 @@ import { KeyedMutex } from '../shared/keyed-mutex.ts';
 import { isUnencryptedRemote } from '../shared/plain-http.ts';
 import { isOutage, type ProviderFailures } from '../shared/provider-failures.ts';
 import { createSingleFlight, type SingleFlight } from '../shared/single-flight.ts';
+import type { TimeLimit } from '../shared/timeout.ts';
 import { withBudget } from './retrying-http-client.ts';
 import {
-  createIncrementalListing, createJsonCache, createMemoryListingCache, type ListingSource, memoized, type Opened, selectFiles,
+  createIncrementalListing, createJsonCache, createMemoryListingCache, type ListingSource, type Opened, selectFiles,
 } from './incremental-listing.ts';
-import type { TimeLimit } from './provider-time-limit.ts';
 
 export interface GitHostOptions {
   readonly clock: Clock;
@@ -84,7 +84,8 @@ export interface GitHost {
   readonly hosts: readonly string[];
   readonly failures: ProviderFailures;
   readonly source: ListingSource;
-  scope(): Promise<string>;
+  /** The scope of the cache. */
+  readonly scope: string;
   find(repository: string, signal: AbortSignal): Promise<RepositoryInfo>;
   remote(repository: string, signal: AbortSignal): Promise<GitRemote>;
   /** Returns the content with this id. Null if the repository does not have it. Fails if the response is larger than `maxResponseBytes`. */
@@ -105,7 +106,7 @@ const minResponseBytes = 64 * 1024;
 /** Serves the repositories of a host. Equal requests at the same time share one run, which ends when no caller is left. */
 export function createHostedProvider(host: GitHost, limit: TimeLimit, options: Required<GitHostOptions>): GitProvider {
   const { clock, listingCache, serveStaleForMs } = options;
-  const cache = createJsonCache(listingCache, () => host.scope());
+  const cache = createJsonCache(listingCache, host.scope);
   const listing = createIncrementalListing(host.source, cache, () => clock.now(), serveStaleForMs !== null);
   const listings = createSingleFlight<Opened>();
   const finds = createSingleFlight<RepositoryInfo>();
@@ -135,8 +136,7 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
     name: host.name,
     family: host.family,
     hosts: host.hosts,
-    async listFiles(repository, anyQuery, signal) {
-      const query = memoized(anyQuery);
+    async listFiles(repository, query, signal) {
       try {
         return await limit.run(signal, (within) => list(repository, query, within));
       } catch (error) {

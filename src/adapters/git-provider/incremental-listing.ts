@@ -62,20 +62,6 @@ export function prefixOf(directory: string): string {
   return directory === '' ? '' : `${directory}/`;
 }
 
-/** Returns an equal query that calls the caller's functions only once for each name and path. */
-export function memoized(query: FileQuery): FileQuery {
-  return { directory: memoize((name) => query.directory(name)), accepts: memoize((path) => query.accepts(path)) };
-}
-
-function memoize<T>(compute: (text: string) => T): (text: string) => T {
-  const values = new Map<string, T>();
-  return (text) => {
-    const value = values.get(text) ?? compute(text);
-    values.set(text, value);
-    return value;
-  };
-}
-
 /** Returns the caller's part of a listing. Null if the listing was made for another caller and does not have all of it. */
 export function selectFiles({ head, directory, files }: Opened, query: FileQuery): DirectoryListing | null {
   if (query.directory(head.name) !== directory) return null;
@@ -166,12 +152,12 @@ export function createMemoryListingCache(): ListingCache {
 type JsonCache = ReturnType<typeof createJsonCache>;
 
 /** One scope of a listing cache, with entries in JSON. */
-export function createJsonCache(cache: ListingCache, scopeOf: () => Promise<string>) {
+export function createJsonCache(cache: ListingCache, scope: string) {
   return {
     /** Returns null if there is no valid entry, or if the cache fails. Then the host is asked again. */
     async get<T>(key: string, schema: z.ZodType<T>): Promise<T | null> {
       try {
-        const value = await cache.get(await scopeOf(), key);
+        const value = await cache.get(scope, key);
         return value === null ? null : schema.parse(JSON.parse(value));
       } catch {
         return null;
@@ -179,7 +165,7 @@ export function createJsonCache(cache: ListingCache, scopeOf: () => Promise<stri
     },
     async put(key: string, value: unknown): Promise<void> {
       try {
-        await cache.put(await scopeOf(), key, JSON.stringify(value));
+        await cache.put(scope, key, JSON.stringify(value));
       } catch {
         // Without the entry the host is asked again.
       }

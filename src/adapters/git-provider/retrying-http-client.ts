@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { isFailureOf } from '../../domain/failure.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { fetchBounded, type FetchBounds } from '../shared/bounded-fetch.ts';
+import { fetchBounded } from '../shared/bounded-fetch.ts';
+import type { ProviderFailures } from '../shared/provider-failures.ts';
 import { createSemaphore, type Semaphore } from '../shared/semaphore.ts';
 import { pause } from '../shared/timeout.ts';
 
@@ -27,7 +28,8 @@ export interface HttpResponse {
   readonly text: string;
 }
 
-interface HttpClientOptions extends Pick<FetchBounds, 'failures' | 'fetch'> {
+interface HttpClientOptions {
+  readonly failures: ProviderFailures;
   readonly clock: Clock;
   readonly concurrency: number;
   readonly maxResponseBytes: number;
@@ -99,13 +101,13 @@ export class HttpClient {
 
   async #sendOnce(request: HttpRequest, signal: AbortSignal, spent: Spent): Promise<HttpResponse> {
     const { url, method = 'GET', headers, body, maxResponseBytes: maxOwnBytes = Number.POSITIVE_INFINITY } = request;
-    const { clock, failures, rateLimitOf, maxResponseBytes, maxRequests, maxBytes, ...options } = this.#options;
+    const { clock, failures, rateLimitOf, maxResponseBytes, maxRequests, maxBytes } = this.#options;
     const closedMs = this.#pausedUntil - clock.now();
     if (closedMs > 0) throw failures.rateLimited(closedMs);
     if (spent.requests === maxRequests) throw failures.tooLarge(`${maxRequests} requests`);
     spent.requests += 1;
-    const bounds = { ...options, failures, maxBytes: Math.min(maxResponseBytes, maxOwnBytes) };
-    const fetched = await fetchBounded(url.href, { method, headers, body: body ?? null, signal }, bounds);
+    const init = { method, headers, body: body ?? null, signal };
+    const fetched = await fetchBounded(url.href, init, Math.min(maxResponseBytes, maxOwnBytes), failures);
     spent.bytes += fetched.body.length;
     if (spent.bytes > maxBytes) throw failures.tooLarge(`${maxBytes} bytes`);
     const response = { ...fetched, text: fetched.body.toString('utf8') };

@@ -1,13 +1,6 @@
 import { isFailure } from '../../domain/failure.ts';
 import type { ProviderFailures } from './provider-failures.ts';
 
-export interface FetchBounds {
-  readonly maxBytes: number;
-  readonly failures: ProviderFailures;
-  /** Default: Node's `fetch`. */
-  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
-}
-
 interface FetchedResponse {
   readonly status: number;
   readonly headers: Headers;
@@ -16,12 +9,10 @@ interface FetchedResponse {
 
 /** Follows no redirect. Throws `provider_failed` or the signal's reason. Errors contain no request data, and so no credential. */
 export async function fetchBounded(
-  url: string,
-  init: RequestInit & { readonly signal: AbortSignal },
-  { maxBytes, failures, fetch: fetchIt = fetch }: FetchBounds,
+  url: string, init: RequestInit & { readonly signal: AbortSignal }, maxBytes: number, failures: ProviderFailures,
 ): Promise<FetchedResponse> {
   try {
-    const { status, headers, body } = await fetchIt(url, { ...init, redirect: 'manual' });
+    const { status, headers, body } = await fetch(url, { ...init, redirect: 'manual' });
     const chunks: Uint8Array[] = [];
     let bytes = 0;
     for await (const chunk of body ?? []) {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../ports/clock.ts';
+import type { ProviderFailures } from './provider-failures.ts';
 
 type Timers = Pick<Clock, 'after'>;
 
@@ -76,4 +77,18 @@ export function pause(timers: Timers, ms: number, signal: AbortSignal): Promise<
   const workOver = Promise.withResolvers<void>();
   const cancel = timers.after(ms, workOver.resolve);
   return raceSignal(workOver.promise, signal).finally(cancel);
+}
+
+export type TimeLimit = ReturnType<typeof createTimeLimit>;
+
+/** Limits the time of a provider's work. `close` ends all work. Work that ends early rejects with the signal's reason. */
+export function createTimeLimit(timers: Timers, timeoutMs: number, { timedOut, failed }: ProviderFailures) {
+  const controller = new AbortController();
+  const closing: AbortSignal = controller.signal;
+  return {
+    closing,
+    run: <T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+      withTimeout(startTimeout(timers, timeoutMs, () => timedOut(timeoutMs), [signal, closing]), work),
+    close: () => controller.abort(failed({ code: 'closed' })),
+  };
 }

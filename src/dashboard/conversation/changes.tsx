@@ -3,13 +3,12 @@ import type { api, Conversation } from '../../client/index.ts';
 import { plural, readableName } from '../format.ts';
 import { useResource } from '../live.ts';
 import { canChange, currentSession } from '../session.ts';
-import { ActionButton, Button, Checkbox, Field, Input, ExternalLink, Time } from '../ui/controls.tsx';
+import { DownloadButton, toast } from '../ui/actions.tsx';
+import { Button, Checkbox, Field, ExternalLink, Time } from '../ui/controls.tsx';
 import { DiffView, patchLines } from '../ui/diff.tsx';
-import { FormDialog } from '../ui/dialog.tsx';
-import { toast } from '../ui/actions.ts';
-import { Empty, Loaded } from '../ui/feedback.tsx';
+import { type FormTexts, FormDialog } from '../ui/dialog.tsx';
 import { Icon } from '../ui/icons.tsx';
-import { saveFile } from '../ui/save-file.ts';
+import { Empty, Loaded } from '../ui/page.tsx';
 
 const route = 'GET /api/v1/app-conversations/{id}/changes';
 
@@ -39,10 +38,8 @@ export function Changes({ conversation, workTree }: ChangesProps) {
               {plural(changes.files.length, 'file')} changed, {plural(changes.commits.length, 'commit')}
               {changes.kept_at !== null && <> · as of <Time at={changes.kept_at} /></>}
             </p>
-            <ActionButton icon="download" disabled={changes.files.length === 0} onAct={async () => {
-              const patch = await client.stream(route, { path: { id }, query: { format: 'patch' } });
-              saveFile(`${id}.patch`, await patch.blob());
-            }}>Patch</ActionButton>
+            <DownloadButton name={`${id}.patch`} disabled={changes.files.length === 0}
+              read={() => client.stream(route, { path: { id }, query: { format: 'patch' } })}>Patch</DownloadButton>
             <Button kind="primary" icon="branch" disabled={!canChange() || changes.files.length === 0 || state.archived_at !== null}
               onClick={() => setPublishing(true)}>Publish</Button>
           </header>
@@ -107,36 +104,28 @@ function FilePatch({ id, file: { path }, workTree }: ChangedFileProps) {
 }
 
 function Publish({ conversation: { id, state }, onClose }: { readonly conversation: Conversation; readonly onClose: () => void }) {
-  const [branch, setBranch] = useState('');
-  const [message, setMessage] = useState(state.title ?? '');
   const [opensRequest, setOpensRequest] = useState(true);
-  const [description, setDescription] = useState('');
-  const [base, setBase] = useState('');
-  const [isDraft, setDraft] = useState(false);
-  const title = message.trim() === '' ? 'Changes of an agent' : message.trim();
+  const publish = async ({ message, branch, description = '', base, draft }: FormTexts) => {
+    const title = message ?? 'Changes of an agent';
+    const body = {
+      branch,
+      commit_message: message,
+      pull_request: opensRequest ? { title, body: description, draft: draft !== undefined, base } : undefined,
+    };
+    const published = await currentSession().client.request('POST /api/v1/app-conversations/{id}/publish', { path: { id }, body });
+    toast(`Published to ${published.branch}.`);
+  };
   return (
-    <FormDialog title="Publish the changes" submit="Publish" onClose={onClose} onSubmit={async () => {
-      const body = {
-        ...(branch.trim() !== '' && { branch: branch.trim() }),
-        ...(message.trim() !== '' && { commit_message: message.trim() }),
-        ...(opensRequest && {
-          pull_request: { title, body: description, draft: isDraft, ...(base.trim() !== '' && { base: base.trim() }) },
-        }),
-      };
-      const published = await currentSession().client.request('POST /api/v1/app-conversations/{id}/publish', { path: { id }, body });
-      toast(`Published to ${published.branch}.`);
-    }}>
+    <FormDialog title="Publish the changes" submit="Publish" onClose={onClose} onSubmit={publish}>
       <p class="dim">Commits what is not committed, and pushes a branch with the credential of the server.</p>
-      <Field label="Commit message and title"><Input value={message} onInput={setMessage} /></Field>
-      <Field label="Branch" hint="Empty: a branch for this conversation only."><Input value={branch} onInput={setBranch} /></Field>
+      <Field label="Commit message and title"><input name="message" defaultValue={state.title ?? ''} /></Field>
+      <Field label="Branch" hint="Empty: a branch for this conversation only."><input name="branch" spellcheck={false} /></Field>
       <Checkbox label="Open a pull request" checked={opensRequest} onChange={setOpensRequest} />
       {opensRequest && (
         <>
-          <Field label="Description">
-            <textarea rows={3} value={description} onInput={(event) => setDescription(event.currentTarget.value)} />
-          </Field>
-          <Field label="Merge into the branch" hint="Empty: the default branch."><Input value={base} onInput={setBase} /></Field>
-          <Checkbox label="As a draft" checked={isDraft} onChange={setDraft} />
+          <Field label="Description"><textarea name="description" rows={3} /></Field>
+          <Field label="Merge into the branch" hint="Empty: the default branch."><input name="base" spellcheck={false} /></Field>
+          <Checkbox label="As a draft" name="draft" />
         </>
       )}
     </FormDialog>

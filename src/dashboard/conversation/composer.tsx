@@ -1,8 +1,8 @@
 import type { Conversation } from '../../client/index.ts';
 import { plural } from '../format.ts';
 import { canChange, useDraft } from '../session.ts';
-import { ActionButton, Button } from '../ui/controls.tsx';
-import { useAction } from '../ui/actions.ts';
+import { ActionButton, useAction } from '../ui/actions.tsx';
+import { Button } from '../ui/controls.tsx';
 
 interface ComposerProps {
   readonly conversation: Conversation;

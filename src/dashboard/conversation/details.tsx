@@ -1,17 +1,12 @@
 import type { api } from '../../client/index.ts';
 import { compactNumber } from '../format.ts';
-import { Facts, Link, ExternalLink, Status, Time } from '../ui/controls.tsx';
+import { ExternalLink, Facts, Link, Meter, Status, Time } from '../ui/controls.tsx';
 import { Icon } from '../ui/icons.tsx';
-import { Meter } from '../ui/charts.tsx';
 import type { Transcript } from './transcript.ts';
 
-interface DetailsProps {
-  readonly state: api.AppConversation;
-  readonly transcript: Transcript;
-}
-
 /** The details next to the log. */
-export function Details({ state, transcript: { plan, usage } }: DetailsProps) {
+export function Details(props: { readonly state: api.AppConversation; readonly transcript: Transcript }) {
+  const { state, transcript: { plan, usage } } = props;
   const { sandbox_id: sandbox } = state;
   return (
     <>

@@ -1,7 +1,8 @@
 import type { Conversation } from '../../client/index.ts';
 import { clockTime, readableName } from '../format.ts';
 import { canChange } from '../session.ts';
-import { ActionButton, Status } from '../ui/controls.tsx';
+import { ActionButton } from '../ui/actions.tsx';
+import { Status } from '../ui/controls.tsx';
 import { diffLines, DiffView } from '../ui/diff.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { Markdown } from '../ui/markdown.tsx';

@@ -17,9 +17,8 @@ const olderKinds = [
 
 /** Reads the end of a conversation's log, follows it, and reads older parts. */
 export class TranscriptSource {
-  readonly transcript = new Transcript();
-  /** Increases when there is something new to draw, at most once a frame. */
-  readonly version = signal(0);
+  /** A new object whenever there is something new to draw, at most once a frame. The transcript in it is always the same. */
+  readonly log = signal({ transcript: new Transcript() });
   readonly error = signal<Error | null>(null);
   /** The id after which events are read; 0 if there are no older ones. */
   readonly firstId = signal(0);
@@ -62,9 +61,9 @@ export class TranscriptSource {
         first = from;
         if (older.length < enoughEvents) this.#span *= 4;
       }
-      this.transcript.prepend(older);
+      this.log.value.transcript.prepend(older);
       this.firstId.value = first;
-      this.version.value += 1;
+      this.log.value = { ...this.log.value };
     } finally {
       this.#isReading = false;
     }
@@ -83,8 +82,8 @@ export class TranscriptSource {
   #draw(): void {
     const events = this.#waiting;
     this.#waiting = [];
-    for (const event of events) this.transcript.apply(event);
-    this.version.value += 1;
+    for (const event of events) this.log.value.transcript.apply(event);
+    this.log.value = { ...this.log.value };
     if (events.some(({ kind }) => !kind.startsWith('message') && kind !== 'tool_call' && kind !== 'usage')) this.#onState();
   }
 }

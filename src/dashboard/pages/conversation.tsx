@@ -9,11 +9,10 @@ import { VirtualLog } from '../conversation/virtual-log.tsx';
 import { useResource } from '../live.ts';
 import { navigate, route } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
-import { Button, Field, Input, Status, Tabs } from '../ui/controls.tsx';
+import { toastFailure } from '../ui/actions.tsx';
+import { Button, Field, Status, Tabs } from '../ui/controls.tsx';
 import { ask, FormDialog } from '../ui/dialog.tsx';
-import { toastFailure } from '../ui/actions.ts';
-import { Failed } from '../ui/feedback.tsx';
-import { LoadedPage, Page } from '../ui/page.tsx';
+import { Failed, LoadedPage, Page } from '../ui/page.tsx';
 
 export function ConversationPage({ id }: { readonly id: string }) {
   const { client } = currentSession();
@@ -44,8 +43,7 @@ function LoadedConversation({ conversation, onState }: LoadedConversationProps) 
   const source = useMemo(() => new TranscriptSource(state.id, onState), []);
   useEffect(() => source.follow(conversation), []);
   const tab = route.value.query.get('tab') ?? 'log';
-  const version = source.version.value;
-  const { transcript } = source;
+  const { transcript } = source.log.value;
   const title = state.title ?? 'Untitled';
   return (
     <Page title={title} back={['Conversations', ['conversations']]} isFull
@@ -60,7 +58,7 @@ function LoadedConversation({ conversation, onState }: LoadedConversationProps) 
       {tab === 'details' && <div class="scroll side narrow"><Details state={state} transcript={transcript} /></div>}
       {tab === 'log' && (
         <div class="talk">
-          <Log conversation={conversation} source={source} version={version} />
+          <Log conversation={conversation} source={source} />
           <aside class="side"><Details state={state} transcript={transcript} /></aside>
         </div>
       )}
@@ -71,16 +69,9 @@ function LoadedConversation({ conversation, onState }: LoadedConversationProps) 
 /** The execution statuses of a conversation with an unfinished turn. */
 const turnStatuses: ReadonlySet<api.AppConversation['execution_status']> = new Set(['running', 'waiting_for_permission', 'frozen']);
 
-interface LogProps {
-  readonly conversation: Conversation;
-  readonly source: TranscriptSource;
-  /** The source's version. It causes a new render when the source changes. */
-  readonly version: number;
-}
-
-function Log({ conversation, source }: LogProps) {
+function Log({ conversation, source }: { readonly conversation: Conversation; readonly source: TranscriptSource }) {
   const unfolded = useMemo(() => new Set<string>(), []);
-  const { transcript } = source;
+  const { transcript } = source.log.value;
   const { entries } = transcript;
   const queued = entries.filter((entry) => entry.kind === 'message' && entry.role === 'user' && !transcript.started.has(entry.key)).length;
   if (source.error.value !== null) return <Failed error={source.error.value} />;
@@ -99,7 +90,6 @@ function Log({ conversation, source }: LogProps) {
 
 function Actions({ conversation, onState }: LoadedConversationProps) {
   const [isRenaming, setRenaming] = useState(false);
-  const [title, setTitle] = useState('');
   const { id, state } = conversation;
   const { client } = currentSession();
   if (!canChange()) return null;
@@ -109,10 +99,7 @@ function Actions({ conversation, onState }: LoadedConversationProps) {
   };
   return (
     <>
-      <Button kind="quiet" onClick={() => {
-        setTitle(state.title ?? '');
-        setRenaming(true);
-      }}>Rename</Button>
+      <Button kind="quiet" onClick={() => setRenaming(true)}>Rename</Button>
       {state.archived_at === null && <Button kind="quiet" onClick={() => ask({
         title: 'Archive this conversation?', submit: 'Archive',
         text: 'Its agent ends, and its sandbox is deleted with its files, unless another conversation uses it. The messages are kept.',
@@ -127,9 +114,8 @@ function Actions({ conversation, onState }: LoadedConversationProps) {
         },
       })} />
       {isRenaming && (
-        <FormDialog title="Rename" submit="Save"
-          onClose={() => setRenaming(false)} onSubmit={() => change({ title })}>
-          <Field label="Title"><Input value={title} onInput={setTitle} /></Field>
+        <FormDialog title="Rename" submit="Save" onClose={() => setRenaming(false)} onSubmit={({ title = '' }) => change({ title })}>
+          <Field label="Title"><input name="title" defaultValue={state.title ?? ''} /></Field>
         </FormDialog>
       )}
     </>

@@ -1,13 +1,15 @@
+import { useState } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
-import { useDebounced } from '../live.ts';
-import { route, setQuery } from '../route.ts';
+import { useDebounced, useResource } from '../live.ts';
+import { navigate, route, setQuery } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
-import { Button, type Column, Link, Search, Status, Time } from '../ui/controls.tsx';
-import { Empty, NoMatch } from '../ui/feedback.tsx';
-import { Page } from '../ui/page.tsx';
+import { defaultSpecLabel, useSpecs } from '../specs.ts';
+import { Button, type Column, Field, Link, Select, Status, Time } from '../ui/controls.tsx';
+import { type FormTexts, FormDialog } from '../ui/dialog.tsx';
+import { Empty, NoMatch, Page } from '../ui/page.tsx';
 import { PagedTable } from '../ui/paged-table.tsx';
+import { RepositoryInput } from '../ui/repository-input.tsx';
 import { conversationStatus } from './conversation.tsx';
-import { NewConversation } from './new-conversation.tsx';
 
 const kinds: ReadonlySet<api.Event['kind']> = new Set([
   'start_step', 'execution_changed', 'conversation_archived', 'conversation_deleted', 'sandbox_moved',
@@ -31,7 +33,10 @@ export function ConversationsPage() {
   const add = canChange() && <Button kind="primary" icon="plus" onClick={() => setQuery({ new: 'yes' })}>New conversation</Button>;
   return (
     <Page title="Conversations" actions={add}>
-      <div class="filters"><Search label="Search by title" value={search} onInput={(q) => setQuery({ q })} /></div>
+      <div class="filters">
+        <input type="search" placeholder="Search by title" aria-label="Search by title" value={search}
+          onInput={(event) => setQuery({ q: event.currentTarget.value })} />
+      </div>
       <PagedTable columns={columns} keyOf={({ id }) => id} filters={[settled]} isRelevant={({ kind }) => kinds.has(kind)}
         read={(page, signal) => currentSession().client.request('GET /api/v1/app-conversations', {
           query: { ...page, sort_order: 'UPDATED_AT_DESC', title__contains: settled || undefined }, signal,
@@ -48,3 +53,56 @@ export function ConversationsPage() {
   );
 }
 
+const policies = [['', 'As the spec says'], ['ask', 'Ask me'], ['allow', 'Allow it'], ['deny', 'Refuse it']] as const;
+
+interface NewConversationProps {
+  /** The repository that is chosen first. */
+  readonly repository: string;
+  readonly onClose: () => void;
+}
+
+function NewConversation({ repository: chosen, onClose }: NewConversationProps) {
+  const { client } = currentSession();
+  const [repository, setRepository] = useState(chosen);
+  const settled = useDebounced(repository);
+  const branches = useResource(async (signal) => {
+    if (settled === '') return [];
+    const input = { path: { repository_name: settled }, query: { limit: 100 }, signal };
+    return (await client.request('GET /api/v1/repositories/{repository_name}/branches', input)).items;
+  }, [settled]);
+  const specs = useSpecs().data ?? [];
+  const start = async ({ branch, spec, policy, message }: FormTexts) => {
+    const conversation = await client.conversations.start({
+      selected_repository: repository || undefined,
+      selected_branch: branch,
+      sandbox_spec_id: spec,
+      permission_policy: policies.find(([one]) => one === policy)?.[0] || null,
+      ...(message !== undefined && {
+        title: message.split('\n', 1)[0]?.slice(0, 80), initial_message: { content: [{ type: 'text', text: message }] },
+      }),
+    });
+    // Waits until the dialog has left its address, so the history does not contain it.
+    setTimeout(() => navigate(['conversations', conversation.id]));
+  };
+  return (
+    <FormDialog title="New conversation" submit="Start" onClose={onClose} onSubmit={start} class="large">
+      <Field label="What should the agent do?">
+        <textarea name="message" rows={4} autofocus placeholder="Fix the failing test in src/checkout …" />
+      </Field>
+      <div class="pair">
+        <Field label="Repository" hint={branches.error?.message}>
+          <RepositoryInput value={repository} onInput={setRepository} />
+        </Field>
+        <Field label="Branch">
+          <Select name="branch" options={[['', 'Default branch'], ...(branches.data ?? []).map(({ name }) => [name, name] as const)]} />
+        </Field>
+      </div>
+      <div class="pair">
+        <Field label="Sandbox spec">
+          <Select name="spec" options={[['', defaultSpecLabel(specs)], ...specs.map(({ id }) => [id, id] as const)]} />
+        </Field>
+        <Field label="When the agent asks for permission"><Select name="policy" options={policies} /></Field>
+      </div>
+    </FormDialog>
+  );
+}

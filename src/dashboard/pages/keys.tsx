@@ -2,10 +2,10 @@ import { useState } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
 import { useResource } from '../live.ts';
 import { canChange, currentSession } from '../session.ts';
-import { Button, CopyButton, Field, Input, Select, Status, Table, Time } from '../ui/controls.tsx';
-import { ask, Dialog, FormDialog } from '../ui/dialog.tsx';
-import { Empty, Loaded } from '../ui/feedback.tsx';
-import { Page } from '../ui/page.tsx';
+import { CopyButton } from '../ui/actions.tsx';
+import { Button, Field, Select, Status, Table, Time } from '../ui/controls.tsx';
+import { ask, Dialog, type FormTexts, FormDialog } from '../ui/dialog.tsx';
+import { Empty, Loaded, Page } from '../ui/page.tsx';
 
 export const accessNames = { full: 'Read and change', read: 'Read only', admin: 'Administrator' } as const;
 
@@ -63,42 +63,34 @@ const accesses = ['full', 'read', 'admin'] as const;
 
 function NewKey({ onClose, onMade }: { readonly onClose: () => void; readonly onMade: (key: api.NewKey) => void }) {
   const { client, me } = currentSession();
-  const [name, setName] = useState('');
-  const [user, setUser] = useState('');
-  const [access, setAccess] = useState('full');
-  const [life, setLife] = useState('');
-  const [repositories, setRepositories] = useState('');
-  const patterns = repositories.split(/[\s,]+/).filter(Boolean);
+  const [isLimited, setLimited] = useState(false);
   const isAdmin = me.access === 'admin';
+  const create = async ({ name = '', user, access, life, repositories }: FormTexts) => onMade(await client.request('POST /api/v1/keys', {
+    body: {
+      name, user_id: user, access: accesses.find((one) => one === access), repositories: repositories?.split(/[\s,]+/).filter(Boolean),
+      expires_in_seconds: life === undefined ? undefined : Number(life),
+    },
+  }));
   return (
-    <FormDialog title="New key" submit="Create" isReady={name !== ''} onClose={onClose} onSubmit={async () => {
-      onMade(await client.request('POST /api/v1/keys', {
-        body: {
-          name, access: accesses.find((one) => one === access), ...(user !== '' && { user_id: user }),
-          ...(life !== '' && { expires_in_seconds: Number(life) }), ...(patterns.length > 0 && { repositories: patterns }),
-        },
-      }));
-    }}>
+    <FormDialog title="New key" submit="Create" onClose={onClose} onSubmit={create}>
       <Field label="Name" hint="To recognize it, for example the program that uses it.">
-        <Input required value={name} onInput={setName} />
+        <input name="name" required spellcheck={false} />
       </Field>
       {isAdmin && (
-        <Field label="Owner" hint={patterns.length > 0 ? 'A key for some repositories needs an owner of its own, for example its name.'
+        <Field label="Owner" hint={isLimited ? 'A key for some repositories needs an owner of its own, for example its name.'
           : `The owner of everything that the key creates. Empty: ${me.user_id}.`}>
-          <Input required={patterns.length > 0} value={user} onInput={setUser} />
+          <input name="user" required={isLimited} spellcheck={false} />
         </Field>
       )}
       <div class="pair">
         <Field label="Access">
-          <Select value={access} onChange={setAccess}
-            options={accesses.filter((one) => isAdmin || one !== 'admin').map((one) => [one, accessNames[one]])} />
+          <Select name="access" options={accesses.filter((one) => isAdmin || one !== 'admin').map((one) => [one, accessNames[one]])} />
         </Field>
-        <Field label="Expires">
-          <Select value={life} onChange={setLife} options={keyLifetimes} />
-        </Field>
+        <Field label="Expires"><Select name="life" options={keyLifetimes} /></Field>
       </div>
       <Field label="Repositories" hint="Patterns, such as acme/*. Empty: all that your key may use.">
-        <Input value={repositories} placeholder="acme/*" onInput={setRepositories} />
+        <input name="repositories" spellcheck={false} placeholder="acme/*"
+          onInput={(event) => setLimited(event.currentTarget.value.trim() !== '')} />
       </Field>
     </FormDialog>
   );

@@ -1,13 +1,14 @@
 import { useState } from 'preact/hooks';
+import { asError } from '../live.ts';
 import { loginNotice, logIn } from '../session.ts';
+import { useAction } from '../ui/actions.tsx';
 import { Button, Checkbox, Field } from '../ui/controls.tsx';
-import { messageOf, useAction } from '../ui/actions.ts';
-import { Logo } from '../ui/logo.tsx';
+import { Logo } from '../ui/icons.tsx';
 
 export function LoginPage() {
   const [key, setKey] = useState('');
   const [isTabOnly, setTabOnly] = useState(false);
-  const [isBusy, run] = useAction((error) => (loginNotice.value = messageOf(error)));
+  const [isBusy, run] = useAction((error) => (loginNotice.value = asError(error).message));
   return (
     <main class="login">
       <form onSubmit={(event) => {

@@ -1,18 +1,16 @@
 import { useState } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
-import { useDebounced, useResource } from '../live.ts';
+import { useResource } from '../live.ts';
 import { navigate, route } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
-import { Button, Facts, Link, Table, Time } from '../ui/controls.tsx';
-import { Empty, Loaded } from '../ui/feedback.tsx';
+import { Button, Facts, Link, Time } from '../ui/controls.tsx';
 import { Markdown } from '../ui/markdown.tsx';
-import { Page } from '../ui/page.tsx';
-import { RepositoryInput, useRepositories } from '../ui/repository-input.tsx';
+import { Empty, Loaded, Page } from '../ui/page.tsx';
+import { RepositoryInput } from '../ui/repository-input.tsx';
 
 export function MicroagentsPage() {
   const { path: [, name = ''], query } = route.value;
   const [repository, setRepository] = useState(name);
-  const settled = useDebounced(repository);
   const file = query.get('file');
   const talk = canChange() && name !== '' && (
     <Button icon="conversations" onClick={() => navigate(['conversations'], { new: 'yes', repository: name })}>
@@ -28,25 +26,9 @@ export function MicroagentsPage() {
         <RepositoryInput value={repository} onInput={setRepository} />
         <Button type="submit" disabled={repository === '' || repository === name}>Show</Button>
       </form>
-      {name === '' ? <Repositories query={settled} onChoose={setRepository} /> : <Microagents key={name} repository={name} file={file} />}
+      {name === '' ? <Empty icon="microagents" title="Pick a repository">Type a part of its name above.</Empty>
+        : <Microagents key={name} repository={name} file={file} />}
     </Page>
-  );
-}
-
-function Repositories({ query, onChoose }: { readonly query: string; readonly onChoose: (name: string) => void }) {
-  const resource = useRepositories(query);
-  if (query === '') return <Empty icon="microagents" title="Pick a repository">Type a part of its name above.</Empty>;
-  return (
-    <Loaded resource={resource}>
-      {(items) => items.length === 0
-        ? <Empty icon="branch" title="No repository found">Change the name, or give the server access to the repository.</Empty>
-        : <Table items={items} keyOf={({ name }) => name} columns={[
-          ['Repository', 'main', ({ name }) => (
-            <Link class="row-link" to={['microagents', name]} onClick={() => onChoose(name)}>{name}</Link>
-          )],
-          ['Git host', 'right dim', ({ git_provider: host }) => host],
-        ]} />}
-    </Loaded>
   );
 }
 

@@ -3,10 +3,8 @@ import type { api } from '../../client/index.ts';
 import { bytes, milliseconds, orNone, plural, relativeTime, readableName } from '../format.ts';
 import { useResource } from '../live.ts';
 import { currentSession } from '../session.ts';
-import { Link, Status, Time } from '../ui/controls.tsx';
-import { Meter } from '../ui/charts.tsx';
-import { Loaded } from '../ui/feedback.tsx';
-import { Page } from '../ui/page.tsx';
+import { Link, Meter, Status, Time } from '../ui/controls.tsx';
+import { Loaded, Page } from '../ui/page.tsx';
 
 const refreshMs = 5000;
 const kinds: ReadonlySet<api.Event['kind']> = new Set(['sandbox_moved', 'start_step', 'execution_changed']);

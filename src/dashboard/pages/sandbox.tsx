@@ -1,20 +1,18 @@
 import type { api, Sandbox } from '../../client/index.ts';
 import { Files } from '../sandbox/files.tsx';
-import { actorNames, History } from '../sandbox/history.tsx';
 import { Logs } from '../sandbox/logs.tsx';
+import { Overview } from '../sandbox/overview.tsx';
 import { Ports } from '../sandbox/ports.tsx';
 import { TerminalTab } from '../sandbox/terminal-tab.tsx';
-import { Usage } from '../sandbox/usage.tsx';
 import { sandboxStatusName } from '../format.ts';
 import { useResource } from '../live.ts';
 import { navigate, route } from '../route.ts';
 import { canChange, currentSession } from '../session.ts';
-import { idlePolicyText, useSpecs } from '../specs.ts';
-import { ActionButton, Button, CopyButton, Facts, Link, Status, Tabs, Time } from '../ui/controls.tsx';
+import { useSpecs } from '../specs.ts';
+import { ActionButton, CopyButton, toast } from '../ui/actions.tsx';
+import { Button, Status, Tabs } from '../ui/controls.tsx';
 import { ask } from '../ui/dialog.tsx';
-import { toast } from '../ui/actions.ts';
 import { LoadedPage, Page } from '../ui/page.tsx';
-import { Metadata } from './sandboxes.tsx';
 
 export function SandboxPage({ id }: { readonly id: string }) {
   const { client } = currentSession();
@@ -51,38 +49,6 @@ function LoadedSandbox({ sandbox, onState }: LoadedSandboxProps) {
       {tab === 'files' && specs.data !== null && <Files sandbox={sandbox} home={spec?.working_dir ?? '/'} />}
       {tab === 'ports' && <Ports sandbox={sandbox} ports={spec?.ports ?? []} />}
     </Page>
-  );
-}
-
-function Overview({ sandbox, spec }: { readonly sandbox: Sandbox; readonly spec: api.SandboxSpec | null }) {
-  const { state } = sandbox;
-  const conversations = useResource((signal) => currentSession().client.request('GET /api/v1/app-conversations', {
-    query: { sandbox_id__eq: state.id, limit: 20 }, signal,
-  }), [state.id]);
-  const talks = conversations.data?.items ?? [];
-  return (
-    <div class="columns">
-      <div>
-        <Usage sandbox={sandbox} />
-        <History sandbox={state} />
-      </div>
-      <section class="card">
-        <h2>Details</h2>
-        <Facts facts={[
-          ['Spec', state.sandbox_spec_id],
-          ['Owner', state.created_by_user_id],
-          ['Conversations', talks.length > 0 && talks.map(({ id, title }) => (
-            <p key={id}><Link to={['conversations', id]}>{title ?? 'Untitled'}</Link></p>
-          ))],
-          ['Metadata', Object.keys(state.metadata).length > 0 && <Metadata metadata={state.metadata} />],
-          ['Created', <Time at={state.created_at} />],
-          ['Last active', <Time at={state.last_active_at} />],
-          ['Automatic actions', spec !== null && idlePolicyText(spec.rest)],
-          ['Expires', state.expires_at !== null && <Time at={state.expires_at} />],
-          ['Paused', state.paused_by !== null && actorNames[state.paused_by]],
-        ]} />
-      </section>
-    </div>
   );
 }
 

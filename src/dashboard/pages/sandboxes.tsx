@@ -1,13 +1,14 @@
+import { useState } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
 import { readableName, sandboxStatusName } from '../format.ts';
-import { route, setQuery } from '../route.ts';
+import { navigate, route, setQuery } from '../route.ts';
+import { Metadata } from '../sandbox/overview.tsx';
 import { canChange, currentSession } from '../session.ts';
-import { useSpecs } from '../specs.ts';
-import { Button, type Column, Link, Select, Status, Time } from '../ui/controls.tsx';
-import { Empty, NoMatch } from '../ui/feedback.tsx';
-import { Page } from '../ui/page.tsx';
+import { defaultSpecLabel, useSpecs } from '../specs.ts';
+import { Button, type Column, Field, Link, Select, Status, Time } from '../ui/controls.tsx';
+import { type FormTexts, FormDialog } from '../ui/dialog.tsx';
+import { Empty, NoMatch, Page } from '../ui/page.tsx';
 import { PagedTable } from '../ui/paged-table.tsx';
-import { StartSandbox } from '../sandbox/start-sandbox.tsx';
 
 const statuses = ['STARTING', 'RUNNING', 'PAUSING', 'PAUSED', 'RESUMING', 'ERROR', 'MISSING'] as const;
 
@@ -62,6 +63,47 @@ function metadataFilter(text: string): string[] | undefined {
   return pairs.length === 0 ? undefined : pairs.map((pair) => pair.split('=').map(encodeURIComponent).join('='));
 }
 
-export function Metadata({ metadata }: { readonly metadata: api.Sandbox['metadata'] }) {
-  return <>{Object.entries(metadata).map(([name, value]) => <span key={name} class="tag">{name}={value}</span>)}</>;
+interface StartSandboxProps {
+  /** The spec that is chosen first; empty for the default. */
+  readonly spec: string;
+  readonly specs: readonly api.SandboxSpec[];
+  readonly onClose: () => void;
+}
+
+function StartSandbox({ spec: chosen, specs, onClose }: StartSandboxProps) {
+  const [spec, setSpec] = useState(chosen);
+  const start = async ({ env = '', metadata = '', minutes }: FormTexts) => {
+    const sandbox = await currentSession().client.sandboxes.start({
+      spec: spec || undefined, env: pairsOf(env), metadata: pairsOf(metadata),
+      timeout_seconds: minutes === undefined ? undefined : Math.round(Number(minutes) * 60),
+    });
+    setTimeout(() => navigate(['sandboxes', sandbox.id]));
+  };
+  return (
+    <FormDialog title="Start a sandbox" submit="Start" onClose={onClose} onSubmit={start}>
+      <Field label="Spec" hint={specs.find(({ id }) => id === spec)?.description ?? undefined}>
+        <Select value={spec} onChange={setSpec}
+          options={[['', defaultSpecLabel(specs)], ...specs.map(({ id }) => [id, id] as const)]} />
+      </Field>
+      <Field label="Variables" hint="One per line. They are never shown again.">
+        <textarea name="env" rows={2} class="mono" spellcheck={false} placeholder="NAME=value" />
+      </Field>
+      <Field label="Metadata" hint="Labels to find it by, one per line.">
+        <textarea name="metadata" rows={2} class="mono" spellcheck={false} placeholder="task=42" />
+      </Field>
+      <Field label="Lifetime in minutes" hint="Then it is deleted, even if it is in use. Empty: the maximum of the spec.">
+        <input name="minutes" type="number" min={1} />
+      </Field>
+    </FormDialog>
+  );
+}
+
+/** Throws if a line has another form. */
+function pairsOf(text: string): Record<string, string> {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  return Object.fromEntries(lines.map((line) => {
+    const [, name, value = ''] = /^\s*([^=\s]+)\s*=(.*)$/.exec(line) ?? [];
+    if (name === undefined) throw new Error(`The lines have the form NAME=value, but one is: ${line}`);
+    return [name, value.trim()];
+  }));
 }

@@ -1,12 +1,10 @@
-import { useState } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
 import { readableName } from '../format.ts';
 import { useResource } from '../live.ts';
 import { currentSession, logOut } from '../session.ts';
 import { theme } from '../theme.ts';
-import { Button, type Column, Facts, Field, Search, Select, Table } from '../ui/controls.tsx';
-import { Empty, Loaded } from '../ui/feedback.tsx';
-import { Page } from '../ui/page.tsx';
+import { Button, type Column, Facts, Field, Select, Table } from '../ui/controls.tsx';
+import { Empty, Loaded, Page } from '../ui/page.tsx';
 import { accessNames } from './keys.tsx';
 
 export function SettingsPage() {
@@ -37,19 +35,10 @@ export function SettingsPage() {
 
 function Server() {
   const resource = useResource((signal) => currentSession().client.request('GET /api/v1/settings', { signal }), []);
-  const [search, setSearch] = useState('');
-  const isWanted = ({ key, variable }: api.Setting) => `${key} ${variable}`.toLowerCase().includes(search.toLowerCase());
   return (
     <>
-      <div class="filters">
-        <Search label="Search settings" value={search} onInput={setSearch} />
-        <p class="dim">Read-only. They come from the environment and the configuration file.</p>
-      </div>
-      <Loaded resource={resource}>
-        {({ items }) => items.some(isWanted) ? <Table items={items.filter(isWanted)} keyOf={({ key }) => key} columns={columns} /> : (
-          <Empty icon="settings" title="No setting has this name">Search for a part of its key or variable.</Empty>
-        )}
-      </Loaded>
+      <p class="dim">Read-only. They come from the environment and the configuration file.</p>
+      <Loaded resource={resource}>{({ items }) => <Table items={items} keyOf={({ key }) => key} columns={columns} />}</Loaded>
     </>
   );
 }

@@ -3,9 +3,8 @@ import { bytes } from '../format.ts';
 import { canChange } from '../session.ts';
 import { idlePolicyText, useSpecs } from '../specs.ts';
 import { Facts, Link } from '../ui/controls.tsx';
-import { Loaded } from '../ui/feedback.tsx';
 import { Icon } from '../ui/icons.tsx';
-import { Page } from '../ui/page.tsx';
+import { Loaded, Page } from '../ui/page.tsx';
 
 export function SpecsPage() {
   const resource = useSpecs();

@@ -6,9 +6,8 @@ import type { Sandbox } from '../../client/index.ts';
 import { sleep } from '../../client/waiting.ts';
 import { whileVisible } from '../live.ts';
 import { currentSession } from '../session.ts';
-import { ActionButton } from '../ui/controls.tsx';
-import { Failed } from '../ui/feedback.tsx';
-import { saveFile } from '../ui/save-file.ts';
+import { DownloadButton } from '../ui/actions.tsx';
+import { Failed } from '../ui/page.tsx';
 
 const tailBytes = 256 << 10;
 const maxShown = 1 << 20;
@@ -43,10 +42,7 @@ export function Logs({ sandbox: { id, state } }: { readonly sandbox: Sandbox }) 
     <section class="logs">
       <header class="bar">
         <p class="dim">{isRunning ? 'Live output of its command' : 'Last output of its command'}</p>
-        <ActionButton icon="download" onAct={async () => {
-          const response = await currentSession().client.stream(route, { path: { id } });
-          saveFile(`${id}.log`, await response.blob());
-        }}>Download</ActionButton>
+        <DownloadButton name={`${id}.log`} read={() => currentSession().client.stream(route, { path: { id } })}>Download</DownloadButton>
       </header>
       <pre ref={screen} tabIndex={0} class="screen" onScroll={({ currentTarget: { scrollTop, clientHeight, scrollHeight } }) => {
         isAtEnd.current = scrollTop + clientHeight > scrollHeight - 40;

@@ -1,17 +1,13 @@
 import { useState } from 'preact/hooks';
 import type { api, Sandbox } from '../../client/index.ts';
-import { ActionButton, CopyButton, Field, ExternalLink, Select, Table, Time } from '../ui/controls.tsx';
-import { Empty } from '../ui/feedback.tsx';
+import { ActionButton, CopyButton } from '../ui/actions.tsx';
+import { ExternalLink, Field, Select, Table, Time } from '../ui/controls.tsx';
+import { Empty } from '../ui/page.tsx';
 
 const lifetimes = [['3600', 'An hour'], ['86400', 'A day'], ['604800', 'A week']] as const;
 
-interface PortsProps {
-  readonly sandbox: Sandbox;
-  readonly ports: readonly api.SandboxPort[];
-}
-
 /** The ports in the spec, with links for a browser. */
-export function Ports({ sandbox, ports }: PortsProps) {
+export function Ports({ sandbox, ports }: { readonly sandbox: Sandbox; readonly ports: readonly api.SandboxPort[] }) {
   const [seconds, setSeconds] = useState('3600');
   const [links, setLinks] = useState<Readonly<Record<number, api.PortLink>>>({});
   if (ports.length === 0) return <Empty icon="external" title="No ports">The spec of this sandbox names none.</Empty>;

@@ -2,9 +2,8 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { loginShell } from '../../client/executions.ts';
 import type { Execution, Sandbox } from '../../client/index.ts';
 import { canChange } from '../session.ts';
-import { ActionButton } from '../ui/controls.tsx';
-import { toastFailure } from '../ui/actions.ts';
-import { Empty } from '../ui/feedback.tsx';
+import { ActionButton, toastFailure } from '../ui/actions.tsx';
+import { Empty } from '../ui/page.tsx';
 
 /** A terminal in the sandbox. It keeps running when the user leaves the page, and the page finds it again. */
 export function TerminalTab({ sandbox }: { readonly sandbox: Sandbox }) {

@@ -2,10 +2,9 @@ import type { ComponentChildren } from 'preact';
 import { absoluteTime, relativeTime, readableName } from '../format.ts';
 import { useTick } from '../live.ts';
 import { href, type Query, route } from '../route.ts';
-import { toast, useAction } from './actions.ts';
 import { Icon, type IconName } from './icons.tsx';
 
-interface ButtonProps {
+export interface ButtonProps {
   readonly kind?: 'plain' | 'primary' | 'danger' | 'quiet';
   readonly icon?: IconName;
   /** The description of a button that is only an icon. */
@@ -26,19 +25,12 @@ export function Button({ kind = 'plain', icon, label, type = 'button', children,
   );
 }
 
-/** A button that is disabled until its work is done. */
-export function ActionButton({ onAct, ...props }: Omit<ButtonProps, 'onClick'> & { readonly onAct: () => Promise<unknown> }) {
-  const [isBusy, run] = useAction();
-  return <Button {...props} disabled={isBusy || props.disabled === true} onClick={() => void run(onAct)} />;
-}
-
 interface LinkProps {
   readonly to: readonly string[];
   readonly query?: Query;
   readonly class?: string;
   /** Whether it leads to what is shown. */
   readonly current?: boolean;
-  readonly onClick?: () => void;
   readonly children: ComponentChildren;
 }
 
@@ -49,15 +41,6 @@ export function Link({ to, query, current = false, children, ...rest }: LinkProp
 /** An external link. The address can come from an agent, so only web addresses become links. */
 export function ExternalLink({ url, children }: { readonly url: string; readonly children: ComponentChildren }) {
   return /^https?:\/\//i.test(url) ? <a href={url} target="_blank" rel="noopener noreferrer">{children}</a> : <span>{children}</span>;
-}
-
-/** Copies the text. Browsers allow it only over HTTPS and on the server's machine; elsewhere there is no button. */
-export function CopyButton({ text }: { readonly text: string }) {
-  if (!isSecureContext) return null;
-  return <ActionButton kind="quiet" icon="copy" label="Copy" onAct={async () => {
-    await navigator.clipboard.writeText(text);
-    toast('Copied.');
-  }} />;
 }
 
 export function Time({ at }: { readonly at: string }) {
@@ -74,13 +57,8 @@ const tones: Readonly<Record<string, string>> = {
 /** Texts for statuses whose API name is not clear enough. */
 const statusNames: Readonly<Record<string, string>> = { waiting_for_permission: 'Waits for you', running: 'Working' };
 
-interface StatusProps {
-  readonly value: string;
-  readonly label?: string;
-}
-
 /** A status as a dot with its name. The colour adds no information. */
-export function Status({ value, label = statusNames[value] ?? readableName(value) }: StatusProps) {
+export function Status({ value, label = statusNames[value] ?? readableName(value) }: { readonly value: string; readonly label?: string }) {
   return <span class={`status ${tones[value] ?? 'rest'}`}><i />{label}</span>;
 }
 
@@ -94,59 +72,32 @@ export function Field({ label, hint, children }: FieldProps) {
   return <label class="field"><span>{label}</span>{children}{hint !== undefined && <small>{hint}</small>}</label>;
 }
 
-interface InputProps {
-  readonly value: string;
-  readonly onInput: (value: string) => void;
-  readonly placeholder?: string;
-  readonly required?: boolean;
-  readonly type?: 'number';
-  readonly min?: number;
-}
-
-export function Input({ onInput, ...rest }: InputProps) {
-  return <input spellcheck={false} {...rest} onInput={(event) => onInput(event.currentTarget.value)} />;
-}
-
 interface CheckboxProps {
   readonly label: string;
-  readonly checked: boolean;
-  readonly onChange: (checked: boolean) => void;
+  /** The name of its value in a form. */
+  readonly name?: string;
+  readonly checked?: boolean;
+  readonly onChange?: (checked: boolean) => void;
 }
 
-export function Checkbox({ label, checked, onChange }: CheckboxProps) {
-  return (
-    <label class="check">
-      <input type="checkbox" checked={checked} onChange={(event) => onChange(event.currentTarget.checked)} />{label}
-    </label>
-  );
-}
-
-interface SearchProps {
-  readonly value: string;
-  readonly label: string;
-  readonly onInput: (value: string) => void;
-}
-
-export function Search({ value, label, onInput }: SearchProps) {
-  return (
-    <label class="search">
-      <Icon name="search" />
-      <input type="search" placeholder={label} aria-label={label} value={value} onInput={(event) => onInput(event.currentTarget.value)} />
-    </label>
-  );
+export function Checkbox({ label, onChange, ...rest }: CheckboxProps) {
+  const change = (event: { readonly currentTarget: HTMLInputElement }) => onChange?.(event.currentTarget.checked);
+  return <label class="check"><input type="checkbox" {...rest} onChange={change} />{label}</label>;
 }
 
 interface SelectProps {
   /** The name of a select that is not in a field. */
   readonly label?: string;
-  readonly value: string;
+  /** The name of its value in a form. */
+  readonly name?: string;
+  readonly value?: string;
   readonly options: readonly (readonly [value: string, label: string])[];
-  readonly onChange: (value: string) => void;
+  readonly onChange?: (value: string) => void;
 }
 
-export function Select({ label, value, options, onChange }: SelectProps) {
+export function Select({ label, options, onChange, ...rest }: SelectProps) {
   return (
-    <select aria-label={label} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+    <select aria-label={label} {...rest} onChange={(event) => onChange?.(event.currentTarget.value)}>
       {options.map(([value, label]) => <option key={value} value={value}>{label}</option>)}
     </select>
   );
@@ -165,6 +116,27 @@ export function Tabs({ tabs, current }: TabsProps) {
         <Link key={id} to={route.value.path} query={{ tab: index === 0 ? null : id }} current={id === current}>{label}</Link>
       ))}
     </nav>
+  );
+}
+
+interface MeterProps {
+  readonly label: string;
+  readonly value: number;
+  /** Null: no limit. */
+  readonly max: number | null;
+  readonly text: string;
+  /** True if a full bar is good, so it does not warn. */
+  readonly isGoal?: boolean;
+}
+
+/** A usage bar. It warns from 80 percent. */
+export function Meter({ label, value, max, text, isGoal = false }: MeterProps) {
+  const limits = isGoal || max === null ? {} : { optimum: 0, low: max * 0.8, high: max * 0.95 };
+  return (
+    <div class="meter">
+      <p><span>{label}</span><span class="number">{text}</span></p>
+      {max !== null && <meter aria-label={label} aria-valuetext={text} max={max} value={value} {...limits} />}
+    </div>
   );
 }
 

@@ -2,7 +2,8 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Button } from './controls.tsx';
-import { messageOf, useAction } from './actions.ts';
+import { asError } from '../live.ts';
+import { useAction } from './actions.tsx';
 
 interface DialogProps {
   readonly title: string;
@@ -26,32 +27,39 @@ export function Dialog({ title, onClose, children, ...rest }: DialogProps) {
 interface FormDialogProps extends DialogProps {
   readonly submit: string;
   readonly isDangerous?: boolean;
-  readonly isReady?: boolean;
-  readonly onSubmit: () => Promise<unknown>;
+  readonly onSubmit: (texts: FormTexts) => Promise<unknown>;
+}
+
+/** The texts of a form's fields by their names, trimmed and without empty ones. */
+export type FormTexts = Readonly<Record<string, string | undefined>>;
+
+function textsIn(form: HTMLFormElement): FormTexts {
+  const texts = Array.from(new FormData(form), ([name, value]) => [name, typeof value === 'string' ? value.trim() : ''] as const);
+  return Object.fromEntries(texts.filter(([, text]) => text !== ''));
 }
 
 /** A dialog with a form. It closes when the action has succeeded. */
-export function FormDialog({ submit, isDangerous = false, isReady = true, onSubmit, children, ...props }: FormDialogProps) {
+export function FormDialog({ submit, isDangerous = false, onSubmit, children, ...props }: FormDialogProps) {
   // Shown in the dialog, because toasts are behind an open dialog and can't be clicked.
   const [failure, setFailure] = useState<string | null>(null);
-  const [isBusy, run] = useAction((error) => setFailure(messageOf(error)));
-  const send = () => run(async () => {
+  const [isBusy, run] = useAction((error) => setFailure(asError(error).message));
+  const send = (form: HTMLFormElement) => run(async () => {
     setFailure(null);
-    await onSubmit();
+    await onSubmit(textsIn(form));
     props.onClose();
   });
   return (
     <Dialog {...props}>
       <form onSubmit={(event) => {
         event.preventDefault();
-        void send();
+        void send(event.currentTarget);
       }}>
         <h2>{props.title}</h2>
         {children}
         {failure !== null && <p class="banner bad" role="alert">{failure}</p>}
         <footer>
           <Button onClick={props.onClose}>Cancel</Button>
-          <Button type="submit" kind={isDangerous ? 'danger' : 'primary'} disabled={isBusy || !isReady}>{submit}</Button>
+          <Button type="submit" kind={isDangerous ? 'danger' : 'primary'} disabled={isBusy}>{submit}</Button>
         </footer>
       </form>
     </Dialog>

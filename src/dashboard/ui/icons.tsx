@@ -1,3 +1,5 @@
+import skep from '../skep.svg';
+
 /** Icon paths on a grid of 16, in the text colour. */
 const paths = {
   overview: 'M2.5 13.5v-4M6 13.5v-8M9.5 13.5v-6M13 13.5v-11',
@@ -12,7 +14,6 @@ const paths = {
   close: 'M4 4l8 8M12 4l-8 8',
   menu: 'M2.5 4.5h11M2.5 8h11M2.5 11.5h11',
   help: 'M6 6.2a2 2 0 1 1 2.8 1.9c-.6.3-.8.7-.8 1.4M8 11.8v.1M8 14.3A6.3 6.3 0 1 0 8 1.7a6.3 6.3 0 0 0 0 12.6z',
-  theme: 'M13.5 9.5A6 6 0 0 1 6.5 2.5a6 6 0 1 0 7 7z',
   leave: 'M6.5 2.5h-4v11h4M10 5l3 3-3 3M13 8H6',
   copy: 'M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8z',
   check: 'M3 8.5 6.5 12 13 4.5',
@@ -30,11 +31,15 @@ const paths = {
   chevron: 'M6 3.5 10.5 8 6 12.5',
   tool: 'M9.5 6.5a3.3 3.3 0 0 1 4.2-4L11.5 4.7l.8 1 2-1.8a3.3 3.3 0 0 1-4.4 3.8l-5.2 5.5-1.9-1.9z',
   warning: 'M8 2 14.5 13.5h-13zM8 6.5v3.5M8 11.7v.1',
-  more: 'M3.5 8h.01M8 8h.01M12.5 8h.01',
 } as const;
 
 export type IconName = keyof typeof paths;
 
 export function Icon({ name }: { readonly name: IconName }) {
   return <svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d={paths[name]} /></svg>;
+}
+
+/** A skep is a beehive made of straw. */
+export function Logo() {
+  return <img class="logo" src={skep} alt="" />;
 }

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { api } from '../../client/index.ts';
 import { useResource } from '../live.ts';
 import { Button, Table, type TableProps } from './controls.tsx';
-import { Loaded } from './feedback.tsx';
+import { Loaded } from './page.tsx';
 
 interface PageOf<T> {
   readonly items: readonly T[];

@@ -1,10 +1,10 @@
 import { createAppAuth } from '@octokit/auth-app';
 import { Octokit } from '@octokit/rest';
 import { z } from 'zod';
+import type { TimeLimit } from '../../shared/timeout.ts';
 import { HttpClient, type HttpRequest, type HttpResponse, isExhausted, isOfOrigin, rateLimitIn } from '../retrying-http-client.ts';
-import type { TimeLimit } from '../provider-time-limit.ts';
 import { failed, failureOf, failures, parseResponse, refusal, TooHeavy, unauthorized } from './github-failures.ts';
-import type { GitHubClient, ResolvedOptions } from './github-provider.ts';
+import type { ResolvedOptions } from './github-provider.ts';
 
 /** A request that may be repeated: it only reads, or the caller handles an earlier success. */
 export interface Call extends Pick<HttpRequest, 'expects' | 'maxResponseBytes'> {
@@ -32,9 +32,8 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
     ...options,
     failures,
     rateLimitOf: (response) => (isRateLimit(response) ? rateLimitIn(response.headers, 'x-ratelimit', true, clock) : null),
-    ...(options.client === undefined ? {} : { fetch: fetchOf(options.client) }),
   });
-  const octokit = options.client ?? createOctokit(options, http, limit);
+  const octokit = createOctokit(options, http, limit);
 
   return {
     /** Throws every provider failure except `repository_not_found`. */
@@ -67,7 +66,7 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
     /** Returns the token that git may use. Null if there is no credential. */
     async gitToken(signal: AbortSignal): Promise<string | null> {
       try {
-        const authentication = await octokit.auth?.({ type: 'installation' });
+        const authentication = await octokit.auth({ type: 'installation' });
         return Token.safeParse(authentication).data?.token ?? null;
       } catch (error) {
         signal.throwIfAborted();
@@ -77,20 +76,13 @@ export function createGitHubApi(options: ResolvedOptions, limit: TimeLimit) {
   };
 }
 
-function createOctokit({ url, token, app }: ResolvedOptions, http: HttpClient, limit: TimeLimit): GitHubClient {
+function createOctokit({ url, token, app }: ResolvedOptions, http: HttpClient, limit: TimeLimit): Octokit {
   // Used for the requests by which an App gets its token.
   const fetchToken: Fetch = async (target, init) =>
     toFetchResponse(await limit.run(undefined, (signal) => http.send(requestOf(target, init), signal)));
   const common = { baseUrl: url, userAgent: 'skep', log, request: { redirect: 'manual' as const, log, fetch: fetchToken } };
   if (app !== undefined) return new Octokit({ ...common, authStrategy: createAppAuth, auth: { ...app, log } });
   return new Octokit(token === undefined ? common : { ...common, auth: token });
-}
-
-/** The caller's own client may have its own `fetch`, for example for a proxy. */
-function fetchOf({ request }: GitHubClient): typeof fetch {
-  const own: unknown = request.endpoint.DEFAULTS.request?.fetch;
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Octokit's type for it is Function
-  return typeof own === 'function' ? (own as typeof fetch) : fetch;
 }
 
 function requestOf(url: string, { method, headers, body }: FetchInit) {

@@ -1,11 +1,9 @@
-import { randomUUID } from 'node:crypto';
-import type { Octokit } from '@octokit/rest';
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { GitProvider } from '../../../ports/git-provider.ts';
+import { createTimeLimit } from '../../shared/timeout.ts';
 import {
   basicAuthorization, cacheScope, createHostedProvider, type GitHostOptions, hostDefaults, hostedRemote, requireEncryption,
 } from '../hosted-provider.ts';
-import { createTimeLimit } from '../provider-time-limit.ts';
 import { createAskGraphql, createGitHubApi, type GitHubApi } from './github-api.ts';
 import { failures, providerName } from './github-failures.ts';
 import { createGitHubListing, parseName, type RepositorySource } from './github-listing.ts';
@@ -17,12 +15,11 @@ import { createRestListing, createRestTrees } from './rest-listing.ts';
 /** Serves the repositories of github.com or of a GitHub Enterprise Server. `find` and `listFiles` follow renames. */
 export function createGitHubProvider(options: GitHubOptions): GitProvider {
   const resolved = resolveOptions(options);
-  const { clock, timeoutMs, pagesUrl, url, token, app, client } = resolved;
+  const { clock, timeoutMs, pagesUrl, url, token, app } = resolved;
   const limit = createTimeLimit(clock, timeoutMs, failures);
   const api = createGitHubApi(resolved, limit);
   const source = sourceOf(resolved, api);
-  // The credential of a ready-made client is not known.
-  const scope = cacheScope(providerName, url, client === undefined ? (app ?? token ?? null) : randomUUID());
+  const scope = cacheScope(providerName, url, app ?? token ?? null);
   const host = new URL(pagesUrl).host;
 
   return createHostedProvider(
@@ -32,7 +29,7 @@ export function createGitHubProvider(options: GitHubOptions): GitProvider {
       failures,
       hosts: [host],
       source: createGitHubListing(api, source),
-      scope: async () => scope,
+      scope,
       find: (repository, signal) => source.find(repository, signal),
       async remote(repository, signal) {
         const { owner, repo } = parseName(repository);
@@ -40,10 +37,17 @@ export function createGitHubProvider(options: GitHubOptions): GitProvider {
         return hostedRemote(pagesUrl, `${owner}/${repo}`, token === null ? null : basicAuthorization('x-access-token', token));
       },
       async readBlob(repository, blobId, maxResponseBytes, signal) {
-        const blob = await readBlob(api, repository, { blobId, maxResponseBytes }, signal);
+        const { status, body } = await api.send({
+          route: 'GET /repos/{owner}/{repo}/git/blobs/{file_sha}',
+          parameters: { ...parseName(repository), file_sha: blobId },
+          headers: { accept: 'application/vnd.github.raw' },
+          // 409: an empty repository. 422: an id with the length of the other hash.
+          expects: [404, 409, 422], follow: true, maxResponseBytes,
+        }, signal);
+        if (status === 200) return body;
         // GitHub does not say if the blob or the repository is missing. `find` throws if it is the repository.
-        if (blob === null) await source.find(repository, signal);
-        return blob;
+        await source.find(repository, signal);
+        return null;
       },
       searchRepositories: (text, page, signal) => searchGitHub(api, text, page, signal),
       listBranches: (repository, page, signal) => listGitHubBranches(api, repository, page, signal),
@@ -65,28 +69,6 @@ function sourceOf(options: ResolvedOptions, api: GitHubApi): RepositorySource {
   return createGraphqlListing(createAskGraphql(api, graphqlUrl), trees, options);
 }
 
-/** Makes one request. Returns null if the content or the repository does not exist. */
-async function readBlob(
-  api: GitHubApi,
-  repository: string,
-  { blobId, maxResponseBytes }: { readonly blobId: string; readonly maxResponseBytes: number },
-  signal: AbortSignal,
-): Promise<Buffer | null> {
-  const { status, body } = await api.send(
-    {
-      route: 'GET /repos/{owner}/{repo}/git/blobs/{file_sha}',
-      parameters: { ...parseName(repository), file_sha: blobId },
-      headers: { accept: 'application/vnd.github.raw' },
-      // 409: an empty repository. 422: an id with the length of the other hash.
-      expects: [404, 409, 422],
-      follow: true,
-      maxResponseBytes,
-    },
-    signal,
-  );
-  return status === 200 ? body : null;
-}
-
 /** This request does not count against the rate limit. */
 async function check(api: GitHubApi, options: ResolvedOptions, signal: AbortSignal): Promise<CheckResult> {
   // A GitHub Enterprise Server without rate limits returns 404.
@@ -98,12 +80,6 @@ async function check(api: GitHubApi, options: ResolvedOptions, signal: AbortSign
   return { ok: true, detail: `${new URL(options.url).host} answers${left}${access}` };
 }
 
-/** The used part of an Octokit client. Without `auth`, git fetches without a credential. */
-export interface GitHubClient {
-  readonly request: Octokit['request'];
-  readonly auth?: Octokit['auth'];
-}
-
 export interface GitHubApp {
   readonly appId: number | string;
   /** PEM. */
@@ -111,17 +87,15 @@ export interface GitHubApp {
   readonly installationId: number;
 }
 
-/** Set at most one of `token`, `app` and `client`. Without them, REST reads public repositories, with 60 requests an hour. */
+/** Set at most one of `token` and `app`. Without them, REST reads public repositories, with 60 requests an hour. */
 export interface GitHubOptions extends GitHostOptions {
   readonly token?: string;
   readonly app?: GitHubApp;
-  /** Must authenticate, but not retry or wait: this adapter does that. The cache is not shared, because the credential is not known. */
-  readonly client?: GitHubClient;
-  /** The URL of the REST API: `https://HOST/api/v3`, for example. Default: the client's, or `https://api.github.com`. */
+  /** The URL of the REST API: `https://HOST/api/v3`, for example. Default: `https://api.github.com`. */
   readonly url?: string;
 }
 
-type Credential = 'token' | 'app' | 'client';
+type Credential = 'token' | 'app';
 export type ResolvedOptions = Required<Omit<GitHubOptions, Credential>> & Pick<GitHubOptions, Credential> & Endpoints;
 
 interface Endpoints {
@@ -136,10 +110,9 @@ const enterprisePath = /\/api\/v3$/u;
 
 /** Throws a `TypeError` if the options contradict each other, or the credential could be read on the way. */
 function resolveOptions(options: GitHubOptions): ResolvedOptions {
-  const credentials = [options.token, options.app, options.client].filter((credential) => credential !== undefined);
-  if (credentials.length > 1) throw new TypeError('GitHub takes one of token, app and client');
-  const url = (options.url ?? options.client?.request.endpoint.DEFAULTS.baseUrl ?? publicApi).replace(/\/+$/u, '');
-  if (options.token !== undefined || options.app !== undefined) requireEncryption(url, options.httpHosts);
+  if (options.token !== undefined && options.app !== undefined) throw new TypeError('GitHub takes one of token and app');
+  const url = (options.url ?? publicApi).replace(/\/+$/u, '');
+  if (hasCredential(options)) requireEncryption(url, options.httpHosts);
   return { ...hostDefaults(), concurrency: 4, maxResponseBytes: 32 * 2 ** 20, maxRequests: 300, ...options, url, ...endpointsOf(url) };
 }
 
@@ -152,6 +125,6 @@ function endpointsOf(url: string): Endpoints {
   };
 }
 
-function hasCredential({ token, app, client }: ResolvedOptions): boolean {
-  return token !== undefined || app !== undefined || client !== undefined;
+function hasCredential({ token, app }: Pick<GitHubOptions, Credential>): boolean {
+  return token !== undefined || app !== undefined;
 }

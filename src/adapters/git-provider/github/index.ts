@@ -1,2 +1,2 @@
 export { createGitHubProvider } from './github-provider.ts';
-export type { GitHubApp, GitHubClient, GitHubOptions } from './github-provider.ts';
+export type { GitHubApp, GitHubOptions } from './github-provider.ts';

@@ -5,8 +5,8 @@ import { linkIn } from '../response-fields.ts';
 import { itemsPerHostPage } from '../host-pages.ts';
 import { HttpClient, type HttpRequest, type HttpResponse, isOfOrigin, rateLimitIn } from '../retrying-http-client.ts';
 import { ListedBranch, Commit, HeadCommit, MergeRequest, type PageName, pageOf, Project, TreeEntry, Version } from './gitlab-responses.ts';
-import type { Credential, HostUrl, ResolvedOptions } from './gitlab-provider.ts';
-import { failed, failures, isJson, malformed, parse, Refusal, unauthorized } from './gitlab-failures.ts';
+import type { HostUrl, ResolvedOptions } from './gitlab-provider.ts';
+import { failed, failures, isJson, malformed, parse, Refusal } from './gitlab-failures.ts';
 
 /** A project's full path, or its number in GitLab. */
 export type ProjectName = string | number;
@@ -41,7 +41,7 @@ type Send = (endpoint: string, query: string, more?: Omit<HttpRequest, 'url' | '
  * Returns a factory of APIs whose requests end when a signal fires. gitbeaker builds the requests, and the shared HTTP client sends them.
  */
 export function createGitLabApi(options: ResolvedOptions) {
-  const { host, credential, clock } = options;
+  const { host, token, clock } = options;
   const http = new HttpClient({
     ...options,
     failures,
@@ -51,7 +51,8 @@ export function createGitLabApi(options: ResolvedOptions) {
   return (signal: AbortSignal) => {
     const send: Send = async (endpoint, query, more = {}) => {
       const type = more.body === undefined ? {} : { 'content-type': 'application/json' };
-      const headers = { accept: 'application/json', 'user-agent': 'skep', ...type, ...(await credentialHeaders(credential)) };
+      const credential = token === null ? {} : { 'private-token': token };
+      const headers = { accept: 'application/json', 'user-agent': 'skep', ...type, ...credential };
       const redirectTarget = (location: string, from: URL): URL => renamedUrl(location, from, host);
       const response = await http.send({ url: urlOf(host, endpoint, query), headers, redirectTarget, ...more }, signal);
       if (response.status < 200 || response.status > 299) throw new Refusal(response);
@@ -175,14 +176,4 @@ function nextPage({ headers }: HttpResponse, host: HostUrl): PageName | null {
   if (/^[1-9]\d{0,8}$/u.test(page)) return { page: Number(page) };
   const pageToken = link?.searchParams.get('page_token') ?? '';
   return pageToken === '' ? null : { pageToken };
-}
-
-/** Returns the credential's headers. Rejects with `provider_unauthorized` if the caller's client fails to read its token. */
-export async function credentialHeaders({ headers, authHeaders }: Credential): Promise<Record<string, string>> {
-  try {
-    const entries = Object.entries(authHeaders).map(async ([name, read]) => [name, await read()] as const);
-    return { ...headers, ...Object.fromEntries(await Promise.all(entries)) };
-  } catch {
-    throw unauthorized(new Error('the ready-made client can not tell its token'));
-  }
 }

@@ -1,11 +1,11 @@
 import type { CheckResult } from '../../../ports/check-result.ts';
 import type { GitProvider } from '../../../ports/git-provider.ts';
+import { createTimeLimit } from '../../shared/timeout.ts';
 import {
   basicAuthorization, cacheScope, createHostedProvider, type GitHostOptions, hostDefaults, hostedRemote, requireEncryption,
 } from '../hosted-provider.ts';
-import { createTimeLimit } from '../provider-time-limit.ts';
 import { infoOf } from './gitlab-responses.ts';
-import { createGitLabApi, credentialHeaders, type GitLabApi } from './gitlab-api.ts';
+import { createGitLabApi, type GitLabApi } from './gitlab-api.ts';
 import { failureOf, failures, isContentMissing, providerName, Refusal, rethrowForbidden } from './gitlab-failures.ts';
 import { checkName, createGitLabListing } from './gitlab-listing.ts';
 import { openGitLabMergeRequest } from './gitlab-merge-requests.ts';
@@ -13,7 +13,7 @@ import { listGitLabBranches, searchGitLab } from './repositories-and-branches.ts
 
 export function createGitLabProvider(options: GitLabOptions): GitProvider {
   const resolved = resolveOptions(options);
-  const { host, credential, clock, timeoutMs, maxFiles } = resolved;
+  const { host, token, clock, timeoutMs, maxFiles } = resolved;
   const limit = createTimeLimit(clock, timeoutMs, failures);
   const apiFor = createGitLabApi(resolved);
 
@@ -24,17 +24,15 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
       failures,
       hosts: [host.name],
       source: createGitLabListing(apiFor, maxFiles),
-      async scope() {
-        const headers = await credentialHeaders(credential);
-        return cacheScope(providerName, host.pagesUrl, Object.keys(headers).length === 0 ? null : headers);
-      },
+      scope: cacheScope(providerName, host.pagesUrl, token),
       async find(repository, signal) {
         checkName(repository);
         return infoOf(await apiFor(signal).project(repository));
       },
       async remote(repository) {
         checkName(repository);
-        return hostedRemote(host.pagesUrl, repository, gitAuthorization(await credentialHeaders(credential)));
+        // Git does not accept the API's header.
+        return hostedRemote(host.pagesUrl, repository, token === null ? null : basicAuthorization('oauth2', token));
       },
       async readBlob(repository, blobId, maxResponseBytes, signal) {
         checkName(repository);
@@ -45,8 +43,7 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
           throw error;
         }
       },
-      searchRepositories: (text, page, signal) =>
-        searchGitLab(apiFor(signal), text, { onlyOfMember: hasToken(resolved) }, page),
+      searchRepositories: (text, page, signal) => searchGitLab(apiFor(signal), text, { onlyOfMember: token !== null }, page),
       listBranches: (repository, page, signal) => listGitLabBranches(apiFor(signal), repository, page),
       async openPullRequest(repository, request, signal) {
         checkName(repository);
@@ -62,45 +59,26 @@ export function createGitLabProvider(options: GitLabOptions): GitProvider {
   );
 }
 
-async function check(api: GitLabApi, { host: { name }, credential }: ResolvedOptions): Promise<CheckResult> {
+async function check(api: GitLabApi, { host: { name }, token }: ResolvedOptions): Promise<CheckResult> {
   try {
     return { ok: true, detail: `GitLab ${await api.version()} at ${name} answers, and accepts the token` };
   } catch (error) {
     if (!(error instanceof Refusal) || error.apiMessage === null) throw error;
     // The version is for signed-in users only.
-    const isAnonymous = error.status === 401 && !hasToken({ credential });
-    if (isAnonymous) return { ok: true, detail: `${name} answers; without a token, only public projects are visible` };
+    if (error.status === 401 && token === null) {
+      return { ok: true, detail: `${name} answers; without a token, only public projects are visible` };
+    }
     return rethrowForbidden(error);
   }
 }
 
-function hasToken({ credential: { authHeaders } }: Pick<ResolvedOptions, 'credential'>): boolean {
-  return Object.keys(authHeaders).length > 0;
-}
-
-/** The credential in gitbeaker's form. */
-export interface Credential {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly authHeaders: Readonly<Record<string, () => Promise<string>>>;
-}
-
-/** Only the URL and the credential of the caller's client are used, because its own requests would follow redirects to any host. */
-export interface GitLabClient {
-  readonly Projects: Credential & {
-    /** `https://gitlab.com/api/v4/` */
-    readonly url: string;
-  };
-}
-
 /**
- * Set at most one of `token` and `client`. Without them, only public projects are read. A token needs the scope `read_api`, and `api` to
- * publish. GitLab versions whose commits API does not know the parameter `follow` always follow renames: they date a moved file by the
- * first commit of its first name.
+ * Without a token, only public projects are read. A token needs the scope `read_api`, and `api` to publish. GitLab versions whose commits
+ * API does not know the parameter `follow` always follow renames: they date a moved file by the first commit of its first name.
  */
 export interface GitLabOptions extends GitHostOptions {
   /** A personal, project or group access token. */
   readonly token?: string;
-  readonly client?: GitLabClient;
   /** The URL of the host's pages, with its path if it has one: `https://HOST/gitlab`. Default: `https://gitlab.com`. */
   readonly url?: string;
 }
@@ -115,27 +93,23 @@ export interface HostUrl {
   readonly pagesUrl: string;
 }
 
-export type ResolvedOptions = Required<Omit<GitLabOptions, 'token' | 'client' | 'url'>> & {
+export type ResolvedOptions = Required<Omit<GitLabOptions, 'token' | 'url'>> & {
   readonly host: HostUrl;
-  readonly credential: Credential;
+  readonly token: string | null;
 };
 
 const publicHost = 'https://gitlab.com';
 // The characters that a header allows. With others, the error of `fetch` would show the token.
 const tokenForm = /^[\u0021-\u007e]+$/u;
 
-/** Throws a `TypeError` if an option is malformed or contradicts another. */
-function resolveOptions({ url, token, client, ...options }: GitLabOptions): ResolvedOptions {
-  if (token !== undefined && client !== undefined) throw new TypeError('GitLab takes one of token and client');
-  if (client !== undefined && url !== undefined) throw new TypeError('GitLab takes one of url and client');
+/** Throws a `TypeError` if an option is malformed. */
+function resolveOptions({ url = publicHost, token, ...options }: GitLabOptions): ResolvedOptions {
   if (token !== undefined && !tokenForm.test(token)) {
     throw new TypeError('The GitLab token is empty, or has a character that no token has');
   }
-  const authHeaders: Credential['authHeaders'] = token === undefined ? {} : { 'private-token': async () => token };
-  const host = parseHostUrl(client?.Projects.url.replace(/\/api\/v4\/*$/u, '') ?? url ?? publicHost);
-  const credential = client === undefined ? { headers: {}, authHeaders } : client.Projects;
-  if (Object.keys(credential.authHeaders).length > 0) requireEncryption(host.pagesUrl, options.httpHosts);
-  return { ...hostDefaults(), concurrency: 8, maxResponseBytes: 16 * 2 ** 20, maxRequests: 3000, ...options, host, credential };
+  const host = parseHostUrl(url);
+  if (token !== undefined) requireEncryption(host.pagesUrl, options.httpHosts);
+  return { ...hostDefaults(), concurrency: 8, maxResponseBytes: 16 * 2 ** 20, maxRequests: 3000, ...options, host, token: token ?? null };
 }
 
 /** Throws a `TypeError` that does not show the URL. */
@@ -149,13 +123,4 @@ function parseHostUrl(text: string): HostUrl {
   }
   const path = url.pathname.replace(/\/+$/u, '');
   return { name: url.host, origin: url.origin, apiPath: `${path}/api/v4`, pagesUrl: `${url.origin}${path}` };
-}
-
-/** Returns the header for git, because GitLab does not accept the API's headers from git. Null if there is no token for git. */
-function gitAuthorization(headers: Readonly<Record<string, string>>): string | null {
-  const byName = new Headers(headers);
-  const token = byName.get('private-token') ?? /^Bearer +(.+)$/iu.exec(byName.get('authorization') ?? '')?.[1];
-  if (token !== undefined) return basicAuthorization('oauth2', token);
-  const jobToken = byName.get('job-token');
-  return jobToken === null ? null : basicAuthorization('gitlab-ci-token', jobToken);
 }

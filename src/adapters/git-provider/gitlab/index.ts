@@ -1,2 +1,2 @@
 export { createGitLabProvider } from './gitlab-provider.ts';
-export type { GitLabClient, GitLabOptions } from './gitlab-provider.ts';
+export type { GitLabOptions } from './gitlab-provider.ts';

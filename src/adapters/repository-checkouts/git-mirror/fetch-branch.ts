@@ -17,7 +17,7 @@ export async function fetchBranch(
   { branch }: Head,
   signal: AbortSignal,
 ): Promise<string> {
-  const { answerMs, depth } = options;
+  const { answerMs } = options;
   const { provider, remote } = request;
   const { gitDir } = mirror;
   const maxBytes = maxRepositoryBytes(options);
@@ -25,7 +25,7 @@ export async function fetchBranch(
   const tooLarge = (): Error => failed(`the repository is larger than ${maxBytes} bytes, half of what may be kept`);
   const ref = refOf(branch);
   const refspec = `+${branch === null ? 'HEAD' : branchPrefix + branch}:${ref}`;
-  const args = [...settings, 'fetch', ...flags, ...(depth === null ? [] : [`--depth=${depth}`]), remote.url, refspec];
+  const args = [...settings, 'fetch', ...flags, remote.url, refspec];
   const environment = networkEnvironment(remote, answerMs);
   const growth = new AbortController();
   const checkSize = async (): Promise<void> => {

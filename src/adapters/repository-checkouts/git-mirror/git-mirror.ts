@@ -22,8 +22,6 @@ export interface GitMirrorOptions {
   readonly timeoutMs?: number;
   /** How long a host may take to list its branches, or send nothing while git fetches, in milliseconds. */
   readonly answerMs?: number;
-  /** How many commits of a branch's history are fetched. Null means all. */
-  readonly depth?: number | null;
   /** How many repositories are fetched or packed at the same time. */
   readonly concurrency?: number;
   /** How many bytes the pack of a snapshot may have, and how long each step with it may take, in milliseconds. */
@@ -41,7 +39,6 @@ const defaults = {
   maxWorkTreeBytes: 20 * 2 ** 30,
   timeoutMs: 15 * 60_000,
   answerMs: 60_000,
-  depth: null,
   concurrency: 4,
   maxSnapshotBytes: 256 * 2 ** 20,
   snapshotTimeoutMs: 2 * 60_000,

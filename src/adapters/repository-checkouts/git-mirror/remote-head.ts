@@ -137,7 +137,7 @@ async function requestLines(request: CheckoutRequest, path: string, body: string
     ...(remote.authorization === null ? {} : { authorization: remote.authorization }),
   };
   const init = { method: body === null ? 'GET' : 'POST', body, headers, signal };
-  const response = await fetchBounded(remote.url + path, init, { maxBytes, failures });
+  const response = await fetchBounded(remote.url + path, init, maxBytes, failures);
   if (response.status !== 200) throw failureOfStatus(request, response.status, response.headers.get('retry-after'));
   if (response.headers.get('content-type')?.split(';')[0] !== type) throw failed('its URL does not answer as a git host does; check it');
   const lines = readPackets(response.body);

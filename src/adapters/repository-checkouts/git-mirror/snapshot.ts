@@ -1,6 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ChangeList } from '../../../domain/change.ts';
+import type { Execution } from '../../../ports/sandbox-runtime.ts';
 import { type SnapshotRequest, SnapshotRefusal, type WorkTreeSnapshot } from '../../../ports/work-tree-snapshot.ts';
 import { makeGitFolder } from '../../shared/git-process.ts';
 import { createSemaphore } from '../../shared/semaphore.ts';
@@ -10,10 +11,8 @@ import type { ResolvedOptions } from './git-mirror.ts';
 import type { MirrorStore } from './mirror-store.ts';
 import { createMirrorGit } from './mirror-git.ts';
 import { collectEntries, parseChangeList } from './change-list.ts';
-import { readCommand } from './command-output.ts';
-import { listCommand, maxHeaderBytes, parseHeader, snapshotCommand, type SnapshotHeader } from './snapshot-script.ts';
-import { commitAll, push } from './snapshot-push.ts';
-import { requireIntact, listCommits, listFiles, patchOf, type SnapshotFolder } from './snapshot-diff.ts';
+import { listCommand, maxHeaderBytes, parseHeader, refusalOf, snapshotCommand, type SnapshotHeader } from './snapshot-script.ts';
+import { commitAll, listCommits, listFiles, patchOf, push, requireIntact, type SnapshotFolder } from './snapshot-folder.ts';
 
 /** Runs git in sandboxes. Each snapshot has its own bare repository, which is removed with it. */
 export function createSnapshots(options: ResolvedOptions, open: () => Promise<MirrorStore>, closing: AbortSignal) {
@@ -121,4 +120,50 @@ async function requireDescendant({ git, folder, base, header: { head } }: Snapsh
   const exit = await git.run({ args, folder }, signal);
   if (exit.code === 1) throw new SnapshotRefusal({ code: 'history_rewritten' });
   requireIntact(exit);
+}
+
+interface OutputLimit {
+  readonly bytes: number;
+  /** What the bytes are, for the refusal. */
+  readonly of: string;
+}
+
+/** Reads the output of a command in a sandbox to its end. Kills the command, without waiting for its end, if the read fails. */
+async function readCommand<T>(
+  execution: Execution, limit: OutputLimit, signal: AbortSignal, read: (output: AsyncGenerator<Uint8Array>) => Promise<T>,
+): Promise<T> {
+  try {
+    return await read(outputOf(execution, limit, signal));
+  } catch (error) {
+    void execution.kill().catch(() => {});
+    throw error;
+  }
+}
+
+/** Ends when the command has succeeded. Throws a refusal if it fails, or writes too much. */
+async function* outputOf(execution: Execution, limit: OutputLimit, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const stderr = readStderr(execution.stderr).catch(() => 'the exit code says how it ended');
+  execution.stdin.close().catch(() => 'it reads nothing');
+  const reader = execution.stdout.getReader();
+  let bytes = 0;
+  for (;;) {
+    const { value: chunk } = await raceSignal(reader.read(), signal);
+    if (chunk === undefined) break;
+    bytes += chunk.length;
+    if (bytes > limit.bytes) throw new SnapshotRefusal({ code: 'too_large', limit: `${limit.bytes} bytes ${limit.of}` });
+    yield chunk;
+  }
+  const refusal = refusalOf(await raceSignal(execution.exited, signal), await raceSignal(stderr, signal));
+  if (refusal !== null) throw refusal;
+}
+
+const maxStderrBytes = 4096;
+
+async function readStderr(stream: ReadableStream<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let stderr = '';
+  for await (const chunk of stream) {
+    if (stderr.length < maxStderrBytes) stderr += decoder.decode(chunk, { stream: true });
+  }
+  return stderr.slice(0, maxStderrBytes);
 }

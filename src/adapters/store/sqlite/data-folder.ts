@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
@@ -11,8 +11,6 @@ export interface DataFolder {
   readonly path: string;
   readonly database: string;
   readonly lock: string;
-  /** Contains the id of the process that holds the lock, for a person. The program does not rely on it. */
-  readonly holder: string;
   /** Exists while a server has the store open, see `shutdown-marker.ts`. */
   readonly marker: string;
   /** The deployment's own file. A server writes it after it has created the database. */
@@ -36,8 +34,7 @@ export function dataFolderAt(dataDir: string): DataFolder {
   const path = resolve(dataDir);
   const file = (name: string): string => join(path, name);
   return {
-    path, database: file('skep.db'), lock: file('skep.lock'), holder: file('skep.pid'), marker: file('skep.db-open'),
-    deployment: file('deployment.json'),
+    path, database: file('skep.db'), lock: file('skep.lock'), marker: file('skep.db-open'), deployment: file('deployment.json'),
   };
 }
 
@@ -75,7 +72,6 @@ export function lockFolder(folder: DataFolder): Disposable {
   try {
     // The journal is in memory, so the lock leaves no second file behind.
     database.exec('PRAGMA journal_mode = memory; BEGIN EXCLUSIVE');
-    writeFileSync(folder.holder, `${process.pid}\n`, { mode: 0o600 });
   } catch (error) {
     database.close();
     throw isBusy(error) ? lockedBy(folder, error) : unusable(folder.path, error);
@@ -84,7 +80,6 @@ export function lockFolder(folder: DataFolder): Disposable {
   return {
     [Symbol.dispose]() {
       lockedHere.delete(folder.path);
-      rmSync(folder.holder, { force: true });
       database.close();
     },
   };
@@ -187,18 +182,9 @@ function openLock(folder: DataFolder): DatabaseSync {
 function lockedBy(folder: DataFolder, cause: unknown): StoreRefused {
   const where = lockedHere.has(folder.path)
     ? 'in this process already. Close it'
-    : `in another process${holderOf(folder)}. Stop that one`;
+    : 'in another process. Stop that one';
   const message = `The data folder ${folder.path} is open ${where} first, or choose another data folder (SKEP_DATA_DIR).`;
   return new StoreRefused('locked', message, { cause });
-}
-
-function holderOf(folder: DataFolder): string {
-  try {
-    const pid = readFileSync(folder.holder, 'utf8').trim();
-    return /^\d{1,10}$/.test(pid) ? ` (probably ${pid})` : '';
-  } catch {
-    return '';
-  }
 }
 
 /**

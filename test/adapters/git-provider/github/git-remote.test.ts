@@ -1,9 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { Octokit } from '@octokit/rest';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { createGitHubProvider } from '../../../../src/adapters/git-provider/github/index.ts';
-import { doubleToken } from '../../../doubles/github/index.ts';
 import { failureOf } from '../support.ts';
 import { createScene } from './support.ts';
 
@@ -39,14 +37,6 @@ describe('remote()', () => {
     expect(scene.asked()).toEqual(['POST /app/installations/7/access_tokens']);
     const wrong = scene.anonymous({ app: { appId: 42, privateKey, installationId: 8 } });
     expect(await failureOf(wrong.remote('acme/shop'))).toMatch(/^provider_unauthorized: /u);
-  });
-
-  test('returns the token of an Octokit client that was passed in, or null', async () => {
-    const scene = await createScene();
-    const known = new Octokit({ auth: doubleToken, baseUrl: scene.double.url });
-    const nobody = new Octokit({ baseUrl: scene.double.url });
-    expect((await scene.anonymous({ client: known }).remote('acme/shop')).authorization).toBe(basic(doubleToken));
-    expect((await scene.anonymous({ client: nobody }).remote('acme/shop')).authorization).toBeNull();
   });
 
   test('rejects a name that no repository can have', async () => {

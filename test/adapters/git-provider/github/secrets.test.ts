@@ -1,11 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
-import { Octokit } from '@octokit/rest';
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { createGitHubProvider } from '../../../../src/adapters/git-provider/github/index.ts';
 import { doubleToken, startGitHubDouble } from '../../../doubles/github/index.ts';
 import { answerWith, cutBody, cutConnection, primaryLimit, redirect, rubbish, type Fault } from '../../../doubles/github/faults.ts';
 import { refusal } from '../../../doubles/github/request.ts';
-import { agents, failureOf, list, recordingCache, start } from '../support.ts';
+import { failureOf, list, recordingCache } from '../support.ts';
 import { createScene, simple, simpleListing } from './support.ts';
 
 const mishaps: readonly (readonly [string, Fault])[] = [
@@ -71,42 +70,6 @@ describe('A cached listing', () => {
     expect(await list(scene.provider({ listingCache, url: elsewhere.url }))).toEqual(simpleListing);
     expect(elsewhere.requests).toHaveLength(2);
     await elsewhere.close();
-  });
-});
-
-describe('An Octokit client that was passed in', () => {
-  test('is used unchanged, and its listings are not shared', async () => {
-    const scene = await createScene();
-    await scene.publish({ commits: [{ id: 'a', at: start, files: [[`${agents}/a.md`, '1']] }] });
-    const listingCache = recordingCache();
-    for (let time = 0; time < 2; time += 1) {
-      const client = new Octokit({ auth: doubleToken, baseUrl: scene.double.url, userAgent: 'embedder' });
-      const provider = createGitHubProvider({ client, clock: scene.clock, listingCache });
-      expect(provider.hosts).toEqual([new URL(scene.double.url).host]);
-      expect(await list(provider)).toEqual(simpleListing);
-      await provider.close();
-      expect(scene.double.requests.every(({ headers }) => headers['user-agent']?.startsWith('embedder'))).toBe(true);
-      expect(scene.asked()).toHaveLength(2);
-    }
-  });
-
-  test('sends its requests with its own `fetch`', async () => {
-    const scene = await createScene();
-    await scene.publish(simple);
-    const fetched: string[] = [];
-    const ownFetch = (url: string, init: RequestInit): Promise<Response> => {
-      fetched.push(url);
-      return fetch(url, init);
-    };
-    const client = new Octokit({ auth: doubleToken, baseUrl: scene.double.url, request: { fetch: ownFetch } });
-    expect(await list(scene.anonymous({ client }))).toEqual(simpleListing);
-    expect(fetched).toEqual([`${scene.double.url}/graphql`, `${scene.double.url}/graphql`]);
-  });
-
-  test('is refused together with a token', async () => {
-    const scene = await createScene();
-    const client = new Octokit({ baseUrl: scene.double.url });
-    expect(() => scene.provider({ client })).toThrow(TypeError);
   });
 });
 

@@ -1,4 +1,3 @@
-import { Gitlab } from '@gitbeaker/rest';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createGitLabProvider, type GitLabOptions } from '../../../../src/adapters/git-provider/gitlab/index.ts';
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
@@ -23,20 +22,6 @@ describe('remote()', () => {
     const options = url === undefined ? {} : { url };
     expect(await remoteOf({ ...options, token: 'glpat-x' })).toEqual({ url: expected, authorization: basic('oauth2', 'glpat-x') });
     expect(await remoteOf(options)).toEqual({ url: expected, authorization: null });
-  });
-
-  test('returns the token of a Gitbeaker client that was passed in, of any kind', async () => {
-    const host = 'https://gitlab.example.com';
-    const clients = [
-      [new Gitlab({ host, token: 'glpat-y' }), basic('oauth2', 'glpat-y')],
-      [new Gitlab({ host, oauthToken: async () => 'oauth-z' }), basic('oauth2', 'oauth-z')],
-      [new Gitlab({ host, jobToken: 'job' }), basic('gitlab-ci-token', 'job')],
-    ] as const;
-    for (const [client, authorization] of clients) {
-      expect(await remoteOf({ client })).toEqual({ url: `${host}/group/sub/shop.git`, authorization });
-    }
-    const broken = new Gitlab({ host, token: () => Promise.reject(new Error('secret')) });
-    await expect(remoteOf({ client: broken })).rejects.toMatchObject({ code: 'provider_unauthorized' });
   });
 
   test('rejects a name that no project can have, and encodes others', async () => {

@@ -1,5 +1,4 @@
 import { inspect } from 'node:util';
-import { Gitlab } from '@gitbeaker/rest';
 import { describe, expect, test } from 'vitest';
 import { createGitLabProvider, type GitLabOptions } from '../../../../src/adapters/git-provider/gitlab/index.ts';
 import { createSystemClock } from '../../../../src/adapters/clock/system-clock.ts';
@@ -90,41 +89,8 @@ describe('A project', () => {
   });
 });
 
-describe('A Gitbeaker client that was passed in', () => {
-  test('gives its URL and its current token to the provider', async () => {
-    const host = await hostOf({ root: '/gitlab' });
-    await host.publish(simple);
-    let current = 'expired';
-    const client = new Gitlab({ host: host.url, oauthToken: async () => current });
-    const provider = createGitLabProvider({ client, clock: createSystemClock() });
-    expect(await failureOf(list(provider))).toMatch(/^provider_unauthorized: /u);
-    current = token;
-    expect(await list(provider)).toEqual(simpleListing);
-    expect(provider.hosts).toEqual([new URL(host.url).host]);
-    await provider.close();
-  });
-
-  test('makes requests fail with `provider_unauthorized` if it can not get its token', async () => {
-    const host = await hostOf();
-    const client = new Gitlab({ host: host.url, token: () => Promise.reject(new Error(`no ${token}`)) });
-    const provider = createGitLabProvider({ client, clock: createSystemClock() });
-    expect(await failureOf(list(provider))).toMatch(/^provider_unauthorized: /u);
-    expect(host.requests).toEqual([]);
-    await provider.close();
-  });
-
-  test('is refused together with a token or a URL', () => {
-    const client = new Gitlab({ host: 'https://gitlab.example.com', token });
-    const clock = createSystemClock();
-    expect(() => createGitLabProvider({ client, token, clock })).toThrow(TypeError);
-    expect(() => createGitLabProvider({ client, url: 'https://gitlab.com', clock })).toThrow(TypeError);
-  });
-});
-
 test('a token is not sent over plain HTTP to another machine, unless `httpHosts` names it', () => {
   const options = { url: 'http://git.internal:8080', clock: createSystemClock() };
-  const client = new Gitlab({ host: options.url, token });
   expect(() => createGitLabProvider({ ...options, token })).toThrow(/read on the way to git\.internal:8080/u);
-  expect(() => createGitLabProvider({ clock: options.clock, client })).toThrow(/read on the way/u);
   for (const more of [{ token, httpHosts: ['git.internal:8080'] }, {}]) expect(() => createGitLabProvider({ ...options, ...more })).not.toThrow();
 });

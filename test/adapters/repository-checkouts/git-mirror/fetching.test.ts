@@ -77,18 +77,6 @@ describe('A fetch', () => {
     expect(Object.keys((await stays).files)).toHaveLength(3);
   });
 
-  test('gets only `depth` commits, and git finds no fault in them', async () => {
-    const scene = await createScene(commits(9));
-    const mirror = scene.mirror({ depth: 2 });
-    const tree = await open(mirror, scene.request);
-    expect(Object.keys(tree.files)).toHaveLength(9);
-    expect(await tree.git('rev-list', '--count', 'HEAD')).toBe('2');
-    expect(await tree.git('status', '--porcelain')).toBe('');
-    await tree.git('fsck', '--full');
-    await scene.publish(commits(10));
-    expect(Object.keys((await open(mirror, scene.request)).files)).toHaveLength(10);
-  });
-
   test('reports its progress', async () => {
     const scene = await createScene();
     const told: Reason[] = [];
