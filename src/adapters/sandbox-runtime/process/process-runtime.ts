@@ -5,12 +5,8 @@ import { dnsLabel } from '../../../domain/dns-label.ts';
 import { sigkillExitCode } from '../../../domain/execution.ts';
 import { Failure, isFailure, isFailureOf } from '../../../domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
-import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
-import {
-  type Execution, type ExecutionRequest, type KeptLaunch, type LogRequest, type Progress, type Provision, type SandboxLaunch,
-  type SandboxRuntime, type SandboxUsage, unknownUsage,
-} from '../../../ports/sandbox-runtime.ts';
+import { type Progress, type SandboxLaunch, type SandboxRuntime, unknownUsage } from '../../../ports/sandbox-runtime.ts';
 import { DurableExecutions } from '../durable-executions.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { createLazy } from '../../shared/single-flight.ts';
@@ -72,10 +68,10 @@ export class ProcessRuntime implements SandboxRuntime {
     }));
   }
 
-  async provide(_spec: SandboxSpec, _progress: Progress, signal: AbortSignal): Promise<Provision> {
+  readonly provide: SandboxRuntime['provide'] = async (_spec, _progress, signal) => {
     signal.throwIfAborted();
     return { kind: 'provided' };
-  }
+  };
 
   start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<ObservedSandbox> {
     return this.#change(launch.id, async () => {
@@ -136,45 +132,29 @@ export class ProcessRuntime implements SandboxRuntime {
     this.executions.forget(id);
   }
 
-  inspect(id: string): Promise<ObservedSandbox> {
-    return this.#withOpenRoot(async () => (await this.#observer.observe(id)).observed);
-  }
+  readonly inspect: SandboxRuntime['inspect'] = (id) => this.#withOpenRoot(async () => (await this.#observer.observe(id)).observed);
 
-  list(): Promise<readonly ObservedSandbox[]> {
-    return this.#withOpenRoot(async () => (await this.#observer.list()).map(({ observed }) => observed));
-  }
+  readonly list: SandboxRuntime['list'] = () =>
+    this.#withOpenRoot(async () => (await this.#observer.list()).map(({ observed }) => observed));
 
-  keptLaunch(id: string): Promise<KeptLaunch | null> {
-    return this.#withOpenRoot(async () => keptLaunch((await this.#observer.observe(id)).record));
-  }
+  readonly keptLaunch: SandboxRuntime['keptLaunch'] = (id) =>
+    this.#withOpenRoot(async () => keptLaunch((await this.#observer.observe(id)).record));
 
-  execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
-    return this.#executions.execute(id, request, signal);
-  }
+  readonly execute: SandboxRuntime['execute'] = (id, request, signal) => this.#executions.execute(id, request, signal);
 
-  putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
-    return this.#withOpenRoot(() => this.#transfer.putFiles(id, directory, archive, signal));
-  }
+  readonly putFiles: SandboxRuntime['putFiles'] = (...args) => this.#withOpenRoot(() => this.#transfer.putFiles(...args));
 
-  getFiles(id: string, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    return this.#withOpenRoot(() => this.#transfer.getFiles(id, path, signal));
-  }
+  readonly getFiles: SandboxRuntime['getFiles'] = (...args) => this.#withOpenRoot(() => this.#transfer.getFiles(...args));
 
-  logs(id: string, request: LogRequest, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    return this.#withOpenRoot(() => this.#logs.read(id, request, this.#watch, signal));
-  }
+  readonly logs: SandboxRuntime['logs'] = (id, request, signal) =>
+    this.#withOpenRoot(() => this.#logs.read(id, request, this.#watch, signal));
 
-  async usage(id: string): Promise<SandboxUsage> {
-    return { ...unknownUsage, diskBytes: await withFailures(() => sizeOfFiles(this.#layout, id)) };
-  }
+  readonly usage: SandboxRuntime['usage'] = async (id) =>
+    ({ ...unknownUsage, diskBytes: await withFailures(() => sizeOfFiles(this.#layout, id)) });
 
-  diskSpace(): ReturnType<typeof diskSpaceOf> {
-    return this.#withOpenRoot(() => diskSpaceOf(this.#layout.root));
-  }
+  readonly diskSpace: SandboxRuntime['diskSpace'] = () => this.#withOpenRoot(() => diskSpaceOf(this.#layout.root));
 
-  subscribe(listener: (id: string) => void): () => void {
-    return this.#watch.subscribe(listener);
-  }
+  readonly subscribe: SandboxRuntime['subscribe'] = (listener) => this.#watch.subscribe(listener);
 
   async check(): Promise<CheckResult> {
     try {
