@@ -10,17 +10,13 @@ import { endpointConfig } from './networks.ts';
 import { dockerSpecOptions, invalidDockerOptions } from './spec-options.ts';
 import { commandWithSecrets } from './secret-file.ts';
 
-interface ContainerPlan {
-  readonly deployment: string;
-  readonly launch: SandboxLaunch;
-  /** The name of a network. `none` means no network. */
-  readonly network: string;
-  /** The address that exposed ports are bound to. */
-  readonly publishAddress: string;
-}
-
-/** Returns the engine's options to create a sandbox's container. Throws `Refusal` if the spec's Docker options are invalid. */
-export function containerConfig({ deployment, launch, network, publishAddress }: ContainerPlan): Docker.ContainerCreateOptions {
+/**
+ * Returns the engine's options to create a sandbox's container. The network `none` means no network. Throws `Refusal` if the spec's Docker
+ * options are invalid.
+ */
+export function containerConfig(
+  { deployment, launch, network, publishAddress }: Record<'deployment' | 'network' | 'publishAddress', string> & { launch: SandboxLaunch },
+): Docker.ContainerCreateOptions {
   const { id, spec, ownerId } = launch;
   if (spec.secrets.length > 0 && spec.command === null) {
     throw new Refusal(explained('the spec has secrets, which only a command of its own gets; write the command into the spec'));

@@ -135,7 +135,7 @@ function assemble(options: DockerRuntimeOptions) {
   const watch = new SandboxWatch(engine, runs, options.compareMs ?? 60_000, () => {
     // The engine may have been away, or this process may have replaced one that ended.
     firewall?.forget();
-    // If this fails, the next execution in a sandbox tries again.
+    // If this fails, the next connection tries again.
     commands.endLeftovers().catch(() => {});
   });
   const commands = new Executions(engine, watch, mutex);

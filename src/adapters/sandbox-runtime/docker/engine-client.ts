@@ -80,14 +80,9 @@ function parseEndpoint(text: string, tls: () => TlsKeys | null): Endpoint {
   const keys = tls() ?? (url.protocol === 'https:' ? {} : null);
   const host = remoteHost.includes(':') ? `[${remoteHost}]` : remoteHost;
   const port = Number(url.port || (keys === null ? 2375 : 2376));
-  return keys === null
-    ? { agent: new Agent(connections), address: { host, port, protocol: 'http' }, shownAddress: `tcp://${host}:${port}`, remoteHost }
-    : {
-        agent: new SecureAgent({ ...connections, ...keys }),
-        address: { host, port, protocol: 'https', ...keys },
-        shownAddress: `tcp://${host}:${port}`,
-        remoteHost,
-      };
+  const agent = keys === null ? new Agent(connections) : new SecureAgent({ ...connections, ...keys });
+  const protocol = keys === null ? 'http' : 'https';
+  return { agent, address: { host, port, protocol, ...keys }, shownAddress: `tcp://${host}:${port}`, remoteHost };
 }
 
 function keysOf(env: Environment, configDir?: string): TlsKeys | null {

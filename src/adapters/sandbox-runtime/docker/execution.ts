@@ -3,10 +3,9 @@ import { finished } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import type { TerminalSize } from '../../../ports/sandbox-executions.ts';
-import { raceSignal } from '../../shared/timeout.ts';
 import type { HostExecution } from '../execution-host.ts';
 import { inputStream, outputStream } from '../execution-streams.ts';
-import { type Engine, killFailed, statusOf, unlessMissing, withFailures, withSignal } from './engine.ts';
+import { type Engine, killFailed, statusOf, unlessMissing, withSignal } from './engine.ts';
 import type { ExecutionOutput } from './execution-output.ts';
 import { killCommand, type Leader } from './shell-scripts.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
@@ -32,8 +31,6 @@ export interface StartedExecution {
 const heldPollMs = 250;
 const killPollMs = 25;
 const longestPollMs = 1_000;
-/** How long after the end of a command the engine may report it. */
-const endReportMs = 5_000;
 
 /**
  * An execution that this runtime began. It checks for the end when the engine reports it, and when the output ends. While the output is
@@ -79,17 +76,12 @@ export class OwnExecution implements HostExecution {
   /** Resizes its terminal. Does nothing if the command has ended. */
   async resize({ cols, rows }: TerminalSize): Promise<void> {
     const { engine, exec } = this.#started;
-    await withFailures(async () => {
-      try {
-        await engine.call((abortSignal) => exec.resize(withSignal({ w: cols, h: rows }, abortSignal)));
-      } catch (error) {
-        if (statusOf(error) === null) throw error;
-        // The engine refuses it with various errors if the command has ended. It may report the end itself a moment later.
-        await raceSignal(this.exited, AbortSignal.timeout(endReportMs)).catch(() => {
-          throw error;
-        });
-      }
-    });
+    try {
+      await engine.call((abortSignal) => exec.resize(withSignal({ w: cols, h: rows }, abortSignal)));
+    } catch (error) {
+      // The engine refuses it with various errors if the command has ended.
+      if (statusOf(error) === null) throw error;
+    }
   }
 
   kill(): Promise<void> {

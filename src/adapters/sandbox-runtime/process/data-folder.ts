@@ -107,7 +107,7 @@ export async function openRoot(layout: Layout, table: ProcessTable, ports: PortR
   await chmod(layout.root, 0o700);
   for (const folder of [layout.trash, layout.ports]) await mkdir(folder, { recursive: true });
   const folders = await endDiscarded(layout, table);
-  await ports.releaseAll(async (owner) => !(await exists(layout.sandbox(owner).folder)));
+  await ports.release(async (owner) => !(await exists(layout.sandbox(owner).folder)));
   // If a removal fails, the next process tries again.
   return { removal: removeDiscarded(folders).catch(() => {}) };
 }

@@ -126,7 +126,7 @@ export class ProcessRuntime implements SandboxRuntime {
     await this.#change(id, async () => {
       await discardSandbox(this.#layout, id);
       const folders = await endDiscarded(this.#layout, this.#table, id);
-      await this.#ports.releaseAll(async (owner) => owner === id);
+      await this.#ports.release((owner) => owner === id);
       await removeDiscarded(folders);
     }).finally(() => this.#removals.delete(id));
     this.executions.forget(id);
