@@ -7,7 +7,6 @@ import type { SupervisorContext } from './execution-supervisor.ts';
 /** Returns the command of the supervisor, see `supervisorCommand`. */
 export type Supervise = (place: SupervisorContext) => readonly string[];
 
-/** A command that a host runs for this process. */
 export interface HostExecution extends Execution {
   /** Lets the command continue when this process ends. */
   outlive(): void;

@@ -63,7 +63,6 @@ export class ExecutionReader {
     return run;
   }
 
-  /** Returns the state of an execution. With `wait`, waits until it may have ended. */
   async readState(
     sandboxId: string, executionId: string, wait = false, signal: AbortSignal = neverAborts,
   ): Promise<ExecutionState> {
@@ -86,7 +85,6 @@ export class ExecutionReader {
     }
   }
 
-  /** Yields the bytes of an output from an offset on. */
   async *read(
     sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
   ): AsyncGenerator<Uint8Array, void> {

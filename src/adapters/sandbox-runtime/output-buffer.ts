@@ -14,7 +14,6 @@ interface Block {
 /** Returns bytes from an offset on that are no longer in memory, up to a later offset. */
 export type OlderBytes = (at: number, signal: AbortSignal) => AsyncIterable<Uint8Array>;
 
-/** The failure for a read of bytes that are not kept any more. */
 export function dropped(oldest: number): Failure<'output_dropped'> {
   return new Failure('output_dropped', { oldest });
 }
@@ -27,7 +26,6 @@ export class OutputBuffer implements KeptOutput {
   #isOver = false;
   #changed = Promise.withResolvers<void>();
 
-  /** Keeps at least this many bytes. */
   constructor(limitBytes: number) {
     this.#limitBytes = limitBytes;
   }
@@ -44,7 +42,6 @@ export class OutputBuffer implements KeptOutput {
     return this.#end - this.oldest;
   }
 
-  /** Drops all bytes. */
   drop(): void {
     this.#blocks.length = 0;
   }
@@ -69,7 +66,6 @@ export class OutputBuffer implements KeptOutput {
     this.#wake();
   }
 
-  /** Marks the end of the output. */
   finish(): void {
     this.#isOver = true;
     this.#wake();

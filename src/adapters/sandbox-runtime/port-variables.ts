@@ -1,12 +1,10 @@
 interface ReachablePort {
   readonly name: string;
-  /** The spec's port. */
   readonly port: number;
   /** The port that a program has to listen on. */
   readonly reachedAt: number;
 }
 
-/** The environment variable with the port of this name. */
 export function portVariable(name: string): string {
   return `SKEP_PORT_${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`;
 }

@@ -1,4 +1,3 @@
-/** Quotes the text as one word for a shell. */
 export function shellWord(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -16,7 +16,6 @@ import type { SandboxWatch } from './sandbox-watch.ts';
 
 type Found = Docker.ContainerInspectInfo;
 
-/** A request to the engine about one container. */
 type Request = (container: Docker.Container, options: { readonly abortSignal: AbortSignal }) => Promise<unknown>;
 
 interface ContainersOptions extends StartOptions {

@@ -14,7 +14,6 @@ import { SshAgent } from './ssh-connection.ts';
 /** Proxies on the way to the engine may close a connection that is idle for longer. The number of open connections has no limit. */
 const connections = { keepAlive: true, timeout: 30_000 };
 
-/** The keys and certificates of a TLS connection, as PEM. */
 type TlsKeys = Partial<Readonly<Record<'ca' | 'cert' | 'key', string>>>;
 
 /** The address of an engine and the agent that connects to it. */
@@ -29,7 +28,6 @@ interface Endpoint {
 
 export interface Client extends Pick<Endpoint, 'remoteHost'> {
   readonly docker: Docker;
-  /** Closes the idle connections. */
   close(): void;
 }
 
@@ -141,7 +139,6 @@ function contextName(env: Environment, configDir?: string): string {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The folder of Docker's own configuration. */
 export function configFolder(env: Environment, configDir?: string): string {
   return configDir ?? (env['DOCKER_CONFIG'] || join(env['HOME'] || homedir(), '.docker'));
 }

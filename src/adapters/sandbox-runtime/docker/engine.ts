@@ -9,13 +9,6 @@ import { errorCode } from '../../shared/system-errors.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import { containerName, isOwn } from './labels.ts';
 
-export interface CallOptions {
-  /** If it fires, the call is cancelled, and rejects with the signal's reason. */
-  readonly signal?: AbortSignal | undefined;
-  /** In milliseconds. Replaces the engine's own limit. */
-  readonly limitMs?: number | undefined;
-}
-
 /** A Docker engine, and the deployment whose containers Skep may change. */
 export interface Engine {
   readonly docker: Docker;
@@ -23,11 +16,13 @@ export interface Engine {
   /** Fires when the runtime is closed. */
   readonly closed: AbortSignal;
   /**
-   * Makes a call with a time limit. The signal is for the call's `abortSignal`. It does not fire after the call has returned, so a stream
-   * in the response continues. Rejects with dockerode's error for an error response (see `statusOf`). Failures: `runtime_unavailable`,
-   * `runtime_timeout`.
+   * Makes a call with a time limit, which `limitMs` replaces. If `signal` fires, the call is cancelled, and rejects with its reason. The
+   * signal of `work` is for the call's `abortSignal`. It does not fire after the call has returned, so a stream in the response continues.
+   * Rejects with dockerode's error for an error response (see `statusOf`). Failures: `runtime_unavailable`, `runtime_timeout`.
    */
-  readonly call: <T>(work: (signal: AbortSignal) => Promise<T>, options?: CallOptions) => Promise<T>;
+  readonly call: <T>(
+    work: (signal: AbortSignal) => Promise<T>, options?: { readonly signal?: AbortSignal | undefined; readonly limitMs?: number | undefined },
+  ) => Promise<T>;
   /** Returns the sandbox's container. Null if there is none. */
   readonly find: (id: string, signal?: AbortSignal) => Promise<Docker.ContainerInspectInfo | null>;
   /** Returns the container with the sandbox's name, which may be somebody else's. Null if there is none. */
@@ -116,7 +111,6 @@ export function statusOf(error: unknown): number | null {
   return error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : null;
 }
 
-/** Returns null if the engine answers 404. */
 export async function unlessMissing<T>(response: Promise<T>): Promise<T | null> {
   try {
     return await response;
@@ -133,7 +127,6 @@ export function engineMessage(error: unknown): string | null {
   return Message.safeParse(error).data?.json.message ?? null;
 }
 
-/** Returns the engine's message, or the error's own. */
 export function messageOf(error: unknown): string {
   return engineMessage(error) ?? (error instanceof Error ? error.message : '');
 }

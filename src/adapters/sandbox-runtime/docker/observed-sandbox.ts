@@ -17,7 +17,6 @@ const foreignContainer = explained(
   'the engine has a container of its name that is not of this deployment; remove or rename that container',
 );
 
-/** The ports of the spec, from a label of the container. */
 const Ports = z.array(z.object({ name: z.string(), port: z.number() }));
 
 const Sized = z.object({ SizeRw: z.number().nullish() });
@@ -32,7 +31,6 @@ const DiskUsage = z.object({
 export class Observer {
   readonly #engine: Engine;
   readonly #runs: RunEvents;
-  /** The host in exposed URLs. */
   readonly #urlHost: string;
 
   constructor(engine: Engine, runs: RunEvents, urlHost: string) {

@@ -31,11 +31,6 @@ const results: Readonly<Record<(typeof actions)[number], ObservedState | null>> 
 const firstPauseMs = 100;
 const longestPauseMs = 5_000;
 
-interface WatchedExecution {
-  readonly wake: () => void;
-  isReported: boolean;
-}
-
 /**
  * Follows the engine's events from the first use until the runtime is closed. Calls the listeners after a change of a sandbox that this
  * runtime did not make, and wakes callers that wait for the end of an execution.
@@ -52,7 +47,7 @@ export class SandboxWatch {
   readonly #known = new Map<string, ObservedState>();
   /** The sandboxes that this runtime changes now, with the states seen since the start of the change. */
   readonly #changing = new Map<string, ObservedState[]>();
-  readonly #executions = new Map<string, WatchedExecution>();
+  readonly #executions = new Map<string, { readonly wake: () => void; isReported: boolean }>();
   #following: Promise<void> | undefined;
 
   constructor(engine: Engine, runs: RunEvents, compareMs: number, onConnected: () => void) {

@@ -11,7 +11,6 @@ const attachedMark = 'attached.';
 /** The prefix of this process's marks of such executions. Executions with another prefix belong to a process that has ended. */
 const ownMark = `${attachedMark}${randomUUID()}.`;
 
-/** Returns the mark of a new execution. */
 export function newMark(): string {
   return `${ownMark}${randomUUID()}`;
 }
@@ -43,12 +42,10 @@ shift
 exec "$@"
 `;
 
-/** Returns the engine's command for a request. */
 export function beginCommand({ command }: ExecutionRequest, workingDir: string): string[] {
   return ['/bin/sh', '-c', beginning.trim(), 'skep-execution', workingDir, ...command];
 }
 
-/** Returns the engine's command that kills an execution. */
 export function killCommand({ pid, start }: Leader, mark: string): string[] {
   return ['/bin/sh', '-c', killing.trim(), 'skep-kill', pid, start, `${markVariable}=${mark}`, nobody];
 }

@@ -18,7 +18,6 @@ import type { LiveLaunch, Observer } from './observed-sandbox.ts';
 import { findLeader, killAll, type Lineage } from './process-groups.ts';
 import { unavailable, withFailures } from './runtime-failures.ts';
 
-/** The environment variable that marks all processes of an execution. */
 const variable = 'SKEP_EXECUTION_MARK';
 
 /** Returns the mark of an execution that outlives the process that started it. */

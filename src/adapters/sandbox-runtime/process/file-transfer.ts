@@ -22,7 +22,6 @@ interface Task {
 export interface EnteredWorkspace {
   readonly workspace: Workspace;
   readonly root: Folder;
-  /** Closes the opened folders and files. */
   readonly stack: AsyncDisposableStack;
   /** Fires when the work must end. */
   readonly ended: AbortSignal;

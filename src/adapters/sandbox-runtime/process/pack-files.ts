@@ -29,7 +29,6 @@ export async function addTree(tar: Pack, parent: Folder, name: string, parts: Ta
   }
 }
 
-/** Adds an opened folder with all its content. */
 export async function addOpened(tar: Pack, folder: Folder, parts: TarName): Promise<void> {
   const found = await folder.handle.stat();
   await add(tar, found, { ...metaOf(found, parts), kind: 'directory' });

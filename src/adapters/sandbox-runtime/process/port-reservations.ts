@@ -55,7 +55,6 @@ export class PortReservations {
   }
 }
 
-/** Returns whether nothing listens on the port. */
 async function isFree(port: number): Promise<boolean> {
   const server = createServer().listen({ host: '127.0.0.1', port, exclusive: true });
   const listens = await once(server, 'listening').then(
