@@ -4,9 +4,8 @@ import { Failure } from '../../../domain/failure.ts';
 import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import { DurableExecutions } from '../durable-executions.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
-import { keptLaunch } from './container-config.ts';
 import { Containers } from './containers.ts';
-import { createEngine, withFailures } from './engine.ts';
+import { createEngine, shorten, withFailures } from './engine.ts';
 import { configFolder, createClient, type Environment } from './engine-client.ts';
 import { checkEngine, diskSpace } from './engine-info.ts';
 import { DockerExecutionHost } from './execution-host.ts';
@@ -18,9 +17,9 @@ import { Images } from './images.ts';
 import { readLog } from './logs.ts';
 import { Networks } from './networks.ts';
 import { Observer } from './observed-sandbox.ts';
-import { shorten } from './launch-refusals.ts';
 import { SandboxWatch } from './sandbox-watch.ts';
 import { minMemoryBytes } from './spec-options.ts';
+import { keptLaunch } from './start-container.ts';
 
 export interface DockerRuntimeOptions {
   /**

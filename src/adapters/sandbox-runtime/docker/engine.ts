@@ -21,7 +21,8 @@ export interface Engine {
    * Rejects with dockerode's error for an error response (see `statusOf`). Failures: `runtime_unavailable`, `runtime_timeout`.
    */
   readonly call: <T>(
-    work: (signal: AbortSignal) => Promise<T>, options?: { readonly signal?: AbortSignal | undefined; readonly limitMs?: number | undefined },
+    work: (signal: AbortSignal) => Promise<T>,
+    options?: { readonly signal?: AbortSignal | undefined; readonly limitMs?: number | undefined },
   ) => Promise<T>;
   /** Returns the sandbox's container. Null if there is none. */
   readonly find: (id: string, signal?: AbortSignal) => Promise<Docker.ContainerInspectInfo | null>;
@@ -131,6 +132,27 @@ export function messageOf(error: unknown): string {
   return engineMessage(error) ?? (error instanceof Error ? error.message : '');
 }
 
+/** Derives from the engine's message why it could not create or start a container. */
+export function launchRefusal(message: string): Reason {
+  const missing = /exec: "([^"]*)": (executable file not found|stat [^:]*: no such file|permission denied|is a directory)/.exec(message);
+  if (missing !== null) {
+    const isThere = /permission|directory/.test(missing[2] ?? '');
+    return { code: isThere ? 'command_not_executable' : 'command_not_found', command: missing[1] ?? '' };
+  }
+  const user = /unable to find (user|group) ([^:]+)/.exec(message);
+  if (user !== null) return { code: 'user_not_found', kind: user[1] === 'group' ? 'group' : 'user', name: user[2] ?? '' };
+  return { code: 'launch_refused', message: shorten(message) };
+}
+
+const maxCharacters = 300;
+
+/** The engine's messages have no length limit, and contain paths of its host. */
+export function shorten(message: string): string {
+  const hostPath = /\/(?:var|run|etc|home|root|usr|tmp|mnt|opt|srv|proc|sys)\/[^\s:"',)]+/g;
+  const line = message.replaceAll(/\s+/g, ' ').trim().replaceAll(hostPath, '...');
+  return line.length > maxCharacters ? `${line.slice(0, maxCharacters)}...` : line;
+}
+
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'no engine listens at its socket; start Docker, or say where it is with SKEP_DOCKER_HOST',
   ECONNREFUSED: 'its engine does not answer; start Docker, or say where it is with SKEP_DOCKER_HOST',
@@ -173,6 +195,18 @@ export async function* linesOf(response: IncomingMessage): AsyncGenerator<string
 /** Adds the signal that ends a call. dockerode accepts it, but its types do not declare it. */
 export function withSignal<T>(options: T, abortSignal: AbortSignal): T & { readonly abortSignal: AbortSignal } {
   return { ...options, abortSignal };
+}
+
+/** Starts a container. Returns the error if the engine refused. */
+export async function tryStart({ docker, call }: Engine, container: string): Promise<unknown> {
+  try {
+    await call((abortSignal) => docker.getContainer(container).start({ abortSignal }));
+    return null;
+  } catch (error) {
+    if (statusOf(error) === null) throw error;
+    // It runs already.
+    return statusOf(error) === 304 ? null : error;
+  }
 }
 
 /** Removes a container in any state. Returns when it is gone. Idempotent. */

@@ -12,9 +12,9 @@ import type { SandboxWatch } from './sandbox-watch.ts';
 
 /**
  * Runs work in which the engine starts a process in a container, and delays a freeze meanwhile. A freeze at that moment can leave a
- * container that accepts no more requests (20.10).
+ * container that accepts no more requests (20.10). Rejects if the signal fires before the work begins.
  */
-export type Unfrozen = <T>(work: () => Promise<T>) => Promise<T>;
+export type Unfrozen = <T>(work: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
 
 export interface StartedExecution {
   readonly engine: Engine;
@@ -157,13 +157,8 @@ const longestThawPollMs = 2_000;
  * sandbox no command and no signal works, so it waits until the sandbox runs again. Returns when none of the processes is left.
  */
 async function killProcesses(started: StartedExecution, leader: Leader, givenUp: AbortSignal): Promise<void> {
-  // Kills in one sandbox wait for each other.
-  const unfrozen: Unfrozen = (work) => started.unfrozen(async () => {
-    givenUp.throwIfAborted();
-    return await work();
-  });
   for (let waitMs = firstThawPollMs; ; waitMs = Math.min(waitMs * 2, longestThawPollMs)) {
-    const code = await runInContainer({ ...started, unfrozen }, killCommand(leader, started.mark));
+    const code = await runInContainer(started, killCommand(leader, started.mark), givenUp);
     if (code === 0) return;
     if (code !== null) throw killFailed();
     const found = await inspectContainer(started);
@@ -175,6 +170,7 @@ async function killProcesses(started: StartedExecution, leader: Leader, givenUp:
 /** Runs one of Skep's scripts in a container. Returns its exit code. Null if the container can't run anything now. */
 export async function runInContainer(
   { engine: { docker, call }, container, unfrozen }: Pick<StartedExecution, 'engine' | 'container' | 'unfrozen'>, command: string[],
+  signal?: AbortSignal,
 ): Promise<number | null> {
   const options = { AttachStdout: true, AttachStderr: true, WorkingDir: '/', Cmd: command };
   try {
@@ -189,7 +185,7 @@ export async function runInContainer(
         if (!Running) return ExitCode ?? 1;
         await pause(2, undefined, { signal: abortSignal });
       }
-    }));
+    }), signal);
   } catch (error) {
     const status = statusOf(error);
     if (status === 404 || status === 409) return null;
@@ -197,7 +193,6 @@ export async function runInContainer(
   }
 }
 
-/** Returns null if the container is gone. */
 function inspectContainer({ engine: { docker, call }, container }: StartedExecution): Promise<Docker.ContainerInspectInfo | null> {
   return unlessMissing(call((abortSignal) => docker.getContainer(container.Id).inspect({ abortSignal })));
 }

@@ -65,7 +65,6 @@ export class Executions {
     return raceSignal(beginning, signal);
   }
 
-  /** Ends the running executions. */
   async close(): Promise<void> {
     this.#isClosing = true;
     await Promise.all([...this.#own].map((execution) => execution.leave()));
@@ -178,12 +177,12 @@ export class Executions {
 
   /** Stops waiting after some seconds, since another client may have frozen the sandbox. */
   #unfrozen(id: string): Unfrozen {
-    return async (work) => {
+    return async (work, signal) => {
       const { result } = await this.#mutex.runExclusive(id, async () => {
         const result = work();
         await Promise.race([result.catch(() => {}), pause(unfrozenMs, undefined, { ref: false })]);
         return { result };
-      });
+      }, signal);
       return result;
     };
   }

@@ -7,10 +7,9 @@ import type { Progress, Provision } from '../../../ports/sandbox-runtime.ts';
 import { parseJson } from '../../shared/json.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import { type Engine, linesOf, messageOf, statusOf, streamed, unavailable, unlessMissing, whyUnreachable } from './engine.ts';
+import { type Engine, linesOf, messageOf, shorten, statusOf, streamed, unavailable, unlessMissing, whyUnreachable } from './engine.ts';
 import { findLogin, type RegistryLogin } from './registry-login.ts';
 import { dockerSpecOptions, invalidDockerOptions } from './spec-options.ts';
-import { shorten } from './launch-refusals.ts';
 
 interface ImageOptions {
   readonly configFolder: string;

@@ -5,11 +5,10 @@ import { explained, type Reason } from '../../../domain/reason.ts';
 import { absentSandbox, type ObservedSandbox, type ObservedState } from '../../../domain/sandbox.ts';
 import { type SandboxUsage, unknownUsage } from '../../../ports/sandbox-runtime.ts';
 import { parseJson } from '../../shared/json.ts';
-import { type Engine, withSignal } from './engine.ts';
+import { type Engine, launchRefusal, withSignal } from './engine.ts';
 import { endedFromOutside, type RunEvents } from './exit-causes.ts';
 import { containerName, isOwn, labels } from './labels.ts';
 import { signalName } from '../signal-numbers.ts';
-import { launchRefusal } from './launch-refusals.ts';
 
 const inspectionsAtOnce = 8;
 

@@ -9,15 +9,8 @@ import type { RunEvents } from './exit-causes.ts';
 import { labels } from './labels.ts';
 import { listContainers, stateOf } from './observed-sandbox.ts';
 
-const actions = ['start', 'die', 'kill', 'pause', 'unpause', 'destroy', 'exec_die'] as const;
-
-const EventMessage = z.object({
-  Action: z.enum(actions),
-  Actor: z.object({ ID: z.string(), Attributes: z.record(z.string(), z.string()) }),
-});
-
 /** The new state after an event. Null if the event changes none. */
-const results: Readonly<Record<(typeof actions)[number], ObservedState | null>> = {
+const results: Readonly<Record<string, ObservedState | null>> = {
   start: 'running',
   unpause: 'running',
   pause: 'frozen',
@@ -27,6 +20,11 @@ const results: Readonly<Record<(typeof actions)[number], ObservedState | null>> 
   kill: null,
   exec_die: null,
 };
+
+const EventMessage = z.object({
+  Action: z.string(),
+  Actor: z.object({ ID: z.string(), Attributes: z.record(z.string(), z.string()) }),
+});
 
 const firstPauseMs = 100;
 const longestPauseMs = 5_000;
@@ -113,7 +111,7 @@ export class SandboxWatch {
 
   async #follow(signal: AbortSignal): Promise<void> {
     const { docker, deployment, call } = this.#engine;
-    const filters = { type: ['container' as const], label: [`${labels.deployment}=${deployment}`], event: [...actions] };
+    const filters = { type: ['container' as const], label: [`${labels.deployment}=${deployment}`], event: Object.keys(results) };
     const stream = streamed(await call((abortSignal) => docker.getEvents({ filters, abortSignal }), { signal }), signal);
     this.#onConnected();
     // Detects a lost host.
@@ -136,12 +134,12 @@ export class SandboxWatch {
 
   async #read(stream: IncomingMessage): Promise<void> {
     for await (const line of linesOf(stream)) {
-      const { Action: action, Actor } = parseJson(EventMessage, line) ?? {};
+      const { Action: action = '', Actor } = parseJson(EventMessage, line) ?? {};
       const { [labels.sandbox]: id, execID, signal: sent } = Actor?.Attributes ?? {};
-      if (action === undefined || Actor === undefined || id === undefined) continue;
+      const state = results[action];
+      if (state === undefined || Actor === undefined || id === undefined) continue;
       if (action === 'exec_die') this.#executionEnded(execID ?? '');
       else this.#runs.note(action, Actor.ID, sent);
-      const state = results[action];
       if (state !== null) this.#happened(id, state);
     }
   }

@@ -34,7 +34,6 @@ type RunExclusive = <T>(sandboxId: string, task: () => Promise<T>) => Promise<T>
  * Durable ones are kept in the data folder. Skep's scripts can read it also while a sandbox is frozen or stopped.
  */
 export class ProcessExecutions implements ExecutionHost {
-  readonly launchTerminal = null;
   readonly #observer: Observer;
   readonly #runExclusive: RunExclusive;
   /** The running executions with their sandbox's id, or null for a script. */

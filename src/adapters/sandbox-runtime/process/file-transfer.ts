@@ -6,11 +6,10 @@ import { tarOf } from '../../shared/packed-tar.ts';
 import { ignoring } from '../../shared/system-errors.ts';
 import { partsBelow, quotedName, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { tarEntries, type TarName } from '../tar.ts';
+import { addOpened, addTree, unpackBelow } from './archives.ts';
 import type { Observer } from './observed-sandbox.ts';
 import { type Folder, isNotDirectory, openFolder, FolderWalk } from './folder-walk.ts';
-import { addOpened, addTree } from './pack-files.ts';
 import { unavailable, withFailures } from './runtime-failures.ts';
-import { unpackBelow } from './unpack-files.ts';
 
 /** Running work on the files of a sandbox. A removal ends it. */
 interface Task {
