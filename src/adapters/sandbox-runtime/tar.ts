@@ -90,20 +90,14 @@ const lastSecond = 2 ** 31 - 1;
 
 /** Returns the header of an entry. The parts in `below` are the start of its name. */
 export function tarHeader(entry: TarEntry, below: TarName): TarHeader {
-  const name = [...below, ...entry.parts].join('/');
   const seconds = Math.floor(entry.modifiedAt.getTime() / 1000);
   const mtime = new Date(1000 * Math.min(Math.max(0, seconds), lastSecond));
-  const common = { mode: entry.mode, mtime };
-  switch (entry.kind) {
-    case 'directory':
-      return { ...common, name: `${name}/`, type: 'directory' };
-    case 'file':
-      return { ...common, name, type: 'file', size: entry.size };
-    case 'symlink':
-      return { ...common, name, type: 'symlink', linkname: entry.target };
-    case 'hardlink':
-      return { ...common, name, type: 'link', linkname: [...below, ...entry.target].join('/') };
-  }
+  const nameOf = (parts: TarName): string => [...below, ...parts].join('/');
+  const common = { name: nameOf(entry.parts), mode: entry.mode, mtime };
+  if (entry.kind === 'directory') return { ...common, name: `${common.name}/`, type: 'directory' };
+  if (entry.kind === 'file') return { ...common, type: 'file', size: entry.size };
+  if (entry.kind === 'symlink') return { ...common, type: 'symlink', linkname: entry.target };
+  return { ...common, type: 'link', linkname: nameOf(entry.target) };
 }
 
 /** The parts of a name in a tar, relative to the target directory. No part is `..`. */

@@ -123,7 +123,9 @@ function assemble(options: DockerRuntimeOptions) {
   /** Delays a step of a sandbox while a command begins in it. */
   const mutex = new KeyedMutex();
   const runs = new RunEvents();
-  const observer = new Observer(engine, runs, options.urlHost ?? remoteHost ?? localHost(publishAddress));
+  // The address at which this machine reaches published ports.
+  const localHost = ['0.0.0.0', '::', ''].includes(publishAddress) ? '127.0.0.1' : publishAddress;
+  const observer = new Observer(engine, runs, options.urlHost ?? remoteHost ?? localHost);
   const networks = new Networks(engine);
   const firewall = options.firewall === false ? null : new Firewall(engine);
   const images = new Images(engine, {
@@ -155,9 +157,4 @@ function assemble(options: DockerRuntimeOptions) {
     client.close();
   };
   return { engine, remoteHost, mutex, observer, watch, images, firewall, containers, commands, files, host, close };
-}
-
-/** Returns the address at which this machine reaches published ports. */
-function localHost(publishAddress: string): string {
-  return ['0.0.0.0', '::', ''].includes(publishAddress) ? '127.0.0.1' : publishAddress;
 }

@@ -31,6 +31,7 @@ export const keptFolder = '/tmp/.skep-executions';
 
 /** How long a freeze waits for an execution to begin. */
 const unfrozenMs = 5_000;
+const maxCleared = 10_000;
 /** How long a close waits for executions that begin. Then it ends them. */
 const beginMs = 5_000;
 /** How long an execution may take to begin. Longer than a step of the sandbox waits for it. */
@@ -170,6 +171,7 @@ export class Executions {
     if (hasExecutions && !this.#cleared.has(found.Id)) {
       // Ignores the exit code: an image without a shell never had executions.
       const code = await runInContainer({ engine: this.#engine, container: found, unfrozen: this.#unfrozen(id) }, killLeftoversCommand());
+      if (this.#cleared.size >= maxCleared) this.#cleared.clear();
       if (code !== null) this.#cleared.add(found.Id);
     }
     return hasExecutions;

@@ -104,18 +104,16 @@ export class Firewall {
     const isCurrent = found?.Config.Labels[labels.firewall] === rules && !hasFailed(found);
     if (found !== null && !isCurrent) await removeContainer(this.#engine, found.Id);
     if (!isCurrent) await this.#create(rules, systemFolders);
-    if (!isCurrent || found?.State.Status === 'created') await this.#start();
+    if (!isCurrent || found?.State.Status === 'created') {
+      const error = await tryStart(this.#engine, containerName);
+      if (error !== null) throw error;
+    }
     const { StatusCode } = await call((abortSignal) => container.wait({ abortSignal }));
     if (StatusCode === 0) return;
     const frames = await call((abortSignal) => container.logs({ stdout: true, stderr: true, tail: 5, abortSignal }));
     const chunks: Buffer[] = [];
     createFrameReader((_, content) => chunks.push(content))(frames);
     throw new Error(`its program ended with ${StatusCode}: ${outputTail(Buffer.concat(chunks), maxMessageBytes).replaceAll('\n', ' ')}`);
-  }
-
-  async #start(): Promise<void> {
-    const error = await tryStart(this.#engine, containerName);
-    if (error !== null) throw error;
   }
 
   async #importImage(): Promise<void> {

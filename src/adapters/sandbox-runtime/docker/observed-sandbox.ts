@@ -108,19 +108,13 @@ export class Observer {
   }
 }
 
+const states: Readonly<Record<string, ObservedState>> = {
+  created: 'created', running: 'running', restarting: 'running', paused: 'frozen',
+};
+
 /** If a container could not start, its status is `created`, with an error. */
 export function stateOf({ Status, Error: error = '' }: { readonly Status: string; readonly Error?: string }): ObservedState {
-  switch (Status) {
-    case 'created':
-      return error === '' ? 'created' : 'stopped';
-    case 'running':
-    case 'restarting':
-      return 'running';
-    case 'paused':
-      return 'frozen';
-    default:
-      return 'stopped';
-  }
+  return Status === 'created' && error !== '' ? 'stopped' : (states[Status] ?? 'stopped');
 }
 
 /** Returns the CPU use between two measurements of the engine, a second apart. 100 is one whole CPU. */

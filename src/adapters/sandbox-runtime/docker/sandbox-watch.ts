@@ -138,17 +138,14 @@ export class SandboxWatch {
       const { [labels.sandbox]: id, execID, signal: sent } = Actor?.Attributes ?? {};
       const state = results[action];
       if (state === undefined || Actor === undefined || id === undefined) continue;
-      if (action === 'exec_die') this.#executionEnded(execID ?? '');
-      else this.#runs.note(action, Actor.ID, sent);
+      const watched = this.#executions.get(execID ?? '');
+      if (action !== 'exec_die') this.#runs.note(action, Actor.ID, sent);
+      else if (watched !== undefined) {
+        watched.isReported = true;
+        watched.wake();
+      }
       if (state !== null) this.#happened(id, state);
     }
-  }
-
-  #executionEnded(exec: string): void {
-    const watched = this.#executions.get(exec);
-    if (watched === undefined) return;
-    watched.isReported = true;
-    watched.wake();
   }
 
   #happened(id: string, state: ObservedState): void {
