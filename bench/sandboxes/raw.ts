@@ -2,7 +2,7 @@ import Docker from 'dockerode';
 import { createNetworkProbe } from '../../src/adapters/readiness-probe/network-probe.ts';
 import { createEngine } from '../../src/adapters/sandbox-runtime/docker/engine.ts';
 import { labels } from '../../src/adapters/sandbox-runtime/docker/labels.ts';
-import { containerConfig } from '../../src/adapters/sandbox-runtime/docker/container-config.ts';
+import { containerConfig } from '../../src/adapters/sandbox-runtime/docker/start-container.ts';
 import { Networks } from '../../src/adapters/sandbox-runtime/docker/networks.ts';
 import { type ReadinessRule, sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 import { clearUp } from '../engine.ts';

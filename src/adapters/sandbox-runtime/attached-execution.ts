@@ -4,7 +4,7 @@ import type { Reason } from '../../domain/reason.ts';
 import type { ExecutionStart, ExecutionState } from '../../ports/sandbox-executions.ts';
 import type { Execution } from '../../ports/sandbox-runtime.ts';
 import { raceSignal } from '../shared/timeout.ts';
-import type { TerminalExecution } from './execution-host.ts';
+import type { HostExecution } from './execution-host.ts';
 import { maxCertainCode } from './execution-reader.ts';
 import { OutputBuffer } from './output-buffer.ts';
 
@@ -17,12 +17,11 @@ const lateExitMs = 1_000;
 /** Docker's engine also reports this code for a command that runs on after the connection to it broke. */
 const brokenConnectionCode = 126;
 
-/** The execution can be resized only if it runs in the host's terminal. */
-type Attached = Execution & Partial<Pick<TerminalExecution, 'resize'>>;
+type AttachedTo = Execution & Pick<HostExecution, 'resize'>;
 
 /** A command whose output is kept in this process. The command never has to wait for a reader. */
 export class AttachedExecution {
-  readonly execution: Attached;
+  readonly execution: AttachedTo;
   readonly stdout = new OutputBuffer(keptBytes);
   readonly stderr = new OutputBuffer(keptBytes);
   readonly ended: Promise<ExecutionState>;
@@ -39,7 +38,7 @@ export class AttachedExecution {
 
   /** `notDurable`: why it ends with this process, or null. `keptInSandbox`: how many bytes of each output the sandbox keeps, too. */
   constructor(
-    { executionId, stdin, tty }: ExecutionStart, execution: Attached, notDurable: Reason | null, keptInSandbox = 0,
+    { executionId, stdin, tty }: ExecutionStart, execution: AttachedTo, notDurable: Reason | null, keptInSandbox = 0,
     onOutput: (bytes: number) => void = () => {},
   ) {
     this.#onOutput = onOutput;

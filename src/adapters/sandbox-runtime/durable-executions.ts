@@ -191,7 +191,7 @@ export class DurableExecutions implements SandboxExecutions {
   }
 
   async #startTerminal(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<ExecutionState> {
-    if (this.#host.launchTerminal === null) {
+    if (this.#host.launchTerminal === undefined) {
       throw new Failure('invalid_request', { problems: [{ argument: 'tty', reason: { code: 'terminal_unsupported' } }] });
     }
     const execution = await this.#host.launchTerminal(sandboxId, start, signal);

@@ -7,14 +7,11 @@ import type { SupervisorContext } from './execution-supervisor.ts';
 /** Returns the command of the supervisor, see `supervisorCommand`. */
 export type Supervise = (place: SupervisorContext) => readonly string[];
 
-/** A command that a host runs for this process. */
 export interface HostExecution extends Execution {
   /** Lets the command continue when this process ends. */
   outlive(): void;
-}
-
-export interface TerminalExecution extends Execution {
-  resize(size: TerminalSize): Promise<void>;
+  /** Changes the size of its terminal. Absent if it is not in a terminal of the host. */
+  resize?(size: TerminalSize): Promise<void>;
 }
 
 /** A file that a sandbox keeps of an execution. Its content must be read before the next file. */
@@ -34,8 +31,8 @@ export interface ExecutionHost {
   mark(sandboxId: string, executionId: string): string;
   /** Runs the supervisor as the sandbox's user. Further failures: `sandbox_not_running`, `invalid_request` (the working directory). */
   launch(sandboxId: string, start: ExecutionStart, supervise: Supervise, signal: AbortSignal): Promise<HostExecution>;
-  /** Runs the command attached, in a terminal of the host. Null if the host has none. */
-  readonly launchTerminal: ((sandboxId: string, start: ExecutionStart, signal: AbortSignal) => Promise<TerminalExecution>) | null;
+  /** Runs the command attached, in a terminal of the host. Absent if the host has none. */
+  launchTerminal?(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<HostExecution>;
   /**
    * Runs one of Skep's scripts. With `executionId`, the script belongs to that execution: no later process ends it before the execution.
    * Further failures: `sandbox_not_running`, if the sandbox can't run anything now.

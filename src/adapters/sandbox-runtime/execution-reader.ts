@@ -21,7 +21,6 @@ const Line = z.tuple([
   z.enum(['running', 'exited', 'ended', 'unknown']), z.coerce.number().nullable().catch(null),
   z.coerce.number(), z.coerce.number(), z.coerce.number(), z.coerce.number(),
 ]);
-type LineStatus = z.infer<typeof Line>[0];
 
 /** Reads kept executions in their sandboxes, no matter which process started them. Uses scripts, or the files if no script can run. */
 export class ExecutionReader {
@@ -63,7 +62,6 @@ export class ExecutionReader {
     return run;
   }
 
-  /** Returns the state of an execution. With `wait`, waits until it may have ended. */
   async readState(
     sandboxId: string, executionId: string, wait = false, signal: AbortSignal = neverAborts,
   ): Promise<ExecutionState> {
@@ -86,7 +84,6 @@ export class ExecutionReader {
     }
   }
 
-  /** Yields the bytes of an output from an offset on. */
   async *read(
     sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
   ): AsyncGenerator<Uint8Array, void> {
@@ -191,12 +188,12 @@ export class ExecutionReader {
   }
 }
 
-function stateOf(how: LineStatus, code: number | null, oldest: number, end: number, errOldest: number, errEnd: number): ExecutionState {
-  const kept = { stdout: { oldest, end }, stderr: { oldest: errOldest, end: errEnd } };
-  if (how === 'running') return { status: 'running', exitCode: null, durable: true, ...kept, reason: null };
-  if (how === 'exited') return { status: 'exited', exitCode: code, durable: true, ...kept, reason: null };
+function stateOf(...[how, exitCode, oldest, end, errOldest, errEnd]: z.infer<typeof Line>): ExecutionState {
+  const kept = { durable: true, stdout: { oldest, end }, stderr: { oldest: errOldest, end: errEnd } };
+  if (how === 'running') return { status: 'running', exitCode: null, ...kept, reason: null };
+  if (how === 'exited') return { status: 'exited', exitCode, ...kept, reason: null };
   const reason = { code: how === 'ended' ? 'execution_sandbox_ended' : 'execution_end_unknown' } as const;
-  return { status: 'lost', exitCode: null, durable: true, ...kept, reason };
+  return { status: 'lost', exitCode: null, ...kept, reason };
 }
 
 const names = { stdout: 'out', stderr: 'err' } as const;

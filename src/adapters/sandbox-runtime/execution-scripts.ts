@@ -1,5 +1,5 @@
 import type { OutputStream, TerminalSize } from '../../ports/sandbox-executions.ts';
-import { hasText } from './shell-functions.ts';
+import { killing, nobody } from './shell-functions.ts';
 
 /**
  * The shared start of the scripts about an execution. They exit with 4 if it does not exist. The sandbox can replace the files, for example
@@ -191,32 +191,19 @@ rm -f "$d/erased" && printf '%s %s %s\\n' $input $output $errors >"$d/erased"
 exit 0
 `;
 
-/** Sends a signal to the command. SIGKILL kills all processes with the mark, except the supervisor, which records the end. */
-const signalScript = `${prelude}${hasText}
+/** Sends a signal to the command. SIGKILL kills all processes with the mark, except those of the supervisor, which records the end. */
+const signalScript = `${prelude}
 number=$3 mark=$4
-kill_marked() {
-  found=
-  for file in /proc/[0-9]*/stat; do
-    { read -r stat <"$file"; } 2>/dev/null || continue
-    process=\${file#/proc/} process=\${process%/stat}
-    set -- \${stat##*) }
-    case $1 in Z|X|x) continue;; esac
-    [ "$4" != "$pid" ] && has_text "$process" "$mark" || continue
-    kill -KILL "$process" 2>/dev/null
-    found=1
-  done
-  [ -n "$found" ]
-}
 status
 case $how in exited|ended) exit 0;; esac
 command=
 line_of "$d/leader" command rest || line_of "$d/pids" command rest
 # A command that is just being started leads no process group yet.
 is_number "$command" && [ "$command" -gt 1 ] && { kill -$number -"$command" || kill -$number "$command"; } 2>/dev/null
+[ "$number" = 9 ] || exit 0
 # The sandbox can change the files, so SIGKILL goes by the mark of the processes.
-rounds=0
-while [ $number = 9 ] && [ $rounds -lt 100 ] && kill_marked; do rounds=$((rounds + 1)); done
-exit 0
+set -- none none "$mark" ${nobody} "$pid"
+${killing.trim()}
 `;
 
 const resizeScript = `${prelude}

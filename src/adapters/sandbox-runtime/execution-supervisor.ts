@@ -152,9 +152,7 @@ function inTerminal({ cols, rows }: TerminalSize, command: readonly string[]): s
   ].join('; ');
 }
 
-/** The place of an execution in its sandbox. */
 export interface SupervisorContext {
-  /** The folder of all executions of the sandbox. */
   readonly folder: string;
   /** Differs for each run of the sandbox. No spaces. */
   readonly run: string;
@@ -179,7 +177,6 @@ export function supervisorCommand(
   return ['/bin/sh', '-c', supervisor.trim(), 'skep-supervisor', ...flags, ...command];
 }
 
-/** A valid variable name of a shell. */
 const shellName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**

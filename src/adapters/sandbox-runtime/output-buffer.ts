@@ -5,16 +5,6 @@ import type { KeptOutput } from '../../ports/sandbox-executions.ts';
 /** Smaller pieces are collected in blocks of this size. */
 const blockBytes = 4_096;
 
-interface Block {
-  readonly start: number;
-  readonly bytes: Uint8Array;
-  length: number;
-}
-
-/** Returns bytes from an offset on that are no longer in memory, up to a later offset. */
-export type OlderBytes = (at: number, signal: AbortSignal) => AsyncIterable<Uint8Array>;
-
-/** The failure for a read of bytes that are not kept any more. */
 export function dropped(oldest: number): Failure<'output_dropped'> {
   return new Failure('output_dropped', { oldest });
 }
@@ -22,12 +12,11 @@ export function dropped(oldest: number): Failure<'output_dropped'> {
 /** The newest bytes of an output, in memory. Any number of readers can follow them. A slow reader never blocks the writer. */
 export class OutputBuffer implements KeptOutput {
   readonly #limitBytes: number;
-  readonly #blocks: Block[] = [];
+  readonly #blocks: { readonly start: number; readonly bytes: Uint8Array; length: number }[] = [];
   #end = 0;
   #isOver = false;
   #changed = Promise.withResolvers<void>();
 
-  /** Keeps at least this many bytes. */
   constructor(limitBytes: number) {
     this.#limitBytes = limitBytes;
   }
@@ -44,7 +33,6 @@ export class OutputBuffer implements KeptOutput {
     return this.#end - this.oldest;
   }
 
-  /** Drops all bytes. */
   drop(): void {
     this.#blocks.length = 0;
   }
@@ -69,7 +57,6 @@ export class OutputBuffer implements KeptOutput {
     this.#wake();
   }
 
-  /** Marks the end of the output. */
   finish(): void {
     this.#isOver = true;
     this.#wake();
@@ -79,7 +66,9 @@ export class OutputBuffer implements KeptOutput {
    * Yields the bytes from the offset `after` on, up to the present end, or with `follow` to the end of the output. Bytes that are no longer
    * in memory come from `older`. Without `older`, throws `output_dropped`.
    */
-  async *read(after: number, follow: boolean, signal: AbortSignal, older?: OlderBytes): AsyncGenerator<Uint8Array, void> {
+  async *read(
+    after: number, follow: boolean, signal: AbortSignal, older?: (at: number, signal: AbortSignal) => AsyncIterable<Uint8Array>,
+  ): AsyncGenerator<Uint8Array, void> {
     const until = follow ? Infinity : this.#end;
     for (let at = after; at < until; ) {
       if (at < this.oldest) {

@@ -1,18 +1,14 @@
-interface ReachablePort {
-  readonly name: string;
-  /** The spec's port. */
-  readonly port: number;
-  /** The port that a program has to listen on. */
-  readonly reachedAt: number;
-}
-
-/** The environment variable with the port of this name. */
 export function portVariable(name: string): string {
   return `SKEP_PORT_${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`;
 }
 
-/** Returns the environment variables with a program's ports. All runtimes use the same names, so one command works in each. */
-export function portVariables(ports: readonly ReachablePort[]): Record<string, string> {
+/**
+ * Returns the environment variables with a program's ports. All runtimes use the same names, so one command works in each. `port` is that
+ * of the spec, `reachedAt` the one that a program has to listen on.
+ */
+export function portVariables(
+  ports: readonly { readonly name: string; readonly port: number; readonly reachedAt: number }[],
+): Record<string, string> {
   const variables = ports.flatMap(({ name, port, reachedAt }) => [
     [portVariable(name), String(reachedAt)],
     [`SKEP_PORT_${port}`, String(reachedAt)],

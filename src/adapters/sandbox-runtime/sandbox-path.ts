@@ -1,7 +1,6 @@
 import { posix } from 'node:path';
 import { Failure } from '../../domain/failure.ts';
 
-/** The failure for an invalid path in a sandbox, or for an invalid archive. */
 export function refusedFiles(argument: keyof typeof codes, message: string): Failure<'invalid_request'> {
   return new Failure('invalid_request', { problems: [{ argument, reason: { code: codes[argument], message } }] });
 }
@@ -14,7 +13,6 @@ const codes = {
 } as const;
 
 const maxLength = 4_096;
-/** The limit of Linux. */
 const maxNameBytes = 255;
 
 /** Normalizes the path and removes a slash at its end. Throws `invalid_request` if the path is not absolute or not allowed. */

@@ -1,17 +1,6 @@
-/** Quotes the text as one word for a shell. */
 export function shellWord(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
-
-/** A function of shell scripts: succeeds if the environment of process `$1` contains the text `$2`. */
-export const hasText = `
-has_text() {
-  { while read -r line || [ -n "$line" ]; do
-    case $line in *"$2"*) return 0;; esac
-  done <"/proc/$1/environ"; } 2>/dev/null
-  return 1
-}
-`;
 
 /** A function of shell scripts: reads the stat of a process from the file `$1` into `_skep_stat`, and its start time into `_skep_start`. */
 export const readStart = `
@@ -23,4 +12,64 @@ export const enterDirectory = `
 _skep_enter() {
   cd "$1" 2>/dev/null || { printf 'the working directory %s does not exist, or is not accessible\\n' "$1" >&2; exit 126; }
 }
+`;
+
+/** A mark that no process has. */
+export const nobody = 'SKEP_EXECUTION=nobody';
+
+/**
+ * Kills the processes of an execution until two passes in a row find none: the processes in the session of its leader (id `$1`, start time
+ * `$2`), those with its mark `$3` in their environment, and their descendants. Processes with the mark `$4` are killed only in its session.
+ * Processes in the session `$5`, if given, are not killed. Exits with 1 if some remain.
+ */
+export const killing = `
+pid=$1 start=$2 mark=$3 spared=$4 kept=$5
+# Succeeds if the environment of process $1 contains the text $2.
+has_text() {
+  { while read -r line || [ -n "$line" ]; do
+    case $line in *"$2"*) return 0;; esac
+  done <"/proc/$1/environ"; } 2>/dev/null
+  return 1
+}
+kill_all() {
+  members=' ' others=
+  for file in /proc/[0-9]*/stat; do
+    { read -r stat < "$file"; } 2>/dev/null || continue
+    process=\${file#/proc/} process=\${process%/stat}
+    set -- \${stat##*) }
+    case $1 in Z|X|x) continue;; esac
+    [ "$process" = "$$" ] && continue
+    shift 1
+    parent=$1 session=$3
+    [ "$session" = "$kept" ] && continue
+    shift 18
+    if [ "$process" = "$pid" ] && [ "$1" != "$start" ]; then session_is_own=; fi
+    if [ -n "$session_is_own" ] && [ "$session" = "$pid" ]; then members="$members$process "
+    elif is_known "$process:$1" || is_marked "$process"; then members="$members$process "
+    else others="$others $process:$parent:$1"; continue
+    fi
+    known="$known$process:$1 "
+  done
+  found=1
+  while [ -n "$found" ]; do
+    found=
+    for other in $others; do
+      process=\${other%%:*} parent=\${other#*:} parent=\${parent%%:*}
+      case $members in *" $process "*) continue;; *" $parent "*) ;; *) continue;; esac
+      members="$members$process " known="$known$process:\${other##*:} " found=1
+    done
+  done
+  [ -z "$session_is_own" ] || kill -KILL "-$pid" 2>/dev/null
+  for process in $members; do kill -KILL "$process" 2>/dev/null; done
+  [ "$members" != ' ' ]
+}
+is_known() { case $known in *" $1 "*) return 0;; esac; return 1; }
+is_marked() { has_text "$1" "$mark" && ! has_text "$1" "$spared"; }
+known=' ' session_is_own=1 quiet=0 rounds=0
+[ "$pid" != none ] || session_is_own=
+while [ $quiet -lt 2 ]; do
+  if kill_all; then quiet=0; else quiet=$((quiet + 1)); fi
+  rounds=$((rounds + 1))
+  [ $rounds -lt 2000 ] || exit 1
+done
 `;

@@ -10,7 +10,6 @@ type Entry = Extract extends AsyncIterable<infer E> ? E : never;
 interface Common {
   /** Empty for the target directory itself. */
   readonly parts: TarName;
-  /** The permission bits, 0 to 0o777. */
   readonly mode: number;
   readonly modifiedAt: Date;
 }
@@ -74,34 +73,16 @@ function openTar(archive: ReadableStream<Uint8Array>, signal: AbortSignal) {
 }
 
 function toEntry({ header }: Entry, content: AsyncIterable<Uint8Array>): TarEntry {
-  const { name, type, mode, mtime, size, linkname } = header;
+  const { name, type, mtime, size, linkname } = header;
   const parts = checkedName(name, 'name');
-  const common = { parts, modifiedAt: Number.isFinite(mtime.getTime()) ? mtime : new Date(0) };
-  const bits = mode & 0o777;
-  switch (type) {
-    case 'directory':
-      return { ...common, kind: 'directory', mode: bits };
-    case 'file':
-    case 'contiguous-file':
-      requireName(parts, name);
-      return { ...common, kind: 'file', mode: bits, size, content };
-    case 'symlink':
-      requireName(parts, name);
-      if (!linkname || linkname.includes('\0')) throw refusedFiles('archive', `the link ${quotedName(name)} leads nowhere`);
-      return { ...common, kind: 'symlink', mode: 0o777, target: linkname };
-    case 'link':
-      requireName(parts, name);
-      return { ...common, kind: 'hardlink', mode: bits, target: checkedName(linkname ?? '', 'target') };
-    case 'fifo':
-    case 'block-device':
-    case 'character-device':
-    default:
-      throw refusedFiles('archive', `${quotedName(name)} is neither a file, a directory nor a link; leave it out`);
-  }
-}
-
-function requireName(parts: TarName, name: string): void {
+  const common = { parts, mode: header.mode & 0o777, modifiedAt: Number.isFinite(mtime.getTime()) ? mtime : new Date(0) };
+  if (type === 'directory') return { ...common, kind: 'directory' };
   if (parts.length === 0) throw refusedFiles('archive', `${quotedName(name)} names the directory itself, and is none`);
+  if (type === 'file' || type === 'contiguous-file') return { ...common, kind: 'file', size, content };
+  if (type === 'link') return { ...common, kind: 'hardlink', target: checkedName(linkname ?? '', 'target') };
+  if (type !== 'symlink') throw refusedFiles('archive', `${quotedName(name)} is neither a file, a directory nor a link; leave it out`);
+  if (!linkname || linkname.includes('\0')) throw refusedFiles('archive', `the link ${quotedName(name)} leads nowhere`);
+  return { ...common, kind: 'symlink', mode: 0o777, target: linkname };
 }
 
 /** The last time that the package can write, in 2038. */
@@ -109,20 +90,14 @@ const lastSecond = 2 ** 31 - 1;
 
 /** Returns the header of an entry. The parts in `below` are the start of its name. */
 export function tarHeader(entry: TarEntry, below: TarName): TarHeader {
-  const name = [...below, ...entry.parts].join('/');
   const seconds = Math.floor(entry.modifiedAt.getTime() / 1000);
   const mtime = new Date(1000 * Math.min(Math.max(0, seconds), lastSecond));
-  const common = { mode: entry.mode, mtime };
-  switch (entry.kind) {
-    case 'directory':
-      return { ...common, name: `${name}/`, type: 'directory' };
-    case 'file':
-      return { ...common, name, type: 'file', size: entry.size };
-    case 'symlink':
-      return { ...common, name, type: 'symlink', linkname: entry.target };
-    case 'hardlink':
-      return { ...common, name, type: 'link', linkname: [...below, ...entry.target].join('/') };
-  }
+  const nameOf = (parts: TarName): string => [...below, ...parts].join('/');
+  const common = { name: nameOf(entry.parts), mode: entry.mode, mtime };
+  if (entry.kind === 'directory') return { ...common, name: `${common.name}/`, type: 'directory' };
+  if (entry.kind === 'file') return { ...common, type: 'file', size: entry.size };
+  if (entry.kind === 'symlink') return { ...common, type: 'symlink', linkname: entry.target };
+  return { ...common, type: 'link', linkname: nameOf(entry.target) };
 }
 
 /** The parts of a name in a tar, relative to the target directory. No part is `..`. */

@@ -34,7 +34,6 @@ function createHost(answer: (command: readonly string[]) => Script, more: Partia
     mark: () => 'MARK=mark.',
     launch: async (_id, _start, supervise) =>
       execute(supervise({ folder: '/kept', run: 'run-1', workingDir: '/', announce: false, fallbackMark: '' })),
-    launchTerminal: null,
     run: async (_id, command) => execute(command),
     async *keptFiles() {},
     remove: async () => {},

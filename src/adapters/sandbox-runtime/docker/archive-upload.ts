@@ -10,7 +10,6 @@ import { requireReachable, isReadOnly } from './container-mounts.ts';
 import { type Engine, findContainer } from './engine.ts';
 import { withInitContainer } from './init-container.ts';
 
-/** Where an archive is unpacked. */
 interface Target {
   readonly container: Docker.ContainerInspectInfo;
   /** The innermost directory of the path that exists. */
@@ -18,7 +17,6 @@ interface Target {
   /** The directories below it that do not exist, from the outermost on. */
   readonly missing: TarName;
   readonly parents: ParentDirectories;
-  /** The owner of all entries. */
   readonly owner: Owner;
   /** The files of the container in which the engine unpacks. */
   readonly files: ContainerFiles;
@@ -114,7 +112,6 @@ async function addBatch({ container, base, parents, owner, below }: Target, tar:
 }
 
 const maxBatchBytes = 1 << 20;
-/** The size of an entry without its content. */
 const entryBytes = 512;
 
 /**

@@ -19,7 +19,6 @@ export interface PathStat extends Pick<FileEntry, 'path' | 'type' | 'size' | 'mo
   readonly linkTarget: string;
 }
 
-/** An opened path. */
 export interface OpenedPath {
   readonly entry: FileEntry;
   /** Begins with the content, if it is a file. It must be destroyed. */
@@ -61,7 +60,6 @@ export class ContainerFiles {
     this.#container = docker.getContainer(containerId);
   }
 
-  /** Returns null if nothing is there. */
   async stat(path: string): Promise<PathStat | null> {
     const response = await unlessMissing(this.#call((abortSignal) => this.#container.infoArchive(withSignal({ path }, abortSignal))));
     if (response === null) return null;
@@ -158,7 +156,6 @@ export class ContainerFiles {
     if ((await this.stat(path)) !== null) throw error ?? unavailable('the engine removed nothing');
   }
 
-  /** Opens a path, and closes it when the work is done. Null if nothing is there. */
   #read<T>(path: string, work: (opened: OpenedPath) => Promise<T>): Promise<T | null> {
     return this.#call(async (signal) => {
       const opened = await this.open(path, signal);

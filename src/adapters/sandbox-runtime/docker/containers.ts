@@ -16,7 +16,6 @@ import type { SandboxWatch } from './sandbox-watch.ts';
 
 type Found = Docker.ContainerInspectInfo;
 
-/** A request to the engine about one container. */
 type Request = (container: Docker.Container, options: { readonly abortSignal: AbortSignal }) => Promise<unknown>;
 
 interface ContainersOptions extends StartOptions {
@@ -37,21 +36,17 @@ export class Containers {
   readonly #options: ContainersOptions;
   readonly #preparation: Preparation;
   readonly #stopping = new Set<string>();
-  #canFreeze = true;
+  /** False if the engine turned out to be unable to freeze. */
+  canFreeze = true;
 
   constructor(options: ContainersOptions) {
     this.#options = options;
     this.#preparation = new Preparation(options.engine);
   }
 
-  /** False if the engine turned out to be unable to freeze. */
-  get canFreeze(): boolean {
-    return this.#canFreeze;
-  }
-
   start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<ObservedSandbox> {
     return this.#step(launch.id, 'running', async () => {
-      const found = (await this.#find(launch.id)) ?? (await createContainer(this.#options, launch, progress, signal));
+      const found = (await this.#options.engine.find(launch.id)) ?? (await createContainer(this.#options, launch, progress, signal));
       if (found === null || stateOf(found.State) !== 'created') return null;
       signal.throwIfAborted();
       const isRunnable = await this.#preparation.prepare(found, launch.id);
@@ -65,13 +60,13 @@ export class Containers {
 
   freeze(id: string): Promise<ObservedSandbox> {
     return this.#step(id, 'frozen', () => this.#leave(id, 'running', async () => {
-      const found = await this.#find(id);
+      const found = await this.#options.engine.find(id);
       if (found === null || stateOf(found.State) !== 'running') return null;
       try {
         return await this.#ask(id, found, 'frozen', (container, options) => container.pause(options));
       } catch (error) {
         if (isFreezeRefused(error)) throw unavailable({ code: 'freeze_refused' }, error);
-        if (statusOf(error) !== null) this.#canFreeze = await hasFreezer(this.#options.engine);
+        if (statusOf(error) !== null) this.canFreeze = await hasFreezer(this.#options.engine);
         throw error;
       }
     }));
@@ -80,7 +75,7 @@ export class Containers {
   resume(launch: SandboxLaunch, signal: AbortSignal): Promise<ObservedSandbox> {
     const { id } = launch;
     return this.#step(id, 'running', () => this.#leave(id, 'frozen', async () => {
-      const found = await this.#find(id);
+      const found = await this.#options.engine.find(id);
       signal.throwIfAborted();
       if (found !== null && stateOf(found.State) === 'stopped') await startContainer(this.#options, found, launch);
       if (found === null || stateOf(found.State) !== 'frozen') return null;
@@ -93,7 +88,7 @@ export class Containers {
     return this.#step(id, 'stopped', async () => {
       this.#stopping.add(id);
       try {
-        const found = await this.#find(id);
+        const found = await this.#options.engine.find(id);
         if (found === null || (stateOf(found.State) !== 'running' && stateOf(found.State) !== 'frozen')) return null;
         const t = Math.ceil(stopGraceMs / 1000);
         return await this.#ask(id, found, null, (container, options) => container.stop({ t, ...options }), callTimeoutMs + t * 1000);
@@ -106,7 +101,7 @@ export class Containers {
   async remove(id: string): Promise<void> {
     const { engine } = this.#options;
     const removed = this.#step(id, 'absent', async () => {
-      const found = await this.#find(id);
+      const found = await this.#options.engine.find(id);
       if (found !== null) await removeContainer(engine, found.Id);
       if (found !== null && found.HostConfig.ReadonlyRootfs !== true) return null;
       await removeInitContainers(engine, id);
@@ -119,7 +114,7 @@ export class Containers {
   }
 
   async #kill(id: string): Promise<void> {
-    const found = await this.#find(id);
+    const found = await this.#options.engine.find(id);
     if (found !== null) await this.#send(found.Id, (container, options) => container.kill({ signal: 'SIGKILL', ...options }));
   }
 
@@ -174,7 +169,7 @@ export class Containers {
       await this.#send(before.Id, request, limitMs);
     } catch (error) {
       if (statusOf(error) === null) throw error;
-      const now = await this.#find(id);
+      const now = await this.#options.engine.find(id);
       if (now !== null && now.Id === before.Id && stateOf(now.State) === stateOf(before.State)) throw error;
       return null;
     }
@@ -193,10 +188,6 @@ export class Containers {
   #send(containerId: string, request: Request, limitMs?: number): Promise<unknown> {
     const { docker, call } = this.#options.engine;
     return call((abortSignal) => request(docker.getContainer(containerId), { abortSignal }), { limitMs });
-  }
-
-  #find(id: string): Promise<Found | null> {
-    return this.#options.engine.find(id);
   }
 }
 

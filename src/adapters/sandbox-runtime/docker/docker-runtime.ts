@@ -1,20 +1,12 @@
 import type Docker from 'dockerode';
-import type { DiskSpace } from '../../../domain/disk-pressure.ts';
 import { dnsLabel } from '../../../domain/dns-label.ts';
 import { Failure } from '../../../domain/failure.ts';
-import type { ObservedSandbox } from '../../../domain/sandbox.ts';
-import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
-import type { CheckResult } from '../../../ports/check-result.ts';
-import type {
-  Execution, ExecutionRequest, KeptLaunch, LogRequest, Progress, Provision, RuntimeCapabilities, SandboxLaunch, SandboxRuntime,
-  SandboxUsage,
-} from '../../../ports/sandbox-runtime.ts';
+import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import { DurableExecutions } from '../durable-executions.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
-import { keptLaunch } from './container-config.ts';
 import { Containers } from './containers.ts';
-import { createEngine, type Engine, withFailures } from './engine.ts';
-import { type Client, configFolder, createClient, type Environment } from './engine-client.ts';
+import { createEngine, shorten, withFailures } from './engine.ts';
+import { configFolder, createClient, type Environment } from './engine-client.ts';
 import { checkEngine, diskSpace } from './engine-info.ts';
 import { DockerExecutionHost } from './execution-host.ts';
 import { Executions } from './executions.ts';
@@ -25,9 +17,9 @@ import { Images } from './images.ts';
 import { readLog } from './logs.ts';
 import { Networks } from './networks.ts';
 import { Observer } from './observed-sandbox.ts';
-import { shorten } from './launch-refusals.ts';
 import { SandboxWatch } from './sandbox-watch.ts';
 import { minMemoryBytes } from './spec-options.ts';
+import { keptLaunch } from './start-container.ts';
 
 export interface DockerRuntimeOptions {
   /**
@@ -69,177 +61,100 @@ export interface DockerRuntimeOptions {
  * configuration can't work.
  */
 export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRuntime & { settled(): Promise<void> } {
-  const { deployment, docker, env = process.env } = options;
+  const { engine, remoteHost, mutex, observer, watch, images, firewall, containers, commands, files, host, close } = assemble(options);
+  const executions = new DurableExecutions(host);
+  return {
+    name: 'docker',
+    ignores: [],
+    minMemoryBytes,
+    get capabilities() {
+      return { freeze: containers.canFreeze };
+    },
+    executions,
+    files,
+    provide: (spec, progress, signal) => withFailures(() => images.provide(spec, progress, signal)),
+    start: (launch, progress, signal) => containers.start(launch, progress, signal),
+    freeze: (id) => containers.freeze(id),
+    stop: (id) => containers.stop(id),
+    resume(launch, signal) {
+      const resumed = containers.resume(launch, signal);
+      const finishPending = async (): Promise<void> => host.finishRemovals(launch.id, await commands.endLeftoversOf(launch.id));
+      // Finishes work that waited while the sandbox was frozen. If this fails, the next resumption tries again.
+      resumed.then(finishPending).catch(() => {});
+      return resumed;
+    },
+    async remove(id) {
+      await containers.remove(id);
+      executions.forget(id);
+    },
+    inspect: (id) => withFailures(() => observer.inspect(id)),
+    list: () => withFailures(() => observer.list()),
+    keptLaunch: (id) => withFailures(async () => keptLaunch(await engine.find(id))),
+    execute: (id, request, signal) => withFailures(() => commands.execute(id, request, signal)),
+    putFiles: (id, directory, archive, signal) => files.putFiles(id, directory, archive, signal),
+    getFiles: (id, path, signal) => files.getFiles(id, path, signal),
+    logs: (id, request, signal) => withFailures(() => readLog(engine, id, request, signal), id),
+    usage: (id) => withFailures(() => observer.usage(id)),
+    diskSpace: async () => (remoteHost === null ? await withFailures(() => diskSpace(engine)) : null),
+    subscribe: (listener) => watch.subscribe(listener),
+    async check() {
+      const { ok, detail } = await checkEngine(engine);
+      const problem = ok && firewall !== null ? await firewall.check().catch(() => null) : null;
+      return { ok, detail: problem === null ? detail : `${detail}; isolated sandboxes reach services of its machine: ${shorten(problem)}` };
+    },
+    /** Resolves when no step is running. Steps whose caller has left count too. */
+    settled: () => mutex.settled(),
+    close,
+  };
+}
+
+/** Creates the parts of the runtime, and the function that closes them. */
+function assemble(options: DockerRuntimeOptions) {
+  const { deployment, publishAddress = '127.0.0.1', callTimeoutMs = 60_000, stopGraceMs = 10_000, env = process.env } = options;
   if (!dnsLabel.test(deployment)) {
     const given = JSON.stringify(deployment);
     throw new TypeError(`createDockerRuntime: deployment is a lower-case DNS label, for example "main", and not ${given}.`);
   }
-  const given = docker && { docker, remoteHost: null, close: () => {} };
-  return new DockerRuntime(options, given ?? createClient(options.host, env, options.configDir));
-}
-
-class DockerRuntime implements SandboxRuntime {
-  readonly name = 'docker';
-  readonly ignores = [];
-  readonly minMemoryBytes = minMemoryBytes;
-  readonly #engine: Engine;
-  readonly #closing = new AbortController();
-  readonly #client: Client;
-  readonly #observer: Observer;
-  readonly #watch: SandboxWatch;
-  readonly #images: Images;
-  readonly #networks: Networks;
-  readonly #firewall: Firewall | null;
-  readonly #containers: Containers;
-  readonly #executions: Executions;
+  const given = options.docker && { docker: options.docker, remoteHost: null, close: () => {} };
+  const client = given ?? createClient(options.host, env, options.configDir);
+  const { docker, remoteHost } = client;
+  const closing = new AbortController();
+  const engine = createEngine({ docker, deployment, callTimeoutMs, closed: closing.signal });
   /** Delays a step of a sandbox while a command begins in it. */
-  readonly #mutex = new KeyedMutex();
-  readonly #executionHost: DockerExecutionHost;
-  readonly executions: DurableExecutions;
-  readonly files: DockerFiles;
-
-  constructor(options: DockerRuntimeOptions, client: Client) {
-    const { deployment, publishAddress = '127.0.0.1', callTimeoutMs = 60_000, stopGraceMs = 10_000, env = process.env } = options;
-    const engine = createEngine({ docker: client.docker, deployment, callTimeoutMs, closed: this.#closing.signal });
-    const runs = new RunEvents();
-    this.#engine = engine;
-    this.#client = client;
-    this.#observer = new Observer(engine, runs, options.urlHost ?? client.remoteHost ?? localHost(publishAddress));
-    this.#networks = new Networks(engine);
-    this.#firewall = options.firewall === false ? null : new Firewall(engine);
-    this.#watch = new SandboxWatch(engine, runs, options.compareMs ?? 60_000, () => this.#connected());
-    this.#images = new Images(engine, {
-      configFolder: configFolder(env, options.configDir),
-      limitMs: options.pullTimeoutMs ?? 1_800_000,
-      progressMs: options.progressMs ?? 500,
-    });
-    this.#executions = new Executions(engine, this.#watch, this.#mutex);
-    this.files = new DockerFiles(engine, this.execute.bind(this));
-    this.#executionHost = new DockerExecutionHost(engine, this.#executions, this.files);
-    this.executions = new DurableExecutions(this.#executionHost);
-    this.#containers = new Containers({
-      engine,
-      observer: this.#observer,
-      networks: this.#networks,
-      firewall: this.#firewall,
-      watch: this.#watch,
-      files: this.files,
-      mutex: this.#mutex,
-      publishAddress,
-      stopGraceMs,
-      callTimeoutMs,
-    });
-  }
-
-  get capabilities(): RuntimeCapabilities {
-    return { freeze: this.#containers.canFreeze };
-  }
-
-  provide(spec: SandboxSpec, progress: Progress, signal: AbortSignal): Promise<Provision> {
-    return withFailures(() => this.#images.provide(spec, progress, signal));
-  }
-
-  start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<ObservedSandbox> {
-    return this.#containers.start(launch, progress, signal);
-  }
-
-  freeze(id: string): Promise<ObservedSandbox> {
-    return this.#containers.freeze(id);
-  }
-
-  stop(id: string): Promise<ObservedSandbox> {
-    return this.#containers.stop(id);
-  }
-
-  resume(launch: SandboxLaunch, signal: AbortSignal): Promise<ObservedSandbox> {
-    const resumed = this.#containers.resume(launch, signal);
-    // Finishes work that waited while the sandbox was frozen. If this fails, the next execution tries again.
-    resumed.then(() => this.#finishPending(launch.id)).catch(() => {});
-    return resumed;
-  }
-
-  async remove(id: string): Promise<void> {
-    await this.#containers.remove(id);
-    this.executions.forget(id);
-  }
-
-  inspect(id: string): Promise<ObservedSandbox> {
-    return withFailures(() => this.#observer.inspect(id));
-  }
-
-  list(): Promise<readonly ObservedSandbox[]> {
-    return withFailures(() => this.#observer.list());
-  }
-
-  keptLaunch(id: string): Promise<KeptLaunch | null> {
-    return withFailures(async () => keptLaunch(await this.#engine.find(id)));
-  }
-
-  execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
-    return withFailures(() => this.#executions.execute(id, request, signal));
-  }
-
-  putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
-    return this.files.putFiles(id, directory, archive, signal);
-  }
-
-  getFiles(id: string, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    return this.files.getFiles(id, path, signal);
-  }
-
-  logs(id: string, request: LogRequest, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    return withFailures(() => readLog(this.#engine, id, request, signal), id);
-  }
-
-  usage(id: string): Promise<SandboxUsage> {
-    return withFailures(() => this.#observer.usage(id));
-  }
-
-  diskSpace(): Promise<DiskSpace | null> {
-    return this.#client.remoteHost === null ? withFailures(() => diskSpace(this.#engine)) : Promise.resolve(null);
-  }
-
-  subscribe(listener: (id: string) => void): () => void {
-    return this.#watch.subscribe(listener);
-  }
-
-  async check(): Promise<CheckResult> {
-    const { ok, detail } = await checkEngine(this.#engine);
-    const problem = ok && this.#firewall !== null ? await this.#firewall.check().catch(() => null) : null;
-    return { ok, detail: problem === null ? detail : `${detail}; isolated sandboxes reach services of its machine: ${shorten(problem)}` };
-  }
-
-  /** Resolves when no step is running. Steps whose caller has left count too. */
-  settled(): Promise<void> {
-    return this.#mutex.settled();
-  }
-
-  async close(): Promise<void> {
-    await this.#executions.close();
-    this.#closing.abort(new Failure('shutting_down', { retryAfterSeconds: 5 }));
-    await this.#watch.closed();
-    await this.#images.settled();
+  const mutex = new KeyedMutex();
+  const runs = new RunEvents();
+  // The address at which this machine reaches published ports.
+  const localHost = ['0.0.0.0', '::', ''].includes(publishAddress) ? '127.0.0.1' : publishAddress;
+  const observer = new Observer(engine, runs, options.urlHost ?? remoteHost ?? localHost);
+  const networks = new Networks(engine);
+  const firewall = options.firewall === false ? null : new Firewall(engine);
+  const images = new Images(engine, {
+    configFolder: configFolder(env, options.configDir),
+    limitMs: options.pullTimeoutMs ?? 1_800_000,
+    progressMs: options.progressMs ?? 500,
+  });
+  const watch = new SandboxWatch(engine, runs, options.compareMs ?? 60_000, () => {
+    // The engine may have been away, or this process may have replaced one that ended.
+    firewall?.forget();
+    // If this fails, the next connection tries again.
+    commands.endLeftovers().catch(() => {});
+  });
+  const commands = new Executions(engine, watch, mutex);
+  const files = new DockerFiles(engine, (id, request, signal) => withFailures(() => commands.execute(id, request, signal)));
+  const host = new DockerExecutionHost(engine, commands, files);
+  const containers = new Containers({
+    engine, observer, networks, firewall, watch, files, mutex, publishAddress, stopGraceMs, callTimeoutMs,
+  });
+  const close = async (): Promise<void> => {
+    await commands.close();
+    closing.abort(new Failure('shutting_down', { retryAfterSeconds: 5 }));
+    await watch.closed();
+    await images.settled();
     // A step whose caller has left still runs to its end.
-    await this.#mutex.settled();
+    await mutex.settled();
     // If the engine refuses, nothing is lost.
-    await this.#networks.removeUnused().catch(() => {});
-    this.#client.close();
-  }
-
-  /** The event stream is connected again. The engine may have been away, or this process may have replaced one that ended. */
-  #connected(): void {
-    this.#firewall?.forget();
-    // If this fails, the next execution in a sandbox tries again.
-    this.#executions.endLeftovers().catch(() => {});
-  }
-
-  /** Does the work that had to wait until the sandbox runs. */
-  async #finishPending(id: string): Promise<void> {
-    await this.#executionHost.finishRemovals(id, await this.#executions.endLeftoversOf(id));
-  }
-}
-
-/** Returns the address at which this machine reaches published ports. */
-function localHost(publishAddress: string): string {
-  return ['0.0.0.0', '::', ''].includes(publishAddress) ? '127.0.0.1' : publishAddress;
+    await networks.removeUnused().catch(() => {});
+    client.close();
+  };
+  return { engine, remoteHost, mutex, observer, watch, images, firewall, containers, commands, files, host, close };
 }

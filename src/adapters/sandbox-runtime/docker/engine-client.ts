@@ -14,7 +14,6 @@ import { SshAgent } from './ssh-connection.ts';
 /** Proxies on the way to the engine may close a connection that is idle for longer. The number of open connections has no limit. */
 const connections = { keepAlive: true, timeout: 30_000 };
 
-/** The keys and certificates of a TLS connection, as PEM. */
 type TlsKeys = Partial<Readonly<Record<'ca' | 'cert' | 'key', string>>>;
 
 /** The address of an engine and the agent that connects to it. */
@@ -29,7 +28,6 @@ interface Endpoint {
 
 export interface Client extends Pick<Endpoint, 'remoteHost'> {
   readonly docker: Docker;
-  /** Closes the idle connections. */
   close(): void;
 }
 
@@ -80,14 +78,9 @@ function parseEndpoint(text: string, tls: () => TlsKeys | null): Endpoint {
   const keys = tls() ?? (url.protocol === 'https:' ? {} : null);
   const host = remoteHost.includes(':') ? `[${remoteHost}]` : remoteHost;
   const port = Number(url.port || (keys === null ? 2375 : 2376));
-  return keys === null
-    ? { agent: new Agent(connections), address: { host, port, protocol: 'http' }, shownAddress: `tcp://${host}:${port}`, remoteHost }
-    : {
-        agent: new SecureAgent({ ...connections, ...keys }),
-        address: { host, port, protocol: 'https', ...keys },
-        shownAddress: `tcp://${host}:${port}`,
-        remoteHost,
-      };
+  const agent = keys === null ? new Agent(connections) : new SecureAgent({ ...connections, ...keys });
+  const protocol = keys === null ? 'http' : 'https';
+  return { agent, address: { host, port, protocol, ...keys }, shownAddress: `tcp://${host}:${port}`, remoteHost };
 }
 
 function keysOf(env: Environment, configDir?: string): TlsKeys | null {
@@ -146,7 +139,6 @@ function contextName(env: Environment, configDir?: string): string {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The folder of Docker's own configuration. */
 export function configFolder(env: Environment, configDir?: string): string {
   return configDir ?? (env['DOCKER_CONFIG'] || join(env['HOME'] || homedir(), '.docker'));
 }

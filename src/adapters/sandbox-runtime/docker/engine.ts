@@ -9,13 +9,6 @@ import { errorCode } from '../../shared/system-errors.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import { containerName, isOwn } from './labels.ts';
 
-export interface CallOptions {
-  /** If it fires, the call is cancelled, and rejects with the signal's reason. */
-  readonly signal?: AbortSignal | undefined;
-  /** In milliseconds. Replaces the engine's own limit. */
-  readonly limitMs?: number | undefined;
-}
-
 /** A Docker engine, and the deployment whose containers Skep may change. */
 export interface Engine {
   readonly docker: Docker;
@@ -23,11 +16,14 @@ export interface Engine {
   /** Fires when the runtime is closed. */
   readonly closed: AbortSignal;
   /**
-   * Makes a call with a time limit. The signal is for the call's `abortSignal`. It does not fire after the call has returned, so a stream
-   * in the response continues. Rejects with dockerode's error for an error response (see `statusOf`). Failures: `runtime_unavailable`,
-   * `runtime_timeout`.
+   * Makes a call with a time limit, which `limitMs` replaces. If `signal` fires, the call is cancelled, and rejects with its reason. The
+   * signal of `work` is for the call's `abortSignal`. It does not fire after the call has returned, so a stream in the response continues.
+   * Rejects with dockerode's error for an error response (see `statusOf`). Failures: `runtime_unavailable`, `runtime_timeout`.
    */
-  readonly call: <T>(work: (signal: AbortSignal) => Promise<T>, options?: CallOptions) => Promise<T>;
+  readonly call: <T>(
+    work: (signal: AbortSignal) => Promise<T>,
+    options?: { readonly signal?: AbortSignal | undefined; readonly limitMs?: number | undefined },
+  ) => Promise<T>;
   /** Returns the sandbox's container. Null if there is none. */
   readonly find: (id: string, signal?: AbortSignal) => Promise<Docker.ContainerInspectInfo | null>;
   /** Returns the container with the sandbox's name, which may be somebody else's. Null if there is none. */
@@ -116,7 +112,6 @@ export function statusOf(error: unknown): number | null {
   return error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : null;
 }
 
-/** Returns null if the engine answers 404. */
 export async function unlessMissing<T>(response: Promise<T>): Promise<T | null> {
   try {
     return await response;
@@ -133,9 +128,29 @@ export function engineMessage(error: unknown): string | null {
   return Message.safeParse(error).data?.json.message ?? null;
 }
 
-/** Returns the engine's message, or the error's own. */
 export function messageOf(error: unknown): string {
   return engineMessage(error) ?? (error instanceof Error ? error.message : '');
+}
+
+/** Derives from the engine's message why it could not create or start a container. */
+export function launchRefusal(message: string): Reason {
+  const missing = /exec: "([^"]*)": (executable file not found|stat [^:]*: no such file|permission denied|is a directory)/.exec(message);
+  if (missing !== null) {
+    const isThere = /permission|directory/.test(missing[2] ?? '');
+    return { code: isThere ? 'command_not_executable' : 'command_not_found', command: missing[1] ?? '' };
+  }
+  const user = /unable to find (user|group) ([^:]+)/.exec(message);
+  if (user !== null) return { code: 'user_not_found', kind: user[1] === 'group' ? 'group' : 'user', name: user[2] ?? '' };
+  return { code: 'launch_refused', message: shorten(message) };
+}
+
+const maxCharacters = 300;
+
+/** The engine's messages have no length limit, and contain paths of its host. */
+export function shorten(message: string): string {
+  const hostPath = /\/(?:var|run|etc|home|root|usr|tmp|mnt|opt|srv|proc|sys)\/[^\s:"',)]+/g;
+  const line = message.replaceAll(/\s+/g, ' ').trim().replaceAll(hostPath, '...');
+  return line.length > maxCharacters ? `${line.slice(0, maxCharacters)}...` : line;
 }
 
 const reasons: Readonly<Record<string, string>> = {
@@ -180,6 +195,18 @@ export async function* linesOf(response: IncomingMessage): AsyncGenerator<string
 /** Adds the signal that ends a call. dockerode accepts it, but its types do not declare it. */
 export function withSignal<T>(options: T, abortSignal: AbortSignal): T & { readonly abortSignal: AbortSignal } {
   return { ...options, abortSignal };
+}
+
+/** Starts a container. Returns the error if the engine refused. */
+export async function tryStart({ docker, call }: Engine, container: string): Promise<unknown> {
+  try {
+    await call((abortSignal) => docker.getContainer(container).start({ abortSignal }));
+    return null;
+  } catch (error) {
+    if (statusOf(error) === null) throw error;
+    // It runs already.
+    return statusOf(error) === 304 ? null : error;
+  }
 }
 
 /** Removes a container in any state. Returns when it is gone. Idempotent. */

@@ -1,11 +1,10 @@
 import { dnsLabel } from '../../../domain/dns-label.ts';
 import { isFailureOf } from '../../../domain/failure.ts';
 import type { ExecutionStart } from '../../../ports/sandbox-executions.ts';
-import type { ExecutionHost, HostExecution, KeptFile, Supervise, TerminalExecution } from '../execution-host.ts';
+import type { ExecutionHost, HostExecution, KeptFile, Supervise } from '../execution-host.ts';
 import { killOnFailure, runScript, withScriptTimeLimit } from '../script-result.ts';
 import { tarEntries } from '../tar.ts';
 import { type Engine, killFailed } from './engine.ts';
-import { OwnExecution } from './execution.ts';
 import { type Executions, keptFolder } from './executions.ts';
 import type { DockerFiles } from './files.ts';
 import { stateOf } from './observed-sandbox.ts';
@@ -47,13 +46,12 @@ export class DockerExecutionHost implements ExecutionHost {
     return this.#executions.execute(id, start, signal, { kept: { executionId: start.executionId, supervise } });
   }
 
-  readonly launchTerminal = async (id: string, start: ExecutionStart, signal: AbortSignal): Promise<TerminalExecution> => {
+  async launchTerminal(id: string, start: ExecutionStart, signal: AbortSignal): Promise<HostExecution> {
     const execution = await this.#executions.execute(id, start, signal, { isTerminal: true });
-    if (!(execution instanceof OwnExecution)) return { ...execution, resize: async () => {} };
     const { tty } = start;
-    if (tty !== null) await killOnFailure(execution, () => execution.resize(tty));
+    if (tty !== null) await killOnFailure(execution, async () => execution.resize?.(tty));
     return execution;
-  };
+  }
 
   async run(id: string, command: readonly string[], signal: AbortSignal, executionId?: string): Promise<HostExecution> {
     const form = executionId === undefined ? {} : { kept: { executionId } };

@@ -3,19 +3,18 @@ import { finished } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
 import type { TerminalSize } from '../../../ports/sandbox-executions.ts';
-import { raceSignal } from '../../shared/timeout.ts';
 import type { HostExecution } from '../execution-host.ts';
 import { inputStream, outputStream } from '../execution-streams.ts';
-import { type Engine, killFailed, statusOf, unlessMissing, withFailures, withSignal } from './engine.ts';
+import { type Engine, killFailed, statusOf, unlessMissing, withSignal } from './engine.ts';
 import type { ExecutionOutput } from './execution-output.ts';
 import { killCommand, type Leader } from './shell-scripts.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
 
 /**
  * Runs work in which the engine starts a process in a container, and delays a freeze meanwhile. A freeze at that moment can leave a
- * container that accepts no more requests (20.10).
+ * container that accepts no more requests (20.10). Rejects if the signal fires before the work begins.
  */
-export type Unfrozen = <T>(work: () => Promise<T>) => Promise<T>;
+export type Unfrozen = <T>(work: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
 
 export interface StartedExecution {
   readonly engine: Engine;
@@ -32,8 +31,6 @@ export interface StartedExecution {
 const heldPollMs = 250;
 const killPollMs = 25;
 const longestPollMs = 1_000;
-/** How long after the end of a command the engine may report it. */
-const endReportMs = 5_000;
 
 /**
  * An execution that this runtime began. It checks for the end when the engine reports it, and when the output ends. While the output is
@@ -79,17 +76,12 @@ export class OwnExecution implements HostExecution {
   /** Resizes its terminal. Does nothing if the command has ended. */
   async resize({ cols, rows }: TerminalSize): Promise<void> {
     const { engine, exec } = this.#started;
-    await withFailures(async () => {
-      try {
-        await engine.call((abortSignal) => exec.resize(withSignal({ w: cols, h: rows }, abortSignal)));
-      } catch (error) {
-        if (statusOf(error) === null) throw error;
-        // The engine refuses it with various errors if the command has ended. It may report the end itself a moment later.
-        await raceSignal(this.exited, AbortSignal.timeout(endReportMs)).catch(() => {
-          throw error;
-        });
-      }
-    });
+    try {
+      await engine.call((abortSignal) => exec.resize(withSignal({ w: cols, h: rows }, abortSignal)));
+    } catch (error) {
+      // The engine refuses it with various errors if the command has ended.
+      if (statusOf(error) === null) throw error;
+    }
   }
 
   kill(): Promise<void> {
@@ -165,13 +157,8 @@ const longestThawPollMs = 2_000;
  * sandbox no command and no signal works, so it waits until the sandbox runs again. Returns when none of the processes is left.
  */
 async function killProcesses(started: StartedExecution, leader: Leader, givenUp: AbortSignal): Promise<void> {
-  // Kills in one sandbox wait for each other.
-  const unfrozen: Unfrozen = (work) => started.unfrozen(async () => {
-    givenUp.throwIfAborted();
-    return await work();
-  });
   for (let waitMs = firstThawPollMs; ; waitMs = Math.min(waitMs * 2, longestThawPollMs)) {
-    const code = await runInContainer({ ...started, unfrozen }, killCommand(leader, started.mark));
+    const code = await runInContainer(started, killCommand(leader, started.mark), givenUp);
     if (code === 0) return;
     if (code !== null) throw killFailed();
     const found = await inspectContainer(started);
@@ -183,6 +170,7 @@ async function killProcesses(started: StartedExecution, leader: Leader, givenUp:
 /** Runs one of Skep's scripts in a container. Returns its exit code. Null if the container can't run anything now. */
 export async function runInContainer(
   { engine: { docker, call }, container, unfrozen }: Pick<StartedExecution, 'engine' | 'container' | 'unfrozen'>, command: string[],
+  signal?: AbortSignal,
 ): Promise<number | null> {
   const options = { AttachStdout: true, AttachStderr: true, WorkingDir: '/', Cmd: command };
   try {
@@ -197,7 +185,7 @@ export async function runInContainer(
         if (!Running) return ExitCode ?? 1;
         await pause(2, undefined, { signal: abortSignal });
       }
-    }));
+    }), signal);
   } catch (error) {
     const status = statusOf(error);
     if (status === 404 || status === 409) return null;
@@ -205,7 +193,6 @@ export async function runInContainer(
   }
 }
 
-/** Returns null if the container is gone. */
 function inspectContainer({ engine: { docker, call }, container }: StartedExecution): Promise<Docker.ContainerInspectInfo | null> {
   return unlessMissing(call((abortSignal) => docker.getContainer(container.Id).inspect({ abortSignal })));
 }

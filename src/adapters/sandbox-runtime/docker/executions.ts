@@ -43,7 +43,7 @@ export class Executions {
   readonly #watch: SandboxWatch;
   readonly #mutex: KeyedMutex;
   /** The containers in which earlier processes of Skep left nothing. */
-  readonly #cleared = new Map<string, Promise<void>>();
+  readonly #cleared = new Set<string>();
   readonly #own = new Set<OwnExecution>();
   readonly #pending = new Set<Promise<unknown>>();
   /** Fires when nobody waits any more for executions to begin. */
@@ -66,7 +66,6 @@ export class Executions {
     return raceSignal(beginning, signal);
   }
 
-  /** Ends the running executions. */
   async close(): Promise<void> {
     this.#isClosing = true;
     await Promise.all([...this.#own].map((execution) => execution.leave()));
@@ -80,7 +79,6 @@ export class Executions {
     const unrunnable = whyUnrunnable(request);
     const found = await this.#runningContainer(id, signal);
     if (unrunnable !== null) return refusedExecution(126, unrunnable);
-    await this.#clear(found);
     try {
       const execution = await this.#run(found, { ...request, workingDir: workingDir ?? (found.Config.WorkingDir || '/') }, form, signal);
       if ('refusal' in execution) return await this.#refused(id, execution.refusal);
@@ -160,7 +158,7 @@ export class Executions {
   /** Kills the executions that earlier processes of Skep left in running sandboxes, if the engine still lists them. */
   async endLeftovers(): Promise<void> {
     for (const { State, Labels } of await listContainers(this.#engine)) {
-      // If that fails in one container, the next execution in it tries again.
+      // If that fails in one container, the next connection to the engine tries again.
       if (State === 'running') await this.endLeftoversOf(Labels[labels.sandbox] ?? '').catch(() => {});
     }
   }
@@ -170,36 +168,23 @@ export class Executions {
     const found = await this.#engine.find(id);
     if (found === null || !found.State.Running || found.State.Paused) return false;
     const hasExecutions = found.ExecIDs !== undefined && found.ExecIDs !== null && found.ExecIDs.length > 0;
-    if (hasExecutions) await this.#clear(found);
-    return hasExecutions;
-  }
-
-  /** Kills the executions that earlier processes left in the container, once in this process. */
-  #clear(container: Docker.ContainerInspectInfo): Promise<void> {
-    const { Id, Config } = container;
-    const earlier = this.#cleared.get(Id);
-    if (earlier !== undefined) return earlier;
-    if (this.#cleared.size >= maxCleared) this.#cleared.clear();
-    const unfrozen = this.#unfrozen(Config.Labels[labels.sandbox] ?? '');
-    const run = async (): Promise<void> => {
+    if (hasExecutions && !this.#cleared.has(found.Id)) {
       // Ignores the exit code: an image without a shell never had executions.
-      const code = await runInContainer({ engine: this.#engine, container, unfrozen }, killLeftoversCommand());
-      if (code === null) this.#cleared.delete(Id);
-    };
-    const clearing = run();
-    this.#cleared.set(Id, clearing);
-    clearing.catch(() => this.#cleared.delete(Id));
-    return clearing;
+      const code = await runInContainer({ engine: this.#engine, container: found, unfrozen: this.#unfrozen(id) }, killLeftoversCommand());
+      if (this.#cleared.size >= maxCleared) this.#cleared.clear();
+      if (code !== null) this.#cleared.add(found.Id);
+    }
+    return hasExecutions;
   }
 
   /** Stops waiting after some seconds, since another client may have frozen the sandbox. */
   #unfrozen(id: string): Unfrozen {
-    return async (work) => {
+    return async (work, signal) => {
       const { result } = await this.#mutex.runExclusive(id, async () => {
         const result = work();
         await Promise.race([result.catch(() => {}), pause(unfrozenMs, undefined, { ref: false })]);
         return { result };
-      });
+      }, signal);
       return result;
     };
   }

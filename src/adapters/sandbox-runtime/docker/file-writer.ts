@@ -15,23 +15,11 @@ import { begin, type Chunks, FastPart, ofSize } from './upload-content.ts';
 
 type Execute = SandboxRuntime['execute'];
 
-/** A path in a container. */
 export interface Place {
   readonly container: Docker.ContainerInspectInfo;
   readonly files: ContainerFiles;
   readonly path: string;
-  /** The stat of the path. Null if nothing is there. */
   readonly found: PathStat | null;
-}
-
-/** The content to write, with a known length. */
-interface GivenContent {
-  readonly all: Chunks;
-  readonly length: number;
-  /** The permission bits. */
-  readonly bits: number;
-  /** True if only the beginning of the content is in memory. */
-  readonly isLarge: boolean;
 }
 
 const defaultMode = 0o644;
@@ -40,7 +28,6 @@ const missingProgram = 127;
 /** The engine's exit code if the connection broke. A shell's, too, but then the shell says why. */
 const brokenConnection = 126;
 
-/** Writes files of containers. */
 export class FileWriter {
   readonly #engine: Engine;
   readonly #execute: Execute;
@@ -63,7 +50,7 @@ export class FileWriter {
     const all = length === undefined ? begun.all : ofSize(begun.all, length);
     try {
       const isLarge = begun.size === null;
-      const rest = length === undefined ? all : await this.#unpack(id, place, unpacked, { all, length, bits, isLarge }, signal);
+      const rest = length === undefined ? all : await this.#unpack(id, place, unpacked, all, { length, bits, isLarge }, signal);
       if (rest !== null) {
         const command = writeCommand(written, bits, rest === all ? null : unpacked);
         const { exitCode, error } = await runProgram(this.#execute, id, command, signal, rest);
@@ -82,7 +69,8 @@ export class FileWriter {
    * running one, it gets only the fast part of a large content. Returns the rest. The engine keeps the part of the file that it received.
    */
   async #unpack(
-    id: string, { container, files }: Place, temporary: string, { all, length, bits, isLarge }: GivenContent, signal: AbortSignal,
+    id: string, { container, files }: Place, temporary: string, all: Chunks,
+    { length, bits, isLarge }: { readonly length: number; readonly bits: number; readonly isLarge: boolean }, signal: AbortSignal,
   ): Promise<Chunks | null> {
     const owner = (await files.owner(container.Config.User)) ?? root;
     const mayBeLate = isLarge && await this.#hasCat(id, container, signal);

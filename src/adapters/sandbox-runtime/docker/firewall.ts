@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import type Docker from 'dockerode';
 import { pack } from 'tar-stream';
 import { outputTail } from '../../../domain/output-tail.ts';
-import { type Engine, messageOf, removeContainer, statusOf, unlessMissing } from './engine.ts';
+import { type Engine, messageOf, removeContainer, statusOf, tryStart, unlessMissing } from './engine.ts';
 import { engineStartedAt } from './engine-info.ts';
 import { createFrameReader } from './execution-output.ts';
 import { labels } from './labels.ts';
@@ -104,22 +104,16 @@ export class Firewall {
     const isCurrent = found?.Config.Labels[labels.firewall] === rules && !hasFailed(found);
     if (found !== null && !isCurrent) await removeContainer(this.#engine, found.Id);
     if (!isCurrent) await this.#create(rules, systemFolders);
-    if (!isCurrent || found?.State.Status === 'created') await this.#start(container);
+    if (!isCurrent || found?.State.Status === 'created') {
+      const error = await tryStart(this.#engine, containerName);
+      if (error !== null) throw error;
+    }
     const { StatusCode } = await call((abortSignal) => container.wait({ abortSignal }));
     if (StatusCode === 0) return;
     const frames = await call((abortSignal) => container.logs({ stdout: true, stderr: true, tail: 5, abortSignal }));
     const chunks: Buffer[] = [];
     createFrameReader((_, content) => chunks.push(content))(frames);
     throw new Error(`its program ended with ${StatusCode}: ${outputTail(Buffer.concat(chunks), maxMessageBytes).replaceAll('\n', ' ')}`);
-  }
-
-  async #start(container: Docker.Container): Promise<void> {
-    try {
-      await this.#engine.call((abortSignal) => container.start({ abortSignal }));
-    } catch (error) {
-      // Another process has started it.
-      if (statusOf(error) !== 304) throw error;
-    }
   }
 
   async #importImage(): Promise<void> {

@@ -7,20 +7,17 @@ import type { Progress, Provision } from '../../../ports/sandbox-runtime.ts';
 import { parseJson } from '../../shared/json.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
 import { raceSignal } from '../../shared/timeout.ts';
-import { type Engine, linesOf, messageOf, statusOf, streamed, unavailable, unlessMissing, whyUnreachable } from './engine.ts';
+import { type Engine, linesOf, messageOf, shorten, statusOf, streamed, unavailable, unlessMissing, whyUnreachable } from './engine.ts';
 import { findLogin, type RegistryLogin } from './registry-login.ts';
 import { dockerSpecOptions, invalidDockerOptions } from './spec-options.ts';
-import { shorten } from './launch-refusals.ts';
 
 interface ImageOptions {
-  /** The folder of Docker's own configuration. */
   readonly configFolder: string;
   readonly limitMs: number;
-  /** The minimum time between two progress reports. */
   readonly progressMs: number;
 }
 
-const Runtimes = z.object({ Runtimes: z.record(z.string(), z.unknown()).nullish() });
+const Info = z.object({ Runtimes: z.record(z.string(), z.unknown()).nullish() });
 
 /** Pulls the images of specs. Callers that need the same image share one pull and its progress. */
 export class Images {
@@ -41,23 +38,16 @@ export class Images {
     if (image === null || unusable !== null) return refused(unusable ?? noImage);
     const options = dockerSpecOptions(runtimeOptions);
     if (options === null) return refused(invalidDockerOptions);
-    const others = options.ociRuntime === null ? null : await this.#othersThan(options.ociRuntime, signal);
-    if (others !== null) return refused({ code: 'isolation_unavailable', name: options.ociRuntime ?? '', available: others });
+    if (options.ociRuntime !== null) {
+      const available = Object.keys(Info.parse(await call(() => docker.info(), { signal })).Runtimes ?? {});
+      if (!available.includes(options.ociRuntime)) return refused({ code: 'isolation_unavailable', name: options.ociRuntime, available });
+    }
     const found = await unlessMissing(call(() => docker.getImage(image).inspect(), { signal }));
     return found === null ? await this.#pullTogether(image, progress, signal) : { kind: 'provided' };
   }
 
-  /** Resolves when no pull is running. */
   settled(): Promise<void> {
     return this.#pulls.settled();
-  }
-
-  /** Returns the names of the engine's OCI runtimes if this one is not among them. Otherwise null. */
-  async #othersThan(name: string, signal: AbortSignal): Promise<readonly string[] | null> {
-    const { docker, call } = this.#engine;
-    const { Runtimes: known } = Runtimes.parse(await call(() => docker.info(), { signal }));
-    const names = Object.keys(known ?? {});
-    return names.includes(name) ? null : names;
   }
 
   async #pullTogether(image: string, progress: Progress, signal: AbortSignal): Promise<Provision> {
@@ -147,7 +137,6 @@ function registryName(registry: string): string {
   return registry === dockerHub ? 'Docker Hub' : registry;
 }
 
-/** A message of the engine while it pulls. */
 const PullMessage = z.object({
   id: z.string().optional(),
   status: z.string().optional(),
@@ -174,7 +163,6 @@ export class PulledLayers {
     if (layerDone.has(status)) layer.isDone = true;
   }
 
-  /** Returns the progress of the pull. */
   progress(image: string): Reason {
     const all = [...this.#layers.values()];
     const sum = (key: 'current' | 'total'): number => all.reduce((bytes, layer) => bytes + layer[key], 0);

@@ -1,6 +1,5 @@
 import type Docker from 'dockerode';
 
-/** The prefix of Skep's own labels. A spec can't set them. */
 export const reservedPrefix = 'skep.';
 
 /** The labels of a deployment's objects. No label holds a secret: every user of the engine can read them. */
@@ -25,7 +24,6 @@ export function containerName(deployment: string, id: string): string {
   return `skep_${deployment}_${id}`;
 }
 
-/** Returns whether the container is that of this deployment's sandbox. */
 export function isOwn(found: Docker.ContainerInspectInfo | null, deployment: string, id: string): boolean {
   return found?.Config.Labels[labels.deployment] === deployment && found.Config.Labels[labels.sandbox] === id;
 }

@@ -15,20 +15,13 @@ export async function readLog(
   return contentOf(await openLog(engine, Id, entries, follow, ends), before, ends);
 }
 
-interface Tail {
-  /** How many of the newest entries to read. */
-  readonly entries: number | 'all';
-  /** How many bytes at the start of the first entry to skip. */
-  readonly before: number;
-}
-
-const wholeLog: Tail = { entries: 'all', before: 0 };
+const wholeLog: { readonly entries: number | 'all'; readonly before: number } = { entries: 'all', before: 0 };
 
 /**
  * Finds the start of the last `bytes` of a log, which the engine can only read by entries. Entries that are added before the log is read
- * move the start forward, but leave no gap.
+ * move the start forward, but leave no gap. Returns how many of the newest entries to read, and how many bytes of the first one to skip.
  */
-async function findTail(engine: Engine, containerId: string, bytes: number, signal: AbortSignal): Promise<Tail> {
+async function findTail(engine: Engine, containerId: string, bytes: number, signal: AbortSignal): Promise<typeof wholeLog> {
   const sizes: number[] = [];
   let size = 0;
   const read = createFrameReader((_, { length }, toCome) => {
@@ -70,7 +63,6 @@ async function openLog(
   return streamed(response);
 }
 
-/** Returns the content of the entries, without the first `before` bytes. */
 function contentOf(response: IncomingMessage, before: number, signal: AbortSignal): ReadableStream<Uint8Array> {
   let leftOut = before;
   const content = new Transform({

@@ -5,11 +5,10 @@ import { explained, type Reason } from '../../../domain/reason.ts';
 import { absentSandbox, type ObservedSandbox, type ObservedState } from '../../../domain/sandbox.ts';
 import { type SandboxUsage, unknownUsage } from '../../../ports/sandbox-runtime.ts';
 import { parseJson } from '../../shared/json.ts';
-import { type Engine, withSignal } from './engine.ts';
+import { type Engine, launchRefusal, withSignal } from './engine.ts';
 import { endedFromOutside, type RunEvents } from './exit-causes.ts';
 import { containerName, isOwn, labels } from './labels.ts';
 import { signalName } from '../signal-numbers.ts';
-import { launchRefusal } from './launch-refusals.ts';
 
 const inspectionsAtOnce = 8;
 
@@ -17,19 +16,9 @@ const foreignContainer = explained(
   'the engine has a container of its name that is not of this deployment; remove or rename that container',
 );
 
-/** The ports of the spec, from a label of the container. */
 const Ports = z.array(z.object({ name: z.string(), port: z.number() }));
 
 const Sized = z.object({ SizeRw: z.number().nullish() });
-const CpuStats = z.object({
-  cpu_usage: z.object({ total_usage: z.number() }), system_cpu_usage: z.number().optional(), online_cpus: z.number().optional(),
-});
-const Stats = z.object({
-  cpu_stats: CpuStats.optional(),
-  precpu_stats: CpuStats.optional(),
-  pids_stats: z.object({ current: z.number().optional() }).optional(),
-  memory_stats: z.object({ usage: z.number().optional(), stats: z.record(z.string(), z.number()).optional() }).optional(),
-});
 const DiskUsage = z.object({
   Volumes: z.array(z.object({
     Labels: z.record(z.string(), z.string()).nullish(),
@@ -41,7 +30,6 @@ const DiskUsage = z.object({
 export class Observer {
   readonly #engine: Engine;
   readonly #runs: RunEvents;
-  /** The host in exposed URLs. */
   readonly #urlHost: string;
 
   constructor(engine: Engine, runs: RunEvents, urlHost: string) {
@@ -82,18 +70,18 @@ export class Observer {
     const found = await find(id);
     if (found === null) return unknownUsage;
     const container = docker.getContainer(found.Id);
-    const stats = found.State.Running ? await call(() => container.stats({ stream: false })) : null;
-    const sized = withSignal({ size: true }, closed);
-    const { SizeRw } = Sized.parse(await call(() => container.inspect(sized)));
+    const stats: Partial<Docker.ContainerStats> = found.State.Running ? await call(() => container.stats({ stream: false })) : {};
+    const { SizeRw } = Sized.parse(await call(() => container.inspect(withSignal({ size: true }, closed))));
     const inVolumes = found.HostConfig.ReadonlyRootfs === true ? await this.#volumeBytes(id) : 0;
-    const { cpu_stats: cpu, precpu_stats: earlier, memory_stats: memory, pids_stats: processes } = Stats.parse(stats ?? {});
+    // An engine leaves out what its machine does not report.
+    const { cpu_stats: cpu, precpu_stats: earlier, memory_stats: memory, pids_stats: processes } = stats;
     const limit = found.HostConfig.Memory ?? 0;
-    const { usage, stats: { inactive_file: v2, total_inactive_file: v1 } = {} } = memory ?? {};
+    const { inactive_file: cacheV2, total_inactive_file: cacheV1 }: Partial<Docker.MemoryStats['stats']> = memory?.stats ?? {};
     return {
       cpuMs: cpu === undefined ? null : Math.round(cpu.cpu_usage.total_usage / 1e6),
       cpuPercent: percentOf(cpu, earlier),
       // Without the file cache that the kernel can free.
-      memoryBytes: usage === undefined ? null : usage - (v2 ?? v1 ?? 0),
+      memoryBytes: memory?.usage === undefined ? null : memory.usage - (cacheV2 ?? cacheV1 ?? 0),
       memoryLimitBytes: limit > 0 ? limit : null,
       diskBytes: (SizeRw ?? 0) + inVolumes,
       pids: processes?.current ?? null,
@@ -120,23 +108,17 @@ export class Observer {
   }
 }
 
+const states: Readonly<Record<string, ObservedState>> = {
+  created: 'created', running: 'running', restarting: 'running', paused: 'frozen',
+};
+
 /** If a container could not start, its status is `created`, with an error. */
 export function stateOf({ Status, Error: error = '' }: { readonly Status: string; readonly Error?: string }): ObservedState {
-  switch (Status) {
-    case 'created':
-      return error === '' ? 'created' : 'stopped';
-    case 'running':
-    case 'restarting':
-      return 'running';
-    case 'paused':
-      return 'frozen';
-    default:
-      return 'stopped';
-  }
+  return Status === 'created' && error !== '' ? 'stopped' : (states[Status] ?? 'stopped');
 }
 
 /** Returns the CPU use between two measurements of the engine, a second apart. 100 is one whole CPU. */
-function percentOf(now: z.infer<typeof CpuStats> | undefined, earlier: z.infer<typeof CpuStats> | undefined): number | null {
+function percentOf(now: Docker.CPUStats | undefined, earlier: Docker.CPUStats | undefined): number | null {
   const passed = (now?.system_cpu_usage ?? 0) - (earlier?.system_cpu_usage ?? 0);
   if (now === undefined || earlier?.system_cpu_usage === undefined || passed <= 0) return null;
   const used = now.cpu_usage.total_usage - earlier.cpu_usage.total_usage;

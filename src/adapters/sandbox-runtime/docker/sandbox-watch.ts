@@ -9,15 +9,8 @@ import type { RunEvents } from './exit-causes.ts';
 import { labels } from './labels.ts';
 import { listContainers, stateOf } from './observed-sandbox.ts';
 
-const actions = ['start', 'die', 'kill', 'pause', 'unpause', 'destroy', 'exec_die'] as const;
-
-const EventMessage = z.object({
-  Action: z.enum(actions),
-  Actor: z.object({ ID: z.string(), Attributes: z.record(z.string(), z.string()) }),
-});
-
 /** The new state after an event. Null if the event changes none. */
-const results: Readonly<Record<(typeof actions)[number], ObservedState | null>> = {
+const results: Readonly<Record<string, ObservedState | null>> = {
   start: 'running',
   unpause: 'running',
   pause: 'frozen',
@@ -28,13 +21,13 @@ const results: Readonly<Record<(typeof actions)[number], ObservedState | null>> 
   exec_die: null,
 };
 
+const EventMessage = z.object({
+  Action: z.string(),
+  Actor: z.object({ ID: z.string(), Attributes: z.record(z.string(), z.string()) }),
+});
+
 const firstPauseMs = 100;
 const longestPauseMs = 5_000;
-
-interface WatchedExecution {
-  readonly wake: () => void;
-  isReported: boolean;
-}
 
 /**
  * Follows the engine's events from the first use until the runtime is closed. Calls the listeners after a change of a sandbox that this
@@ -52,7 +45,7 @@ export class SandboxWatch {
   readonly #known = new Map<string, ObservedState>();
   /** The sandboxes that this runtime changes now, with the states seen since the start of the change. */
   readonly #changing = new Map<string, ObservedState[]>();
-  readonly #executions = new Map<string, WatchedExecution>();
+  readonly #executions = new Map<string, { readonly wake: () => void; isReported: boolean }>();
   #following: Promise<void> | undefined;
 
   constructor(engine: Engine, runs: RunEvents, compareMs: number, onConnected: () => void) {
@@ -118,7 +111,7 @@ export class SandboxWatch {
 
   async #follow(signal: AbortSignal): Promise<void> {
     const { docker, deployment, call } = this.#engine;
-    const filters = { type: ['container' as const], label: [`${labels.deployment}=${deployment}`], event: [...actions] };
+    const filters = { type: ['container' as const], label: [`${labels.deployment}=${deployment}`], event: Object.keys(results) };
     const stream = streamed(await call((abortSignal) => docker.getEvents({ filters, abortSignal }), { signal }), signal);
     this.#onConnected();
     // Detects a lost host.
@@ -141,21 +134,18 @@ export class SandboxWatch {
 
   async #read(stream: IncomingMessage): Promise<void> {
     for await (const line of linesOf(stream)) {
-      const { Action: action, Actor } = parseJson(EventMessage, line) ?? {};
+      const { Action: action = '', Actor } = parseJson(EventMessage, line) ?? {};
       const { [labels.sandbox]: id, execID, signal: sent } = Actor?.Attributes ?? {};
-      if (action === undefined || Actor === undefined || id === undefined) continue;
-      if (action === 'exec_die') this.#executionEnded(execID ?? '');
-      else this.#runs.note(action, Actor.ID, sent);
       const state = results[action];
+      if (state === undefined || Actor === undefined || id === undefined) continue;
+      const watched = this.#executions.get(execID ?? '');
+      if (action !== 'exec_die') this.#runs.note(action, Actor.ID, sent);
+      else if (watched !== undefined) {
+        watched.isReported = true;
+        watched.wake();
+      }
       if (state !== null) this.#happened(id, state);
     }
-  }
-
-  #executionEnded(exec: string): void {
-    const watched = this.#executions.get(exec);
-    if (watched === undefined) return;
-    watched.isReported = true;
-    watched.wake();
   }
 
   #happened(id: string, state: ObservedState): void {

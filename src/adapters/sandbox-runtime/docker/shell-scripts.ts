@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
-import { enterDirectory, hasText, readStart } from '../shell-functions.ts';
+import { enterDirectory, killing, nobody, readStart } from '../shell-functions.ts';
 
 /** The environment variable that marks the processes of an execution. */
 export const markVariable = 'SKEP_EXECUTION';
@@ -11,10 +11,6 @@ const attachedMark = 'attached.';
 /** The prefix of this process's marks of such executions. Executions with another prefix belong to a process that has ended. */
 const ownMark = `${attachedMark}${randomUUID()}.`;
 
-/** A mark that no process has. */
-const nobody = `${markVariable}=nobody`;
-
-/** Returns the mark of a new execution. */
 export function newMark(): string {
   return `${ownMark}${randomUUID()}`;
 }
@@ -46,60 +42,10 @@ shift
 exec "$@"
 `;
 
-/**
- * Kills the processes of an execution until two passes in a row find none: the processes in its session, those with its mark, and their
- * descendants. Processes with the mark `spared` are killed only in its session. Exits with 1 if some remain.
- */
-const killing = `${hasText}
-pid=$1 start=$2 mark=$3 spared=$4
-kill_all() {
-  members=' ' others=
-  for file in /proc/[0-9]*/stat; do
-    { read -r stat < "$file"; } 2>/dev/null || continue
-    process=\${file#/proc/} process=\${process%/stat}
-    set -- \${stat##*) }
-    case $1 in Z|X|x) continue;; esac
-    [ "$process" = "$$" ] && continue
-    shift 1
-    parent=$1 session=$3
-    shift 18
-    if [ "$process" = "$pid" ] && [ "$1" != "$start" ]; then session_is_own=; fi
-    if [ -n "$session_is_own" ] && [ "$session" = "$pid" ]; then members="$members$process "
-    elif is_known "$process:$1" || is_marked "$process"; then members="$members$process "
-    else others="$others $process:$parent:$1"; continue
-    fi
-    known="$known$process:$1 "
-  done
-  found=1
-  while [ -n "$found" ]; do
-    found=
-    for other in $others; do
-      process=\${other%%:*} parent=\${other#*:} parent=\${parent%%:*}
-      case $members in *" $process "*) continue;; *" $parent "*) ;; *) continue;; esac
-      members="$members$process " known="$known$process:\${other##*:} " found=1
-    done
-  done
-  [ -z "$session_is_own" ] || kill -KILL "-$pid" 2>/dev/null
-  for process in $members; do kill -KILL "$process" 2>/dev/null; done
-  [ "$members" != ' ' ]
-}
-is_known() { case $known in *" $1 "*) return 0;; esac; return 1; }
-is_marked() { has_text "$1" "$mark" && ! has_text "$1" "$spared"; }
-known=' ' session_is_own=1 quiet=0 rounds=0
-[ "$pid" != none ] || session_is_own=
-while [ $quiet -lt 2 ]; do
-  if kill_all; then quiet=0; else quiet=$((quiet + 1)); fi
-  rounds=$((rounds + 1))
-  [ $rounds -lt 2000 ] || exit 1
-done
-`;
-
-/** Returns the engine's command for a request. */
 export function beginCommand({ command }: ExecutionRequest, workingDir: string): string[] {
   return ['/bin/sh', '-c', beginning.trim(), 'skep-execution', workingDir, ...command];
 }
 
-/** Returns the engine's command that kills an execution. */
 export function killCommand({ pid, start }: Leader, mark: string): string[] {
   return ['/bin/sh', '-c', killing.trim(), 'skep-kill', pid, start, `${markVariable}=${mark}`, nobody];
 }

@@ -140,12 +140,9 @@ class SshSocket extends Duplex {
   }
 
   // An agent also calls these methods of a socket. A pipe has no such settings.
-  setKeepAlive(): this {
-    return this;
-  }
-  setNoDelay(): this {
-    return this;
-  }
+  readonly setKeepAlive = (): this => this;
+  readonly setNoDelay = (): this => this;
+
   ref(): this {
     this.#child.ref();
     return this;

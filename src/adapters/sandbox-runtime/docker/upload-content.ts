@@ -4,15 +4,11 @@ import { refusedFiles } from '../sandbox-path.ts';
 
 export type Chunks = AsyncIterable<Uint8Array>;
 
-/** A content whose first bytes have been read. */
-interface Begun {
-  readonly all: Chunks;
-  /** The content's length. Null if unknown, because only a part was read. */
-  readonly size: number | null;
-}
-
-/** Reads the start of a content into memory, up to the read-ahead limit. A short content is then complete, even if it arrives slowly. */
-export async function begin(content: Chunks): Promise<Begun> {
+/**
+ * Reads the start of a content into memory, up to the read-ahead limit. A short content is then complete, even if it arrives slowly. `size`
+ * is the content's length, or null if only a part was read.
+ */
+export async function begin(content: Chunks): Promise<{ readonly all: Chunks; readonly size: number | null }> {
   const iterator = content[Symbol.asyncIterator]();
   const first: Uint8Array[] = [];
   let bytes = 0;
@@ -40,21 +36,13 @@ const fastMs = 1_000;
 export class FastPart {
   readonly #chunks: AsyncIterator<Uint8Array>;
   #next: Promise<IteratorResult<Uint8Array>> | null = null;
-  #isLate = false;
-  #bytes = 0;
+  /** True if there is a rest. */
+  isLate = false;
+  /** The number of yielded bytes. */
+  bytes = 0;
 
   constructor(content: Chunks) {
     this.#chunks = content[Symbol.asyncIterator]();
-  }
-
-  /** The number of yielded bytes. */
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  /** True if there is a rest. */
-  get isLate(): boolean {
-    return this.#isLate;
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void> {
@@ -64,17 +52,17 @@ export class FastPart {
         this.#next = this.#chunks.next();
         const { done, value } = await raceSignal(this.#next, late);
         if (done === true) return;
-        this.#bytes += value.length;
+        this.bytes += value.length;
         yield value;
-        if (this.#bytes < until) continue;
-        until = this.#bytes + fastBytes;
+        if (this.bytes < until) continue;
+        until = this.bytes + fastBytes;
         late = AbortSignal.timeout(fastMs);
       }
     } catch (error) {
-      this.#isLate = late.aborted && error === late.reason;
-      if (!this.#isLate) throw error;
+      this.isLate = late.aborted && error === late.reason;
+      if (!this.isLate) throw error;
     } finally {
-      if (!this.#isLate) await this.#chunks.return?.();
+      if (!this.isLate) await this.#chunks.return?.();
     }
   }
 

@@ -11,16 +11,13 @@ import { resolveCommand } from './command.ts';
 
 export type Child = ChildProcessByStdio<Writable, Readable, Readable | null>;
 
-/** Why a command can't run, with the exit code that a shell would return. */
-interface Unrunnable {
-  readonly code: 126 | 127;
-  readonly reason: string;
-}
-
-/** Starts the command in its own session and group. Rejects with a system error if the host can't start any process. */
+/**
+ * Starts the command in its own session and group. Returns why it can't run, with the exit code that a shell would return. Rejects with a
+ * system error if the host can't start any process.
+ */
 export async function spawnCommand(
   command: readonly string[], cwd: string, env: Readonly<Record<string, string>>,
-): Promise<Child | Unrunnable> {
+): Promise<Child | { readonly code: 126 | 127; readonly reason: string }> {
   const isDirectory = await stat(cwd).then((entry) => entry.isDirectory(), () => false);
   if (!isDirectory) return { code: 126, reason: 'the working directory is not there' };
   const resolved = await resolveCommand(command, cwd, env['PATH'] ?? '');

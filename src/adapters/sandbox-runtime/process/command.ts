@@ -27,13 +27,11 @@ export async function resolveCommand(
   return { refused: { code: isThere ? 'command_not_executable' : 'command_not_found', command: program } };
 }
 
-/** The environment variable that marks all processes of a launch. */
 export const markVariable = 'SKEP_SANDBOX_MARK';
 
 /** Contains a leader's whole environment on systems that do not show it clearly. The command does not get it. */
 export const environmentVariable = 'SKEP_LEADER_ENVIRONMENT';
 
-/** The default search path for programs. */
 const defaultPath = '/usr/local/bin:/usr/bin:/bin';
 
 const passedVariables = /^(?:PATH|LANG|LC_[A-Z]+|TZ|TMPDIR)$/;

@@ -70,7 +70,6 @@ export async function discardSandbox(layout: Layout, id: string): Promise<void> 
   await rename(layout.sandbox(id).folder, join(layout.trash, `${id}.${randomUUID()}`)).catch(ignoring('ENOENT'));
 }
 
-/** Returns the ids of all sandboxes. */
 export async function sandboxIds({ root }: Layout): Promise<string[]> {
   return (await readdir(root)).filter((name) => dnsLabel.test(name)).toSorted();
 }
@@ -107,7 +106,7 @@ export async function openRoot(layout: Layout, table: ProcessTable, ports: PortR
   await chmod(layout.root, 0o700);
   for (const folder of [layout.trash, layout.ports]) await mkdir(folder, { recursive: true });
   const folders = await endDiscarded(layout, table);
-  await ports.releaseAll(async (owner) => !(await exists(layout.sandbox(owner).folder)));
+  await ports.release(async (owner) => !(await exists(layout.sandbox(owner).folder)));
   // If a removal fails, the next process tries again.
   return { removal: removeDiscarded(folders).catch(() => {}) };
 }
@@ -131,7 +130,6 @@ export async function sizeOfFiles(layout: Layout, id: string): Promise<number | 
   return bytes === null ? null : bytes + ((await sizeOfFolder(home)) ?? 0);
 }
 
-/** Null if the folder does not exist. Does not follow links. */
 async function sizeOfFolder(folder: string): Promise<number | null> {
   const entries = await readdir(folder, { recursive: true }).catch(ignoring('ENOENT'));
   if (entries === null) return null;

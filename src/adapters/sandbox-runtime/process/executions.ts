@@ -18,7 +18,6 @@ import type { LiveLaunch, Observer } from './observed-sandbox.ts';
 import { findLeader, killAll, type Lineage } from './process-groups.ts';
 import { unavailable, withFailures } from './runtime-failures.ts';
 
-/** The environment variable that marks all processes of an execution. */
 const variable = 'SKEP_EXECUTION_MARK';
 
 /** Returns the mark of an execution that outlives the process that started it. */
@@ -35,7 +34,6 @@ type RunExclusive = <T>(sandboxId: string, task: () => Promise<T>) => Promise<T>
  * Durable ones are kept in the data folder. Skep's scripts can read it also while a sandbox is frozen or stopped.
  */
 export class ProcessExecutions implements ExecutionHost {
-  readonly launchTerminal = null;
   readonly #observer: Observer;
   readonly #runExclusive: RunExclusive;
   /** The running executions with their sandbox's id, or null for a script. */

@@ -6,23 +6,14 @@ import { tarOf } from '../../shared/packed-tar.ts';
 import { ignoring } from '../../shared/system-errors.ts';
 import { partsBelow, quotedName, refusedFiles, sandboxPath } from '../sandbox-path.ts';
 import { tarEntries, type TarName } from '../tar.ts';
+import { addOpened, addTree, unpackBelow } from './archives.ts';
 import type { Observer } from './observed-sandbox.ts';
 import { type Folder, isNotDirectory, openFolder, FolderWalk } from './folder-walk.ts';
-import { addOpened, addTree } from './pack-files.ts';
 import { unavailable, withFailures } from './runtime-failures.ts';
-import { unpackBelow } from './unpack-files.ts';
-
-/** Running work on the files of a sandbox. A removal ends it. */
-interface Task {
-  readonly id: string;
-  readonly controller: AbortController;
-  readonly over: PromiseWithResolvers<void>;
-}
 
 export interface EnteredWorkspace {
   readonly workspace: Workspace;
   readonly root: Folder;
-  /** Closes the opened folders and files. */
   readonly stack: AsyncDisposableStack;
   /** Fires when the work must end. */
   readonly ended: AbortSignal;
@@ -31,7 +22,8 @@ export interface EnteredWorkspace {
 /** Moves files into and out of the workspaces of sandboxes. They belong to the user of this process. */
 export class FileTransfer {
   readonly #observer: Observer;
-  readonly #tasks = new Set<Task>();
+  /** Running work on the files of sandboxes. A removal ends it. */
+  readonly #tasks = new Set<{ readonly id: string; readonly controller: AbortController; readonly over: PromiseWithResolvers<void> }>();
 
   constructor(observer: Observer) {
     this.#observer = observer;
@@ -74,7 +66,7 @@ export class FileTransfer {
 
   /** Opens the workspace of a sandbox. A removal ends the work through `ended`, and waits until the stack is disposed of. */
   async enter(id: string, signal: AbortSignal): Promise<EnteredWorkspace> {
-    const task: Task = { id, controller: new AbortController(), over: Promise.withResolvers() };
+    const task = { id, controller: new AbortController(), over: Promise.withResolvers<void>() };
     const ended = AbortSignal.any([signal, task.controller.signal]);
     await using stack = new AsyncDisposableStack();
     this.#tasks.add(task);

@@ -17,16 +17,12 @@ import { withFailures } from './runtime-failures.ts';
 interface ResolvedPath extends Pick<EnteredWorkspace, 'stack' | 'ended'> {
   readonly folder: Folder;
   readonly name: string;
-  /** The requested path. */
   readonly path: string;
-  /** The stat of the path. Null if nothing is there. */
   readonly found: Stats | null;
 }
 
-/** How to resolve a path. */
 interface ResolveOptions {
   readonly followLink?: boolean;
-  /** Creates missing parent directories. */
   readonly makeParents?: boolean;
   /** Refuses the workspace itself. */
   readonly isNamed?: boolean;

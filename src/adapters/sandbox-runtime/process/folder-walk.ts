@@ -41,12 +41,10 @@ export class FolderWalk implements AsyncDisposable {
     this.#root = root;
   }
 
-  /** The number of open directories below the root. */
   get depth(): number {
     return this.#opened.length;
   }
 
-  /** The last entered directory. */
   get last(): Folder {
     return this.#opened.at(-1)?.folder ?? this.#root;
   }

@@ -24,26 +24,22 @@ export interface LaunchRecord extends LaunchNumber {
 }
 
 export interface LaunchNumber {
-  /** The folder of all launches of the sandbox. */
   readonly folder: string;
   /** 0 if the command never ran. */
   readonly number: number;
 }
 
-/** The leader of a launch, and its plan. */
 export interface Claim {
   readonly leader: Leader | null;
   readonly plan: LaunchPlan;
 }
 
-/** The process that leads the sandbox's group. */
 export interface Leader {
   readonly pid: number;
   readonly start: string;
   readonly boot: string;
 }
 
-/** Returns null if there is no sandbox. */
 export async function readLastLaunch(folder: string): Promise<LaunchRecord | null> {
   const names = await readdir(folder).catch(ignoring('ENOENT', 'ENOTDIR'));
   if (names === null) return null;
@@ -75,7 +71,6 @@ export async function refuseLaunch(launch: LaunchNumber, plan: LaunchPlan): Prom
   }
 }
 
-/** Returns the exit status. Null if unknown. */
 export async function readExit(launch: LaunchNumber): Promise<number | null> {
   const text = await readFile(launchFile(launch, 'exit'), 'latin1').catch(ignoring('ENOENT'));
   return text !== null && /^\d+\n$/.test(text) ? Number(text) : null;

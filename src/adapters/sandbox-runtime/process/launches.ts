@@ -67,7 +67,10 @@ export async function runLaunch(
     if (problem === undefined) throw error;
     return await refuse(problem);
   } finally {
-    await releaseUnused(options, launch.id, [...previous, ...reserved]);
+    // A port may have been in use, or another process may have won the launch.
+    const used = (await readLastLaunch(last.folder))?.claim?.plan.ports ?? [];
+    const unused = [...previous, ...reserved].filter(({ hostPort }) => !used.some((one) => one.hostPort === hostPort));
+    await ports.release((owner, port) => owner === launch.id && unused.some(({ hostPort }) => hostPort === port));
   }
 }
 
@@ -96,14 +99,6 @@ async function tryLaunch(
   } finally {
     await output.close();
   }
-}
-
-/** Releases ports that the last launch does not use: a port may have been in use, or another process may have won the launch. */
-async function releaseUnused({ layout, ports }: LaunchOptions, id: string, reserved: LaunchPlan['ports']): Promise<void> {
-  const last = await readLastLaunch(layout.sandbox(id).launches);
-  const used = last?.claim?.plan.ports ?? [];
-  const unused = reserved.map(({ hostPort }) => hostPort).filter((hostPort) => !used.some((one) => one.hostPort === hostPort));
-  await ports.release(id, unused);
 }
 
 /**

@@ -8,10 +8,8 @@ import { addNote, type Claim, type LaunchRecord, readExit, readLastLaunch } from
 import { findLeader, findMembers } from './process-groups.ts';
 import type { ProcessEntry, ProcessTable } from './process-table.ts';
 
-/** A sandbox as it was read at one moment. */
 export interface Observation {
   readonly observed: ObservedSandbox;
-  /** Null if the sandbox is absent. */
   readonly record: LaunchRecord | null;
   /** The launch that runs or is frozen. Null if there is none. */
   readonly live: LiveLaunch | null;
@@ -19,7 +17,6 @@ export interface Observation {
 
 export type LiveLaunch = LaunchRecord & { readonly claim: Claim };
 
-/** How many sandboxes are read at once. */
 const concurrency = 32;
 
 /** Reads the state of sandboxes. Caches nothing: each call reads the disk and the process table. */

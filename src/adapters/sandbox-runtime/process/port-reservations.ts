@@ -33,18 +33,11 @@ export class PortReservations {
     throw new Error('no free port was found');
   }
 
-  /** Releases the owner's reservations among these ports. Idempotent. */
-  async release(owner: string, ports: readonly number[]): Promise<void> {
-    for (const port of ports) {
-      if ((await this.#ownerOf(port)) === owner) await unlink(this.#file(port)).catch(() => {});
-    }
-  }
-
-  /** Releases all ports of the owners for which `isOver` returns true. */
-  async releaseAll(isOver: (owner: string) => Promise<boolean>): Promise<void> {
+  /** Releases the reservations for which `isUnused` returns true. */
+  async release(isUnused: (owner: string, port: number) => boolean | Promise<boolean>): Promise<void> {
     for (const port of (await readdir(this.#folder)).map(Number)) {
       const owner = await this.#ownerOf(port);
-      if (owner !== null && (await isOver(owner))) await this.release(owner, [port]);
+      if (owner !== null && (await isUnused(owner, port))) await unlink(this.#file(port)).catch(() => {});
     }
   }
 
@@ -62,7 +55,6 @@ export class PortReservations {
   }
 }
 
-/** Returns whether nothing listens on the port. */
 async function isFree(port: number): Promise<boolean> {
   const server = createServer().listen({ host: '127.0.0.1', port, exclusive: true });
   const listens = await once(server, 'listening').then(

@@ -5,12 +5,8 @@ import { dnsLabel } from '../../../domain/dns-label.ts';
 import { sigkillExitCode } from '../../../domain/execution.ts';
 import { Failure, isFailure, isFailureOf } from '../../../domain/failure.ts';
 import { absentSandbox, type ObservedSandbox } from '../../../domain/sandbox.ts';
-import type { SandboxSpec } from '../../../domain/sandbox-spec.ts';
 import type { CheckResult } from '../../../ports/check-result.ts';
-import {
-  type Execution, type ExecutionRequest, type KeptLaunch, type LogRequest, type Progress, type Provision, type SandboxLaunch,
-  type SandboxRuntime, type SandboxUsage, unknownUsage,
-} from '../../../ports/sandbox-runtime.ts';
+import { type Progress, type SandboxLaunch, type SandboxRuntime, unknownUsage } from '../../../ports/sandbox-runtime.ts';
 import { DurableExecutions } from '../durable-executions.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
 import { createLazy } from '../../shared/single-flight.ts';
@@ -21,7 +17,6 @@ import {
 import { ProcessExecutions } from './executions.ts';
 import { FileTransfer } from './file-transfer.ts';
 import { ProcessFiles } from './files.ts';
-import type { ProcessRuntimeOptions } from './index.ts';
 import { addNote, keptLaunch, type LaunchRecord, removeFreezeNote, readExit } from './launch-records.ts';
 import { runLaunch } from './launches.ts';
 import { Observer } from './observed-sandbox.ts';
@@ -32,11 +27,34 @@ import { SandboxLogs } from './sandbox-logs.ts';
 import { unavailable, withFailures } from './runtime-failures.ts';
 import { SandboxWatch } from './sandbox-watch.ts';
 
+export interface ProcessRuntimeOptions {
+  /** The absolute path of the runtime's own folder. Created if it does not exist, and closed to other users. */
+  readonly root: string;
+  /** How long a sandbox's processes may take to end after SIGTERM, in milliseconds. Default: 5,000. */
+  readonly stopGraceMs?: number;
+  /** The interval for polling sandboxes that an earlier process started, while somebody listens, in milliseconds. Default: 250. */
+  readonly pollMs?: number;
+  /** The size at which a sandbox's output becomes the old log and replaces the previous one. Default: 16 MiB. */
+  readonly logLimitBytes?: number;
+  /** How processes are found. Default: in `/proc` on Linux and with `ps` elsewhere. */
+  readonly processTable?: ProcessTable['kind'];
+}
+
+/**
+ * Runs sandboxes as process groups of this host, without isolation: only for your own machine and trusted programs. All state is in `root`
+ * and in the host's process table, so nothing is lost when this process ends. Throws `runtime_unavailable` on a system without process
+ * groups.
+ */
+export function createProcessRuntime(options: ProcessRuntimeOptions): SandboxRuntime & { settled(): Promise<void> } {
+  if (process.platform === 'win32') throw unavailable('it needs a POSIX system; use Docker on this one');
+  return new ProcessRuntime(options);
+}
+
 /**
  * Runs sandboxes as process groups of this host. The steps of one sandbox run one after another. Each step reads the state and does what is
  * left to do, so it can be repeated after an interruption at any point.
  */
-export class ProcessRuntime implements SandboxRuntime {
+class ProcessRuntime implements SandboxRuntime {
   readonly name = 'process';
   readonly ignores = ['image', 'resources', 'isolation', 'labels', 'runtimeOptions'] as const;
   readonly capabilities = { freeze: true };
@@ -72,10 +90,10 @@ export class ProcessRuntime implements SandboxRuntime {
     }));
   }
 
-  async provide(_spec: SandboxSpec, _progress: Progress, signal: AbortSignal): Promise<Provision> {
+  readonly provide: SandboxRuntime['provide'] = async (_spec, _progress, signal) => {
     signal.throwIfAborted();
     return { kind: 'provided' };
-  }
+  };
 
   start(launch: SandboxLaunch, progress: Progress, signal: AbortSignal): Promise<ObservedSandbox> {
     return this.#change(launch.id, async () => {
@@ -130,51 +148,35 @@ export class ProcessRuntime implements SandboxRuntime {
     await this.#change(id, async () => {
       await discardSandbox(this.#layout, id);
       const folders = await endDiscarded(this.#layout, this.#table, id);
-      await this.#ports.releaseAll(async (owner) => owner === id);
+      await this.#ports.release((owner) => owner === id);
       await removeDiscarded(folders);
     }).finally(() => this.#removals.delete(id));
     this.executions.forget(id);
   }
 
-  inspect(id: string): Promise<ObservedSandbox> {
-    return this.#withOpenRoot(async () => (await this.#observer.observe(id)).observed);
-  }
+  readonly inspect: SandboxRuntime['inspect'] = (id) => this.#withOpenRoot(async () => (await this.#observer.observe(id)).observed);
 
-  list(): Promise<readonly ObservedSandbox[]> {
-    return this.#withOpenRoot(async () => (await this.#observer.list()).map(({ observed }) => observed));
-  }
+  readonly list: SandboxRuntime['list'] = () =>
+    this.#withOpenRoot(async () => (await this.#observer.list()).map(({ observed }) => observed));
 
-  keptLaunch(id: string): Promise<KeptLaunch | null> {
-    return this.#withOpenRoot(async () => keptLaunch((await this.#observer.observe(id)).record));
-  }
+  readonly keptLaunch: SandboxRuntime['keptLaunch'] = (id) =>
+    this.#withOpenRoot(async () => keptLaunch((await this.#observer.observe(id)).record));
 
-  execute(id: string, request: ExecutionRequest, signal: AbortSignal): Promise<Execution> {
-    return this.#executions.execute(id, request, signal);
-  }
+  readonly execute: SandboxRuntime['execute'] = (id, request, signal) => this.#executions.execute(id, request, signal);
 
-  putFiles(id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
-    return this.#withOpenRoot(() => this.#transfer.putFiles(id, directory, archive, signal));
-  }
+  readonly putFiles: SandboxRuntime['putFiles'] = (...args) => this.#withOpenRoot(() => this.#transfer.putFiles(...args));
 
-  getFiles(id: string, path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    return this.#withOpenRoot(() => this.#transfer.getFiles(id, path, signal));
-  }
+  readonly getFiles: SandboxRuntime['getFiles'] = (...args) => this.#withOpenRoot(() => this.#transfer.getFiles(...args));
 
-  logs(id: string, request: LogRequest, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-    return this.#withOpenRoot(() => this.#logs.read(id, request, this.#watch, signal));
-  }
+  readonly logs: SandboxRuntime['logs'] = (id, request, signal) =>
+    this.#withOpenRoot(() => this.#logs.read(id, request, this.#watch, signal));
 
-  async usage(id: string): Promise<SandboxUsage> {
-    return { ...unknownUsage, diskBytes: await withFailures(() => sizeOfFiles(this.#layout, id)) };
-  }
+  readonly usage: SandboxRuntime['usage'] = async (id) =>
+    ({ ...unknownUsage, diskBytes: await withFailures(() => sizeOfFiles(this.#layout, id)) });
 
-  diskSpace(): ReturnType<typeof diskSpaceOf> {
-    return this.#withOpenRoot(() => diskSpaceOf(this.#layout.root));
-  }
+  readonly diskSpace: SandboxRuntime['diskSpace'] = () => this.#withOpenRoot(() => diskSpaceOf(this.#layout.root));
 
-  subscribe(listener: (id: string) => void): () => void {
-    return this.#watch.subscribe(listener);
-  }
+  readonly subscribe: SandboxRuntime['subscribe'] = (listener) => this.#watch.subscribe(listener);
 
   async check(): Promise<CheckResult> {
     try {

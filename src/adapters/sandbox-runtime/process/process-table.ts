@@ -21,11 +21,9 @@ export interface ProcessEntry {
   readonly uninterruptible: boolean;
 }
 
-/** The processes of this host. */
 export interface ProcessTable {
   readonly kind: 'proc' | 'ps';
 
-  /** Identifies this boot of the host. */
   bootId(): Promise<string>;
 
   /** Returns the process with this id. Null if none lives. */
@@ -55,7 +53,6 @@ export interface ProcessTable {
   signalGroup(leader: ProcessEntry, signal: NodeJS.Signals): void;
 }
 
-/** Sends a signal. Ignores a process that has ended. */
 function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);

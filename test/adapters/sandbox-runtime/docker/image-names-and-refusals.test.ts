@@ -1,7 +1,7 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { resolveOwner } from '../../../../src/adapters/sandbox-runtime/docker/container-files.ts';
 import { PulledLayers, registryOf, whyUnusable } from '../../../../src/adapters/sandbox-runtime/docker/images.ts';
-import { launchRefusal } from '../../../../src/adapters/sandbox-runtime/docker/launch-refusals.ts';
+import { launchRefusal } from '../../../../src/adapters/sandbox-runtime/docker/engine.ts';
 import { signalName } from '../../../../src/adapters/sandbox-runtime/signal-numbers.ts';
 import { defaultResources } from '../../../../src/domain/sandbox-spec.ts';
 import { describeWithDocker } from '../../../support/docker.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { containerConfig } from '../../../../src/adapters/sandbox-runtime/docker/container-config.ts';
+import { containerConfig } from '../../../../src/adapters/sandbox-runtime/docker/start-container.ts';
 import { sandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
 
 const spec = sandboxSpec({ id: 'plain', image: 'debian', labels: { team: 'shop', 'skep.owner': 'made up' } });
