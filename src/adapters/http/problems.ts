@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import { Failure, isFailure, type AnyFailure, type FailureContexts } from '../../domain/failure.ts';
 import { fileTypes } from '../../domain/file-entry.ts';
-import { sandboxStatuses } from '../../domain/sandbox.ts';
+import { sandboxStatusSchema } from '../shared/event-data-schemas.ts';
 import { sentenceOf, sentenceOfFailure } from '../shared/status-and-error-messages.ts';
 import { snakeCase } from '../shared/letter-case.ts';
 import { presentReason, statusReason, type ValidationProblem } from './common-schemas.ts';
@@ -223,7 +223,7 @@ export const problemSchema = z
     repository: z.string().optional(),
     branch: z.string().optional(),
     sandbox_id: z.string().optional(),
-    sandbox_status: z.enum(sandboxStatuses).optional().meta({ description: 'The status, which does not allow the request.' }),
+    sandbox_status: sandboxStatusSchema.optional().meta({ description: 'The status, which does not allow the request.' }),
     conversation_id: z.string().optional(),
     permission_id: z.string().optional(),
     port: z.int().optional().meta({ description: 'A port inside a sandbox.' }),

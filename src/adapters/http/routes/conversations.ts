@@ -7,12 +7,12 @@ import type { ConversationFilter } from '../../../ports/conversation-store.ts';
 import { sandboxStatusSchema } from '../../shared/event-data-schemas.ts';
 import { inCamelCase } from '../../shared/letter-case.ts';
 import {
-  claimOf, idempotencyHeaders, idPath, list, locationHeader, resourceId, specId, statusFields, statusFieldsOf, text, timeQuery, timestamp,
+  claimOf, idempotencyHeaders, idPath, list, locationHeader, resourceId, statusFields, statusFieldsOf, text, timeQuery, timestamp,
 } from '../common-schemas.ts';
 import { gitProviderFailures, operation } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import { presenter } from '../presenter.ts';
-import { claimedParameters, parametersOf, sandboxParameterFields, sandboxParameterNames } from '../sandbox-parameters.ts';
+import { claimedParameters, parametersOf, sandboxParameterNames, sandboxStartFields } from '../sandbox-parameters.ts';
 import { repositoryName } from './microagents.ts';
 import { requireKnownSpec } from './sandbox-specs.ts';
 
@@ -66,8 +66,7 @@ const conversationStartBody = z
   .strictObject({
     title: text(maxTitle).nullable().default(null),
     sandbox_id: orNull(resourceId, 'The sandbox to use. Default: a new one.'),
-    sandbox_spec_id: orNull(specId, 'The spec of the new sandbox. Default: the first spec of the deployment.'),
-    ...sandboxParameterFields,
+    ...sandboxStartFields,
     selected_repository: orNull(repositoryName, 'The repository to work on, in the form of `repository_name` of the microagents.'),
     selected_branch: orNull(branchName, 'A branch of that repository.'),
     initial_message: message.nullable().default(null),
