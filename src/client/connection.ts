@@ -82,6 +82,10 @@ function withScheme(address: unknown): string {
 export class Connection {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  readonly connectMs: number;
+  readonly silenceMs: number;
+  readonly retryForMs: number;
+  readonly reconnectForMs: number;
   readonly options: ClientOptions;
 
   constructor(options: ClientOptions) {
@@ -91,23 +95,11 @@ export class Connection {
       throw new SkepError('unauthorized', "The API key has a line feed or another character that can't be sent.", { context: {} });
     }
     this.headers = options.key === undefined ? {} : { 'X-Session-API-Key': options.key };
+    this.connectMs = options.connectMs ?? 10_000;
+    this.silenceMs = options.silenceMs ?? 60_000;
+    this.retryForMs = options.retryForMs ?? 30_000;
+    this.reconnectForMs = options.reconnectForMs ?? 120_000;
     this.options = options;
-  }
-
-  get connectMs(): number {
-    return this.options.connectMs ?? 10_000;
-  }
-
-  get silenceMs(): number {
-    return this.options.silenceMs ?? 60_000;
-  }
-
-  get retryForMs(): number {
-    return this.options.retryForMs ?? 30_000;
-  }
-
-  get reconnectForMs(): number {
-    return this.options.reconnectForMs ?? 120_000;
   }
 
   /** Returns the parsed response of the route. Throws a {@link SkepError}, or the signal's reason. */
@@ -155,7 +147,6 @@ export class Connection {
     const watch = new Watchdog(input.signal);
     const silenceMs = input.silenceMs ?? this.silenceMs;
     let response: Response | null = null;
-    let isOpen = false;
     try {
       if (connectMs !== undefined) watch.restart('connect', connectMs);
       // No time limit while bytes are uploaded.
@@ -166,12 +157,11 @@ export class Connection {
       if (!isStream && /json/.test(response.headers.get('Content-Type') ?? '')) return await response.json();
       // Chromium adds a body to responses that have none.
       if (response.body === null || response.status === 204 || response.status === 304) return isStream ? response : undefined;
-      isOpen = true;
       return new Response(withSilenceLimit(response.body, watch, silenceMs), response);
     } catch (error) {
       throw this.#failure(watch.reasonOf(error), response !== null);
     } finally {
-      if (!isOpen) watch.stop();
+      watch.stop();
     }
   }
 
