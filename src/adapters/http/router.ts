@@ -81,7 +81,7 @@ export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal
     skep,
     options,
     authenticator: new Authenticator(skep.auth, options),
-    pageTokens: createPageTokens(skep),
+    pageTokens: createPageTokens(skep.secret),
     writers: new ExecutionWriters(),
     readiness: readinessReporter(skep),
     readBody: jsonReader(options.bodyLimitBytes),
@@ -92,9 +92,10 @@ export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal
   router.use(securityHeaders, beginRequest(http), crossOrigin(options.corsOrigins ?? []));
   router.get(apiReferencePaths, apiReferenceFiles());
   router.get('/docs/', (_request, response) => response.redirect(response.locals['context'].link('/docs')));
-  router.use(dashboardRouter(options.dashboard === false ? null : (options.dashboard ?? dashboardFolder())));
   for (const mountOther of options.mounts ?? []) mountOther(router, http);
   for (const [path, atPath] of Map.groupBy(operations, ({ path }) => path)) mount(router, path, atPath);
+  // After the API, because it looks for a file.
+  router.use(dashboardRouter(options.dashboard === false ? null : (options.dashboard ?? dashboardFolder())));
   router.use(refusalHandler(new HttpProblem('not_found', {}), true), answerError);
   return router;
 }

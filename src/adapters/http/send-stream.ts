@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { pipeline } from 'node:stream/promises';
 import { nodeStreamOf } from '../shared/node-streams.ts';
 import { defaultHeartbeatMs, eventStreamMedia } from './event-stream.ts';
@@ -32,14 +31,7 @@ export async function sendStream(context: RequestContext, { parts, ends }: Strea
     if (isEvents && response.writableLength === 0) response.write(':\n\n');
   }, http.options.heartbeatMs ?? defaultHeartbeatMs);
   try {
-    if (parts instanceof ReadableStream) await pipeline(nodeStreamOf(parts), response, { signal: ends });
-    else {
-      for await (const part of parts) {
-        if (ends.aborted) break;
-        if (!response.write(part)) await once(response, 'drain', { signal: ends });
-      }
-      response.end();
-    }
+    await pipeline(parts instanceof ReadableStream ? nodeStreamOf(parts) : parts, response);
   } catch (error) {
     if (!ends.aborted) throw error;
     response.destroy();
