@@ -193,8 +193,6 @@ export interface FrontMatterProblem {
   readonly line: number | null;
 }
 
-export type RepositoryPage = Page<Repository>;
-
 /** A repository of a git provider. */
 export interface Repository {
   /** The name for `selected_repository` of a conversation. */
@@ -203,8 +201,6 @@ export interface Repository {
   readonly path: string;
   readonly git_provider: string;
 }
-
-export type BranchPage = Page<Branch>;
 
 export interface Branch {
   readonly name: string;
@@ -242,7 +238,6 @@ export interface AppConversation {
 }
 
 export interface PublishedPullRequest { readonly branch: string; readonly number: number; readonly url: string }
-export type AppConversationPage = Page<AppConversation>;
 export interface Transcript { readonly items: readonly TranscriptEntry[] }
 
 /** A message, a tool call, or a turn that did not end normally. */
@@ -345,8 +340,6 @@ export interface PublishResponse extends Publication {
   /** False if files are left out: git could not read them, or they are in a new or changed git repository inside the work tree. */
   readonly complete: boolean;
 }
-
-export type EventPage = Page<Event>;
 
 /** Something that happened. The kind determines the form of the data. */
 export type Event = MessageEvent | MessageChunkEvent | ToolCallEvent | PlanEvent | UsageEvent | PermissionRequestedEvent
@@ -483,8 +476,6 @@ export interface EventTicket {
   readonly expires_at: Timestamp;
 }
 
-export type SandboxPage = Page<Sandbox>;
-
 /** An execution environment that can be started, paused and resumed. */
 export interface Sandbox {
   readonly id: string;
@@ -568,8 +559,6 @@ export interface Execution {
   readonly ended_at: Timestamp | null;
 }
 
-export type ExecutionPage = Page<Execution>;
-
 /** A file, directory or link in a sandbox. */
 export interface FileEntry {
   readonly name: string;
@@ -585,9 +574,6 @@ export interface FileEntry {
   /** The target of a symbolic link; null for other types. */
   readonly target: string | null;
 }
-
-export type FilePage = Page<FileEntry>;
-export type SandboxSpecPage = Page<SandboxSpec>;
 
 /** A template from which sandboxes are started. */
 export interface SandboxSpec {
@@ -838,29 +824,23 @@ export type IdempotencyHeaders = {
   readonly 'Idempotency-Key'?: string | undefined;
 };
 
-/** All requests of the API, and their responses: `Response` if it is bytes. The names of path parameters are in the route. */
+/** All requests of the API, and their responses: `Response` if it is bytes. The API reference describes them. */
 export interface Operations {
-  /** List the microagents of a repository. */
   'GET /api/user/repository/{repository_name}/microagents': { readonly response: readonly MicroagentResponse[] };
-  /** Read a microagent of a repository. */
   'GET /api/user/repository/{repository_name}/microagents/content': {
     readonly query: { /** The `path` that the list shows. */ readonly file_path: string };
     readonly response: MicroagentContentResponse;
   };
-  /** Search repositories. */
   'GET /api/v1/repositories/search': {
     readonly query: PageQuery & { /** A part of the name. Upper and lower case are equal. */ readonly query: string };
-    readonly response: RepositoryPage;
+    readonly response: Page<Repository>;
   };
-  /** List the branches of a repository. */
-  'GET /api/v1/repositories/{repository_name}/branches': { readonly query?: PageQuery | undefined; readonly response: BranchPage };
-  /** Start a conversation. */
+  'GET /api/v1/repositories/{repository_name}/branches': { readonly query?: PageQuery | undefined; readonly response: Page<Branch> };
   'POST /api/v1/app-conversations': {
     readonly headers?: IdempotencyHeaders | undefined;
     readonly body?: AppConversationStartRequest | undefined;
     readonly response: AppConversation;
   };
-  /** List conversations. */
   'GET /api/v1/app-conversations': {
     readonly query?: PageQuery & {
       /** Only conversations with these ids. Repeat the parameter for each id. */
@@ -880,36 +860,28 @@ export interface Operations {
       /** Only those that use this sandbox. */
       readonly sandbox_id__eq?: string | undefined;
     } | undefined;
-    readonly response: AppConversationPage;
+    readonly response: Page<AppConversation>;
   };
-  /** Get a conversation. */
   'GET /api/v1/app-conversations/{id}': { readonly response: AppConversation };
-  /** Change the title of a conversation, or archive it. */
   'PATCH /api/v1/app-conversations/{id}': {
     readonly body?: AppConversationUpdateRequest | undefined;
     readonly response: AppConversation;
   };
-  /** Delete a conversation. */
   'DELETE /api/v1/app-conversations/{id}': { readonly response: void };
-  /** Read what was said and done in a conversation. */
   'GET /api/v1/app-conversations/{id}/transcript': {
     readonly query?: { readonly format?: 'markdown' | 'json' | undefined } | undefined;
     readonly response: Transcript;
   };
-  /** Send a message. */
   'POST /api/v1/app-conversations/{id}/messages': {
     readonly headers?: IdempotencyHeaders | undefined;
     readonly body: Message;
     readonly response: MessageAccepted;
   };
-  /** Stop the turn. */
   'POST /api/v1/app-conversations/{id}/cancel': { readonly body?: TurnCancellation | undefined; readonly response: AppConversation };
-  /** Answer a request for permission. */
   'POST /api/v1/app-conversations/{id}/permissions/{permission_id}': {
     readonly body: PermissionAnswer;
     readonly response: AppConversation;
   };
-  /** Get the changes of a conversation. */
   'GET /api/v1/app-conversations/{id}/changes': {
     readonly query?: {
       /** `patch` is for `git apply --binary`; `archive` is a tar of the work tree. */
@@ -919,9 +891,7 @@ export interface Operations {
     } | undefined;
     readonly response: ConversationChanges;
   };
-  /** Publish the changes of a conversation. */
   'POST /api/v1/app-conversations/{id}/publish': { readonly body?: PublishRequest | undefined; readonly response: PublishResponse };
-  /** List the events of a conversation. */
   'GET /api/v1/app-conversations/{id}/events': {
     readonly query?: PageQuery & {
       /** Only events of these kinds. Repeat the parameter for each kind. */
@@ -929,9 +899,8 @@ export interface Operations {
       /** Begin after the event with this id. `page_id` overrides it. */
       readonly after?: number | undefined;
     } | undefined;
-    readonly response: EventPage;
+    readonly response: Page<Event>;
   };
-  /** Follow the events of a conversation. */
   'GET /api/v1/app-conversations/{id}/events/stream': {
     readonly query?: {
       /** Only events of these kinds. Repeat the parameter for each kind. */
@@ -947,7 +916,6 @@ export interface Operations {
     } | undefined;
     readonly response: Response;
   };
-  /** List status changes. */
   'GET /api/v1/events': {
     readonly query?: PageQuery & {
       /** Only events of these kinds. Repeat the parameter for each kind. */
@@ -957,13 +925,10 @@ export interface Operations {
       /** Only events of this sandbox. */
       readonly sandbox_id__eq?: string | undefined;
     } | undefined;
-    readonly response: EventPage;
+    readonly response: Page<Event>;
   };
-  /** Get a ticket for an event stream, or for attaching to an execution. */
   'GET /api/v1/events/ticket': { readonly response: EventTicket };
-  /** Follow status changes. */
   'GET /api/v1/events/stream': Operations['GET /api/v1/app-conversations/{id}/events/stream'];
-  /** List sandboxes. */
   'GET /api/v1/sandboxes/search': {
     readonly query?: PageQuery & {
       /** Only sandboxes with this status. */
@@ -973,11 +938,9 @@ export interface Operations {
       /** Only sandboxes with this `key=value` in their metadata. Repeat it for each pair. Percent-encode each key and value. */
       readonly metadata__eq?: readonly string[] | undefined;
     } | undefined;
-    readonly response: SandboxPage;
+    readonly response: Page<Sandbox>;
   };
-  /** List sandboxes. */
   'GET /api/v1/sandboxes': Operations['GET /api/v1/sandboxes/search'];
-  /** Start a sandbox. */
   'POST /api/v1/sandboxes': {
     readonly query?: {
       /** The spec. Use either this parameter or the field in the body. */
@@ -987,17 +950,11 @@ export interface Operations {
     readonly body?: SandboxStartRequest | undefined;
     readonly response: Sandbox;
   };
-  /** Get a sandbox. */
   'GET /api/v1/sandboxes/{id}': { readonly response: Sandbox };
-  /** Delete a sandbox. */
   'DELETE /api/v1/sandboxes/{id}': { readonly response: void };
-  /** Pause a sandbox. */
   'POST /api/v1/sandboxes/{id}/pause': { readonly body?: SandboxPauseRequest | undefined; readonly response: Sandbox };
-  /** Resume a sandbox. */
   'POST /api/v1/sandboxes/{id}/resume': { readonly response: Sandbox };
-  /** Give a sandbox in quarantine to an owner. */
   'POST /api/v1/sandboxes/{id}/adopt': { readonly body?: SandboxAdoptRequest | undefined; readonly response: Sandbox };
-  /** Read the log of a sandbox. */
   'GET /api/v1/sandboxes/{id}/logs': {
     readonly query?: {
       /** Only the last bytes, at most this many. Default: everything that is kept. */
@@ -1007,23 +964,16 @@ export interface Operations {
     } | undefined;
     readonly response: Response;
   };
-  /** Get the resource usage of a sandbox. */
   'GET /api/v1/sandboxes/{id}/usage': { readonly response: SandboxUsage };
-  /** Create a link to a port. */
   'POST /api/v1/sandboxes/{id}/ports/{port}/links': { readonly body?: PortLinkRequest | undefined; readonly response: PortLink };
-  /** Run a command in a sandbox. */
   'POST /api/v1/sandboxes/{id}/executions': {
     readonly headers?: IdempotencyHeaders | undefined;
     readonly body: ExecutionRequest;
     readonly response: Execution;
   };
-  /** List the executions of a sandbox. */
-  'GET /api/v1/sandboxes/{id}/executions': { readonly query?: PageQuery | undefined; readonly response: ExecutionPage };
-  /** Get an execution. */
+  'GET /api/v1/sandboxes/{id}/executions': { readonly query?: PageQuery | undefined; readonly response: Page<Execution> };
   'GET /api/v1/sandboxes/{id}/executions/{execution_id}': { readonly response: Execution };
-  /** Delete an execution. */
   'DELETE /api/v1/sandboxes/{id}/executions/{execution_id}': { readonly response: void };
-  /** Read the output of an execution. */
   'GET /api/v1/sandboxes/{id}/executions/{execution_id}/output': {
     readonly query?: {
       /** For a command in a terminal, `tty` and `stdout` are the same. */
@@ -1035,17 +985,13 @@ export interface Operations {
     } | undefined;
     readonly response: Response;
   };
-  /** Write to the input of an execution. */
   'POST /api/v1/sandboxes/{id}/executions/{execution_id}/input': {
     readonly query?: { /** Close the input afterwards. */ readonly close?: boolean | undefined } | undefined;
     readonly body?: Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array> | undefined;
     readonly response: void;
   };
-  /** Send a signal to an execution. */
   'POST /api/v1/sandboxes/{id}/executions/{execution_id}/signal': { readonly body: ExecutionSignal; readonly response: void };
-  /** Change the size of an execution's terminal. */
   'POST /api/v1/sandboxes/{id}/executions/{execution_id}/resize': { readonly body: TerminalSize; readonly response: void };
-  /** Attach to an execution by a WebSocket. */
   'GET /api/v1/sandboxes/{id}/executions/{execution_id}/attach': {
     readonly query?: {
       /** The offset of the first byte of standard output. Default: what is kept, and of a terminal the last screenfuls. */
@@ -1059,7 +1005,6 @@ export interface Operations {
     } | undefined;
     readonly response: void;
   };
-  /** Read a file. */
   'GET /api/v1/sandboxes/{id}/files': {
     readonly query: { /** An absolute path in the sandbox. */ readonly path: string };
     readonly headers?: {
@@ -1072,7 +1017,6 @@ export interface Operations {
     } | undefined;
     readonly response: Response;
   };
-  /** Write a file. */
   'PUT /api/v1/sandboxes/{id}/files': {
     readonly query: {
       /** An absolute path in the sandbox. */
@@ -1083,7 +1027,6 @@ export interface Operations {
     readonly body?: Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array> | undefined;
     readonly response: FileEntry;
   };
-  /** Remove a file. */
   'DELETE /api/v1/sandboxes/{id}/files': {
     readonly query: {
       /** An absolute path in the sandbox. */
@@ -1093,7 +1036,6 @@ export interface Operations {
     };
     readonly response: void;
   };
-  /** List a directory. */
   'GET /api/v1/sandboxes/{id}/directories': {
     readonly query: PageQuery & {
       /** An absolute path in the sandbox. */
@@ -1101,51 +1043,34 @@ export interface Operations {
       /** How many levels to list. 1: only the entries of the directory itself. */
       readonly depth?: number | undefined;
     };
-    readonly response: FilePage;
+    readonly response: Page<FileEntry>;
   };
-  /** Make a directory. */
   'POST /api/v1/sandboxes/{id}/directories': {
     readonly query: { /** An absolute path in the sandbox. */ readonly path: string };
     readonly response: FileEntry;
   };
-  /** Read a directory or a file as a tar. */
   'GET /api/v1/sandboxes/{id}/archive': {
     readonly query: { /** An absolute path in the sandbox. */ readonly path: string };
     readonly response: Response;
   };
-  /** Unpack a tar below a directory. */
   'PUT /api/v1/sandboxes/{id}/archive': {
     readonly query: { /** An absolute path in the sandbox. */ readonly path: string };
     readonly body?: Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array> | undefined;
     readonly response: void;
   };
-  /** List sandbox specs. */
-  'GET /api/v1/sandbox-specs/search': { readonly query?: PageQuery | undefined; readonly response: SandboxSpecPage };
-  /** List sandbox specs. */
-  'GET /api/v1/sandbox-specs': { readonly query?: PageQuery | undefined; readonly response: SandboxSpecPage };
-  /** Get the state of the deployment. */
+  'GET /api/v1/sandbox-specs/search': { readonly query?: PageQuery | undefined; readonly response: Page<SandboxSpec> };
+  'GET /api/v1/sandbox-specs': { readonly query?: PageQuery | undefined; readonly response: Page<SandboxSpec> };
   'GET /api/v1/overview': { readonly response: Overview };
-  /** List the settings of the server. */
   'GET /api/v1/settings': { readonly response: SettingList };
-  /** Get metrics for Prometheus. */
   'GET /metrics': { readonly response: Response };
-  /** List keys. */
   'GET /api/v1/keys': { readonly response: KeyList };
-  /** Create a key. */
   'POST /api/v1/keys': { readonly body: KeyCreateRequest; readonly response: NewKey };
-  /** Revoke a key. */
   'DELETE /api/v1/keys/{key}': { readonly response: void };
-  /** Log in with a link. */
   'POST /api/v1/login': { readonly body: LoginRequest; readonly response: NewKey };
-  /** Check that the server listens. */
   'GET /health': { readonly response: Health };
-  /** Check whether requests can be served. */
   'GET /ready': { readonly response: Readiness };
-  /** Get the user and the access of the key. */
   'GET /api/v1/me': { readonly response: Caller };
-  /** Get the OpenAPI document. */
   'GET /openapi.json': { readonly response: { readonly openapi: string; readonly [name: string]: unknown } };
-  /** Read the API reference. */
   'GET /docs': { readonly response: Response };
 }
 

@@ -26,7 +26,6 @@ interface Parameter {
 type Content = Readonly<Record<string, { readonly schema: Schema; readonly examples?: Readonly<Record<string, { readonly value: object }>> }>>;
 
 interface Operation {
-  readonly summary: string;
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly required?: boolean; readonly content: Content };
   readonly responses: Readonly<Record<string, { readonly content?: Content }>>;
@@ -52,14 +51,14 @@ export function typesOf({ paths, components: { schemas } }: Document): string {
     Object.entries(methods).map(([method, operation]) => ({ route: `${method.toUpperCase()} ${path}`, operation })));
   const parameters = new Map(operations.flatMap(({ operation }) => operation.parameters ?? []).map((one) => [one.name, one]));
   const keyed = operations.filter(({ operation }) => operation.parameters?.some(({ name }) => name === key)).map(({ route }) => route);
-  return laidOut([
+  const text = [
     head,
     `export interface Page<T> {\n  readonly items: readonly T[];`,
     `  /** Send it as \`page_id\` to get the next page. Null on the last page. */\n  readonly next_page_id: string | null;\n}\n`,
     `${comment(timestampForm)}export type Timestamp = string;\n`,
     ...Object.entries(withBases(schemas)).map(([name, schema], _, all) => declaration(name, schema, all)),
     ...groups.map(([name, members]) => `export type ${name} = ${inputOf(members.flatMap((one) => parameters.get(one) ?? []))};\n`),
-    `/** All requests of the API, and their responses: \`Response\` if it is bytes. The names of path parameters are in the route. */`,
+    `/** All requests of the API, and their responses: \`Response\` if it is bytes. The API reference describes them. */`,
     `export interface Operations {`,
     ...operationsOf(operations).map(indented),
     `}\n`,
@@ -72,15 +71,18 @@ export function typesOf({ paths, components: { schemas } }: Document): string {
     ...keyed.map((route) => `  '${route}',`),
     `]);`,
     '',
-  ].join('\n'));
+  ].join('\n');
+  const pages = Object.entries(schemas).filter(([, schema]) => isPage(schema));
+  return laidOut(pages.reduce((made, [name, { properties }]) =>
+    made.replaceAll(`: ${name};`, `: Page<${typeOf(properties?.['items']?.items ?? {})}>;`), text));
 }
 
 /** The members of a union that only differ in the type of some properties are one interface with these types as parameters. */
 function withBases(schemas: Schemas): Schemas {
   const all: Record<string, Schema> = {};
   for (const [name, schema] of Object.entries(schemas)) {
-    // The types of failures say what is in these two.
-    if (name === 'Problem' || name === 'HTTPValidationError') continue;
+    // The types of failures say what is in these two. A page is a `Page` of its items.
+    if (name === 'Problem' || name === 'HTTPValidationError' || isPage(schema)) continue;
     all[name] ??= schema;
     const members = Object.entries(schemas).filter(([member]) => schema.oneOf?.some((one) => typeOf(one) === member));
     const typesIn = ({ properties = {} }: Schema, property: string) => properties[property] && typeOf(properties[property]);
@@ -99,8 +101,6 @@ function withBases(schemas: Schemas): Schemas {
 const parameterOf = (property: string): string => property.charAt(0).toUpperCase() + property.slice(1);
 
 function declaration(name: string, schema: Schema, all: readonly (readonly [string, Schema])[]): string {
-  const { items, ...others } = schema.properties ?? {};
-  if (Object.keys(others).join() === 'next_page_id') return `export type ${name} = Page<${typeOf(items?.items ?? {})}>;\n`;
   const type = typeOf(extended(name, schema, all));
   const isInterface = /^(?:\w+ & )?\{/.test(type) && schema.anyOf === undefined && schema.oneOf === undefined;
   const shown = isInterface ? `interface ${name} ${type.replace(/^(\w+) &/, 'extends $1')}` : `type ${name} = ${type};`;
@@ -122,6 +122,10 @@ function shownMembers({ properties = {}, required = [] }: Schema): string[] {
   return Object.entries(properties).map((property) => memberOf(property, required));
 }
 
+function isPage({ properties = {} }: Schema): boolean {
+  return Object.keys(properties).join() === 'items,next_page_id';
+}
+
 /** An operation with the same request and response as an earlier one refers to that one. */
 function operationsOf(operations: readonly { readonly route: string; readonly operation: Operation }[]): string[] {
   const earlier = new Map<string, string>();
@@ -129,7 +133,7 @@ function operationsOf(operations: readonly { readonly route: string; readonly op
     const form = formOf(operation);
     const type = earlier.get(form) ?? form;
     if (form.includes('/**')) earlier.set(form, `Operations['${route}']`);
-    return `${comment(`${operation.summary}.`)}'${route}': ${type};`;
+    return `'${route}': ${type};`;
   });
 }
 
