@@ -1,5 +1,3 @@
-import { defaultRequestsPerMinute, defaultStreamsPerKey } from '../../adapters/http/http-options.ts';
-import { defaultConnectionsPerSandbox } from '../../adapters/proxy/proxy-options.ts';
 import { inCamelCase } from '../../adapters/shared/letter-case.ts';
 import type { GitOptions } from '../skep-options.ts';
 import { ConfigError, type ConfigProblem } from './config-error.ts';
@@ -34,11 +32,7 @@ export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
   if (ofEnvironment.length + ofFile.length > 0) throw new ConfigError([...ofEnvironment, ...unknown, ...ofFile]);
   const config = configSchema.parse(values);
   const ownSettings = inCamelCase(settingsSchema.parse(values));
-  const {
-    requests_per_minute: requestsPerMinute = defaultRequestsPerMinute,
-    streams_per_key: streamsPerKey = defaultStreamsPerKey,
-    connections_per_sandbox: connectionsPerSandbox = defaultConnectionsPerSandbox,
-  } = config.limits;
+  const { requestsPerMinute, streamsPerKey, connectionsPerSandbox } = inCamelCase(config.limits);
   return {
     ...ownSettings,
     options: toSkepOptions(config, git),
