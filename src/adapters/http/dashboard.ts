@@ -35,5 +35,5 @@ export function dashboardRouter(folder: string | null): Router {
     response.setHeader('Cache-Control', isHashed ? 'public, max-age=31536000, immutable' : 'no-cache');
     response.setHeader('Content-Security-Policy', contentSecurityPolicy);
   };
-  return router.use(express.static(folder, { redirect: false, setHeaders }));
+  return router.get(/^\/(?!\/)/, express.static(folder, { redirect: false, setHeaders }));
 }

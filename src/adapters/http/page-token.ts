@@ -25,17 +25,13 @@ export function pageSchema<T extends z.ZodType>(item: T, id: string) {
     .meta({ id });
 }
 
-interface PageQuery {
-  readonly page_id?: string | undefined;
-  readonly limit: number;
-}
-
 /**
  * Returns the requested page of a listing. `listing` names the listing and its order. Throws `invalid_request` for a token of another
  * listing.
  */
 export async function readPage<T, R>(
-  { http: { pageTokens } }: RequestContext, listing: string, { page_id: token, limit }: PageQuery,
+  { http: { pageTokens } }: RequestContext, listing: string,
+  { page_id: token, limit }: { readonly page_id?: string | undefined; readonly limit: number },
   read: (request: PageRequest) => Promise<Page<T>>, present: (item: T) => R,
 ) {
   const after = token === undefined ? null : keyIn(pageTokens.decode(token), listing);

@@ -8,6 +8,7 @@ import { exposedPort } from '../../domain/port-access.ts';
 import { Authenticator, clientAddress } from '../http/authentication.ts';
 import { createPortTokens } from '../http/port-links.ts';
 import { HttpProblem, problemOf } from '../http/problems.ts';
+import { shuttingDown } from '../http/router.ts';
 import { isWebSocketRequest } from '../http/web-socket.ts';
 import { Connections, PortMoved } from './port-connections.ts';
 import { keepsAuthorization, type Visitor, type VisitorDeps, visitorOf } from './port-visitor.ts';
@@ -38,18 +39,10 @@ interface Admitted {
 export function createProxy(skep: Skep, options: ProxyOptions): Proxy {
   const given: { readonly sandboxes?: unknown } | null | undefined = skep;
   if (given?.sandboxes === undefined) throw new TypeError('createProxy needs the Skep that createSkep resolves to; did you forget await?');
-  const requests = new PortRequests(skep, options);
-  return {
-    handleRequest: (request, response) => void requests.serve(request, response),
-    handleUpgrade: (request, socket, head) => void requests.upgrade(request, socket, head),
-    drain: () => requests.drain(),
-    close: () => requests.close(),
-  };
+  return new PortRequests(skep, options);
 }
 
-const shuttingDown = new Failure('shutting_down', { retryAfterSeconds: 5 });
-
-class PortRequests {
+class PortRequests implements Proxy {
   readonly #skep: Skep;
   readonly #options: ProxyOptions;
   readonly #connections: Connections;
@@ -71,7 +64,10 @@ class PortRequests {
     };
   }
 
-  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  readonly handleRequest: Proxy['handleRequest'] = (request, response) => void this.#serve(request, response);
+  readonly handleUpgrade: Proxy['handleUpgrade'] = (request, socket, head) => void this.#upgrade(request, socket, head);
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const target = this.#requireTarget(request);
       const redirect = await this.#redirectOf(request, target);
@@ -83,7 +79,7 @@ class PortRequests {
     }
   }
 
-  async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     // A client may disconnect while it waits; this is not an error.
     socket.on('error', () => socket.destroy());
     // Destroys the socket when everything is written, even if the client never ends its side.
