@@ -81,6 +81,7 @@ function withScheme(address: unknown): string {
 /** Sends requests. Repeats them if that can help and does no harm. */
 export class Connection {
   readonly url: string;
+  /** Headers with the key, for requests that you send yourself. */
   readonly headers: Readonly<Record<string, string>>;
   readonly connectMs: number;
   readonly silenceMs: number;
@@ -102,12 +103,12 @@ export class Connection {
     this.options = options;
   }
 
-  /** Returns the parsed response of the route. Throws a {@link SkepError}, or the signal's reason. */
+  /** Sends any request of the API: `request('GET /api/v1/sandboxes/{id}', { path: { id } })`. Returns the parsed response. */
   async request<R extends Route>(route: R, ...[input = {} as RequestInput<R>]: RequestArguments<R>): Promise<Answer<R>> {
     return (await this.#send(route, input, this.retryForMs, false)) as Answer<R>;
   }
 
-  /** Returns the raw response, for routes that can return bytes. */
+  /** Sends a request and returns the raw response: use `.text()`, or `.body` for large or endless ones. */
   async stream<R extends Route>(route: R, ...[input = {} as RequestInput<R>]: RequestArguments<R>): Promise<Response> {
     return (await this.#send(route, input, this.retryForMs, true)) as Response;
   }
@@ -117,7 +118,7 @@ export class Connection {
     return (await this.#send(route, input, 0, true, this.connectMs)) as Response;
   }
 
-  /** Yields the items of all pages. */
+  /** Yields the items of all pages of a listing. */
   async *items<R extends PageRoute>(route: R, ...[input]: RequestArguments<R>): AsyncGenerator<Item<R>, void> {
     const given: AnyInput = input ?? {};
     let pageId = given.query?.['page_id'];

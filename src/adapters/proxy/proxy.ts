@@ -29,12 +29,6 @@ export interface Proxy {
   close(): void;
 }
 
-interface Admitted {
-  readonly target: PortTarget;
-  readonly visitor: Visitor;
-  readonly opened: OpenPort;
-}
-
 /** Use a separate server: a sandbox must not share an origin with the API. Throws a TypeError if `skep` is a promise. */
 export function createProxy(skep: Skep, options: ProxyOptions): Proxy {
   const given: { readonly sandboxes?: unknown } | null | undefined = skep;
@@ -90,13 +84,14 @@ class PortRequests implements Proxy {
     try {
       if (request.method !== 'GET' || !isWebSocketRequest(request)) throw new HttpProblem('not_found', {});
       const target = this.#requireTarget(request);
-      const admitted = await this.#admit(target, visitorOf(this.#visitorDeps, request, target));
-      const close = this.#connections.open(admitted.opened, admitted.target.port, admitted.visitor.forRechecks, () => socket.destroy());
+      const visitor = visitorOf(this.#visitorDeps, request, target);
+      const opened = await this.#skep.sandboxes.openPort(target.sandboxId, target.port, visitor);
+      const close = this.#connections.open(opened, target.port, visitor.forRechecks, () => socket.destroy());
       socket.once('close', close);
       if (socket.destroyed) return close();
-      const forwarded = await this.#forwardedRequest(request, admitted, true);
+      const forwarded = await this.#forwardedRequest(request, target, visitor, opened, true);
       if (socket.destroyed) return;
-      forwardUpgrade(request, socket, head, forwarded, (error) => refuse(this.#portProblem(error, admitted)));
+      forwardUpgrade(request, socket, head, forwarded, (error) => refuse(this.#portProblem(error, target)));
     } catch (error) {
       refuse(error);
     }
@@ -137,12 +132,8 @@ class PortRequests implements Proxy {
     return { status: 302, headers: { ...headers, ...cookie }, body: '' };
   }
 
-  async #admit(target: PortTarget, visitor: Visitor): Promise<Admitted> {
-    return { target, visitor, opened: await this.#skep.sandboxes.openPort(target.sandboxId, target.port, visitor) };
-  }
-
   async #forwardedRequest(
-    request: IncomingMessage, { target, visitor, opened }: Admitted, isWebSocket: boolean,
+    request: IncomingMessage, target: PortTarget, visitor: Visitor, opened: OpenPort, isWebSocket: boolean,
   ): Promise<ForwardedRequest> {
     return {
       target, client: visitor.client, protocol: target.protocol ?? this.#protocol, isWebSocket,
@@ -156,17 +147,17 @@ class PortRequests implements Proxy {
     // Read first, because forwarding removes the credentials from the request.
     const visitor = visitorOf(this.#visitorDeps, request, target);
     for (let attempt = 1; ; attempt += 1) {
-      const admitted = await this.#admit(target, visitor);
+      const opened = await this.#skep.sandboxes.openPort(target.sandboxId, target.port, visitor);
       if (response.destroyed) return;
-      const close = this.#connections.open(admitted.opened, target.port, admitted.visitor.forRechecks, () => response.destroy());
+      const close = this.#connections.open(opened, target.port, visitor.forRechecks, () => response.destroy());
       try {
-        const forwarded = await this.#forwardedRequest(request, admitted, false);
+        const forwarded = await this.#forwardedRequest(request, target, visitor, opened, false);
         // For a response that has already ended, the library would wait forever.
         if (!response.destroyed) await forwardRequest(request, response, forwarded);
         return;
       } catch (error) {
         // Nothing was sent, so the sandbox can be read again for a new try.
-        if (!(error instanceof PortMoved) || attempt > 1) throw this.#portProblem(error, admitted);
+        if (!(error instanceof PortMoved) || attempt > 1) throw this.#portProblem(error, target);
       } finally {
         close();
       }
@@ -174,7 +165,7 @@ class PortRequests implements Proxy {
   }
 
   /** Returns the failure. Every connection error means that nothing answers on the port. */
-  #portProblem(error: unknown, { target: { sandboxId: id, port } }: Admitted): unknown {
+  #portProblem(error: unknown, { sandboxId: id, port }: PortTarget): unknown {
     if (isFailure(error)) return error;
     this.#skep.logger.debug({ sandbox: id, port, error }, 'a request to a port got no valid response');
     const problem = parserProblemOf(error);
