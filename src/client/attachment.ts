@@ -30,14 +30,6 @@ type Control = Partial<ExecutionEnd> & {
   readonly error?: { readonly code: string; readonly detail: string; readonly oldest?: number };
 };
 
-interface OpenSocket {
-  readonly socket: ClientSocket;
-  /** Resolves with true when the connection opens, with false if it never does. */
-  readonly opened: Promise<boolean>;
-  /** The output. Ends with the connection. */
-  readonly parts: ReadableStream<OutputPart>;
-}
-
 const one = '/api/v1/sandboxes/{id}/executions/{execution_id}';
 /** With more unread bytes, the client disconnects until they are read, because a WebSocket can't slow down the server. */
 const maxUnreadBytes = 8 << 20;
@@ -155,7 +147,8 @@ export class Attachment implements AsyncIterable<OutputPart> {
     }
   }
 
-  async #connect(): Promise<OpenSocket> {
+  /** `opened` resolves with true when the connection opens, with false if it never does. `parts` is the output, and ends with it. */
+  async #connect() {
     const { connectMs, silenceMs, url, options } = this.#connection;
     const { id, sandbox_id } = this.#execution;
     const { takeover, signal } = this.#options;

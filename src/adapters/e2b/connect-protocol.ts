@@ -118,15 +118,9 @@ function encodeFrame(message: object, flags = 0): Buffer {
   return Buffer.concat([header, content]);
 }
 
-/** The message that a quiet stream sends to keep the connection alive. */
-interface Keepalive {
-  readonly message: object;
-  readonly everyMs: number;
-}
-
-/** Sends the messages as fast as the client reads. The last message says how the stream ended. */
+/** Sends the messages as fast as the client reads. The last message says how the stream ended. A quiet stream sends `keepalive`. */
 export async function sendMessages(
-  context: RequestContext, messages: AsyncIterable<object>, keepalive: Keepalive,
+  context: RequestContext, messages: AsyncIterable<object>, keepalive: { readonly message: object; readonly everyMs: number },
 ): Promise<void> {
   const { response } = context;
   response.writeHead(200, { 'Content-Type': 'application/connect+json', 'X-Accel-Buffering': 'no' });

@@ -58,15 +58,8 @@ function requireSupported(body: z.output<typeof createBody>): void {
   throw unsupported(unsupportedOptions[given[0]] ?? given[0], 'Set it in the sandbox spec, or leave it out.');
 }
 
-/** A request to the control API, with its JSON body. */
-interface ControlRequest {
-  readonly context: RequestContext;
-  readonly id: string;
-  readonly body: unknown;
-}
-
-/** Returns the body of the response. Undefined means no body. Sets the status if it is not 200. */
-type Handler = (request: ControlRequest) => Promise<unknown>;
+/** Returns the body of the response to a request with a JSON body. Undefined means no body. Sets the status if it is not 200. */
+type Handler = (request: { readonly context: RequestContext; readonly id: string; readonly body: unknown }) => Promise<unknown>;
 
 const create: Handler = async ({ context, body }) => {
   const { skep, principal } = context;

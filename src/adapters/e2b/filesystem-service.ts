@@ -63,12 +63,6 @@ function* changesBetween(before: Entries, after: Entries): Generator<[string, Ev
   }
 }
 
-interface Change {
-  /** The path, relative to the directory. */
-  readonly name: string;
-  readonly type: EventType;
-}
-
 /** A directory that is watched by reading it repeatedly, because no runtime reports file changes. */
 interface Watch {
   readonly directory: string;
@@ -86,8 +80,8 @@ async function startWatch(call: ServiceCall, { path, recursive }: z.output<typeo
   return { ...watch, known: await readEntries(call, watch) };
 }
 
-/** Reads the directory again. Returns the changes, and the watch for the next reading. */
-async function readChanges(call: ServiceCall, watch: Watch): Promise<{ readonly changes: readonly Change[]; readonly next: Watch }> {
+/** Reads the directory again. Returns the changes, with paths relative to it, and the watch for the next reading. */
+async function readChanges(call: ServiceCall, watch: Watch) {
   // A sandbox that is not running changes no files, and reading one would read an archive.
   if ((await call.skep.sandboxes.get(call.scope, call.sandboxId)).status !== 'RUNNING') return { changes: [], next: watch };
   const known = await readEntries(call, watch);

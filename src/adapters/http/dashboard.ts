@@ -4,10 +4,10 @@ import { join, relative, sep } from 'node:path';
 import express, { Router } from 'express';
 import type { HttpHandler } from './request-context.ts';
 
-/** Lets the page load its own files and talk to its own origin only, WebSockets included. */
-const contentSecurityPolicy = [
-  "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'", "font-src 'self'",
-  "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+/** Returns the policy of a page that loads its own files and talks to its own origin only. `scripts` and `styles` are further sources. */
+export const contentSecurityPolicy = (scripts = '', styles = ''): string => [
+  "default-src 'none'", `script-src 'self'${scripts}`, `style-src 'self'${styles}`, "img-src 'self' data:", "connect-src 'self'",
+  "font-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
 ].join(';');
 
 /** Returns the folder of the dashboard in the package. Returns null if it was not built. */
@@ -33,7 +33,7 @@ export function dashboardRouter(folder: string | null): Router {
     // Vite puts files with a content hash in their name there.
     const isHashed = relative(folder, path).startsWith(`assets${sep}`);
     response.setHeader('Cache-Control', isHashed ? 'public, max-age=31536000, immutable' : 'no-cache');
-    response.setHeader('Content-Security-Policy', contentSecurityPolicy);
+    response.setHeader('Content-Security-Policy', contentSecurityPolicy());
   };
   return router.get(/^\/(?!\/)/, express.static(folder, { redirect: false, setHeaders }));
 }
