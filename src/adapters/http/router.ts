@@ -30,8 +30,7 @@ import { microagentOperations } from './routes/microagents.ts';
 import { overviewOperations } from './routes/overview.ts';
 import { portOperations } from './routes/ports.ts';
 import { repositoryOperations } from './routes/repositories.ts';
-import { logOperation } from './routes/sandbox-logs.ts';
-import { usageOperation } from './routes/sandbox-usage.ts';
+import { sandboxReportOperations } from './routes/sandbox-logs-and-usage.ts';
 import { sandboxSpecOperations } from './routes/sandbox-specs.ts';
 import { transcriptOperation } from './routes/transcript.ts';
 import { sandboxOperations } from './routes/sandboxes.ts';
@@ -48,8 +47,7 @@ const operations: readonly Operation[] = [
   publishOperation,
   ...eventOperations,
   ...sandboxOperations,
-  logOperation,
-  usageOperation,
+  ...sandboxReportOperations,
   ...portOperations,
   ...executionOperations,
   ...fileOperations,

@@ -3,7 +3,6 @@ import type { ConversationView } from '../../../application/conversations/conver
 import { permissionPolicies } from '../../../domain/agent.ts';
 import { conversationSortOrders, conversationStartStatuses, agentStatuses } from '../../../domain/conversation.ts';
 import type { PageRequest } from '../../../domain/page.ts';
-import type { ConversationFilter } from '../../../ports/conversation-store.ts';
 import { sandboxStatusSchema } from '../../shared/event-data-schemas.ts';
 import { inCamelCase } from '../../shared/letter-case.ts';
 import {
@@ -175,8 +174,10 @@ export const conversationOperations = [
     failures: [],
     handle: async (context, { query }) => {
       const { skep, scope } = context;
-      const { sort_order: order } = query;
-      const read = (request: PageRequest) => skep.conversations.search(scope, filterOf(query), order, request);
+      const { sort_order: order, ids, title__contains: titleContains, sandbox_id__eq: sandboxId } = query;
+      const created = { createdFrom: query.created_at__gte, createdBefore: query.created_at__lt };
+      const filter = { ids, titleContains, sandboxId, ...created, updatedFrom: query.updated_at__gte, updatedBefore: query.updated_at__lt };
+      const read = (request: PageRequest) => skep.conversations.search(scope, filter, order, request);
       return await readPage(context, `app-conversations/${order}`, query, read, presentConversation);
     },
   }),
@@ -214,15 +215,3 @@ export const conversationOperations = [
     handle: async ({ skep, scope }, { params }) => await skep.conversations.delete(scope, params.id),
   }),
 ];
-
-function filterOf(query: z.output<typeof conversationListQuery>): ConversationFilter {
-  return {
-    ids: query.ids,
-    titleContains: query.title__contains,
-    createdFrom: query.created_at__gte,
-    createdBefore: query.created_at__lt,
-    updatedFrom: query.updated_at__gte,
-    updatedBefore: query.updated_at__lt,
-    sandboxId: query.sandbox_id__eq,
-  };
-}
