@@ -177,7 +177,8 @@ export class Attachment implements AsyncIterable<OutputPart> {
         };
         const onDisconnect = (): void => {
           if (isLeft) return;
-          if (this.end === null && !this.#canReconnect()) this.#failure ??= inputLost(id);
+          const lost = `The connection was lost while input was sent. The execution ${id} continues without the rest of it.`;
+          if (this.end === null && !this.#canReconnect()) this.#failure ??= connectionLost(lost);
           leave();
         };
         watch.restart('connect', connectMs);
@@ -235,8 +236,4 @@ export class Attachment implements AsyncIterable<OutputPart> {
   #canReconnect(): boolean {
     return this.#execution.tty || this.#input === 'none' || this.#input === 'closed';
   }
-}
-
-function inputLost(id: string): SkepError {
-  return connectionLost(`The connection was lost while input was sent. The execution ${id} continues without the rest of it.`);
 }

@@ -175,7 +175,7 @@ export class Connection {
 
   #prepare(route: string, { path = {}, query = {}, headers, body }: AnyInput): PreparedRequest {
     const [method = '', template = ''] = route.split(' ');
-    const isJson = body !== undefined && !isBytes(body);
+    const isJson = body !== undefined && ![Uint8Array, Blob, ReadableStream].some((bytes) => body instanceof bytes);
     const sent = new Headers(this.headers);
     if (body !== undefined) sent.set('Content-Type', isJson ? 'application/json' : 'application/octet-stream');
     if (keyedRoutes.has(route)) sent.set('Idempotency-Key', randomKey());
@@ -201,10 +201,6 @@ export function addressOf(template: string, path: Values, query: Values): string
   const pairs = Object.entries(query).flatMap(([name, value]) => [value].flat().map((one) => [name, one ?? null] as const));
   const given = pairs.flatMap(([name, value]) => (value === null ? [] : [[name, String(value)]]));
   return given.length === 0 ? filled : `${filled}?${new URLSearchParams(given).toString()}`;
-}
-
-function isBytes(body: unknown): boolean {
-  return body instanceof Uint8Array || body instanceof Blob || body instanceof ReadableStream;
 }
 
 /** `crypto.randomUUID` exists only in secure contexts. */

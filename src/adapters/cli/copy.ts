@@ -198,12 +198,8 @@ async function withTar(args: readonly string[], use: (tar: Tar) => Promise<void>
   const [work, end] = await Promise.allSettled([used, once(tar, 'close')]);
   if (end.status === 'rejected') throw new CommandError('Install the program tar on this machine: cp needs it.', { cause: end.reason });
   if (work.status === 'rejected' && (isFailure(work.reason) || work.reason instanceof CommandError)) throw work.reason;
-  if (tar.exitCode !== null && tar.exitCode !== 0) throw tarError(await errorOutput);
+  if (tar.exitCode !== null && tar.exitCode !== 0) throw new CommandError(safeLine(await errorOutput) || 'tar failed.');
   if (work.status === 'rejected') throw work.reason;
-}
-
-function tarError(errorOutput: string): CommandError {
-  return new CommandError(safeLine(errorOutput) || 'tar failed.');
 }
 
 /** Yields the output of tar. Throws if tar fails, so an incomplete archive is not taken for a complete one. */
