@@ -1,6 +1,4 @@
 import { z } from 'zod';
-import { defaultRequestsPerMinute, defaultStreamsPerKey } from '../../adapters/http/http-options.ts';
-import { defaultConnectionsPerSandbox } from '../../adapters/proxy/proxy-options.ts';
 import { dockerSpecSchema } from '../../adapters/sandbox-runtime/docker/spec-options.ts';
 import { inCamelCase } from '../../adapters/shared/letter-case.ts';
 import { dnsLabel } from '../../domain/dns-label.ts';
@@ -144,11 +142,12 @@ export const limitFields = {
   when_full: z.enum(['refuse', 'pause_idle']).describe('refuse, or pause_idle to freeze the sandbox that was idle the longest'),
 };
 
-const limits = z.strictObject(limitFields).partial().extend({
-  requests_per_minute: orUnlimited(positiveInteger('6000')).default(defaultRequestsPerMinute),
-  streams_per_key: orUnlimited(positiveInteger('50')).default(defaultStreamsPerKey),
-  connections_per_sandbox: orUnlimited(positiveInteger('1000')).default(defaultConnectionsPerSandbox),
-}).prefault({}).describe('a mapping of limits, for example { running_per_owner: 5, existing: 500, when_full: refuse }');
+const limits = z.strictObject({
+  ...limitFields,
+  requests_per_minute: orUnlimited(positiveInteger('6000')),
+  streams_per_key: orUnlimited(positiveInteger('50')),
+  connections_per_sandbox: orUnlimited(positiveInteger('1000')),
+}).partial().prefault({}).describe('a mapping of limits, for example { running_per_owner: 5, existing: 500, when_full: refuse }');
 
 export const fileSchema = z.object({
   specs: z.array(specSchema).min(1).describe('a list of sandbox specs, for example [{ id: node, image: "node:26" }]'),

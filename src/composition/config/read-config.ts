@@ -1,3 +1,5 @@
+import { defaultRequestsPerMinute, defaultStreamsPerKey } from '../../adapters/http/http-options.ts';
+import { defaultConnectionsPerSandbox } from '../../adapters/proxy/proxy-options.ts';
 import { inCamelCase } from '../../adapters/shared/letter-case.ts';
 import type { GitOptions } from '../skep-options.ts';
 import { ConfigError, type ConfigProblem } from './config-error.ts';
@@ -32,7 +34,10 @@ export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
   if (ofEnvironment.length + ofFile.length > 0) throw new ConfigError([...ofEnvironment, ...unknown, ...ofFile]);
   const config = configSchema.parse(values);
   const ownSettings = inCamelCase(settingsSchema.parse(values));
-  const { requestsPerMinute, streamsPerKey, connectionsPerSandbox } = inCamelCase(config.limits);
+  const {
+    requestsPerMinute = defaultRequestsPerMinute, streamsPerKey = defaultStreamsPerKey,
+    connectionsPerSandbox = defaultConnectionsPerSandbox,
+  } = inCamelCase(config.limits);
   return {
     ...ownSettings,
     options: toSkepOptions(config, git),
