@@ -30,14 +30,6 @@ type Control = Partial<ExecutionEnd> & {
   readonly error?: { readonly code: string; readonly detail: string; readonly oldest?: number };
 };
 
-interface OpenSocket {
-  readonly socket: ClientSocket;
-  /** Resolves with true when the connection opens, with false if it never does. */
-  readonly opened: Promise<boolean>;
-  /** The output. Ends with the connection. */
-  readonly parts: ReadableStream<OutputPart>;
-}
-
 const one = '/api/v1/sandboxes/{id}/executions/{execution_id}';
 /** With more unread bytes, the client disconnects until they are read, because a WebSocket can't slow down the server. */
 const maxUnreadBytes = 8 << 20;
@@ -155,7 +147,8 @@ export class Attachment implements AsyncIterable<OutputPart> {
     }
   }
 
-  async #connect(): Promise<OpenSocket> {
+  /** `opened` resolves with true when the connection opens, with false if it never does. `parts` is the output, and ends with it. */
+  async #connect() {
     const { connectMs, silenceMs, url, options } = this.#connection;
     const { id, sandbox_id } = this.#execution;
     const { takeover, signal } = this.#options;
@@ -184,7 +177,8 @@ export class Attachment implements AsyncIterable<OutputPart> {
         };
         const onDisconnect = (): void => {
           if (isLeft) return;
-          if (this.end === null && !this.#canReconnect()) this.#failure ??= inputLost(id);
+          const lost = `The connection was lost while input was sent. The execution ${id} continues without the rest of it.`;
+          if (this.end === null && !this.#canReconnect()) this.#failure ??= connectionLost(lost);
           leave();
         };
         watch.restart('connect', connectMs);
@@ -242,8 +236,4 @@ export class Attachment implements AsyncIterable<OutputPart> {
   #canReconnect(): boolean {
     return this.#execution.tty || this.#input === 'none' || this.#input === 'closed';
   }
-}
-
-function inputLost(id: string): SkepError {
-  return connectionLost(`The connection was lost while input was sent. The execution ${id} continues without the rest of it.`);
 }

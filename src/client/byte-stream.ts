@@ -4,20 +4,18 @@ import type { Watchdog } from './waiting.ts';
 /** Returns the same bytes. Each part must arrive in time after it is requested. */
 export function withSilenceLimit(body: ReadableStream<Uint8Array>, watch: Watchdog, silenceMs: number): ReadableStream<Uint8Array> {
   const reader = body.getReader();
-  watch.pause();
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
         watch.restart('silence', silenceMs);
         const { done, value } = await reader.read();
-        watch.pause();
-        if (!done) return controller.enqueue(value);
-        watch.stop();
-        controller.close();
+        if (done) controller.close();
+        else controller.enqueue(value);
       } catch (error) {
-        watch.stop();
         const reason = watch.reasonOf(error);
         controller.error(reason === error ? connectionLost(undefined, error) : reason);
+      } finally {
+        watch.stop();
       }
     },
     async cancel(reason) {

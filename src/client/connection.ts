@@ -81,7 +81,12 @@ function withScheme(address: unknown): string {
 /** Sends requests. Repeats them if that can help and does no harm. */
 export class Connection {
   readonly url: string;
+  /** Headers with the key, for requests that you send yourself. */
   readonly headers: Readonly<Record<string, string>>;
+  readonly connectMs: number;
+  readonly silenceMs: number;
+  readonly retryForMs: number;
+  readonly reconnectForMs: number;
   readonly options: ClientOptions;
 
   constructor(options: ClientOptions) {
@@ -91,31 +96,19 @@ export class Connection {
       throw new SkepError('unauthorized', "The API key has a line feed or another character that can't be sent.", { context: {} });
     }
     this.headers = options.key === undefined ? {} : { 'X-Session-API-Key': options.key };
+    this.connectMs = options.connectMs ?? 10_000;
+    this.silenceMs = options.silenceMs ?? 60_000;
+    this.retryForMs = options.retryForMs ?? 30_000;
+    this.reconnectForMs = options.reconnectForMs ?? 120_000;
     this.options = options;
   }
 
-  get connectMs(): number {
-    return this.options.connectMs ?? 10_000;
-  }
-
-  get silenceMs(): number {
-    return this.options.silenceMs ?? 60_000;
-  }
-
-  get retryForMs(): number {
-    return this.options.retryForMs ?? 30_000;
-  }
-
-  get reconnectForMs(): number {
-    return this.options.reconnectForMs ?? 120_000;
-  }
-
-  /** Returns the parsed response of the route. Throws a {@link SkepError}, or the signal's reason. */
+  /** Sends any request of the API: `request('GET /api/v1/sandboxes/{id}', { path: { id } })`. Returns the parsed response. */
   async request<R extends Route>(route: R, ...[input = {} as RequestInput<R>]: RequestArguments<R>): Promise<Answer<R>> {
     return (await this.#send(route, input, this.retryForMs, false)) as Answer<R>;
   }
 
-  /** Returns the raw response, for routes that can return bytes. */
+  /** Sends a request and returns the raw response: use `.text()`, or `.body` for large or endless ones. */
   async stream<R extends Route>(route: R, ...[input = {} as RequestInput<R>]: RequestArguments<R>): Promise<Response> {
     return (await this.#send(route, input, this.retryForMs, true)) as Response;
   }
@@ -125,7 +118,7 @@ export class Connection {
     return (await this.#send(route, input, 0, true, this.connectMs)) as Response;
   }
 
-  /** Yields the items of all pages. */
+  /** Yields the items of all pages of a listing. */
   async *items<R extends PageRoute>(route: R, ...[input]: RequestArguments<R>): AsyncGenerator<Item<R>, void> {
     const given: AnyInput = input ?? {};
     let pageId = given.query?.['page_id'];
@@ -155,7 +148,6 @@ export class Connection {
     const watch = new Watchdog(input.signal);
     const silenceMs = input.silenceMs ?? this.silenceMs;
     let response: Response | null = null;
-    let isOpen = false;
     try {
       if (connectMs !== undefined) watch.restart('connect', connectMs);
       // No time limit while bytes are uploaded.
@@ -166,12 +158,11 @@ export class Connection {
       if (!isStream && /json/.test(response.headers.get('Content-Type') ?? '')) return await response.json();
       // Chromium adds a body to responses that have none.
       if (response.body === null || response.status === 204 || response.status === 304) return isStream ? response : undefined;
-      isOpen = true;
       return new Response(withSilenceLimit(response.body, watch, silenceMs), response);
     } catch (error) {
       throw this.#failure(watch.reasonOf(error), response !== null);
     } finally {
-      if (!isOpen) watch.stop();
+      watch.stop();
     }
   }
 
@@ -184,7 +175,7 @@ export class Connection {
 
   #prepare(route: string, { path = {}, query = {}, headers, body }: AnyInput): PreparedRequest {
     const [method = '', template = ''] = route.split(' ');
-    const isJson = body !== undefined && !isBytes(body);
+    const isJson = body !== undefined && ![Uint8Array, Blob, ReadableStream].some((bytes) => body instanceof bytes);
     const sent = new Headers(this.headers);
     if (body !== undefined) sent.set('Content-Type', isJson ? 'application/json' : 'application/octet-stream');
     if (keyedRoutes.has(route)) sent.set('Idempotency-Key', randomKey());
@@ -210,10 +201,6 @@ export function addressOf(template: string, path: Values, query: Values): string
   const pairs = Object.entries(query).flatMap(([name, value]) => [value].flat().map((one) => [name, one ?? null] as const));
   const given = pairs.flatMap(([name, value]) => (value === null ? [] : [[name, String(value)]]));
   return given.length === 0 ? filled : `${filled}?${new URLSearchParams(given).toString()}`;
-}
-
-function isBytes(body: unknown): boolean {
-  return body instanceof Uint8Array || body instanceof Blob || body instanceof ReadableStream;
 }
 
 /** `crypto.randomUUID` exists only in secure contexts. */

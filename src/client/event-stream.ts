@@ -24,10 +24,10 @@ export async function* followEvents(connection: Connection, options: EventOption
   for (;;) {
     let error: unknown = connectionLost();
     try {
-      const stream: OpenEvents = await openEvents(connection, options, last);
+      const { response, startsAfter } = await openEvents(connection, options, last);
       reconnection.succeeded();
-      last ??= stream.startsAfter;
-      for await (const { data } of messagesOf(stream.response)) {
+      last ??= startsAfter;
+      for await (const { data } of messagesOf(response)) {
         const event = JSON.parse(data) as Event;
         if (last !== null && event.id <= last) continue;
         last = event.id;
@@ -50,15 +50,10 @@ export async function latestEventId(connection: Pick<Connection, 'stream'>, id: 
   return Number(headers.get('Last-Event-ID'));
 }
 
-interface OpenEvents {
-  readonly response: Response;
-  /** The id of the event before the first one; null if the server does not send it. */
-  readonly startsAfter: number | null;
-}
-
+/** Returns the response, and the id of the event before the first one, which is null if the server does not send it. */
 async function openEvents(
   connection: Connection, { conversation, kinds, after, signal }: EventOptions, last: number | null,
-): Promise<OpenEvents> {
+): Promise<{ readonly response: Response; readonly startsAfter: number | null }> {
   const input = { query: { kinds, after: last ?? after }, signal };
   const response = conversation === undefined
     ? await connection.open('GET /api/v1/events/stream', input)

@@ -1,4 +1,4 @@
-import { type Answer, type ClientOptions, Connection, type Item, type PageRoute, type RequestArguments, type Route } from './connection.ts';
+import { type ClientOptions, Connection } from './connection.ts';
 import { Conversations } from './conversations.ts';
 import { type EventOptions, followEvents } from './event-stream.ts';
 import type { Event } from './openapi.ts';
@@ -18,18 +18,9 @@ export type { FollowOptions } from './reconnection.ts';
 export type { Sandbox, Sandboxes, StartOptions } from './sandboxes.ts';
 
 /** A client of a server's HTTP API. Every failure throws a `SkepError`, or the reason of the given signal. */
-export interface SkepClient {
-  readonly url: string;
-  /** Headers with the key, for requests that you send yourself. */
-  readonly headers: Readonly<Record<string, string>>;
+export interface SkepClient extends Pick<Connection, 'url' | 'headers' | 'request' | 'stream' | 'items'> {
   readonly sandboxes: Sandboxes;
   readonly conversations: Conversations;
-  /** Sends any request of the API: `request('GET /api/v1/sandboxes/{id}', { path: { id } })`. */
-  request<R extends Route>(route: R, ...input: RequestArguments<R>): Promise<Answer<R>>;
-  /** Sends a request and returns the raw response: use `.text()`, or `.body` for large or endless ones. */
-  stream<R extends Route>(route: R, ...input: RequestArguments<R>): Promise<Response>;
-  /** Yields the items of all pages of a listing. */
-  items<R extends PageRoute>(route: R, ...input: RequestArguments<R>): AsyncGenerator<Item<R>, void>;
   /** Yields events in order. Reconnects after a lost connection. */
   events(options?: EventOptions): AsyncGenerator<Event, void>;
 }

@@ -6,22 +6,13 @@ export interface Page<T> {
   readonly next_page_id: string | null;
 }
 
-export interface AppConversationStartRequest {
+/** RFC 3339, in UTC. */
+export type Timestamp = string;
+
+export interface AppConversationStartRequest extends SandboxStartRequest {
   readonly title?: string | null | undefined;
   /** The sandbox to use. Default: a new one. */
   readonly sandbox_id?: string | null | undefined;
-  /** The spec of the new sandbox. Default: the first spec of the deployment. */
-  readonly sandbox_spec_id?: string | null | undefined;
-  /** Variables for the sandbox's command. They are added to those of the spec, or replace them. No response shows them. */
-  readonly env?: Readonly<Record<string, string>> | null | undefined;
-  /** Labels to find the sandbox by. Visible to everybody who can read the sandbox. */
-  readonly metadata?: Readonly<Record<string, string>> | null | undefined;
-  /** The sandbox is deleted this long after its creation, even if it is in use. At most `max_life` of the spec, which is the default. */
-  readonly timeout_seconds?: number | null | undefined;
-  /** The limits of the sandbox. Each is at most the limit of the spec, which is the default. */
-  readonly resources?: ChosenResources | null | undefined;
-  /** Names of variables of the server's environment that the sandbox's command gets. The spec's `allowed_secrets` must have them. */
-  readonly secrets?: readonly string[] | null | undefined;
   /** The repository to work on, in the form of `repository_name` of the microagents. */
   readonly selected_repository?: string | null | undefined;
   /** A branch of that repository. */
@@ -79,7 +70,10 @@ export type EventKind = 'message' | 'message_chunk' | 'tool_call' | 'plan' | 'us
   | 'turn_started' | 'turn_ended' | 'work_tree_changed' | 'start_step' | 'setup_script' | 'microagents' | 'execution_changed'
   | 'agent_started' | 'sandbox_moved' | 'conversation_archived' | 'conversation_deleted';
 
+export type SandboxStatus = 'STARTING' | 'RUNNING' | 'PAUSING' | 'PAUSED' | 'RESUMING' | 'ERROR' | 'MISSING';
+
 export interface SandboxStartRequest {
+  /** The spec of the new sandbox. Default: the first spec of the deployment. */
   readonly sandbox_spec_id?: string | null | undefined;
   /** Variables for the sandbox's command. They are added to those of the spec, or replace them. No response shows them. */
   readonly env?: Readonly<Record<string, string>> | null | undefined;
@@ -161,76 +155,11 @@ export interface MicroagentResponse {
   /** Relative to the repository's root. */
   readonly path: string;
   /** The time of the first commit of the default branch that has the path. RFC 3339, in UTC. */
-  readonly created_at: string;
-}
-
-/** Problem details (RFC 9457). */
-export interface Problem {
-  readonly type: string;
-  /** The name of the HTTP status. */
-  readonly title: string;
-  /** The HTTP status. */
-  readonly status: number;
-  /** What went wrong and what to do, as a sentence. */
-  readonly detail: string;
-  /** The name of the failure, for programs. */
-  readonly code: 'unauthorized' | 'forbidden' | 'origin_forbidden' | 'login_code_invalid' | 'not_found' | 'repository_not_found'
-    | 'key_not_found' | 'branch_not_found' | 'sandbox_not_found' | 'conversation_not_found' | 'permission_not_found' | 'file_not_found'
-    | 'port_not_exposed' | 'execution_not_found' | 'method_not_allowed' | 'wrong_file_type' | 'repository_empty' | 'sandbox_not_running'
-    | 'sandbox_not_paused' | 'sandbox_busy' | 'sandbox_in_quarantine' | 'proxy_off' | 'freeze_unsupported' | 'conversation_not_ready'
-    | 'conversation_changes_unavailable' | 'conversation_publish_refused' | 'listing_unsupported' | 'pull_requests_unsupported'
-    | 'pull_request_refused' | 'key_name_taken' | 'keys_unsupported' | 'idempotency_conflict' | 'input_closed' | 'output_dropped'
-    | 'payload_too_large' | 'range_not_satisfiable' | 'sandbox_limit_reached' | 'conversation_limit_reached' | 'upgrade_required'
-    | 'execution_limit_reached' | 'rate_limited' | 'internal' | 'port_closed' | 'port_response_invalid' | 'repository_forbidden'
-    | 'provider_unauthorized' | 'provider_failed' | 'provider_rate_limited' | 'runtime_unavailable' | 'store_unavailable'
-    | 'shutting_down' | 'provider_timeout' | 'runtime_timeout';
-  /** In how many seconds to try again, as in the header `Retry-After`. */
-  readonly retry_after_seconds?: number | undefined;
-  readonly repository?: string | undefined;
-  readonly branch?: string | undefined;
-  readonly sandbox_id?: string | undefined;
-  /** The status, which does not allow the request. */
-  readonly sandbox_status?: 'STARTING' | 'RUNNING' | 'PAUSING' | 'PAUSED' | 'RESUMING' | 'ERROR' | 'MISSING' | undefined;
-  readonly conversation_id?: string | undefined;
-  readonly permission_id?: string | undefined;
-  /** A port inside a sandbox. */
-  readonly port?: number | undefined;
-  /** The ports in the spec of the sandbox. */
-  readonly exposed?: readonly number[] | undefined;
-  readonly execution_id?: string | undefined;
-  /** A path inside a sandbox, or of a repository. */
-  readonly path?: string | undefined;
-  /** How many bytes the file has. */
-  readonly size?: number | undefined;
-  readonly file_type?: 'file' | 'directory' | 'symlink' | 'other' | undefined;
-  /** The offset of the oldest byte of the output that is kept. */
-  readonly oldest?: number | undefined;
-  readonly allow?: readonly string[] | undefined;
-  readonly key_id?: string | undefined;
-  /** The name of a key. */
-  readonly name?: string | undefined;
-  /** The idempotency key. */
-  readonly key?: string | undefined;
-  /** The limit that is reached. */
-  readonly limit?: string | undefined;
-  readonly max?: number | undefined;
-  readonly limit_bytes?: number | undefined;
-  readonly limit_ms?: number | undefined;
-  /** The id of this error in the server's log. */
-  readonly incident?: string | undefined;
-  readonly provider?: string | undefined;
-  /** What the git provider cannot list. */
-  readonly listing?: string | undefined;
-  readonly runtime?: string | undefined;
-  readonly reason?: StatusReason | undefined;
-  readonly [name: string]: unknown;
+  readonly created_at: Timestamp;
 }
 
 /** The reason, for programs: a code with its data. Any version can add codes, so expect codes that you do not know. */
 export interface StatusReason { readonly code: string; readonly [name: string]: unknown }
-
-/** All problems of an invalid request. */
-export interface HTTPValidationError { readonly detail: readonly ValidationError[] }
 
 export interface ValidationError {
   /** The location. The first item is path, query, header or body. */
@@ -240,13 +169,7 @@ export interface ValidationError {
 }
 
 /** A microagent with its content. */
-export interface MicroagentContentResponse {
-  /** The path below the microagents directory, without the file extension. */
-  readonly name: string;
-  /** Relative to the repository's root. */
-  readonly path: string;
-  /** The time of the first commit of the default branch that has the path. RFC 3339, in UTC. */
-  readonly created_at: string;
+export interface MicroagentContentResponse extends MicroagentResponse {
   /**
    * The text after the front matter, or the whole text if there is no valid front matter. Bytes that are not UTF-8 are replaced by
    * U+FFFD. A byte order mark is removed.
@@ -270,8 +193,6 @@ export interface FrontMatterProblem {
   readonly line: number | null;
 }
 
-export type RepositoryPage = Page<Repository>;
-
 /** A repository of a git provider. */
 export interface Repository {
   /** The name for `selected_repository` of a conversation. */
@@ -280,8 +201,6 @@ export interface Repository {
   readonly path: string;
   readonly git_provider: string;
 }
-
-export type BranchPage = Page<Branch>;
 
 export interface Branch {
   readonly name: string;
@@ -312,32 +231,27 @@ export interface AppConversation {
   readonly status_reason: StatusReason | null;
   /** The pull requests that its publications opened or updated. */
   readonly pull_requests: readonly PublishedPullRequest[];
-  /** RFC 3339, in UTC. */
-  readonly created_at: string;
-  /** RFC 3339, in UTC. */
-  readonly updated_at: string;
+  readonly created_at: Timestamp;
+  readonly updated_at: Timestamp;
   /** When it was archived. After that, nothing runs in it. */
-  readonly archived_at: string | null;
+  readonly archived_at: Timestamp | null;
 }
 
-export type SandboxStatus = 'STARTING' | 'RUNNING' | 'PAUSING' | 'PAUSED' | 'RESUMING' | 'ERROR' | 'MISSING';
 export interface PublishedPullRequest { readonly branch: string; readonly number: number; readonly url: string }
-export type AppConversationPage = Page<AppConversation>;
 export interface Transcript { readonly items: readonly TranscriptEntry[] }
 
 /** A message, a tool call, or a turn that did not end normally. */
 export type TranscriptEntry = {
   readonly kind: 'message';
   /** When it was complete. Of a user's message: when the agent got it, or was sent if the agent never got it. */
-  readonly at: string;
+  readonly at: Timestamp;
   readonly role: 'user' | 'agent';
   readonly text: string;
   /** False for a user's message that the agent has not got: it waits, or was dropped. */
   readonly delivered: boolean;
 } | {
   readonly kind: 'permission';
-  /** RFC 3339, in UTC. */
-  readonly at: string;
+  readonly at: Timestamp;
   /** What the agent asked for. */
   readonly title: string;
   readonly decision: 'allowed' | 'refused' | 'withdrawn';
@@ -350,16 +264,14 @@ export type TranscriptEntry = {
   readonly status_reason: StatusReason | null;
 } | {
   readonly kind: 'tool_call';
-  /** RFC 3339, in UTC. */
-  readonly at: string;
+  readonly at: Timestamp;
   readonly title: string;
   readonly tool_kind: string;
   readonly status: 'pending' | 'in_progress' | 'completed' | 'failed';
   readonly paths: readonly string[];
 } | {
   readonly kind: 'turn_ended';
-  /** RFC 3339, in UTC. */
-  readonly at: string;
+  readonly at: Timestamp;
   readonly stop_reason: string;
   /** The reason, as a sentence. */
   readonly status_detail: string | null;
@@ -374,7 +286,7 @@ export interface MessageAccepted {
 
 export interface ConversationChanges {
   /** When the changes were saved, if the sandbox does not run. Null if they were read from the sandbox now. */
-  readonly kept_at: string | null;
+  readonly kept_at: Timestamp | null;
   /** The commit that it started from. Null if the repository was empty. */
   readonly start_commit: string | null;
   readonly start_branch: string | null;
@@ -395,8 +307,7 @@ export interface AgentCommit {
   readonly commit: string;
   readonly author_name: string;
   readonly author_email: string;
-  /** RFC 3339, in UTC. */
-  readonly committed_at: string;
+  readonly committed_at: Timestamp;
   readonly subject: string;
 }
 
@@ -425,15 +336,10 @@ export interface Publication { readonly branch: string; readonly commit: string;
 export type PullRequest = { readonly number: number; readonly url: string } | null;
 
 /** Where the changes were pushed to. */
-export interface PublishResponse {
-  readonly branch: string;
-  readonly commit: string;
-  readonly pull_request: PullRequest;
+export interface PublishResponse extends Publication {
   /** False if files are left out: git could not read them, or they are in a new or changed git repository inside the work tree. */
   readonly complete: boolean;
 }
-
-export type EventPage = Page<Event>;
 
 /** Something that happened. The kind determines the form of the data. */
 export type Event = MessageEvent | MessageChunkEvent | ToolCallEvent | PlanEvent | UsageEvent | PermissionRequestedEvent
@@ -441,11 +347,10 @@ export type Event = MessageEvent | MessageChunkEvent | ToolCallEvent | PlanEvent
   | MicroagentsEvent | ExecutionChangedEvent | AgentStartedEvent | SandboxMovedEvent | ConversationArchivedEvent
   | ConversationDeletedEvent;
 
-export interface EventBase {
+export interface EventOf<Kind, Data> {
   /** The position in the event log. Later events have greater ids. */
   readonly id: number;
-  /** RFC 3339, in UTC. */
-  readonly at: string;
+  readonly at: Timestamp;
   readonly conversation_id: string | null;
   readonly sandbox_id: string | null;
   /** Who caused the event: a user of the API, the agent, Skep itself, or something that the runtime reported. */
@@ -453,51 +358,29 @@ export interface EventBase {
   /** The reason, as a sentence. */
   readonly reason: string | null;
   readonly status_reason: StatusReason | null;
+  readonly kind: Kind;
+  readonly data: Data;
 }
 
-export interface MessageEvent extends EventBase { readonly kind: 'message'; readonly data: MessageEventData }
-export interface MessageChunkEvent extends EventBase { readonly kind: 'message_chunk'; readonly data: MessageChunkEventData }
-export interface ToolCallEvent extends EventBase { readonly kind: 'tool_call'; readonly data: ToolCallEventData }
-export interface PlanEvent extends EventBase { readonly kind: 'plan'; readonly data: PlanEventData }
-export interface UsageEvent extends EventBase { readonly kind: 'usage'; readonly data: UsageEventData }
-
-export interface PermissionRequestedEvent extends EventBase {
-  readonly kind: 'permission_requested';
-  readonly data: PermissionRequestedEventData;
-}
-
-export interface PermissionAnsweredEvent extends EventBase {
-  readonly kind: 'permission_answered';
-  readonly data: PermissionAnsweredEventData;
-}
-
-export interface TurnStartedEvent extends EventBase { readonly kind: 'turn_started'; readonly data: TurnStartedEventData }
-export interface TurnEndedEvent extends EventBase { readonly kind: 'turn_ended'; readonly data: TurnEndedEventData }
-export interface WorkTreeChangedEvent extends EventBase { readonly kind: 'work_tree_changed'; readonly data: WorkTreeChangedEventData }
-export interface StartStepEvent extends EventBase { readonly kind: 'start_step'; readonly data: StartStepEventData }
-export interface SetupScriptEvent extends EventBase { readonly kind: 'setup_script'; readonly data: SetupScriptEventData }
-export interface MicroagentsEvent extends EventBase { readonly kind: 'microagents'; readonly data: MicroagentsEventData }
-export interface ExecutionChangedEvent extends EventBase { readonly kind: 'execution_changed'; readonly data: ExecutionChangedEventData }
-export interface AgentStartedEvent extends EventBase { readonly kind: 'agent_started'; readonly data: AgentStartedEventData }
-export interface SandboxMovedEvent extends EventBase { readonly kind: 'sandbox_moved'; readonly data: SandboxMovedEventData }
-
-export interface ConversationArchivedEvent extends EventBase {
-  readonly kind: 'conversation_archived';
-  readonly data: ConversationArchivedEventData;
-}
-
-export interface ConversationDeletedEvent extends EventBase {
-  readonly kind: 'conversation_deleted';
-  readonly data: ConversationDeletedEventData;
-}
-
-export interface MessageEventData {
-  readonly message_id: string;
-  readonly role: 'user' | 'agent';
-  /** `thought` shows how the agent came to its answer. */
-  readonly channel: 'answer' | 'thought';
-  readonly text: string;
-}
+export type MessageEvent = EventOf<'message', MessageEventData>;
+export type MessageChunkEvent = EventOf<'message_chunk', MessageChunkEventData>;
+export type ToolCallEvent = EventOf<'tool_call', ToolCallEventData>;
+export type PlanEvent = EventOf<'plan', PlanEventData>;
+export type UsageEvent = EventOf<'usage', UsageEventData>;
+export type PermissionRequestedEvent = EventOf<'permission_requested', PermissionRequestedEventData>;
+export type PermissionAnsweredEvent = EventOf<'permission_answered', PermissionAnsweredEventData>;
+export type TurnStartedEvent = EventOf<'turn_started', TurnStartedEventData>;
+export type TurnEndedEvent = EventOf<'turn_ended', TurnEndedEventData>;
+export type WorkTreeChangedEvent = EventOf<'work_tree_changed', WorkTreeChangedEventData>;
+export type StartStepEvent = EventOf<'start_step', StartStepEventData>;
+export type SetupScriptEvent = EventOf<'setup_script', SetupScriptEventData>;
+export type MicroagentsEvent = EventOf<'microagents', MicroagentsEventData>;
+export type ExecutionChangedEvent = EventOf<'execution_changed', ExecutionChangedEventData>;
+export type AgentStartedEvent = EventOf<'agent_started', AgentStartedEventData>;
+export type SandboxMovedEvent = EventOf<'sandbox_moved', SandboxMovedEventData>;
+export type ConversationArchivedEvent = EventOf<'conversation_archived', ConversationArchivedEventData>;
+export type ConversationDeletedEvent = EventOf<'conversation_deleted', ConversationDeletedEventData>;
+export interface MessageEventData extends MessageChunkEventData { readonly role: 'user' | 'agent' }
 
 export interface MessageChunkEventData {
   readonly message_id: string;
@@ -590,11 +473,8 @@ export type ConversationDeletedEventData = object;
 export interface EventTicket {
   /** Send it as the query parameter `ticket`. */
   readonly ticket: string;
-  /** RFC 3339, in UTC. */
-  readonly expires_at: string;
+  readonly expires_at: Timestamp;
 }
-
-export type SandboxPage = Page<Sandbox>;
 
 /** An execution environment that can be started, paused and resumed. */
 export interface Sandbox {
@@ -616,14 +496,11 @@ export interface Sandbox {
   readonly exposed_urls: readonly ExposedUrl[] | null;
   /** The metadata of the start request. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** RFC 3339, in UTC. */
-  readonly created_at: string;
-  /** RFC 3339, in UTC. */
-  readonly updated_at: string;
-  /** RFC 3339, in UTC. */
-  readonly last_active_at: string;
+  readonly created_at: Timestamp;
+  readonly updated_at: Timestamp;
+  readonly last_active_at: Timestamp;
   /** When it is deleted, even if it is in use. Null: never. */
-  readonly expires_at: string | null;
+  readonly expires_at: Timestamp | null;
 }
 
 export interface ExposedUrl {
@@ -645,16 +522,14 @@ export interface SandboxUsage {
   readonly disk_bytes: number | null;
   /** How many processes and threads it has. */
   readonly pids: number | null;
-  /** RFC 3339, in UTC. */
-  readonly at: string;
+  readonly at: Timestamp;
 }
 
 /** Gives everybody who has it access to one port of one sandbox, until it or your key expires. */
 export interface PortLink {
   /** Open it in a browser. */
   readonly url: string;
-  /** RFC 3339, in UTC. */
-  readonly expires_at: string;
+  readonly expires_at: Timestamp;
 }
 
 /** A command in a sandbox. */
@@ -678,14 +553,11 @@ export interface Execution {
   /** How many bytes it has written. In a list, this may be an earlier number. */
   readonly stdout_bytes: number;
   readonly stderr_bytes: number;
-  /** RFC 3339, in UTC. */
-  readonly started_at: string;
+  readonly started_at: Timestamp;
   /** When it is killed (SIGKILL) if it still runs. */
-  readonly deadline: string | null;
-  readonly ended_at: string | null;
+  readonly deadline: Timestamp | null;
+  readonly ended_at: Timestamp | null;
 }
-
-export type ExecutionPage = Page<Execution>;
 
 /** A file, directory or link in a sandbox. */
 export interface FileEntry {
@@ -698,14 +570,10 @@ export interface FileEntry {
   readonly size: number;
   /** The permission bits, octal. */
   readonly mode: string;
-  /** RFC 3339, in UTC. */
-  readonly modified_at: string;
+  readonly modified_at: Timestamp;
   /** The target of a symbolic link; null for other types. */
   readonly target: string | null;
 }
-
-export type FilePage = Page<FileEntry>;
-export type SandboxSpecPage = Page<SandboxSpec>;
 
 /** A template from which sandboxes are started. */
 export interface SandboxSpec {
@@ -726,8 +594,7 @@ export interface SandboxSpec {
   /** The coding agent of conversations. Null: no agent. */
   readonly agent: SandboxAgent | null;
   readonly resources: SandboxResources;
-  /** RFC 3339, in UTC. */
-  readonly created_at: string;
+  readonly created_at: Timestamp;
 }
 
 export interface SandboxPort {
@@ -761,42 +628,19 @@ export interface SandboxResources {
 
 /** An overview of the state of the deployment. */
 export interface Overview {
-  /** RFC 3339, in UTC. */
-  readonly at: string;
+  readonly at: Timestamp;
   /** `all`: everything, for an administrator. `own`: only what your user owns. */
   readonly scope: 'all' | 'own';
   readonly sandboxes: {
-    readonly by_status: {
-      readonly STARTING: number;
-      readonly RUNNING: number;
-      readonly PAUSING: number;
-      readonly PAUSED: number;
-      readonly RESUMING: number;
-      readonly ERROR: number;
-      readonly MISSING: number;
-    };
+    readonly by_status: Readonly<Record<'STARTING' | 'RUNNING' | 'PAUSING' | 'PAUSED' | 'RESUMING' | 'ERROR' | 'MISSING', number>>;
     readonly in_quarantine: number;
   };
   /** Without archived ones. */
   readonly conversations: {
-    readonly by_start_status: {
-      readonly WORKING: number;
-      readonly WAITING_FOR_SANDBOX: number;
-      readonly PREPARING_REPOSITORY: number;
-      readonly RUNNING_SETUP_SCRIPT: number;
-      readonly LISTING_MICROAGENTS: number;
-      readonly STARTING_AGENT: number;
-      readonly READY: number;
-      readonly ERROR: number;
-    };
+    readonly by_start_status: Readonly<Record<'WORKING' | 'WAITING_FOR_SANDBOX' | 'PREPARING_REPOSITORY' | 'RUNNING_SETUP_SCRIPT'
+      | 'LISTING_MICROAGENTS' | 'STARTING_AGENT' | 'READY' | 'ERROR', number>>;
     /** Only conversations with an agent. */
-    readonly by_execution_status: {
-      readonly idle: number;
-      readonly running: number;
-      readonly waiting_for_permission: number;
-      readonly frozen: number;
-      readonly error: number;
-    };
+    readonly by_execution_status: Readonly<Record<'idle' | 'running' | 'waiting_for_permission' | 'frozen' | 'error', number>>;
   };
   /** The newest 20 sandboxes and the newest 20 conversations. */
   readonly problems: readonly OverviewProblem[];
@@ -825,12 +669,12 @@ export interface OverviewProblem {
   readonly status_detail: string | null;
   readonly status_reason: StatusReason | null;
   /** When the sandbox got this status, or when the conversation was last changed. */
-  readonly since: string;
+  readonly since: Timestamp;
 }
 
 export interface OverviewStarts {
   /** The counts begin here: an hour ago, or when this server was started. */
-  readonly since: string;
+  readonly since: Timestamp;
   readonly succeeded: number;
   readonly failed: number;
   /** How many of the successful starts used a sandbox from a pool. */
@@ -855,8 +699,7 @@ export interface UpcomingAction {
   readonly user_id: string;
   readonly sandbox_spec_id: string;
   readonly action: 'freeze' | 'stop' | 'delete';
-  /** RFC 3339, in UTC. */
-  readonly at: string;
+  readonly at: Timestamp;
   readonly reason: StatusReason;
 }
 
@@ -923,11 +766,10 @@ export interface Key {
   readonly access: 'full' | 'read' | 'admin';
   /** The repositories that it can list and clone, as patterns (`acme/*`). Null: all repositories. */
   readonly repositories: readonly string[] | null;
-  /** RFC 3339, in UTC. */
-  readonly created_at: string;
+  readonly created_at: Timestamp;
   /** Null: never. */
-  readonly expires_at: string | null;
-  readonly revoked_at: string | null;
+  readonly expires_at: Timestamp | null;
+  readonly revoked_at: Timestamp | null;
   readonly state: 'valid' | 'expired' | 'revoked';
   /** Whether it is the key of this request. */
   readonly is_own: boolean;
@@ -942,10 +784,9 @@ export interface NewKey {
   readonly access: 'full' | 'read' | 'admin';
   /** The repositories that it can list and clone, as patterns (`acme/*`). Null: all repositories. */
   readonly repositories: readonly string[] | null;
-  /** RFC 3339, in UTC. */
-  readonly created_at: string;
+  readonly created_at: Timestamp;
   /** Null: never. */
-  readonly expires_at: string | null;
+  readonly expires_at: Timestamp | null;
   /** The key itself. No later response shows it. */
   readonly key: string;
 }
@@ -983,50 +824,23 @@ export type IdempotencyHeaders = {
   readonly 'Idempotency-Key'?: string | undefined;
 };
 
-/** All requests of the API, and their responses: `Response` if it is bytes. The names of path parameters are in the route. */
+/** All requests of the API, and their responses: `Response` if it is bytes. The API reference describes them. */
 export interface Operations {
-  /**
-   * List the microagents of a repository. Sorted by path, from the default branch. Empty if the repository is empty or has no microagents
-   * directory. The content of the files is not read. If the git host is down, the server can return an earlier list; the header `Age`
-   * says how many seconds ago the git host confirmed it. `{repository_name}`: `owner/name`, `group/subgroup/name` or, for local git, a
-   * path below the root. Slashes may be written as `%2F`. A host in front (`github.com/owner/name`) chooses the provider.
-   */
   'GET /api/user/repository/{repository_name}/microagents': { readonly response: readonly MicroagentResponse[] };
-  /**
-   * Read a microagent of a repository. Its content and front matter, from the default branch. Finds only files that the list of
-   * microagents shows. Invalid front matter is no failure: it is reported in `front_matter_problem`. A file of more than 1 MiB is a
-   * failure. For `Age`, see the list. `{repository_name}`: `owner/name`, `group/subgroup/name` or, for local git, a path below the root.
-   * Slashes may be written as `%2F`. A host in front (`github.com/owner/name`) chooses the provider.
-   */
   'GET /api/user/repository/{repository_name}/microagents/content': {
     readonly query: { /** The `path` that the list shows. */ readonly file_path: string };
     readonly response: MicroagentContentResponse;
   };
-  /**
-   * Search repositories. Searches by name, in one git provider after another. Finds what the deployment can see and your key can use.
-   * GitHub also finds public ones of others. A page may be short, or empty, and yet not be the last one.
-   */
   'GET /api/v1/repositories/search': {
     readonly query: PageQuery & { /** A part of the name. Upper and lower case are equal. */ readonly query: string };
-    readonly response: RepositoryPage;
+    readonly response: Page<Repository>;
   };
-  /**
-   * List the branches of a repository. Sorted by name. An empty repository has none. `{repository_name}`: `owner/name`,
-   * `group/subgroup/name` or, for local git, a path below the root. Slashes may be written as `%2F`. A host in front
-   * (`github.com/owner/name`) chooses the provider.
-   */
-  'GET /api/v1/repositories/{repository_name}/branches': { readonly query?: PageQuery | undefined; readonly response: BranchPage };
-  /**
-   * Start a conversation. Starts a sandbox for it, or uses the one that `sandbox_id` names. With `sandbox_id`, leave out
-   * `sandbox_spec_id` and the fields for a new sandbox (`env`, `metadata`, `timeout_seconds`, `resources`, `secrets`). `selected_branch`
-   * needs `selected_repository`. The response does not wait for the start: `start_status` shows its progress.
-   */
+  'GET /api/v1/repositories/{repository_name}/branches': { readonly query?: PageQuery | undefined; readonly response: Page<Branch> };
   'POST /api/v1/app-conversations': {
     readonly headers?: IdempotencyHeaders | undefined;
     readonly body?: AppConversationStartRequest | undefined;
     readonly response: AppConversation;
   };
-  /** List conversations. */
   'GET /api/v1/app-conversations': {
     readonly query?: PageQuery & {
       /** Only conversations with these ids. Repeat the parameter for each id. */
@@ -1036,62 +850,38 @@ export interface Operations {
       /** Only conversations whose title contains this text. Case and accents are ignored. */
       readonly title__contains?: string | undefined;
       /** Only those created at this time or later. RFC 3339; write the + of an offset as %2B. */
-      readonly created_at__gte?: string | undefined;
+      readonly created_at__gte?: Timestamp | undefined;
       /** Only those created before this time. */
-      readonly created_at__lt?: string | undefined;
+      readonly created_at__lt?: Timestamp | undefined;
       /** Only those updated at this time or later. */
-      readonly updated_at__gte?: string | undefined;
+      readonly updated_at__gte?: Timestamp | undefined;
       /** Only those updated before this time. */
-      readonly updated_at__lt?: string | undefined;
+      readonly updated_at__lt?: Timestamp | undefined;
       /** Only those that use this sandbox. */
       readonly sandbox_id__eq?: string | undefined;
     } | undefined;
-    readonly response: AppConversationPage;
+    readonly response: Page<AppConversation>;
   };
-  /** Get a conversation. */
   'GET /api/v1/app-conversations/{id}': { readonly response: AppConversation };
-  /**
-   * Change the title of a conversation, or archive it. Archiving ends the agent. It also deletes the sandbox that the conversation
-   * started, with its files, unless another conversation uses it. The events are kept. The conversation accepts no further messages.
-   * Archiving cannot be undone; archiving again succeeds.
-   */
   'PATCH /api/v1/app-conversations/{id}': {
     readonly body?: AppConversationUpdateRequest | undefined;
     readonly response: AppConversation;
   };
-  /** Delete a conversation. Also deletes its sandbox, unless another conversation uses it. Deleting it again succeeds. */
   'DELETE /api/v1/app-conversations/{id}': { readonly response: void };
-  /** Read what was said and done in a conversation. As far as events are kept; also of an archived conversation. */
   'GET /api/v1/app-conversations/{id}/transcript': {
     readonly query?: { readonly format?: 'markdown' | 'json' | undefined } | undefined;
     readonly response: Transcript;
   };
-  /**
-   * Send a message. The agent gets the messages in order, each after the turn before it has ended. A message resumes a paused sandbox.
-   * The reply of the agent comes as events.
-   */
   'POST /api/v1/app-conversations/{id}/messages': {
     readonly headers?: IdempotencyHeaders | undefined;
     readonly body: Message;
     readonly response: MessageAccepted;
   };
-  /**
-   * Stop the turn. Asks the agent to stop the turn, and ends an agent that does not stop. Messages in the queue stay there. If there is
-   * no turn, nothing happens. With a `message_id`, stops only the turn of this message. If the message is in the queue, it is withdrawn:
-   * its turn ends as `cancelled` before it begins.
-   */
   'POST /api/v1/app-conversations/{id}/cancel': { readonly body?: TurnCancellation | undefined; readonly response: AppConversation };
-  /** Answer a request for permission. */
   'POST /api/v1/app-conversations/{id}/permissions/{permission_id}': {
     readonly body: PermissionAnswer;
     readonly response: AppConversation;
   };
-  /**
-   * Get the changes of a conversation. All changes since the conversation started: the agent's commits, and uncommitted files that git
-   * does not ignore. Git reads them in the sandbox. If the sandbox does not run, or the conversation is archived, returns the changes
-   * that were saved last: after a turn, before a pause, or when it was archived. An archive can also be read from a paused sandbox, and
-   * includes ignored files. The request resumes and changes nothing. If a patch or an archive fails on the way, the connection breaks.
-   */
   'GET /api/v1/app-conversations/{id}/changes': {
     readonly query?: {
       /** `patch` is for `git apply --binary`; `archive` is a tar of the work tree. */
@@ -1101,14 +891,7 @@ export interface Operations {
     } | undefined;
     readonly response: ConversationChanges;
   };
-  /**
-   * Publish the changes of a conversation. Commits uncommitted files and pushes all commits to a branch, with the deployment's
-   * credential, which never enters the sandbox. To push more work to the branch, publish again. A branch with commits of others is never
-   * changed. With `pull_request`, it also opens a pull request, or updates the open one of the branch. If only that step fails, the
-   * branch is pushed already: publish again.
-   */
   'POST /api/v1/app-conversations/{id}/publish': { readonly body?: PublishRequest | undefined; readonly response: PublishResponse };
-  /** List the events of a conversation. Oldest first. Includes the events of its sandbox. */
   'GET /api/v1/app-conversations/{id}/events': {
     readonly query?: PageQuery & {
       /** Only events of these kinds. Repeat the parameter for each kind. */
@@ -1116,12 +899,8 @@ export interface Operations {
       /** Begin after the event with this id. `page_id` overrides it. */
       readonly after?: number | undefined;
     } | undefined;
-    readonly response: EventPage;
+    readonly response: Page<Event>;
   };
-  /**
-   * Follow the events of a conversation. Begins with its first event, or after `Last-Event-ID` or `after`. The stream ends when the
-   * conversation is deleted.
-   */
   'GET /api/v1/app-conversations/{id}/events/stream': {
     readonly query?: {
       /** Only events of these kinds. Repeat the parameter for each kind. */
@@ -1137,10 +916,6 @@ export interface Operations {
     } | undefined;
     readonly response: Response;
   };
-  /**
-   * List status changes. Status changes of your sandboxes and conversations, why and by whom. Oldest first. For other events, set
-   * `kinds`.
-   */
   'GET /api/v1/events': {
     readonly query?: PageQuery & {
       /** Only events of these kinds. Repeat the parameter for each kind. */
@@ -1150,30 +925,22 @@ export interface Operations {
       /** Only events of this sandbox. */
       readonly sandbox_id__eq?: string | undefined;
     } | undefined;
-    readonly response: EventPage;
+    readonly response: Page<Event>;
   };
-  /** Get a ticket for an event stream, or for attaching to an execution. */
   'GET /api/v1/events/ticket': { readonly response: EventTicket };
-  /** Follow status changes. From now on, or after `Last-Event-ID` or `after`. For other events, set `kinds`. */
   'GET /api/v1/events/stream': Operations['GET /api/v1/app-conversations/{id}/events/stream'];
-  /** List sandboxes. Newest first. */
   'GET /api/v1/sandboxes/search': {
     readonly query?: PageQuery & {
       /** Only sandboxes with this status. */
-      readonly status__eq?: 'STARTING' | 'RUNNING' | 'PAUSING' | 'PAUSED' | 'RESUMING' | 'ERROR' | 'MISSING' | undefined;
+      readonly status__eq?: SandboxStatus | undefined;
       /** Only sandboxes of this spec. */
       readonly sandbox_spec_id__eq?: string | undefined;
       /** Only sandboxes with this `key=value` in their metadata. Repeat it for each pair. Percent-encode each key and value. */
       readonly metadata__eq?: readonly string[] | undefined;
     } | undefined;
-    readonly response: SandboxPage;
+    readonly response: Page<Sandbox>;
   };
-  /** List sandboxes. The same as `/api/v1/sandboxes/search`. */
   'GET /api/v1/sandboxes': Operations['GET /api/v1/sandboxes/search'];
-  /**
-   * Start a sandbox. Returns a STARTING sandbox. Get it again until it is RUNNING. If the runtime does not answer in time, it becomes
-   * ERROR.
-   */
   'POST /api/v1/sandboxes': {
     readonly query?: {
       /** The spec. Use either this parameter or the field in the body. */
@@ -1183,28 +950,11 @@ export interface Operations {
     readonly body?: SandboxStartRequest | undefined;
     readonly response: Sandbox;
   };
-  /** Get a sandbox. */
   'GET /api/v1/sandboxes/{id}': { readonly response: Sandbox };
-  /**
-   * Delete a sandbox. After the response, no request finds the sandbox any more. Its processes and files are gone too, unless the runtime
-   * needs more than 20 seconds or does not answer: then they are removed later. Deleting it again succeeds.
-   */
   'DELETE /api/v1/sandboxes/{id}': { readonly response: void };
-  /**
-   * Pause a sandbox. Pausing a paused sandbox changes nothing, except that `stop` stops a frozen one. See `pause_kind` of the response.
-   */
   'POST /api/v1/sandboxes/{id}/pause': { readonly body?: SandboxPauseRequest | undefined; readonly response: Sandbox };
-  /** Resume a sandbox. Resuming a running sandbox only counts as activity. */
   'POST /api/v1/sandboxes/{id}/resume': { readonly response: Sandbox };
-  /**
-   * Give a sandbox in quarantine to an owner. Needs an administrator's key. With such a key, the list of sandboxes shows those in
-   * quarantine, with the owner `skep:quarantine`. The sandbox stays stopped until it is resumed.
-   */
   'POST /api/v1/sandboxes/{id}/adopt': { readonly body?: SandboxAdoptRequest | undefined; readonly response: Sandbox };
-  /**
-   * Read the log of a sandbox. The standard output and error of the sandbox's own command. Values of secrets are masked. The bytes need
-   * not be UTF-8. Does not resume a paused sandbox. Empty if the runtime has no log of the sandbox.
-   */
   'GET /api/v1/sandboxes/{id}/logs': {
     readonly query?: {
       /** Only the last bytes, at most this many. Default: everything that is kept. */
@@ -1214,35 +964,16 @@ export interface Operations {
     } | undefined;
     readonly response: Response;
   };
-  /**
-   * Get the resource usage of a sandbox. Can take seconds if it has many files. Values that are not known are null, and so are CPU and
-   * memory unless it runs.
-   */
   'GET /api/v1/sandboxes/{id}/usage': { readonly response: SandboxUsage };
-  /**
-   * Create a link to a port. For browsers, which cannot send a key. The link ends when your key ends. Creating it does not resume the
-   * sandbox. `{port}`: One of the ports in the sandbox's spec.
-   */
   'POST /api/v1/sandboxes/{id}/ports/{port}/links': { readonly body?: PortLinkRequest | undefined; readonly response: PortLink };
-  /**
-   * Run a command in a sandbox. Responds when the command has started. The command continues if the connection is lost or the server
-   * stops.
-   */
   'POST /api/v1/sandboxes/{id}/executions': {
     readonly headers?: IdempotencyHeaders | undefined;
     readonly body: ExecutionRequest;
     readonly response: Execution;
   };
-  /** List the executions of a sandbox. Newest first. The oldest executions that have ended are deleted over time. */
-  'GET /api/v1/sandboxes/{id}/executions': { readonly query?: PageQuery | undefined; readonly response: ExecutionPage };
-  /** Get an execution. */
+  'GET /api/v1/sandboxes/{id}/executions': { readonly query?: PageQuery | undefined; readonly response: Page<Execution> };
   'GET /api/v1/sandboxes/{id}/executions/{execution_id}': { readonly response: Execution };
-  /** Delete an execution. Kills the command and everything that it started, and deletes its output. Deleting it again succeeds. */
   'DELETE /api/v1/sandboxes/{id}/executions/{execution_id}': { readonly response: void };
-  /**
-   * Read the output of an execution. Returns the bytes from the offset on. After a lost connection, a client continues from the offset
-   * that it has reached.
-   */
   'GET /api/v1/sandboxes/{id}/executions/{execution_id}/output': {
     readonly query?: {
       /** For a command in a terminal, `tty` and `stdout` are the same. */
@@ -1254,25 +985,13 @@ export interface Operations {
     } | undefined;
     readonly response: Response;
   };
-  /**
-   * Write to the input of an execution. Responds when the command has been given all bytes of the body. This waits while the command does
-   * not read.
-   */
   'POST /api/v1/sandboxes/{id}/executions/{execution_id}/input': {
     readonly query?: { /** Close the input afterwards. */ readonly close?: boolean | undefined } | undefined;
     readonly body?: Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array> | undefined;
     readonly response: void;
   };
-  /** Send a signal to an execution. Sends the signal to its process group. If the execution has ended, nothing happens. */
   'POST /api/v1/sandboxes/{id}/executions/{execution_id}/signal': { readonly body: ExecutionSignal; readonly response: void };
-  /** Change the size of an execution's terminal. */
   'POST /api/v1/sandboxes/{id}/executions/{execution_id}/resize': { readonly body: TerminalSize; readonly response: void };
-  /**
-   * Attach to an execution by a WebSocket. Binary messages are input and output bytes. Text messages are control messages in JSON, which
-   * a client may ignore: `{"stream", "offset"}` comes when the following bytes are of another stream, `{"writer"}` says whether your
-   * input is accepted, and the last one has `status` and `exit_code`. You can send `{"resize": {"cols", "rows"}}`, `{"signal"}` and
-   * `{"close_input": true}`. Many clients can be attached; only one of them can write.
-   */
   'GET /api/v1/sandboxes/{id}/executions/{execution_id}/attach': {
     readonly query?: {
       /** The offset of the first byte of standard output. Default: what is kept, and of a terminal the last screenfuls. */
@@ -1286,9 +1005,6 @@ export interface Operations {
     } | undefined;
     readonly response: void;
   };
-  /**
-   * Read a file. Follows links within the sandbox. Serves one range; for several, returns the whole file. Does not resume the sandbox.
-   */
   'GET /api/v1/sandboxes/{id}/files': {
     readonly query: { /** An absolute path in the sandbox. */ readonly path: string };
     readonly headers?: {
@@ -1301,11 +1017,6 @@ export interface Operations {
     } | undefined;
     readonly response: Response;
   };
-  /**
-   * Write a file. Readers see either the complete old content or the complete new content. If the request breaks off, the old file stays.
-   * Creates missing directories, and follows links. Without `Content-Length`, the sandbox may have to be RUNNING. Counts as activity, but
-   * does not resume the sandbox.
-   */
   'PUT /api/v1/sandboxes/{id}/files': {
     readonly query: {
       /** An absolute path in the sandbox. */
@@ -1316,7 +1027,6 @@ export interface Operations {
     readonly body?: Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array> | undefined;
     readonly response: FileEntry;
   };
-  /** Remove a file. Removes a link itself, not its target. Counts as activity, but does not resume the sandbox. */
   'DELETE /api/v1/sandboxes/{id}/files': {
     readonly query: {
       /** An absolute path in the sandbox. */
@@ -1326,10 +1036,6 @@ export interface Operations {
     };
     readonly response: void;
   };
-  /**
-   * List a directory. Sorted by path. Does not follow links. A very large directory can be listed only while the sandbox runs. Does not
-   * resume the sandbox.
-   */
   'GET /api/v1/sandboxes/{id}/directories': {
     readonly query: PageQuery & {
       /** An absolute path in the sandbox. */
@@ -1337,70 +1043,34 @@ export interface Operations {
       /** How many levels to list. 1: only the entries of the directory itself. */
       readonly depth?: number | undefined;
     };
-    readonly response: FilePage;
+    readonly response: Page<FileEntry>;
   };
-  /** Make a directory. Also creates missing parent directories. Counts as activity, but does not resume the sandbox. */
   'POST /api/v1/sandboxes/{id}/directories': {
     readonly query: { /** An absolute path in the sandbox. */ readonly path: string };
     readonly response: FileEntry;
   };
-  /**
-   * Read a directory or a file as a tar. Names in the tar begin with the last segment of the path. Links are packed as links. Does not
-   * resume the sandbox.
-   */
   'GET /api/v1/sandboxes/{id}/archive': {
     readonly query: { /** An absolute path in the sandbox. */ readonly path: string };
     readonly response: Response;
   };
-  /**
-   * Unpack a tar below a directory. Creates the directory if it does not exist. Existing files stay, or are replaced one by one. An
-   * archive with names outside of the directory is refused, but part of it may be unpacked by then. Counts as activity, but does not
-   * resume the sandbox.
-   */
   'PUT /api/v1/sandboxes/{id}/archive': {
     readonly query: { /** An absolute path in the sandbox. */ readonly path: string };
     readonly body?: Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array> | undefined;
     readonly response: void;
   };
-  /** List sandbox specs. In the order of the configuration. The first one is the default. */
-  'GET /api/v1/sandbox-specs/search': { readonly query?: PageQuery | undefined; readonly response: SandboxSpecPage };
-  /** List sandbox specs. The same as `/api/v1/sandbox-specs/search`. */
-  'GET /api/v1/sandbox-specs': { readonly query?: PageQuery | undefined; readonly response: SandboxSpecPage };
-  /**
-   * Get the state of the deployment. What runs, what is paused and what fails, and why. The request is cheap: it can be sent every few
-   * seconds.
-   */
+  'GET /api/v1/sandbox-specs/search': { readonly query?: PageQuery | undefined; readonly response: Page<SandboxSpec> };
+  'GET /api/v1/sandbox-specs': { readonly query?: PageQuery | undefined; readonly response: Page<SandboxSpec> };
   'GET /api/v1/overview': { readonly response: Overview };
-  /** List the settings of the server. Needs an administrator's key. The values of secrets are not shown, only whether they are set. */
   'GET /api/v1/settings': { readonly response: SettingList };
-  /**
-   * Get metrics for Prometheus. Needs an administrator's key, for example as `Authorization: Bearer`. The values are those of the
-   * overview of all owners.
-   */
   'GET /metrics': { readonly response: Response };
-  /** List keys. Oldest first, with expired and revoked keys. An administrator gets the keys of all users; others only their own keys. */
   'GET /api/v1/keys': { readonly response: KeyList };
-  /** Create a key. Only for administrators whose own key is not limited to repositories. */
   'POST /api/v1/keys': { readonly body: KeyCreateRequest; readonly response: NewKey };
-  /**
-   * Revoke a key. Takes effect at once, also for open streams. Revoking it again by its id succeeds. `{key}`: The id of the key, or its
-   * name.
-   */
   'DELETE /api/v1/keys/{key}': { readonly response: void };
-  /** Log in with a link. Exchanges the code of a dashboard login link for a key. The code works once, within ten minutes. */
   'POST /api/v1/login': { readonly body: LoginRequest; readonly response: NewKey };
-  /** Check that the server listens. */
   'GET /health': { readonly response: Health };
-  /**
-   * Check whether requests can be served. The server is ready if its store can be read and written. If a git host or the engine does not
-   * answer, the status is `degraded`.
-   */
   'GET /ready': { readonly response: Readiness };
-  /** Get the user and the access of the key. */
   'GET /api/v1/me': { readonly response: Caller };
-  /** Get the OpenAPI document. */
   'GET /openapi.json': { readonly response: { readonly openapi: string; readonly [name: string]: unknown } };
-  /** Read the API reference. */
   'GET /docs': { readonly response: Response };
 }
 
@@ -1450,21 +1120,12 @@ export interface ApiFailures {
   readonly repository_not_found: { readonly repository: string };
   readonly runtime_timeout: { readonly runtime: string; readonly limit_ms: number };
   readonly runtime_unavailable: { readonly runtime: string; readonly reason: StatusReason; readonly retry_after_seconds: number };
-  readonly sandbox_busy: {
-    readonly sandbox_id: string;
-    readonly sandbox_status: 'STARTING' | 'RUNNING' | 'PAUSING' | 'PAUSED' | 'RESUMING' | 'ERROR' | 'MISSING';
-  };
+  readonly sandbox_busy: { readonly sandbox_id: string; readonly sandbox_status: SandboxStatus };
   readonly sandbox_in_quarantine: { readonly sandbox_id: string };
   readonly sandbox_limit_reached: { readonly limit: string; readonly max: number; readonly retry_after_seconds: number };
   readonly sandbox_not_found: { readonly sandbox_id: string };
-  readonly sandbox_not_paused: {
-    readonly sandbox_id: string;
-    readonly sandbox_status: 'STARTING' | 'RUNNING' | 'PAUSING' | 'PAUSED' | 'RESUMING' | 'ERROR' | 'MISSING';
-  };
-  readonly sandbox_not_running: {
-    readonly sandbox_id: string;
-    readonly sandbox_status: 'STARTING' | 'RUNNING' | 'PAUSING' | 'PAUSED' | 'RESUMING' | 'ERROR' | 'MISSING';
-  };
+  readonly sandbox_not_paused: { readonly sandbox_id: string; readonly sandbox_status: SandboxStatus };
+  readonly sandbox_not_running: { readonly sandbox_id: string; readonly sandbox_status: SandboxStatus };
   readonly shutting_down: { readonly retry_after_seconds: number };
   readonly store_unavailable: { readonly reason: StatusReason; readonly retry_after_seconds: number };
   readonly unauthorized: object;

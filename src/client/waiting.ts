@@ -2,18 +2,17 @@ import { SkepError } from './failures.ts';
 
 /** Resolves after the time. Rejects with the signal's reason if the signal fires. */
 export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    const stop = (): void => {
-      clearTimeout(timer);
-      reject(signal?.reason as Error);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', stop);
-      resolve();
-    }, ms);
-    if (signal?.aborted === true) stop();
-    else signal?.addEventListener('abort', stop, { once: true });
-  });
+  signal?.throwIfAborted();
+  const { promise, resolve, reject } = deferred<void>();
+  const timer = setTimeout(resolve, ms);
+  const stop = (): void => reject(signal?.reason);
+  signal?.addEventListener('abort', stop);
+  try {
+    await promise;
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', stop);
+  }
 }
 
 const firstWaitMs = 250;
@@ -43,25 +42,19 @@ export class Backoff {
 
 /** A signal that fires when another signal fires, or after too long a silence. */
 export class Watchdog {
+  readonly signal: AbortSignal;
   readonly #controller = new AbortController();
-  readonly #outer: AbortSignal | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(outer: AbortSignal | undefined) {
-    this.#outer = outer;
     outer?.throwIfAborted();
-    outer?.addEventListener('abort', this.#abort);
+    const { signal } = this.#controller;
+    this.signal = outer === undefined ? signal : AbortSignal.any([outer, signal]);
   }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  readonly #abort = (): void => this.#controller.abort(this.#outer?.reason);
 
   /** Starts the time limit anew. */
   restart(limit: 'connect' | 'silence', ms: number): void {
-    clearTimeout(this.#timer);
+    this.stop();
     if (ms === Infinity) return;
     this.#timer = setTimeout(() => {
       const message = limit === 'connect' ? 'The server did not answer in time.' : 'The server was silent for too long.';
@@ -69,14 +62,8 @@ export class Watchdog {
     }, ms);
   }
 
-  /** Pauses the time limit. */
-  pause(): void {
-    clearTimeout(this.#timer);
-  }
-
   stop(): void {
-    this.pause();
-    this.#outer?.removeEventListener('abort', this.#abort);
+    clearTimeout(this.#timer);
   }
 
   /** Returns the real cause: the other signal's reason, the timeout, or else the error. */

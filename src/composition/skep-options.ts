@@ -213,7 +213,7 @@ export type Own<T, Deps = AdapterDeps> = T | ((deps: Deps) => T | Promise<T>);
 export function checkOptions(options: SkepOptions): CheckedOptions {
   const { runtime = {}, specs } = options;
   const isDocker = typeof runtime === 'object' && 'kind' in runtime && runtime.kind === 'docker';
-  const conflicts = conflictsIn(specs, { forDocker: isDocker, protocols: protocolNames(options) });
+  const conflicts = conflictsIn(specs, isDocker, protocolNames(options));
   const mistakes = [...mistakesIn(optionsSchema, options), ...conflicts, ...gitMistakesIn(options.git)];
   if (mistakes.length === 0) {
     const checked = optionsSchema.parse(options);

@@ -13,6 +13,7 @@ interface Schema {
   readonly required?: readonly string[];
   readonly additionalProperties?: boolean | Schema;
   readonly description?: string;
+  readonly format?: string;
 }
 
 interface Parameter {
@@ -25,8 +26,6 @@ interface Parameter {
 type Content = Readonly<Record<string, { readonly schema: Schema; readonly examples?: Readonly<Record<string, { readonly value: object }>> }>>;
 
 interface Operation {
-  readonly summary: string;
-  readonly description?: string;
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly required?: boolean; readonly content: Content };
   readonly responses: Readonly<Record<string, { readonly content?: Content }>>;
@@ -41,6 +40,7 @@ export interface Document {
 const head = `// Made from the OpenAPI document. After a change of the API: npx vitest run test/client/openapi-types.test.ts --update=true\n`;
 const bytes = 'Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>';
 const key = 'Idempotency-Key';
+const timestampForm = 'RFC 3339, in UTC.';
 
 /** Parameters that belong together are declared once. They are no interface, since an interface is not assignable to a record. */
 const groups = Object.entries({ PageQuery: ['page_id', 'limit'], IdempotencyHeaders: [key] });
@@ -51,13 +51,14 @@ export function typesOf({ paths, components: { schemas } }: Document): string {
     Object.entries(methods).map(([method, operation]) => ({ route: `${method.toUpperCase()} ${path}`, operation })));
   const parameters = new Map(operations.flatMap(({ operation }) => operation.parameters ?? []).map((one) => [one.name, one]));
   const keyed = operations.filter(({ operation }) => operation.parameters?.some(({ name }) => name === key)).map(({ route }) => route);
-  return laidOut([
+  const text = [
     head,
     `export interface Page<T> {\n  readonly items: readonly T[];`,
     `  /** Send it as \`page_id\` to get the next page. Null on the last page. */\n  readonly next_page_id: string | null;\n}\n`,
-    ...Object.entries(withBases(schemas)).map(([name, schema]) => declaration(name, schema)),
+    `${comment(timestampForm)}export type Timestamp = string;\n`,
+    ...Object.entries(withBases(schemas)).map(([name, schema], _, all) => declaration(name, schema, all)),
     ...groups.map(([name, members]) => `export type ${name} = ${inputOf(members.flatMap((one) => parameters.get(one) ?? []))};\n`),
-    `/** All requests of the API, and their responses: \`Response\` if it is bytes. The names of path parameters are in the route. */`,
+    `/** All requests of the API, and their responses: \`Response\` if it is bytes. The API reference describes them. */`,
     `export interface Operations {`,
     ...operationsOf(operations).map(indented),
     `}\n`,
@@ -70,46 +71,69 @@ export function typesOf({ paths, components: { schemas } }: Document): string {
     ...keyed.map((route) => `  '${route}',`),
     `]);`,
     '',
-  ].join('\n'));
+  ].join('\n');
+  const pages = Object.entries(schemas).filter(([, schema]) => isPage(schema));
+  return laidOut(pages.reduce((made, [name, { properties }]) =>
+    made.replaceAll(`: ${name};`, `: Page<${typeOf(properties?.['items']?.items ?? {})}>;`), text));
 }
 
-/** Makes an interface of the properties that all members of a union have. The members extend it. */
+/** The members of a union that only differ in the type of some properties are one interface with these types as parameters. */
 function withBases(schemas: Schemas): Schemas {
   const all: Record<string, Schema> = {};
   for (const [name, schema] of Object.entries(schemas)) {
+    // The types of failures say what is in these two. A page is a `Page` of its items.
+    if (name === 'Problem' || name === 'HTTPValidationError' || isPage(schema)) continue;
     all[name] ??= schema;
     const members = Object.entries(schemas).filter(([member]) => schema.oneOf?.some((one) => typeOf(one) === member));
-    const isCommon = (property: string) => new Set(members.map(([, { properties, required }]) =>
-      JSON.stringify([properties?.[property], required?.includes(property)]))).size === 1;
+    const typesIn = ({ properties = {} }: Schema, property: string) => properties[property] && typeOf(properties[property]);
+    const isCommon = (property: string) => new Set(members.map(([, member]) => typesIn(member, property))).size === 1;
     for (const [member, given] of members) {
-      const { base = [], own = [] } = Object.groupBy(Object.entries(given.properties ?? {}), ([one]) => (isCommon(one) ? 'base' : 'own'));
-      all[`${name}Base`] = { ...given, properties: Object.fromEntries(base), description: '' };
-      all[member] = { ...given, properties: Object.fromEntries(own), allOf: [{ $ref: `${name}Base` }] };
+      const properties = Object.entries(given.properties ?? {});
+      const own = properties.map(([one]) => one).filter((one) => !isCommon(one));
+      const base = properties.map(([one, type]) => [one, own.includes(one) ? { $ref: parameterOf(one) } : type]);
+      all[`${name}Of<${own.map(parameterOf).join(', ')}>`] = { ...given, properties: Object.fromEntries(base), description: '' };
+      all[member] = { $ref: `${name}Of<${own.map((one) => typesIn(given, one)).join(', ')}>` };
     }
   }
   return all;
 }
 
-function declaration(name: string, schema: Schema): string {
-  const { items, ...others } = schema.properties ?? {};
-  if (Object.keys(others).join() === 'next_page_id') return `export type ${name} = Page<${typeOf(items?.items ?? {})}>;\n`;
-  const type = typeOf(schema);
+const parameterOf = (property: string): string => property.charAt(0).toUpperCase() + property.slice(1);
+
+function declaration(name: string, schema: Schema, all: readonly (readonly [string, Schema])[]): string {
+  const type = typeOf(extended(name, schema, all));
   const isInterface = /^(?:\w+ & )?\{/.test(type) && schema.anyOf === undefined && schema.oneOf === undefined;
   const shown = isInterface ? `interface ${name} ${type.replace(/^(\w+) &/, 'extends $1')}` : `type ${name} = ${type};`;
   return `${comment(schema.description)}export ${shown}\n`;
+}
+
+/** Returns the schema without the properties of the largest other schema that has a part of its properties, which it then extends. */
+function extended(name: string, schema: Schema, all: readonly (readonly [string, Schema])[]): Schema {
+  const own = shownMembers(schema);
+  const parts = all.map(([base, of]) => ({ base, shown: shownMembers(of) }))
+    .filter(({ base, shown }) => base !== name && shown.length > 2 && shown.length < own.length && shown.every((one) => own.includes(one)));
+  const [part] = parts.toSorted((a, b) => b.shown.length - a.shown.length);
+  if (part === undefined || schema.allOf !== undefined) return schema;
+  const properties = Object.entries(schema.properties ?? {}).filter((_, index) => !part.shown.includes(own[index] ?? ''));
+  return { ...schema, properties: Object.fromEntries(properties), allOf: [{ $ref: part.base }] };
+}
+
+function shownMembers({ properties = {}, required = [] }: Schema): string[] {
+  return Object.entries(properties).map((property) => memberOf(property, required));
+}
+
+function isPage({ properties = {} }: Schema): boolean {
+  return Object.keys(properties).join() === 'items,next_page_id';
 }
 
 /** An operation with the same request and response as an earlier one refers to that one. */
 function operationsOf(operations: readonly { readonly route: string; readonly operation: Operation }[]): string[] {
   const earlier = new Map<string, string>();
   return operations.map(({ route, operation }) => {
-    const { summary, description, parameters = [] } = operation;
-    const places = parameters.filter((one) => one.in === 'path' && !one.name.endsWith('id'));
-    const texts = [`${summary}.`, description, ...places.map(({ name, schema }) => `\`{${name}}\`: ${schema.description}`)];
     const form = formOf(operation);
     const type = earlier.get(form) ?? form;
     if (form.includes('/**')) earlier.set(form, `Operations['${route}']`);
-    return `${comment(texts.filter((text) => text !== undefined).join(' '))}'${route}': ${type};`;
+    return `'${route}': ${type};`;
   });
 }
 
@@ -161,6 +185,7 @@ const union = (types: readonly string[]): string => [...new Set(types)].join(' |
 function typeOf(schema: Schema): string {
   const { $ref, type, anyOf, oneOf = anyOf, allOf, items, properties } = schema;
   if ($ref !== undefined) return $ref.replace('#/components/schemas/', '');
+  if (schema.format === 'date-time' && type === 'string') return 'Timestamp';
   if (schema.const !== undefined) return literal(schema.const);
   if (schema.enum !== undefined) return union(schema.enum.map(literal));
   if (oneOf !== undefined) return union(oneOf.map(typeOf));
@@ -175,9 +200,16 @@ function objectOf(schema: Schema): string {
   const { properties, required = [], additionalProperties: other = false } = schema;
   const others = typeof other === 'object' && Object.keys(other).length > 0 ? typeOf(other) : 'unknown';
   if (properties === undefined) return other !== false ? `Readonly<Record<string, ${others}>>` : 'object';
-  const members = Object.entries(properties).map(([name, property]) =>
-    `${comment(property.description)}${member(name, typeOf(property), !required.includes(name))}`);
+  const [first = '', ...further] = new Set(Object.values(properties).map(typeOf));
+  const isTable = further.length === 0 && Object.values(properties).length > 4 && Object.values(properties).every((one) => !one.description);
+  if (isTable) return `Readonly<Record<${union(Object.keys(properties).map(literal))}, ${first}>>`;
+  const members = Object.entries(properties).map((property) => memberOf(property, required));
   return block([...members, ...(other !== false ? [`readonly [name: string]: ${others};`] : [])]);
+}
+
+function memberOf([name, property]: [string, Schema], required: readonly string[]): string {
+  const text = property.description === timestampForm ? '' : comment(property.description);
+  return text + member(name, typeOf(property), !required.includes(name));
 }
 
 /** An optional property may also be undefined. */

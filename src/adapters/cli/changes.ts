@@ -25,10 +25,7 @@ export function addChanges(changes: Command, publishing: Command): void {
 export const incomplete =
   'Some files are left out: git could not read them, or they are in a new or changed git repository inside the work tree.';
 
-interface ChangesOptions extends Common {
-  readonly patch?: boolean;
-  readonly file?: string;
-}
+type ChangesOptions = Common & { readonly patch?: boolean; readonly file?: string };
 
 /** Prints the changes of a conversation as a list or as a patch. On a terminal, removes control characters from the patch. */
 async function showChanges(id: string, { patch = false, file, ...options }: ChangesOptions): Promise<void> {

@@ -7,12 +7,6 @@ export interface TerminalOptions {
   readonly interactive: boolean;
 }
 
-interface TerminalEvents {
-  line(text: string): void;
-  end(): void;
-  interrupt(): void;
-}
-
 /** Reads lines and prints text. The line that a person is typing stays below the text. */
 export class Terminal {
   readonly interactive: boolean;
@@ -23,7 +17,10 @@ export class Terminal {
   /** True after the end of the input. A closed readline can't show a prompt. */
   #isClosed = false;
 
-  constructor({ input, output, interactive }: TerminalOptions, events: TerminalEvents) {
+  constructor(
+    { input, output, interactive }: TerminalOptions,
+    events: { readonly line: (text: string) => void; readonly end: () => void; readonly interrupt: () => void },
+  ) {
     this.interactive = interactive;
     this.#output = output;
     this.#lines = createInterface({ input, output, terminal: interactive, prompt: '> ' });

@@ -41,7 +41,9 @@ export function addClientCommands(program: Command, finish: (exitCode: number) =
     subcommand(program, 'changes <conversation>', 'show the changes of a conversation'),
     subcommand(program, 'publish <conversation>', 'push the changes of a conversation to a branch'),
   );
-  addRepositories(program.command('repositories').description('search repositories, and list their branches'));
+  const repositories = program.command('repositories').description('search repositories, and list their branches');
+  subcommand(repositories, 'search <query>', 'find repositories by a part of their name').action(searchRepositories);
+  subcommand(repositories, 'branches <name>', 'list the branches of one').action(listBranches);
   addConversations(program.command('conversations').description('list, show, follow, cancel, archive and delete conversations'));
   addSandboxes(program.command('sandboxes').description('list, start, follow, pause, resume, adopt and delete sandboxes'));
 }
@@ -107,18 +109,9 @@ function addSandboxes(parent: Command): void {
     });
 }
 
-interface ListOptions extends Common {
-  readonly metadata?: Readonly<Record<string, string>>;
-}
-
-interface Page<T> {
-  readonly items: readonly T[];
-  readonly next_page_id: string | null;
-}
-
 /** How the resources of a collection are read and printed. */
 interface ReadCommands<T> {
-  readonly list: (client: SkepClient, metadata: readonly string[]) => Promise<Page<T>>;
+  readonly list: (client: SkepClient, metadata: readonly string[]) => Promise<api.Page<T>>;
   readonly get: (client: SkepClient, id: string) => Promise<T>;
   readonly table: (items: readonly T[]) => string;
 }
@@ -127,7 +120,7 @@ interface ReadCommands<T> {
 function addReadCommands<T extends object>(parent: Command, { list, get, table }: ReadCommands<T>): Command {
   // The list is the default, so it also gets the names of commands that do not exist.
   const listing = subcommand(parent, 'list', 'list the newest', { isDefault: true }).allowExcessArguments();
-  listing.action(async (options: ListOptions, { args: [unknown] }: Command) => {
+  listing.action(async (options: Common & { readonly metadata?: Readonly<Record<string, string>> }, { args: [unknown] }: Command) => {
     if (unknown !== undefined) parent.error(`error: unknown command '${unknown}'`);
     const page = await list(clientOf(options), Object.entries(options.metadata ?? {}).map((pair) => pair.join('=')));
     print(options, page, table(page.items));
@@ -154,11 +147,6 @@ function showSandbox(options: Common, found: api.Sandbox): void {
   print(options, found, sandboxTable([found]));
 }
 
-function addRepositories(parent: Command): void {
-  subcommand(parent, 'search <query>', 'find repositories by a part of their name').action(searchRepositories);
-  subcommand(parent, 'branches <name>', 'list the branches of one').action(listBranches);
-}
-
 async function searchRepositories(query: string, options: Common): Promise<void> {
   const page = await clientOf(options).request('GET /api/v1/repositories/search', { query: { query } });
   print(options, page, table(['NAME', 'PROVIDER'], page.items.map(({ name, git_provider }) => [name, git_provider])));
@@ -172,11 +160,7 @@ async function listBranches(name: string, options: Common): Promise<void> {
   if (page.next_page_id !== null) notice('There are more.');
 }
 
-interface LogOptions {
-  readonly url?: string;
-  readonly follow?: boolean;
-  readonly tail?: number;
-}
+type LogOptions = Common & { readonly follow?: boolean; readonly tail?: number };
 
 /** Prints the log of a sandbox. On a terminal, removes control characters. Ends at a stop signal. */
 async function showLogs(id: string, { follow = false, tail, ...options }: LogOptions): Promise<void> {

@@ -127,16 +127,10 @@ async function printOutput(attachment: Attachment, noteOutput: () => void): Prom
   }
 }
 
-interface ForwardedInput {
-  readonly stop: () => void;
-  /** To be called at each output, which shows that the server answers. */
-  readonly noteOutput: () => void;
-}
-
 /** Forwards input, signals and sizes. Calls `leave` at a signal or a Control-C if an earlier one still waits and no output comes. */
 function forwardInput(
   attachment: Attachment, { interactive, tty }: Required<Pick<ExecOptions, 'interactive' | 'tty'>>, leave: () => void,
-): ForwardedInput {
+) {
   const { stdin, stdout } = process;
   const resize = (): void => void attachment.resize(sizeOf(stdout)).catch(ignore);
   let waitsSince: number | null = null;
@@ -153,6 +147,7 @@ function forwardInput(
     if (interactive) void pump(stdin, attachment).catch(ignore);
   }
   return {
+    /** To be called at each output, which shows that the server answers. */
     noteOutput: () => {
       if (waitsSince !== null) waitsSince = performance.now();
     },

@@ -32,14 +32,8 @@ async function portsOf(client: SkepClient, id: string): Promise<readonly { reado
   return items.find((spec) => spec.id === specId)?.ports ?? [];
 }
 
-/** The two ports of `8080:8000`. `8000` alone means the same port on both sides. The port of the sandbox may be a name. */
-interface ForwardedPorts {
-  readonly local: number | undefined;
-  readonly remote: string;
-}
-
-/** Returns null if the text is not a valid port or pair of ports. */
-export function parsePorts(text: string): ForwardedPorts | null {
+/** Parses `8080:8000`, where `8000` may be a name; alone it means the same port on both sides. Returns null for any other text. */
+export function parsePorts(text: string): { readonly local: number | undefined; readonly remote: string } | null {
   const [, first, remote = ''] = /^(?:(\d{1,5}):)?([\w-]+)$/.exec(text) ?? [];
   const local = first === undefined ? undefined : Number(first);
   return remote === '' || (local ?? 0) > 65_535 ? null : { local, remote };
@@ -50,8 +44,10 @@ function setOrigin({ headers }: IncomingMessage): void {
   headers['x-skep-origin'] = `http://${headers.host ?? ''}`;
 }
 
+type Ports = NonNullable<ReturnType<typeof parsePorts>>;
+
 /** Forwards HTTP and WebSockets until a stop signal. Sends only the sandbox's own key, because the sandbox can read it. */
-export async function forwardPort(client: SkepClient, id: string, { local, remote }: ForwardedPorts): Promise<void> {
+export async function forwardPort(client: SkepClient, id: string, { local, remote }: Ports): Promise<void> {
   const port = await portNumber(client, id, remote);
   const sandbox = await client.sandboxes.get(id);
   if (sandbox.state.status === 'PAUSED') await sandbox.resume();

@@ -1,5 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
+import type { Skep } from '../../application/skep.ts';
+import type { OwnerScope } from '../../domain/principal.ts';
 import { detailOf, problemOf, httpStatusOf } from '../http/problems.ts';
 import type { RequestContext } from '../http/request-context.ts';
 
@@ -55,20 +57,35 @@ export function connectErrorOf(error: unknown, context: RequestContext): Connect
 const headerBytes = 5;
 const endOfStream = 0b10;
 
-/** A method of a service. It gets the raw body of the request. */
-export type Method<C> =
-  | { readonly kind: 'call'; readonly handle: (call: C, body: Buffer) => Promise<object> }
-  | { readonly kind: 'stream'; readonly handle: (call: C, body: Buffer) => AsyncIterable<object> };
+/** The context of a service call. */
+export interface ServiceCall {
+  readonly skep: Skep;
+  readonly scope: OwnerScope;
+  readonly sandboxId: string;
+  /** The directory to which relative paths refer. */
+  readonly workingDir: string;
+  /** The time limit that the client sets, in milliseconds; null for none. */
+  readonly timeoutMs: number | null;
+  /** Fires if the client leaves or its key stops working, and for endless streams also when the server ends. */
+  readonly ends: AbortSignal;
+}
 
-export type Service<C> = Readonly<Record<string, Method<C>>>;
+/** A method of a service. It gets the raw body of the request. */
+export type Method =
+  | { readonly kind: 'call'; readonly handle: (call: ServiceCall, body: Buffer) => Promise<object> }
+  | { readonly kind: 'stream'; readonly handle: (call: ServiceCall, body: Buffer) => AsyncIterable<object> };
+
+export type Service = Readonly<Record<string, Method>>;
+
+type Handle<S extends z.ZodType, Result> = (call: ServiceCall, message: z.output<S>) => Result;
 
 /** Declares a method that returns one message. */
-export function callOf<C, S extends z.ZodType>(schema: S, handle: (call: C, message: z.output<S>) => Promise<object>): Method<C> {
+export function callOf<S extends z.ZodType>(schema: S, handle: Handle<S, Promise<object>>): Method {
   return { kind: 'call', handle: (call, body) => handle(call, readMessage(schema, body)) };
 }
 
 /** Declares a method that returns a stream of messages. */
-export function streamOf<C, S extends z.ZodType>(schema: S, handle: (call: C, message: z.output<S>) => AsyncIterable<object>): Method<C> {
+export function streamOf<S extends z.ZodType>(schema: S, handle: Handle<S, AsyncIterable<object>>): Method {
   return { kind: 'stream', handle: (call, body) => handle(call, readMessage(schema, decodeFrame(body))) };
 }
 
@@ -101,15 +118,9 @@ function encodeFrame(message: object, flags = 0): Buffer {
   return Buffer.concat([header, content]);
 }
 
-/** The message that a quiet stream sends to keep the connection alive. */
-interface Keepalive {
-  readonly message: object;
-  readonly everyMs: number;
-}
-
-/** Sends the messages as fast as the client reads. The last message says how the stream ended. */
+/** Sends the messages as fast as the client reads. The last message says how the stream ended. A quiet stream sends `keepalive`. */
 export async function sendMessages(
-  context: RequestContext, messages: AsyncIterable<object>, keepalive: Keepalive,
+  context: RequestContext, messages: AsyncIterable<object>, keepalive: { readonly message: object; readonly everyMs: number },
 ): Promise<void> {
   const { response } = context;
   response.writeHead(200, { 'Content-Type': 'application/connect+json', 'X-Accel-Buffering': 'no' });

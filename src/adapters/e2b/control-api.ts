@@ -47,26 +47,16 @@ const unsupportedOptions: Readonly<Record<string, string>> = {
   volumeMounts: 'volumes', autoPause: 'pause at the end of the timeout', autoResume: 'choice of resuming by traffic',
 };
 
-/** Returns true if the value is the default, so it changes nothing. */
-function isDefault(name: string, value: unknown): boolean {
-  return value === undefined || value === null || value === (name === 'allow_internet_access');
-}
-
 function requireSupported(body: z.output<typeof createBody>): void {
-  const given = Object.entries(body).find(([name, value]) => name in unsupportedOptions && !isDefault(name, value));
+  const given = Object.entries(body).find(([name, value]) =>
+    // A default changes nothing.
+    name in unsupportedOptions && value != null && value !== (name === 'allow_internet_access'));
   if (given === undefined) return;
   throw unsupported(unsupportedOptions[given[0]] ?? given[0], 'Set it in the sandbox spec, or leave it out.');
 }
 
-/** A request to the control API, with its JSON body. */
-interface ControlRequest {
-  readonly context: RequestContext;
-  readonly id: string;
-  readonly body: unknown;
-}
-
-/** Returns the body of the response. Undefined means no body. Sets the status if it is not 200. */
-type Handler = (request: ControlRequest) => Promise<unknown>;
+/** Returns the body of the response to a request with a JSON body. Undefined means no body. Sets the status if it is not 200. */
+type Handler = (request: { readonly context: RequestContext; readonly id: string; readonly body: unknown }) => Promise<unknown>;
 
 const create: Handler = async ({ context, body }) => {
   const { skep, principal } = context;

@@ -8,9 +8,8 @@ import { isFailure } from '../../domain/failure.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { headerOf, takeBody } from '../http/request-input.ts';
 import { nodeStreamOf, webStreamOf } from '../shared/node-streams.ts';
-import { ConnectError } from './connect-protocol.ts';
+import { ConnectError, type ServiceCall } from './connect-protocol.ts';
 import { resolvePath } from './filesystem-service.ts';
-import type { ServiceCall } from './process-service.ts';
 
 /** Sends a file of the sandbox. */
 export async function download(call: ServiceCall, { response }: RequestContext, path: string): Promise<void> {

@@ -4,8 +4,7 @@ import type { FileEntry } from '../../domain/file-entry.ts';
 import { toTimestamp } from '../http/common-schemas.ts';
 import { createLruMap } from '../shared/lru-map.ts';
 import { pause, realTimers } from '../shared/timeout.ts';
-import { callOf, ConnectError, type Service, streamOf } from './connect-protocol.ts';
-import type { ServiceCall } from './process-service.ts';
+import { callOf, ConnectError, type Service, type ServiceCall, streamOf } from './connect-protocol.ts';
 
 const path = z.object({ path: z.string().default('') });
 const watched = path.extend({ recursive: z.boolean().default(false), includeEntry: z.literal(false).default(false) });
@@ -64,12 +63,6 @@ function* changesBetween(before: Entries, after: Entries): Generator<[string, Ev
   }
 }
 
-interface Change {
-  /** The path, relative to the directory. */
-  readonly name: string;
-  readonly type: EventType;
-}
-
 /** A directory that is watched by reading it repeatedly, because no runtime reports file changes. */
 interface Watch {
   readonly directory: string;
@@ -87,8 +80,8 @@ async function startWatch(call: ServiceCall, { path, recursive }: z.output<typeo
   return { ...watch, known: await readEntries(call, watch) };
 }
 
-/** Reads the directory again. Returns the changes, and the watch for the next reading. */
-async function readChanges(call: ServiceCall, watch: Watch): Promise<{ readonly changes: readonly Change[]; readonly next: Watch }> {
+/** Reads the directory again. Returns the changes, with paths relative to it, and the watch for the next reading. */
+async function readChanges(call: ServiceCall, watch: Watch) {
   // A sandbox that is not running changes no files, and reading one would read an archive.
   if ((await call.skep.sandboxes.get(call.scope, call.sandboxId)).status !== 'RUNNING') return { changes: [], next: watch };
   const known = await readEntries(call, watch);
@@ -117,23 +110,23 @@ function keyOf({ sandboxId }: ServiceCall, watcherId: string): string {
 }
 
 /** Returns the methods of clients that ask for changes, such as E2B's synchronous Python client. The server keeps the watches in memory. */
-function watcherMethods(): Service<ServiceCall> {
+function watcherMethods(): Service {
   const watches = createLruMap<Watch>(maxWatches, maxWatchedEntries, ({ known }) => known.size);
   const named = z.object({ watcherId: z.string() });
   return {
-    CreateWatcher: callOf(watched, async (call: ServiceCall, message) => {
+    CreateWatcher: callOf(watched, async (call, message) => {
       const watcherId = call.skep.random.id('watch');
       watches.set(keyOf(call, watcherId), await startWatch(call, message));
       return { watcherId };
     }),
-    GetWatcherEvents: callOf(named, async (call: ServiceCall, { watcherId }) => {
+    GetWatcherEvents: callOf(named, async (call, { watcherId }) => {
       const watch = watches.get(keyOf(call, watcherId));
       if (watch === null) throw new ConnectError('not_found', `There is no watcher ${watcherId}. Watch the directory again.`);
       const { changes, next } = await readChanges(call, watch);
       watches.set(keyOf(call, watcherId), next);
       return { events: changes };
     }),
-    RemoveWatcher: callOf(named, async (call: ServiceCall, { watcherId }) => {
+    RemoveWatcher: callOf(named, async (call, { watcherId }) => {
       watches.delete(keyOf(call, watcherId));
       return {};
     }),
@@ -141,28 +134,28 @@ function watcherMethods(): Service<ServiceCall> {
 }
 
 /** Returns E2B's `filesystem.Filesystem`, over the files of a sandbox. Source: E2B's `filesystem.proto`. */
-export const createFilesystemService = (): Service<ServiceCall> => ({
+export const createFilesystemService = (): Service => ({
   ...watcherMethods(),
   WatchDir: streamOf(watched, watchDir),
-  Stat: callOf(path, async (call: ServiceCall, { path }) => {
+  Stat: callOf(path, async (call, { path }) => {
     const { skep, scope, sandboxId, ends } = call;
     return { entry: presentEntry(await skep.files.stat(scope, sandboxId, resolvePath(call, path), false, ends)) };
   }),
-  MakeDir: callOf(path, async (call: ServiceCall, { path }) => {
+  MakeDir: callOf(path, async (call, { path }) => {
     const { skep, scope, sandboxId, ends } = call;
     const { directory, isNew } = await skep.files.makeDirectory(scope, sandboxId, resolvePath(call, path), ends);
     if (!isNew) throw new ConnectError('already_exists', 'The directory exists already.');
     return { entry: presentEntry(directory) };
   }),
-  Move: callOf(z.object({ source: z.string(), destination: z.string() }), async (call: ServiceCall, { source, destination }) => {
+  Move: callOf(z.object({ source: z.string(), destination: z.string() }), async (call, { source, destination }) => {
     const { skep, scope, sandboxId, ends } = call;
     const moved = await skep.files.move(scope, sandboxId, resolvePath(call, source), resolvePath(call, destination), ends);
     return { entry: presentEntry(moved) };
   }),
-  ListDir: callOf(path.extend({ depth: z.int().min(0).default(1) }), async (call: ServiceCall, { path, depth }) =>
+  ListDir: callOf(path.extend({ depth: z.int().min(0).default(1) }), async (call, { path, depth }) =>
     ({ entries: (await listEntries(call, resolvePath(call, path), Math.min(Math.max(1, depth), maxDepth))).map(presentEntry) })),
   // As in E2B, also removes a directory with all its content.
-  Remove: callOf(path, async (call: ServiceCall, { path }) => {
+  Remove: callOf(path, async (call, { path }) => {
     const { skep, scope, sandboxId, ends } = call;
     await skep.files.remove(scope, sandboxId, resolvePath(call, path), true, ends);
     return {};

@@ -5,11 +5,11 @@ import { Failure, isFailureOf } from '../../domain/failure.ts';
 import { detailOf, problemOf, httpStatusOf } from '../http/problems.ts';
 import type { HttpHandler, RequestContext } from '../http/request-context.ts';
 import { bytesReader, headerOf, readQuery } from '../http/request-input.ts';
-import { ConnectError, connectErrorOf, parseBody, sendMessages, type Service } from './connect-protocol.ts';
+import { ConnectError, connectErrorOf, parseBody, sendMessages, type Service, type ServiceCall } from './connect-protocol.ts';
 import { controlRoutes, type ControlRoute, unsupported } from './control-api.ts';
 import { download, upload } from './file-transfer.ts';
 import { createFilesystemService } from './filesystem-service.ts';
-import { processService, type ServiceCall } from './process-service.ts';
+import { processService } from './process-service.ts';
 import { digestFromToken, findSigner, type SignedFile } from './sandbox-token.ts';
 
 /** The largest body of a request that is not a file, in bytes. Input for a process comes in such a body. */
@@ -148,7 +148,7 @@ async function readCall(context: RequestContext, form: Form): Promise<[Access, B
   return [access, await readBytes(context.request, context.response)];
 }
 
-function serviceHandler(service: Service<ServiceCall>): HttpHandler {
+function serviceHandler(service: Service): HttpHandler {
   return async (request, response) => {
     const { context } = response.locals;
     const name = String(request.params['method']);

@@ -1,23 +1,8 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { ExecutionRecord } from '../../domain/execution.ts';
-import type { OwnerScope } from '../../domain/principal.ts';
-import type { Skep } from '../../application/skep.ts';
 import { sentenceOf } from '../shared/status-and-error-messages.ts';
-import { callOf, ConnectError, type Service, streamOf } from './connect-protocol.ts';
-
-/** The context of a service call. */
-export interface ServiceCall {
-  readonly skep: Skep;
-  readonly scope: OwnerScope;
-  readonly sandboxId: string;
-  /** The directory to which relative paths refer. */
-  readonly workingDir: string;
-  /** The time limit that the client sets, in milliseconds; null for none. */
-  readonly timeoutMs: number | null;
-  /** Fires if the client leaves or its key stops working, and for endless streams also when the server ends. */
-  readonly ends: AbortSignal;
-}
+import { callOf, ConnectError, type Service, type ServiceCall, streamOf } from './connect-protocol.ts';
 
 const bytes = z.base64().transform((text) => Buffer.from(text, 'base64'));
 const size = z.object({ size: z.object({ cols: z.int().min(1).max(10_000), rows: z.int().min(1).max(10_000) }) });
@@ -129,24 +114,24 @@ async function write(call: ServiceCall, message: Selected, chunk: Buffer | undef
 }
 
 /** E2B's `process.Process`, over the executions of a sandbox. Source: E2B's `process.proto`. */
-export const processService: Service<ServiceCall> = {
+export const processService: Service = {
   Start: streamOf(startMessage, start),
-  Connect: streamOf(selected, async function* connect(call: ServiceCall, message) {
+  Connect: streamOf(selected, async function* connect(call, message) {
     // Also works for a command that has ended, as long as it is kept. A client that was away still gets its output and its end.
     yield* follow(call, await find(call, message));
   }),
   List: callOf(z.object({}), list),
-  Update: callOf(selected.extend({ pty: size.optional() }), async (call: ServiceCall, message) => {
+  Update: callOf(selected.extend({ pty: size.optional() }), async (call, message) => {
     const { id } = await findRunning(call, message);
     if (message.pty !== undefined) await call.skep.executions.resize(call.scope, call.sandboxId, id, message.pty.size);
     return {};
   }),
   SendInput: callOf(
     selected.extend({ input: z.object({ stdin: bytes.optional(), pty: bytes.optional() }) }),
-    async (call: ServiceCall, message) => write(call, message, message.input.stdin ?? message.input.pty, false),
+    async (call, message) => write(call, message, message.input.stdin ?? message.input.pty, false),
   ),
-  CloseStdin: callOf(selected, async (call: ServiceCall, message) => write(call, message, undefined, true)),
-  SendSignal: callOf(selected.extend({ signal }), async (call: ServiceCall, message) => {
+  CloseStdin: callOf(selected, async (call, message) => write(call, message, undefined, true)),
+  SendSignal: callOf(selected.extend({ signal }), async (call, message) => {
     const { id } = await findRunning(call, message);
     await call.skep.executions.signal(call.scope, call.sandboxId, id, message.signal);
     return {};

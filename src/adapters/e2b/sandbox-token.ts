@@ -5,7 +5,6 @@ import type { Skep } from '../../application/skep.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { PageKey } from '../../domain/page.ts';
 import { isSameSecret } from '../../domain/credentials.ts';
-import type { Sandbox } from '../../domain/sandbox.ts';
 import type { RequestContext } from '../http/request-context.ts';
 
 /** The operation that a signed URL allows, in E2B's terms. */
@@ -48,18 +47,12 @@ const pageSize = 100;
 /** The most requests with signatures that can wait. */
 const maxWaiting = 20;
 
-interface Signer {
-  readonly sandbox: Sandbox;
-  /** The digest of the key whose token made the signature. */
-  readonly digest: string;
-}
-
 /**
  * Finds the token that made the signature. The URL does not name the sandbox, so this tries the tokens of all sandboxes, the newest first.
  * A wrong signature counts as a wrong key. Throws `unauthorized` if no token made it or it has expired, `rate_limited`, or an `AbortError`
  * if the client leaves.
  */
-export async function findSigner({ skep, http, request, closed }: RequestContext, signed: SignedFile): Promise<Signer> {
+export async function findSigner({ skep, http, request, closed }: RequestContext, signed: SignedFile) {
   if (searches.pendingCount >= maxWaiting) throw new Failure('rate_limited', { limit: 'signed_urls', retryAfterSeconds: 1 });
   return await searches(() => http.authenticator.authenticateSignature(request, () => search(skep, signed, closed)));
 }
@@ -67,7 +60,8 @@ export async function findSigner({ skep, http, request, closed }: RequestContext
 /** One search at a time. Forged signatures delay other signed URLs, and never use the whole time of the event loop. */
 const searches = pLimit(1);
 
-async function search(skep: Skep, signed: SignedFile, signal: AbortSignal): Promise<Signer> {
+/** Returns the sandbox, and the digest of the key whose token made the signature. */
+async function search(skep: Skep, signed: SignedFile, signal: AbortSignal) {
   const { signature, expiration } = signed;
   const isExpired = expiration !== null && !(Number(expiration) * 1000 > skep.clock.now());
   if (isExpired || !signatureForm.test(signature)) throw new Failure('unauthorized', {});

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { basename, dirname } from 'node:path';
+import { contentSecurityPolicy } from './dashboard.ts';
 import type { HttpHandler } from './request-context.ts';
 
 const require = createRequire(import.meta.url);
@@ -30,20 +31,10 @@ spec.servers = [{ url: new URL('.', location.href).href.replace(/[/]$/, ''), des
 SwaggerUIBundle({ spec, dom_id: '#reference', filter: true, deepLinking: true, validatorUrl: null, plugins: [{ fn: { opsFilter } }] });
 `;
 
-/** Lets the page load its own files, use the start script above, and send requests to its own origin. */
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  `script-src 'self' 'sha256-${hash('sha256', start, 'base64')}'`,
-  // Swagger UI sets style attributes, and its icons are data URLs.
-  "style-src 'self' 'unsafe-inline'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+// Swagger UI sets style attributes.
+const policy = contentSecurityPolicy(` 'sha256-${hash('sha256', start, 'base64')}'`, " 'unsafe-inline'");
 
-export const apiReferenceHeaders = { 'Content-Security-Policy': contentSecurityPolicy };
+export const apiReferenceHeaders = { 'Content-Security-Policy': policy };
 
 /** The page at `/docs`. Its links are relative, so it works under any mount path. */
 export const apiReferencePage = `<!doctype html>

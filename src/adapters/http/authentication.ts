@@ -22,7 +22,7 @@ const recheckMs = 2000;
 const streamRetrySeconds = 10;
 
 /** A request with the client's address, as Express sets it. */
-type ClientRequest = IncomingMessage & { readonly ip?: string | undefined };
+type ClientRequest = { readonly ip?: string | undefined };
 
 /**
  * Authenticates requests by their key, and applies the limits for keys and client addresses. After too many wrong keys, an address gets
@@ -51,7 +51,7 @@ export class Authenticator {
   }
 
   /** Counts the request. Throws `unauthorized`, `rate_limited` (wrong keys, or requests of the key), or a failure of the port. */
-  async authenticate(request: Pick<ClientRequest, 'ip'>, credential: string | null): Promise<Principal> {
+  async authenticate(request: ClientRequest, credential: string | null): Promise<Principal> {
     if (credential === null) return await this.#auth.authenticate(null);
     const digest = keyDigest(credential);
     const isKnown = this.#knownKeys.get(digest) !== null;
@@ -103,7 +103,7 @@ export class Authenticator {
   }
 
   /** Logs in with a code. A wrong code counts as a wrong key. Throws the errors of `exchange`, and `rate_limited`. */
-  async logIn<T>(request: Pick<ClientRequest, 'ip'>, exchange: () => Promise<T>): Promise<T> {
+  async logIn<T>(request: ClientRequest, exchange: () => Promise<T>): Promise<T> {
     return await this.#checkWithFailureLimit(request, 'login_code_invalid', false, exchange);
   }
 
@@ -111,15 +111,13 @@ export class Authenticator {
    * Finds the key that made a signature. A wrong signature counts as a wrong key. An address with too many wrong keys is refused, because
    * the search is expensive. Throws the errors of `find`, and `rate_limited`.
    */
-  async authenticateSignature<T>(request: Pick<ClientRequest, 'ip'>, find: () => Promise<T>): Promise<T> {
+  async authenticateSignature<T>(request: ClientRequest, find: () => Promise<T>): Promise<T> {
     const failures = await this.#tooManyFailures(request);
     if (failures !== null) throw rateLimited('failed_logins_per_minute', failures);
     return await this.#checkWithFailureLimit(request, 'unauthorized', true, find);
   }
 
-  async #checkWithFailureLimit<T>(
-    request: Pick<ClientRequest, 'ip'>, wrong: FailureCode, isKnown: boolean, check: () => Promise<T>,
-  ): Promise<T> {
+  async #checkWithFailureLimit<T>(request: ClientRequest, wrong: FailureCode, isKnown: boolean, check: () => Promise<T>): Promise<T> {
     if (!isKnown && (await this.#tooManyFailures(request)) !== null) await wait(guessDelayMs);
     try {
       return await check();
@@ -130,7 +128,7 @@ export class Authenticator {
   }
 
   /** Returns the count of wrong keys if it has reached the limit, otherwise null. */
-  async #tooManyFailures(request: Pick<ClientRequest, 'ip'>): Promise<RateLimiterRes | null> {
+  async #tooManyFailures(request: ClientRequest): Promise<RateLimiterRes | null> {
     const failures = await this.#failures.get(clientAddress(request));
     return failures !== null && failures.remainingPoints <= 0 ? failures : null;
   }
@@ -153,7 +151,7 @@ function rateLimited(limit: string, { msBeforeNext }: RateLimiterRes): Failure {
 }
 
 /** Returns the client that the limits count: an IPv4 address, or the /64 network of an IPv6 address, because one client owns all of it. */
-export function clientAddress(request: Pick<ClientRequest, 'ip'>): string {
+export function clientAddress(request: ClientRequest): string {
   const address = request.ip ?? 'unknown';
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return mapped;

@@ -2,26 +2,13 @@ import type { IncomingMessage } from 'node:http';
 import type { Router } from 'express';
 import type { ProxyAddress } from './port-links.ts';
 import type { HttpContext } from './request-context.ts';
+import type { ShownSetting } from './routes/overview.ts';
 
 export const defaultRequestsPerMinute = 6000;
 export const defaultStreamsPerKey = 50;
 
 /** Adds routes to the HTTP API. Their requests also have a context, security headers and a log line. */
 export type Mount = (router: Router, http: HttpContext) => void;
-
-/** A setting in the form that administrators see. */
-export interface ShownSetting {
-  /** The key in the configuration file. */
-  readonly key: string;
-  /** The environment variable; null if the setting can only be in the file. */
-  readonly variable: string | null;
-  readonly source: 'environment' | 'file' | 'default';
-  /** The value as text for a person. Null if there is none, and always for a secret. */
-  readonly value: string | null;
-  readonly isSecret: boolean;
-  /** The values that it accepts. */
-  readonly form: string;
-}
 
 /** Options of the HTTP API, for every kind of mount. */
 export interface RouterOptions {

@@ -59,8 +59,14 @@ export const gitProviderFailures = ['provider_unauthorized', 'provider_failed', 
 /** The schema of a request part for which an operation declares nothing. */
 const emptySchema = z.object({});
 
-interface OperationDescription<
-  P extends z.ZodObject, Q extends z.ZodObject, H extends z.ZodObject, B extends z.ZodType, R extends z.ZodType,
+type MaybePromise<T> = T | Promise<T>;
+
+interface Declaration<
+  P extends z.ZodObject = z.ZodObject,
+  Q extends z.ZodObject = z.ZodObject,
+  H extends z.ZodObject = z.ZodObject,
+  B extends z.ZodType = z.ZodType,
+  R extends z.ZodType = z.ZodType,
 > {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** The path template, with `{name}` for a parameter. The value of `{repository_name}` can contain slashes. */
@@ -86,15 +92,10 @@ interface OperationDescription<
   /** Accepts a ticket instead of a key, because browsers can't send headers there. */
   readonly takesTicket?: true;
   readonly success: ResponseForm<R>;
-}
-
-type MaybePromise<T> = T | Promise<T>;
-
-interface Input<P extends z.ZodType, Q extends z.ZodType, H extends z.ZodType, B extends z.ZodType> {
-  readonly params: z.output<P>;
-  readonly query: z.output<Q>;
-  readonly headers: z.output<H>;
-  readonly body: z.output<B>;
+  readonly handle: (
+    context: RequestContext,
+    input: { readonly params: z.output<P>; readonly query: z.output<Q>; readonly headers: z.output<H>; readonly body: z.output<B> },
+  ) => MaybePromise<z.output<R> | StreamedBody | Upgrade>;
 }
 
 /** The success of an operation that returns nothing. */
@@ -102,7 +103,7 @@ export const noContent = { status: 204, description: 'Done.' };
 
 export const byteStream = z.string().meta({ format: 'binary' });
 
-export interface Operation extends OperationDescription<z.ZodObject, z.ZodObject, z.ZodObject, z.ZodType, z.ZodType> {
+export interface Operation extends Omit<Declaration, 'handle'> {
   /** Parses the request, the body last, performs the operation and returns the result. Throws `invalid_request` before it does anything. */
   readonly perform: (context: RequestContext) => Promise<unknown>;
 }
@@ -110,16 +111,6 @@ export interface Operation extends OperationDescription<z.ZodObject, z.ZodObject
 /** Returns the same operation with another path. */
 export function alias(original: Operation, path: string, operationId: string): Operation {
   return { ...original, path, operationId, description: `The same as \`${original.path}\`.` };
-}
-
-interface Declaration<
-  P extends z.ZodObject = z.ZodObject,
-  Q extends z.ZodObject = z.ZodObject,
-  H extends z.ZodObject = z.ZodObject,
-  B extends z.ZodType = z.ZodType,
-  R extends z.ZodType = z.ZodType,
-> extends OperationDescription<P, Q, H, B, R> {
-  readonly handle: (context: RequestContext, input: Input<P, Q, H, B>) => MaybePromise<z.output<R> | StreamedBody | Upgrade>;
 }
 
 /** Declares an operation. The schemas type the handler's input and result. The handler can set a status other than the success status. */

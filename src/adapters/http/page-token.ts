@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import type { Skep } from '../../application/skep.ts';
 import type { Page, PageKey, PageRequest } from '../../domain/page.ts';
 import { wholeNumber } from './common-schemas.ts';
 import type { RequestContext } from './request-context.ts';
 import { invalidRequest } from './request-input.ts';
-import { createSealedTokens, type SealedTokens } from './sealed-tokens.ts';
+import { createSealedTokens } from './sealed-tokens.ts';
 
 /** The query of every listing. The handler decodes `page_id`, because only it knows the listing and its order. */
 export const pageQuery = {
@@ -26,17 +25,13 @@ export function pageSchema<T extends z.ZodType>(item: T, id: string) {
     .meta({ id });
 }
 
-interface PageQuery {
-  readonly page_id?: string | undefined;
-  readonly limit: number;
-}
-
 /**
  * Returns the requested page of a listing. `listing` names the listing and its order. Throws `invalid_request` for a token of another
  * listing.
  */
 export async function readPage<T, R>(
-  { http: { pageTokens } }: RequestContext, listing: string, { page_id: token, limit }: PageQuery,
+  { http: { pageTokens } }: RequestContext, listing: string,
+  { page_id: token, limit }: { readonly page_id?: string | undefined; readonly limit: number },
   read: (request: PageRequest) => Promise<Page<T>>, present: (item: T) => R,
 ) {
   const after = token === undefined ? null : keyIn(pageTokens.decode(token), listing);
@@ -50,11 +45,7 @@ export async function readPage<T, R>(
 /** The listing, and the key of the last item of the page before. */
 const tokenContent = z.tuple([z.string(), z.int(), z.string()]);
 
-export type PageTokens = SealedTokens<typeof tokenContent>;
-
-export function createPageTokens({ secret }: Pick<Skep, 'secret'>): PageTokens {
-  return createSealedTokens(secret, tokenContent);
-}
+export const createPageTokens = (secret: string) => createSealedTokens(secret, tokenContent);
 
 function keyIn(content: z.output<typeof tokenContent> | null, listing: string): PageKey {
   const [madeFor, value, id] = content ?? [];

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import { Failure, isFailure, type AnyFailure, type FailureContexts } from '../../domain/failure.ts';
 import { fileTypes } from '../../domain/file-entry.ts';
-import { sandboxStatuses } from '../../domain/sandbox.ts';
+import { sandboxStatusSchema } from '../shared/event-data-schemas.ts';
 import { sentenceOf, sentenceOfFailure } from '../shared/status-and-error-messages.ts';
 import { snakeCase } from '../shared/letter-case.ts';
 import { presentReason, statusReason, type ValidationProblem } from './common-schemas.ts';
@@ -211,6 +211,9 @@ function headersOf(problem: AnyProblem, retryAfter: number | null): Record<strin
   return headers;
 }
 
+/** Members whose name says what they are. */
+const names = ['repository', 'branch', 'sandbox_id', 'conversation_id', 'permission_id', 'execution_id', 'key_id', 'provider', 'runtime'];
+
 /** RFC 9457 problem details. The code decides which members follow `code`. */
 export const problemSchema = z
   .looseObject({
@@ -220,21 +223,15 @@ export const problemSchema = z
     detail: z.string().meta({ description: 'What went wrong and what to do, as a sentence.' }),
     code: z.enum(problemCodes.filter((code) => code !== 'invalid_request')).meta({ description: 'The name of the failure, for programs.' }),
     retry_after_seconds: z.int().optional().meta({ description: 'In how many seconds to try again, as in the header `Retry-After`.' }),
-    repository: z.string().optional(),
-    branch: z.string().optional(),
-    sandbox_id: z.string().optional(),
-    sandbox_status: z.enum(sandboxStatuses).optional().meta({ description: 'The status, which does not allow the request.' }),
-    conversation_id: z.string().optional(),
-    permission_id: z.string().optional(),
+    ...Object.fromEntries(names.map((name) => [name, z.string().optional()])),
+    sandbox_status: sandboxStatusSchema.optional().meta({ description: 'The status, which does not allow the request.' }),
     port: z.int().optional().meta({ description: 'A port inside a sandbox.' }),
     exposed: z.array(z.int()).optional().meta({ description: 'The ports in the spec of the sandbox.' }),
-    execution_id: z.string().optional(),
     path: z.string().optional().meta({ description: 'A path inside a sandbox, or of a repository.' }),
     size: z.int().optional().meta({ description: 'How many bytes the file has.' }),
     file_type: z.enum(fileTypes).optional(),
     oldest: z.int().optional().meta({ description: 'The offset of the oldest byte of the output that is kept.' }),
     allow: z.array(z.string()).optional(),
-    key_id: z.string().optional(),
     name: z.string().optional().meta({ description: 'The name of a key.' }),
     key: z.string().optional().meta({ description: 'The idempotency key.' }),
     limit: z.string().optional().meta({ description: 'The limit that is reached.' }),
@@ -242,9 +239,7 @@ export const problemSchema = z
     limit_bytes: z.int().optional(),
     limit_ms: z.int().optional(),
     incident: z.string().optional().meta({ description: "The id of this error in the server's log." }),
-    provider: z.string().optional(),
     listing: z.string().optional().meta({ description: 'What the git provider cannot list.' }),
-    runtime: z.string().optional(),
     reason: statusReason.optional(),
   })
   .meta({ id: 'Problem', description: 'Problem details (RFC 9457).' });

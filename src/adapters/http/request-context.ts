@@ -5,7 +5,7 @@ import { Failure } from '../../domain/failure.ts';
 import { type OwnerScope, type Principal, scopeOf } from '../../domain/principal.ts';
 import type { Authenticator } from './authentication.ts';
 import type { OpenApiDocument } from './openapi.ts';
-import type { PageTokens } from './page-token.ts';
+import type { createPageTokens } from './page-token.ts';
 import type { Operation } from './operation.ts';
 import type { RouterOptions } from './http-options.ts';
 import type { ExecutionWriters } from './execution-web-socket.ts';
@@ -17,7 +17,7 @@ export interface HttpContext {
   readonly skep: Skep;
   readonly options: RouterOptions;
   readonly authenticator: Authenticator;
-  readonly pageTokens: PageTokens;
+  readonly pageTokens: ReturnType<typeof createPageTokens>;
   readonly writers: ExecutionWriters;
   readonly readiness: ReadinessReporter;
   /** Created at the first call. */

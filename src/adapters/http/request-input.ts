@@ -7,6 +7,7 @@ import type { z } from 'zod';
 import type { ValidationProblem } from './common-schemas.ts';
 import { webStreamOf } from '../shared/node-streams.ts';
 import { HttpProblem } from './problems.ts';
+import type { RequestContext } from './request-context.ts';
 
 type InputPart = 'path' | 'query' | 'header' | 'body';
 
@@ -102,17 +103,11 @@ export function originForm({ url = '/' }: IncomingMessage): string {
 
 const takenBodies = new WeakSet<IncomingMessage>();
 
-interface OpenRequest {
-  readonly request: IncomingMessage;
-  /** Fires when the response is complete or the client disconnects. */
-  readonly closed: AbortSignal;
-}
-
 /**
  * Returns the body of a request as a stream of bytes. It has no time limit as long as bytes arrive. If the reader stops early, the rest is
  * discarded, so the client gets the response. Destroying the request itself would close the connection first.
  */
-export function takeBody({ request, closed }: OpenRequest): ReadableStream<Uint8Array> {
+export function takeBody({ request, closed }: Pick<RequestContext, 'request' | 'closed'>): ReadableStream<Uint8Array> {
   takenBodies.add(request);
   const body = request.pipe(addAbortSignal(closed, new PassThrough()));
   // A stream without a reader must not throw an unhandled error.

@@ -30,8 +30,7 @@ import { microagentOperations } from './routes/microagents.ts';
 import { overviewOperations } from './routes/overview.ts';
 import { portOperations } from './routes/ports.ts';
 import { repositoryOperations } from './routes/repositories.ts';
-import { logOperation } from './routes/sandbox-logs.ts';
-import { usageOperation } from './routes/sandbox-usage.ts';
+import { sandboxReportOperations } from './routes/sandbox-logs-and-usage.ts';
 import { sandboxSpecOperations } from './routes/sandbox-specs.ts';
 import { transcriptOperation } from './routes/transcript.ts';
 import { sandboxOperations } from './routes/sandboxes.ts';
@@ -48,8 +47,7 @@ const operations: readonly Operation[] = [
   publishOperation,
   ...eventOperations,
   ...sandboxOperations,
-  logOperation,
-  usageOperation,
+  ...sandboxReportOperations,
   ...portOperations,
   ...executionOperations,
   ...fileOperations,
@@ -66,10 +64,8 @@ export type SkepRouter = (request: IncomingMessage, response: ServerResponse, ne
 /** The failure of new requests and endless streams during shutdown. */
 export const shuttingDown = new Failure('shutting_down', { retryAfterSeconds: 5 });
 
-/** For `app.use('/agents', createRouter(skep))`. Answers every request. Throws a TypeError if `skep` is a promise. */
+/** For `app.use('/agents', createRouter(skep))`. Answers every request. */
 export function createRouter(skep: Skep, options: RouterOptions = {}): SkepRouter {
-  const given: { readonly auth?: unknown } | null | undefined = skep;
-  if (given?.auth === undefined) throw new TypeError('createRouter needs the Skep that createSkep resolves to; did you forget await?');
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Express hands on its own requests and responses, which extend Node's
   return routerOf(skep, options, new AbortController().signal) as unknown as SkepRouter;
 }
@@ -81,7 +77,7 @@ export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal
     skep,
     options,
     authenticator: new Authenticator(skep.auth, options),
-    pageTokens: createPageTokens(skep),
+    pageTokens: createPageTokens(skep.secret),
     writers: new ExecutionWriters(),
     readiness: readinessReporter(skep),
     readBody: jsonReader(options.bodyLimitBytes),
@@ -92,9 +88,10 @@ export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal
   router.use(securityHeaders, beginRequest(http), crossOrigin(options.corsOrigins ?? []));
   router.get(apiReferencePaths, apiReferenceFiles());
   router.get('/docs/', (_request, response) => response.redirect(response.locals['context'].link('/docs')));
-  router.use(dashboardRouter(options.dashboard === false ? null : (options.dashboard ?? dashboardFolder())));
   for (const mountOther of options.mounts ?? []) mountOther(router, http);
   for (const [path, atPath] of Map.groupBy(operations, ({ path }) => path)) mount(router, path, atPath);
+  // After the API, because it looks for a file.
+  router.use(dashboardRouter(options.dashboard === false ? null : (options.dashboard ?? dashboardFolder())));
   router.use(refusalHandler(new HttpProblem('not_found', {}), true), answerError);
   return router;
 }

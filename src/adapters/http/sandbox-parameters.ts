@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { canonicalJson } from '../../domain/fingerprint.ts';
 import { parameterLimits, type SandboxParameters } from '../../domain/sandbox-parameters.ts';
-import { list, text } from './common-schemas.ts';
+import { list, specId, text } from './common-schemas.ts';
 
 const limits = parameterLimits;
 
@@ -48,6 +48,13 @@ export const sandboxParameterFields = {
     z.array(variableName).max(limits.variables).meta({ example: ['NPM_TOKEN'] }),
     "Names of variables of the server's environment that the sandbox's command gets. The spec's `allowed_secrets` must have them.",
   ),
+};
+
+/** The fields of a request that starts a sandbox. */
+export const sandboxStartFields = {
+  sandbox_spec_id: specId.nullable().default(null)
+    .meta({ description: 'The spec of the new sandbox. Default: the first spec of the deployment.' }),
+  ...sandboxParameterFields,
 };
 
 export const sandboxParameterNames = ['env', 'metadata', 'timeout_seconds', 'resources', 'secrets'] as const;

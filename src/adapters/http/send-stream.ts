@@ -1,9 +1,35 @@
-import { once } from 'node:events';
 import { pipeline } from 'node:stream/promises';
+import type { Event } from '../../domain/event.ts';
 import { nodeStreamOf } from '../shared/node-streams.ts';
-import { defaultHeartbeatMs, eventStreamMedia } from './event-stream.ts';
 import type { StreamedBody } from './operation.ts';
 import type { RequestContext } from './request-context.ts';
+
+/** After how many milliseconds a client reconnects. */
+const retryMs = 1000;
+
+export const eventStreamMedia = 'text/event-stream; charset=utf-8';
+
+/** The interval of heartbeats in an idle stream, in milliseconds. */
+export const defaultHeartbeatMs = 15_000;
+
+/**
+ * Yields the events as server-sent events. To continue, a client reconnects with the id of the last event that it received. `after`, the
+ * id before the first event, is sent first, without data, so a client that received no event can also continue. Source: the HTML standard,
+ * 9.2.
+ */
+export async function* serverSentEvents(
+  after: number,
+  batches: AsyncIterable<readonly Event[]>,
+  present: (event: Event) => unknown,
+): AsyncGenerator<string, void> {
+  yield `id: ${after}\nretry: ${retryMs}\n\n`;
+  for await (const batch of batches) {
+    for (const event of batch) {
+      // `JSON.stringify` returns one line: line breaks in strings are escaped.
+      yield `id: ${event.sequence}\nevent: ${event.kind}\ndata: ${JSON.stringify(present(event))}\n\n`;
+    }
+  }
+}
 
 /**
  * Sends the parts of a stream as they arrive, and heartbeats between events. Fetches the next part after the client has read the last one,
@@ -32,14 +58,7 @@ export async function sendStream(context: RequestContext, { parts, ends }: Strea
     if (isEvents && response.writableLength === 0) response.write(':\n\n');
   }, http.options.heartbeatMs ?? defaultHeartbeatMs);
   try {
-    if (parts instanceof ReadableStream) await pipeline(nodeStreamOf(parts), response, { signal: ends });
-    else {
-      for await (const part of parts) {
-        if (ends.aborted) break;
-        if (!response.write(part)) await once(response, 'drain', { signal: ends });
-      }
-      response.end();
-    }
+    await pipeline(parts instanceof ReadableStream ? nodeStreamOf(parts) : parts, response);
   } catch (error) {
     if (!ends.aborted) throw error;
     response.destroy();

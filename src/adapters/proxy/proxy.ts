@@ -8,6 +8,7 @@ import { exposedPort } from '../../domain/port-access.ts';
 import { Authenticator, clientAddress } from '../http/authentication.ts';
 import { createPortTokens } from '../http/port-links.ts';
 import { HttpProblem, problemOf } from '../http/problems.ts';
+import { shuttingDown } from '../http/router.ts';
 import { isWebSocketRequest } from '../http/web-socket.ts';
 import { Connections, PortMoved } from './port-connections.ts';
 import { keepsAuthorization, type Visitor, type VisitorDeps, visitorOf } from './port-visitor.ts';
@@ -28,28 +29,12 @@ export interface Proxy {
   close(): void;
 }
 
-interface Admitted {
-  readonly target: PortTarget;
-  readonly visitor: Visitor;
-  readonly opened: OpenPort;
-}
-
-/** Use a separate server: a sandbox must not share an origin with the API. Throws a TypeError if `skep` is a promise. */
+/** Use a separate server: a sandbox must not share an origin with the API. */
 export function createProxy(skep: Skep, options: ProxyOptions): Proxy {
-  const given: { readonly sandboxes?: unknown } | null | undefined = skep;
-  if (given?.sandboxes === undefined) throw new TypeError('createProxy needs the Skep that createSkep resolves to; did you forget await?');
-  const requests = new PortRequests(skep, options);
-  return {
-    handleRequest: (request, response) => void requests.serve(request, response),
-    handleUpgrade: (request, socket, head) => void requests.upgrade(request, socket, head),
-    drain: () => requests.drain(),
-    close: () => requests.close(),
-  };
+  return new PortRequests(skep, options);
 }
 
-const shuttingDown = new Failure('shutting_down', { retryAfterSeconds: 5 });
-
-class PortRequests {
+class PortRequests implements Proxy {
   readonly #skep: Skep;
   readonly #options: ProxyOptions;
   readonly #connections: Connections;
@@ -71,7 +56,10 @@ class PortRequests {
     };
   }
 
-  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  readonly handleRequest: Proxy['handleRequest'] = (request, response) => void this.#serve(request, response);
+  readonly handleUpgrade: Proxy['handleUpgrade'] = (request, socket, head) => void this.#upgrade(request, socket, head);
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const target = this.#requireTarget(request);
       const redirect = await this.#redirectOf(request, target);
@@ -83,7 +71,7 @@ class PortRequests {
     }
   }
 
-  async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     // A client may disconnect while it waits; this is not an error.
     socket.on('error', () => socket.destroy());
     // Destroys the socket when everything is written, even if the client never ends its side.
@@ -94,13 +82,14 @@ class PortRequests {
     try {
       if (request.method !== 'GET' || !isWebSocketRequest(request)) throw new HttpProblem('not_found', {});
       const target = this.#requireTarget(request);
-      const admitted = await this.#admit(target, visitorOf(this.#visitorDeps, request, target));
-      const close = this.#connections.open(admitted.opened, admitted.target.port, admitted.visitor.forRechecks, () => socket.destroy());
+      const visitor = visitorOf(this.#visitorDeps, request, target);
+      const opened = await this.#skep.sandboxes.openPort(target.sandboxId, target.port, visitor);
+      const close = this.#connections.open(opened, target.port, visitor.forRechecks, () => socket.destroy());
       socket.once('close', close);
       if (socket.destroyed) return close();
-      const forwarded = await this.#forwardedRequest(request, admitted, true);
+      const forwarded = await this.#forwardedRequest(request, target, visitor, opened, true);
       if (socket.destroyed) return;
-      forwardUpgrade(request, socket, head, forwarded, (error) => refuse(this.#portProblem(error, admitted)));
+      forwardUpgrade(request, socket, head, forwarded, (error) => refuse(this.#portProblem(error, target)));
     } catch (error) {
       refuse(error);
     }
@@ -141,12 +130,8 @@ class PortRequests {
     return { status: 302, headers: { ...headers, ...cookie }, body: '' };
   }
 
-  async #admit(target: PortTarget, visitor: Visitor): Promise<Admitted> {
-    return { target, visitor, opened: await this.#skep.sandboxes.openPort(target.sandboxId, target.port, visitor) };
-  }
-
   async #forwardedRequest(
-    request: IncomingMessage, { target, visitor, opened }: Admitted, isWebSocket: boolean,
+    request: IncomingMessage, target: PortTarget, visitor: Visitor, opened: OpenPort, isWebSocket: boolean,
   ): Promise<ForwardedRequest> {
     return {
       target, client: visitor.client, protocol: target.protocol ?? this.#protocol, isWebSocket,
@@ -160,17 +145,17 @@ class PortRequests {
     // Read first, because forwarding removes the credentials from the request.
     const visitor = visitorOf(this.#visitorDeps, request, target);
     for (let attempt = 1; ; attempt += 1) {
-      const admitted = await this.#admit(target, visitor);
+      const opened = await this.#skep.sandboxes.openPort(target.sandboxId, target.port, visitor);
       if (response.destroyed) return;
-      const close = this.#connections.open(admitted.opened, target.port, admitted.visitor.forRechecks, () => response.destroy());
+      const close = this.#connections.open(opened, target.port, visitor.forRechecks, () => response.destroy());
       try {
-        const forwarded = await this.#forwardedRequest(request, admitted, false);
+        const forwarded = await this.#forwardedRequest(request, target, visitor, opened, false);
         // For a response that has already ended, the library would wait forever.
         if (!response.destroyed) await forwardRequest(request, response, forwarded);
         return;
       } catch (error) {
         // Nothing was sent, so the sandbox can be read again for a new try.
-        if (!(error instanceof PortMoved) || attempt > 1) throw this.#portProblem(error, admitted);
+        if (!(error instanceof PortMoved) || attempt > 1) throw this.#portProblem(error, target);
       } finally {
         close();
       }
@@ -178,7 +163,7 @@ class PortRequests {
   }
 
   /** Returns the failure. Every connection error means that nothing answers on the port. */
-  #portProblem(error: unknown, { target: { sandboxId: id, port } }: Admitted): unknown {
+  #portProblem(error: unknown, { sandboxId: id, port }: PortTarget): unknown {
     if (isFailure(error)) return error;
     this.#skep.logger.debug({ sandbox: id, port, error }, 'a request to a port got no valid response');
     const problem = parserProblemOf(error);

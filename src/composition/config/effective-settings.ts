@@ -1,4 +1,4 @@
-import type { ShownSetting } from '../../adapters/http/http-options.ts';
+import type { ShownSetting } from '../../adapters/http/routes/overview.ts';
 import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
 import { durationUnits, formatQuantity, sizeUnits } from '../../client/quantities.ts';
 import { defaultKeepEventsForMs } from '../../application/events/events.ts';

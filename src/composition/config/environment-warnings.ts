@@ -36,16 +36,9 @@ function adviceFor(name: string, known: readonly string[]): { readonly advice: s
   return { advice: `did you mean ${variable}?`, form: `${variable}: ${form}` };
 }
 
-/** A secret without a value, of a spec or its agent. */
-interface UnsetSecret {
-  readonly specId: string;
-  readonly name: string;
-  /** A warning that names the consequence. */
-  readonly detail: string;
-}
-
-export function unsetSecrets(specs: readonly SandboxSpec[] | null, env: NodeJS.ProcessEnv): readonly UnsetSecret[] {
-  const unset = (specId: string, name: string, who: string, what: string): UnsetSecret[] => {
+/** Returns the secrets of the specs and their agents that have no value, each with a warning that names the consequence. */
+export function unsetSecrets(specs: readonly SandboxSpec[] | null, env: NodeJS.ProcessEnv) {
+  const unset = (specId: string, name: string, who: string, what: string) => {
     if (env[name] === '') return [{ specId, name, detail: `${name} is empty: ${who} gets an empty value; ${advice}` }];
     if (env[name] !== undefined) return [];
     return [{ specId, name, detail: `${name} is not set: each ${what} will fail to start (ERROR); ${advice}` }];

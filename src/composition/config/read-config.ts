@@ -26,7 +26,7 @@ export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
     Object.hasOwn(file.keys, key) && given.every((setting) => setting.key !== key);
   const ofEnvironment = distinct(mistakes.filter((mistake) => !isInFile(mistake))).map((mistake): ConfigProblem =>
     ({ ...toProblem(configSchema, mistake, null), name: variableOf(String(mistake.path[0])) }));
-  const conflicts = conflictsIn(writtenSpecs, { forDocker: values['sandbox_runtime'] === 'docker' });
+  const conflicts = conflictsIn(writtenSpecs, values['sandbox_runtime'] === 'docker');
   const ofFile = [...file.problems, ...problemsInFile([...misplacedIn(file), ...mistakes.filter(isInFile), ...conflicts], file)];
   // Without the file, the names of the specs' secrets are not known.
   const unknown = file.problems.length > 0 ? [] : unknownVariables(env, writtenSpecs);
@@ -35,10 +35,9 @@ export function readConfig(env: NodeJS.ProcessEnv): SkepConfig {
   const config = configSchema.parse(values);
   const ownSettings = inCamelCase(settingsSchema.parse(values));
   const {
-    requests_per_minute: requestsPerMinute = defaultRequestsPerMinute,
-    streams_per_key: streamsPerKey = defaultStreamsPerKey,
-    connections_per_sandbox: connectionsPerSandbox = defaultConnectionsPerSandbox,
-  } = config.limits;
+    requestsPerMinute = defaultRequestsPerMinute, streamsPerKey = defaultStreamsPerKey,
+    connectionsPerSandbox = defaultConnectionsPerSandbox,
+  } = inCamelCase(config.limits);
   return {
     ...ownSettings,
     options: toSkepOptions(config, git),

@@ -21,12 +21,6 @@ interface RuntimeLookups {
   askEngine(): Promise<CheckResult>;
 }
 
-interface RuntimeChoice {
-  readonly options: DockerRuntimeOptions | ProcessRuntimeOptions;
-  /** Sentences for a person. */
-  readonly warnings: readonly string[];
-}
-
 const noIsolation = 'sandboxes are plain processes of this machine, without isolation: run only code that you trust';
 
 /**
@@ -34,7 +28,9 @@ const noIsolation = 'sandboxes are plain processes of this machine, without isol
  * Without sandboxes it chooses Docker if an engine is configured, a spec needs one, or one answers. Otherwise it chooses processes without
  * isolation. It never does so if other machines can reach the server, or if a spec needs a container. Throws a {@link ConfigError}.
  */
-export async function chooseRuntime(config: SkepConfig, lookups: RuntimeLookups = runtimeLookups(config)): Promise<RuntimeChoice> {
+export async function chooseRuntime(
+  config: SkepConfig, lookups: RuntimeLookups = runtimeLookups(config),
+): Promise<{ readonly options: DockerRuntimeOptions | ProcessRuntimeOptions; readonly warnings: readonly string[] }> {
   const { sandboxRuntime, host, specs } = config;
   const inUse = await lookups.inUse();
   if (sandboxRuntime !== 'auto') {

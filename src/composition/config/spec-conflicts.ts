@@ -10,14 +10,13 @@ import { settings } from './settings.ts';
 
 type Keys = Readonly<Record<string, unknown>>;
 
-interface Deployed {
-  readonly forDocker: boolean;
-  /** The names of the agent protocols. Null if they are not known. */
-  readonly protocols?: readonly string[] | null;
-}
-
-/** Returns conflicts in the unparsed specs, so one mistake does not hide another. Skips values of the wrong form. */
-export function conflictsIn(specs: unknown, { forDocker, protocols = [defaultProtocol] }: Deployed): readonly Mistake[] {
+/**
+ * Returns conflicts in the unparsed specs, so one mistake does not hide another. Skips values of the wrong form. `protocols` is null if the
+ * names of the agent protocols are not known.
+ */
+export function conflictsIn(
+  specs: unknown, forDocker: boolean, protocols: readonly string[] | null = [defaultProtocol],
+): readonly Mistake[] {
   const written = listOf(specs).map(mappingOf);
   const repeated = repeatedIn(written, 'id').map(({ index, value, first }) => ({
     path: ['specs', index, 'id'], problem: `is ${value}, which spec no. ${first + 1} has already`,

@@ -11,13 +11,8 @@ export interface DashboardLinkOptions extends JsonOption {
   readonly access: KeyAccess;
 }
 
-interface DashboardLink {
-  readonly url: string;
-  readonly expiresAt: number;
-}
-
 /** Creates a login link. The code is in the fragment, which browsers do not send. */
-async function createLink(keys: ApiKeys, url: string, userId: string, access: KeyAccess): Promise<DashboardLink> {
+async function createLink(keys: ApiKeys, url: string, userId: string, access: KeyAccess) {
   const { code, expiresAt } = await keys.createLoginCode({ userId, access });
   return { url: `${url}/#/login/${code}`, expiresAt };
 }

@@ -109,27 +109,21 @@ function checkSecrets({ specs }: SkepConfig, env: NodeJS.ProcessEnv): readonly F
   return [...set, ...unsetSecrets(specs, env).map((unset) => finding('secret_not_set', unset))];
 }
 
-interface Address {
-  readonly host: string;
-  readonly port: number;
-  /** The setting of the port. */
-  readonly variable: string;
-}
-
 /** Checks the addresses of the API and of the proxy. A Skep server that runs has both. */
 async function checkAddresses(config: SkepConfig): Promise<readonly Finding[]> {
-  const own = await checkAddress({ host: config.host, port: config.port, variable: 'SKEP_PORT' });
+  const own = await checkAddress(config.host, config.port, 'SKEP_PORT');
   const port = proxyPortOf(config);
   if (own.code !== 'address_free' || port === null || port === 0) return [own];
-  return [own, await checkAddress({ host: config.host, port, variable: 'SKEP_PROXY_PORT' })];
+  return [own, await checkAddress(config.host, port, 'SKEP_PROXY_PORT')];
 }
 
-async function checkAddress({ host, port, variable }: Address): Promise<Finding> {
+/** `variable` is the setting of the port. */
+async function checkAddress(host: string, port: number, variable: string): Promise<Finding> {
   const { promise, resolve } = Promise.withResolvers<Finding>();
   const server = createServer();
   server.once('error', ({ code = 'unknown error' }: NodeJS.ErrnoException) => {
     const refused = { host, port, reason: code, detail: listenProblem(code) };
-    resolve(code === 'EADDRINUSE' ? checkListener({ host, port, variable }) : finding('address_refused', refused));
+    resolve(code === 'EADDRINUSE' ? checkListener(host, port, variable) : finding('address_refused', refused));
   });
   server.listen(port, host, () => server.close(() => resolve(finding('address_free', { host, port }))));
   return await promise;
@@ -137,7 +131,7 @@ async function checkAddress({ host, port, variable }: Address): Promise<Finding>
 
 const health = z.strictObject({ status: z.literal('ok') });
 
-async function checkListener({ host, port, variable }: Address): Promise<Finding> {
+async function checkListener(host: string, port: number, variable: string): Promise<Finding> {
   try {
     const response = await fetch(`${localUrl(host, port)}/health`, { signal: AbortSignal.timeout(2_000) });
     const isSkep = response.headers.has('X-Request-Id') && health.safeParse(await response.json()).success;

@@ -46,7 +46,8 @@ const columns = ['ID', 'NAME', 'USER', 'ACCESS', 'REPOSITORIES', 'CREATED', 'EXP
 export async function listKeys(env: NodeJS.ProcessEnv, options: JsonOption): Promise<number> {
   return await withKeys(env, async (keys) => {
     const items = (await keys.list()).map((record) => presentKey(record, null, Date.now()));
-    const rows = items.map(rowOf);
+    const rows = items.map(({ id, name, user_id: user, access, repositories, created_at: created, expires_at: expires, state }) =>
+      [id, name, user, access, repositories?.join(',') ?? 'all', created, expires ?? 'never', state]);
     if (rows.length === 0) process.stderr.write(`There is no key yet. Create one with: ${commandName} keys create <name>\n`);
     print(options, { items }, rows.length === 0 ? '' : table(columns, rows));
     return 0;
@@ -80,9 +81,4 @@ export async function withKeys(
   await using open = new AsyncDisposableStack();
   open.defer(() => store.close());
   return await use(createApiKeys({ keys: store.apiKeys, clock: createSystemClock(), random: createSystemRandom() }), config);
-}
-
-function rowOf(key: ReturnType<typeof presentKey>): string[] {
-  const { id, name, user_id: user, access, repositories, created_at: created, expires_at: expires, state } = key;
-  return [id, name, user, access, repositories?.join(',') ?? 'all', created, expires ?? 'never', state];
 }

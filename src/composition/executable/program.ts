@@ -12,8 +12,9 @@ import type { CreateKeyOptions } from './key-commands.ts';
 
 const { env } = process;
 
-/** An option of every command whose result scripts read. */
-const jsonOption = ['--json', 'print JSON'] as const;
+/** Adds a command whose result scripts read. */
+const jsonCommand = (parent: Command, usage: string, description: string): Command =>
+  parent.command(usage).description(description).option('--json', 'print JSON');
 
 /** Runs the program with the arguments of the process. Returns its exit code. Each command's code is loaded when it runs. */
 export async function main(argv: readonly string[]): Promise<number> {
@@ -44,41 +45,20 @@ function addServerCommands(program: Command, finish: (code: number) => void): vo
     .command('serve')
     .description('run the server')
     .action(async () => finish(await (await import('./serve.ts')).serve(env)));
-  program
-    .command('dashboard')
-    .description('print a login link for the dashboard, which works once within ten minutes; the server can be running')
+  jsonCommand(program, 'dashboard', 'print a login link for the dashboard, which works once within ten minutes; the server can be running')
     .option('--user <user>', 'the user that logs in', 'default')
     .addOption(new Option('--access <access>', 'what the user can do').choices(keyAccesses).default('admin'))
-    .option(...jsonOption)
     .action(async (options: DashboardLinkOptions) => finish(await (await import('./dashboard-link.ts')).printDashboardLink(env, options)));
   addKeyCommands(program.command('keys').description('manage API keys; the server can be running'), finish);
-  program
-    .command('backup')
-    .description('copy the store into a new file; the server can be running')
-    .argument('<file>', 'a file that does not exist yet')
-    .option(...jsonOption)
+  jsonCommand(program, 'backup <file>', 'copy the store into a new file; the server can be running')
     .action(async (file: string, options: JsonOption) => finish(await (await import('./backup-commands.ts')).backup(env, file, options)));
-  program
-    .command('restore')
-    .description('replace the store by a backup; the server must be stopped')
-    .argument('<file>', `a file that \`${commandName} backup\` made`)
-    .option(...jsonOption)
+  jsonCommand(program, 'restore <file>', `replace the store by a file of \`${commandName} backup\`; the server must be stopped`)
     .action(async (file: string, options: JsonOption) => finish(await (await import('./backup-commands.ts')).restore(env, file, options)));
-  program
-    .command('doctor')
-    .description('show the configuration, check every part, and say how to fix problems')
-    .option(...jsonOption)
+  jsonCommand(program, 'doctor', 'show the configuration, check every part, and say how to fix problems')
     .action(async (options: JsonOption) => finish(await (await import('./doctor.ts')).doctor(env, options)));
-  program
-    .command('pull')
-    .description("pull the images of the sandbox specs that Docker's engine does not have")
-    .argument('[specs...]', 'ids of specs; by default all')
-    .option(...jsonOption)
+  jsonCommand(program, 'pull [specs...]', "pull the images of the sandbox specs, by default of all, that Docker's engine does not have")
     .action(async (specs: string[], options: JsonOption) => finish(await (await import('./pull-images.ts')).pull(env, specs, options)));
-  program
-    .command('health')
-    .description('check whether the server of these settings answers')
-    .option(...jsonOption)
+  jsonCommand(program, 'health', 'check whether the server of these settings answers')
     .action(async (options: JsonOption) => finish(await health(options)));
 }
 
@@ -102,27 +82,17 @@ async function health(options: JsonOption): Promise<number> {
 }
 
 function addKeyCommands(keys: Command, finish: (code: number) => void): void {
-  keys
-    .command('create')
-    .description('create a key and print it; it is not shown again')
-    .argument('<name>', 'the name of the key')
+  jsonCommand(keys, 'create <name>', 'create a key and print it; it is not shown again')
     .option('--user <user>', 'the owner of everything that the key creates', 'default')
     .option('--expires <duration>', 'the time until it expires, for example 30d', toDuration)
     .addOption(new Option('--access <access>', 'what the key can do').choices(keyAccesses).default('full'))
     .addOption(new Option('--format <format>', "the form of the key; E2B's clients accept only `e2b`").choices(keyFormats).default('skep'))
     .option('--repositories <patterns>', 'the repositories that the key can list and clone, for example acme/shop,group/**',
       (text: string) => text.split(',').map((pattern) => pattern.trim()))
-    .option(...jsonOption)
     .action(async (name: string, options: Omit<CreateKeyOptions, 'name'>) =>
       finish(await (await import('./key-commands.ts')).createKey(env, { name, ...options })));
-  keys
-    .command('list')
-    .description('list the keys, without the keys themselves')
-    .option(...jsonOption)
+  jsonCommand(keys, 'list', 'list the keys, without the keys themselves')
     .action(async (options: JsonOption) => finish(await (await import('./key-commands.ts')).listKeys(env, options)));
-  keys
-    .command('revoke <name-or-id>')
-    .description('revoke a key, at once')
-    .option(...jsonOption)
+  jsonCommand(keys, 'revoke <name-or-id>', 'revoke a key, at once')
     .action(async (key: string, options: JsonOption) => finish(await (await import('./key-commands.ts')).revokeKey(env, key, options)));
 }

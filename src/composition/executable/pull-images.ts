@@ -1,7 +1,6 @@
 import { type JsonOption, print } from '../../adapters/cli/console.ts';
 import { inSnakeCase } from '../../adapters/shared/letter-case.ts';
 import { sentenceOf } from '../../adapters/shared/status-and-error-messages.ts';
-import type { Reason } from '../../domain/reason.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { omitUndefined } from '../config/field-schemas.ts';
@@ -31,20 +30,14 @@ export async function pull(env: NodeJS.ProcessEnv, ids: readonly string[], optio
   const wanted = specs.filter(({ id }) => ids.length === 0 || ids.includes(id));
   // With JSON, the output contains no progress.
   const output = options.json === true ? process.stderr : process.stdout;
-  const pulled: Pulled[] = [];
+  const pulled: Awaited<ReturnType<typeof pullOne>>[] = [];
   for (const spec of wanted) pulled.push(await pullOne(runtime, spec, output));
   print(options, inSnakeCase(pulled), '');
   return pulled.every(({ reason }) => reason === null) ? 0 : 1;
 }
 
-interface Pulled {
-  readonly specId: string;
-  readonly image: string | null;
-  /** The reason why the image is missing; null if it is there. */
-  readonly reason: Reason | null;
-}
-
-async function pullOne(runtime: Pick<SandboxRuntime, 'provide'>, spec: SandboxSpec, output: NodeJS.WriteStream): Promise<Pulled> {
+/** Returns the reason why the image is missing; null if it is there. */
+async function pullOne(runtime: Pick<SandboxRuntime, 'provide'>, spec: SandboxSpec, output: NodeJS.WriteStream) {
   const report = (text: string): boolean => output.write(`${spec.id}: ${text}\n`);
   const provision = await runtime.provide(spec, (reason) => void report(sentenceOf(reason)), new AbortController().signal);
   report(provision.kind === 'provided' ? `${spec.image} is there` : sentenceOf(provision.reason));

@@ -17,7 +17,7 @@ import { omitUndefined } from '../config/field-schemas.ts';
 import type { SkepConfig } from '../config/config-schema.ts';
 import { readConfig } from '../config/read-config.ts';
 import { chooseRuntime } from '../config/runtime-choice.ts';
-import { proxyPortOf, type Settings } from '../config/settings.ts';
+import { proxyPortOf } from '../config/settings.ts';
 import { openSkep } from '../create-skep.ts';
 import { openSqliteStore } from '../wiring/adapters-module.ts';
 import { dashboardText } from './dashboard-link.ts';
@@ -89,7 +89,8 @@ async function listenForPorts(skep: Skep, config: SkepConfig): Promise<Listening
   if (port === null) return null;
   const { createProxyServer } = await import('../../adapters/proxy/index.ts');
   const { host, connectionsPerSandbox, proxyUrl, trustProxy } = config;
-  const domain = proxyDomainOf(config);
+  // On loopback there is a default, with which browsers give each port its own origin.
+  const domain = config.proxyDomain ?? (isLoopback(host) && proxyUrl === undefined ? browserDomain : undefined);
   const given = omitUndefined({ domain, trustProxy, url: proxyUrl });
   const server = await createProxyServer(skep, { host, port, connectionsPerSandbox, drainMs: drainMsOf(config), ...given });
   return { server, address: { url: server.url, domain } };
@@ -113,9 +114,4 @@ async function listen(skep: Skep, config: SkepConfig, proxy: Listening): Promise
     drainMs: drainMsOf(config),
     mounts: [e2b],
   });
-}
-
-/** Returns the proxy's domain. On loopback there is a default, with which browsers give each port its own origin. */
-function proxyDomainOf({ host, proxyDomain, proxyUrl }: Settings): string | undefined {
-  return proxyDomain ?? (isLoopback(host) && proxyUrl === undefined ? browserDomain : undefined);
 }

@@ -5,41 +5,28 @@ import type { Mistake } from '../config/config-mistakes.ts';
 import type { AdapterDeps, Own, SkepOptions } from '../skep-options.ts';
 import { provide, type ServiceOf, type Token, tokens } from './tokens.ts';
 
-/** The options that accept an adapter, with its tokens. */
-const ports = {
-  git: tokens.gitProvider,
-  runtime: tokens.runtime,
-  store: tokens.store,
-  auth: tokens.auth,
-  probe: tokens.probe,
-  checkouts: tokens.checkouts,
-  protocols: tokens.agentProtocol,
-  secrets: tokens.secrets,
-  clock: tokens.clock,
-  random: tokens.random,
-  logger: tokens.logger,
-};
-export type OwnAdapters = { readonly [O in keyof typeof ports]: ServiceOf<(typeof ports)[O]> };
-type OwnOption = keyof OwnAdapters;
-const portOf: { readonly [O in OwnOption]: Token<OwnAdapters[O]> } = ports;
+const port = <T>(token: Token<T>, ...members: readonly (keyof T & string)[]) => ({ token, members });
 
-/** The members that identify an adapter. Skep's own choices do not have them. */
-const members: { readonly [O in OwnOption]: readonly (keyof OwnAdapters[O] & string)[] } = {
-  git: ['listFiles'],
-  runtime: ['inspect'],
-  store: ['sandboxes'],
-  auth: ['authenticate'],
-  probe: ['untilReady'],
-  checkouts: ['checkOut'],
-  protocols: ['open'],
-  secrets: ['get'],
-  clock: ['now', 'after'],
-  random: ['id', 'secret'],
-  logger: ['debug', 'info', 'warn', 'error'],
+/** The options that accept an adapter: its token, and the members that identify it. Skep's own choices do not have them. */
+const ports = {
+  git: port(tokens.gitProvider, 'listFiles'),
+  runtime: port(tokens.runtime, 'inspect'),
+  store: port(tokens.store, 'sandboxes'),
+  auth: port(tokens.auth, 'authenticate'),
+  probe: port(tokens.probe, 'untilReady'),
+  checkouts: port(tokens.checkouts, 'checkOut'),
+  protocols: port(tokens.agentProtocol, 'open'),
+  secrets: port(tokens.secrets, 'get'),
+  clock: port(tokens.clock, 'now', 'after'),
+  random: port(tokens.random, 'id', 'secret'),
+  logger: port(tokens.logger, 'debug', 'info', 'warn', 'error'),
 };
+export type OwnAdapters = { readonly [O in keyof typeof ports]: ServiceOf<(typeof ports)[O]['token']> };
+type OwnOption = keyof OwnAdapters;
+const portOf: { readonly [O in OwnOption]: { readonly token: Token<OwnAdapters[O]>; readonly members: readonly string[] } } = ports;
 
 export function customForm(option: OwnOption): string {
-  return `an object with ${members[option].join(', ')}, or a function that returns one`;
+  return `an object with ${portOf[option].members.join(', ')}, or a function that returns one`;
 }
 
 export function isObjectWith(given: unknown, names: readonly string[]): given is object {
@@ -47,7 +34,7 @@ export function isObjectWith(given: unknown, names: readonly string[]): given is
 }
 
 function isAdapter<O extends OwnOption>(given: unknown, option: O): given is OwnAdapters[O] {
-  return isObjectWith(given, members[option]);
+  return isObjectWith(given, portOf[option].members);
 }
 
 const gitMembers = ['name', 'family', 'hosts', 'listFiles', 'readFile', 'find', 'remote', 'check', 'close'] as const;
@@ -76,7 +63,7 @@ export function isCustomAdapter<O extends OwnOption, Deps = AdapterDeps>(given: 
 export function provideCustom<O extends OwnOption, D>(
   bind: Bind, option: O, deps: Token<D>, given: Own<OwnAdapters[O], D>, name: string = option,
 ): void {
-  provide<OwnAdapters[O], [D, AsyncDisposableStack]>(bind, portOf[option], [deps, tokens.closers], async (deps, closers) => {
+  provide<OwnAdapters[O], [D, AsyncDisposableStack]>(bind, portOf[option].token, [deps, tokens.closers], async (deps, closers) => {
     if (!isFactory(given)) return given;
     const adapter = await given(deps);
     if (!isAdapter(adapter, option)) {

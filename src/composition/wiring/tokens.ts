@@ -100,7 +100,7 @@ export const tokens = {
 
 export type ServiceOf<T> = T extends Token<infer Service> ? Service : never;
 
-type TokensOf<Args extends readonly unknown[]> = { readonly [I in keyof Args]: Token<Args[I]> };
+export type TokensOf<Args extends readonly unknown[]> = { readonly [I in keyof Args]: Token<Args[I]> };
 
 /**
  * Binds the token to the result of the factory, which is called once. The dependencies are in the order of the factory's parameters. A

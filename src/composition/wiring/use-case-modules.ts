@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { ContainerModule } from 'inversify';
+import { type Bind, ContainerModule } from 'inversify';
 import { createLruMap } from '../../adapters/shared/lru-map.ts';
 import { AgentMemory, defaultAgentMemoryBytes } from '../../application/agents/agent-memory.ts';
 import { Agents } from '../../application/agents/agents.ts';
@@ -8,7 +8,6 @@ import { type ConversationDeps, createConversations } from '../../application/co
 import { keepBeforePause } from '../../application/conversations/kept-changes.ts';
 import { defaultKeepEventsForMs, Events } from '../../application/events/events.ts';
 import { ExecutionReconciler } from '../../application/executions/execution-reconciler.ts';
-import type { ExecutionDeps } from '../../application/executions/execution-records.ts';
 import { createExecutions } from '../../application/executions/executions.ts';
 import { createFiles } from '../../application/files/files.ts';
 import { Keys } from '../../application/keys/keys.ts';
@@ -35,56 +34,61 @@ import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
 import { defaultSetupTimeoutMs } from '../../domain/setup-script.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';
 import type { ParseFrontMatter } from '../../ports/front-matter.ts';
+import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
+import type { Store } from '../../ports/store.ts';
 import { omitUndefined } from '../config/field-schemas.ts';
-import type { CheckedOptions } from '../skep-options.ts';
-import { all, provide, provideValue, token, tokens } from './tokens.ts';
+import type { CheckedOptions, SystemDeps } from '../skep-options.ts';
+import { all, provide, provideValue, type Token, token, tokens, type TokensOf } from './tokens.ts';
 
-const { system, store, runtime, rules, closers, specs, startQueue, sandboxReconciler, sandboxPool, sandboxes } = tokens;
-const { executionReconciler } = tokens;
+const { system, store, runtime, rules, specs, startQueue, sandboxReconciler, sandboxPool, sandboxes, executionReconciler } = tokens;
 const { repositories, microagents, checkouts, events, agentMemory, agents, conversationReconciler } = tokens;
 
-const conversationDeps = token<ConversationDeps>('ConversationDeps');
-const sandboxDeps = token<SandboxDeps>('SandboxDeps');
-const executionDeps = token<ExecutionDeps>('ExecutionDeps');
+/** What most use cases need: the adapters and the rules. */
+function baseOf(system: SystemDeps, rules: Rules, store: Store, runtime: SandboxRuntime) {
+  const { sandboxes: sandboxStore, conversations: conversationStore, executions: executionStore, events: eventStore } = store;
+  const { executions: sandboxExecutions } = runtime;
+  return { ...system, ...rules, store, sandboxStore, conversationStore, executionStore, eventStore, runtime, sandboxExecutions };
+}
+
+const base = token<ReturnType<typeof baseOf>>('base');
+const sandboxDeps = token<ReturnType<typeof baseOf> & SandboxDeps>('SandboxDeps');
+const conversationDeps = token<ReturnType<typeof baseOf> & ConversationDeps>('ConversationDeps');
 const diskWatch = token<DiskWatch>('DiskWatch');
 const startStatistics = token<StartStatistics>('StartStatistics');
 const idleForecast = token<IdleForecast>('IdleForecast');
 
-const close = (service: { close(): Promise<void> | void }): Promise<void> | void => service.close();
+/** Binds the token to a service that is closed together with the deployment. */
+function provideClosable<T extends { close(): Promise<void> | void }, Args extends readonly unknown[]>(
+  bind: Bind, target: Token<T>, dependencies: TokensOf<Args>, factory: (...args: Args) => T,
+): void {
+  provide<T, [AsyncDisposableStack, ...Args]>(bind, target, [tokens.closers, ...dependencies], (closers, ...args) =>
+    closers.adopt(factory(...args), (service) => service.close()));
+}
 
 /** Binds the use cases of sandboxes, and the services that keep sandboxes in their desired state. */
 export const sandboxesModule = new ContainerModule(({ bind }) => {
+  provide(bind, base, [system, rules, store, runtime], baseOf);
   provide(bind, specs, [tokens.specList, store, system], (list, store, { clock }) => new SandboxSpecs(list, store.specs, clock));
   provide(bind, startQueue, [rules], ({ startsAtOnce }) => new StartQueue(startsAtOnce));
-  provide(bind, executionDeps, [store, runtime],
-    ({ executions: executionStore, sandboxes: sandboxStore }, { executions: sandboxExecutions }) =>
-      ({ executionStore, sandboxStore, sandboxExecutions }));
-  provide(bind, executionReconciler, [executionDeps, system, closers], (deps, system, closers) =>
-    closers.adopt(new ExecutionReconciler({ ...deps, ...system }), close));
-  provide(bind, tokens.executions, [executionDeps, rules, executionReconciler, system],
-    (deps, { executionLimits: limits, answerWithinMs }, reconciler, system) =>
-      createExecutions({ ...deps, reconciler, limits, answerWithinMs, ...system }));
-  provide(bind, tokens.files, [store, runtime, system], ({ sandboxes: sandboxStore }, runtime, { clock }) =>
-    createFiles({ sandboxStore, runtime, clock }));
+  provideClosable(bind, executionReconciler, [base], (base) => new ExecutionReconciler(base));
+  provide(bind, tokens.executions, [base, executionReconciler], (base, reconciler) =>
+    createExecutions({ ...base, reconciler, limits: base.executionLimits }));
+  provide(bind, tokens.files, [base], (base) => createFiles(base));
   provide(bind, startStatistics, [tokens.clock], (clock) => new StartStatistics(clock));
-  provide(bind, sandboxDeps, [store, runtime, executionReconciler, startStatistics, system],
-    ({ sandboxes: sandboxStore, conversations: conversationStore }, runtime, executionReconciler, startStatistics, system) =>
-      ({ sandboxStore, conversationStore, runtime, executionReconciler, startStatistics, ...system }));
-  provide(bind, sandboxReconciler, [sandboxDeps, tokens.probe, startQueue, tokens.secrets, checkouts, closers],
-    (deps, probe, startQueue, secrets, checkouts, closers) => {
+  provide(bind, sandboxDeps, [base, executionReconciler, startStatistics], (base, executionReconciler, startStatistics) =>
+    ({ ...base, executionReconciler, startStatistics }));
+  provideClosable(bind, sandboxReconciler, [sandboxDeps, tokens.probe, startQueue, tokens.secrets, checkouts],
+    (deps, probe, startQueue, secrets, checkouts) => {
       const keepChanges = (sandboxId: string, signal: AbortSignal): Promise<void> =>
         keepBeforePause({ ...deps, checkouts }, sandboxId, signal);
-      return closers.adopt(new SandboxReconciler({ ...deps, probe, startQueue, secrets, keepChanges }), close);
+      return new SandboxReconciler({ ...deps, probe, startQueue, secrets, keepChanges });
     });
-  provide(bind, idleForecast, [store, runtime], ({ sandboxes: sandboxStore }, runtime) => new IdleForecast({ sandboxStore, runtime }));
-  provide(bind, diskWatch, [sandboxDeps, rules, sandboxReconciler], (deps, { diskUsedPercent }, reconciler) =>
-    new DiskWatch({ ...deps, reconciler, diskUsedPercent }));
-  provide(bind, sandboxPool, [sandboxDeps, rules, specs, sandboxReconciler, diskWatch, closers],
-    (deps, { poolStartsAtOnce: startsAtOnce }, specs, reconciler, diskWatch, closers) =>
-      closers.adopt(new SandboxPool({ ...deps, specs, reconciler, diskWatch, startsAtOnce }), close));
-  provide(bind, sandboxes, [sandboxDeps, rules, specs, sandboxReconciler, sandboxPool, diskWatch, tokens.secrets],
-    (deps, { limits, whenFull, minIdleMs, answerWithinMs }, specs, reconciler, pool, diskWatch, secrets) =>
-      createSandboxes({ ...deps, limits, whenFull, minIdleMs, answerWithinMs, specs, reconciler, pool, diskWatch, secrets }));
+  provide(bind, idleForecast, [base], (base) => new IdleForecast(base));
+  provide(bind, diskWatch, [sandboxDeps, sandboxReconciler], (deps, reconciler) => new DiskWatch({ ...deps, reconciler }));
+  provideClosable(bind, sandboxPool, [sandboxDeps, specs, sandboxReconciler, diskWatch], (deps, specs, reconciler, diskWatch) =>
+    new SandboxPool({ ...deps, specs, reconciler, diskWatch, startsAtOnce: deps.poolStartsAtOnce }));
+  provide(bind, sandboxes, [sandboxDeps, specs, sandboxReconciler, sandboxPool, diskWatch, tokens.secrets],
+    (deps, specs, reconciler, pool, diskWatch, secrets) => createSandboxes({ ...deps, specs, reconciler, pool, diskWatch, secrets }));
 });
 
 // The size of the cache of microagents.
@@ -102,55 +106,37 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
     const texts = createLruMap<string>(cachedTexts, cachedCharacters, ({ length }) => length);
     return new Microagents({ repositories, product, parseFrontMatter, texts });
   });
-  provide(bind, events, [rules, store, system, closers], ({ keepEventsForMs: keepForMs }, store, { clock }, closers) =>
-    closers.adopt(new Events({ eventStore: store.events, conversationStore: store.conversations, clock, keepForMs }), close));
+  provideClosable(bind, events, [base], (base) => new Events({ ...base, keepForMs: base.keepEventsForMs }));
   provide(bind, agentMemory, [rules, system], ({ agentMemoryBytes }, { clock }) => new AgentMemory(agentMemoryBytes, clock));
-  provide(bind, agents, [runtime, all(tokens.agentProtocol), tokens.secrets, agentMemory, system],
-    ({ executions: sandboxExecutions }, protocols, secrets, memory, system) =>
-      new Agents({ sandboxExecutions, protocols, secrets, memory, ...system }));
-  provide(bind, conversationDeps, [store, sandboxes, repositories, checkouts, system],
-    ({ conversations: conversationStore, sandboxes: sandboxStore }, sandboxes, repositories, checkouts, system) =>
-      ({ conversationStore, sandboxStore, sandboxes, repositories, checkouts, ...system }));
-  provide(bind, conversationReconciler,
-    [conversationDeps, rules, store, sandboxReconciler, runtime, microagents, agents, tokens.executions, executionReconciler,
-      tokens.deployment, closers],
-    (deps, { setupTimeoutMs, drainTimeoutMs }, { events: eventStore }, sandboxReconciler, runtime, microagents, agents, executions,
-      executionReconciler, { product }, closers) =>
-      closers.adopt(new ConversationReconciler({
-        ...deps, setupTimeoutMs, drainTimeoutMs, eventStore, sandboxReconciler, runtime, microagents, agents, executions,
-        executionReconciler, product,
-      }), close));
-  provide(bind, tokens.conversations,
-    [conversationDeps, rules, specs, runtime, agentMemory, conversationReconciler, events, tokens.deployment],
-    (deps, { conversationLimits, answerWithinMs }, specs, runtime, agentMemory, reconciler, events, { product }) =>
-      createConversations({ ...deps, conversationLimits, answerWithinMs, specs, runtime, agentMemory, reconciler, events, product }));
+  provide(bind, agents, [base, all(tokens.agentProtocol), tokens.secrets, agentMemory], (base, protocols, secrets, memory) =>
+    new Agents({ ...base, protocols, secrets, memory }));
+  provide(bind, conversationDeps, [base, sandboxes, repositories, checkouts], (base, sandboxes, repositories, checkouts) =>
+    ({ ...base, sandboxes, repositories, checkouts }));
+  provideClosable(bind, conversationReconciler,
+    [conversationDeps, sandboxReconciler, microagents, agents, tokens.executions, executionReconciler],
+    (deps, sandboxReconciler, microagents, agents, executions, executionReconciler) =>
+      new ConversationReconciler({ ...deps, sandboxReconciler, microagents, agents, executions, executionReconciler }));
+  provide(bind, tokens.conversations, [conversationDeps, specs, agentMemory, conversationReconciler, events],
+    (deps, specs, agentMemory, reconciler, events) => createConversations({ ...deps, specs, agentMemory, reconciler, events }));
 });
 
 /** Binds the background services of an open deployment. */
 export const upkeepModule = new ContainerModule(({ bind }) => {
-  provide(bind, tokens.quarantine, [sandboxDeps, rules, sandboxReconciler],
-    (deps, { orphanGraceMs, quarantineForMs }, reconciler) => new Quarantine({ ...deps, orphanGraceMs, quarantineForMs, reconciler }));
-  provide(bind, tokens.sweeper,
-    [sandboxDeps, rules, store, sandboxReconciler, conversationReconciler, executionReconciler, sandboxPool, tokens.quarantine,
-      diskWatch, idleForecast, events, closers],
-    ({ runtime, clock, logger }, { sweepEveryMs, rememberDeletedMs }, store, sandboxReconciler, conversationReconciler,
-      executionReconciler, pool, quarantine, diskWatch, idleForecast, events, closers) =>
-      closers.adopt(new Sweeper({
-        sweepEveryMs, rememberDeletedMs, store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine,
-        diskWatch, idleForecast, events, clock, logger,
-      }), close));
+  provide(bind, tokens.quarantine, [sandboxDeps, sandboxReconciler], (deps, reconciler) => new Quarantine({ ...deps, reconciler }));
+  provideClosable(bind, tokens.sweeper,
+    [base, sandboxReconciler, conversationReconciler, executionReconciler, sandboxPool, tokens.quarantine, diskWatch, idleForecast, events],
+    (base, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, diskWatch, idleForecast, events) =>
+      new Sweeper({
+        ...base, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine, diskWatch, idleForecast, events,
+      }));
 });
 
 /** Binds the services of the deployment as a whole: its keys and its state. */
 export const deploymentModule = new ContainerModule(({ bind }) => {
   provide(bind, tokens.keys, [tokens.auth], (auth) => new Keys(auth));
-  provide(bind, tokens.overview, [store, sandboxPool, diskWatch, agentMemory, startStatistics, idleForecast, rules, tokens.clock],
-    ({ sandboxes: sandboxStore, conversations: conversationStore }, pool, diskWatch, agentMemory, startStatistics, idleForecast,
-      { limits, conversationLimits, diskUsedPercent }, clock) => {
-      const deps = {
-        sandboxStore, conversationStore, pool, diskWatch, agentMemory, startStatistics, idleForecast, limits, conversationLimits,
-        diskUsedPercent, clock,
-      };
+  provide(bind, tokens.overview, [base, sandboxPool, diskWatch, agentMemory, startStatistics, idleForecast],
+    (base, pool, diskWatch, agentMemory, startStatistics, idleForecast) => {
+      const deps = { ...base, pool, diskWatch, agentMemory, startStatistics, idleForecast };
       return (scope) => getOverview(deps, scope);
     });
 });

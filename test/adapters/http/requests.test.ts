@@ -25,7 +25,7 @@ function expectInvalid(answer: Answer, ...locs: readonly (readonly (string | num
 /** Sends the target unchanged, which an ordinary client would not do. */
 async function raw(target: string): Promise<{ status: number; body: unknown }> {
   const socket = connect(world.port, '127.0.0.1');
-  socket.end(Buffer.from(`GET ${target} HTTP/1.1\r\nHost: x\r\nX-Session-API-Key: ${world.keys.ann}\r\nConnection: close\r\n\r\n`, 'latin1'));
+  socket.write(Buffer.from(`GET ${target} HTTP/1.1\r\nHost: x\r\nX-Session-API-Key: ${world.keys.ann}\r\nConnection: close\r\n\r\n`, 'latin1'));
   const answer = await text(socket);
   const body = answer.slice(answer.indexOf('\r\n\r\n') + 4);
   return { status: Number(answer.split(' ')[1]), body: JSON.parse(body) as unknown };

@@ -3,16 +3,15 @@ import type { ConversationView } from '../../../application/conversations/conver
 import { permissionPolicies } from '../../../domain/agent.ts';
 import { conversationSortOrders, conversationStartStatuses, agentStatuses } from '../../../domain/conversation.ts';
 import type { PageRequest } from '../../../domain/page.ts';
-import type { ConversationFilter } from '../../../ports/conversation-store.ts';
 import { sandboxStatusSchema } from '../../shared/event-data-schemas.ts';
 import { inCamelCase } from '../../shared/letter-case.ts';
 import {
-  claimOf, idempotencyHeaders, idPath, list, locationHeader, resourceId, specId, statusFields, statusFieldsOf, text, timeQuery, timestamp,
+  claimOf, idempotencyHeaders, idPath, list, locationHeader, resourceId, statusFields, statusFieldsOf, text, timeQuery, timestamp,
 } from '../common-schemas.ts';
 import { gitProviderFailures, operation } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import { presenter } from '../presenter.ts';
-import { claimedParameters, parametersOf, sandboxParameterFields, sandboxParameterNames } from '../sandbox-parameters.ts';
+import { claimedParameters, parametersOf, sandboxParameterNames, sandboxStartFields } from '../sandbox-parameters.ts';
 import { repositoryName } from './microagents.ts';
 import { requireKnownSpec } from './sandbox-specs.ts';
 
@@ -66,8 +65,7 @@ const conversationStartBody = z
   .strictObject({
     title: text(maxTitle).nullable().default(null),
     sandbox_id: orNull(resourceId, 'The sandbox to use. Default: a new one.'),
-    sandbox_spec_id: orNull(specId, 'The spec of the new sandbox. Default: the first spec of the deployment.'),
-    ...sandboxParameterFields,
+    ...sandboxStartFields,
     selected_repository: orNull(repositoryName, 'The repository to work on, in the form of `repository_name` of the microagents.'),
     selected_branch: orNull(branchName, 'A branch of that repository.'),
     initial_message: message.nullable().default(null),
@@ -176,8 +174,10 @@ export const conversationOperations = [
     failures: [],
     handle: async (context, { query }) => {
       const { skep, scope } = context;
-      const { sort_order: order } = query;
-      const read = (request: PageRequest) => skep.conversations.search(scope, filterOf(query), order, request);
+      const { sort_order: order, ids, title__contains: titleContains, sandbox_id__eq: sandboxId } = query;
+      const created = { createdFrom: query.created_at__gte, createdBefore: query.created_at__lt };
+      const filter = { ids, titleContains, sandboxId, ...created, updatedFrom: query.updated_at__gte, updatedBefore: query.updated_at__lt };
+      const read = (request: PageRequest) => skep.conversations.search(scope, filter, order, request);
       return await readPage(context, `app-conversations/${order}`, query, read, presentConversation);
     },
   }),
@@ -215,15 +215,3 @@ export const conversationOperations = [
     handle: async ({ skep, scope }, { params }) => await skep.conversations.delete(scope, params.id),
   }),
 ];
-
-function filterOf(query: z.output<typeof conversationListQuery>): ConversationFilter {
-  return {
-    ids: query.ids,
-    titleContains: query.title__contains,
-    createdFrom: query.created_at__gte,
-    createdBefore: query.created_at__lt,
-    updatedFrom: query.updated_at__gte,
-    updatedBefore: query.updated_at__lt,
-    sandboxId: query.sandbox_id__eq,
-  };
-}

@@ -6,11 +6,11 @@ import { eventKinds, type Event, type EventData, type EventKind } from '../../..
 import { eventActors, eventDataSchemas } from '../../shared/event-data-schemas.ts';
 import { camelCase, inSnakeCase, type InSnakeCase, snakeCase } from '../../shared/letter-case.ts';
 import { idPath, list, presentStatus, resourceId, statusFields, timestamp, toTimestamp, wholeNumber } from '../common-schemas.ts';
-import { eventStreamMedia, serverSentEvents } from '../event-stream.ts';
 import { operation, StreamedBody } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import type { RequestContext } from '../request-context.ts';
 import { createSealedTokens } from '../sealed-tokens.ts';
+import { eventStreamMedia, serverSentEvents } from '../send-stream.ts';
 
 const eventFields = {
   id: z.int().meta({ description: 'The position in the event log. Later events have greater ids.' }),

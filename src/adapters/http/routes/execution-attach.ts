@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { flag, resourceId, wholeNumber } from '../common-schemas.ts';
-import { defaultHeartbeatMs } from '../event-stream.ts';
 import { ExecutionWebSocket } from '../execution-web-socket.ts';
 import { operation, Upgrade } from '../operation.ts';
 import type { RequestContext } from '../request-context.ts';
+import { defaultHeartbeatMs } from '../send-stream.ts';
 import { requireWebSocket } from '../web-socket.ts';
 import { ticketQuery } from './events.ts';
 

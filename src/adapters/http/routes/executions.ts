@@ -142,9 +142,7 @@ const remove = operation({
   params: executionPath,
   success: noContent,
   failures: ['sandbox_not_found', 'execution_not_found'],
-  handle: async ({ skep, scope }, { params }) => {
-    await skep.executions.delete(scope, params.id, params.execution_id);
-  },
+  handle: async ({ skep, scope }, { params }) => await skep.executions.delete(scope, params.id, params.execution_id),
 });
 
 const output = operation({
@@ -198,9 +196,8 @@ const signal = operation({
   body: z.strictObject({ signal: signalName }).meta({ id: 'ExecutionSignal' }),
   success: noContent,
   failures: [...executionFailures, 'sandbox_not_running'],
-  handle: async ({ skep, scope }, { params, body }) => {
-    await skep.executions.signal(scope, params.id, params.execution_id, body.signal);
-  },
+  handle: async ({ skep, scope }, { params, body }) =>
+    await skep.executions.signal(scope, params.id, params.execution_id, body.signal),
 });
 
 const resize = operation({
@@ -213,9 +210,7 @@ const resize = operation({
   body: terminalSize,
   success: noContent,
   failures: [...executionFailures, 'sandbox_not_running'],
-  handle: async ({ skep, scope }, { params, body }) => {
-    await skep.executions.resize(scope, params.id, params.execution_id, body);
-  },
+  handle: async ({ skep, scope }, { params, body }) => await skep.executions.resize(scope, params.id, params.execution_id, body),
 });
 
 export const executionOperations = [run, list, get, remove, output, input, signal, resize, attachOperation];

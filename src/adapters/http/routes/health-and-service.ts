@@ -70,7 +70,7 @@ function monitor({ part, adapter, check }: Component, { clock, logger }: Skep, k
     lastOk = ok;
   };
   const ask = async (at: number): Promise<CheckResult> => {
-    const { ok, ...details } = await checked(check);
+    const { ok, ...details } = await check().catch((error: unknown) => ({ ok: false, detail: 'the check failed', error }));
     const result = { ok, detail: details.detail };
     // A late answer is ignored if a new check has started.
     if (asked?.at !== at) return result;
@@ -87,15 +87,6 @@ function monitor({ part, adapter, check }: Component, { clock, logger }: Skep, k
     note(false, { detail });
     return { ok: false, detail };
   };
-}
-
-/** Runs the check. A check must not throw; if it does, it has failed. */
-async function checked(check: Component['check']): Promise<CheckResult & { readonly error?: unknown }> {
-  try {
-    return await check();
-  } catch (error) {
-    return { ok: false, detail: 'the check failed', error };
-  }
 }
 
 const caller = z

@@ -5,6 +5,7 @@ import { type Conversation, conversationStartStatuses, agentStatuses } from '../
 import { usedPercentOf } from '../../../domain/disk-pressure.ts';
 import { quarantineOwner } from '../../../domain/quarantine.ts';
 import { type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
+import type { InCamelCase } from '../../shared/letter-case.ts';
 import { presentReason, statusFields, statusFieldsOf, statusReason, timestamp } from '../common-schemas.ts';
 import { operation } from '../operation.ts';
 import { presenter } from '../presenter.ts';
@@ -178,6 +179,9 @@ const setting = z.object({
   is_secret: z.boolean(),
   form: z.string().meta({ description: 'Which values are allowed, as a text for people.' }),
 }).meta({ id: 'Setting' });
+
+/** A setting in the form that administrators see. */
+export type ShownSetting = Readonly<InCamelCase<z.output<typeof setting>>>;
 
 const settingList = z.object({ items: z.array(setting) }).meta({ id: 'SettingList' });
 

@@ -43,16 +43,10 @@ export const portOperations = [
   }),
 ];
 
-/** Returns the digest of the caller's credential. Throws `forbidden` if the deployment can't check a credential by its digest. */
-function callerDigest({ skep, credential }: RequestContext): string {
+/** Throws `forbidden` if the deployment can't check the caller's credential by its digest. */
+function linkOf({ skep, credential, http: { options: { proxy } } }: RequestContext, { sandboxId, port, expiresAt }: PortGrant): string {
   if (credential === null || skep.auth.authenticateDigest === undefined) throw new Failure('forbidden', { action: 'make a link' });
-  return keyDigest(credential);
-}
-
-function linkOf(context: RequestContext, { sandboxId, port, expiresAt }: PortGrant): string {
-  const digest = callerDigest(context);
-  const { proxy } = context.http.options;
   if (proxy === undefined) throw new Failure('proxy_off', {});
-  const token = createPortTokens(context.skep).encode([sandboxId, port, expiresAt, digest]);
+  const token = createPortTokens(skep).encode([sandboxId, port, expiresAt, keyDigest(credential)]);
   return `${urlForBrowsers(proxy, sandboxId, port)}/?${linkParameter}=${token}`;
 }

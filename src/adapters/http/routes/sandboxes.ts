@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { expiresAt } from '../../../domain/idle-policy.ts';
 import type { PageRequest } from '../../../domain/page.ts';
-import { pauseKinds, pauseOf, type Sandbox, sandboxStatuses } from '../../../domain/sandbox.ts';
+import { pauseKinds, pauseOf, type Sandbox } from '../../../domain/sandbox.ts';
 import { eventActors, sandboxStatusSchema } from '../../shared/event-data-schemas.ts';
 import {
   claimOf, idempotencyHeaders, idPath, locationHeader, specId, statusFields, statusFieldsOf, statusReason, text, timestamp,
@@ -11,7 +11,7 @@ import { pageQuery, pageSchema, readPage } from '../page-token.ts';
 import { portUrl } from '../port-links.ts';
 import { presenter } from '../presenter.ts';
 import type { RequestContext } from '../request-context.ts';
-import { claimedParameters, metadataQuery, parametersOf, sandboxParameterFields } from '../sandbox-parameters.ts';
+import { claimedParameters, metadataQuery, parametersOf, sandboxStartFields } from '../sandbox-parameters.ts';
 import { requestedSpec } from './sandbox-specs.ts';
 
 const pauseKind = z
@@ -75,7 +75,7 @@ function presentSandbox(
 
 const sandboxSearchQuery = z.object({
   ...pageQuery,
-  status__eq: z.enum(sandboxStatuses).optional().meta({ description: 'Only sandboxes with this status.' }),
+  status__eq: sandboxStatusSchema.optional().meta({ description: 'Only sandboxes with this status.' }),
   sandbox_spec_id__eq: specId.optional().meta({ description: 'Only sandboxes of this spec.' }),
   metadata__eq: metadataQuery.optional().meta({
     description: 'Only sandboxes with this `key=value` in their metadata. Repeat it for each pair. Percent-encode each key and value.',
@@ -83,7 +83,7 @@ const sandboxSearchQuery = z.object({
 });
 
 const sandboxStartBody = z
-  .strictObject({ sandbox_spec_id: specId.nullable().default(null), ...sandboxParameterFields })
+  .strictObject(sandboxStartFields)
   .meta({
     id: 'SandboxStartRequest',
     example: { sandbox_spec_id: 'workspace', env: { CI: '1' }, metadata: { task: '42' }, timeout_seconds: 3600 },
