@@ -1,10 +1,7 @@
 import { isFailure, logFieldsOf } from '../domain/failure.ts';
 import { nextSandboxStep } from '../domain/sandbox-next-step.ts';
 import { absentSandbox, type ObservedSandbox, type Sandbox } from '../domain/sandbox.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Logger } from '../ports/logger.ts';
-import type { SandboxRuntime } from '../ports/sandbox-runtime.ts';
-import type { Store } from '../ports/store.ts';
+import type { CoreDeps } from './core-deps.ts';
 import type { ExecutionReconciler } from './executions/execution-reconciler.ts';
 import type { Events } from './events/events.ts';
 import type { DiskWatch } from './sandboxes/disk-watch.ts';
@@ -18,9 +15,7 @@ import { unlessAborted } from './timers.ts';
 /** The defaults of the sweep. Deleted records are kept for a day. */
 export const sweeperDefaults = { sweepEveryMs: 10_000, rememberDeletedMs: 24 * 3_600_000 };
 
-export interface SweeperDeps {
-  readonly store: Store;
-  readonly runtime: SandboxRuntime;
+export interface SweeperDeps extends CoreDeps {
   readonly sandboxReconciler: SandboxReconciler;
   readonly conversationReconciler: { enqueue(id: string): void };
   readonly executionReconciler: Pick<ExecutionReconciler, 'sweep'>;
@@ -29,8 +24,6 @@ export interface SweeperDeps {
   readonly diskWatch: DiskWatch;
   readonly idleForecast: IdleForecast;
   readonly events: Pick<Events, 'purge'>;
-  readonly clock: Clock;
-  readonly logger: Logger;
   /** The time from the end of one sweep to the start of the next, in milliseconds. */
   readonly sweepEveryMs: number;
   /** How long deleted records are kept, so that a repeated deletion succeeds. */

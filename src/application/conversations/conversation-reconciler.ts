@@ -1,7 +1,5 @@
 import { startSteps } from '../../domain/conversation-next-step.ts';
 import type { Conversation } from '../../domain/conversation.ts';
-import type { EventStore } from '../../ports/event-store.ts';
-import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Agents } from '../agents/agents.ts';
 import type { ExecutionReconciler } from '../executions/execution-reconciler.ts';
 import type { Executions } from '../executions/executions.ts';
@@ -18,9 +16,7 @@ import { permissionWithdrawal } from './turns/turn-end.ts';
 import { Turns } from './turns/turns.ts';
 
 export interface ConversationReconcilerDeps extends ConversationDeps {
-  readonly eventStore: EventStore;
   readonly sandboxReconciler: SandboxReconciler;
-  readonly runtime: SandboxRuntime;
   readonly microagents: Microagents;
   readonly agents: Agents;
   readonly executions: Pick<Executions, 'run'>;
@@ -59,7 +55,7 @@ export class ConversationReconciler {
     this.records = records;
     this.#turns = new Turns(this.#deps);
     this.#runs = new KeyedWorker((id, run) => this.#takeSteps(id, run));
-    this.#unsubscribe = deps.eventStore.subscribe(({ sandboxIds }) => {
+    this.#unsubscribe = deps.store.events.subscribe(({ sandboxIds }) => {
       for (const sandboxId of sandboxIds) for (const id of conversationSandboxes.takeWaiting(sandboxId)) this.enqueue(id);
     });
   }
@@ -125,10 +121,10 @@ export class ConversationReconciler {
     await Promise.allSettled([this.#firstSteps.get(id)]);
     for (;;) {
       run.resetSignals();
-      const conversation = await this.#deps.conversationStore.find(id);
+      const conversation = await this.#deps.store.conversations.find(id);
       if (conversation === null || conversation.removedAt !== null || this.#closed) return conversation;
       const continues = await this.#step(conversation, run.interrupted);
-      if (!continues) return await this.#deps.conversationStore.find(id);
+      if (!continues) return await this.#deps.store.conversations.find(id);
     }
   }
 
@@ -144,13 +140,13 @@ export class ConversationReconciler {
    * archived conversation are kept.
    */
   async #end(conversation: Conversation, ended: 'removedAt' | 'releasedAt', signal: AbortSignal): Promise<boolean> {
-    const { conversationStore, sandboxes, agents, conversationSandboxes, clock } = this.#deps;
+    const { store, sandboxes, agents, conversationSandboxes, clock } = this.#deps;
     const { id, ownerId, sandboxId, startsSandbox } = conversation;
     await agents.end(id, await conversationSandboxes.find(conversation));
     const reason = ended === 'releasedAt' ? await keepBeforeEnd(this.#deps, conversation, signal) : null;
     if (signal.aborted) return true;
     const mayDelete = startsSandbox || ended === 'removedAt';
-    const isUnused = mayDelete && (await conversationStore.findUsing(sandboxId)).length === 0;
+    const isUnused = mayDelete && (await store.conversations.findUsing(sandboxId)).length === 0;
     if (isUnused && (await conversationSandboxes.find(conversation)) !== null) await sandboxes.delete(ownerId, sandboxId);
     await this.records.change(id, (conversation) =>
       conversation[ended] === null

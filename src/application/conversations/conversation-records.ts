@@ -3,9 +3,9 @@ import { type EventActor, type EventBody, eventOf, statusEvents } from '../../do
 import { Failure } from '../../domain/failure.ts';
 import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
-import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { IdempotencyClaim, ClaimOutcome } from '../../ports/idempotency-claim.ts';
-import type { ConversationDeps } from './conversations.ts';
+import type { Store } from '../../ports/store.ts';
+import type { CoreDeps } from '../core-deps.ts';
 
 /** A change of a record, with its events. The events of the two statuses are added. */
 export interface ConversationChange {
@@ -25,9 +25,9 @@ export type WriteOutcome = { readonly kind: 'written'; readonly conversation: Co
 
 /** Reads and writes the records of conversations: every write is a compare-and-set together with its events. */
 export class ConversationRecords {
-  readonly #deps: ConversationDeps;
+  readonly #deps: CoreDeps;
 
-  constructor(deps: ConversationDeps) {
+  constructor(deps: CoreDeps) {
     this.#deps = deps;
   }
 
@@ -40,14 +40,14 @@ export class ConversationRecords {
   /** Like {@link change}, with a claim. Returns the claim's outcome if the claim exists. */
   async write(id: string, change: Change, claim?: IdempotencyClaim): Promise<WriteOutcome> {
     for (;;) {
-      const from = await this.#deps.conversationStore.find(id);
+      const from = await this.#deps.store.conversations.find(id);
       const changed = from === null ? null : change(from);
       if (from === null || changed === null) return { kind: 'left' };
       const at = this.#deps.clock.now();
       const to: Conversation = { ...from, ...changed.to, version: from.version + 1, updatedAt: at };
       const origin = { at, actor: changed.actor, reason: changed.reason };
       const events = [...(changed.events ?? []).map((body) => eventOf(to, body, origin)), ...statusEvents(from, to, origin)];
-      const outcome = await this.#deps.conversationStore.replace(to, events, claim, changed.usesSandbox === true ? at : undefined);
+      const outcome = await this.#deps.store.conversations.replace(to, events, claim, changed.usesSandbox === true ? at : undefined);
       if (outcome.kind === 'stale') continue;
       if (outcome.kind === 'sandbox_not_running') return { kind: 'left' };
       if (outcome.kind !== 'replaced') return outcome;
@@ -64,8 +64,8 @@ export class ConversationRecords {
 }
 
 /** Returns the record of the conversation. Throws `conversation_not_found` or `store_unavailable`. */
-export async function getVisibleConversation(store: ConversationStore, scope: OwnerScope, id: string): Promise<Conversation> {
-  const conversation = await store.find(id);
+export async function getVisibleConversation(store: Store, scope: OwnerScope, id: string): Promise<Conversation> {
+  const conversation = await store.conversations.find(id);
   if (conversation === null) throw conversationNotFound(id);
   checkVisible(conversation, scope);
   return conversation;

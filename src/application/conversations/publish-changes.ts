@@ -43,7 +43,7 @@ const maxAttempts = 3;
 export async function publishChanges(
   deps: ConversationUseCaseDeps, scope: OwnerScope, id: string, request: PublishRequest, signal: AbortSignal,
 ): Promise<PublishedChanges> {
-  const conversation = await getVisibleConversation(deps.conversationStore, scope, id);
+  const conversation = await getVisibleConversation(deps.store, scope, id);
   const { repositoryPath: path, gitProvider, archivedAt } = conversation;
   const branch = request.branch ?? `${deps.product}/${id}`;
   // Its sandbox is gone, or is used by others.

@@ -28,9 +28,9 @@ export async function sendMessage(
   message: Message,
   claim?: IdempotencyClaim,
 ): Promise<SentMessage> {
-  const { conversationStore, sandboxStore, reconciler, random, specs } = deps;
-  const { sandboxId, sandboxSpecId } = await getVisibleConversation(conversationStore, scope, id);
-  const sandbox = await sandboxStore.find(sandboxId);
+  const { store, reconciler, random, specs } = deps;
+  const { sandboxId, sandboxSpecId } = await getVisibleConversation(store, scope, id);
+  const sandbox = await store.sandboxes.find(sandboxId);
   const spec = specs.find(sandboxSpecId) ?? null;
   // A repeated request gets the same message id. The id depends on the owner, because two callers may use the same key.
   const messageId = claim === undefined ? random.id('msg') : `msg-${fingerprintOf([claim.ownerId, id, claim.key])}`;
@@ -42,7 +42,7 @@ export async function sendMessage(
     return { to: { queue: [...conversation.queue, queued] }, actor: 'user' as const, reason: null, events: [messageBody(queued)] };
   };
   // A repeated request is answered even if the memory is full.
-  if (claim === undefined || (await conversationStore.findClaim(claim)) === null) deps.agentMemory.check();
+  if (claim === undefined || (await store.conversations.findClaim(claim)) === null) deps.agentMemory.check();
   const outcome = await reconciler.records.write(id, enqueue, claim);
   if (outcome.kind === 'conflict') throw idempotencyConflict(claim);
   if (outcome.kind !== 'repeated') reconciler.enqueue(id);

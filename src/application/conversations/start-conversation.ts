@@ -42,17 +42,17 @@ export async function startConversation(
   ownerId: string,
   request: StartConversationRequest,
 ): Promise<ConversationView> {
-  const { conversationStore, reconciler } = deps;
+  const { store, reconciler } = deps;
   const { claim, patterns, ...asked } = request;
   // A repeated request is answered without the git host, which may be down by now.
-  const earlier = claim === undefined ? null : await conversationStore.findClaim(claim);
+  const earlier = claim === undefined ? null : await store.conversations.findClaim(claim);
   if (earlier !== null) return await outcomeOfEarlier(deps, ownerId, earlier, claim);
   const conversation = await toConversation(deps, ownerId, asked, patterns);
   const origin = { at: conversation.createdAt, actor: 'user', reason: null } as const;
   const messages = conversation.queue.map((queued) => eventOf(conversation, messageBody(queued), origin));
   const events = [...statusEvents(null, conversation, origin), ...messages];
   const outcome = await reconciler.runFirstStep(conversation.id, async () => {
-    const inserted = await conversationStore.insert(conversation, claim, events, deps.conversationLimits);
+    const inserted = await store.conversations.insert(conversation, claim, events, deps.conversationLimits);
     if (inserted.kind === 'inserted' && conversation.startsSandbox) await startSandbox(deps, conversation);
     return inserted;
   });
@@ -64,13 +64,13 @@ export async function startConversation(
   return await getConversation(deps, ownerId, conversation.id);
 }
 
-async function startSandbox({ sandboxes, conversationStore }: ConversationUseCaseDeps, conversation: Conversation): Promise<void> {
+async function startSandbox({ sandboxes, store }: ConversationUseCaseDeps, conversation: Conversation): Promise<void> {
   const { id, ownerId, sandboxId, sandboxSpecId: specId, sandboxParameters: parameters } = conversation;
   try {
     await sandboxes.startWithId(ownerId, sandboxId, { specId, parameters });
   } catch (error) {
     // If this fails too, the start continues in the background, as after a crash here.
-    await conversationStore.withdraw(id).catch(() => {});
+    await store.conversations.withdraw(id).catch(() => {});
     throw error;
   }
 }

@@ -25,8 +25,8 @@ export interface ConversationUpdate {
 export async function updateConversation(
   deps: ConversationUseCaseDeps, scope: OwnerScope, id: string, { title, archived }: ConversationUpdate,
 ): Promise<ConversationView> {
-  const { conversationStore, clock, reconciler, answerWithinMs } = deps;
-  const { archivedAt } = await getVisibleConversation(conversationStore, scope, id);
+  const { store, clock, reconciler, answerWithinMs } = deps;
+  const { archivedAt } = await getVisibleConversation(store, scope, id);
   if (archived === false && archivedAt !== null) {
     throw new Failure('conversation_not_ready', { id, reason: { code: 'conversation_archived' } });
   }

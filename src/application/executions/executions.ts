@@ -3,21 +3,18 @@ import { Failure } from '../../domain/failure.ts';
 import { activityIntervalMs } from '../../domain/idle-policy.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { Random } from '../../ports/random.ts';
 import type { OutputStream, TerminalSize } from '../../ports/sandbox-executions.ts';
+import type { CoreDeps } from '../core-deps.ts';
 import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { waitAtMost } from '../timers.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
 import type { ExecutionReconciler } from './execution-reconciler.ts';
-import { type ExecutionDeps, getSandboxExecution } from './execution-records.ts';
+import { getSandboxExecution } from './execution-records.ts';
 import { runExecution } from './run-execution.ts';
 
-export interface ExecutionUseCaseDeps extends ExecutionDeps {
+export interface ExecutionUseCaseDeps extends CoreDeps {
   readonly reconciler: ExecutionReconciler;
   readonly limits: ExecutionLimits;
-  readonly clock: Clock;
-  readonly random: Random;
   /** How long a deletion waits for the runtime, in milliseconds. */
   readonly answerWithinMs: number;
 }
@@ -27,10 +24,10 @@ export interface ExecutionUseCaseDeps extends ExecutionDeps {
  * ones. Throws `sandbox_not_found`.
  */
 async function listExecutions(
-  { executionStore, sandboxStore }: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, page: PageRequest,
+  { store }: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, page: PageRequest,
 ): Promise<Page<ExecutionRecord>> {
-  const { id } = await getSandbox(sandboxStore, scope, sandboxId);
-  return await executionStore.list(id, page);
+  const { id } = await getSandbox(store, scope, sandboxId);
+  return await store.executions.list(id, page);
 }
 
 /**
@@ -67,14 +64,14 @@ async function readOutput(
   deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, { stream, after, follow }: ReadOutputRequest,
   signal: AbortSignal,
 ): Promise<Output> {
-  const { sandboxExecutions } = deps;
+  const { runtime } = deps;
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   const { instanceId } = sandbox;
   return await withRecordFailures(sandbox, async () => {
-    const { oldest, end } = (await sandboxExecutions.state(instanceId, id))[stream];
+    const { oldest, end } = (await runtime.executions.state(instanceId, id))[stream];
     const from = after ?? Math.max(oldest, execution.tty ? end - screenfulBytes : 0);
     if (from < oldest) throw new Failure('output_dropped', { oldest });
-    return { from, bytes: await sandboxExecutions.output(instanceId, id, { stream, after: from, follow }, signal) };
+    return { from, bytes: await runtime.executions.output(instanceId, id, { stream, after: from, follow }, signal) };
   });
 }
 
@@ -87,7 +84,7 @@ async function writeInput(
   deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, content: ReadableStream<Uint8Array>, close: boolean,
   signal: AbortSignal,
 ): Promise<void> {
-  const { sandboxStore, sandboxExecutions, clock } = deps;
+  const { store, runtime, clock } = deps;
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   if (execution.status !== 'running' || !execution.stdin) throw new Failure('input_closed', { id });
   let touchedAt = -Infinity;
@@ -96,12 +93,12 @@ async function writeInput(
       const now = clock.now();
       if (now - touchedAt >= activityIntervalMs(sandbox)) {
         touchedAt = now;
-        await sandboxStore.touch(sandbox.id, now);
+        await store.sandboxes.touch(sandbox.id, now);
       }
       controller.enqueue(bytes);
     },
   });
-  await withRecordFailures(sandbox, () => sandboxExecutions.write(sandbox.instanceId, id, content.pipeThrough(touching), close, signal));
+  await withRecordFailures(sandbox, () => runtime.executions.write(sandbox.instanceId, id, content.pipeThrough(touching), close, signal));
 }
 
 /**
@@ -113,7 +110,7 @@ async function signalExecution(
 ): Promise<void> {
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   if (execution.status !== 'running') return;
-  await withRecordFailures(sandbox, () => deps.sandboxExecutions.signal(sandbox.instanceId, id, signalName));
+  await withRecordFailures(sandbox, () => deps.runtime.executions.signal(sandbox.instanceId, id, signalName));
 }
 
 /**
@@ -125,7 +122,7 @@ async function resizeExecution(
 ): Promise<void> {
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   if (execution.status !== 'running' || !execution.tty) return;
-  await withRecordFailures(sandbox, () => deps.sandboxExecutions.resize(sandbox.instanceId, id, size));
+  await withRecordFailures(sandbox, () => deps.runtime.executions.resize(sandbox.instanceId, id, size));
 }
 
 /**
@@ -133,9 +130,9 @@ async function resizeExecution(
  * answer, it is removed there later. Idempotent. Throws `sandbox_not_found`, or `execution_not_found` if it never existed.
  */
 async function deleteExecution(deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<void> {
-  const { executionStore, sandboxStore, reconciler, clock, answerWithinMs } = deps;
-  const sandbox = await getSandbox(sandboxStore, scope, sandboxId);
-  const execution = await executionStore.find(id);
+  const { store, reconciler, clock, answerWithinMs } = deps;
+  const sandbox = await getSandbox(store, scope, sandboxId);
+  const execution = await store.executions.find(id);
   if (execution?.sandboxId !== sandbox.id) throw new Failure('execution_not_found', { id });
   await reconciler.delete(execution);
   await waitAtMost(clock, answerWithinMs, reconciler.remove(id));

@@ -3,34 +3,26 @@ import { type Page, pageOf } from '../../domain/page.ts';
 import { activityIntervalMs } from '../../domain/idle-policy.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import type { Clock } from '../../ports/clock.ts';
 import type { ByteRange, FileReading, WriteOptions } from '../../ports/sandbox-files.ts';
-import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import type { CoreDeps } from '../core-deps.ts';
 import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { interval } from '../timers.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
 
-export interface FileDeps {
-  readonly sandboxStore: SandboxStore;
-  readonly runtime: Pick<SandboxRuntime, 'files' | 'getFiles' | 'putFiles'>;
-  readonly clock: Clock;
-}
-
 /** Calls `read` with the sandbox's id in the runtime. Does not wake the sandbox or count as activity. */
 async function readFiles<T>(
-  { sandboxStore }: FileDeps, scope: OwnerScope, id: string, read: (instanceId: string) => Promise<T>,
+  { store }: CoreDeps, scope: OwnerScope, id: string, read: (instanceId: string) => Promise<T>,
 ): Promise<T> {
-  const sandbox = await getSandbox(sandboxStore, scope, id);
+  const sandbox = await getSandbox(store, scope, id);
   return await withRecordFailures(sandbox, () => read(sandbox.instanceId));
 }
 
 /** Calls `change` with the sandbox's id in the runtime. Does not wake the sandbox, but counts as activity until it is done. */
 async function changeFiles<T>(
-  { sandboxStore, clock }: FileDeps, scope: OwnerScope, id: string, change: (instanceId: string) => Promise<T>,
+  { store, clock }: CoreDeps, scope: OwnerScope, id: string, change: (instanceId: string) => Promise<T>,
 ): Promise<T> {
-  const sandbox = await getSandbox(sandboxStore, scope, id);
-  const touch = async ({ id }: Sandbox): Promise<void> => await sandboxStore.touch(id, clock.now());
+  const sandbox = await getSandbox(store, scope, id);
+  const touch = async ({ id }: Sandbox): Promise<void> => await store.sandboxes.touch(id, clock.now());
   await touch(sandbox);
   // If the store fails now, the next interval tries again.
   using _ = interval(clock, activityIntervalMs(sandbox), () => void touch(sandbox).catch(() => {}));
@@ -42,7 +34,7 @@ async function changeFiles<T>(
  * `file_not_found`, `wrong_file_type`, `invalid_request`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
  */
 async function statFile(
-  deps: FileDeps, scope: OwnerScope, id: string, path: string, followLink: boolean, signal: AbortSignal,
+  deps: CoreDeps, scope: OwnerScope, id: string, path: string, followLink: boolean, signal: AbortSignal,
 ): Promise<FileEntry> {
   return await readFiles(deps, scope, id, (instanceId) => deps.runtime.files.stat(instanceId, path, followLink, signal));
 }
@@ -53,7 +45,7 @@ async function statFile(
  * `runtime_timeout`, or the error of `choose`.
  */
 async function readFile(
-  deps: FileDeps, scope: OwnerScope, id: string, path: string, choose: (file: FileEntry) => ByteRange, signal: AbortSignal,
+  deps: CoreDeps, scope: OwnerScope, id: string, path: string, choose: (file: FileEntry) => ByteRange, signal: AbortSignal,
 ): Promise<FileReading> {
   return await readFiles(deps, scope, id, (instanceId) => deps.runtime.files.read(instanceId, path, choose, signal));
 }
@@ -69,7 +61,7 @@ export function wholeFile({ size }: FileEntry): ByteRange {
  * `runtime_timeout`, or the error of the content stream.
  */
 async function writeFile(
-  deps: FileDeps, scope: OwnerScope, id: string, path: string, content: ReadableStream<Uint8Array>, options: WriteOptions,
+  deps: CoreDeps, scope: OwnerScope, id: string, path: string, content: ReadableStream<Uint8Array>, options: WriteOptions,
   signal: AbortSignal,
 ): Promise<FileEntry> {
   return await changeFiles(deps, scope, id, (instanceId) => deps.runtime.files.write(instanceId, path, content, options, signal));
@@ -81,7 +73,7 @@ async function writeFile(
  * `runtime_unavailable` or `runtime_timeout`.
  */
 async function removeFile(
-  deps: FileDeps, scope: OwnerScope, id: string, path: string, recursive: boolean, signal: AbortSignal,
+  deps: CoreDeps, scope: OwnerScope, id: string, path: string, recursive: boolean, signal: AbortSignal,
 ): Promise<void> {
   await changeFiles(deps, scope, id, (instanceId) => deps.runtime.files.remove(instanceId, path, recursive, signal));
 }
@@ -92,7 +84,7 @@ async function removeFile(
  * `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
  */
 async function moveFile(
-  deps: FileDeps, scope: OwnerScope, id: string, from: string, to: string, signal: AbortSignal,
+  deps: CoreDeps, scope: OwnerScope, id: string, from: string, to: string, signal: AbortSignal,
 ): Promise<FileEntry> {
   const { files } = deps.runtime;
   return await changeFiles(deps, scope, id, async (instanceId) => {
@@ -115,7 +107,7 @@ export interface DirectoryRequest {
  * `file_not_found`, `wrong_file_type`, `invalid_request`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
  */
 async function listDirectory(
-  deps: FileDeps, scope: OwnerScope, id: string, path: string, { depth, after, limit }: DirectoryRequest, signal: AbortSignal,
+  deps: CoreDeps, scope: OwnerScope, id: string, path: string, { depth, after, limit }: DirectoryRequest, signal: AbortSignal,
 ): Promise<Page<FileEntry>> {
   const wanted = limit + 1;
   return await readFiles(deps, scope, id, async (instanceId) => {
@@ -145,7 +137,7 @@ export interface CreatedDirectory {
  * (the path is no directory), `invalid_request`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
  */
 async function makeDirectory(
-  deps: FileDeps, scope: OwnerScope, id: string, path: string, signal: AbortSignal,
+  deps: CoreDeps, scope: OwnerScope, id: string, path: string, signal: AbortSignal,
 ): Promise<CreatedDirectory> {
   const { files } = deps.runtime;
   return await changeFiles(deps, scope, id, async (instanceId) => {
@@ -159,7 +151,7 @@ async function makeDirectory(
  * `file_not_found`, `invalid_request`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
  */
 async function readArchive(
-  deps: FileDeps, scope: OwnerScope, id: string, path: string, signal: AbortSignal,
+  deps: CoreDeps, scope: OwnerScope, id: string, path: string, signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
   return await readFiles(deps, scope, id, (instanceId) => deps.runtime.getFiles(instanceId, path, signal));
 }
@@ -170,7 +162,7 @@ async function readArchive(
  * `runtime_timeout`, or the error of the archive stream.
  */
 async function writeArchive(
-  deps: FileDeps, scope: OwnerScope, id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal,
+  deps: CoreDeps, scope: OwnerScope, id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal,
 ): Promise<void> {
   await changeFiles(deps, scope, id, (instanceId) => deps.runtime.putFiles(instanceId, directory, archive, signal));
 }
@@ -193,6 +185,6 @@ const useCases = {
  */
 export type Files = Bound<typeof useCases>;
 
-export function createFiles(deps: FileDeps): Files {
+export function createFiles(deps: CoreDeps): Files {
   return bindUseCases(deps, useCases);
 }

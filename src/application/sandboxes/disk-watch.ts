@@ -58,7 +58,7 @@ export class DiskWatch {
 
   /** Under pressure, deletes a few sandboxes. Takes all that exist. Does not wait until they are removed. */
   async deleteUnderPressure(sandboxes: readonly Sandbox[]): Promise<void> {
-    const { conversationStore, clock, reconciler } = this.#deps;
+    const { store, clock, reconciler } = this.#deps;
     const { pressure: reason } = this;
     if (reason === null) return;
     const beingRemoved = sandboxes.filter(({ deletedAt, removedAt, statusReason }) =>
@@ -67,7 +67,7 @@ export class DiskWatch {
     for (const sandbox of deletionCandidates(sandboxes, clock.now())) {
       if (open <= 0) return;
       // A conversation has unfinished work in this sandbox.
-      if ((await conversationStore.findUsing(sandbox.id)).some(isUnsettled)) continue;
+      if ((await store.conversations.findUsing(sandbox.id)).some(isUnsettled)) continue;
       open -= 1;
       // Somebody else wrote first: another process that frees space, or a resumption.
       if (!(await writeSandbox(this.#deps, sandbox, markDeleted(sandbox, reason, clock.now()), 'skep'))) continue;

@@ -81,7 +81,7 @@ export class SandboxReconciler {
   /** Like {@link enqueue}, with an id of the runtime. */
   enqueueInstance(instanceId: string): void {
     void this.#runLogged({ instance: instanceId }, async () => {
-      const sandbox = await this.#deps.sandboxStore.findByInstance(instanceId);
+      const sandbox = await this.#deps.store.sandboxes.findByInstance(instanceId);
       if (sandbox !== null) this.enqueue(sandbox.id);
     });
   }
@@ -124,7 +124,7 @@ export class SandboxReconciler {
   }
 
   async #takeSteps(id: string, run: Run, steps: SandboxSteps, earlier: AnyFailure | null): Promise<Reconciled> {
-    const { sandboxStore } = this.#deps;
+    const { store } = this.#deps;
     let known: ObservedSandbox | null = null;
     let failure = earlier;
     const attempted = new Set<SandboxStep['kind']>();
@@ -132,7 +132,7 @@ export class SandboxReconciler {
       // The run was woken because something changed.
       if (run.woken.aborted) known = null;
       run.resetSignals();
-      const sandbox = await sandboxStore.find(id);
+      const sandbox = await store.sandboxes.find(id);
       if (sandbox === null || this.#closing.signal.aborted) return { sandbox, failure };
       const step = await this.#next(sandbox, known, attempted);
       if (isFailure(step)) return { sandbox, failure: step };
@@ -148,21 +148,21 @@ export class SandboxReconciler {
         }
         if (!isFailure(error) || error.code === 'store_unavailable') throw error;
         this.#backOff.failed(`${id} ${step.kind}`);
-        return { sandbox: await this.#noteFailure(await sandboxStore.find(id), error, step.kind), failure: error };
+        return { sandbox: await this.#noteFailure(await store.sandboxes.find(id), error, step.kind), failure: error };
       }
     }
   }
 
   /** Writes why a start is stuck, or why a sandbox at rest still runs, until the next try. Returns the record. */
   async #noteFailure(sandbox: Sandbox | null, failure: AnyFailure, step: SandboxStep['kind']): Promise<Sandbox | null> {
-    const { sandboxStore, clock } = this.#deps;
+    const { store, clock } = this.#deps;
     if (sandbox === null || sandbox.deletedAt !== null) return sandbox;
     const reason = reasonOfFailure(failure);
     const isToRest = (step === 'stop' || step === 'freeze') && restingStatuses.has(sandbox.status);
     if (sandbox.status !== 'STARTING' && !isToRest) return sandbox;
     const noted = isToRest ? noteStillRunning(sandbox, reason, clock.now()) : nextVersion(sandbox, clock.now(), { statusReason: reason });
     if (isSameReason(sandbox.statusReason, noted.statusReason)) return sandbox;
-    return (await sandboxStore.replace(noted)).kind === 'replaced' ? noted : await sandboxStore.find(sandbox.id);
+    return (await store.sandboxes.replace(noted)).kind === 'replaced' ? noted : await store.sandboxes.find(sandbox.id);
   }
 
   async #next(
@@ -189,8 +189,8 @@ export class SandboxReconciler {
 
   /** Returns true if an agent or an execution works in a sandbox that seems idle: its activity may have been lost. */
   async #isInUse(sandbox: Sandbox): Promise<boolean> {
-    const { runtime, clock, conversationStore, executionReconciler } = this.#deps;
+    const { runtime, clock, store, executionReconciler } = this.#deps;
     if (sandbox.status !== 'RUNNING' || dueIdleAction(sandbox, clock.now(), runtime.capabilities.freeze) === null) return false;
-    return (await conversationStore.findUsing(sandbox.id)).some(isWorking) || (await executionReconciler.keepsAwake(sandbox));
+    return (await store.conversations.findUsing(sandbox.id)).some(isWorking) || (await executionReconciler.keepsAwake(sandbox));
   }
 }

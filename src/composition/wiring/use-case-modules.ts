@@ -6,9 +6,9 @@ import { Agents } from '../../application/agents/agents.ts';
 import { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
 import { type ConversationDeps, createConversations } from '../../application/conversations/conversations.ts';
 import { keepBeforePause } from '../../application/conversations/kept-changes.ts';
+import type { CoreDeps } from '../../application/core-deps.ts';
 import { defaultKeepEventsForMs, Events } from '../../application/events/events.ts';
 import { ExecutionReconciler } from '../../application/executions/execution-reconciler.ts';
-import type { ExecutionDeps } from '../../application/executions/execution-records.ts';
 import { createExecutions } from '../../application/executions/executions.ts';
 import { createFiles } from '../../application/files/files.ts';
 import { Keys } from '../../application/keys/keys.ts';
@@ -43,9 +43,9 @@ const { system, store, runtime, rules, closers, specs, startQueue, sandboxReconc
 const { executionReconciler } = tokens;
 const { repositories, microagents, checkouts, events, agentMemory, agents, conversationReconciler } = tokens;
 
+const core = token<CoreDeps>('CoreDeps');
 const conversationDeps = token<ConversationDeps>('ConversationDeps');
 const sandboxDeps = token<SandboxDeps>('SandboxDeps');
-const executionDeps = token<ExecutionDeps>('ExecutionDeps');
 const diskWatch = token<DiskWatch>('DiskWatch');
 const startStatistics = token<StartStatistics>('StartStatistics');
 const idleForecast = token<IdleForecast>('IdleForecast');
@@ -56,20 +56,14 @@ const close = (service: { close(): Promise<void> | void }): Promise<void> | void
 export const sandboxesModule = new ContainerModule(({ bind }) => {
   provide(bind, specs, [tokens.specList, store, system], (list, store, { clock }) => new SandboxSpecs(list, store.specs, clock));
   provide(bind, startQueue, [rules], ({ startsAtOnce }) => new StartQueue(startsAtOnce));
-  provide(bind, executionDeps, [store, runtime],
-    ({ executions: executionStore, sandboxes: sandboxStore }, { executions: sandboxExecutions }) =>
-      ({ executionStore, sandboxStore, sandboxExecutions }));
-  provide(bind, executionReconciler, [executionDeps, system, closers], (deps, system, closers) =>
-    closers.adopt(new ExecutionReconciler({ ...deps, ...system }), close));
-  provide(bind, tokens.executions, [executionDeps, rules, executionReconciler, system],
-    (deps, { executionLimits: limits, answerWithinMs }, reconciler, system) =>
-      createExecutions({ ...deps, reconciler, limits, answerWithinMs, ...system }));
-  provide(bind, tokens.files, [store, runtime, system], ({ sandboxes: sandboxStore }, runtime, { clock }) =>
-    createFiles({ sandboxStore, runtime, clock }));
+  provide(bind, core, [store, runtime, system], (store, runtime, system) => ({ store, runtime, ...system }));
+  provide(bind, executionReconciler, [core, closers], (deps, closers) => closers.adopt(new ExecutionReconciler(deps), close));
+  provide(bind, tokens.executions, [core, rules, executionReconciler],
+    (deps, { executionLimits: limits, answerWithinMs }, reconciler) => createExecutions({ ...deps, reconciler, limits, answerWithinMs }));
+  provide(bind, tokens.files, [core], createFiles);
   provide(bind, startStatistics, [tokens.clock], (clock) => new StartStatistics(clock));
-  provide(bind, sandboxDeps, [store, runtime, executionReconciler, startStatistics, system],
-    ({ sandboxes: sandboxStore, conversations: conversationStore }, runtime, executionReconciler, startStatistics, system) =>
-      ({ sandboxStore, conversationStore, runtime, executionReconciler, startStatistics, ...system }));
+  provide(bind, sandboxDeps, [core, executionReconciler, startStatistics], (deps, executionReconciler, startStatistics) =>
+    ({ ...deps, executionReconciler, startStatistics }));
   provide(bind, sandboxReconciler, [sandboxDeps, tokens.probe, startQueue, tokens.secrets, checkouts, closers],
     (deps, probe, startQueue, secrets, checkouts, closers) => {
       const keepChanges = (sandboxId: string, signal: AbortSignal): Promise<void> =>
@@ -102,28 +96,24 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
     const texts = createLruMap<string>(cachedTexts, cachedCharacters, ({ length }) => length);
     return new Microagents({ repositories, product, parseFrontMatter, texts });
   });
-  provide(bind, events, [rules, store, system, closers], ({ keepEventsForMs: keepForMs }, store, { clock }, closers) =>
-    closers.adopt(new Events({ eventStore: store.events, conversationStore: store.conversations, clock, keepForMs }), close));
+  provide(bind, events, [core, rules, closers], (deps, { keepEventsForMs: keepForMs }, closers) =>
+    closers.adopt(new Events({ ...deps, keepForMs }), close));
   provide(bind, agentMemory, [rules, system], ({ agentMemoryBytes }, { clock }) => new AgentMemory(agentMemoryBytes, clock));
   provide(bind, agents, [runtime, all(tokens.agentProtocol), tokens.secrets, agentMemory, system],
     ({ executions: sandboxExecutions }, protocols, secrets, memory, system) =>
       new Agents({ sandboxExecutions, protocols, secrets, memory, ...system }));
-  provide(bind, conversationDeps, [store, sandboxes, repositories, checkouts, system],
-    ({ conversations: conversationStore, sandboxes: sandboxStore }, sandboxes, repositories, checkouts, system) =>
-      ({ conversationStore, sandboxStore, sandboxes, repositories, checkouts, ...system }));
+  provide(bind, conversationDeps, [core, sandboxes, repositories, checkouts], (deps, sandboxes, repositories, checkouts) =>
+    ({ ...deps, sandboxes, repositories, checkouts }));
   provide(bind, conversationReconciler,
-    [conversationDeps, rules, store, sandboxReconciler, runtime, microagents, agents, tokens.executions, executionReconciler,
-      tokens.deployment, closers],
-    (deps, { setupTimeoutMs, drainTimeoutMs }, { events: eventStore }, sandboxReconciler, runtime, microagents, agents, executions,
-      executionReconciler, { product }, closers) =>
+    [conversationDeps, rules, sandboxReconciler, microagents, agents, tokens.executions, executionReconciler, tokens.deployment, closers],
+    (deps, { setupTimeoutMs, drainTimeoutMs }, sandboxReconciler, microagents, agents, executions, executionReconciler, { product },
+      closers) =>
       closers.adopt(new ConversationReconciler({
-        ...deps, setupTimeoutMs, drainTimeoutMs, eventStore, sandboxReconciler, runtime, microagents, agents, executions,
-        executionReconciler, product,
+        ...deps, setupTimeoutMs, drainTimeoutMs, sandboxReconciler, microagents, agents, executions, executionReconciler, product,
       }), close));
-  provide(bind, tokens.conversations,
-    [conversationDeps, rules, specs, runtime, agentMemory, conversationReconciler, events, tokens.deployment],
-    (deps, { conversationLimits, answerWithinMs }, specs, runtime, agentMemory, reconciler, events, { product }) =>
-      createConversations({ ...deps, conversationLimits, answerWithinMs, specs, runtime, agentMemory, reconciler, events, product }));
+  provide(bind, tokens.conversations, [conversationDeps, rules, specs, agentMemory, conversationReconciler, events, tokens.deployment],
+    (deps, { conversationLimits, answerWithinMs }, specs, agentMemory, reconciler, events, { product }) =>
+      createConversations({ ...deps, conversationLimits, answerWithinMs, specs, agentMemory, reconciler, events, product }));
 });
 
 /** Binds the background services of an open deployment. */
@@ -131,28 +121,24 @@ export const upkeepModule = new ContainerModule(({ bind }) => {
   provide(bind, tokens.quarantine, [sandboxDeps, rules, sandboxReconciler],
     (deps, { orphanGraceMs, quarantineForMs }, reconciler) => new Quarantine({ ...deps, orphanGraceMs, quarantineForMs, reconciler }));
   provide(bind, tokens.sweeper,
-    [sandboxDeps, rules, store, sandboxReconciler, conversationReconciler, executionReconciler, sandboxPool, tokens.quarantine,
-      diskWatch, idleForecast, events, closers],
-    ({ runtime, clock, logger }, { sweepEveryMs, rememberDeletedMs }, store, sandboxReconciler, conversationReconciler,
-      executionReconciler, pool, quarantine, diskWatch, idleForecast, events, closers) =>
+    [core, rules, sandboxReconciler, conversationReconciler, executionReconciler, sandboxPool, tokens.quarantine, diskWatch, idleForecast,
+      events, closers],
+    (deps, { sweepEveryMs, rememberDeletedMs }, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine,
+      diskWatch, idleForecast, events, closers) =>
       closers.adopt(new Sweeper({
-        sweepEveryMs, rememberDeletedMs, store, runtime, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine,
-        diskWatch, idleForecast, events, clock, logger,
+        ...deps, sweepEveryMs, rememberDeletedMs, sandboxReconciler, conversationReconciler, executionReconciler, pool, quarantine,
+        diskWatch, idleForecast, events,
       }), close));
 });
 
 /** Binds the services of the deployment as a whole: its keys and its state. */
 export const deploymentModule = new ContainerModule(({ bind }) => {
   provide(bind, tokens.keys, [tokens.auth], (auth) => new Keys(auth));
-  provide(bind, tokens.overview, [store, sandboxPool, diskWatch, agentMemory, startStatistics, idleForecast, rules, tokens.clock],
-    ({ sandboxes: sandboxStore, conversations: conversationStore }, pool, diskWatch, agentMemory, startStatistics, idleForecast,
-      { limits, conversationLimits, diskUsedPercent }, clock) => {
-      const deps = {
-        sandboxStore, conversationStore, pool, diskWatch, agentMemory, startStatistics, idleForecast, limits, conversationLimits,
-        diskUsedPercent, clock,
-      };
-      return (scope) => getOverview(deps, scope);
-    });
+  provide(bind, tokens.overview, [core, sandboxPool, diskWatch, agentMemory, startStatistics, idleForecast, rules],
+    (deps, pool, diskWatch, agentMemory, startStatistics, idleForecast, { limits, conversationLimits, diskUsedPercent }) => (scope) =>
+      getOverview({
+        ...deps, pool, diskWatch, agentMemory, startStatistics, idleForecast, limits, conversationLimits, diskUsedPercent,
+      }, scope));
 });
 
 /** The limits and times of use cases and reconcilers. */

@@ -35,7 +35,7 @@ export class TurnWatch {
   }
 
   start(): void {
-    const { conversationSandboxes, clock, eventStore, runtime } = this.#deps;
+    const { conversationSandboxes, clock, store, runtime } = this.#deps;
     const { conversation, sandbox, isWaiting } = this.#options;
     this.#ends.use(conversationSandboxes.keepAwakeWhile(sandbox, () => !isWaiting() || !runtime.capabilities.freeze));
     const turnTimeoutMs = sandbox.spec.agent?.turnTimeoutMs ?? Infinity;
@@ -45,7 +45,7 @@ export class TurnWatch {
       this.check();
     }));
     // The event of a sandbox change names no conversation.
-    this.#ends.defer(eventStore.subscribe(({ sandboxIds, conversationIds }) => {
+    this.#ends.defer(store.events.subscribe(({ sandboxIds, conversationIds }) => {
       if (sandboxIds.has(sandbox.id) && !conversationIds.has(conversation.id)) this.check();
     }));
   }
@@ -58,9 +58,9 @@ export class TurnWatch {
   wake(): void {
     this.noteOutput();
     void this.#runLogged(async () => {
-      const { conversationSandboxes, sandboxStore, clock } = this.#deps;
+      const { conversationSandboxes, store, clock } = this.#deps;
       const { conversation, sandbox } = this.#options;
-      await sandboxStore.touch(sandbox.id, clock.now());
+      await store.sandboxes.touch(sandbox.id, clock.now());
       if ((await conversationSandboxes.find(conversation))?.status === 'PAUSED') await conversationSandboxes.resume(conversation);
     });
   }
@@ -92,7 +92,7 @@ export class TurnWatch {
   /** Returns true if a rule of Skep paused the sandbox, or if a message came after the owner or an external program froze it. */
   async #mustResume(sandbox: Sandbox): Promise<boolean> {
     if (sandbox.pausedBy?.actor === 'skep') return true;
-    const { queue = [] } = (await this.#deps.conversationStore.find(this.#options.conversation.id)) ?? {};
+    const { queue = [] } = (await this.#deps.store.conversations.find(this.#options.conversation.id)) ?? {};
     return sandbox.pauseKind === 'freeze' && queue.length > 0 && !isPausedAfterLastMessage(sandbox, queue);
   }
 

@@ -57,7 +57,7 @@ export class Turn {
     this.#params = params;
     const { conversation, queued, earlier, from, signal, agent: { memory } } = params;
     const recorded = { from, signal, memory, written: earlier?.written ?? 0, turnId: queued.messageId };
-    this.#recorder = new TurnRecorder({ ...deps, ...recorded }, conversation);
+    this.#recorder = new TurnRecorder({ eventStore: deps.store.events, clock: deps.clock, ...recorded }, conversation);
     const hooks = { onAnswered: () => this.#watch.wake(), isDetached: () => this.#isDetached };
     this.#permissions = new TurnPermissions(deps, params, this.#recorder, hooks);
     this.#watch = new TurnWatch(deps, {
