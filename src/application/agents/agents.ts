@@ -11,8 +11,7 @@ import type { AgentMemory } from './agent-memory.ts';
 import { AgentProcess } from './agent-process.ts';
 import { LiveAgent } from './live-agent.ts';
 import { RedactingAgentClient } from './redacting-agent-client.ts';
-import { resolveSecrets } from '../resolve-secrets.ts';
-import { redactorOf, type SecretRedactor } from '../secret-redactor.ts';
+import { redactorOf, resolveSecrets, type SecretRedactor } from '../secret-redactor.ts';
 
 interface AgentsDeps {
   readonly sandboxExecutions: SandboxExecutions;

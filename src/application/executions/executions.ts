@@ -3,13 +3,13 @@ import { Failure } from '../../domain/failure.ts';
 import { activityIntervalMs } from '../../domain/idle-policy.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
 import type { OutputStream, TerminalSize } from '../../ports/sandbox-executions.ts';
 import type { CoreDeps } from '../core-deps.ts';
 import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { waitAtMost } from '../timers.ts';
 import { bindUseCases, type Bound } from '../use-cases.ts';
 import type { ExecutionReconciler } from './execution-reconciler.ts';
-import { getSandboxExecution } from './execution-records.ts';
 import { runExecution } from './run-execution.ts';
 
 export interface ExecutionUseCaseDeps extends CoreDeps {
@@ -17,6 +17,22 @@ export interface ExecutionUseCaseDeps extends CoreDeps {
   readonly limits: ExecutionLimits;
   /** How long a deletion waits for the runtime, in milliseconds. */
   readonly answerWithinMs: number;
+}
+
+/** An execution and the sandbox that it runs in. */
+interface SandboxExecution {
+  readonly sandbox: Sandbox;
+  readonly execution: ExecutionRecord;
+}
+
+/** Returns the execution. Throws `sandbox_not_found`, or `execution_not_found` if it is not in the sandbox or is deleted. */
+async function getSandboxExecution(
+  { store }: CoreDeps, scope: OwnerScope, sandboxId: string, id: string,
+): Promise<SandboxExecution> {
+  const sandbox = await getSandbox(store, scope, sandboxId);
+  const execution = await store.executions.find(id);
+  if (execution?.sandboxId !== sandbox.id || execution.deletedAt !== null) throw new Failure('execution_not_found', { id });
+  return { sandbox, execution };
 }
 
 /**

@@ -5,7 +5,6 @@ import { parameterProblems, type SandboxParameters, applyParameters } from '../.
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { InsertSandboxOutcome } from '../../ports/sandbox-store.ts';
-import { idempotencyConflict } from '../idempotency-conflict.ts';
 import { admit, type Limited } from './make-room.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox, logStatusChange } from './sandbox-records.ts';
@@ -34,7 +33,7 @@ export async function startSandbox(deps: SandboxUseCaseDeps, ownerId: string, re
     case 'repeated':
       return await getSandbox(deps.store, ownerId, started.id);
     case 'conflict':
-      throw idempotencyConflict(claim);
+      throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
   }
 }
 
