@@ -7,7 +7,7 @@ import { KeyedWorker, type Run } from '../keyed-worker.ts';
 import type { Microagents } from '../microagents/microagents.ts';
 import type { SandboxReconciler } from '../sandboxes/sandbox-reconciler.ts';
 import type { ConversationDeps } from './conversations.ts';
-import { ConversationRecords } from './conversation-records.ts';
+import { changeConversation } from './conversation-records.ts';
 import { takeStartStep } from './conversation-start-steps.ts';
 import { takeWorkStep } from './conversation-work-steps.ts';
 import { keepBeforeEnd } from './kept-changes.ts';
@@ -29,7 +29,6 @@ export interface ConversationReconcilerDeps extends ConversationDeps {
 }
 
 export interface StepDeps extends ConversationReconcilerDeps {
-  readonly records: ConversationRecords;
   readonly conversationSandboxes: ConversationSandboxes;
 }
 
@@ -39,7 +38,6 @@ export interface StepDeps extends ConversationReconcilerDeps {
  * step, no process runs it. It continues here if its agent still runs.
  */
 export class ConversationReconciler {
-  readonly records: ConversationRecords;
   readonly #deps: StepDeps;
   readonly #turns: Turns;
   readonly #runs: KeyedWorker<Conversation | null>;
@@ -49,10 +47,8 @@ export class ConversationReconciler {
   #closed = false;
 
   constructor(deps: ConversationReconcilerDeps) {
-    const records = new ConversationRecords(deps);
     const conversationSandboxes = new ConversationSandboxes(deps);
-    this.#deps = { ...deps, records, conversationSandboxes };
-    this.records = records;
+    this.#deps = { ...deps, conversationSandboxes };
     this.#turns = new Turns(this.#deps);
     this.#runs = new KeyedWorker((id, run) => this.#takeSteps(id, run));
     this.#unsubscribe = deps.store.events.subscribe(({ sandboxIds }) => {
@@ -97,7 +93,7 @@ export class ConversationReconciler {
    */
   async cancel(id: string, messageId: string): Promise<void> {
     const runsHere = this.#turns.cancel(id, messageId);
-    await this.records.change(id, ({ turn, permission }) => {
+    await changeConversation(this.#deps, id, ({ turn, permission }) => {
       if (turn?.messageId !== messageId || turn.cancelled === true) return null;
       const withdrawn = runsHere ? null : permissionWithdrawal(permission);
       return { actor: 'user', reason: null, ...withdrawn, to: { ...withdrawn?.to, turn: { ...turn, cancelled: true } } };
@@ -148,7 +144,7 @@ export class ConversationReconciler {
     const mayDelete = startsSandbox || ended === 'removedAt';
     const isUnused = mayDelete && (await store.conversations.findUsing(sandboxId)).length === 0;
     if (isUnused && (await conversationSandboxes.find(conversation)) !== null) await sandboxes.delete(ownerId, sandboxId);
-    await this.records.change(id, (conversation) =>
+    await changeConversation(this.#deps, id, (conversation) =>
       conversation[ended] === null
         ? { to: { [ended]: clock.now(), ...(reason !== null && { statusReason: reason }) }, actor: 'skep', reason: null }
         : null,

@@ -23,43 +23,33 @@ export type Change = (conversation: Conversation) => ConversationChange | null;
 
 export type WriteOutcome = { readonly kind: 'written'; readonly conversation: Conversation } | { readonly kind: 'left' } | ClaimOutcome;
 
-/** Reads and writes the records of conversations: every write is a compare-and-set together with its events. */
-export class ConversationRecords {
-  readonly #deps: CoreDeps;
+/** Changes the record, again if somebody else wrote first. Returns the written record. Null if nothing was written. */
+export async function changeConversation(deps: CoreDeps, id: string, change: Change): Promise<Conversation | null> {
+  const outcome = await writeConversation(deps, id, change);
+  return outcome.kind === 'written' ? outcome.conversation : null;
+}
 
-  constructor(deps: CoreDeps) {
-    this.#deps = deps;
-  }
-
-  /** Calls `change` again if somebody else wrote first. Returns the written record. Null if nothing was written. See {@link write}. */
-  async change(id: string, change: Change): Promise<Conversation | null> {
-    const outcome = await this.write(id, change);
-    return outcome.kind === 'written' ? outcome.conversation : null;
-  }
-
-  /** Like {@link change}, with a claim. Returns the claim's outcome if the claim exists. */
-  async write(id: string, change: Change, claim?: IdempotencyClaim): Promise<WriteOutcome> {
-    for (;;) {
-      const from = await this.#deps.store.conversations.find(id);
-      const changed = from === null ? null : change(from);
-      if (from === null || changed === null) return { kind: 'left' };
-      const at = this.#deps.clock.now();
-      const to: Conversation = { ...from, ...changed.to, version: from.version + 1, updatedAt: at };
-      const origin = { at, actor: changed.actor, reason: changed.reason };
-      const events = [...(changed.events ?? []).map((body) => eventOf(to, body, origin)), ...statusEvents(from, to, origin)];
-      const outcome = await this.#deps.store.conversations.replace(to, events, claim, changed.usesSandbox === true ? at : undefined);
-      if (outcome.kind === 'stale') continue;
-      if (outcome.kind === 'sandbox_not_running') return { kind: 'left' };
-      if (outcome.kind !== 'replaced') return outcome;
-      this.#log(from, to);
-      return { kind: 'written', conversation: to };
+/** Like {@link changeConversation}, with a claim. Returns the claim's outcome if the claim exists. */
+export async function writeConversation(
+  { store, clock, logger }: CoreDeps, id: string, change: Change, claim?: IdempotencyClaim,
+): Promise<WriteOutcome> {
+  for (;;) {
+    const from = await store.conversations.find(id);
+    const changed = from === null ? null : change(from);
+    if (from === null || changed === null) return { kind: 'left' };
+    const at = clock.now();
+    const to: Conversation = { ...from, ...changed.to, version: from.version + 1, updatedAt: at };
+    const origin = { at, actor: changed.actor, reason: changed.reason };
+    const events = [...(changed.events ?? []).map((body) => eventOf(to, body, origin)), ...statusEvents(from, to, origin)];
+    const outcome = await store.conversations.replace(to, events, claim, changed.usesSandbox === true ? at : undefined);
+    if (outcome.kind === 'stale') continue;
+    if (outcome.kind === 'sandbox_not_running') return { kind: 'left' };
+    if (outcome.kind !== 'replaced') return outcome;
+    if (from.startStatus !== to.startStatus || from.executionStatus !== to.executionStatus) {
+      const statuses = { conversation: id, from: from.startStatus, to: to.startStatus, execution: to.executionStatus };
+      logger.info({ ...statuses, reason: to.statusReason }, 'conversation changed its status');
     }
-  }
-
-  #log(from: Conversation, to: Conversation): void {
-    if (from.startStatus === to.startStatus && from.executionStatus === to.executionStatus) return;
-    const statuses = { conversation: to.id, from: from.startStatus, to: to.startStatus, execution: to.executionStatus };
-    this.#deps.logger.info({ ...statuses, reason: to.statusReason }, 'conversation changed its status');
+    return { kind: 'written', conversation: to };
   }
 }
 

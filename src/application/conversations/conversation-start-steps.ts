@@ -8,7 +8,7 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import { ProgressReporter } from '../progress-reporter.ts';
 import { timeout } from '../timers.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
-import type { ConversationChange } from './conversation-records.ts';
+import { changeConversation, type ConversationChange } from './conversation-records.ts';
 import { findMicroagents } from './find-microagents.ts';
 import { openAgent } from './open-agent.ts';
 import { hasSetupScript, runSetupScript } from './run-setup-script.ts';
@@ -151,7 +151,7 @@ async function advance(
   reason: Reason | null,
   { to = {}, events = [] }: Partial<Pick<ConversationChange, 'to' | 'events'>> = {},
 ): Promise<void> {
-  await deps.records.change(id, (conversation) =>
+  await changeConversation(deps, id, (conversation) =>
     !isEnded(conversation) && conversation.startStatus === from && startSteps[from].includes(startStatus)
       ? { to: { ...to, startStatus, statusReason: reason }, actor: 'skep', reason, events }
       : null,
@@ -159,7 +159,7 @@ async function advance(
 }
 
 async function writeProgress(deps: StepDeps, { id, startStatus: step }: Conversation, reason: Reason): Promise<boolean> {
-  const written = await deps.records.change(id, (conversation) =>
+  const written = await changeConversation(deps, id, (conversation) =>
     conversation.startStatus === step && !isEnded(conversation) ? { to: { statusReason: reason }, actor: 'skep', reason: null } : null,
   );
   return written !== null;

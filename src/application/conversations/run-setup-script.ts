@@ -7,6 +7,7 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import { setupCommand, setupScriptPath } from '../../domain/setup-script.ts';
 import { unlessAborted, waitAtMost } from '../timers.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
+import { changeConversation } from './conversation-records.ts';
 
 /** No user has this name, so these claims can't collide with the claims of callers. */
 const claimOwner = 'skep:conversations';
@@ -67,9 +68,9 @@ export async function runSetupScript(
 }
 
 /** Writes once that the script runs, with its execution id. */
-async function noteRunning({ records }: StepDeps, id: string, executionId: string): Promise<void> {
+async function noteRunning(deps: StepDeps, id: string, executionId: string): Promise<void> {
   const reason: Reason = { code: 'running_setup_script', executionId };
-  await records.change(id, (conversation) => {
+  await changeConversation(deps, id, (conversation) => {
     const { startStatus, statusReason } = conversation;
     if (startStatus !== 'RUNNING_SETUP_SCRIPT' || isEnded(conversation) || isSameReason(statusReason, reason)) return null;
     const events = [{ kind: 'setup_script', data: { executionId, status: 'running' } }] as const;

@@ -6,7 +6,7 @@ import { Failure } from '../../domain/failure.ts';
 import { fingerprintOf } from '../../domain/fingerprint.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
-import { checkVisible, getVisibleConversation } from './conversation-records.ts';
+import { checkVisible, getVisibleConversation, writeConversation } from './conversation-records.ts';
 
 /** An accepted message. */
 export interface SentMessage {
@@ -42,7 +42,7 @@ export async function sendMessage(
   };
   // A repeated request is answered even if the memory is full.
   if (claim === undefined || (await store.conversations.findClaim(claim)) === null) deps.agentMemory.check();
-  const outcome = await reconciler.records.write(id, enqueue, claim);
+  const outcome = await writeConversation(deps, id, enqueue, claim);
   if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
   if (outcome.kind !== 'repeated') reconciler.enqueue(id);
   return { messageId };

@@ -2,7 +2,7 @@ import { chooseOption, type PermissionRequest } from '../../../domain/agent.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { AgentPermission } from '../../../ports/agent-protocol.ts';
 import { interval, onAbort, retryThroughStoreOutage, timeout } from '../../timers.ts';
-import type { Change } from '../conversation-records.ts';
+import { type Change, changeConversation } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import { limitSize, type TurnRecorder } from './turn-recorder.ts';
 import { permissionWithdrawal } from './turn-end.ts';
@@ -111,8 +111,8 @@ export class TurnPermissions {
   }
 
   async #change(change: Change): Promise<void> {
-    const { clock, records } = this.#deps;
-    await retryThroughStoreOutage(clock, this.#turn.signal, () => records.change(this.#turn.conversation.id, change));
+    const { conversation: { id }, signal } = this.#turn;
+    await retryThroughStoreOutage(this.#deps.clock, signal, () => changeConversation(this.#deps, id, change));
   }
 
   async #checkAnswer(permissionId: string, after: number, answer: (optionId: string | null) => void): Promise<void> {

@@ -4,6 +4,7 @@ import type { Sandbox } from '../../../domain/sandbox.ts';
 import { KeyedWorker } from '../../keyed-worker.ts';
 import { interval } from '../../timers.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
+import { changeConversation } from '../conversation-records.ts';
 import type { TurnParams } from './turn.ts';
 
 interface TurnWatchOptions extends Pick<TurnParams, 'conversation' | 'sandbox' | 'queued'> {
@@ -99,7 +100,7 @@ export class TurnWatch {
   async #showFrozen(isFrozen: boolean): Promise<void> {
     const { conversation: { id }, queued } = this.#options;
     const [from, to] = isFrozen ? (['running', 'frozen'] as const) : (['frozen', 'running'] as const);
-    await this.#deps.records.change(id, ({ turn, permission, executionStatus }) =>
+    await changeConversation(this.#deps, id, ({ turn, permission, executionStatus }) =>
       turn?.messageId === queued.messageId && permission === null && executionStatus === from
         ? { to: { executionStatus: to }, actor: 'skep', reason: null }
         : null,

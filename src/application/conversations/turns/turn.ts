@@ -6,7 +6,7 @@ import type { Sandbox } from '../../../domain/sandbox.ts';
 import type { AgentTurn } from '../../../ports/agent-protocol.ts';
 import type { LiveAgent } from '../../agents/live-agent.ts';
 import { onAbort, retryThroughStoreOutage } from '../../timers.ts';
-import type { Change } from '../conversation-records.ts';
+import { type Change, changeConversation } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import type { MicroagentContext } from './microagent-context.ts';
 import type { RecordedTurn } from './recorded-turn.ts';
@@ -237,6 +237,6 @@ export class Turn {
 
   async #change(change: Change): Promise<Conversation | null> {
     const { conversation, signal } = this.#params;
-    return await retryThroughStoreOutage(this.#deps.clock, signal, () => this.#deps.records.change(conversation.id, change));
+    return await retryThroughStoreOutage(this.#deps.clock, signal, () => changeConversation(this.#deps, conversation.id, change));
   }
 }
