@@ -1,7 +1,7 @@
 import { isFailure, logFieldsOf } from '../domain/failure.ts';
 import { nextSandboxStep } from '../domain/sandbox-next-step.ts';
 import { absentSandbox, type ObservedSandbox, type Sandbox } from '../domain/sandbox.ts';
-import type { CoreDeps } from './core-deps.ts';
+import type { CoreDeps } from './use-cases.ts';
 import type { ExecutionReconciler } from './executions/execution-reconciler.ts';
 import type { Events } from './events/events.ts';
 import type { DiskWatch } from './sandboxes/disk-watch.ts';

@@ -9,8 +9,7 @@ import type { Secrets } from '../../ports/secrets.ts';
 import { timeout, unlessAborted } from '../timers.ts';
 import type { AgentMemory } from './agent-memory.ts';
 import { AgentProcess } from './agent-process.ts';
-import { LiveAgent } from './live-agent.ts';
-import { RedactingAgentClient } from './redacting-agent-client.ts';
+import { LiveAgent, RedactingAgentClient } from './live-agent.ts';
 import { redactorOf, resolveSecrets, type SecretRedactor } from '../secret-redactor.ts';
 
 interface AgentsDeps {

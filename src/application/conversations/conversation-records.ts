@@ -5,7 +5,7 @@ import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { IdempotencyClaim, ClaimOutcome } from '../../ports/idempotency-claim.ts';
 import type { Store } from '../../ports/store.ts';
-import type { CoreDeps } from '../core-deps.ts';
+import type { CoreDeps } from '../use-cases.ts';
 
 /** A change of a record, with its events. The events of the two statuses are added. */
 export interface ConversationChange {

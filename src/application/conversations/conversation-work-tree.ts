@@ -5,7 +5,7 @@ import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import { type SnapshotRequest, SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
-import type { CoreDeps } from '../core-deps.ts';
+import type { CoreDeps } from '../use-cases.ts';
 import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 
 export interface ChangeDeps extends CoreDeps {

@@ -1,12 +1,11 @@
 import type { ConversationLimits } from '../../domain/conversation-limits.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
 import type { AgentMemory } from '../agents/agent-memory.ts';
-import type { CoreDeps } from '../core-deps.ts';
+import { type CoreDeps, bindUseCases, type Bound } from '../use-cases.ts';
 import type { Events } from '../events/events.ts';
 import type { Repositories } from '../repositories/repositories.ts';
 import type { SandboxSpecs } from '../sandboxes/sandbox-specs.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
-import { bindUseCases, type Bound } from '../use-cases.ts';
 import { answerPermission } from './answer-permission.ts';
 import { cancelTurn } from './cancel-turn.ts';
 import type { ConversationReconciler } from './conversation-reconciler.ts';

@@ -2,7 +2,7 @@ import type { Event, EventKind } from '../../domain/event.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { EventFilter, EventStore, WrittenEvents } from '../../ports/event-store.ts';
-import type { CoreDeps } from '../core-deps.ts';
+import type { CoreDeps } from '../use-cases.ts';
 import { getVisibleConversation } from '../conversations/conversation-records.ts';
 import { onAbort, waitAtMost } from '../timers.ts';
 

@@ -6,7 +6,7 @@ import { isFailure, isFailureOf, logFieldsOf } from '../../domain/failure.ts';
 import { canonicalJson } from '../../domain/fingerprint.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { ExecutionState } from '../../ports/sandbox-executions.ts';
-import type { CoreDeps } from '../core-deps.ts';
+import type { CoreDeps } from '../use-cases.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
 import { scanRecords } from '../scan-records.ts';
 import { timeout, unlessAborted } from '../timers.ts';

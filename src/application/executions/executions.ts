@@ -5,10 +5,9 @@ import type { Page, PageRequest } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { OutputStream, TerminalSize } from '../../ports/sandbox-executions.ts';
-import type { CoreDeps } from '../core-deps.ts';
+import { type CoreDeps, bindUseCases, type Bound } from '../use-cases.ts';
 import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { waitAtMost } from '../timers.ts';
-import { bindUseCases, type Bound } from '../use-cases.ts';
 import type { ExecutionReconciler } from './execution-reconciler.ts';
 import { runExecution } from './run-execution.ts';
 

@@ -4,10 +4,9 @@ import { activityIntervalMs } from '../../domain/idle-policy.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { ByteRange, SandboxFiles } from '../../ports/sandbox-files.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import type { CoreDeps } from '../core-deps.ts';
+import { type CoreDeps, bindUseCases, type Bound } from '../use-cases.ts';
 import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { interval } from '../timers.ts';
-import { bindUseCases, type Bound } from '../use-cases.ts';
 
 /** The work of a use case on the runtime. `id` is the id of the sandbox there. */
 type FileWork<A extends readonly unknown[], R> = (runtime: SandboxRuntime, id: string, ...args: A) => Promise<R>;

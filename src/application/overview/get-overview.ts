@@ -7,7 +7,7 @@ import type { SandboxLimits } from '../../domain/sandbox-limits.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { ConversationCount } from '../../ports/conversation-store.ts';
 import type { AgentMemory } from '../agents/agent-memory.ts';
-import type { CoreDeps } from '../core-deps.ts';
+import type { CoreDeps } from '../use-cases.ts';
 import type { DiskWatch } from '../sandboxes/disk-watch.ts';
 import type { ForecastAction, IdleForecast } from '../sandboxes/idle-forecast.ts';
 import type { PoolReport, SandboxPool } from '../sandboxes/sandbox-pool.ts';

@@ -1,9 +1,8 @@
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import { isInScope, type OwnerScope, type Principal, scopeOf } from '../../domain/principal.ts';
-import { exposedPort, isWokenByAccess } from '../../domain/port-access.ts';
+import { exposedPort, isWokenByAccess, type Sandbox } from '../../domain/sandbox.ts';
 import { isSameSecret } from '../../domain/credentials.ts';
 import { activityIntervalMs } from '../../domain/idle-policy.ts';
-import type { Sandbox } from '../../domain/sandbox.ts';
 import { resumeSandbox } from './resume-sandbox.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { awaitStatus } from './await-status.ts';

@@ -2,7 +2,7 @@ import type { Reason } from '../../domain/reason.ts';
 import { nextVersion } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { ProgressReporter } from '../progress-reporter.ts';
-import type { CoreDeps } from '../core-deps.ts';
+import type { CoreDeps } from '../use-cases.ts';
 
 /** Writes the progress of a step into the record of the sandbox. */
 export class SandboxProgress {

@@ -9,10 +9,9 @@ import { onAbort, retryThroughStoreOutage } from '../../timers.ts';
 import { type Change, changeConversation } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import type { MicroagentContext } from './microagent-context.ts';
-import type { RecordedTurn } from './recorded-turn.ts';
+import { type RecordedTurn, TurnRecorder } from './turn-recorder.ts';
 import { endTurnChange } from './turn-end.ts';
 import { TurnPermissions } from './turn-permissions.ts';
-import { TurnRecorder } from './turn-recorder.ts';
 import { TurnWatch } from './turn-watch.ts';
 
 /** The time from a request to cancel a turn until an agent that ignores it is ended. */

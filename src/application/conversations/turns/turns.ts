@@ -4,7 +4,7 @@ import type { LiveAgent } from '../../agents/live-agent.ts';
 import { waitAtMost } from '../../timers.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import { keepAfterTurn } from '../kept-changes.ts';
-import { type RecordedTurn, readRecordedTurn } from './recorded-turn.ts';
+import { type RecordedTurn, readRecordedTurn } from './turn-recorder.ts';
 import { microagentContext } from './microagent-context.ts';
 import { Turn, type TurnParams } from './turn.ts';
 
