@@ -1,4 +1,4 @@
-import { isFailure, logFieldsOf } from '../domain/failure.ts';
+import { logFieldsOf } from '../domain/failure.ts';
 import { nextSandboxStep } from '../domain/sandbox-next-step.ts';
 import { absentSandbox, type ObservedSandbox, type Sandbox } from '../domain/sandbox.ts';
 import type { CoreDeps } from './use-cases.ts';
@@ -10,7 +10,7 @@ import type { Quarantine } from './sandboxes/quarantine.ts';
 import type { SandboxReconciler } from './sandboxes/sandbox-reconciler.ts';
 import type { SandboxPool } from './sandboxes/sandbox-pool.ts';
 import { scanRecords } from './scan-records.ts';
-import { unlessAborted } from './timers.ts';
+import { answerOrNull } from './timers.ts';
 
 /** The defaults of the sweep. Deleted records are kept for a day. */
 export const sweeperDefaults = { sweepEveryMs: 10_000, rememberDeletedMs: 24 * 3_600_000 };
@@ -95,15 +95,9 @@ export class Sweeper {
 
   /** Returns the sandboxes of the runtime by instance id. Null if the runtime does not answer. */
   async #observe(): Promise<ReadonlyMap<string, ObservedSandbox> | null> {
-    try {
-      const observed = await unlessAborted(this.#closing.signal, this.#deps.runtime.list());
-      return new Map(observed.map((each) => [each.id, each]));
-    } catch (error) {
-      if (this.#closing.signal.aborted) return null;
-      if (!isFailure(error)) throw error;
-      this.#deps.logger.warn(logFieldsOf(error), 'the runtime does not list its sandboxes');
-      return null;
-    }
+    const { runtime, logger } = this.#deps;
+    const observed = await answerOrNull(runtime.list(), this.#closing.signal, logger, 'the runtime does not list its sandboxes');
+    return observed === null ? null : new Map(observed.map((each) => [each.id, each]));
   }
 
   #enqueueDue(records: readonly Sandbox[], observed: ReadonlyMap<string, ObservedSandbox> | null): void {

@@ -1,6 +1,7 @@
-import { isFailureOf } from '../domain/failure.ts';
+import { isFailure, isFailureOf, logFieldsOf } from '../domain/failure.ts';
 import { backOffMs } from '../domain/back-off.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Logger } from '../ports/logger.ts';
 
 /** Returns a signal that fires after `ms` milliseconds, unless it is disposed of before. */
 export function timeout(clock: Clock, ms: number): Disposable & { readonly signal: AbortSignal } {
@@ -39,6 +40,18 @@ export async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>)
   const aborted = Promise.withResolvers<never>();
   using _ = onAbort(signal, () => aborted.reject(signal.reason));
   return await Promise.race([promise, aborted.promise]);
+}
+
+/** Waits for an answer of the runtime. Resolves to null if it fails, which is logged, or if the signal fires first. */
+export async function answerOrNull<T>(answer: Promise<T>, signal: AbortSignal, logger: Logger, message: string): Promise<T | null> {
+  try {
+    return await unlessAborted(signal, answer);
+  } catch (error) {
+    if (signal.aborted) return null;
+    if (!isFailure(error)) throw error;
+    logger.warn(logFieldsOf(error), message);
+    return null;
+  }
 }
 
 /** How long work that must not be lost is repeated while the store is unavailable. */

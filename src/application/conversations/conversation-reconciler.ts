@@ -74,8 +74,7 @@ export class ConversationReconciler {
 
   /** Like {@link reconcile}, but first interrupts the step that runs now. */
   interrupt(id: string): Promise<Conversation | null> {
-    this.#runs.interrupt(id);
-    return this.reconcile(id);
+    return this.#runs.interrupt(id);
   }
 
   /** Like {@link reconcile}, but returns at once. A running turn checks its sandbox. */

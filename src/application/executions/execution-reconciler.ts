@@ -22,6 +22,8 @@ export class ExecutionReconciler {
   readonly #deps: CoreDeps;
   readonly #runs: KeyedWorker<void>;
   readonly #closing = new AbortController();
+  /** Fires when this process ends. */
+  readonly closing = this.#closing.signal;
   /** The executions whose end this process waits for. */
   readonly #awaited = new Set<string>();
   /** Listeners. Called after each run for an execution. */
@@ -32,11 +34,6 @@ export class ExecutionReconciler {
     this.#runs = new KeyedWorker((id, run) => this.#run(id, run));
   }
 
-  /** Fires when this process ends. */
-  get closing(): AbortSignal {
-    return this.#closing.signal;
-  }
-
   /** Reconciles the execution in the background, because its record was written. */
   enqueue(id: string): void {
     this.#runs.wake(id);
@@ -45,8 +42,7 @@ export class ExecutionReconciler {
 
   /** Removes a deleted execution from its sandbox. Resolves after the attempt, also if it failed. Never rejects. */
   async remove(id: string): Promise<void> {
-    this.#runs.interrupt(id);
-    await this.#runs.run(id);
+    await this.#runs.interrupt(id);
   }
 
   /** Reconciles every execution that is unsettled. Does not wait for the runtime. */

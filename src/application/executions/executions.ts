@@ -34,10 +34,7 @@ async function getSandboxExecution(
   return { sandbox, execution };
 }
 
-/**
- * Returns the executions of the sandbox, newest first. Reads the store only, so the output sizes of a running execution are the last known
- * ones. Throws `sandbox_not_found`.
- */
+/** Returns the executions of the sandbox, newest first. Reads the store only: the sizes of a running execution are the last known ones. */
 async function listExecutions(
   { store }: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, page: PageRequest,
 ): Promise<Page<ExecutionRecord>> {
@@ -45,10 +42,7 @@ async function listExecutions(
   return await store.executions.list(id, page);
 }
 
-/**
- * Returns the present state of the execution. Does not wake the sandbox. Throws `sandbox_not_found`, `execution_not_found`,
- * `runtime_unavailable` or `runtime_timeout`.
- */
+/** Returns the present state of the execution. */
 async function getExecution(deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<ExecutionRecord> {
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   return await deps.reconciler.refresh(execution, sandbox);
@@ -71,10 +65,7 @@ export interface Output {
 /** How much past output of a terminal is returned if no offset is given, in bytes. */
 const screenfulBytes = 64 * 1024;
 
-/**
- * Returns the output of the execution. Does not wake the sandbox. Throws `sandbox_not_found`, `execution_not_found`, `output_dropped`,
- * `runtime_unavailable` or `runtime_timeout`; the stream fails with `output_dropped` if its reader is too slow.
- */
+/** Returns the output of the execution. Throws `output_dropped`; the stream fails so if its reader is too slow. */
 async function readOutput(
   deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, { stream, after, follow }: ReadOutputRequest,
   signal: AbortSignal,
@@ -92,8 +83,7 @@ async function readOutput(
 
 /**
  * Writes to the standard input of the execution, and closes it afterwards if `close` is true. Returns when all input is handed over, so it
- * waits while the command does not read. Counts as activity. Throws `sandbox_not_found`, `execution_not_found`, `sandbox_not_running`,
- * `input_closed`, `runtime_unavailable` or `runtime_timeout`.
+ * waits while the command does not read. Counts as activity. Throws `input_closed`.
  */
 async function writeInput(
   deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, content: ReadableStream<Uint8Array>, close: boolean,
@@ -116,10 +106,7 @@ async function writeInput(
   await withRecordFailures(sandbox, () => runtime.executions.write(sandbox.instanceId, id, content.pipeThrough(touching), close, signal));
 }
 
-/**
- * Sends a signal (`SIGINT`) to the process group of the execution. Does nothing if it has ended. Throws `sandbox_not_found`,
- * `execution_not_found`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
- */
+/** Sends a signal (`SIGINT`) to the process group of the execution. Does nothing if it has ended. */
 async function signalExecution(
   deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, signalName: string,
 ): Promise<void> {
@@ -128,10 +115,7 @@ async function signalExecution(
   await withRecordFailures(sandbox, () => deps.runtime.executions.signal(sandbox.instanceId, id, signalName));
 }
 
-/**
- * Changes the size of the execution's terminal. Does nothing if it has no terminal or has ended. Throws the failures of
- * {@link signalExecution}.
- */
+/** Changes the size of the execution's terminal. Does nothing if it has no terminal or has ended. */
 async function resizeExecution(
   deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, size: TerminalSize,
 ): Promise<void> {
@@ -142,7 +126,7 @@ async function resizeExecution(
 
 /**
  * Ends the execution with all its processes, and deletes its record and output. Afterwards no caller sees it. If the runtime does not
- * answer, it is removed there later. Idempotent. Throws `sandbox_not_found`, or `execution_not_found` if it never existed.
+ * answer, it is removed there later. Idempotent.
  */
 async function deleteExecution(deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<void> {
   const { store, reconciler, clock, answerWithinMs } = deps;
@@ -164,7 +148,11 @@ const useCases = {
   delete: deleteExecution,
 };
 
-/** The use cases of executions. Each takes the caller's scope. Sandboxes outside the scope, and their executions, are not found. */
+/**
+ * The use cases of executions. Each takes the caller's scope. Sandboxes outside the scope, and their executions, are not found. They do not
+ * wake the sandbox. They throw `sandbox_not_found`, `execution_not_found`, and if they need the runtime, `sandbox_not_running`,
+ * `runtime_unavailable` or `runtime_timeout`.
+ */
 export type Executions = Bound<typeof useCases>;
 
 export function createExecutions(deps: ExecutionUseCaseDeps): Executions {

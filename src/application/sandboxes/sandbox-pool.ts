@@ -33,12 +33,6 @@ interface SandboxPoolDeps extends SandboxDeps {
   readonly startsAtOnce: number;
 }
 
-/** A member, and the record of the owner who claims it. */
-interface PoolCandidate {
-  readonly member: Sandbox;
-  readonly sandbox: Sandbox;
-}
-
 /** Keeps sandboxes running for later starts, and gives them to owners. The store decides which members exist and who gets one. */
 export class SandboxPool {
   readonly #deps: SandboxPoolDeps;
@@ -65,7 +59,7 @@ export class SandboxPool {
   }
 
   /** Yields the running members, each with the record for its new owner. Yields none if the request does not match the pool. */
-  async *candidates(asked: Omit<NewSandbox, 'sessionApiKey'>): AsyncGenerator<PoolCandidate, void> {
+  async *candidates(asked: Omit<NewSandbox, 'sessionApiKey'>): AsyncGenerator<{ member: Sandbox; sandbox: Sandbox }, void> {
     const pooled = this.#deps.specs.pooled.get(asked.spec.id);
     if (pooled === undefined) return;
     const { fingerprint } = pooled;

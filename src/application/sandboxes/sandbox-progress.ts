@@ -9,6 +9,8 @@ export class SandboxProgress {
   readonly reporter: ProgressReporter;
   readonly #deps: CoreDeps;
   readonly #superseded = new AbortController();
+  /** Fires when somebody else has changed the status. The step may be obsolete then. */
+  readonly superseded = this.#superseded.signal;
   #sandbox: Sandbox;
 
   constructor(deps: CoreDeps, sandbox: Sandbox) {
@@ -20,11 +22,6 @@ export class SandboxProgress {
   /** The last written record. */
   get sandbox(): Sandbox {
     return this.#sandbox;
-  }
-
-  /** Fires when somebody else has changed the status. The step may be obsolete then. */
-  get superseded(): AbortSignal {
-    return this.#superseded.signal;
   }
 
   /** Returns false if somebody else wrote: another process, which reports from now on, or a change of the status. */

@@ -61,8 +61,7 @@ export class SandboxReconciler {
 
   /** Like {@link reconcile}, but interrupts the present step. */
   interrupt(id: string): Promise<Reconciled> {
-    this.#runs.interrupt(id);
-    return this.reconcile(id);
+    return this.#runs.interrupt(id);
   }
 
   /** Reconciles the sandbox in the background, because it may have changed. */
