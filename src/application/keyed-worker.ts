@@ -63,9 +63,10 @@ export class KeyedWorker<T> {
     this.#entries.get(key)?.wake();
   }
 
-  /** Makes the key's run stop its current work and check again. Does nothing if there is no run. */
-  interrupt(key: string): void {
+  /** Like {@link run}, but makes a present run stop its current work and check again. */
+  interrupt(key: string): Promise<T> {
     this.#entries.get(key)?.interrupt();
+    return this.run(key);
   }
 
   /** Interrupts every run. Resolves when all have ended. */

@@ -1,7 +1,18 @@
 import { secretValues } from '../domain/credentials.ts';
 import type { Sandbox } from '../domain/sandbox.ts';
 import type { Secrets } from '../ports/secrets.ts';
-import { resolveSecrets } from './resolve-secrets.ts';
+
+interface ResolvedSecrets {
+  /** By name. A missing secret has an empty value. */
+  readonly values: Readonly<Record<string, string>>;
+  /** The names of the secrets that the deployment does not have. */
+  readonly missing: readonly string[];
+}
+
+export function resolveSecrets(names: readonly string[], secrets: Secrets): ResolvedSecrets {
+  const values = Object.fromEntries(names.map((name) => [name, secrets.get(name) ?? '']));
+  return { values, missing: names.filter((name) => secrets.get(name) === null) };
+}
 
 const mask = '**********';
 

@@ -1,10 +1,7 @@
-import { isFailure, logFieldsOf } from '../domain/failure.ts';
+import { logFieldsOf } from '../domain/failure.ts';
 import { nextSandboxStep } from '../domain/sandbox-next-step.ts';
 import { absentSandbox, type ObservedSandbox, type Sandbox } from '../domain/sandbox.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Logger } from '../ports/logger.ts';
-import type { SandboxRuntime } from '../ports/sandbox-runtime.ts';
-import type { Store } from '../ports/store.ts';
+import type { CoreDeps } from './use-cases.ts';
 import type { ExecutionReconciler } from './executions/execution-reconciler.ts';
 import type { Events } from './events/events.ts';
 import type { DiskWatch } from './sandboxes/disk-watch.ts';
@@ -13,14 +10,12 @@ import type { Quarantine } from './sandboxes/quarantine.ts';
 import type { SandboxReconciler } from './sandboxes/sandbox-reconciler.ts';
 import type { SandboxPool } from './sandboxes/sandbox-pool.ts';
 import { scanRecords } from './scan-records.ts';
-import { unlessAborted } from './timers.ts';
+import { answerOrNull } from './timers.ts';
 
 /** The defaults of the sweep. Deleted records are kept for a day. */
 export const sweeperDefaults = { sweepEveryMs: 10_000, rememberDeletedMs: 24 * 3_600_000 };
 
-export interface SweeperDeps {
-  readonly store: Store;
-  readonly runtime: SandboxRuntime;
+export interface SweeperDeps extends CoreDeps {
   readonly sandboxReconciler: SandboxReconciler;
   readonly conversationReconciler: { enqueue(id: string): void };
   readonly executionReconciler: Pick<ExecutionReconciler, 'sweep'>;
@@ -29,8 +24,6 @@ export interface SweeperDeps {
   readonly diskWatch: DiskWatch;
   readonly idleForecast: IdleForecast;
   readonly events: Pick<Events, 'purge'>;
-  readonly clock: Clock;
-  readonly logger: Logger;
   /** The time from the end of one sweep to the start of the next, in milliseconds. */
   readonly sweepEveryMs: number;
   /** How long deleted records are kept, so that a repeated deletion succeeds. */
@@ -102,15 +95,9 @@ export class Sweeper {
 
   /** Returns the sandboxes of the runtime by instance id. Null if the runtime does not answer. */
   async #observe(): Promise<ReadonlyMap<string, ObservedSandbox> | null> {
-    try {
-      const observed = await unlessAborted(this.#closing.signal, this.#deps.runtime.list());
-      return new Map(observed.map((each) => [each.id, each]));
-    } catch (error) {
-      if (this.#closing.signal.aborted) return null;
-      if (!isFailure(error)) throw error;
-      this.#deps.logger.warn(logFieldsOf(error), 'the runtime does not list its sandboxes');
-      return null;
-    }
+    const { runtime, logger } = this.#deps;
+    const observed = await answerOrNull(runtime.list(), this.#closing.signal, logger, 'the runtime does not list its sandboxes');
+    return observed === null ? null : new Map(observed.map((each) => [each.id, each]));
   }
 
   #enqueueDue(records: readonly Sandbox[], observed: ReadonlyMap<string, ObservedSandbox> | null): void {
@@ -118,8 +105,7 @@ export class Sweeper {
     for (const record of records) {
       const found = observed === null ? null : (observed.get(record.instanceId) ?? absentSandbox(record.instanceId));
       const step = nextSandboxStep(record, found, clock.now(), { canFreeze: runtime.capabilities.freeze });
-      if (step.kind === 'none') sandboxReconciler.watch(record);
-      else sandboxReconciler.enqueueDue(record.id, step.kind);
+      if (step.kind !== 'none') sandboxReconciler.enqueueDue(record.id, step.kind);
     }
   }
 }

@@ -1,6 +1,7 @@
-import { isFailureOf } from '../domain/failure.ts';
+import { isFailure, isFailureOf, logFieldsOf } from '../domain/failure.ts';
 import { backOffMs } from '../domain/back-off.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Logger } from '../ports/logger.ts';
 
 /** Returns a signal that fires after `ms` milliseconds, unless it is disposed of before. */
 export function timeout(clock: Clock, ms: number): Disposable & { readonly signal: AbortSignal } {
@@ -41,6 +42,18 @@ export async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>)
   return await Promise.race([promise, aborted.promise]);
 }
 
+/** Waits for an answer of the runtime. Resolves to null if it fails, which is logged, or if the signal fires first. */
+export async function answerOrNull<T>(answer: Promise<T>, signal: AbortSignal, logger: Logger, message: string): Promise<T | null> {
+  try {
+    return await unlessAborted(signal, answer);
+  } catch (error) {
+    if (signal.aborted) return null;
+    if (!isFailure(error)) throw error;
+    logger.warn(logFieldsOf(error), message);
+    return null;
+  }
+}
+
 /** How long work that must not be lost is repeated while the store is unavailable. */
 const storeOutageMs = 120_000;
 const maxPauseMs = 5000;
@@ -65,44 +78,6 @@ export async function retryThroughStoreOutage<T>(clock: Clock, signal: AbortSign
       using _ = onAbort(signal, () => !isEnding && resolve());
       await waitAtMost(clock, isEnding ? lastPauseMs : Math.min(maxPauseMs, backOffMs(failures)), promise);
     }
-  }
-}
-
-/** Timers that are due later are not set. A later sweep sets them. */
-const maxTimerMs = 120_000;
-
-/** One timer for each key. Timers only save the wait for the next sweep. They end with the process. */
-export class KeyedTimers {
-  readonly #clock: Clock;
-  readonly #callback: (key: string) => void;
-  readonly #set = new Map<string, { readonly at: number; readonly cancel: () => void }>();
-  #closed = false;
-
-  constructor(clock: Clock, callback: (key: string) => void) {
-    this.#clock = clock;
-    this.#callback = callback;
-  }
-
-  /** Sets the key's timer to the time, in milliseconds since the epoch. Replaces an earlier one. Null only removes it. */
-  set(key: string, at: number | null): void {
-    const before = this.#set.get(key);
-    if (before !== undefined && before.at === at) return;
-    before?.cancel();
-    this.#set.delete(key);
-    const inMs = at === null ? Infinity : at - this.#clock.now();
-    // Work that is already due was tried and could not be done. An immediate retry would not help.
-    if (at === null || inMs <= 0 || inMs > maxTimerMs || this.#closed) return;
-    const cancel = this.#clock.after(inMs, () => {
-      this.#set.delete(key);
-      this.#callback(key);
-    });
-    this.#set.set(key, { at, cancel });
-  }
-
-  close(): void {
-    this.#closed = true;
-    for (const { cancel } of this.#set.values()) cancel();
-    this.#set.clear();
   }
 }
 

@@ -1,6 +1,6 @@
 import type { EventActor } from './event.ts';
 import type { Reason } from './reason.ts';
-import type { SandboxSpec } from './sandbox-spec.ts';
+import type { SandboxSpec, SandboxPort } from './sandbox-spec.ts';
 
 export const sandboxStatuses = ['STARTING', 'RUNNING', 'PAUSING', 'PAUSED', 'RESUMING', 'ERROR', 'MISSING'] as const;
 
@@ -138,4 +138,13 @@ export interface ObservedSandbox {
 
 export function absentSandbox(id: string, reason: Reason | null = null): ObservedSandbox {
   return { id, state: 'absent', exposedUrls: [], reason, endedFromOutside: false };
+}
+
+export function exposedPort({ spec }: Pick<Sandbox, 'spec'>, port: number): SandboxPort | null {
+  return spec.ports.find((one) => one.port === port) ?? null;
+}
+
+/** Returns true if a request for a port resumes the paused sandbox. A stopped one lost its memory: only `wakeOnAccess: stop` allows it. */
+export function isWokenByAccess({ spec, pauseKind }: Pick<Sandbox, 'spec' | 'pauseKind'>): boolean {
+  return spec.wakeOnAccess === 'stop' || (spec.wakeOnAccess === 'freeze' && pauseKind === 'freeze');
 }

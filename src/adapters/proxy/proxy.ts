@@ -4,7 +4,7 @@ import proxyAddress from 'proxy-addr';
 import type { OpenPort } from '../../application/sandboxes/sandboxes.ts';
 import type { Skep } from '../../application/skep.ts';
 import { Failure, isFailure } from '../../domain/failure.ts';
-import { exposedPort } from '../../domain/port-access.ts';
+import { exposedPort } from '../../domain/sandbox.ts';
 import { Authenticator, clientAddress } from '../http/authentication.ts';
 import { createPortTokens } from '../http/port-links.ts';
 import { HttpProblem, problemOf } from '../http/problems.ts';

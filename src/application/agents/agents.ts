@@ -9,10 +9,8 @@ import type { Secrets } from '../../ports/secrets.ts';
 import { timeout, unlessAborted } from '../timers.ts';
 import type { AgentMemory } from './agent-memory.ts';
 import { AgentProcess } from './agent-process.ts';
-import { LiveAgent } from './live-agent.ts';
-import { RedactingAgentClient } from './redacting-agent-client.ts';
-import { resolveSecrets } from '../resolve-secrets.ts';
-import { redactorOf, type SecretRedactor } from '../secret-redactor.ts';
+import { LiveAgent, RedactingAgentClient } from './live-agent.ts';
+import { redactorOf, resolveSecrets, type SecretRedactor } from '../secret-redactor.ts';
 
 interface AgentsDeps {
   readonly sandboxExecutions: SandboxExecutions;
@@ -52,14 +50,12 @@ export class Agents {
    * runs.
    */
   async open(request: OpenAgent, signal: AbortSignal): Promise<LiveAgent> {
-    const { clock, secrets } = this.#deps;
+    const { clock } = this.#deps;
     const { agent } = request.sandbox.spec;
     if (agent === null) throw new AgentRefusal({ code: 'agent_not_named' });
-    const env = agentEnvironment(agent, secrets);
-    const environment = { env, redactor: redactorOf(request.sandbox, secrets) };
     using limit = timeout(clock, agent.startWithinMs);
     try {
-      const live = await this.#open(request, agent, environment, AbortSignal.any([signal, limit.signal]));
+      const live = await this.#open(request, agent, AbortSignal.any([signal, limit.signal]));
       this.#keep(request, live);
       return live;
     } catch (error) {
@@ -104,18 +100,17 @@ export class Agents {
   }
 
   async #open(
-    { conversationId, sandbox, workingDir, sessionId }: OpenAgent,
-    agent: AgentSpec,
-    { env, redactor }: AgentEnvironment,
-    signal: AbortSignal,
+    { conversationId, sandbox, workingDir, sessionId }: OpenAgent, agent: AgentSpec, signal: AbortSignal,
   ): Promise<LiveAgent> {
+    const { sandboxExecutions, secrets } = this.#deps;
     const { command, authMethod } = agent;
+    const env = agentEnvironment(agent, secrets);
     const protocol = this.#protocolOf(agent.protocol);
     const start = { executionId: executionIdOf(conversationId), command, env, workingDir };
     // Both have one execution id, so the kill of the previous agent would also end the new one.
     await unlessAborted(signal, Promise.resolve(this.#live.get(conversationId)?.ended));
-    const execution = await this.#deps.sandboxExecutions.open(sandbox.instanceId, start, signal);
-    const parts = this.#partsOf(execution, redactor, null);
+    const execution = await sandboxExecutions.open(sandbox.instanceId, start, signal);
+    const parts = this.#partsOf(execution, redactorOf(sandbox, secrets), null);
     const { process, client, onHeld } = parts;
     const request = { streams: process.streams, workingDir: execution.workingDir ?? workingDir, authMethod, sessionId, client, onHeld };
     try {
@@ -160,11 +155,6 @@ export class Agents {
 /** The id under which the agent of a conversation runs in its sandbox. */
 function executionIdOf(conversationId: string): string {
   return `agent-${conversationId}`;
-}
-
-interface AgentEnvironment {
-  readonly env: Readonly<Record<string, string>>;
-  readonly redactor: SecretRedactor;
 }
 
 function agentEnvironment({ env, secrets: names }: AgentSpec, secrets: Secrets): Record<string, string> {

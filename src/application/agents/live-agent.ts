@@ -1,12 +1,11 @@
 import type { Message, TurnPosition } from '../../domain/conversation.ts';
 import type { Reason } from '../../domain/reason.ts';
-import type { AgentClient, AgentSession, AgentTurn } from '../../ports/agent-protocol.ts';
+import type { AgentClient, AgentSession, AgentTurn, AgentPermission, AgentUpdate } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { SecretRedactor } from '../secret-redactor.ts';
 import { waitAtMost } from '../timers.ts';
 import type { MemoryShare } from './agent-memory.ts';
 import type { AgentProcess } from './agent-process.ts';
-import type { RedactingAgentClient } from './redacting-agent-client.ts';
-import type { SecretRedactor } from '../secret-redactor.ts';
 
 interface LiveAgentDeps {
   readonly session: AgentSession;
@@ -128,5 +127,57 @@ export class LiveAgent {
     const { process } = this.#deps;
     await process.settled();
     return process.reasonOf(cause);
+  }
+}
+
+type Chunk = Extract<AgentUpdate, { kind: 'message_chunk' }>;
+
+/** Redacts a secret even if it is split over two chunks of a message. Passes updates on only while a turn runs. */
+export class RedactingAgentClient implements AgentClient {
+  readonly #redactor: SecretRedactor;
+  #listener: AgentClient | null = null;
+  #held: Chunk | null = null;
+
+  constructor(redactor: SecretRedactor) {
+    this.#redactor = redactor;
+  }
+
+  /** Passes everything to the listener until the work has ended. */
+  async withListener<T>(listener: AgentClient, work: () => Promise<T>): Promise<T> {
+    this.#listener = listener;
+    try {
+      const result = await work();
+      await this.#flush();
+      return result;
+    } finally {
+      this.#listener = null;
+      this.#held = null;
+    }
+  }
+
+  async update(update: AgentUpdate): Promise<void> {
+    if (update.kind !== 'message_chunk') {
+      await this.#flush();
+      await this.#listener?.update(this.#redactor.data(update));
+      return;
+    }
+    if (this.#held !== null && (this.#held.channel !== update.channel || this.#held.messageId !== update.messageId)) await this.#flush();
+    const { safe, held } = this.#redactor.partial((this.#held?.text ?? '') + update.text);
+    this.#held = held === '' ? null : { ...update, text: held };
+    if (safe !== '') await this.#listener?.update({ ...update, text: safe });
+  }
+
+  async permission(request: AgentPermission, signal: AbortSignal): Promise<string | null> {
+    await this.#flush();
+    const { options, ...shown } = request;
+    // The agent gets the id of an option back, so ids stay as they are.
+    const redacted = options.map((option) => ({ ...option, name: this.#redactor.text(option.name) }));
+    return (await this.#listener?.permission({ ...this.#redactor.data(shown), options: redacted }, signal)) ?? null;
+  }
+
+  async #flush(): Promise<void> {
+    const held = this.#held;
+    this.#held = null;
+    if (held !== null) await this.#listener?.update({ ...held, text: this.#redactor.text(held.text) });
   }
 }

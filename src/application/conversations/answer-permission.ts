@@ -1,7 +1,7 @@
 import type { OwnerScope } from '../../domain/principal.ts';
 import { Failure } from '../../domain/failure.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
-import { checkVisible, conversationNotFound } from './conversation-records.ts';
+import { changeConversation, checkVisible, conversationNotFound } from './conversation-records.ts';
 import { getConversation, type ConversationView } from './get-conversation.ts';
 
 /** Throws `conversation_not_found`, `permission_not_found` (it is no longer open), `invalid_request` (no such option). */
@@ -12,7 +12,7 @@ export async function answerPermission(
   permissionId: string,
   optionId: string,
 ): Promise<ConversationView> {
-  const written = await deps.reconciler.records.change(id, (conversation) => {
+  const written = await changeConversation(deps, id, (conversation) => {
     checkVisible(conversation, scope);
     const { permission } = conversation;
     if (permission?.permissionId !== permissionId) throw new Failure('permission_not_found', { id: permissionId });

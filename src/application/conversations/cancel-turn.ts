@@ -1,6 +1,6 @@
 import type { Conversation } from '../../domain/conversation.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
-import { checkVisible, type ConversationChange } from './conversation-records.ts';
+import { changeConversation, checkVisible, type ConversationChange } from './conversation-records.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { type ConversationView, getConversation } from './get-conversation.ts';
 
@@ -12,7 +12,7 @@ export async function cancelTurn(
   deps: ConversationUseCaseDeps, scope: OwnerScope, id: string, messageId: string | null = null,
 ): Promise<ConversationView> {
   if (messageId !== null) {
-    await deps.reconciler.records.change(id, (conversation) => {
+    await changeConversation(deps, id, (conversation) => {
       checkVisible(conversation, scope);
       return withdraw(conversation, messageId);
     });

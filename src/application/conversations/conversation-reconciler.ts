@@ -1,7 +1,5 @@
 import { startSteps } from '../../domain/conversation-next-step.ts';
 import type { Conversation } from '../../domain/conversation.ts';
-import type { EventStore } from '../../ports/event-store.ts';
-import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Agents } from '../agents/agents.ts';
 import type { ExecutionReconciler } from '../executions/execution-reconciler.ts';
 import type { Executions } from '../executions/executions.ts';
@@ -9,7 +7,7 @@ import { KeyedWorker, type Run } from '../keyed-worker.ts';
 import type { Microagents } from '../microagents/microagents.ts';
 import type { SandboxReconciler } from '../sandboxes/sandbox-reconciler.ts';
 import type { ConversationDeps } from './conversations.ts';
-import { ConversationRecords } from './conversation-records.ts';
+import { changeConversation } from './conversation-records.ts';
 import { takeStartStep } from './conversation-start-steps.ts';
 import { takeWorkStep } from './conversation-work-steps.ts';
 import { keepBeforeEnd } from './kept-changes.ts';
@@ -18,9 +16,7 @@ import { permissionWithdrawal } from './turns/turn-end.ts';
 import { Turns } from './turns/turns.ts';
 
 export interface ConversationReconcilerDeps extends ConversationDeps {
-  readonly eventStore: EventStore;
   readonly sandboxReconciler: SandboxReconciler;
-  readonly runtime: SandboxRuntime;
   readonly microagents: Microagents;
   readonly agents: Agents;
   readonly executions: Pick<Executions, 'run'>;
@@ -33,7 +29,6 @@ export interface ConversationReconcilerDeps extends ConversationDeps {
 }
 
 export interface StepDeps extends ConversationReconcilerDeps {
-  readonly records: ConversationRecords;
   readonly conversationSandboxes: ConversationSandboxes;
 }
 
@@ -43,7 +38,6 @@ export interface StepDeps extends ConversationReconcilerDeps {
  * step, no process runs it. It continues here if its agent still runs.
  */
 export class ConversationReconciler {
-  readonly records: ConversationRecords;
   readonly #deps: StepDeps;
   readonly #turns: Turns;
   readonly #runs: KeyedWorker<Conversation | null>;
@@ -53,13 +47,11 @@ export class ConversationReconciler {
   #closed = false;
 
   constructor(deps: ConversationReconcilerDeps) {
-    const records = new ConversationRecords(deps);
     const conversationSandboxes = new ConversationSandboxes(deps);
-    this.#deps = { ...deps, records, conversationSandboxes };
-    this.records = records;
+    this.#deps = { ...deps, conversationSandboxes };
     this.#turns = new Turns(this.#deps);
     this.#runs = new KeyedWorker((id, run) => this.#takeSteps(id, run));
-    this.#unsubscribe = deps.eventStore.subscribe(({ sandboxIds }) => {
+    this.#unsubscribe = deps.store.events.subscribe(({ sandboxIds }) => {
       for (const sandboxId of sandboxIds) for (const id of conversationSandboxes.takeWaiting(sandboxId)) this.enqueue(id);
     });
   }
@@ -82,8 +74,7 @@ export class ConversationReconciler {
 
   /** Like {@link reconcile}, but first interrupts the step that runs now. */
   interrupt(id: string): Promise<Conversation | null> {
-    this.#runs.interrupt(id);
-    return this.reconcile(id);
+    return this.#runs.interrupt(id);
   }
 
   /** Like {@link reconcile}, but returns at once. A running turn checks its sandbox. */
@@ -101,7 +92,7 @@ export class ConversationReconciler {
    */
   async cancel(id: string, messageId: string): Promise<void> {
     const runsHere = this.#turns.cancel(id, messageId);
-    await this.records.change(id, ({ turn, permission }) => {
+    await changeConversation(this.#deps, id, ({ turn, permission }) => {
       if (turn?.messageId !== messageId || turn.cancelled === true) return null;
       const withdrawn = runsHere ? null : permissionWithdrawal(permission);
       return { actor: 'user', reason: null, ...withdrawn, to: { ...withdrawn?.to, turn: { ...turn, cancelled: true } } };
@@ -125,10 +116,10 @@ export class ConversationReconciler {
     await Promise.allSettled([this.#firstSteps.get(id)]);
     for (;;) {
       run.resetSignals();
-      const conversation = await this.#deps.conversationStore.find(id);
+      const conversation = await this.#deps.store.conversations.find(id);
       if (conversation === null || conversation.removedAt !== null || this.#closed) return conversation;
       const continues = await this.#step(conversation, run.interrupted);
-      if (!continues) return await this.#deps.conversationStore.find(id);
+      if (!continues) return await this.#deps.store.conversations.find(id);
     }
   }
 
@@ -144,15 +135,15 @@ export class ConversationReconciler {
    * archived conversation are kept.
    */
   async #end(conversation: Conversation, ended: 'removedAt' | 'releasedAt', signal: AbortSignal): Promise<boolean> {
-    const { conversationStore, sandboxes, agents, conversationSandboxes, clock } = this.#deps;
+    const { store, sandboxes, agents, conversationSandboxes, clock } = this.#deps;
     const { id, ownerId, sandboxId, startsSandbox } = conversation;
     await agents.end(id, await conversationSandboxes.find(conversation));
     const reason = ended === 'releasedAt' ? await keepBeforeEnd(this.#deps, conversation, signal) : null;
     if (signal.aborted) return true;
     const mayDelete = startsSandbox || ended === 'removedAt';
-    const isUnused = mayDelete && (await conversationStore.findUsing(sandboxId)).length === 0;
+    const isUnused = mayDelete && (await store.conversations.findUsing(sandboxId)).length === 0;
     if (isUnused && (await conversationSandboxes.find(conversation)) !== null) await sandboxes.delete(ownerId, sandboxId);
-    await this.records.change(id, (conversation) =>
+    await changeConversation(this.#deps, id, (conversation) =>
       conversation[ended] === null
         ? { to: { [ended]: clock.now(), ...(reason !== null && { statusReason: reason }) }, actor: 'skep', reason: null }
         : null,

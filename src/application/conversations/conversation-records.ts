@@ -3,9 +3,9 @@ import { type EventActor, type EventBody, eventOf, statusEvents } from '../../do
 import { Failure } from '../../domain/failure.ts';
 import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
-import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { IdempotencyClaim, ClaimOutcome } from '../../ports/idempotency-claim.ts';
-import type { ConversationDeps } from './conversations.ts';
+import type { Store } from '../../ports/store.ts';
+import type { CoreDeps } from '../use-cases.ts';
 
 /** A change of a record, with its events. The events of the two statuses are added. */
 export interface ConversationChange {
@@ -23,49 +23,39 @@ export type Change = (conversation: Conversation) => ConversationChange | null;
 
 export type WriteOutcome = { readonly kind: 'written'; readonly conversation: Conversation } | { readonly kind: 'left' } | ClaimOutcome;
 
-/** Reads and writes the records of conversations: every write is a compare-and-set together with its events. */
-export class ConversationRecords {
-  readonly #deps: ConversationDeps;
+/** Changes the record, again if somebody else wrote first. Returns the written record. Null if nothing was written. */
+export async function changeConversation(deps: CoreDeps, id: string, change: Change): Promise<Conversation | null> {
+  const outcome = await writeConversation(deps, id, change);
+  return outcome.kind === 'written' ? outcome.conversation : null;
+}
 
-  constructor(deps: ConversationDeps) {
-    this.#deps = deps;
-  }
-
-  /** Calls `change` again if somebody else wrote first. Returns the written record. Null if nothing was written. See {@link write}. */
-  async change(id: string, change: Change): Promise<Conversation | null> {
-    const outcome = await this.write(id, change);
-    return outcome.kind === 'written' ? outcome.conversation : null;
-  }
-
-  /** Like {@link change}, with a claim. Returns the claim's outcome if the claim exists. */
-  async write(id: string, change: Change, claim?: IdempotencyClaim): Promise<WriteOutcome> {
-    for (;;) {
-      const from = await this.#deps.conversationStore.find(id);
-      const changed = from === null ? null : change(from);
-      if (from === null || changed === null) return { kind: 'left' };
-      const at = this.#deps.clock.now();
-      const to: Conversation = { ...from, ...changed.to, version: from.version + 1, updatedAt: at };
-      const origin = { at, actor: changed.actor, reason: changed.reason };
-      const events = [...(changed.events ?? []).map((body) => eventOf(to, body, origin)), ...statusEvents(from, to, origin)];
-      const outcome = await this.#deps.conversationStore.replace(to, events, claim, changed.usesSandbox === true ? at : undefined);
-      if (outcome.kind === 'stale') continue;
-      if (outcome.kind === 'sandbox_not_running') return { kind: 'left' };
-      if (outcome.kind !== 'replaced') return outcome;
-      this.#log(from, to);
-      return { kind: 'written', conversation: to };
+/** Like {@link changeConversation}, with a claim. Returns the claim's outcome if the claim exists. */
+export async function writeConversation(
+  { store, clock, logger }: CoreDeps, id: string, change: Change, claim?: IdempotencyClaim,
+): Promise<WriteOutcome> {
+  for (;;) {
+    const from = await store.conversations.find(id);
+    const changed = from === null ? null : change(from);
+    if (from === null || changed === null) return { kind: 'left' };
+    const at = clock.now();
+    const to: Conversation = { ...from, ...changed.to, version: from.version + 1, updatedAt: at };
+    const origin = { at, actor: changed.actor, reason: changed.reason };
+    const events = [...(changed.events ?? []).map((body) => eventOf(to, body, origin)), ...statusEvents(from, to, origin)];
+    const outcome = await store.conversations.replace(to, events, claim, changed.usesSandbox === true ? at : undefined);
+    if (outcome.kind === 'stale') continue;
+    if (outcome.kind === 'sandbox_not_running') return { kind: 'left' };
+    if (outcome.kind !== 'replaced') return outcome;
+    if (from.startStatus !== to.startStatus || from.executionStatus !== to.executionStatus) {
+      const statuses = { conversation: id, from: from.startStatus, to: to.startStatus, execution: to.executionStatus };
+      logger.info({ ...statuses, reason: to.statusReason }, 'conversation changed its status');
     }
-  }
-
-  #log(from: Conversation, to: Conversation): void {
-    if (from.startStatus === to.startStatus && from.executionStatus === to.executionStatus) return;
-    const statuses = { conversation: to.id, from: from.startStatus, to: to.startStatus, execution: to.executionStatus };
-    this.#deps.logger.info({ ...statuses, reason: to.statusReason }, 'conversation changed its status');
+    return { kind: 'written', conversation: to };
   }
 }
 
 /** Returns the record of the conversation. Throws `conversation_not_found` or `store_unavailable`. */
-export async function getVisibleConversation(store: ConversationStore, scope: OwnerScope, id: string): Promise<Conversation> {
-  const conversation = await store.find(id);
+export async function getVisibleConversation(store: Store, scope: OwnerScope, id: string): Promise<Conversation> {
+  const conversation = await store.conversations.find(id);
   if (conversation === null) throw conversationNotFound(id);
   checkVisible(conversation, scope);
   return conversation;

@@ -17,7 +17,7 @@ export class ConversationSandboxes {
   }
 
   find({ ownerId, sandboxId }: Conversation): Promise<Sandbox | null> {
-    return findSandbox(this.#deps.sandboxStore, ownerId, sandboxId);
+    return findSandbox(this.#deps.store, ownerId, sandboxId);
   }
 
   /** Returns true if the sandbox has another status than before, or had one meanwhile. */
@@ -75,8 +75,8 @@ export class ConversationSandboxes {
 
   /** Records activity of the sandbox. Does not wait for the write. */
   touch({ id }: Sandbox): void {
-    const { sandboxStore, clock, logger } = this.#deps;
-    sandboxStore.touch(id, clock.now()).catch((error: unknown) => {
+    const { store, clock, logger } = this.#deps;
+    store.sandboxes.touch(id, clock.now()).catch((error: unknown) => {
       logger.warn({ sandbox: id, error }, 'the activity of a sandbox could not be written');
     });
   }

@@ -1,15 +1,19 @@
 import type { StartPoint } from '../../domain/change.ts';
+import {
+  microagentsEventData, type ConversationMicroagent, maxMicroagents, maxTriggerCharacters, type OmittedMicroagent,
+} from '../../domain/conversation-microagents.ts';
 import { nextStartStep, type StartStep, startSteps, statusAfter } from '../../domain/conversation-next-step.ts';
-import { microagentsEventData } from '../../domain/conversation-microagents.ts';
 import { type Conversation, type ConversationStartStatus, isEnded, workingDirOf } from '../../domain/conversation.ts';
-import { isFailureOf, reasonOfError, Refusal } from '../../domain/failure.ts';
+import { isFailureOf, reasonOfError, Refusal, isFailure, logFieldsOf } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
+import type { FileContentId } from '../../ports/git-provider.ts';
+import { isTooLarge } from '../microagents/microagents.ts';
 import { ProgressReporter } from '../progress-reporter.ts';
+import type { LocatedRepository } from '../repositories/repositories.ts';
 import { timeout } from '../timers.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
-import type { ConversationChange } from './conversation-records.ts';
-import { findMicroagents } from './find-microagents.ts';
+import { changeConversation, type ConversationChange } from './conversation-records.ts';
 import { openAgent } from './open-agent.ts';
 import { hasSetupScript, runSetupScript } from './run-setup-script.ts';
 
@@ -151,7 +155,7 @@ async function advance(
   reason: Reason | null,
   { to = {}, events = [] }: Partial<Pick<ConversationChange, 'to' | 'events'>> = {},
 ): Promise<void> {
-  await deps.records.change(id, (conversation) =>
+  await changeConversation(deps, id, (conversation) =>
     !isEnded(conversation) && conversation.startStatus === from && startSteps[from].includes(startStatus)
       ? { to: { ...to, startStatus, statusReason: reason }, actor: 'skep', reason, events }
       : null,
@@ -159,8 +163,33 @@ async function advance(
 }
 
 async function writeProgress(deps: StepDeps, { id, startStatus: step }: Conversation, reason: Reason): Promise<boolean> {
-  const written = await deps.records.change(id, (conversation) =>
+  const written = await changeConversation(deps, id, (conversation) =>
     conversation.startStatus === step && !isEnded(conversation) ? { to: { statusReason: reason }, actor: 'skep', reason: null } : null,
   );
   return written !== null;
+}
+
+/** Lists the repository's microagents, and reads the triggers of the first ones. Throws the failures of `GitProvider.listFiles`. */
+async function findMicroagents(deps: StepDeps, located: LocatedRepository, signal: AbortSignal) {
+  const files = await deps.microagents.files(located, signal);
+  const found = await Promise.all(files.slice(0, maxMicroagents).map((file) => readTriggers(deps, located, file, signal)));
+  const tooMany = files.slice(maxMicroagents).map(({ path }) => ({ path, why: 'too_many' as const }));
+  return {
+    microagents: found.flatMap((one) => ('why' in one ? [] : one)),
+    omitted: [...found.flatMap((one) => ('why' in one ? one : [])), ...tooMany],
+  };
+}
+
+async function readTriggers(
+  { microagents, logger }: StepDeps, located: LocatedRepository, { path, blobId }: FileContentId, signal: AbortSignal,
+): Promise<ConversationMicroagent | OmittedMicroagent> {
+  try {
+    const { triggers, frontMatterProblem } = await microagents.readFile(located, { path, blobId }, signal);
+    if (frontMatterProblem !== null) return { path, why: 'front_matter' };
+    return triggers.join('').length > maxTriggerCharacters ? { path, why: 'too_large' } : { path, blobId, triggers, isSettled: false };
+  } catch (error) {
+    if (signal.aborted || !isFailure(error)) throw error;
+    logger.warn({ repository: located.path, path, ...logFieldsOf(error) }, 'a microagent could not be read');
+    return { path, why: isTooLarge(error) ? 'too_large' : 'not_readable' };
+  }
 }

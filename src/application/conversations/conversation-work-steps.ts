@@ -6,6 +6,7 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import { AgentRefusal } from '../../ports/agent-protocol.ts';
 import type { LiveAgent } from '../agents/live-agent.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
+import { changeConversation } from './conversation-records.ts';
 import { openAgent } from './open-agent.ts';
 import { endTurnChange, turnEndEvents } from './turns/turn-end.ts';
 import type { Turns } from './turns/turns.ts';
@@ -67,14 +68,14 @@ async function resumeTurn(
 
 /** Ends a turn of an earlier process that can't continue. Its message is not sent again. */
 async function interrupt(deps: StepDeps, { id }: Conversation): Promise<void> {
-  await deps.records.change(id, ({ turn, permission }) =>
+  await changeConversation(deps, id, ({ turn, permission }) =>
     turn === null ? null : endTurnChange({ turn, permission }, 'interrupted', { code: 'interrupted_by_restart' }, 'skep'),
   );
 }
 
 async function failConversation(deps: StepDeps, { id }: Conversation, loss: Reason): Promise<void> {
   await deps.agents.end(id);
-  await deps.records.change(id, (conversation) => {
+  await changeConversation(deps, id, (conversation) => {
     if (isEnded(conversation)) return null;
     const { turn, permission, queue } = conversation;
     const reason: Reason = queue.length === 0 ? loss : { code: 'messages_dropped', count: queue.length, cause: loss };
@@ -119,7 +120,7 @@ async function startAgent(deps: StepDeps, conversation: Conversation, sandbox: S
 
 /** Ends the turn of the next message before it begins, because the agent can't get the message. */
 async function failTurn(deps: StepDeps, { id }: Conversation, reason: Reason): Promise<void> {
-  await deps.records.change(id, (conversation) => {
+  await changeConversation(deps, id, (conversation) => {
     const { turn, queue: [head, ...queue] } = conversation;
     if (isEnded(conversation) || turn !== null || head === undefined) return null;
     const ended = endTurnChange({ turn: head, permission: null }, 'failed', reason, 'skep');
@@ -130,7 +131,7 @@ async function failTurn(deps: StepDeps, { id }: Conversation, reason: Reason): P
 
 async function noteWaiting(deps: StepDeps, { id }: Conversation, failure: AnyFailure): Promise<void> {
   const reason: Reason = { code: 'message_waiting', cause: reasonOfFailure(failure) };
-  await deps.records.change(id, (conversation) =>
+  await changeConversation(deps, id, (conversation) =>
     isEnded(conversation) || isSameReason(conversation.statusReason, reason)
       ? null
       : { to: { statusReason: reason }, actor: 'skep', reason: null },

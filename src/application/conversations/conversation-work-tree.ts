@@ -4,14 +4,12 @@ import { Failure } from '../../domain/failure.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
-import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import { type SnapshotRequest, SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
+import type { CoreDeps } from '../use-cases.ts';
 import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
-import type { ConversationDeps } from './conversations.ts';
 
-export interface ChangeDeps extends Pick<ConversationDeps, 'conversationStore' | 'sandboxStore' | 'logger'> {
-  readonly checkouts: Pick<RepositoryCheckouts, 'takeSnapshot' | 'listChanges'>;
-  readonly runtime: Pick<SandboxRuntime, 'execute' | 'getFiles'>;
+export interface ChangeDeps extends CoreDeps {
+  readonly checkouts: RepositoryCheckouts;
 }
 
 /** The work tree of a conversation, and its start point. */
@@ -24,10 +22,10 @@ export interface ConversationWorkTree {
 
 /** Returns the work tree of the conversation. Throws `conversation_changes_unavailable` if it has none. */
 export async function findWorkTree(
-  { sandboxStore }: Pick<ChangeDeps, 'sandboxStore'>, conversation: Conversation,
+  { store }: CoreDeps, conversation: Conversation,
 ): Promise<ConversationWorkTree> {
   const startPoint = getStartPoint(conversation);
-  const sandbox = await getSandbox(sandboxStore, conversation.ownerId, conversation.sandboxId);
+  const sandbox = await getSandbox(store, conversation.ownerId, conversation.sandboxId);
   return { conversation, sandbox, directory: workingDirOf(conversation, sandbox.spec), startPoint };
 }
 
@@ -37,16 +35,14 @@ export function getStartPoint({ id, startPoint }: Conversation): StartPoint {
   return startPoint;
 }
 
-type SnapshotDeps = Pick<ChangeDeps, 'checkouts' | 'runtime'>;
-
 /** Takes a snapshot, which must be disposed of. */
-export function takeSnapshot(deps: SnapshotDeps, workTree: ConversationWorkTree, signal: AbortSignal): Promise<WorkTreeSnapshot> {
+export function takeSnapshot(deps: ChangeDeps, workTree: ConversationWorkTree, signal: AbortSignal): Promise<WorkTreeSnapshot> {
   return inWorkTree(deps, workTree, (request) => deps.checkouts.takeSnapshot(request, signal));
 }
 
 /** Calls `work` with a function that runs commands in the work tree. Does not resume the sandbox, and does not count as activity. */
 export function inWorkTree<T>(
-  { runtime }: SnapshotDeps, { sandbox, directory, startPoint }: ConversationWorkTree, work: (request: SnapshotRequest) => Promise<T>,
+  { runtime }: ChangeDeps, { sandbox, directory, startPoint }: ConversationWorkTree, work: (request: SnapshotRequest) => Promise<T>,
 ): Promise<T> {
   const run: SnapshotRequest['run'] = (command, signal) =>
     runtime.execute(sandbox.instanceId, { command, workingDir: directory }, signal);
@@ -56,14 +52,14 @@ export function inWorkTree<T>(
 /** Refusals that may be a fault of the deployment. Users can mend all others, so those are logged as info. */
 const faults: ReadonlySet<Reason['code']> = new Set(['snapshot_failed', 'damaged', 'not_done_in_time']);
 
-export function logRefusal({ logger }: Pick<ChangeDeps, 'logger'>, id: string, error: SnapshotRefusal, message: string): void {
+export function logRefusal({ logger }: Pick<CoreDeps, 'logger'>, id: string, error: SnapshotRefusal, message: string): void {
   const { reason, cause } = error;
   if (faults.has(reason.code)) logger.warn({ conversation: id, error }, message);
   else logger.info({ conversation: id, reason, detail: cause instanceof Error ? cause.message : null }, message);
 }
 
 /** Returns a refusal as a failure, and any other error unchanged. */
-export function snapshotFailure(deps: Pick<ChangeDeps, 'logger'>, id: string, error: unknown): unknown {
+export function snapshotFailure(deps: Pick<CoreDeps, 'logger'>, id: string, error: unknown): unknown {
   if (!(error instanceof SnapshotRefusal)) return error;
   logRefusal(deps, id, error, 'the snapshot of a work tree failed');
   return new Failure('conversation_changes_unavailable', { id, reason: error.reason }, { cause: error });

@@ -1,17 +1,11 @@
 import type { ConversationLimits } from '../../domain/conversation-limits.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { ConversationStore } from '../../ports/conversation-store.ts';
-import type { Logger } from '../../ports/logger.ts';
-import type { Random } from '../../ports/random.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
-import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import type { SandboxStore } from '../../ports/sandbox-store.ts';
 import type { AgentMemory } from '../agents/agent-memory.ts';
+import { type CoreDeps, bindUseCases, type Bound } from '../use-cases.ts';
 import type { Events } from '../events/events.ts';
 import type { Repositories } from '../repositories/repositories.ts';
 import type { SandboxSpecs } from '../sandboxes/sandbox-specs.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
-import { bindUseCases, type Bound } from '../use-cases.ts';
 import { answerPermission } from './answer-permission.ts';
 import { cancelTurn } from './cancel-turn.ts';
 import type { ConversationReconciler } from './conversation-reconciler.ts';
@@ -58,20 +52,14 @@ export function createConversations(deps: ConversationUseCaseDeps): Conversation
 }
 
 /** The deps that the use cases and the reconciler of conversations share. */
-export interface ConversationDeps {
-  readonly conversationStore: ConversationStore;
-  readonly sandboxStore: SandboxStore;
+export interface ConversationDeps extends CoreDeps {
   readonly sandboxes: Sandboxes;
   readonly repositories: Repositories;
   readonly checkouts: RepositoryCheckouts;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
 }
 
 export interface ConversationUseCaseDeps extends ConversationDeps {
   readonly specs: SandboxSpecs;
-  readonly runtime: Pick<SandboxRuntime, 'execute' | 'getFiles'>;
   /** The first part of the names of pushed branches. */
   readonly product: string;
   readonly reconciler: ConversationReconciler;

@@ -4,7 +4,7 @@ import type { Page, PageRequest } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox, SandboxStatus } from '../../domain/sandbox.ts';
 import type { ConversationFilter } from '../../ports/conversation-store.ts';
-import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import type { Store } from '../../ports/store.ts';
 import { conversationNotFound, getVisibleConversation } from './conversation-records.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 
@@ -16,25 +16,25 @@ export interface ConversationView {
 
 /** Returns the conversation. Throws `conversation_not_found` or `store_unavailable`. */
 export async function getConversation(deps: ConversationUseCaseDeps, scope: OwnerScope, id: string): Promise<ConversationView> {
-  const [view] = await viewsOf(deps.sandboxStore, [await getVisibleConversation(deps.conversationStore, scope, id)]);
+  const [view] = await viewsOf(deps.store, [await getVisibleConversation(deps.store, scope, id)]);
   if (view === undefined) throw conversationNotFound(id);
   return view;
 }
 
 export async function searchConversations(
-  { conversationStore, sandboxStore }: ConversationUseCaseDeps,
+  { store }: ConversationUseCaseDeps,
   scope: OwnerScope,
   filter: ConversationFilter,
   order: ConversationSortOrder,
   page: PageRequest,
 ): Promise<Page<ConversationView>> {
-  const { items, next } = await conversationStore.search(scope, filter, order, page);
-  return { items: await viewsOf(sandboxStore, items), next };
+  const { items, next } = await store.conversations.search(scope, filter, order, page);
+  return { items: await viewsOf(store, items), next };
 }
 
-async function viewsOf(store: SandboxStore, conversations: readonly Conversation[]): Promise<ConversationView[]> {
+async function viewsOf(store: Store, conversations: readonly Conversation[]): Promise<ConversationView[]> {
   const ids = [...new Set(conversations.map(({ sandboxId }) => sandboxId))];
-  const found = ids.length === 0 ? [] : await store.findMany(ids);
+  const found = ids.length === 0 ? [] : await store.sandboxes.findMany(ids);
   const sandboxes = new Map(found.filter(({ deletedAt }) => deletedAt === null).map((sandbox) => [sandbox.id, sandbox] as const));
   return conversations.map((conversation) => viewOf(conversation, sandboxes.get(conversation.sandboxId) ?? null));
 }

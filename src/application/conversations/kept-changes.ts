@@ -6,11 +6,8 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
 import { timeout } from '../timers.ts';
-import type { ConversationDeps } from './conversations.ts';
 import { getVisibleConversation } from './conversation-records.ts';
 import { type ChangeDeps, type ConversationWorkTree, findWorkTree, getStartPoint, takeSnapshot } from './conversation-work-tree.ts';
-
-type KeepDeps = ChangeDeps & Pick<ConversationDeps, 'clock'>;
 
 /** The longest time that a next message, a pause or a sandbox's end waits for the changes to be kept, in milliseconds. */
 const afterTurnMs = 10_000;
@@ -18,18 +15,18 @@ const beforePauseMs = 10_000;
 const beforeEndMs = 60_000;
 
 /** Keeps the changes after a turn. If that fails or takes too long, the earlier kept changes stay, and only the log says so. */
-export async function keepAfterTurn(deps: KeepDeps, conversation: Conversation, signal: AbortSignal): Promise<void> {
+export async function keepAfterTurn(deps: ChangeDeps, conversation: Conversation, signal: AbortSignal): Promise<void> {
   await tryToKeep(deps, conversation, { withinMs: afterTurnMs, actor: 'agent', signal });
 }
 
 /** Like {@link keepAfterTurn}, for all conversations of a sandbox before a pause, because not only turns change work trees. */
-export async function keepBeforePause(deps: KeepDeps, sandboxId: string, signal: AbortSignal): Promise<void> {
-  const conversations = await deps.conversationStore.findUsing(sandboxId);
+export async function keepBeforePause(deps: ChangeDeps, sandboxId: string, signal: AbortSignal): Promise<void> {
+  const conversations = await deps.store.conversations.findUsing(sandboxId);
   const options = { withinMs: beforePauseMs, actor: 'skep', signal } as const;
   await Promise.all(conversations.map((conversation) => tryToKeep(deps, conversation, options)));
 }
 
-async function tryToKeep(deps: KeepDeps, conversation: Conversation, options: KeepOptions): Promise<void> {
+async function tryToKeep(deps: ChangeDeps, conversation: Conversation, options: KeepOptions): Promise<void> {
   if (conversation.startPoint === null || options.signal.aborted) return;
   try {
     await keepChanges(deps, conversation, options);
@@ -42,7 +39,7 @@ async function tryToKeep(deps: KeepDeps, conversation: Conversation, options: Ke
  * Keeps the changes before the sandbox ends. Returns the reason if no changes are kept, not even those of an earlier turn. Otherwise, or if
  * the signal fires, returns null. Throws if the store fails.
  */
-export async function keepBeforeEnd(deps: KeepDeps, conversation: Conversation, signal: AbortSignal): Promise<Reason | null> {
+export async function keepBeforeEnd(deps: ChangeDeps, conversation: Conversation, signal: AbortSignal): Promise<Reason | null> {
   const { id, startPoint } = conversation;
   if (startPoint === null) return null;
   try {
@@ -53,7 +50,7 @@ export async function keepBeforeEnd(deps: KeepDeps, conversation: Conversation, 
     if (isFailureOf(error, 'store_unavailable')) throw error;
     deps.logger.warn({ conversation: id, error }, 'the last changes of a conversation were not saved');
     const cause = reasonOfError(error) ?? { code: 'internal_error' };
-    return (await deps.conversationStore.findKeptChanges(id)) === null ? { code: 'changes_not_kept', cause } : null;
+    return (await deps.store.conversations.findKeptChanges(id)) === null ? { code: 'changes_not_kept', cause } : null;
   }
 }
 
@@ -65,17 +62,17 @@ interface KeepOptions {
 }
 
 /** Keeps the current changes. Writes an event if the files differ from the files that were kept before. */
-async function keepChanges(deps: KeepDeps, conversation: Conversation, options: KeepOptions): Promise<void> {
+async function keepChanges(deps: ChangeDeps, conversation: Conversation, options: KeepOptions): Promise<void> {
   const { withinMs, actor } = options;
-  const { conversationStore, clock } = deps;
+  const { store, clock } = deps;
   using limit = timeout(clock, withinMs);
   const signal = AbortSignal.any([options.signal, limit.signal]);
   try {
     await using snapshot = await takeSnapshot(deps, await findWorkTree(deps, conversation), signal);
-    const before = await conversationStore.findKeptChanges(conversation.id);
+    const before = await store.conversations.findKeptChanges(conversation.id);
     const keptAt = clock.now();
     if (before !== null && before.tree === snapshot.tree && before.list?.head === snapshot.head) {
-      await conversationStore.keepChanges(conversation.id, { ...before, keptAt });
+      await store.conversations.keepChanges(conversation.id, { ...before, keptAt });
       return;
     }
     const [commits, files] = await Promise.all([snapshot.commits(signal), snapshot.files(signal)]);
@@ -85,7 +82,7 @@ async function keepChanges(deps: KeepDeps, conversation: Conversation, options: 
     const isNew = before === null ? files.length > 0 : before.tree !== snapshot.tree;
     const body = { kind: 'work_tree_changed', data: countChanges(files) } as const;
     const events = isNew ? [eventOf(conversation, body, { at: keptAt, actor, reason: null })] : [];
-    await conversationStore.keepChanges(conversation.id, { keptAt, tree: snapshot.tree, list: hasRoom ? list : null, patch }, events);
+    await store.conversations.keepChanges(conversation.id, { keptAt, tree: snapshot.tree, list: hasRoom ? list : null, patch }, events);
   } catch (error) {
     throw limit.signal.aborted ? new SnapshotRefusal({ code: 'not_done_in_time', withinMs }, { cause: error }) : error;
   }
@@ -112,8 +109,8 @@ interface Readings<T> {
  * other conversations may use its sandbox.
  */
 export async function readOrKept<T>(deps: ChangeDeps, scope: OwnerScope, id: string, { read, kept }: Readings<T>): Promise<T> {
-  const { conversationStore } = deps;
-  const conversation = await getVisibleConversation(conversationStore, scope, id);
+  const { store } = deps;
+  const conversation = await getVisibleConversation(store, scope, id);
   const startPoint = getStartPoint(conversation);
   let failure: unknown = notKept(conversation);
   if (conversation.releasedAt === null) {
@@ -124,7 +121,7 @@ export async function readOrKept<T>(deps: ChangeDeps, scope: OwnerScope, id: str
       failure = error;
     }
   }
-  const found = await conversationStore.findKeptChanges(id);
+  const found = await store.conversations.findKeptChanges(id);
   if (found === null) throw failure;
   return kept(found, startPoint, conversation);
 }

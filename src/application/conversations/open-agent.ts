@@ -3,7 +3,7 @@ import { Refusal } from '../../domain/failure.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { AgentRefusal } from '../../ports/agent-protocol.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
-import type { ConversationChange } from './conversation-records.ts';
+import { changeConversation, type ConversationChange } from './conversation-records.ts';
 
 /**
  * Starts the conversation's agent, with its earlier session if there is one. Writes the session id together with the result of `change`. If
@@ -11,12 +11,13 @@ import type { ConversationChange } from './conversation-records.ts';
  * {@link Refusal} with the reason `agent_start_failed`.
  */
 export async function openAgent(
-  { agents, records, conversationSandboxes }: StepDeps,
+  deps: StepDeps,
   conversation: Conversation,
   sandbox: Sandbox,
   signal: AbortSignal,
   change: (conversation: Conversation) => ConversationChange['to'] | null,
 ): Promise<void> {
+  const { agents, conversationSandboxes } = deps;
   const { id, agentSessionId: before } = conversation;
   const workingDir = workingDirOf(conversation, sandbox.spec);
   using _ = conversationSandboxes.keepAwake(sandbox);
@@ -27,7 +28,7 @@ export async function openAgent(
   });
   let written: Conversation | null = null;
   try {
-    written = await records.change(id, (conversation) => {
+    written = await changeConversation(deps, id, (conversation) => {
       const to = isEnded(conversation) ? null : change(conversation);
       return to === null ? null : {
         // A new session has not received any microagent.

@@ -4,7 +4,7 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import { SnapshotRefusal, type WorkTreeSnapshot } from '../../ports/work-tree-snapshot.ts';
 import type { CheckoutRequest } from '../../ports/repository-checkouts.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
-import { getVisibleConversation } from './conversation-records.ts';
+import { changeConversation, getVisibleConversation } from './conversation-records.ts';
 import { type ConversationWorkTree, findWorkTree, logRefusal, takeSnapshot } from './conversation-work-tree.ts';
 
 export interface PublishRequest {
@@ -43,7 +43,7 @@ const maxAttempts = 3;
 export async function publishChanges(
   deps: ConversationUseCaseDeps, scope: OwnerScope, id: string, request: PublishRequest, signal: AbortSignal,
 ): Promise<PublishedChanges> {
-  const conversation = await getVisibleConversation(deps.conversationStore, scope, id);
+  const conversation = await getVisibleConversation(deps.store, scope, id);
   const { repositoryPath: path, gitProvider, archivedAt } = conversation;
   const branch = request.branch ?? `${deps.product}/${id}`;
   // Its sandbox is gone, or is used by others.
@@ -121,7 +121,7 @@ async function recordTips(
   deps: ConversationUseCaseDeps, id: string, branch: string, change: (tips: readonly string[]) => readonly string[], pushed?: string,
 ): Promise<readonly string[]> {
   let tips: readonly string[] = [];
-  await deps.reconciler.records.change(id, ({ possibleTips, publications }) => {
+  await changeConversation(deps, id, ({ possibleTips, publications }) => {
     tips = change(possibleTips[branch] ?? []);
     const done = pushed === undefined ? {} : { publications: { ...publications, [branch]: pushed } };
     return { to: { possibleTips: { ...possibleTips, [branch]: tips }, ...done }, actor: 'user', reason: null };
@@ -130,7 +130,7 @@ async function recordTips(
 }
 
 async function recordPullRequest(deps: ConversationUseCaseDeps, id: string, branch: string, pullRequest: PullRequest): Promise<void> {
-  await deps.reconciler.records.change(id, ({ pullRequests }) => {
+  await changeConversation(deps, id, ({ pullRequests }) => {
     const known = pullRequests[branch];
     if (known?.number === pullRequest.number && known.url === pullRequest.url) return null;
     return { to: { pullRequests: { ...pullRequests, [branch]: pullRequest } }, actor: 'user', reason: null };

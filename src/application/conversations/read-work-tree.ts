@@ -10,6 +10,6 @@ import { type ChangeDeps, findWorkTree } from './conversation-work-tree.ts';
 export async function readWorkTree(
   deps: ChangeDeps, scope: OwnerScope, id: string, signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
-  const { sandbox, directory } = await findWorkTree(deps, await getVisibleConversation(deps.conversationStore, scope, id));
+  const { sandbox, directory } = await findWorkTree(deps, await getVisibleConversation(deps.store, scope, id));
   return await withRecordFailures(sandbox, () => deps.runtime.getFiles(sandbox.instanceId, directory, signal));
 }

@@ -4,15 +4,26 @@ import type { ExecutionRecord } from '../../domain/execution.ts';
 import { isFailure, isFailureOf, reasonOfFailure } from '../../domain/failure.ts';
 import { isSameReason, type Reason } from '../../domain/reason.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import { setupCommand, setupScriptPath } from '../../domain/setup-script.ts';
 import { unlessAborted, waitAtMost } from '../timers.ts';
 import type { StepDeps } from './conversation-reconciler.ts';
+import { changeConversation } from './conversation-records.ts';
 
 /** No user has this name, so these claims can't collide with the claims of callers. */
 const claimOwner = 'skep:conversations';
 
 /** How long to wait for a script after its timeout. A script in a frozen sandbox ends only when the sandbox runs again. */
 const endWithinMs = 30_000;
+
+/** The default of how long a setup script may run. */
+export const defaultSetupTimeoutMs = 5 * 60_000;
+
+/** Returns the path of a repository's setup script, relative to its root. */
+function setupScriptPath(product: string): string {
+  return `.${product}/setup.sh`;
+}
+
+/** The first line of an executable script chooses its interpreter. Other scripts may be written for bash, so `sh` is the last choice. */
+const runnerScript = '[ -x "$0" ] && exec "$0"; command -v bash >/dev/null && exec bash "$0"; exec sh "$0"';
 
 /** Returns true if the repository that was just copied into the sandbox has a setup script. */
 export async function hasSetupScript(
@@ -27,7 +38,7 @@ export async function hasSetupScript(
   }
 }
 
-export interface SetupResult {
+interface SetupResult {
   /** `executionId` is null if its start failed or was not confirmed. The status is `running` if the script may still run. */
   readonly data: EventData['setup_script'];
   /** Null if the script succeeded. */
@@ -47,7 +58,8 @@ export async function runSetupScript(
   let executionId: string | null = null;
   try {
     const execution = await unlessAborted(signal, executions.run(ownerId, sandboxId, {
-      command: setupCommand(setupScriptPath(product)), env: {}, workingDir: workingDirOf(conversation, sandbox.spec), timeoutMs,
+      command: ['sh', '-c', runnerScript, `./${setupScriptPath(product)}`], env: {}, timeoutMs,
+      workingDir: workingDirOf(conversation, sandbox.spec),
       stdin: false, tty: null, claim: { ownerId: claimOwner, key: id, fingerprint: 'setup' },
     }));
     executionId = execution.id;
@@ -67,9 +79,9 @@ export async function runSetupScript(
 }
 
 /** Writes once that the script runs, with its execution id. */
-async function noteRunning({ records }: StepDeps, id: string, executionId: string): Promise<void> {
+async function noteRunning(deps: StepDeps, id: string, executionId: string): Promise<void> {
   const reason: Reason = { code: 'running_setup_script', executionId };
-  await records.change(id, (conversation) => {
+  await changeConversation(deps, id, (conversation) => {
     const { startStatus, statusReason } = conversation;
     if (startStatus !== 'RUNNING_SETUP_SCRIPT' || isEnded(conversation) || isSameReason(statusReason, reason)) return null;
     const events = [{ kind: 'setup_script', data: { executionId, status: 'running' } }] as const;

@@ -5,9 +5,8 @@ import { messageBody } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { fingerprintOf } from '../../domain/fingerprint.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
-import { idempotencyConflict } from '../idempotency-conflict.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
-import { checkVisible, getVisibleConversation } from './conversation-records.ts';
+import { checkVisible, getVisibleConversation, writeConversation } from './conversation-records.ts';
 
 /** An accepted message. */
 export interface SentMessage {
@@ -28,9 +27,9 @@ export async function sendMessage(
   message: Message,
   claim?: IdempotencyClaim,
 ): Promise<SentMessage> {
-  const { conversationStore, sandboxStore, reconciler, random, specs } = deps;
-  const { sandboxId, sandboxSpecId } = await getVisibleConversation(conversationStore, scope, id);
-  const sandbox = await sandboxStore.find(sandboxId);
+  const { store, reconciler, random, specs } = deps;
+  const { sandboxId, sandboxSpecId } = await getVisibleConversation(store, scope, id);
+  const sandbox = await store.sandboxes.find(sandboxId);
   const spec = specs.find(sandboxSpecId) ?? null;
   // A repeated request gets the same message id. The id depends on the owner, because two callers may use the same key.
   const messageId = claim === undefined ? random.id('msg') : `msg-${fingerprintOf([claim.ownerId, id, claim.key])}`;
@@ -42,9 +41,9 @@ export async function sendMessage(
     return { to: { queue: [...conversation.queue, queued] }, actor: 'user' as const, reason: null, events: [messageBody(queued)] };
   };
   // A repeated request is answered even if the memory is full.
-  if (claim === undefined || (await conversationStore.findClaim(claim)) === null) deps.agentMemory.check();
-  const outcome = await reconciler.records.write(id, enqueue, claim);
-  if (outcome.kind === 'conflict') throw idempotencyConflict(claim);
+  if (claim === undefined || (await store.conversations.findClaim(claim)) === null) deps.agentMemory.check();
+  const outcome = await writeConversation(deps, id, enqueue, claim);
+  if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
   if (outcome.kind !== 'repeated') reconciler.enqueue(id);
   return { messageId };
 }

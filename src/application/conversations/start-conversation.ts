@@ -5,7 +5,6 @@ import { Failure } from '../../domain/failure.ts';
 import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
-import { idempotencyConflict } from '../idempotency-conflict.ts';
 import type { FoundRepository, RepositoryPatterns } from '../repositories/repositories.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { getConversation, type ConversationView } from './get-conversation.ts';
@@ -42,17 +41,17 @@ export async function startConversation(
   ownerId: string,
   request: StartConversationRequest,
 ): Promise<ConversationView> {
-  const { conversationStore, reconciler } = deps;
+  const { store, reconciler } = deps;
   const { claim, patterns, ...asked } = request;
   // A repeated request is answered without the git host, which may be down by now.
-  const earlier = claim === undefined ? null : await conversationStore.findClaim(claim);
+  const earlier = claim === undefined ? null : await store.conversations.findClaim(claim);
   if (earlier !== null) return await outcomeOfEarlier(deps, ownerId, earlier, claim);
   const conversation = await toConversation(deps, ownerId, asked, patterns);
   const origin = { at: conversation.createdAt, actor: 'user', reason: null } as const;
   const messages = conversation.queue.map((queued) => eventOf(conversation, messageBody(queued), origin));
   const events = [...statusEvents(null, conversation, origin), ...messages];
   const outcome = await reconciler.runFirstStep(conversation.id, async () => {
-    const inserted = await conversationStore.insert(conversation, claim, events, deps.conversationLimits);
+    const inserted = await store.conversations.insert(conversation, claim, events, deps.conversationLimits);
     if (inserted.kind === 'inserted' && conversation.startsSandbox) await startSandbox(deps, conversation);
     return inserted;
   });
@@ -64,13 +63,13 @@ export async function startConversation(
   return await getConversation(deps, ownerId, conversation.id);
 }
 
-async function startSandbox({ sandboxes, conversationStore }: ConversationUseCaseDeps, conversation: Conversation): Promise<void> {
+async function startSandbox({ sandboxes, store }: ConversationUseCaseDeps, conversation: Conversation): Promise<void> {
   const { id, ownerId, sandboxId, sandboxSpecId: specId, sandboxParameters: parameters } = conversation;
   try {
     await sandboxes.startWithId(ownerId, sandboxId, { specId, parameters });
   } catch (error) {
     // If this fails too, the start continues in the background, as after a crash here.
-    await conversationStore.withdraw(id).catch(() => {});
+    await store.conversations.withdraw(id).catch(() => {});
     throw error;
   }
 }
@@ -78,7 +77,7 @@ async function startSandbox({ sandboxes, conversationStore }: ConversationUseCas
 async function outcomeOfEarlier(
   deps: ConversationUseCaseDeps, ownerId: string, outcome: ClaimOutcome, claim: IdempotencyClaim | undefined,
 ): Promise<ConversationView> {
-  if (outcome.kind === 'conflict') throw idempotencyConflict(claim);
+  if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
   return await getConversation(deps, ownerId, outcome.id);
 }
 

@@ -4,7 +4,7 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import type { Reason } from '../../domain/reason.ts';
 import { waitAtMost } from '../timers.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
-import { checkVisible, getVisibleConversation } from './conversation-records.ts';
+import { changeConversation, checkVisible, getVisibleConversation } from './conversation-records.ts';
 import { type ConversationView, getConversation } from './get-conversation.ts';
 import { endWorkChange } from './turns/turn-end.ts';
 
@@ -25,12 +25,12 @@ export interface ConversationUpdate {
 export async function updateConversation(
   deps: ConversationUseCaseDeps, scope: OwnerScope, id: string, { title, archived }: ConversationUpdate,
 ): Promise<ConversationView> {
-  const { conversationStore, clock, reconciler, answerWithinMs } = deps;
-  const { archivedAt } = await getVisibleConversation(conversationStore, scope, id);
+  const { store, clock, reconciler, answerWithinMs } = deps;
+  const { archivedAt } = await getVisibleConversation(store, scope, id);
   if (archived === false && archivedAt !== null) {
     throw new Failure('conversation_not_ready', { id, reason: { code: 'conversation_archived' } });
   }
-  await reconciler.records.change(id, (conversation) => {
+  await changeConversation(deps, id, (conversation) => {
     checkVisible(conversation, scope);
     const renamed = title === undefined || title === conversation.title ? {} : { title };
     if (archived === true && conversation.archivedAt === null) {

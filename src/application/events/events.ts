@@ -1,18 +1,15 @@
 import type { Event, EventKind } from '../../domain/event.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { ConversationStore } from '../../ports/conversation-store.ts';
 import type { EventFilter, EventStore, WrittenEvents } from '../../ports/event-store.ts';
+import type { CoreDeps } from '../use-cases.ts';
 import { getVisibleConversation } from '../conversations/conversation-records.ts';
 import { onAbort, waitAtMost } from '../timers.ts';
 
 /** How long events are kept, if nothing else is configured: 30 days. */
 export const defaultKeepEventsForMs = 30 * 86_400_000;
 
-export interface EventsDeps {
-  readonly eventStore: EventStore;
-  readonly conversationStore: ConversationStore;
-  readonly clock: Clock;
+export interface EventsDeps extends CoreDeps {
   /** How long events are kept, in milliseconds. Null: for ever. */
   readonly keepForMs: number | null;
 }
@@ -46,13 +43,13 @@ export class Events {
 
   /** Returns at most `limit` (1 to 100) events after the number. Throws `conversation_not_found` and `store_unavailable`. */
   async page(scope: OwnerScope, wanted: EventsWanted, after: number, limit: number): Promise<EventPage> {
-    const events = await this.#deps.eventStore.read(await this.#filter(scope, wanted), after, limit + 1);
+    const events = await this.#deps.store.events.read(await this.#filter(scope, wanted), after, limit + 1);
     const items = events.slice(0, limit);
     return { items, next: events.length > limit ? (items.at(-1)?.sequence ?? null) : null };
   }
 
   async latest(): Promise<number> {
-    return await this.#deps.eventStore.latest();
+    return await this.#deps.store.events.latest();
   }
 
   /**
@@ -67,18 +64,19 @@ export class Events {
     after: number | 'latest',
     signal: AbortSignal,
   ): AsyncGenerator<readonly Event[], void> {
+    const { store, clock } = this.#deps;
     const filter = await this.#filter(scope, wanted);
     const from = after === 'latest' ? await this.latest() : after;
     yield [];
-    yield* follow(this.#deps, filter, from, AbortSignal.any([signal, this.#closing.signal]));
+    yield* follow({ eventStore: store.events, clock }, filter, from, AbortSignal.any([signal, this.#closing.signal]));
   }
 
   /** Deletes a bounded number of events that are older than `keepForMs`. Must be called from time to time. */
   async purge(): Promise<void> {
-    const { eventStore, clock, keepForMs } = this.#deps;
+    const { store, clock, keepForMs } = this.#deps;
     if (keepForMs === null) return;
     for (let batches = 0; batches < purgeBatches && !this.#closing.signal.aborted; batches += 1) {
-      if ((await eventStore.purge(clock.now() - keepForMs, purgeBatchSize)) < purgeBatchSize) return;
+      if ((await store.events.purge(clock.now() - keepForMs, purgeBatchSize)) < purgeBatchSize) return;
     }
   }
 
@@ -90,7 +88,7 @@ export class Events {
   async #filter(scope: OwnerScope, { conversationId, sandboxId: asked, kinds }: EventsWanted): Promise<EventFilter> {
     const some = kinds === undefined || kinds.length === 0 ? {} : { kinds };
     if (conversationId === undefined) return { ownerId: scope, ...(asked !== undefined && { sandboxId: asked }), ...some };
-    const { ownerId, sandboxId } = await getVisibleConversation(this.#deps.conversationStore, scope, conversationId);
+    const { ownerId, sandboxId } = await getVisibleConversation(this.#deps.store, scope, conversationId);
     return { ownerId, conversationId, sandboxId, ...some };
   }
 }
@@ -101,7 +99,7 @@ const batchSize = 100;
 
 /** Reads the log after the last event that it yielded, so nothing is kept in memory for a slow reader. */
 export async function* follow(
-  { eventStore, clock }: Pick<EventsDeps, 'eventStore' | 'clock'>,
+  { eventStore, clock }: { readonly eventStore: EventStore; readonly clock: Clock },
   filter: EventFilter,
   after: number,
   signal: AbortSignal,

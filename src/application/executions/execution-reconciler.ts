@@ -5,18 +5,11 @@ import {
 import { isFailure, isFailureOf, logFieldsOf } from '../../domain/failure.ts';
 import { canonicalJson } from '../../domain/fingerprint.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { Logger } from '../../ports/logger.ts';
 import type { ExecutionState } from '../../ports/sandbox-executions.ts';
+import type { CoreDeps } from '../use-cases.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
 import { scanRecords } from '../scan-records.ts';
 import { timeout, unlessAborted } from '../timers.ts';
-import type { ExecutionDeps } from './execution-records.ts';
-
-export interface ExecutionReconcilerDeps extends ExecutionDeps {
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
 
 /** How long the start of a command may take. If the runtime does not have it then, it is lost. */
 const startWithinMs = 120_000;
@@ -26,22 +19,19 @@ const startWithinMs = 120_000;
  * the record, so a server continues where another stopped.
  */
 export class ExecutionReconciler {
-  readonly #deps: ExecutionReconcilerDeps;
+  readonly #deps: CoreDeps;
   readonly #runs: KeyedWorker<void>;
   readonly #closing = new AbortController();
+  /** Fires when this process ends. */
+  readonly closing = this.#closing.signal;
   /** The executions whose end this process waits for. */
   readonly #awaited = new Set<string>();
   /** Listeners. Called after each run for an execution. */
   readonly #refreshListeners = new Set<(id: string) => void>();
 
-  constructor(deps: ExecutionReconcilerDeps) {
+  constructor(deps: CoreDeps) {
     this.#deps = deps;
     this.#runs = new KeyedWorker((id, run) => this.#run(id, run));
-  }
-
-  /** Fires when this process ends. */
-  get closing(): AbortSignal {
-    return this.#closing.signal;
   }
 
   /** Reconciles the execution in the background, because its record was written. */
@@ -52,14 +42,13 @@ export class ExecutionReconciler {
 
   /** Removes a deleted execution from its sandbox. Resolves after the attempt, also if it failed. Never rejects. */
   async remove(id: string): Promise<void> {
-    this.#runs.interrupt(id);
-    await this.#runs.run(id);
+    await this.#runs.interrupt(id);
   }
 
   /** Reconciles every execution that is unsettled. Does not wait for the runtime. */
   async sweep(): Promise<void> {
-    const { executionStore, clock } = this.#deps;
-    for await (const execution of scanRecords((after, limit) => executionStore.scanUnsettled(after, limit), this.closing)) {
+    const { store, clock } = this.#deps;
+    for await (const execution of scanRecords((after, limit) => store.executions.scanUnsettled(after, limit), this.closing)) {
       if (!this.#awaited.has(execution.id) || isDue(execution, clock.now())) this.enqueue(execution.id);
     }
   }
@@ -71,7 +60,7 @@ export class ExecutionReconciler {
   async refresh(execution: ExecutionRecord, { instanceId }: Sandbox, mayStart = true): Promise<ExecutionRecord> {
     if (execution.status !== 'running') return execution;
     try {
-      return await this.recordState(execution, await this.#deps.sandboxExecutions.state(instanceId, execution.id));
+      return await this.recordState(execution, await this.#deps.runtime.executions.state(instanceId, execution.id));
     } catch (error) {
       if (!isGone(error)) throw error;
       return await this.#markLost(execution, mayStart);
@@ -87,7 +76,7 @@ export class ExecutionReconciler {
     this.#refreshListeners.add(note);
     this.enqueue(id);
     for (;;) {
-      const execution = await this.#deps.executionStore.find(id);
+      const execution = await this.#deps.store.executions.find(id);
       if (execution === null || execution.status !== 'running' || execution.deletedAt !== null) return execution;
       await unlessAborted(signal, onRefresh.promise);
       onRefresh = Promise.withResolvers();
@@ -96,9 +85,9 @@ export class ExecutionReconciler {
 
   /** Writes what the runtime reports of the execution, and returns the record. New output counts as activity of the sandbox. */
   async recordState(execution: ExecutionRecord, state: ExecutionState): Promise<ExecutionRecord> {
-    const { sandboxStore, clock } = this.#deps;
+    const { store, clock } = this.#deps;
     const now = clock.now();
-    if (hasMoreOutput(observeExecution(execution, state, now), execution)) await sandboxStore.touch(execution.sandboxId, now);
+    if (hasMoreOutput(observeExecution(execution, state, now), execution)) await store.sandboxes.touch(execution.sandboxId, now);
     return await this.#write(execution, (latest) => observeExecution(latest, state, now));
   }
 
@@ -108,10 +97,10 @@ export class ExecutionReconciler {
    * report on an execution: it could stay awake for ever.
    */
   async keepsAwake(sandbox: Sandbox): Promise<boolean> {
-    const { executionStore, sandboxStore, clock } = this.#deps;
+    const { store, clock } = this.#deps;
     let isActive = false;
     try {
-      for (const execution of await executionStore.running(sandbox.id)) {
+      for (const execution of await store.executions.running(sandbox.id)) {
         if (execution.deadline !== null || !execution.begun) isActive ||= !isDue(execution, clock.now());
         else {
           const seen = await this.refresh(execution, sandbox).catch((error: unknown) => {
@@ -125,7 +114,7 @@ export class ExecutionReconciler {
       if (!isFailure(error) || error.code === 'store_unavailable') throw error;
       return true;
     }
-    if (isActive) await sandboxStore.touch(sandbox.id, clock.now());
+    if (isActive) await store.sandboxes.touch(sandbox.id, clock.now());
     return isActive;
   }
 
@@ -139,7 +128,7 @@ export class ExecutionReconciler {
     try {
       while (!this.closing.aborted) {
         run.resetSignals();
-        const execution = await this.#deps.executionStore.find(id);
+        const execution = await this.#deps.store.executions.find(id);
         if (execution === null || !isExecutionUnsettled(execution) || !(await this.#step(execution, run))) return;
       }
     } catch (error) {
@@ -151,16 +140,16 @@ export class ExecutionReconciler {
 
   /** Returns false if there is nothing to do before the next sweep. */
   async #step(execution: ExecutionRecord, run: Run): Promise<boolean> {
-    const { sandboxStore, sandboxExecutions, clock } = this.#deps;
+    const { store, runtime, clock } = this.#deps;
     const { id } = execution;
-    const sandbox = await sandboxStore.find(execution.sandboxId);
+    const sandbox = await store.sandboxes.find(execution.sandboxId);
     if (sandbox === null || sandbox.deletedAt !== null) {
       await this.#write(execution, (latest) => {
         const now = clock.now();
         return latest.deletedAt === null ? loseExecution(latest, { code: 'sandbox_deleted' }, now) : markExecutionRemoved(latest, now);
       });
     } else if (execution.deletedAt !== null) {
-      await sandboxExecutions.remove(sandbox.instanceId, id).catch(ignoreGone);
+      await runtime.executions.remove(sandbox.instanceId, id).catch(ignoreGone);
       await this.#write(execution, (latest) => markExecutionRemoved(latest, clock.now()));
     } else {
       if (isDue(execution, clock.now())) await this.#end(execution, sandbox);
@@ -175,7 +164,7 @@ export class ExecutionReconciler {
       await this.#write(execution, timeOutExecution);
     }
     try {
-      await this.#deps.sandboxExecutions.signal(instanceId, execution.id, 'SIGKILL');
+      await this.#deps.runtime.executions.signal(instanceId, execution.id, 'SIGKILL');
     } catch (error) {
       if (!isFailureOf(error, 'sandbox_not_running') && !isGone(error)) throw error;
     }
@@ -183,14 +172,14 @@ export class ExecutionReconciler {
 
   /** Waits until the execution ends, its time is over, or the run is woken. Returns false if the runtime does not have it yet. */
   async #awaitEnd(execution: ExecutionRecord, { instanceId }: Sandbox, run: Run): Promise<boolean> {
-    const { sandboxExecutions, clock } = this.#deps;
+    const { runtime, clock } = this.#deps;
     const { id, deadline } = execution;
     const leftMs = deadline === null || isDue(execution, clock.now()) ? Number.MAX_SAFE_INTEGER : deadline - clock.now();
     using timeUp = timeout(clock, leftMs);
     const signal = AbortSignal.any([run.woken, run.interrupted, this.closing, timeUp.signal]);
     this.#awaited.add(id);
     try {
-      await this.recordState(execution, await sandboxExecutions.ended(instanceId, id, signal));
+      await this.recordState(execution, await runtime.executions.ended(instanceId, id, signal));
     } catch (error) {
       if (signal.aborted) return true;
       if (!isGone(error)) throw error;
@@ -215,8 +204,8 @@ export class ExecutionReconciler {
       const changed = change(latest);
       const isSame = canonicalJson({ ...changed, version: latest.version }) === canonicalJson(latest);
       if (changed.version === latest.version || isSame) return latest;
-      if ((await this.#deps.executionStore.replace(changed)).kind === 'replaced') return changed;
-      const stored = await this.#deps.executionStore.find(execution.id);
+      if ((await this.#deps.store.executions.replace(changed)).kind === 'replaced') return changed;
+      const stored = await this.#deps.store.executions.find(execution.id);
       if (stored === null) return latest;
       latest = stored;
     }

@@ -3,40 +3,46 @@ import { Failure } from '../../domain/failure.ts';
 import { activityIntervalMs } from '../../domain/idle-policy.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { Random } from '../../ports/random.ts';
+import type { Sandbox } from '../../domain/sandbox.ts';
 import type { OutputStream, TerminalSize } from '../../ports/sandbox-executions.ts';
+import { type CoreDeps, bindUseCases, type Bound } from '../use-cases.ts';
 import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { waitAtMost } from '../timers.ts';
-import { bindUseCases, type Bound } from '../use-cases.ts';
 import type { ExecutionReconciler } from './execution-reconciler.ts';
-import { type ExecutionDeps, getSandboxExecution } from './execution-records.ts';
 import { runExecution } from './run-execution.ts';
 
-export interface ExecutionUseCaseDeps extends ExecutionDeps {
+export interface ExecutionUseCaseDeps extends CoreDeps {
   readonly reconciler: ExecutionReconciler;
   readonly limits: ExecutionLimits;
-  readonly clock: Clock;
-  readonly random: Random;
   /** How long a deletion waits for the runtime, in milliseconds. */
   readonly answerWithinMs: number;
 }
 
-/**
- * Returns the executions of the sandbox, newest first. Reads the store only, so the output sizes of a running execution are the last known
- * ones. Throws `sandbox_not_found`.
- */
-async function listExecutions(
-  { executionStore, sandboxStore }: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, page: PageRequest,
-): Promise<Page<ExecutionRecord>> {
-  const { id } = await getSandbox(sandboxStore, scope, sandboxId);
-  return await executionStore.list(id, page);
+/** An execution and the sandbox that it runs in. */
+interface SandboxExecution {
+  readonly sandbox: Sandbox;
+  readonly execution: ExecutionRecord;
 }
 
-/**
- * Returns the present state of the execution. Does not wake the sandbox. Throws `sandbox_not_found`, `execution_not_found`,
- * `runtime_unavailable` or `runtime_timeout`.
- */
+/** Returns the execution. Throws `sandbox_not_found`, or `execution_not_found` if it is not in the sandbox or is deleted. */
+async function getSandboxExecution(
+  { store }: CoreDeps, scope: OwnerScope, sandboxId: string, id: string,
+): Promise<SandboxExecution> {
+  const sandbox = await getSandbox(store, scope, sandboxId);
+  const execution = await store.executions.find(id);
+  if (execution?.sandboxId !== sandbox.id || execution.deletedAt !== null) throw new Failure('execution_not_found', { id });
+  return { sandbox, execution };
+}
+
+/** Returns the executions of the sandbox, newest first. Reads the store only: the sizes of a running execution are the last known ones. */
+async function listExecutions(
+  { store }: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, page: PageRequest,
+): Promise<Page<ExecutionRecord>> {
+  const { id } = await getSandbox(store, scope, sandboxId);
+  return await store.executions.list(id, page);
+}
+
+/** Returns the present state of the execution. */
 async function getExecution(deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<ExecutionRecord> {
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   return await deps.reconciler.refresh(execution, sandbox);
@@ -59,35 +65,31 @@ export interface Output {
 /** How much past output of a terminal is returned if no offset is given, in bytes. */
 const screenfulBytes = 64 * 1024;
 
-/**
- * Returns the output of the execution. Does not wake the sandbox. Throws `sandbox_not_found`, `execution_not_found`, `output_dropped`,
- * `runtime_unavailable` or `runtime_timeout`; the stream fails with `output_dropped` if its reader is too slow.
- */
+/** Returns the output of the execution. Throws `output_dropped`; the stream fails so if its reader is too slow. */
 async function readOutput(
   deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, { stream, after, follow }: ReadOutputRequest,
   signal: AbortSignal,
 ): Promise<Output> {
-  const { sandboxExecutions } = deps;
+  const { runtime } = deps;
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   const { instanceId } = sandbox;
   return await withRecordFailures(sandbox, async () => {
-    const { oldest, end } = (await sandboxExecutions.state(instanceId, id))[stream];
+    const { oldest, end } = (await runtime.executions.state(instanceId, id))[stream];
     const from = after ?? Math.max(oldest, execution.tty ? end - screenfulBytes : 0);
     if (from < oldest) throw new Failure('output_dropped', { oldest });
-    return { from, bytes: await sandboxExecutions.output(instanceId, id, { stream, after: from, follow }, signal) };
+    return { from, bytes: await runtime.executions.output(instanceId, id, { stream, after: from, follow }, signal) };
   });
 }
 
 /**
  * Writes to the standard input of the execution, and closes it afterwards if `close` is true. Returns when all input is handed over, so it
- * waits while the command does not read. Counts as activity. Throws `sandbox_not_found`, `execution_not_found`, `sandbox_not_running`,
- * `input_closed`, `runtime_unavailable` or `runtime_timeout`.
+ * waits while the command does not read. Counts as activity. Throws `input_closed`.
  */
 async function writeInput(
   deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, content: ReadableStream<Uint8Array>, close: boolean,
   signal: AbortSignal,
 ): Promise<void> {
-  const { sandboxStore, sandboxExecutions, clock } = deps;
+  const { store, runtime, clock } = deps;
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   if (execution.status !== 'running' || !execution.stdin) throw new Failure('input_closed', { id });
   let touchedAt = -Infinity;
@@ -96,46 +98,40 @@ async function writeInput(
       const now = clock.now();
       if (now - touchedAt >= activityIntervalMs(sandbox)) {
         touchedAt = now;
-        await sandboxStore.touch(sandbox.id, now);
+        await store.sandboxes.touch(sandbox.id, now);
       }
       controller.enqueue(bytes);
     },
   });
-  await withRecordFailures(sandbox, () => sandboxExecutions.write(sandbox.instanceId, id, content.pipeThrough(touching), close, signal));
+  await withRecordFailures(sandbox, () => runtime.executions.write(sandbox.instanceId, id, content.pipeThrough(touching), close, signal));
 }
 
-/**
- * Sends a signal (`SIGINT`) to the process group of the execution. Does nothing if it has ended. Throws `sandbox_not_found`,
- * `execution_not_found`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
- */
+/** Sends a signal (`SIGINT`) to the process group of the execution. Does nothing if it has ended. */
 async function signalExecution(
   deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, signalName: string,
 ): Promise<void> {
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   if (execution.status !== 'running') return;
-  await withRecordFailures(sandbox, () => deps.sandboxExecutions.signal(sandbox.instanceId, id, signalName));
+  await withRecordFailures(sandbox, () => deps.runtime.executions.signal(sandbox.instanceId, id, signalName));
 }
 
-/**
- * Changes the size of the execution's terminal. Does nothing if it has no terminal or has ended. Throws the failures of
- * {@link signalExecution}.
- */
+/** Changes the size of the execution's terminal. Does nothing if it has no terminal or has ended. */
 async function resizeExecution(
   deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string, size: TerminalSize,
 ): Promise<void> {
   const { sandbox, execution } = await getSandboxExecution(deps, scope, sandboxId, id);
   if (execution.status !== 'running' || !execution.tty) return;
-  await withRecordFailures(sandbox, () => deps.sandboxExecutions.resize(sandbox.instanceId, id, size));
+  await withRecordFailures(sandbox, () => deps.runtime.executions.resize(sandbox.instanceId, id, size));
 }
 
 /**
  * Ends the execution with all its processes, and deletes its record and output. Afterwards no caller sees it. If the runtime does not
- * answer, it is removed there later. Idempotent. Throws `sandbox_not_found`, or `execution_not_found` if it never existed.
+ * answer, it is removed there later. Idempotent.
  */
 async function deleteExecution(deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, id: string): Promise<void> {
-  const { executionStore, sandboxStore, reconciler, clock, answerWithinMs } = deps;
-  const sandbox = await getSandbox(sandboxStore, scope, sandboxId);
-  const execution = await executionStore.find(id);
+  const { store, reconciler, clock, answerWithinMs } = deps;
+  const sandbox = await getSandbox(store, scope, sandboxId);
+  const execution = await store.executions.find(id);
   if (execution?.sandboxId !== sandbox.id) throw new Failure('execution_not_found', { id });
   await reconciler.delete(execution);
   await waitAtMost(clock, answerWithinMs, reconciler.remove(id));
@@ -152,7 +148,11 @@ const useCases = {
   delete: deleteExecution,
 };
 
-/** The use cases of executions. Each takes the caller's scope. Sandboxes outside the scope, and their executions, are not found. */
+/**
+ * The use cases of executions. Each takes the caller's scope. Sandboxes outside the scope, and their executions, are not found. They do not
+ * wake the sandbox. They throw `sandbox_not_found`, `execution_not_found`, and if they need the runtime, `sandbox_not_running`,
+ * `runtime_unavailable` or `runtime_timeout`.
+ */
 export type Executions = Bound<typeof useCases>;
 
 export function createExecutions(deps: ExecutionUseCaseDeps): Executions {

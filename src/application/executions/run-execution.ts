@@ -4,7 +4,6 @@ import type { OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { TerminalSize } from '../../ports/sandbox-executions.ts';
-import { idempotencyConflict } from '../idempotency-conflict.ts';
 import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import type { ExecutionUseCaseDeps } from './executions.ts';
 
@@ -33,22 +32,22 @@ const limitRetryAfterSeconds = 10;
 export async function runExecution(
   deps: ExecutionUseCaseDeps, scope: OwnerScope, sandboxId: string, request: RunExecutionRequest,
 ): Promise<ExecutionRecord> {
-  const { executionStore, sandboxStore, limits, clock, random } = deps;
+  const { store, limits, clock, random } = deps;
   const { command, stdin, tty, timeoutMs, claim } = request;
-  const sandbox = await getSandbox(sandboxStore, scope, sandboxId);
-  const earlier = claim === undefined ? null : await executionStore.findClaim(claim);
+  const sandbox = await getSandbox(store, scope, sandboxId);
+  const earlier = claim === undefined ? null : await store.executions.findClaim(claim);
   if (earlier === null) requireRunning(sandbox);
   const execution = newExecution({
     id: random.id('exec'), sandboxId: sandbox.id, command, stdin, tty: tty !== null, timeoutMs, now: clock.now(),
   });
-  const outcome = earlier ?? (await executionStore.insert(execution, limits, claim));
+  const outcome = earlier ?? (await store.executions.insert(execution, limits, claim));
   switch (outcome.kind) {
     case 'inserted':
       return await startNew(deps, sandbox, execution, request);
     case 'repeated':
       return await repeat(deps, sandbox, outcome.id, request);
     case 'conflict':
-      throw idempotencyConflict(claim);
+      throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
     case 'limit':
       throw new Failure('execution_limit_reached', { ...outcome.reached, retryAfterSeconds: limitRetryAfterSeconds });
   }
@@ -65,18 +64,18 @@ async function startNew(
   try {
     return await startOnRuntime(deps, sandbox, execution, request);
   } catch (error) {
-    const { executionStore, reconciler } = deps;
+    const { store, reconciler } = deps;
     // After an unexpected error the start is over, unless this process ends. If the runtime can't say what runs, a sweep asks again.
     if (!isFailure(error) && !reconciler.closing.aborted) await reconciler.refresh(execution, sandbox, false).catch(() => {});
     // The runtime refused the command, so it does not run. After other failures it may run.
-    if (isFailureOf(error, 'sandbox_not_running') || isFailureOf(error, 'invalid_request')) await executionStore.withdraw(execution.id);
+    if (isFailureOf(error, 'sandbox_not_running') || isFailureOf(error, 'invalid_request')) await store.executions.withdraw(execution.id);
     throw error;
   }
 }
 
 /** Returns the execution of the same request. If its start may have failed, starts it again; the start is idempotent. */
 async function repeat(deps: ExecutionUseCaseDeps, sandbox: Sandbox, id: string, request: RunExecutionRequest): Promise<ExecutionRecord> {
-  const execution = await deps.executionStore.find(id);
+  const execution = await deps.store.executions.find(id);
   if (execution === null || execution.deletedAt !== null) throw new Failure('execution_not_found', { id });
   return execution.begun || execution.status !== 'running' ? execution : await startOnRuntime(deps, sandbox, execution, request);
 }
@@ -84,15 +83,15 @@ async function repeat(deps: ExecutionUseCaseDeps, sandbox: Sandbox, id: string, 
 async function startOnRuntime(
   deps: ExecutionUseCaseDeps, sandbox: Sandbox, execution: ExecutionRecord, { command, env, workingDir, stdin, tty }: RunExecutionRequest,
 ): Promise<ExecutionRecord> {
-  const { sandboxStore, sandboxExecutions, reconciler, clock } = deps;
+  const { store, runtime, reconciler, clock } = deps;
   const { id } = execution;
-  await sandboxStore.touch(sandbox.id, clock.now());
+  await store.sandboxes.touch(sandbox.id, clock.now());
   const start = { executionId: id, command, env, stdin, tty, ...(workingDir !== null && { workingDir }) };
-  const state = await withRecordFailures(sandbox, () => sandboxExecutions.start(sandbox.instanceId, start, reconciler.closing));
+  const state = await withRecordFailures(sandbox, () => runtime.executions.start(sandbox.instanceId, start, reconciler.closing));
   const begun = await reconciler.recordState(execution, state);
   if (begun.deletedAt !== null) {
     // The removal may have come before the start.
-    await sandboxExecutions.remove(sandbox.instanceId, id);
+    await runtime.executions.remove(sandbox.instanceId, id);
     throw new Failure('execution_not_found', { id });
   }
   reconciler.enqueue(id);
@@ -101,8 +100,8 @@ async function startOnRuntime(
 }
 
 /** Deletes the oldest ended executions, beyond the number that is kept. */
-async function deleteOldest({ executionStore, reconciler }: ExecutionUseCaseDeps, sandboxId: string): Promise<void> {
-  for (const execution of await executionStore.endedBeyondNewest(sandboxId, maxEndedExecutions)) {
+async function deleteOldest({ store, reconciler }: ExecutionUseCaseDeps, sandboxId: string): Promise<void> {
+  for (const execution of await store.executions.endedBeyondNewest(sandboxId, maxEndedExecutions)) {
     await reconciler.delete(execution);
     reconciler.enqueue(execution.id);
   }

@@ -2,103 +2,35 @@ import type { FileEntry } from '../../domain/file-entry.ts';
 import { type Page, pageOf } from '../../domain/page.ts';
 import { activityIntervalMs } from '../../domain/idle-policy.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
-import type { Sandbox } from '../../domain/sandbox.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { ByteRange, FileReading, WriteOptions } from '../../ports/sandbox-files.ts';
+import type { ByteRange, SandboxFiles } from '../../ports/sandbox-files.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
-import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import { type CoreDeps, bindUseCases, type Bound } from '../use-cases.ts';
 import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import { interval } from '../timers.ts';
-import { bindUseCases, type Bound } from '../use-cases.ts';
 
-export interface FileDeps {
-  readonly sandboxStore: SandboxStore;
-  readonly runtime: Pick<SandboxRuntime, 'files' | 'getFiles' | 'putFiles'>;
-  readonly clock: Clock;
+/** The work of a use case on the runtime. `id` is the id of the sandbox there. */
+type FileWork<A extends readonly unknown[], R> = (runtime: SandboxRuntime, id: string, ...args: A) => Promise<R>;
+
+type FileUseCase<A extends readonly unknown[], R> = (deps: CoreDeps, scope: OwnerScope, sandboxId: string, ...args: A) => Promise<R>;
+
+/** Returns a use case that does not count as activity. */
+function reads<A extends readonly unknown[], R>(work: FileWork<A, R>): FileUseCase<A, R> {
+  return async ({ store, runtime }, scope, sandboxId, ...args) => {
+    const sandbox = await getSandbox(store, scope, sandboxId);
+    return await withRecordFailures(sandbox, () => work(runtime, sandbox.instanceId, ...args));
+  };
 }
 
-/** Calls `read` with the sandbox's id in the runtime. Does not wake the sandbox or count as activity. */
-async function readFiles<T>(
-  { sandboxStore }: FileDeps, scope: OwnerScope, id: string, read: (instanceId: string) => Promise<T>,
-): Promise<T> {
-  const sandbox = await getSandbox(sandboxStore, scope, id);
-  return await withRecordFailures(sandbox, () => read(sandbox.instanceId));
-}
-
-/** Calls `change` with the sandbox's id in the runtime. Does not wake the sandbox, but counts as activity until it is done. */
-async function changeFiles<T>(
-  { sandboxStore, clock }: FileDeps, scope: OwnerScope, id: string, change: (instanceId: string) => Promise<T>,
-): Promise<T> {
-  const sandbox = await getSandbox(sandboxStore, scope, id);
-  const touch = async ({ id }: Sandbox): Promise<void> => await sandboxStore.touch(id, clock.now());
-  await touch(sandbox);
-  // If the store fails now, the next interval tries again.
-  using _ = interval(clock, activityIntervalMs(sandbox), () => void touch(sandbox).catch(() => {}));
-  return await withRecordFailures(sandbox, () => change(sandbox.instanceId));
-}
-
-/**
- * Returns the entry at a path of the sandbox. Follows a link at the path itself only if `followLink` is true. Throws `sandbox_not_found`,
- * `file_not_found`, `wrong_file_type`, `invalid_request`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
- */
-async function statFile(
-  deps: FileDeps, scope: OwnerScope, id: string, path: string, followLink: boolean, signal: AbortSignal,
-): Promise<FileEntry> {
-  return await readFiles(deps, scope, id, (instanceId) => deps.runtime.files.stat(instanceId, path, followLink, signal));
-}
-
-/**
- * Reads a file of the sandbox and follows links. Before it reads, it calls `choose` with the file's entry; `choose` returns the range to
- * read. Throws `sandbox_not_found`, `file_not_found`, `wrong_file_type`, `invalid_request`, `sandbox_not_running`, `runtime_unavailable`,
- * `runtime_timeout`, or the error of `choose`.
- */
-async function readFile(
-  deps: FileDeps, scope: OwnerScope, id: string, path: string, choose: (file: FileEntry) => ByteRange, signal: AbortSignal,
-): Promise<FileReading> {
-  return await readFiles(deps, scope, id, (instanceId) => deps.runtime.files.read(instanceId, path, choose, signal));
-}
-
-/** Chooses the whole file. */
-export function wholeFile({ size }: FileEntry): ByteRange {
-  return { offset: 0, length: size };
-}
-
-/**
- * Writes a file of the sandbox atomically, and creates missing parent directories. Returns the written file. Counts as
- * activity. Throws `sandbox_not_found`, `wrong_file_type`, `invalid_request`, `sandbox_not_running`, `runtime_unavailable`,
- * `runtime_timeout`, or the error of the content stream.
- */
-async function writeFile(
-  deps: FileDeps, scope: OwnerScope, id: string, path: string, content: ReadableStream<Uint8Array>, options: WriteOptions,
-  signal: AbortSignal,
-): Promise<FileEntry> {
-  return await changeFiles(deps, scope, id, (instanceId) => deps.runtime.files.write(instanceId, path, content, options, signal));
-}
-
-/**
- * Removes a file, a link (not its target), or, if `recursive` is true, a directory with its content. Counts as activity. Throws
- * `sandbox_not_found`, `file_not_found`, `wrong_file_type` (a directory without `recursive`), `invalid_request`, `sandbox_not_running`,
- * `runtime_unavailable` or `runtime_timeout`.
- */
-async function removeFile(
-  deps: FileDeps, scope: OwnerScope, id: string, path: string, recursive: boolean, signal: AbortSignal,
-): Promise<void> {
-  await changeFiles(deps, scope, id, (instanceId) => deps.runtime.files.remove(instanceId, path, recursive, signal));
-}
-
-/**
- * Moves a file, link or directory of the sandbox atomically. Replaces a file or link at the new path. Returns the moved entry. Counts as
- * activity. Throws `sandbox_not_found`, `file_not_found`, `wrong_file_type` (the new path is a directory), `invalid_request`,
- * `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
- */
-async function moveFile(
-  deps: FileDeps, scope: OwnerScope, id: string, from: string, to: string, signal: AbortSignal,
-): Promise<FileEntry> {
-  const { files } = deps.runtime;
-  return await changeFiles(deps, scope, id, async (instanceId) => {
-    await files.move(instanceId, from, to, signal);
-    return await files.stat(instanceId, to, false, signal);
-  });
+/** Returns a use case that counts as activity until it is done. */
+function changes<A extends readonly unknown[], R>(work: FileWork<A, R>): FileUseCase<A, R> {
+  return async ({ store, runtime, clock }, scope, sandboxId, ...args) => {
+    const sandbox = await getSandbox(store, scope, sandboxId);
+    const touch = async (): Promise<void> => await store.sandboxes.touch(sandbox.id, clock.now());
+    await touch();
+    // If the store fails now, the next interval tries again.
+    using _ = interval(clock, activityIntervalMs(sandbox), () => void touch().catch(() => {}));
+    return await withRecordFailures(sandbox, () => work(runtime, sandbox.instanceId, ...args));
+  };
 }
 
 export interface DirectoryRequest {
@@ -110,89 +42,59 @@ export interface DirectoryRequest {
   readonly limit: number;
 }
 
-/**
- * Returns a page of entries of a directory in the sandbox, ordered by path. Each page reads the directory anew. Throws `sandbox_not_found`,
- * `file_not_found`, `wrong_file_type`, `invalid_request`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
- */
+/** Returns a page of entries of a directory, ordered by path. Each page reads the directory anew. */
 async function listDirectory(
-  deps: FileDeps, scope: OwnerScope, id: string, path: string, { depth, after, limit }: DirectoryRequest, signal: AbortSignal,
+  { files }: SandboxRuntime, id: string, path: string, { depth, after, limit }: DirectoryRequest, signal: AbortSignal,
 ): Promise<Page<FileEntry>> {
   const wanted = limit + 1;
-  return await readFiles(deps, scope, id, async (instanceId) => {
-    let first: FileEntry[] = [];
-    for await (const entry of deps.runtime.files.list(instanceId, path, depth, signal)) {
-      if (after !== null && entry.path <= after) continue;
-      first.push(entry);
-      // Keeps only a few pages in memory, however large the directory is.
-      if (first.length >= wanted * 4) first = firstOf(first, wanted);
-    }
-    return pageOf(firstOf(first, wanted), limit, (entry) => ({ value: 0, id: entry.path }));
-  });
+  let first: FileEntry[] = [];
+  for await (const entry of files.list(id, path, depth, signal)) {
+    if (after !== null && entry.path <= after) continue;
+    first.push(entry);
+    // Keeps only a few pages in memory, however large the directory is.
+    if (first.length >= wanted * 4) first = firstOf(first, wanted);
+  }
+  return pageOf(firstOf(first, wanted), limit, (entry) => ({ value: 0, id: entry.path }));
 }
 
 function firstOf(entries: readonly FileEntry[], count: number): FileEntry[] {
   return entries.toSorted((a, b) => (a.path < b.path ? -1 : Number(a.path > b.path))).slice(0, count);
 }
 
-export interface CreatedDirectory {
-  readonly directory: FileEntry;
-  /** False if it already existed. */
-  readonly isNew: boolean;
+/** Chooses the whole file. */
+export function wholeFile({ size }: FileEntry): ByteRange {
+  return { offset: 0, length: size };
 }
 
-/**
- * Creates a directory in the sandbox, with missing parents. Counts as activity. Throws `sandbox_not_found`, `wrong_file_type`
- * (the path is no directory), `invalid_request`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
- */
-async function makeDirectory(
-  deps: FileDeps, scope: OwnerScope, id: string, path: string, signal: AbortSignal,
-): Promise<CreatedDirectory> {
-  const { files } = deps.runtime;
-  return await changeFiles(deps, scope, id, async (instanceId) => {
-    const isNew = await files.makeDirectory(instanceId, path, signal);
-    return { directory: await files.stat(instanceId, path, true, signal), isNew };
-  });
-}
-
-/**
- * Returns a tar of a file or directory of the sandbox. Names begin with the last segment of its path. Throws `sandbox_not_found`,
- * `file_not_found`, `invalid_request`, `sandbox_not_running`, `runtime_unavailable` or `runtime_timeout`.
- */
-async function readArchive(
-  deps: FileDeps, scope: OwnerScope, id: string, path: string, signal: AbortSignal,
-): Promise<ReadableStream<Uint8Array>> {
-  return await readFiles(deps, scope, id, (instanceId) => deps.runtime.getFiles(instanceId, path, signal));
-}
-
-/**
- * Unpacks a tar into a directory of the sandbox. Creates the directory if it is missing. A failure may leave a part unpacked. Counts as
- * activity. Throws `sandbox_not_found`, `invalid_request` (the path or the archive), `sandbox_not_running`, `runtime_unavailable`,
- * `runtime_timeout`, or the error of the archive stream.
- */
-async function writeArchive(
-  deps: FileDeps, scope: OwnerScope, id: string, directory: string, archive: ReadableStream<Uint8Array>, signal: AbortSignal,
-): Promise<void> {
-  await changeFiles(deps, scope, id, (instanceId) => deps.runtime.putFiles(instanceId, directory, archive, signal));
-}
+type ArgsOf<M extends 'stat' | 'read' | 'write' | 'remove' | 'move' | 'makeDirectory'> = Parameters<SandboxFiles[M]>;
 
 const useCases = {
-  stat: statFile,
-  read: readFile,
-  write: writeFile,
-  remove: removeFile,
-  move: moveFile,
-  list: listDirectory,
-  makeDirectory,
-  readArchive,
-  writeArchive,
+  stat: reads(({ files }, ...args: ArgsOf<'stat'>) => files.stat(...args)),
+  read: reads(({ files }, ...args: ArgsOf<'read'>) => files.read(...args)),
+  write: changes(({ files }, ...args: ArgsOf<'write'>) => files.write(...args)),
+  remove: changes(({ files }, ...args: ArgsOf<'remove'>) => files.remove(...args)),
+  /** Returns the moved entry. */
+  move: changes(async ({ files }, ...[id, from, to, signal]: ArgsOf<'move'>) => {
+    await files.move(id, from, to, signal);
+    return await files.stat(id, to, false, signal);
+  }),
+  list: reads(listDirectory),
+  /** `isNew` is false if the directory already existed. */
+  makeDirectory: changes(async ({ files }, ...[id, path, signal]: ArgsOf<'makeDirectory'>) => {
+    const isNew = await files.makeDirectory(id, path, signal);
+    return { directory: await files.stat(id, path, true, signal), isNew };
+  }),
+  readArchive: reads((runtime, ...args: Parameters<SandboxRuntime['getFiles']>) => runtime.getFiles(...args)),
+  writeArchive: changes((runtime, ...args: Parameters<SandboxRuntime['putFiles']>) => runtime.putFiles(...args)),
 };
 
 /**
- * The use cases of files in sandboxes. Each takes the caller's scope; sandboxes outside the scope are not found. They do not wake the
- * sandbox. If it is paused and its runtime cannot reach the files then, they throw `sandbox_not_running`.
+ * The use cases of files in sandboxes: the methods of {@link SandboxFiles}, and `getFiles` and `putFiles` of {@link SandboxRuntime}, with
+ * their failures. Each takes the caller's scope; sandboxes outside the scope are not found. They do not wake the sandbox. If it is paused
+ * and its runtime cannot reach the files then, they throw `sandbox_not_running`.
  */
 export type Files = Bound<typeof useCases>;
 
-export function createFiles(deps: FileDeps): Files {
+export function createFiles(deps: CoreDeps): Files {
   return bindUseCases(deps, useCases);
 }

@@ -5,18 +5,15 @@ import { type LimitUsage, listLimitUsage, type SandboxCount } from '../../domain
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { SandboxLimits } from '../../domain/sandbox-limits.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { ConversationCount, ConversationStore } from '../../ports/conversation-store.ts';
-import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import type { ConversationCount } from '../../ports/conversation-store.ts';
 import type { AgentMemory } from '../agents/agent-memory.ts';
+import type { CoreDeps } from '../use-cases.ts';
 import type { DiskWatch } from '../sandboxes/disk-watch.ts';
 import type { ForecastAction, IdleForecast } from '../sandboxes/idle-forecast.ts';
 import type { PoolReport, SandboxPool } from '../sandboxes/sandbox-pool.ts';
 import type { StartStatistics, StartSummary } from '../sandboxes/start-statistics.ts';
 
-export interface OverviewDeps {
-  readonly sandboxStore: SandboxStore;
-  readonly conversationStore: ConversationStore;
+export interface OverviewDeps extends CoreDeps {
   readonly pool: Pick<SandboxPool, 'report'>;
   readonly diskWatch: Pick<DiskWatch, 'space'>;
   readonly agentMemory: Pick<AgentMemory, 'held' | 'maxBytes'>;
@@ -25,7 +22,6 @@ export interface OverviewDeps {
   readonly limits: SandboxLimits;
   readonly conversationLimits: ConversationLimits;
   readonly diskUsedPercent: number;
-  readonly clock: Clock;
 }
 
 export interface Overview {
@@ -56,13 +52,13 @@ const listed = 20;
 
 /** Returns a summary of the scope. Reads only the store, with few queries for any number of records. Resumes no sandbox. */
 export async function getOverview(deps: OverviewDeps, scope: OwnerScope): Promise<Overview> {
-  const { sandboxStore, conversationStore, clock, startStatistics, idleForecast, limits, conversationLimits } = deps;
+  const { store, clock, startStatistics, idleForecast, limits, conversationLimits } = deps;
   const at = clock.now();
   const [sandboxCounts, conversationCounts, failedOrSlowSandboxes, failedOrSlowConversations, upcoming, deployment] = await Promise.all([
-    sandboxStore.countByStatus(scope),
-    conversationStore.countByStatus(scope),
-    sandboxStore.findFailedOrSlow(scope, at - startsForLongMs, listed),
-    conversationStore.findFailedOrSlow(scope, at - startsForLongMs, listed),
+    store.sandboxes.countByStatus(scope),
+    store.conversations.countByStatus(scope),
+    store.sandboxes.findFailedOrSlow(scope, at - startsForLongMs, listed),
+    store.conversations.findFailedOrSlow(scope, at - startsForLongMs, listed),
     idleForecast.next(scope, listed),
     scope === null ? deploymentOf(deps) : null,
   ]);

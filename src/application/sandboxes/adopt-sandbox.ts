@@ -18,9 +18,9 @@ export interface Adoption {
  * `invalid_request` if it is not in quarantine, if the spec does not exist, if owner or spec are unknown, or if the owner is no user id.
  */
 export async function adoptSandbox(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, given: Adoption): Promise<Sandbox> {
-  const { sandboxStore, runtime, specs, clock } = deps;
+  const { store, runtime, specs, clock } = deps;
   for (;;) {
-    const sandbox = await getSandbox(sandboxStore, scope, id);
+    const sandbox = await getSandbox(store, scope, id);
     if (!isQuarantined(sandbox)) throw invalidArgument('id', 'not_in_quarantine');
     const kept = await runtime.keptLaunch(sandbox.instanceId);
     const ownerId = given.ownerId ?? kept?.ownerId ?? null;
@@ -32,7 +32,7 @@ export async function adoptSandbox(deps: SandboxUseCaseDeps, scope: OwnerScope, 
     const sessionApiKey = kept?.fixedEnv[spec.sessionKeyEnv] ?? sandbox.sessionApiKey;
     const to = adopt(sandbox, { ownerId, sessionApiKey }, spec, clock.now());
     if (to === null) throw new Failure('sandbox_busy', { id, status: sandbox.status });
-    if ((await sandboxStore.replace(to, sandboxMovedEvents(null, to, 'user'))).kind === 'replaced') return to;
+    if ((await store.sandboxes.replace(to, sandboxMovedEvents(null, to, 'user'))).kind === 'replaced') return to;
   }
 }
 

@@ -10,9 +10,9 @@ export const defaultAnswerWithinMs = 20_000;
 
 /** Reconciles and returns the sandbox. Throws the failure of the runtime, or `sandbox_not_running` or `sandbox_not_paused`. */
 export async function awaitStatus(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, wanted: 'PAUSED' | 'RUNNING'): Promise<Sandbox> {
-  const { sandboxStore, clock, answerWithinMs, reconciler } = deps;
+  const { store, clock, answerWithinMs, reconciler } = deps;
   const reconciled = await waitAtMost(clock, answerWithinMs, reconciler.reconcile(id));
-  const sandbox = await getSandbox(sandboxStore, scope, id);
+  const sandbox = await getSandbox(store, scope, id);
   const { status } = sandbox;
   if (status === wanted) return sandbox;
   if (reconciled?.failure != null) throw reconciled.failure;

@@ -7,9 +7,9 @@ import type { SandboxUseCaseDeps } from './sandboxes.ts';
 
 /** Deletes the sandbox. Afterwards no caller sees it; the runtime may remove its part later. Idempotent. Throws `sandbox_not_found`. */
 export async function deleteSandbox(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string): Promise<void> {
-  const { sandboxStore, clock, reconciler, answerWithinMs } = deps;
+  const { store, clock, reconciler, answerWithinMs } = deps;
   for (;;) {
-    const sandbox = await sandboxStore.find(id);
+    const sandbox = await store.sandboxes.find(id);
     if (sandbox === null || !isVisible(sandbox, scope)) throw new Failure('sandbox_not_found', { id });
     if (sandbox.deletedAt !== null) break;
     if (await writeSandbox(deps, sandbox, markDeleted(sandbox, { code: 'deleted_by_owner' }, clock.now()), 'user')) break;

@@ -1,9 +1,8 @@
 import { isUnsettled } from '../../domain/conversation-next-step.ts';
 import { type DiskPressure, diskPressure, type DiskSpace, deletionCandidates } from '../../domain/disk-pressure.ts';
-import { isFailure, logFieldsOf } from '../../domain/failure.ts';
 import { markDeleted } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import { unlessAborted } from '../timers.ts';
+import { answerOrNull } from '../timers.ts';
 import type { SandboxDeps } from './sandboxes.ts';
 import { writeSandbox } from './sandbox-records.ts';
 import type { SandboxReconciler } from './sandbox-reconciler.ts';
@@ -47,9 +46,9 @@ export class DiskWatch {
 
   /** Gets the disk space from the runtime. Returns as soon as the signal fires. */
   async update(signal: AbortSignal): Promise<void> {
-    const { clock, logger } = this.#deps;
+    const { runtime, clock, logger } = this.#deps;
     const { pressure: before } = this;
-    this.#space = await this.#ask(signal);
+    this.#space = await answerOrNull(runtime.diskSpace(), signal, logger, 'the disk usage could not be read from the runtime');
     const { pressure } = this;
     if (pressure !== null) this.#lastPressureAt = clock.now();
     if (before === null && pressure !== null) logger.warn({ reason: pressure }, 'the disk is too full to start sandboxes');
@@ -58,7 +57,7 @@ export class DiskWatch {
 
   /** Under pressure, deletes a few sandboxes. Takes all that exist. Does not wait until they are removed. */
   async deleteUnderPressure(sandboxes: readonly Sandbox[]): Promise<void> {
-    const { conversationStore, clock, reconciler } = this.#deps;
+    const { store, clock, reconciler } = this.#deps;
     const { pressure: reason } = this;
     if (reason === null) return;
     const beingRemoved = sandboxes.filter(({ deletedAt, removedAt, statusReason }) =>
@@ -67,22 +66,11 @@ export class DiskWatch {
     for (const sandbox of deletionCandidates(sandboxes, clock.now())) {
       if (open <= 0) return;
       // A conversation has unfinished work in this sandbox.
-      if ((await conversationStore.findUsing(sandbox.id)).some(isUnsettled)) continue;
+      if ((await store.conversations.findUsing(sandbox.id)).some(isUnsettled)) continue;
       open -= 1;
       // Somebody else wrote first: another process that frees space, or a resumption.
       if (!(await writeSandbox(this.#deps, sandbox, markDeleted(sandbox, reason, clock.now()), 'skep'))) continue;
       void reconciler.interrupt(sandbox.id).catch(() => reconciler.enqueue(sandbox.id));
-    }
-  }
-
-  async #ask(signal: AbortSignal): Promise<DiskSpace | null> {
-    try {
-      return await unlessAborted(signal, this.#deps.runtime.diskSpace());
-    } catch (error) {
-      if (signal.aborted) return null;
-      if (!isFailure(error)) throw error;
-      this.#deps.logger.warn(logFieldsOf(error), 'the disk usage could not be read from the runtime');
-      return null;
     }
   }
 }

@@ -14,16 +14,10 @@ export interface ForecastAction {
   readonly action: IdleAction & { readonly at: number };
 }
 
-interface Due {
-  readonly id: string;
-  readonly ownerId: string;
-  readonly at: number;
-}
-
 /** Forecasts which sandboxes the idle policy pauses and deletes next. Each sweep reads all records and notes here when each is due. */
 export class IdleForecast {
   readonly #deps: IdleForecastDeps;
-  #due: readonly Due[] = [];
+  #due: readonly (Pick<Sandbox, 'id' | 'ownerId'> & { readonly at: number })[] = [];
 
   constructor(deps: IdleForecastDeps) {
     this.#deps = deps;

@@ -59,11 +59,11 @@ async function makeRoom(
 async function longestIdle(
   deps: SandboxUseCaseDeps, ownerId: string | null, tried: Set<string>,
 ): Promise<Sandbox | null> {
-  const { sandboxStore, conversationStore, executionReconciler, clock, minIdleMs } = deps;
-  for (const sandbox of await sandboxStore.longestIdle(ownerId, maxTries)) {
+  const { store, executionReconciler, clock, minIdleMs } = deps;
+  for (const sandbox of await store.sandboxes.longestIdle(ownerId, maxTries)) {
     if (tried.has(sandbox.id) || clock.now() - sandbox.lastActiveAt < minIdleMs) continue;
     tried.add(sandbox.id);
-    const isInUse = (await conversationStore.findUsing(sandbox.id)).some(isWorking) || (await executionReconciler.keepsAwake(sandbox));
+    const isInUse = (await store.conversations.findUsing(sandbox.id)).some(isWorking) || (await executionReconciler.keepsAwake(sandbox));
     if (!isInUse) return sandbox;
   }
   return null;

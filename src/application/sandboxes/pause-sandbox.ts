@@ -15,7 +15,7 @@ import { getSandbox, writeSandbox } from './sandbox-records.ts';
 export async function pauseSandbox(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, asked?: PauseKind): Promise<Sandbox> {
   const { name: runtime, capabilities: { freeze: canFreeze } } = deps.runtime;
   for (;;) {
-    const sandbox = await getSandbox(deps.sandboxStore, scope, id);
+    const sandbox = await getSandbox(deps.store, scope, id);
     const { status } = sandbox;
     const now = deps.clock.now();
     if (status === 'STARTING' || status === 'RESUMING') throw new Failure('sandbox_busy', { id, status });
@@ -39,9 +39,9 @@ export async function pauseSandbox(deps: SandboxUseCaseDeps, scope: OwnerScope, 
 
 /** Waits until a frozen sandbox is stopped. Its record is PAUSED before and after, so only a failure shows that the stop failed. */
 async function awaitStop(
-  { sandboxStore, clock, reconciler, answerWithinMs }: SandboxUseCaseDeps, scope: OwnerScope, id: string,
+  { store, clock, reconciler, answerWithinMs }: SandboxUseCaseDeps, scope: OwnerScope, id: string,
 ): Promise<Sandbox> {
   const reconciled = await waitAtMost(clock, answerWithinMs, reconciler.reconcile(id));
   if (reconciled?.failure != null) throw reconciled.failure;
-  return await getSandbox(sandboxStore, scope, id);
+  return await getSandbox(store, scope, id);
 }

@@ -34,12 +34,12 @@ export class Quarantine {
 
   /** Must be called before pool members are created. If the store is older than the runtime, a member may already have an owner. */
   async quarantineStalePool(orphans: readonly ObservedSandbox[]): Promise<void> {
-    const { sandboxStore, clock, logger, reconciler, quarantineForMs: keptForMs } = this.#deps;
+    const { store, clock, logger, reconciler, quarantineForMs: keptForMs } = this.#deps;
     if (this.#isPoolChecked) return;
     if (keptForMs > 0 && (await this.#hasUnknownSandbox(orphans))) {
-      for (const { sandbox } of await sandboxStore.pooled()) {
+      for (const { sandbox } of await store.sandboxes.pooled()) {
         const to = putInQuarantine(sandbox, { keptForMs, specId: sandbox.spec.id, ownerId: null }, clock.now());
-        if ((await sandboxStore.replace(to)).kind === 'stale') continue;
+        if ((await store.sandboxes.replace(to)).kind === 'stale') continue;
         logger.warn({ sandbox: sandbox.id }, 'put a pool member in quarantine, because the store is older than the runtime');
         reconciler.enqueue(sandbox.id);
       }
@@ -50,7 +50,7 @@ export class Quarantine {
   async #hasUnknownSandbox(orphans: readonly ObservedSandbox[]): Promise<boolean> {
     for (const { id } of orphans) {
       try {
-        if ((await this.#deps.sandboxStore.findByInstance(id)) === null) return true;
+        if ((await this.#deps.store.sandboxes.findByInstance(id)) === null) return true;
       } catch (error) {
         if (!isDamagedRecord(error)) throw error;
       }
@@ -78,8 +78,8 @@ export class Quarantine {
   }
 
   async #sweepOne(id: string, closing: AbortSignal): Promise<void> {
-    const { sandboxStore, runtime, logger, quarantineForMs } = this.#deps;
-    const record = await sandboxStore.findByInstance(id);
+    const { store, runtime, logger, quarantineForMs } = this.#deps;
+    const record = await store.sandboxes.findByInstance(id);
     if (record !== null && record.removedAt === null) return;
     if (record === null && quarantineForMs > 0) {
       await this.#add(id, closing);
@@ -91,10 +91,10 @@ export class Quarantine {
   }
 
   async #add(id: string, closing: AbortSignal): Promise<void> {
-    const { sandboxStore, runtime, reconciler, clock, random, logger, quarantineForMs: keptForMs } = this.#deps;
+    const { store, runtime, reconciler, clock, random, logger, quarantineForMs: keptForMs } = this.#deps;
     const { specId = null, ownerId = null } = (await unlessAborted(closing, runtime.keptLaunch(id))) ?? {};
     const record = newQuarantinedSandbox({ id, sessionApiKey: random.secret(), now: clock.now() }, { keptForMs, specId, ownerId });
-    await sandboxStore.insert(record, unlimited, undefined, sandboxMovedEvents(null, record, 'skep'));
+    await store.sandboxes.insert(record, unlimited, undefined, sandboxMovedEvents(null, record, 'skep'));
     logger.warn({ sandbox: id, reason: record.statusReason }, 'put a sandbox without a record in quarantine');
     reconciler.enqueue(id);
   }

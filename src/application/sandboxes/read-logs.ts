@@ -7,9 +7,9 @@ import { getSandbox } from './sandbox-records.ts';
 
 /** Returns the logs without secrets. Does not wake the sandbox or count as activity. Throws `sandbox_not_found` and runtime failures. */
 export async function readLogs(
-  { sandboxStore, runtime, secrets }: SandboxUseCaseDeps, scope: OwnerScope, id: string, request: LogRequest, signal: AbortSignal,
+  { store, runtime, secrets }: SandboxUseCaseDeps, scope: OwnerScope, id: string, request: LogRequest, signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
-  const sandbox = await getSandbox(sandboxStore, scope, id);
+  const sandbox = await getSandbox(store, scope, id);
   try {
     const log = await runtime.logs(sandbox.instanceId, request, signal);
     return log.pipeThrough(redactorOf(sandbox, secrets).bytes({ isTail: request.tailBytes !== undefined }));

@@ -25,14 +25,14 @@ const owner: Resumer = { actor: 'user', reason: { code: 'resumed_by_owner' } };
  * `sandbox_limit_reached`, `runtime_unavailable` or `runtime_timeout`.
  */
 export async function resumeSandbox(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, resumer = owner): Promise<Sandbox> {
-  const { sandboxStore, clock } = deps;
+  const { store, clock } = deps;
   for (;;) {
-    const sandbox = await getSandbox(sandboxStore, scope, id);
+    const sandbox = await getSandbox(store, scope, id);
     if (isQuarantined(sandbox)) throw new Failure('sandbox_in_quarantine', { id });
     const { status } = sandbox;
     if (status === 'RUNNING') {
-      await sandboxStore.touch(id, clock.now());
-      return await getSandbox(sandboxStore, scope, id);
+      await store.sandboxes.touch(id, clock.now());
+      return await getSandbox(store, scope, id);
     }
     if (status === 'RESUMING') return await awaitStatus(deps, scope, id, 'RUNNING');
     if (status === 'STARTING' || status === 'PAUSING') throw new Failure('sandbox_busy', { id, status });
@@ -50,13 +50,13 @@ async function hasFiles({ runtime }: SandboxUseCaseDeps, { instanceId }: Sandbox
 }
 
 async function writeResumption(
-  { sandboxStore, limits, clock, logger }: SandboxUseCaseDeps, sandbox: Sandbox, { actor, reason }: Resumer,
+  { store, limits, clock, logger }: SandboxUseCaseDeps, sandbox: Sandbox, { actor, reason }: Resumer,
 ): Promise<ReplaceOutcome | Limited> {
   // A sandbox in ERROR or MISSING may have no processes. It is run again with its files.
   const pauseKind = sandbox.pauseKind ?? 'stop';
   const next = applyTransition(sandbox, 'resume', actor, { now: clock.now(), reason, pauseKind });
   if (next === null) return { kind: 'stale' };
-  const outcome = await sandboxStore.admit(next, limits, sandboxMovedEvents(sandbox, next, actor));
+  const outcome = await store.sandboxes.admit(next, limits, sandboxMovedEvents(sandbox, next, actor));
   if (outcome.kind === 'replaced') logStatusChange(logger, sandbox, next, actor);
   return outcome;
 }

@@ -33,12 +33,6 @@ interface SandboxPoolDeps extends SandboxDeps {
   readonly startsAtOnce: number;
 }
 
-/** A member, and the record of the owner who claims it. */
-interface PoolCandidate {
-  readonly member: Sandbox;
-  readonly sandbox: Sandbox;
-}
-
 /** Keeps sandboxes running for later starts, and gives them to owners. The store decides which members exist and who gets one. */
 export class SandboxPool {
   readonly #deps: SandboxPoolDeps;
@@ -65,12 +59,12 @@ export class SandboxPool {
   }
 
   /** Yields the running members, each with the record for its new owner. Yields none if the request does not match the pool. */
-  async *candidates(asked: Omit<NewSandbox, 'sessionApiKey'>): AsyncGenerator<PoolCandidate, void> {
+  async *candidates(asked: Omit<NewSandbox, 'sessionApiKey'>): AsyncGenerator<{ member: Sandbox; sandbox: Sandbox }, void> {
     const pooled = this.#deps.specs.pooled.get(asked.spec.id);
     if (pooled === undefined) return;
     const { fingerprint } = pooled;
     if (asked.spec !== pooled.spec && poolFingerprint(asked.spec) !== fingerprint) return;
-    const members = await this.#deps.sandboxStore.pooled();
+    const members = await this.#deps.store.sandboxes.pooled();
     const running = members.filter((member) => member.fingerprint === fingerprint && member.sandbox.status === 'RUNNING');
     for (const { sandbox: member } of running) {
       if (this.#tried.has(member.id)) continue;
@@ -94,7 +88,7 @@ export class SandboxPool {
   }
 
   async report(): Promise<readonly PoolReport[]> {
-    const members = await this.#deps.sandboxStore.pooled();
+    const members = await this.#deps.store.sandboxes.pooled();
     return [...this.#deps.specs.pooled.values()].map(({ spec: { id, pool }, fingerprint }) => {
       const count = (status: SandboxStatus): number =>
         members.filter((member) => member.fingerprint === fingerprint && member.sandbox.status === status).length;
@@ -131,8 +125,8 @@ export class SandboxPool {
   }
 
   async #reconcile(): Promise<void> {
-    const { sandboxStore, specs, clock, diskWatch, startsAtOnce } = this.#deps;
-    const members = await sandboxStore.pooled();
+    const { store, specs, clock, diskWatch, startsAtOnce } = this.#deps;
+    const members = await store.sandboxes.pooled();
     this.#noteOutcomes(members);
     const wanted = [...specs.pooled.values()];
     if (members.length === 0 && wanted.length === 0) return;
@@ -168,17 +162,17 @@ export class SandboxPool {
   }
 
   async #remove(member: Sandbox, reason: Reason): Promise<void> {
-    const { sandboxStore, reconciler, clock, logger } = this.#deps;
-    const { kind } = await sandboxStore.replace(markDeleted(member, reason, clock.now()));
+    const { store, reconciler, clock, logger } = this.#deps;
+    const { kind } = await store.sandboxes.replace(markDeleted(member, reason, clock.now()));
     if (kind === 'stale') return;
     logger.info({ sandbox: member.id, spec: member.spec.id, reason }, 'a pool member was removed');
     void reconciler.interrupt(member.id).catch(() => reconciler.enqueue(member.id));
   }
 
   async #add({ spec, fingerprint }: PooledSpec): Promise<void> {
-    const { sandboxStore, reconciler, clock, random } = this.#deps;
+    const { store, reconciler, clock, random } = this.#deps;
     const member = newPoolMember({ id: random.id('sb'), spec, sessionApiKey: random.secret(), now: clock.now() });
-    const { kind } = await sandboxStore.insertPooled(member, fingerprint, spec.pool.size);
+    const { kind } = await store.sandboxes.insertPooled(member, fingerprint, spec.pool.size);
     if (kind === 'inserted') reconciler.enqueue(member.id);
   }
 

@@ -1,9 +1,8 @@
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import { isInScope, type OwnerScope, type Principal, scopeOf } from '../../domain/principal.ts';
-import { exposedPort, isWokenByAccess } from '../../domain/port-access.ts';
+import { exposedPort, isWokenByAccess, type Sandbox } from '../../domain/sandbox.ts';
 import { isSameSecret } from '../../domain/credentials.ts';
 import { activityIntervalMs } from '../../domain/idle-policy.ts';
-import type { Sandbox } from '../../domain/sandbox.ts';
 import { resumeSandbox } from './resume-sandbox.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { awaitStatus } from './await-status.ts';
@@ -29,9 +28,9 @@ export interface PortAccess {
  * `sandbox_not_found`, `port_not_exposed`, and the errors of `identify`.
  */
 export async function authorizePort(
-  { sandboxStore }: SandboxUseCaseDeps, id: string, port: number, visitor: PortVisitor,
+  { store }: SandboxUseCaseDeps, id: string, port: number, visitor: PortVisitor,
 ): Promise<PortAccess> {
-  const sandbox = await findSandbox(sandboxStore, null, id);
+  const sandbox = await findSandbox(store, null, id);
   if (sandbox !== null && visitor.key !== null && isSameSecret(visitor.key, sandbox.sessionApiKey)) {
     return requireExposed(sandbox, port, false);
   }
@@ -62,9 +61,9 @@ export interface PortGrant {
 
 /** Returns the grant for a link to the port. Does not wake the sandbox. Throws `sandbox_not_found` or `port_not_exposed`. */
 export async function createPortLink(
-  { sandboxStore, clock }: SandboxUseCaseDeps, scope: OwnerScope, id: string, port: number, expiresInMs: number,
+  { store, clock }: SandboxUseCaseDeps, scope: OwnerScope, id: string, port: number, expiresInMs: number,
 ): Promise<PortGrant> {
-  requireExposed(await getSandbox(sandboxStore, scope, id), port, false);
+  requireExposed(await getSandbox(store, scope, id), port, false);
   return { sandboxId: id, port, expiresAt: clock.now() + expiresInMs };
 }
 
@@ -95,10 +94,10 @@ export async function openPort(deps: SandboxUseCaseDeps, id: string, port: numbe
 }
 
 /** Writes that the sandbox is active, unless that was written a short time ago. Returns the sandbox with its last written time. */
-export async function notePortActivity({ sandboxStore, clock }: SandboxUseCaseDeps, sandbox: Sandbox): Promise<Sandbox> {
+export async function notePortActivity({ store, clock }: SandboxUseCaseDeps, sandbox: Sandbox): Promise<Sandbox> {
   const now = clock.now();
   if (now - sandbox.lastActiveAt < activityIntervalMs(sandbox)) return sandbox;
-  await sandboxStore.touch(sandbox.id, now);
+  await store.sandboxes.touch(sandbox.id, now);
   return { ...sandbox, lastActiveAt: now };
 }
 
@@ -133,7 +132,7 @@ async function resumeWithin(deps: SandboxUseCaseDeps, id: string): Promise<Sandb
   const until = deps.clock.now() + wakeWithinMs;
   const resumer = { actor: 'skep', reason: { code: 'woken_by_access' } } as const;
   for (let tries = 1; ; tries += 1) {
-    const { status } = await getSandbox(deps.sandboxStore, null, id);
+    const { status } = await getSandbox(deps.store, null, id);
     const sandbox = status === 'PAUSING' ? await awaitStatus(deps, null, id, 'PAUSED') : await resumeSandbox(deps, null, id, resumer);
     if (sandbox.status === 'RUNNING') return sandbox;
     if (tries === maxTries || deps.clock.now() >= until) throw new Failure('sandbox_busy', { id, status: sandbox.status });

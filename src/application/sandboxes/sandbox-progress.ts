@@ -2,16 +2,18 @@ import type { Reason } from '../../domain/reason.ts';
 import { nextVersion } from '../../domain/sandbox-lifecycle.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import { ProgressReporter } from '../progress-reporter.ts';
-import type { SandboxDeps } from './sandboxes.ts';
+import type { CoreDeps } from '../use-cases.ts';
 
 /** Writes the progress of a step into the record of the sandbox. */
 export class SandboxProgress {
   readonly reporter: ProgressReporter;
-  readonly #deps: Pick<SandboxDeps, 'sandboxStore' | 'clock'>;
+  readonly #deps: CoreDeps;
   readonly #superseded = new AbortController();
+  /** Fires when somebody else has changed the status. The step may be obsolete then. */
+  readonly superseded = this.#superseded.signal;
   #sandbox: Sandbox;
 
-  constructor(deps: Pick<SandboxDeps, 'sandboxStore' | 'clock'>, sandbox: Sandbox) {
+  constructor(deps: CoreDeps, sandbox: Sandbox) {
     this.#deps = deps;
     this.#sandbox = sandbox;
     this.reporter = new ProgressReporter({ clock: deps.clock, write: (reason) => this.#write(reason), written: sandbox.statusReason });
@@ -22,18 +24,13 @@ export class SandboxProgress {
     return this.#sandbox;
   }
 
-  /** Fires when somebody else has changed the status. The step may be obsolete then. */
-  get superseded(): AbortSignal {
-    return this.#superseded.signal;
-  }
-
   /** Returns false if somebody else wrote: another process, which reports from now on, or a change of the status. */
   async #write(reason: Reason): Promise<boolean> {
-    const { sandboxStore, clock } = this.#deps;
+    const { store, clock } = this.#deps;
     const { id, status, startingSince } = this.#sandbox;
     const next = nextVersion(this.#sandbox, clock.now(), { statusReason: reason });
-    const { kind } = await sandboxStore.replace(next);
-    const latest = kind === 'replaced' ? next : await sandboxStore.find(id);
+    const { kind } = await store.sandboxes.replace(next);
+    const latest = kind === 'replaced' ? next : await store.sandboxes.find(id);
     const isSame = latest?.deletedAt === null && latest.status === status && latest.startingSince === startingSince;
     if (isSame) this.#sandbox = latest;
     else this.#superseded.abort();

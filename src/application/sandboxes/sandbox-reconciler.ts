@@ -1,6 +1,6 @@
 import { isWorking } from '../../domain/conversation-next-step.ts';
 import { type AnyFailure, isFailure, logFieldsOf, reasonOfFailure } from '../../domain/failure.ts';
-import { dueIdleAction, nextDueAt } from '../../domain/idle-policy.ts';
+import { dueIdleAction } from '../../domain/idle-policy.ts';
 import { isSameReason } from '../../domain/reason.ts';
 import { nextVersion, noteStillRunning } from '../../domain/sandbox-lifecycle.ts';
 import { nextSandboxStep, stepWithoutInspect, type SandboxStep } from '../../domain/sandbox-next-step.ts';
@@ -8,7 +8,7 @@ import type { Sandbox, ObservedSandbox, SandboxStatus } from '../../domain/sandb
 import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
-import { BackOff, KeyedTimers } from '../timers.ts';
+import { BackOff } from '../timers.ts';
 import type { SandboxDeps } from './sandboxes.ts';
 import { type DecidedStep, SandboxSteps } from './sandbox-steps.ts';
 import type { StartQueue } from './start-queue.ts';
@@ -42,7 +42,6 @@ export interface Reconciled {
 export class SandboxReconciler {
   readonly #deps: SandboxReconcilerDeps;
   readonly #runs: KeyedWorker<Reconciled>;
-  readonly #timers: KeyedTimers;
   readonly #listeners = new Set<(reconciled: Reconciled) => void>();
   readonly #backOff: BackOff;
   readonly #closing = new AbortController();
@@ -52,7 +51,6 @@ export class SandboxReconciler {
     this.#deps = deps;
     this.#openedAt = deps.clock.now();
     this.#backOff = new BackOff(deps.clock);
-    this.#timers = new KeyedTimers(deps.clock, (id) => this.enqueue(id));
     this.#runs = new KeyedWorker((id, run, earlier) => this.#run(id, run, earlier?.failure ?? null));
   }
 
@@ -63,8 +61,7 @@ export class SandboxReconciler {
 
   /** Like {@link reconcile}, but interrupts the present step. */
   interrupt(id: string): Promise<Reconciled> {
-    this.#runs.interrupt(id);
-    return this.reconcile(id);
+    return this.#runs.interrupt(id);
   }
 
   /** Reconciles the sandbox in the background, because it may have changed. */
@@ -81,14 +78,9 @@ export class SandboxReconciler {
   /** Like {@link enqueue}, with an id of the runtime. */
   enqueueInstance(instanceId: string): void {
     void this.#runLogged({ instance: instanceId }, async () => {
-      const sandbox = await this.#deps.sandboxStore.findByInstance(instanceId);
+      const sandbox = await this.#deps.store.sandboxes.findByInstance(instanceId);
       if (sandbox !== null) this.enqueue(sandbox.id);
     });
-  }
-
-  /** Reconciles the sandbox when its next rule becomes due. */
-  watch(sandbox: Sandbox): void {
-    this.#timers.set(sandbox.id, nextDueAt(sandbox));
   }
 
   /** Calls the listener after each run. Returns a function that removes the listener. */
@@ -100,7 +92,6 @@ export class SandboxReconciler {
   /** Ends every wait. The next process finds what is unfinished. */
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#timers.close();
     await this.#runs.drain();
   }
 
@@ -117,14 +108,13 @@ export class SandboxReconciler {
   async #run(id: string, run: Run, earlier: AnyFailure | null): Promise<Reconciled> {
     using steps = new SandboxSteps(this.#deps, run, this.#closing.signal, this.#openedAt);
     const reconciled = await this.#takeSteps(id, run, steps, earlier);
-    this.#timers.set(id, reconciled.sandbox === null ? null : nextDueAt(reconciled.sandbox));
     if (reconciled.failure === null) for (const step of [...runtimeSteps, 'take-start-slot']) this.#backOff.succeeded(`${id} ${step}`);
     for (const listener of this.#listeners) listener(reconciled);
     return reconciled;
   }
 
   async #takeSteps(id: string, run: Run, steps: SandboxSteps, earlier: AnyFailure | null): Promise<Reconciled> {
-    const { sandboxStore } = this.#deps;
+    const { store } = this.#deps;
     let known: ObservedSandbox | null = null;
     let failure = earlier;
     const attempted = new Set<SandboxStep['kind']>();
@@ -132,7 +122,7 @@ export class SandboxReconciler {
       // The run was woken because something changed.
       if (run.woken.aborted) known = null;
       run.resetSignals();
-      const sandbox = await sandboxStore.find(id);
+      const sandbox = await store.sandboxes.find(id);
       if (sandbox === null || this.#closing.signal.aborted) return { sandbox, failure };
       const step = await this.#next(sandbox, known, attempted);
       if (isFailure(step)) return { sandbox, failure: step };
@@ -148,21 +138,21 @@ export class SandboxReconciler {
         }
         if (!isFailure(error) || error.code === 'store_unavailable') throw error;
         this.#backOff.failed(`${id} ${step.kind}`);
-        return { sandbox: await this.#noteFailure(await sandboxStore.find(id), error, step.kind), failure: error };
+        return { sandbox: await this.#noteFailure(await store.sandboxes.find(id), error, step.kind), failure: error };
       }
     }
   }
 
   /** Writes why a start is stuck, or why a sandbox at rest still runs, until the next try. Returns the record. */
   async #noteFailure(sandbox: Sandbox | null, failure: AnyFailure, step: SandboxStep['kind']): Promise<Sandbox | null> {
-    const { sandboxStore, clock } = this.#deps;
+    const { store, clock } = this.#deps;
     if (sandbox === null || sandbox.deletedAt !== null) return sandbox;
     const reason = reasonOfFailure(failure);
     const isToRest = (step === 'stop' || step === 'freeze') && restingStatuses.has(sandbox.status);
     if (sandbox.status !== 'STARTING' && !isToRest) return sandbox;
     const noted = isToRest ? noteStillRunning(sandbox, reason, clock.now()) : nextVersion(sandbox, clock.now(), { statusReason: reason });
     if (isSameReason(sandbox.statusReason, noted.statusReason)) return sandbox;
-    return (await sandboxStore.replace(noted)).kind === 'replaced' ? noted : await sandboxStore.find(sandbox.id);
+    return (await store.sandboxes.replace(noted)).kind === 'replaced' ? noted : await store.sandboxes.find(sandbox.id);
   }
 
   async #next(
@@ -189,8 +179,8 @@ export class SandboxReconciler {
 
   /** Returns true if an agent or an execution works in a sandbox that seems idle: its activity may have been lost. */
   async #isInUse(sandbox: Sandbox): Promise<boolean> {
-    const { runtime, clock, conversationStore, executionReconciler } = this.#deps;
+    const { runtime, clock, store, executionReconciler } = this.#deps;
     if (sandbox.status !== 'RUNNING' || dueIdleAction(sandbox, clock.now(), runtime.capabilities.freeze) === null) return false;
-    return (await conversationStore.findUsing(sandbox.id)).some(isWorking) || (await executionReconciler.keepsAwake(sandbox));
+    return (await store.conversations.findUsing(sandbox.id)).some(isWorking) || (await executionReconciler.keepsAwake(sandbox));
   }
 }

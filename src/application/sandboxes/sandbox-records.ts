@@ -4,12 +4,12 @@ import { applyTransition, type SandboxTransition, type TransitionChange } from '
 import { isInScope, type OwnerScope } from '../../domain/principal.ts';
 import { isPooled, type Sandbox } from '../../domain/sandbox.ts';
 import type { Logger } from '../../ports/logger.ts';
-import type { SandboxStore } from '../../ports/sandbox-store.ts';
+import type { Store } from '../../ports/store.ts';
 import type { SandboxDeps } from './sandboxes.ts';
 
 /** Returns the sandbox; null if there is none in the scope, or it is deleted. */
-export async function findSandbox(store: SandboxStore, scope: OwnerScope, id: string): Promise<Sandbox | null> {
-  const sandbox = await store.find(id);
+export async function findSandbox(store: Store, scope: OwnerScope, id: string): Promise<Sandbox | null> {
+  const sandbox = await store.sandboxes.find(id);
   return sandbox === null || !isVisible(sandbox, scope) || sandbox.deletedAt !== null ? null : sandbox;
 }
 
@@ -19,7 +19,7 @@ export function isVisible(sandbox: Sandbox, scope: OwnerScope): boolean {
 }
 
 /** Returns the sandbox. Throws `sandbox_not_found` if there is none in the scope, or it is deleted. */
-export async function getSandbox(store: SandboxStore, scope: OwnerScope, id: string): Promise<Sandbox> {
+export async function getSandbox(store: Store, scope: OwnerScope, id: string): Promise<Sandbox> {
   const sandbox = await findSandbox(store, scope, id);
   if (sandbox === null) throw new Failure('sandbox_not_found', { id });
   return sandbox;
@@ -27,9 +27,9 @@ export async function getSandbox(store: SandboxStore, scope: OwnerScope, id: str
 
 /** Writes the changed sandbox with its event. Returns false if somebody else wrote first. */
 export async function writeSandbox(
-  { sandboxStore, logger, startStatistics }: SandboxDeps, from: Sandbox, to: Sandbox, actor: EventActor,
+  { store, logger, startStatistics }: SandboxDeps, from: Sandbox, to: Sandbox, actor: EventActor,
 ): Promise<boolean> {
-  const { kind } = await sandboxStore.replace(to, sandboxMovedEvents(from, to, actor));
+  const { kind } = await store.sandboxes.replace(to, sandboxMovedEvents(from, to, actor));
   if (kind === 'stale') return false;
   logStatusChange(logger, from, to, actor);
   startStatistics.note(from, to);

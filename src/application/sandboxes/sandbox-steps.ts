@@ -7,7 +7,7 @@ import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import { type ExposedUrl, isPooled, type ObservedSandbox, type PauseKind, type Sandbox } from '../../domain/sandbox.ts';
 import type { SandboxLaunch } from '../../ports/sandbox-runtime.ts';
 import type { Run } from '../keyed-worker.ts';
-import { resolveSecrets } from '../resolve-secrets.ts';
+import { resolveSecrets } from '../secret-redactor.ts';
 import { timeout } from '../timers.ts';
 import { withLastOutput } from './last-output.ts';
 import { SandboxProgress } from './sandbox-progress.ts';
@@ -46,14 +46,14 @@ export class SandboxSteps implements Disposable {
 
   /** Takes the step. Returns the new state only if it is certain without a new inspect. Otherwise null. */
   async take(step: DecidedStep, sandbox: Sandbox): Promise<ObservedSandbox | null> {
-    const { sandboxStore, runtime } = this.#deps;
+    const { store, runtime } = this.#deps;
     const { observed } = step;
     if (step.kind !== 'launch' && step.kind !== 'resume') this[Symbol.dispose]();
     switch (step.kind) {
       case 'none':
         return observed;
       case 'write':
-        if (step.by === null) await sandboxStore.replace(step.to);
+        if (step.by === null) await store.sandboxes.replace(step.to);
         else await writeSandbox(this.#deps, sandbox, await withLastOutput(this.#deps, sandbox, step.to, observed), step.by);
         return observed;
       case 'take-start-slot':
@@ -77,7 +77,7 @@ export class SandboxSteps implements Disposable {
 
   /** Waits for the runtime's provision and a start slot; then the time limit begins. Meanwhile the record says what it waits for. */
   async #takeStartSlot(sandbox: Sandbox): Promise<void> {
-    const { sandboxStore, clock } = this.#deps;
+    const { store, clock } = this.#deps;
     const progress = new SandboxProgress(this.#deps, sandbox);
     const signal = this.#interruptSignal(progress.superseded);
     try {
@@ -85,13 +85,13 @@ export class SandboxSteps implements Disposable {
       await progress.reporter.end();
       if (slot === null) return;
       this.#startSlot = slot;
-      await sandboxStore.replace(takeStartSlot(progress.sandbox, clock.now()));
+      await store.sandboxes.replace(takeStartSlot(progress.sandbox, clock.now()));
     } catch (error) {
       await progress.reporter.end();
       if (signal.aborted) return;
       if (isFailure(error) && error.code !== 'store_unavailable') {
         // The time limit begins, so a runtime that always fails cannot block the start for ever.
-        await sandboxStore.replace(takeStartSlot(progress.sandbox, clock.now(), reasonOfFailure(error)));
+        await store.sandboxes.replace(takeStartSlot(progress.sandbox, clock.now(), reasonOfFailure(error)));
       }
       throw error;
     }

@@ -2,15 +2,11 @@ import type { Page, PageRequest } from '../../domain/page.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { SandboxLimits } from '../../domain/sandbox-limits.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { ConversationStore } from '../../ports/conversation-store.ts';
-import type { Logger } from '../../ports/logger.ts';
-import type { Random } from '../../ports/random.ts';
-import type { SandboxRuntime, SandboxUsage } from '../../ports/sandbox-runtime.ts';
-import type { SandboxFilter, SandboxStore } from '../../ports/sandbox-store.ts';
+import type { SandboxUsage } from '../../ports/sandbox-runtime.ts';
+import type { SandboxFilter } from '../../ports/sandbox-store.ts';
 import type { Secrets } from '../../ports/secrets.ts';
+import { type CoreDeps, bindUseCases, type Bound } from '../use-cases.ts';
 import type { ExecutionReconciler } from '../executions/execution-reconciler.ts';
-import { bindUseCases, type Bound } from '../use-cases.ts';
 import { adoptSandbox } from './adopt-sandbox.ts';
 import { deleteSandbox } from './delete-sandbox.ts';
 import type { DiskWatch } from './disk-watch.ts';
@@ -36,13 +32,13 @@ const useCases = {
   startWithId: startSandboxWithId,
   awaitRunning,
   checkParameters,
-  get: ({ sandboxStore }: SandboxUseCaseDeps, scope: OwnerScope, id: string): Promise<Sandbox> => getSandbox(sandboxStore, scope, id),
+  get: ({ store }: SandboxUseCaseDeps, scope: OwnerScope, id: string): Promise<Sandbox> => getSandbox(store, scope, id),
   /** Returns the sandboxes, newest first. Reads the store only. */
-  search: ({ sandboxStore }: SandboxUseCaseDeps, scope: OwnerScope, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>> =>
-    sandboxStore.search(scope, filter, page),
+  search: ({ store }: SandboxUseCaseDeps, scope: OwnerScope, filter: SandboxFilter, page: PageRequest): Promise<Page<Sandbox>> =>
+    store.sandboxes.search(scope, filter, page),
   /** Returns the resources that the sandbox uses now. Throws `sandbox_not_found`, `runtime_unavailable` or `runtime_timeout`. */
-  usage: async ({ sandboxStore, runtime }: SandboxUseCaseDeps, scope: OwnerScope, id: string): Promise<SandboxUsage> =>
-    runtime.usage((await getSandbox(sandboxStore, scope, id)).instanceId),
+  usage: async ({ store, runtime }: SandboxUseCaseDeps, scope: OwnerScope, id: string): Promise<SandboxUsage> =>
+    runtime.usage((await getSandbox(store, scope, id)).instanceId),
   /** Returns whether the runtime applies the resource limits of specs. */
   limitsResources,
   logs: readLogs,
@@ -66,15 +62,9 @@ export function createSandboxes(deps: Omit<SandboxUseCaseDeps, 'pendingResumes'>
 }
 
 /** The deps that the use cases of sandboxes, the reconciler and the services of the sweep share. */
-export interface SandboxDeps {
-  readonly sandboxStore: SandboxStore;
-  readonly conversationStore: ConversationStore;
+export interface SandboxDeps extends CoreDeps {
   readonly executionReconciler: Pick<ExecutionReconciler, 'keepsAwake'>;
-  readonly runtime: SandboxRuntime;
   readonly startStatistics: StartStatistics;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
 }
 
 /** The dependencies of the use cases of sandboxes. Times are in milliseconds. */

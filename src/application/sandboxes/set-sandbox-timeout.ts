@@ -9,9 +9,9 @@ import { getSandbox } from './sandbox-records.ts';
  * `sandbox_not_found`, or `invalid_request` if its spec does not allow such a long life.
  */
 export async function setSandboxTimeout(deps: SandboxUseCaseDeps, scope: OwnerScope, id: string, timeoutMs: number): Promise<void> {
-  const { sandboxStore, specs, reconciler, clock } = deps;
+  const { store, specs, reconciler, clock } = deps;
   for (;;) {
-    const sandbox = await getSandbox(sandboxStore, scope, id);
+    const sandbox = await getSandbox(store, scope, id);
     const { spec, createdAt } = sandbox;
     const now = clock.now();
     const maxLifeMs = now - createdAt + timeoutMs;
@@ -19,7 +19,7 @@ export async function setSandboxTimeout(deps: SandboxUseCaseDeps, scope: OwnerSc
     if (maxMs !== null && maxLifeMs > maxMs) {
       throw new Failure('invalid_request', { problems: [{ argument: 'timeoutMs', reason: { code: 'timeout_above_spec', maxMs } }] });
     }
-    const { kind } = await sandboxStore.replace(nextVersion(sandbox, now, { spec: { ...spec, rest: { ...spec.rest, maxLifeMs } } }));
+    const { kind } = await store.sandboxes.replace(nextVersion(sandbox, now, { spec: { ...spec, rest: { ...spec.rest, maxLifeMs } } }));
     if (kind === 'stale') continue;
     reconciler.enqueue(id);
     return;

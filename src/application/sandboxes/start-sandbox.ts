@@ -5,7 +5,6 @@ import { parameterProblems, type SandboxParameters, applyParameters } from '../.
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { InsertSandboxOutcome } from '../../ports/sandbox-store.ts';
-import { idempotencyConflict } from '../idempotency-conflict.ts';
 import { admit, type Limited } from './make-room.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox, logStatusChange } from './sandbox-records.ts';
@@ -32,9 +31,9 @@ export async function startSandbox(deps: SandboxUseCaseDeps, ownerId: string, re
     case 'started':
       return started.sandbox;
     case 'repeated':
-      return await getSandbox(deps.sandboxStore, ownerId, started.id);
+      return await getSandbox(deps.store, ownerId, started.id);
     case 'conflict':
-      throw idempotencyConflict(claim);
+      throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
   }
 }
 
@@ -42,8 +41,8 @@ export async function startSandbox(deps: SandboxUseCaseDeps, ownerId: string, re
 export async function startSandboxWithId(
   deps: SandboxUseCaseDeps, ownerId: string, id: string, request: Omit<StartSandboxRequest, 'id' | 'claim'>,
 ): Promise<Sandbox> {
-  if ((await deps.sandboxStore.find(id)) === null) await startSandbox(deps, ownerId, { ...request, id });
-  return await getSandbox(deps.sandboxStore, ownerId, id);
+  if ((await deps.store.sandboxes.find(id)) === null) await startSandbox(deps, ownerId, { ...request, id });
+  return await getSandbox(deps.store, ownerId, id);
 }
 
 /** Throws `invalid_request` if the spec or the runtime does not allow the parameters. */
@@ -61,16 +60,16 @@ type Started = { readonly kind: 'started'; readonly sandbox: Sandbox } | Limited
 
 /** Writes the owner's new sandbox, from the pool if it has one, and enqueues it. */
 async function startOnce(deps: SandboxUseCaseDeps, asked: Omit<NewSandbox, 'sessionApiKey'>, claim?: IdempotencyClaim): Promise<Started> {
-  const { sandboxStore, pool, diskWatch: { pressure }, random } = deps;
+  const { store, pool, diskWatch: { pressure }, random } = deps;
   const limits = { ...deps.limits, diskUsedPercent: pressure?.limitPercent };
   for await (const { member, sandbox } of pool.candidates(asked)) {
-    const outcome = await sandboxStore.claimFromPool(sandbox, member, limits, claim, sandboxMovedEvents(null, sandbox, 'user'));
+    const outcome = await store.sandboxes.claimFromPool(sandbox, member, limits, claim, sandboxMovedEvents(null, sandbox, 'user'));
     if (outcome.kind === 'stale') continue;
     if (outcome.kind === 'inserted') pool.claimed(asked.spec.id);
     return started(deps, sandbox, outcome);
   }
   const cold = newSandbox({ ...asked, sessionApiKey: random.secret() });
-  return started(deps, cold, await sandboxStore.insert(cold, limits, claim, sandboxMovedEvents(null, cold, 'user')));
+  return started(deps, cold, await store.sandboxes.insert(cold, limits, claim, sandboxMovedEvents(null, cold, 'user')));
 }
 
 function started({ reconciler, logger, startStatistics }: SandboxUseCaseDeps, sandbox: Sandbox, outcome: InsertSandboxOutcome): Started {

@@ -7,7 +7,7 @@ import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';
 import { maskUrlPasswords } from '../../domain/credentials.ts';
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
-import { defaultSetupTimeoutMs } from '../../domain/setup-script.ts';
+import { defaultSetupTimeoutMs } from '../../application/conversations/run-setup-script.ts';
 import { formAt, unitAt } from './config-mistakes.ts';
 import { configSchema, type SkepConfig } from './config-schema.ts';
 import { settings } from './settings.ts';

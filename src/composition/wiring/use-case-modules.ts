@@ -6,6 +6,7 @@ import { Agents } from '../../application/agents/agents.ts';
 import { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
 import { type ConversationDeps, createConversations } from '../../application/conversations/conversations.ts';
 import { keepBeforePause } from '../../application/conversations/kept-changes.ts';
+import type { CoreDeps } from '../../application/use-cases.ts';
 import { defaultKeepEventsForMs, Events } from '../../application/events/events.ts';
 import { ExecutionReconciler } from '../../application/executions/execution-reconciler.ts';
 import { createExecutions } from '../../application/executions/executions.ts';
@@ -31,7 +32,7 @@ import { defaultDiskUsedPercent } from '../../domain/disk-pressure.ts';
 import { defaultExecutionLimits } from '../../domain/execution.ts';
 import { poolStartsAtOnce } from '../../domain/pool-plan.ts';
 import { defaultQuarantineForMs } from '../../domain/quarantine.ts';
-import { defaultSetupTimeoutMs } from '../../domain/setup-script.ts';
+import { defaultSetupTimeoutMs } from '../../application/conversations/run-setup-script.ts';
 import { unlimited } from '../../domain/sandbox-limits.ts';
 import type { ParseFrontMatter } from '../../ports/front-matter.ts';
 import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
@@ -44,15 +45,9 @@ const { system, store, runtime, rules, specs, startQueue, sandboxReconciler, san
 const { repositories, microagents, checkouts, events, agentMemory, agents, conversationReconciler } = tokens;
 
 /** What most use cases need: the adapters and the rules. */
-function baseOf(system: SystemDeps, rules: Rules, store: Store, runtime: SandboxRuntime) {
-  const { sandboxes: sandboxStore, conversations: conversationStore, executions: executionStore, events: eventStore } = store;
-  const { executions: sandboxExecutions } = runtime;
-  return { ...system, ...rules, store, sandboxStore, conversationStore, executionStore, eventStore, runtime, sandboxExecutions };
-}
-
-const base = token<ReturnType<typeof baseOf>>('base');
-const sandboxDeps = token<ReturnType<typeof baseOf> & SandboxDeps>('SandboxDeps');
-const conversationDeps = token<ReturnType<typeof baseOf> & ConversationDeps>('ConversationDeps');
+const base = token<CoreDeps & SystemDeps & Rules>('base');
+const sandboxDeps = token<SystemDeps & Rules & SandboxDeps>('SandboxDeps');
+const conversationDeps = token<SystemDeps & Rules & ConversationDeps>('ConversationDeps');
 const diskWatch = token<DiskWatch>('DiskWatch');
 const startStatistics = token<StartStatistics>('StartStatistics');
 const idleForecast = token<IdleForecast>('IdleForecast');
@@ -67,7 +62,7 @@ function provideClosable<T extends { close(): Promise<void> | void }, Args exten
 
 /** Binds the use cases of sandboxes, and the services that keep sandboxes in their desired state. */
 export const sandboxesModule = new ContainerModule(({ bind }) => {
-  provide(bind, base, [system, rules, store, runtime], baseOf);
+  provide(bind, base, [system, rules, store, runtime], (system, rules, store, runtime) => ({ ...system, ...rules, store, runtime }));
   provide(bind, specs, [tokens.specList, store, system], (list, store, { clock }) => new SandboxSpecs(list, store.specs, clock));
   provide(bind, startQueue, [rules], ({ startsAtOnce }) => new StartQueue(startsAtOnce));
   provideClosable(bind, executionReconciler, [base], (base) => new ExecutionReconciler(base));

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Failure } from '../../../src/domain/failure.ts';
-import { defaultSetupTimeoutMs } from '../../../src/domain/setup-script.ts';
+import { defaultSetupTimeoutMs } from '../../../src/application/conversations/run-setup-script.ts';
 import type { MemoryCommand } from '../../doubles/memory/index.ts';
 import { createOne, createWorld, plain, said, stepsIn, told, until, type World, type WorldOptions } from './world.ts';
 

@@ -1,11 +1,13 @@
-import { type ClientContext, methods, PROTOCOL_VERSION } from '@agentclientprotocol/sdk';
+import { type ClientContext, methods, PROTOCOL_VERSION, RequestError } from '@agentclientprotocol/sdk';
 import { ZodError } from 'zod';
-import { type AgentProtocol, AgentRefusal, type OpenAgentSession } from '../../../ports/agent-protocol.ts';
-import { connect } from './connection.ts';
+import {
+  type AgentProtocol, AgentRefusal, type OpenAgentSession, type AgentSession, type AgentTurn,
+} from '../../../ports/agent-protocol.ts';
+import { connect, type Connection } from './connection.ts';
+import {
+  type AuthMethod, initialized, type Initialized, createdSession, failureData, knownStopReason, promptResponse, oneLine,
+} from './updates.ts';
 import { TurnListener } from './turn-listener.ts';
-import { type AuthMethod, initialized, type Initialized, createdSession } from './schema.ts';
-import { isAuthenticationRequired, createSession, messageOf } from './session.ts';
-import { oneLine } from './updates.ts';
 
 /** The Agent Client Protocol, version 1: JSON-RPC, one message per line. */
 export function createAcpProtocol(): AgentProtocol {
@@ -98,4 +100,73 @@ function authenticationOptions(offered: readonly AuthMethod[]) {
 function variablesOf({ name, description, vars }: AuthMethod): string[] {
   if (vars !== undefined) return vars.map((variable) => variable.name);
   return `${name} ${description ?? ''}`.match(/\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b/gu) ?? [];
+}
+
+function createSession(
+  { agent, requests, endReason, ended, end }: Connection, listener: TurnListener, id: string, loaded: boolean,
+): AgentSession {
+  let busy = false;
+  let cancelled = false;
+
+  return {
+    id,
+    loaded,
+    closed: ended,
+    async nextRequest() {
+      await Promise.race([requests.allAnswered(), ended]);
+      return requests.nextId;
+    },
+    async prompt({ content }) {
+      if (busy) return { stopReason: 'failed', reason: { code: 'agent_busy' } };
+      busy = true;
+      cancelled = false;
+      listener.begin(id);
+      try {
+        const prompt = content.map(({ text }) => ({ type: 'text' as const, text }));
+        return turnOf(promptResponse.parse(await agent.request(methods.agent.session.prompt, { sessionId: id, prompt })).stopReason);
+      } catch (error) {
+        // Many agents answer a cancelled turn with the error that the cancellation caused.
+        if (endReason() === null) return { stopReason: cancelled ? 'cancelled' : 'failed', reason: agentError(error) };
+        await listener.settled();
+        return { stopReason: 'interrupted', reason: endReason() };
+      } finally {
+        listener.end();
+        busy = false;
+      }
+    },
+    async cancel() {
+      if (!listener.cancel()) return;
+      cancelled = true;
+      // Not awaited: the agent may not read.
+      agent.notify(methods.agent.session.cancel, { sessionId: id }).catch(() => {});
+    },
+    async close() {
+      end({ code: 'agent_session_closed' });
+    },
+  };
+}
+
+function turnOf(stopReason: string): AgentTurn {
+  const { data: known } = knownStopReason.safeParse(stopReason);
+  if (known !== undefined) return { stopReason: known, reason: null };
+  return { stopReason: 'failed', reason: { code: 'agent_stop_reason_unknown', stopReason: oneLine(stopReason) } };
+}
+
+function agentError(error: unknown): AgentTurn['reason'] {
+  return error instanceof ZodError ? { code: 'malformed_answer', about: 'the turn' } : { code: 'agent_error', message: messageOf(error) };
+}
+
+const authRequired = -32_000;
+
+function isAuthenticationRequired(error: unknown): boolean {
+  return error instanceof RequestError && error.code === authRequired;
+}
+
+/** Returns the agent's error message on one line. */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof RequestError)) return error instanceof Error ? oneLine(error.message) : '';
+  const { data } = failureData.safeParse(error.data);
+  const message = oneLine(error.message);
+  if (data === undefined || data === '' || message.includes(oneLine(data))) return message === '' ? `error ${error.code}` : message;
+  return message === '' ? oneLine(data) : `${message}: ${oneLine(data)}`;
 }

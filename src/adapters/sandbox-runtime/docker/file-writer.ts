@@ -4,7 +4,7 @@ import type Docker from 'dockerode';
 import { Failure, isFailureOf } from '../../../domain/failure.ts';
 import type { WriteOptions } from '../../../ports/sandbox-files.ts';
 import type { Execution, SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
-import { raceSignal } from '../../shared/timeout.ts';
+import { raceSignal, startDelay } from '../../shared/timeout.ts';
 import { readText } from '../script-result.ts';
 import { chunksUntil, wrongFileType } from '../file-content.ts';
 import { refusedFiles } from '../sandbox-path.ts';
@@ -128,7 +128,9 @@ const killMs = 10_000;
 export async function runProgram(
   execute: Execute, id: string, command: readonly string[], signal: AbortSignal, content: AsyncIterable<Uint8Array> | null = null,
 ): Promise<{ readonly exitCode: number; readonly error: string }> {
-  const execution = await execute(id, { command, workingDir: '/' }, signal);
+  // A command whose start was cancelled could still begin later.
+  using patience = startDelay(signal, killMs);
+  const execution = await execute(id, { command, workingDir: '/' }, patience.signal);
   const work = async () => {
     const output = Promise.all([execution.stdout.cancel(), readText(execution.stderr, endless)]);
     await Promise.all([output, feed(execution, content)]);

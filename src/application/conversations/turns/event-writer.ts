@@ -1,10 +1,13 @@
 import type { EventDraft } from '../../../domain/event.ts';
 import { canonicalJson } from '../../../domain/fingerprint.ts';
+import type { Clock } from '../../../ports/clock.ts';
+import type { EventStore } from '../../../ports/event-store.ts';
 import type { MemoryShare } from '../../agents/agent-memory.ts';
 import { retryThroughStoreOutage } from '../../timers.ts';
-import type { StepDeps } from '../conversation-reconciler.ts';
 
-export interface EventWriterDeps extends Pick<StepDeps, 'eventStore' | 'clock'> {
+export interface EventWriterDeps {
+  readonly eventStore: EventStore;
+  readonly clock: Clock;
   /** The sequence number of the newest event before the first that is written. */
   readonly from: number;
   /** Fires when the turn must end. */

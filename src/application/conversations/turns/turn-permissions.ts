@@ -2,7 +2,7 @@ import { chooseOption, type PermissionRequest } from '../../../domain/agent.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { AgentPermission } from '../../../ports/agent-protocol.ts';
 import { interval, onAbort, retryThroughStoreOutage, timeout } from '../../timers.ts';
-import type { Change } from '../conversation-records.ts';
+import { type Change, changeConversation } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import { limitSize, type TurnRecorder } from './turn-recorder.ts';
 import { permissionWithdrawal } from './turn-end.ts';
@@ -64,7 +64,7 @@ export class TurnPermissions {
 
   async #askOwner(request: PermissionRequest, signal: AbortSignal): Promise<string | null> {
     if (signal.aborted) return null;
-    const { eventStore, clock } = this.#deps;
+    const { store, clock } = this.#deps;
     const { conversation, sandbox, earlier, signal: ends } = this.#turn;
     const { permissionId } = request;
     const withinMs = sandbox.spec.agent?.permissionTimeoutMs ?? Number.MAX_SAFE_INTEGER;
@@ -79,9 +79,9 @@ export class TurnPermissions {
     // In the log, the request must come after the agent's earlier output.
     await this.#recorder.settled();
     const wasRequested = earlier?.permissions.has(permissionId) === true;
-    const before = wasRequested ? earlier.to : await retryThroughStoreOutage(clock, ends, () => eventStore.latest());
+    const before = wasRequested ? earlier.to : await retryThroughStoreOutage(clock, ends, () => store.events.latest());
     const check = (): void => void this.#checkAnswer(permissionId, before, resolve);
-    opened.defer(eventStore.subscribe(({ conversationIds }) => conversationIds.has(conversation.id) && check()));
+    opened.defer(store.events.subscribe(({ conversationIds }) => conversationIds.has(conversation.id) && check()));
     if (!wasRequested && !(await this.#request(request))) return null;
     if (wasRequested) check();
     opened.use(interval(clock, checkEveryMs, check));
@@ -111,14 +111,14 @@ export class TurnPermissions {
   }
 
   async #change(change: Change): Promise<void> {
-    const { clock, records } = this.#deps;
-    await retryThroughStoreOutage(clock, this.#turn.signal, () => records.change(this.#turn.conversation.id, change));
+    const { conversation: { id }, signal } = this.#turn;
+    await retryThroughStoreOutage(this.#deps.clock, signal, () => changeConversation(this.#deps, id, change));
   }
 
   async #checkAnswer(permissionId: string, after: number, answer: (optionId: string | null) => void): Promise<void> {
     const { id: conversationId, ownerId } = this.#turn.conversation;
     try {
-      const events = await this.#deps.eventStore.read({ ownerId, conversationId, kinds: ['permission_answered'] }, after, 100);
+      const events = await this.#deps.store.events.read({ ownerId, conversationId, kinds: ['permission_answered'] }, after, 100);
       for (const { kind, data } of events) {
         if (kind === 'permission_answered' && data.permissionId === permissionId) answer(data.optionId);
       }

@@ -1,8 +1,9 @@
 import type { ToolCallContent } from '../../../domain/agent.ts';
-import type { Conversation } from '../../../domain/conversation.ts';
+import type { Conversation, TurnPosition } from '../../../domain/conversation.ts';
 import { type Event, type EventActor, type EventBody, type EventKind, eventOf } from '../../../domain/event.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { AgentUpdate } from '../../../ports/agent-protocol.ts';
+import type { EventStore } from '../../../ports/event-store.ts';
 import { EventWriter, type EventWriterDeps } from './event-writer.ts';
 
 interface RecorderDeps extends EventWriterDeps {
@@ -119,7 +120,7 @@ export class TurnRecorder {
 }
 
 /** The kinds of events with an agent's output. Every process writes the same ones for a turn, but may split chunks differently. */
-export const agentOutputKinds = ['message_chunk', 'message', 'tool_call', 'plan', 'usage'] as const satisfies readonly EventKind[];
+const agentOutputKinds = ['message_chunk', 'message', 'tool_call', 'plan', 'usage'] as const satisfies readonly EventKind[];
 
 /** Parts of a message are counted in characters, because they may be joined. */
 function lengthOf(body: EventBody): number {
@@ -127,7 +128,7 @@ function lengthOf(body: EventBody): number {
 }
 
 /** Returns the amount of agent output: the characters of message parts, plus one for each other event. A queued message is the user's. */
-export function outputAmount(events: readonly Event[]): number {
+function outputAmount(events: readonly Event[]): number {
   const outputKinds: ReadonlySet<EventKind> = new Set(agentOutputKinds);
   return events.reduce((sum, event) => sum + (event.actor === 'agent' && outputKinds.has(event.kind) ? lengthOf(event) : 0), 0);
 }
@@ -174,4 +175,36 @@ export function limitUpdate(whole: OtherUpdate): OtherUpdate {
 
 function noted<T>(items: readonly T[], { length }: readonly T[], note: (text: string) => T): readonly T[] {
   return length > items.length ? [...items, note(`[... ${length - items.length} more]`)] : items;
+}
+
+/** The part of a turn that an earlier process ran. */
+export interface RecordedTurn {
+  readonly agent: TurnPosition;
+  /** How much of the agent's output is in the log, see `outputAmount`. */
+  readonly written: number;
+  /** The permission requests by id. Null if there is no answer yet. */
+  readonly permissions: ReadonlyMap<string, { readonly optionId: string | null } | null>;
+  /** The sequence number of the newest event when the read began. */
+  readonly to: number;
+}
+
+const pageSize = 1000;
+
+/** Reads the part of the turn that an earlier process wrote into the log. */
+export async function readRecordedTurn(
+  events: EventStore, { id: conversationId, ownerId }: Conversation, agent: TurnPosition,
+): Promise<RecordedTurn> {
+  const to = await events.latest();
+  const filter = { ownerId, conversationId, kinds: [...agentOutputKinds, 'permission_requested', 'permission_answered'] as const };
+  const permissions = new Map<string, { readonly optionId: string | null } | null>();
+  let written = 0;
+  for (let after = agent.from, page: readonly Event[]; ; after = page.at(-1)?.sequence ?? after) {
+    page = await events.read(filter, after, pageSize);
+    for (const { kind, data } of page) {
+      if (kind === 'permission_requested') permissions.set(data.permissionId, null);
+      if (kind === 'permission_answered') permissions.set(data.permissionId, { optionId: data.optionId });
+    }
+    written += outputAmount(page);
+    if (page.length < pageSize) return { agent, written, permissions, to };
+  }
 }

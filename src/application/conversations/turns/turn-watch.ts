@@ -4,6 +4,7 @@ import type { Sandbox } from '../../../domain/sandbox.ts';
 import { KeyedWorker } from '../../keyed-worker.ts';
 import { interval } from '../../timers.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
+import { changeConversation } from '../conversation-records.ts';
 import type { TurnParams } from './turn.ts';
 
 interface TurnWatchOptions extends Pick<TurnParams, 'conversation' | 'sandbox' | 'queued'> {
@@ -35,7 +36,7 @@ export class TurnWatch {
   }
 
   start(): void {
-    const { conversationSandboxes, clock, eventStore, runtime } = this.#deps;
+    const { conversationSandboxes, clock, store, runtime } = this.#deps;
     const { conversation, sandbox, isWaiting } = this.#options;
     this.#ends.use(conversationSandboxes.keepAwakeWhile(sandbox, () => !isWaiting() || !runtime.capabilities.freeze));
     const turnTimeoutMs = sandbox.spec.agent?.turnTimeoutMs ?? Infinity;
@@ -45,7 +46,7 @@ export class TurnWatch {
       this.check();
     }));
     // The event of a sandbox change names no conversation.
-    this.#ends.defer(eventStore.subscribe(({ sandboxIds, conversationIds }) => {
+    this.#ends.defer(store.events.subscribe(({ sandboxIds, conversationIds }) => {
       if (sandboxIds.has(sandbox.id) && !conversationIds.has(conversation.id)) this.check();
     }));
   }
@@ -58,9 +59,9 @@ export class TurnWatch {
   wake(): void {
     this.noteOutput();
     void this.#runLogged(async () => {
-      const { conversationSandboxes, sandboxStore, clock } = this.#deps;
+      const { conversationSandboxes, store, clock } = this.#deps;
       const { conversation, sandbox } = this.#options;
-      await sandboxStore.touch(sandbox.id, clock.now());
+      await store.sandboxes.touch(sandbox.id, clock.now());
       if ((await conversationSandboxes.find(conversation))?.status === 'PAUSED') await conversationSandboxes.resume(conversation);
     });
   }
@@ -92,14 +93,14 @@ export class TurnWatch {
   /** Returns true if a rule of Skep paused the sandbox, or if a message came after the owner or an external program froze it. */
   async #mustResume(sandbox: Sandbox): Promise<boolean> {
     if (sandbox.pausedBy?.actor === 'skep') return true;
-    const { queue = [] } = (await this.#deps.conversationStore.find(this.#options.conversation.id)) ?? {};
+    const { queue = [] } = (await this.#deps.store.conversations.find(this.#options.conversation.id)) ?? {};
     return sandbox.pauseKind === 'freeze' && queue.length > 0 && !isPausedAfterLastMessage(sandbox, queue);
   }
 
   async #showFrozen(isFrozen: boolean): Promise<void> {
     const { conversation: { id }, queued } = this.#options;
     const [from, to] = isFrozen ? (['running', 'frozen'] as const) : (['frozen', 'running'] as const);
-    await this.#deps.records.change(id, ({ turn, permission, executionStatus }) =>
+    await changeConversation(this.#deps, id, ({ turn, permission, executionStatus }) =>
       turn?.messageId === queued.messageId && permission === null && executionStatus === from
         ? { to: { executionStatus: to }, actor: 'skep', reason: null }
         : null,

@@ -6,13 +6,12 @@ import type { Sandbox } from '../../../domain/sandbox.ts';
 import type { AgentTurn } from '../../../ports/agent-protocol.ts';
 import type { LiveAgent } from '../../agents/live-agent.ts';
 import { onAbort, retryThroughStoreOutage } from '../../timers.ts';
-import type { Change } from '../conversation-records.ts';
+import { type Change, changeConversation } from '../conversation-records.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import type { MicroagentContext } from './microagent-context.ts';
-import type { RecordedTurn } from './recorded-turn.ts';
+import { type RecordedTurn, TurnRecorder } from './turn-recorder.ts';
 import { endTurnChange } from './turn-end.ts';
 import { TurnPermissions } from './turn-permissions.ts';
-import { TurnRecorder } from './turn-recorder.ts';
 import { TurnWatch } from './turn-watch.ts';
 
 /** The time from a request to cancel a turn until an agent that ignores it is ended. */
@@ -57,7 +56,7 @@ export class Turn {
     this.#params = params;
     const { conversation, queued, earlier, from, signal, agent: { memory } } = params;
     const recorded = { from, signal, memory, written: earlier?.written ?? 0, turnId: queued.messageId };
-    this.#recorder = new TurnRecorder({ ...deps, ...recorded }, conversation);
+    this.#recorder = new TurnRecorder({ eventStore: deps.store.events, clock: deps.clock, ...recorded }, conversation);
     const hooks = { onAnswered: () => this.#watch.wake(), isDetached: () => this.#isDetached };
     this.#permissions = new TurnPermissions(deps, params, this.#recorder, hooks);
     this.#watch = new TurnWatch(deps, {
@@ -237,6 +236,6 @@ export class Turn {
 
   async #change(change: Change): Promise<Conversation | null> {
     const { conversation, signal } = this.#params;
-    return await retryThroughStoreOutage(this.#deps.clock, signal, () => this.#deps.records.change(conversation.id, change));
+    return await retryThroughStoreOutage(this.#deps.clock, signal, () => changeConversation(this.#deps, conversation.id, change));
   }
 }

@@ -4,7 +4,7 @@ import type { LiveAgent } from '../../agents/live-agent.ts';
 import { waitAtMost } from '../../timers.ts';
 import type { StepDeps } from '../conversation-reconciler.ts';
 import { keepAfterTurn } from '../kept-changes.ts';
-import { type RecordedTurn, readRecordedTurn } from './recorded-turn.ts';
+import { type RecordedTurn, readRecordedTurn } from './turn-recorder.ts';
 import { microagentContext } from './microagent-context.ts';
 import { Turn, type TurnParams } from './turn.ts';
 
@@ -23,7 +23,7 @@ export class Turns {
   /** Runs a turn. Does nothing if the message is no longer the next one. Rejects if the store fails. */
   async run(conversation: Conversation, sandbox: Sandbox, queued: QueuedMessage, agent: LiveAgent, signal: AbortSignal): Promise<void> {
     const context = await microagentContext(this.#deps, conversation, queued.message, signal);
-    const from = await this.#deps.eventStore.latest();
+    const from = await this.#deps.store.events.latest();
     await this.#run({ conversation, sandbox, queued, agent, context, earlier: null, from, signal });
   }
 
@@ -33,7 +33,7 @@ export class Turns {
   ): Promise<void> {
     let earlier: RecordedTurn;
     try {
-      earlier = await readRecordedTurn(this.#deps.eventStore, conversation, at);
+      earlier = await readRecordedTurn(this.#deps.store.events, conversation, at);
     } catch (error) {
       // The agent continues, and is taken over again later.
       await agent.detach();
