@@ -6,7 +6,7 @@ import type {
 } from '../../src/ports/sandbox-executions.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../src/ports/sandbox-runtime.ts';
 import { type ContractCase, runAndClose } from './contract.ts';
-import { never } from './sandbox-runtime-harness.ts';
+import { eventually, never } from './sandbox-runtime-harness.ts';
 
 /** The permitted differences between the executions of sandbox runtimes. */
 export interface SandboxExecutionsTraits {
@@ -72,6 +72,11 @@ export interface SandboxExecutionsHarness {
   readonly open: () => Promise<SandboxRuntime>;
   /** Returns the launch of a sandbox with a new id, whose own command keeps running. */
   readonly launch: () => SandboxLaunch;
+  /**
+   * Returns the launch of a running sandbox that several cases use, one after another, because it is cheaper than a sandbox for each. They
+   * leave commands and files behind. Not set if each case gets its own sandbox. After a case has failed, the next one needs another sandbox.
+   */
+  readonly shared?: () => Promise<SandboxLaunch>;
   readonly commands: Readonly<Record<ExecutionCommand, readonly string[]>>;
   /** Returns the folder of executions as the sandbox's commands see it. Not set if they can't see it, or there is none. */
   readonly folder?: (id: string) => string;
@@ -140,14 +145,24 @@ export function opened(execution: OpenExecution): Opened {
   };
 }
 
-export type ExecutionsCase = readonly [name: string, run: (stage: ExecutionsStage) => Promise<void>];
+/** Starts the command `beats`, and waits until it has written a heartbeat. */
+export async function startBeating({ start, readFile, sandboxId }: ExecutionsStage): Promise<Execution> {
+  const before = await readFile(sandboxId, 'beat');
+  const execution = await start('beats');
+  await execution.some(1);
+  await eventually('the command writes its heartbeat', async () => (await readFile(sandboxId, 'beat')) !== before);
+  return execution;
+}
 
-/** Each case gets its own harness and running sandbox. Cases that do not apply start nothing. */
+/** Cases with `own sandbox` leave it frozen or stopped. */
+export type ExecutionsCase = readonly [name: string, run: (stage: ExecutionsStage) => Promise<void>, sandbox?: 'own sandbox'];
+
+/** Each case gets its own harness, and a running sandbox, which it may share with others. Cases that do not apply start nothing. */
 export function executionCases(
   createHarness: () => Promise<SandboxExecutionsHarness>, cases: readonly ExecutionsCase[],
   apply: (harness: SandboxExecutionsHarness) => boolean = () => true,
 ): ContractCase[] {
-  return cases.map(([name, run]) => ({
+  return cases.map(([name, run, sandbox]) => ({
     name,
     async run() {
       const harness = await createHarness();
@@ -155,9 +170,7 @@ export function executionCases(
       await runAndClose(async () => {
         if (!apply(harness)) return;
         const runtime = await harness.open();
-        const launched = harness.launch();
-        const observed = await runtime.start(launched, () => {}, never);
-        assert.equal(observed.state, 'running', JSON.stringify(observed.reason));
+        const launched = await (sandbox === undefined && harness.shared?.()) || await startSandbox(harness, runtime);
         try {
           await run(createStage(harness, runtime, launched, seed));
         } catch (error) {
@@ -167,6 +180,13 @@ export function executionCases(
       }, harness.close);
     },
   }));
+}
+
+async function startSandbox(harness: SandboxExecutionsHarness, runtime: SandboxRuntime): Promise<SandboxLaunch> {
+  const launched = harness.launch();
+  const observed = await runtime.start(launched, () => {}, never);
+  assert.equal(observed.state, 'running', JSON.stringify(observed.reason));
+  return launched;
 }
 
 function createStage(harness: SandboxExecutionsHarness, runtime: SandboxRuntime, launched: SandboxLaunch, seed: number): ExecutionsStage {

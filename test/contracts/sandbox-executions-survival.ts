@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { checkNumbered, type ExecutionsCase, numberedBytes, opened } from './sandbox-executions-harness.ts';
+import { checkNumbered, type ExecutionsCase, numberedBytes, opened, startBeating } from './sandbox-executions-harness.ts';
 import { isFailing } from './sandbox-runtime-beats.ts';
 import { eventually, freeze, never } from './sandbox-runtime-harness.ts';
 
@@ -81,6 +81,7 @@ export const survivalCases: readonly ExecutionsCase[] = [
       await runtime.resume(launched, never);
       assert.equal((await later.state()).status, 'lost');
     },
+    'own sandbox',
   ],
   [
     "another runtime reopens a command's streams, without a missing or repeated byte",
@@ -129,11 +130,10 @@ export const survivalCases: readonly ExecutionsCase[] = [
   ],
   [
     'a command that is removed while its sandbox is frozen ends at the latest on resume',
-    async ({ start, runtime, open, sandboxId, launched, readFile }) => {
+    async (stage) => {
+      const { start, runtime, open, sandboxId, launched, readFile } = stage;
       if (!runtime.capabilities.freeze) return;
-      const execution = await start('beats');
-      await execution.some(1);
-      await eventually('the command writes its heartbeat', async () => (await readFile(sandboxId, 'beat')) !== null);
+      const execution = await startBeating(stage);
       await freeze(runtime, sandboxId);
       await execution.remove();
       await assert.rejects(execution.by(await open()).state(), isFailing('execution_not_found'));

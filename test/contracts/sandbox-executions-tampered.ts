@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { isFailureOf } from '../../src/domain/failure.ts';
-import { type ExecutionsCase, type ExecutionsStage } from './sandbox-executions-harness.ts';
+import { type ExecutionsCase, type ExecutionsStage, startBeating } from './sandbox-executions-harness.ts';
 import { isFailing } from './sandbox-runtime-beats.ts';
 import { eventually, freeze } from './sandbox-runtime-harness.ts';
 
@@ -38,7 +38,7 @@ export const tamperedCases: readonly ExecutionsCase[] = [
   [
     "lets a command continue if its output can't be stored, and fails reads with output_dropped",
     async ({ start, runtime, open, folder, sandboxId }) => {
-      const executionId = 'exec-full';
+      const executionId = 'exec-full-out';
       const spoil = `cd ${folder?.(sandboxId)}/${executionId}/kept && rm -f out.dd && ln -sf /dev/full err.${first}`;
       const script = `read go; ${spoil}; echo one >&2; dd if=/dev/zero bs=65536 count=400 2>/dev/null || exit 8; echo two >&2; exit 7`;
       const execution = await start('copies', { executionId, stdin: true, command: ['sh', '-c', script] });
@@ -56,7 +56,7 @@ export const tamperedCases: readonly ExecutionsCase[] = [
   [
     "returns all of a command's stderr to its first reader, even if it can't be stored",
     async ({ start, folder, sandboxId }) => {
-      const executionId = 'exec-full';
+      const executionId = 'exec-full-err';
       const script = `ln -sf /dev/full ${folder?.(sandboxId)}/${executionId}/kept/err.${first}; echo one >&2; echo two >&2; exit 7`;
       const execution = await start('speaks', { executionId, command: ['sh', '-c', script] });
       assert.equal(await execution.rest(0, 'stderr'), 'one\ntwo\n');
@@ -67,9 +67,7 @@ export const tamperedCases: readonly ExecutionsCase[] = [
     'kills all processes of a command even if the sandbox has changed its list of processes',
     async (stage) => {
       const { start, open, readFile, sandboxId } = stage;
-      const execution = await start('beats');
-      await execution.some(1);
-      await eventually('the command writes its heartbeat', async () => (await readFile(sandboxId, 'beat')) !== null);
+      const execution = await startBeating(stage);
       await tamper(stage, execution.id, 'echo 999999 1 > pids');
       const other = execution.by(await open());
       await other.signal('SIGKILL');
@@ -92,6 +90,7 @@ export const tamperedCases: readonly ExecutionsCase[] = [
       await freeze(runtime, sandboxId);
       assert.equal((await other.state()).status, 'running');
     },
+    'own sandbox',
   ],
   [
     'erases the input and output that are forgotten, and each byte only once',

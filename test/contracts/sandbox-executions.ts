@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { isFailureOf } from '../../src/domain/failure.ts';
 import type { ContractCase } from './contract.ts';
-import { executionCases, checkNumbered, type ExecutionsCase, floodBytes, numberedBytes, type SandboxExecutionsHarness } from './sandbox-executions-harness.ts';
+import {
+  executionCases, checkNumbered, type ExecutionsCase, floodBytes, numberedBytes, type SandboxExecutionsHarness, startBeating,
+} from './sandbox-executions-harness.ts';
 import { survivalCases } from './sandbox-executions-survival.ts';
 import { tamperedCases } from './sandbox-executions-tampered.ts';
 import { terminalCases } from './sandbox-executions-terminals.ts';
@@ -149,10 +151,9 @@ export const basicCases: readonly ExecutionsCase[] = [
   ],
   [
     'kills all processes of a command that is removed',
-    async ({ start, sandboxId, readFile }) => {
-      const execution = await start('beats');
-      await execution.some(1);
-      await eventually('the command writes its heartbeat', async () => (await readFile(sandboxId, 'beat')) !== null);
+    async (stage) => {
+      const { start, sandboxId, readFile } = stage;
+      const execution = await startBeating(stage);
       await execution.remove();
       const last = await readFile(sandboxId, 'beat');
       // This takes longer than many beats.
@@ -200,6 +201,7 @@ export const basicCases: readonly ExecutionsCase[] = [
       assert.equal((await execution.state()).reason?.code, 'execution_sandbox_ended');
       assert.equal(await execution.rest(), 'ready\n');
     },
+    'own sandbox',
   ],
   [
     'copies 3 MiB of binary input to stdout unchanged',

@@ -66,6 +66,7 @@ export const fileBreakCases: readonly StageCase[] = [
         }
       }
     },
+    'can share',
   ],
   [
     'removes a sandbox during a write with stalled content',

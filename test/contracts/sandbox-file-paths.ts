@@ -11,9 +11,9 @@ import { tarOf } from './sandbox-runtime-streams.ts';
 
 const link = (name: string, linkname: string) => [{ name, type: 'symlink', linkname }] as const;
 
+/** Names that a shell, a tar or a URL could misread. The first ones have several such parts. */
 const oddNames = [
-  'two words', 'line\nbreak', '-rf', '--help', "it's", '"quoted"', 'back\\slash', '$HOME', '`id`', '%2e%2e', '*', 'a;b', '#', '你好 🐝', ' ',
-  '\t', '...', '.hidden', '=x', 'x'.repeat(255),
+  `it's "two" $HOME \`id\`;a\\b`, '-rf line\nbreak\t', '--help', '%2e%2e', '*', '#', '你好 🐝', ' ', '...', '.hidden', '=x', 'x'.repeat(255),
 ];
 
 export const filePathCases: readonly StageCase[] = [
@@ -48,6 +48,7 @@ export const filePathCases: readonly StageCase[] = [
       await files.remove('link');
       assert.deepEqual(await files.names('real'), ['file', 'up']);
     },
+    'can share',
   ],
   [
     'supports unusual file names',
@@ -56,12 +57,13 @@ export const filePathCases: readonly StageCase[] = [
       for (const name of oddNames) await files.write(`odd/${name}`, name);
       assert.deepEqual(await files.names('odd'), oddNames.toSorted());
       for (const name of oddNames) assert.equal(await files.text(`odd/${name}`), name);
-      for (const name of oddNames.slice(0, 6)) {
+      for (const name of oddNames.slice(0, 4)) {
         await files.move(`odd/${name}`, `odd/to ${name}`);
         await files.remove(`odd/to ${name}`);
       }
-      assert.deepEqual(await files.names('odd'), oddNames.slice(6).toSorted());
+      assert.deepEqual(await files.names('odd'), oddNames.slice(4).toSorted());
     },
+    'can share',
   ],
   [
     'fails with a specific code for a wrong file type, a missing file or an invalid path',
@@ -90,6 +92,7 @@ export const filePathCases: readonly StageCase[] = [
       }
       assert.deepEqual(await files.names('dir'), ['file']);
     },
+    'can share',
   ],
   ['never reads or writes a file outside the sandbox, for any path or link', walkHostilePaths],
 ];

@@ -16,6 +16,7 @@ export const executeCases: readonly StageCase[] = [
       await execution.kill();
       assert.equal(await execution.exited, 7);
     },
+    'can share',
   ],
   [
     'passes binary input unchanged, and its end',
@@ -30,6 +31,7 @@ export const executeCases: readonly StageCase[] = [
       assert.ok(Buffer.from(bytes).equals(await copied));
       assert.equal(await exited, 0);
     },
+    'can share',
   ],
   [
     'keeps stdout and stderr separate and in order',
@@ -43,6 +45,7 @@ export const executeCases: readonly StageCase[] = [
         code: 0,
       });
     },
+    'can share',
   ],
   [
     "runs a command with the sandbox's and the request's variables in the requested directory",
@@ -57,6 +60,7 @@ export const executeCases: readonly StageCase[] = [
       assert.deepEqual(await finish(await runtime.execute(id, { command: commands.tells, env, workingDir }, never)), said);
       assert.equal(await readFile(id, 'below/where'), 'here\n');
     },
+    'can share',
   ],
   [
     "returns the command's actual working directory if it differs from the requested path",
@@ -69,6 +73,7 @@ export const executeCases: readonly StageCase[] = [
         assert.deepEqual(await finish(execution), { out: `${execution.workingDir ?? asked ?? spec.workingDir}\n`, err: '', code: 0 });
       }
     },
+    'can share',
   ],
   [
     "writes to stderr why a command can't be run",
@@ -88,6 +93,7 @@ export const executeCases: readonly StageCase[] = [
       }
       await assert.rejects(runtime.execute(id, { command: commands.speaks, workingDir: 'relative' }, never), isFailing('invalid_request'));
     },
+    'can share',
   ],
   [
     'returns an exit code of 128 plus the signal that ended the command',
@@ -95,6 +101,7 @@ export const executeCases: readonly StageCase[] = [
       const sandbox = await begun('counts');
       assert.equal(await (await runtime.execute(sandbox.id, { command: commands['ends itself'] }, never)).exited, 128 + 15);
     },
+    'can share',
   ],
   [
     'blocks a command if nobody reads its output',
@@ -109,6 +116,7 @@ export const executeCases: readonly StageCase[] = [
       assert.equal(await exited, 0);
       assert.equal(await readFile(sandbox.id, 'flooded'), 'over\n');
     },
+    'can share',
   ],
   [
     'discards the rest of an output that is cancelled',
@@ -121,6 +129,7 @@ export const executeCases: readonly StageCase[] = [
       assert.equal(await exited, 0);
       assert.equal(await readFile(sandbox.id, 'flooded'), 'over\n');
     },
+    'can share',
   ],
   [
     'blocks a writer if the command does not read its input',
@@ -135,6 +144,7 @@ export const executeCases: readonly StageCase[] = [
       await execution.kill();
       await refused;
     },
+    'can share',
   ],
   [
     'fails with sandbox_not_running or sandbox_not_found if the sandbox does not run',
@@ -160,6 +170,7 @@ export const executeCases: readonly StageCase[] = [
       const told = await Promise.all(Array.from({ length: 25 }, (_, number) => tell(number)));
       assert.deepEqual(told, Array.from({ length: 25 }, (_, number) => `hello there\n${number}\n`));
     },
+    'can share',
   ],
   [
     'runs a command in a sandbox that an earlier runtime started',
@@ -170,5 +181,6 @@ export const executeCases: readonly StageCase[] = [
       const { stdout } = await (await open()).execute(sandbox.id, request, never);
       assert.equal(await text(stdout), 'hello there\nagain\n');
     },
+    'can share',
   ],
 ];

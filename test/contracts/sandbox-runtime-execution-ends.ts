@@ -43,6 +43,7 @@ export const executionEndCases: readonly StageCase[] = [
       await buffer(flooding.stdout);
       await stage.countsOn(sandbox.id);
     },
+    'can share',
   ],
   [
     'holds a command while its sandbox is frozen',
@@ -93,6 +94,7 @@ export const executionEndCases: readonly StageCase[] = [
       await runtime.close();
       await assertStill({ ...stage, ...(await reopened(stage)) }, sandbox.id);
     },
+    'can share',
   ],
   [
     'ends all commands when the runtime is closed, and the sandbox continues',
@@ -103,6 +105,7 @@ export const executionEndCases: readonly StageCase[] = [
       await stage.countsOn(sandbox.id);
       await assertStill({ ...stage, ...(await reopened(stage)) }, sandbox.id);
     },
+    'can share',
   ],
 ];
 

@@ -90,6 +90,7 @@ export const fileCases: readonly StageCase[] = [
       assert.equal(found.get('given/file')?.content.toString(), 'first\nmore\n');
       assert.equal(found.get('given/made')?.header.type, 'directory');
     },
+    'can share',
   ],
   [
     'replaces only the files, hard links and symbolic links in the archive',
@@ -114,6 +115,7 @@ export const fileCases: readonly StageCase[] = [
         'old\n', 'new\n', 'old\n', 'new\n', 'no link\n', 'old\n', 'new\n',
       ]);
     },
+    'can share',
   ],
   [
     'puts and gets a single file, a link and an empty archive',
@@ -136,6 +138,7 @@ export const fileCases: readonly StageCase[] = [
       assert.deepEqual((await get(`${directory}/link`)).map(([name, type]) => [name, type]), [['link', 'symlink']]);
       assert.deepEqual((await get(`${directory}/nothing/`)).map(([name, type]) => [name, type]), [['nothing', 'directory']]);
     },
+    'can share',
   ],
   [
     'refuses archives with entries that lead out of the directory or are not files',
@@ -153,6 +156,7 @@ export const fileCases: readonly StageCase[] = [
       }
       await countsOn(id);
     },
+    'can share',
   ],
   [
     'refuses an invalid or truncated archive',
@@ -164,6 +168,7 @@ export const fileCases: readonly StageCase[] = [
         await assert.rejects(stage.runtime.putFiles(sandbox.id, directoryOf(sandbox), archive, never), isFailing('invalid_request'));
       }
     },
+    'can share',
   ],
   [
     'fails with a specific code for an invalid path, a missing file and a missing sandbox',
@@ -178,6 +183,7 @@ export const fileCases: readonly StageCase[] = [
       await assert.rejects(runtime.putFiles(stranger.id, directoryOf(stranger), tarOf([]), never), isFailing('sandbox_not_found'));
       await assert.rejects(runtime.getFiles(stranger.id, directoryOf(stranger), never), isFailing('sandbox_not_found'));
     },
+    'can share',
   ],
   [
     'fails with the error of the archive or the signal, and cancels the archive',
@@ -214,6 +220,7 @@ export const fileCases: readonly StageCase[] = [
         (error) => error === reason,
       );
     },
+    'can share',
   ],
   [
     'puts and gets 1,000 small files, also after a cancelled read',
@@ -230,5 +237,6 @@ export const fileCases: readonly StageCase[] = [
       for (const index of [0, 500, 999])
         assert.equal(found.get(`given/${index % 20}/file-${index}`)?.content.toString(), `content ${index}\n`);
     },
+    'can share',
   ],
 ];

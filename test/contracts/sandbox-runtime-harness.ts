@@ -54,6 +54,12 @@ export interface SandboxRuntimeHarness {
   readonly crash: (id: string) => Promise<void>;
   /** Returns the sandbox's remaining objects on the engine: processes, files and reservations. */
   readonly leftovers: (id: string) => Promise<readonly string[]>;
+  /**
+   * Returns the launch of a running sandbox with the program `counts` for cases that can share one, one after another. Its working directory
+   * has only the program's files. Called at most once for each case. After a case has failed, the next one needs another sandbox. Not set if
+   * each case starts its own.
+   */
+  readonly shared?: () => Promise<SandboxLaunch>;
   /** Removes everything. */
   readonly close: () => Promise<void>;
 }
@@ -72,23 +78,27 @@ export interface SandboxRuntimeStage extends SandboxRuntimeHarness {
   readonly countsOn: (id: string) => Promise<void>;
 }
 
-export type StageCase = readonly [name: string, run: (stage: SandboxRuntimeStage) => Promise<void>];
+/** Cases with `can share` do not need their sandbox for themselves. They leave it running. */
+export type StageCase = readonly [name: string, run: (stage: SandboxRuntimeStage) => Promise<void>, sandbox?: 'can share'];
 
 /** A signal that never fires. */
 export const never: AbortSignal = new AbortController().signal;
 
-/** Turns cases that need a stage into contract cases. Each case gets its own harness. */
-export function stageCases(createHarness: () => Promise<SandboxRuntimeHarness>, cases: readonly StageCase[]): ContractCase[] {
-  return cases.map(([name, run]) => ({
+/** Turns cases that need a stage into contract cases. Each case gets its own harness, by default also those that can share a sandbox. */
+export function stageCases(
+  createHarness: () => Promise<SandboxRuntimeHarness>, cases: readonly StageCase[], createSharing = createHarness,
+): ContractCase[] {
+  return cases.map(([name, run, sandbox]) => ({
     name,
     async run() {
-      const harness = await createHarness();
+      const harness = await (sandbox === 'can share' ? createSharing() : createHarness());
       await runAndClose(async () => run(createStage(harness, await harness.open())), harness.close);
     },
   }));
 }
 
 function createStage(harness: SandboxRuntimeHarness, runtime: SandboxRuntime): SandboxRuntimeStage {
+  let shared: Promise<SandboxLaunch> | undefined;
   const start = (launch: SandboxLaunch): Promise<ObservedSandbox> => runtime.start(launch, () => {}, never);
   const count = async (id: string): Promise<number> => Number((await harness.readFile(id, 'count')) ?? '0');
   const runs = async (id: string): Promise<number> => ((await harness.readFile(id, 'runs')) ?? '').split('\n').length - 1;
@@ -98,6 +108,7 @@ function createStage(harness: SandboxRuntimeHarness, runtime: SandboxRuntime): S
     start,
     resume: (launch) => runtime.resume(launch, never),
     async begun(program) {
+      if (program === 'counts' && harness.shared !== undefined) return await (shared ??= harness.shared());
       const launch = harness.launch(program);
       const observed = await start(launch);
       assert.equal(observed.state, 'running', JSON.stringify(observed.reason));

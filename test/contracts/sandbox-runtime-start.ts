@@ -114,6 +114,7 @@ export const startCases: readonly StageCase[] = [
       await countsOn(sandbox.id);
       assert.equal(await runs(sandbox.id), 1);
     },
+    'can share',
   ],
   [
     'leaves a frozen or stopped sandbox unchanged if it is started again',
@@ -176,6 +177,7 @@ export const startCases: readonly StageCase[] = [
       const { totalBytes, freeBytes } = (await runtime.diskSpace()) ?? { totalBytes: 1, freeBytes: 0 };
       assert.ok(totalBytes > 0 && freeBytes >= 0 && freeBytes <= totalBytes, `${freeBytes} of ${totalBytes}`);
     },
+    'can share',
   ],
   [
     'returns a state with a reason if the command does not exist',

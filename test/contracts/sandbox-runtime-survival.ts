@@ -12,6 +12,7 @@ export const survivalCases: readonly StageCase[] = [
       assert.equal((await (await open()).inspect(sandbox.id)).state, 'running');
       assert.equal(await runs(sandbox.id), 1);
     },
+    'can share',
   ],
   [
     'finds every sandbox of an earlier runtime in the same state',

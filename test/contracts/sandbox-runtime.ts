@@ -22,9 +22,14 @@ export const processCases = [
   ...executionEndCases,
 ];
 
-/** The contract of every sandbox runtime. The sandboxes run real programs if the runtime runs programs. */
-export function sandboxRuntimeContract(createHarness: () => Promise<SandboxRuntimeHarness>): ContractCase[] {
-  return stageCases(createHarness, [
+/**
+ * The contract of every sandbox runtime. The sandboxes run real programs if the runtime runs programs. If starting a sandbox is costly,
+ * `createSharing` creates the harness of the cases that can share one.
+ */
+export function sandboxRuntimeContract(
+  createHarness: () => Promise<SandboxRuntimeHarness>, createSharing = createHarness,
+): ContractCase[] {
+  const cases = [
     ...startCases,
     ...processCases,
     ...executeCases,
@@ -33,5 +38,6 @@ export function sandboxRuntimeContract(createHarness: () => Promise<SandboxRunti
     ...fileBreakCases,
     ...filePathCases,
     ...logCases,
-  ]);
+  ];
+  return stageCases(createHarness, cases, createSharing);
 }

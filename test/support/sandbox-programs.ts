@@ -3,7 +3,7 @@ import { sandboxSpec, type SandboxSpec } from '../../src/domain/sandbox-spec.ts'
 import type { SandboxLaunch } from '../../src/ports/sandbox-runtime.ts';
 import type { SandboxProgram } from '../contracts/sandbox-runtime-harness.ts';
 
-const counting = 'n=0; while :; do n=$((n+1)); echo $n > count.new && mv count.new count; sleep 0.01; done';
+const counting = 'n=0; while :; do n=$((n+1)); echo $n > count.new && mv count.new count; sleep 0.02; done';
 
 const everyByte = Array.from({ length: 256 }, (_, byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('');
 const line = 'n=$((n+1)); if [ $((n%2)) = 1 ]; then echo line $n >&2; else echo line $n; fi; echo $n > count.new && mv count.new count';

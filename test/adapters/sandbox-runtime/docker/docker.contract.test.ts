@@ -1,16 +1,14 @@
 import { afterAll, test } from 'vitest';
+import type { SandboxLaunch } from '../../../../src/ports/sandbox-runtime.ts';
 import { shellCommands } from '../../../contracts/sandbox-runtime-commands.ts';
 import { sandboxRuntimeContract } from '../../../contracts/sandbox-runtime.ts';
-import type { SandboxRuntimeHarness } from '../../../contracts/sandbox-runtime-harness.ts';
+import { eventually, type SandboxRuntimeHarness } from '../../../contracts/sandbox-runtime-harness.ts';
 import { describeWithDocker } from '../../../support/docker.ts';
-import { createEngine } from './engine.ts';
+import { createEngine, type Engine } from './engine.ts';
 import { launchOf, programs } from './programs.ts';
 
-describeWithDocker('Sandbox runtime contract: Docker', () => {
-  const engine = createEngine();
-  afterAll(() => engine.close());
-
-  const createHarness = async (): Promise<SandboxRuntimeHarness> => ({
+function harnessOf(engine: Engine): SandboxRuntimeHarness {
+  return {
     traits: {
       missingCommand: 'stopped',
       exitCode: 'known',
@@ -28,6 +26,22 @@ describeWithDocker('Sandbox runtime contract: Docker', () => {
     crash: async (id) => void (await engine.container(id).kill()),
     leftovers: engine.leftovers,
     close: engine.clear,
-  });
-  for (const contractCase of sandboxRuntimeContract(createHarness)) test(contractCase.name, () => contractCase.run());
+  };
+}
+
+describeWithDocker('Sandbox runtime contract: Docker', () => {
+  const engine = createEngine();
+  // Has its own deployment, because other cases list all sandboxes.
+  const sharing = createEngine();
+  afterAll(() => Promise.all([engine.close(), sharing.close()]));
+
+  const share = sharing.share(() => launchOf(programs.counts));
+  const shared = async (): Promise<SandboxLaunch> => {
+    const launch = await share();
+    await eventually('the program runs', async () => (await sharing.readFile(launch.id, '/workspace/count')) !== null);
+    await sharing.ask(launch.id, 'find /workspace -mindepth 1 -maxdepth 1 ! -name runs ! -name "count*" -exec rm -rf {} +');
+    return launch;
+  };
+  const contract = sandboxRuntimeContract(async () => harnessOf(engine), async () => ({ ...harnessOf(sharing), shared }));
+  for (const contractCase of contract) test(contractCase.name, () => contractCase.run());
 });

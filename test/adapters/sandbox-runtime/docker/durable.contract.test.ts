@@ -6,6 +6,7 @@ import { basicCases, sandboxExecutionsContract } from '../../../contracts/sandbo
 import { survivalCases } from '../../../contracts/sandbox-executions-survival.ts';
 import { tamperedCases } from '../../../contracts/sandbox-executions-tampered.ts';
 import { terminalCases } from '../../../contracts/sandbox-executions-terminals.ts';
+import type { SandboxLaunch } from '../../../../src/ports/sandbox-runtime.ts';
 import { defaultIsolation, type SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
 import { describeWithDocker, images } from '../../../support/docker.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
@@ -22,6 +23,8 @@ interface Variant {
   readonly cases?: readonly ExecutionsCase[];
 }
 
+/** Enough processes for what the cases leave behind in a sandbox that they share. */
+const resources = { ...launchOf(null).spec.resources, pids: 512 };
 const readOnly = { readOnlyRoot: true, user: '1234:1234' };
 /** Takes a program away before anything is executed, since no image without it is at hand. */
 const withoutFifos = shell('rm -f "$(command -v mkfifo)"; touch /workspace/gone; exec sleep 100000');
@@ -45,13 +48,16 @@ const variants: readonly Variant[] = [
 ];
 
 for (const { name, changes, program = shell('exec sleep 100000'), durable = true, terminals, cases } of variants) {
+  const launch = (): SandboxLaunch => launchOf(program, { resources, ...changes });
   describeWithDocker(`Executions contract: Docker, with ${name}`, () => {
     const engine = createEngine();
     afterAll(() => engine.close());
+    const shared = engine.share(launch);
     const createHarness = async (): Promise<SandboxExecutionsHarness> => ({
       traits: { durable, terminals },
       open: async () => engine.open(),
-      launch: () => launchOf(program, changes),
+      launch,
+      shared,
       commands: executionCommands,
       ...(durable && { folder: () => '/tmp/.skep-executions' }),
       // A volume is not in the layer of the container.

@@ -1,11 +1,15 @@
+import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { access, readFile, readlink } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readFile, readlink } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { text } from 'node:stream/consumers';
 import Docker from 'dockerode';
 import { extract } from 'tar-stream';
+import { onTestFailed } from 'vitest';
 import { createDockerRuntime, type DockerRuntimeOptions } from '../../../../src/adapters/sandbox-runtime/docker/index.ts';
-import type { SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
+import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
+import { never } from '../../../contracts/sandbox-runtime-harness.ts';
 
 /** A deployment of its own on the real engine, and what can be seen of it without a runtime. */
 export interface Engine {
@@ -14,6 +18,8 @@ export interface Engine {
   readonly open: (options?: Partial<DockerRuntimeOptions>) => SandboxRuntime;
   readonly nameOf: (id: string) => string;
   readonly container: (id: string) => Docker.Container;
+  /** Starts a sandbox that `clear` leaves alone, and returns it to every test. After a test has failed, it starts another. */
+  readonly share: (launch: () => SandboxLaunch) => () => Promise<SandboxLaunch>;
   /** A file of the sandbox, by its path; null where there is none. */
   readonly readFile: (id: string, path: string) => Promise<string | null>;
   /** Runs a command in the container, and answers with what it says. */
@@ -21,7 +27,7 @@ export interface Engine {
   /** Kills the sandbox's processes from inside, as far as the engine can tell: nobody asked it for that. */
   readonly crash: (id: string) => Promise<void>;
   readonly leftovers: (id: string) => Promise<readonly string[]>;
-  /** Ends the runtimes, and removes the sandboxes and whatever else is on the engine of this deployment but its networks. */
+  /** Ends the runtimes, and removes whatever is on the engine of this deployment, but shared sandboxes and networks. */
   readonly clear: () => Promise<void>;
   /** Removes everything. */
   readonly close: () => Promise<void>;
@@ -34,33 +40,44 @@ export function createEngine(defaults: Partial<DockerRuntimeOptions> = {}): Engi
   const docker = new Docker();
   const deployment = `test-${randomBytes(5).toString('hex')}`;
   const opened: SandboxRuntime[] = [];
+  const shared: string[] = [];
+  /** The layers of containers, by their names. */
+  const layers = new Map<string, string>();
   const nameOf = (id: string): string => `skep_${deployment}_${id}`;
   const container = (id: string): Docker.Container => docker.getContainer(nameOf(id));
+  const isShared = (name: string): boolean => shared.some((id) => name.includes(id));
   const ours = { label: [`skep.deployment=${deployment}`] };
 
   /** Where the engine keeps what the sandbox wrote, where this process may look there: much quicker than an archive. */
   async function layerOf(id: string): Promise<string | null> {
+    const known = layers.get(id);
+    if (isThere(known)) return known;
     const { GraphDriver } = await container(id).inspect();
     const layer = new Map(Object.entries(GraphDriver.Data)).get('UpperDir');
-    return layer !== undefined && (await access(layer).then(() => true, () => false)) ? layer : null;
+    if (!isThere(layer)) return null;
+    layers.set(id, layer);
+    return layer;
+  }
+
+  function open(options: Partial<DockerRuntimeOptions> = {}): SandboxRuntime {
+    const runtime = createDockerRuntime({ deployment, ...quick, ...defaults, ...options });
+    opened.push(runtime);
+    return runtime;
   }
 
   async function clear(): Promise<void> {
     await Promise.all(opened.splice(0).map((runtime) => runtime.close()));
-    const containers = await docker.listContainers({ all: true, filters: ours });
+    const containers = (await docker.listContainers({ all: true, filters: ours })).filter(({ Names }) => !Names.some(isShared));
     await Promise.all(containers.map(({ Id }) => docker.getContainer(Id).remove({ force: true, v: true }).catch(unlessGone)));
     const { Volumes } = await docker.listVolumes({ filters: ours });
-    await Promise.all(Volumes.map(({ Name }) => docker.getVolume(Name).remove().catch(unlessGone)));
+    const volumes = Volumes.filter(({ Name }) => !isShared(Name));
+    await Promise.all(volumes.map(({ Name }) => docker.getVolume(Name).remove().catch(unlessGone)));
   }
 
   return {
     docker,
     deployment,
-    open(options = {}) {
-      const runtime = createDockerRuntime({ deployment, ...quick, ...defaults, ...options });
-      opened.push(runtime);
-      return runtime;
-    },
+    open,
     nameOf,
     container,
     async readFile(id, path) {
@@ -91,13 +108,32 @@ export function createEngine(defaults: Partial<DockerRuntimeOptions> = {}): Engi
       const { Volumes } = await docker.listVolumes();
       return [...containers.flatMap(({ Names }) => Names), ...Volumes.map(({ Name }) => Name)].filter((name) => name.includes(id));
     },
+    share(launch) {
+      let current: Promise<SandboxLaunch> | null = null;
+      const start = async (): Promise<SandboxLaunch> => {
+        const launched = launch();
+        shared.push(launched.id);
+        const { state, reason } = await open().start(launched, () => {}, never);
+        assert.equal(state, 'running', JSON.stringify(reason));
+        return launched;
+      };
+      return () => {
+        onTestFailed(() => void (current = null));
+        return (current ??= start());
+      };
+    },
     clear,
     async close() {
+      shared.length = 0;
       await clear();
       const networks = await docker.listNetworks({ filters: ours });
       for (const { Id } of networks) await docker.getNetwork(Id).remove().catch(unlessGone);
     },
   };
+}
+
+function isThere(layer: string | undefined): layer is string {
+  return layer !== undefined && existsSync(layer);
 }
 
 /** Links are followed as they are meant inside. */
