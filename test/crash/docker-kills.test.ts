@@ -18,7 +18,7 @@ import { newLedger } from './docker/ledger.ts';
 import { planKills, type Kill } from './docker/plan.ts';
 import { printedSeed, seeded } from '../support/seeded.ts';
 
-const numbers = { server: 20, engine: 3, both: 3 };
+const numbers = { server: 42, engine: 4, both: 4 };
 const callersOfEach = 2;
 const pool = { size: 2 };
 const tiny = { image: images.tiny, command: ['sleep', '100000'], ready: { within: '90s' } };

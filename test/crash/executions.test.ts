@@ -5,14 +5,14 @@ import { printedSeed, seeded } from '../support/seeded.ts';
 import { startSandbox, startServer, type Server } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
-const kills = 25;
+const kills = 50;
 const longestLifeMs = 300;
 const writers = 3;
 const key = 'a-static-key-for-executions';
 const env = { SKEP_API_KEY: key, SKEP_LOG_LEVEL: 'error' };
 /** Writes numbered lines until the file `over` exists, and then the number of lines. */
 const counting =
-  'n=0; while [ ! -e over ]; do printf "%07d\\n" $n; n=$((n+1)); [ $((n % 120)) -ne 0 ] || sleep 0.03; done; echo $n > "lines-$NUMBER"; exit 9';
+  'n=0; while [ ! -e over ]; do printf "%07d\\n" $n; n=$((n+1)); [ $((n % 40)) -ne 0 ] || sleep 0.01; done; echo $n > "lines-$NUMBER"; exit 9';
 const lineBytes = 8;
 
 let server: Server | undefined;
