@@ -10,6 +10,7 @@ import type { Command } from 'commander';
 import { addressOf } from '../../client/connection.ts';
 import { isFailure, type SkepClient } from '../../client/index.ts';
 import { clientOf, CommandError, urlHelp } from './console.ts';
+import { readFirstEntry, writeFirstEntry } from './first-tar-entry.ts';
 import { safeLine } from './safe-text.ts';
 import { discardBody, transfer } from './transfer.ts';
 
@@ -67,11 +68,11 @@ async function copyOut(client: SkepClient, from: Remote, to: Local): Promise<voi
 }
 
 async function writeLocal(archive: Readable, { path }: Remote, to: Local): Promise<void> {
-  const type = await readFirstType(archive);
+  const first = await readFirstEntry(archive);
   const onlyContent = path.endsWith('/.');
-  if (onlyContent && type !== 'directory') throw new CommandError(`${path.slice(0, -2)} is not a directory in the sandbox.`);
+  if (onlyContent && first?.type !== 'directory') throw new CommandError(`${path.slice(0, -2)} is not a directory in the sandbox.`);
   const isInto = await isDirectory(to);
-  if (isInto && type !== 'file') {
+  if (isInto && first?.type !== 'file') {
     await unpack(archive, to, onlyContent);
     return;
   }
@@ -80,7 +81,9 @@ async function writeLocal(archive: Readable, { path }: Remote, to: Local): Promi
   // A folder next to the target, so the result gets its final name only when it is complete.
   const folder = await mkdtemp(`${resolve(target)}.skep-`);
   try {
-    await unpack(archive, folder, false);
+    // For a large file, tar would take as long as the rest of the copy.
+    if (first?.type === 'file') await writeFirstEntry(archive, first, join(folder, name));
+    else await unpack(archive, folder, false);
     // The sandbox chooses where a link leads. A later copy to this path could write anywhere on this machine.
     if ((await lstat(join(folder, name))).isSymbolicLink()) {
       throw new CommandError(`${path} is a symbolic link in the sandbox. Give the path of its target, or copy it into a directory.`);
@@ -93,39 +96,6 @@ async function writeLocal(archive: Readable, { path }: Remote, to: Local): Promi
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-type EntryType = 'file' | 'directory' | 'other';
-
-const tarBlockBytes = 512;
-/** The limit of what is read to find the first entry. Real extended headers are far smaller. */
-const maxHeadBytes = 1 << 20;
-
-/** Reads the type of the first entry of a tar, then puts the bytes back into the stream. Returns null if the first MiB has no entry. */
-async function readFirstType(tar: Readable): Promise<EntryType | null> {
-  let head: Buffer = Buffer.alloc(0);
-  let type: EntryType | null = null;
-  while (type === null && head.length < maxHeadBytes) {
-    const chunk: unknown = tar.read();
-    if (chunk instanceof Buffer) {
-      head = Buffer.concat([head, chunk]);
-      type = firstType(head);
-    } else if (tar.readableEnded) throw new CommandError('The archive is not complete. Try again.');
-    else await Promise.race([once(tar, 'readable'), once(tar, 'end')]);
-  }
-  tar.unshift(head);
-  return type;
-}
-
-/** Returns the type of the first entry after extended headers. Returns null if the buffer ends before the entry. */
-function firstType(tar: Buffer): EntryType | null {
-  for (let at = 0; tar.length >= at + tarBlockBytes; ) {
-    const type = tar.toString('latin1', at + 156, at + 157);
-    if (!'xgLK'.includes(type)) return type === '0' ? 'file' : type === '5' ? 'directory' : 'other';
-    const size = Number.parseInt(tar.toString('latin1', at + 124, at + 135), 8);
-    at += tarBlockBytes * (1 + Math.ceil(size / tarBlockBytes));
-  }
-  return null;
 }
 
 async function copyIn(client: SkepClient, from: Local, to: Remote): Promise<void> {
