@@ -105,7 +105,8 @@ export class Sweeper {
     for (const record of records) {
       const found = observed === null ? null : (observed.get(record.instanceId) ?? absentSandbox(record.instanceId));
       const step = nextSandboxStep(record, found, clock.now(), { canFreeze: runtime.capabilities.freeze });
-      if (step.kind !== 'none') sandboxReconciler.enqueueDue(record.id, step.kind);
+      if (step.kind === 'none') sandboxReconciler.watch(record);
+      else sandboxReconciler.enqueueDue(record.id, step.kind);
     }
   }
 }

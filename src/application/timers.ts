@@ -81,6 +81,44 @@ export async function retryThroughStoreOutage<T>(clock: Clock, signal: AbortSign
   }
 }
 
+/** Timers that are due later are not set. A later sweep sets them. */
+const maxTimerMs = 120_000;
+
+/** One timer for each key. Timers only save the wait for the next sweep. They end with the process. */
+export class KeyedTimers {
+  readonly #clock: Clock;
+  readonly #callback: (key: string) => void;
+  readonly #set = new Map<string, { readonly at: number; readonly cancel: () => void }>();
+  #closed = false;
+
+  constructor(clock: Clock, callback: (key: string) => void) {
+    this.#clock = clock;
+    this.#callback = callback;
+  }
+
+  /** Sets the key's timer to the time, in milliseconds since the epoch. Replaces an earlier one. Null only removes it. */
+  set(key: string, at: number | null): void {
+    const before = this.#set.get(key);
+    if (before !== undefined && before.at === at) return;
+    before?.cancel();
+    this.#set.delete(key);
+    const inMs = at === null ? Infinity : at - this.#clock.now();
+    // Work that is already due was tried and could not be done. An immediate retry would not help.
+    if (at === null || inMs <= 0 || inMs > maxTimerMs || this.#closed) return;
+    const cancel = this.#clock.after(inMs, () => {
+      this.#set.delete(key);
+      this.#callback(key);
+    });
+    this.#set.set(key, { at, cancel });
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const { cancel } of this.#set.values()) cancel();
+    this.#set.clear();
+  }
+}
+
 /** Delays the next try after a failure. Each further failure in a row makes the delay longer. */
 export class BackOff {
   readonly #clock: Clock;

@@ -1,5 +1,6 @@
 import type { ReasonOf } from './reason.ts';
 import { isPooled, type Sandbox } from './sandbox.ts';
+import { readyDeadline } from './sandbox-lifecycle.ts';
 
 export interface IdleAction {
   readonly tier: 'freeze' | 'stop' | 'delete';
@@ -31,6 +32,15 @@ export function dueEndOfLife(sandbox: Sandbox, now: number): IdleAction | null {
 /** Returns when the sandbox is deleted however active it is, in milliseconds since the epoch; null for never. */
 export function expiresAt(sandbox: Sandbox): number | null {
   return endOfLife(sandbox)?.at ?? null;
+}
+
+/** Returns when something becomes due for the sandbox without a request, in milliseconds since the epoch; null for never. */
+export function nextDueAt(sandbox: Sandbox): number | null {
+  if (sandbox.deletedAt !== null) return null;
+  const isStarting = sandbox.status === 'STARTING' || sandbox.status === 'RESUMING';
+  // When an action is due does not depend on what the runtime can do.
+  const times = [nextIdleAction(sandbox, true)?.at ?? null, isStarting ? readyDeadline(sandbox) : null].filter((at) => at !== null);
+  return times.length === 0 ? null : Math.min(...times);
 }
 
 function actionOfStatus(sandbox: Sandbox, canFreeze: boolean): DatedAction | null {

@@ -15,16 +15,16 @@ async function running() {
 }
 
 describe('an idle sandbox', () => {
-  test('is frozen, then stopped, then deleted, each at the next sweep and with the reason', async () => {
+  test('is frozen, then stopped, then deleted, each on time and with the reason', async () => {
     const { sandboxes, engine, id, pass } = await running();
     await pass(1499);
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING' });
-    await pass(1001);
+    await pass(1);
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'freeze', statusReason: { code: 'idle', tier: 'freeze', afterMs: 1500 } });
-    await pass(2000);
+    await pass(1500);
     expect(await sandboxes.get('me', id)).toMatchObject({ status: 'PAUSED', pauseKind: 'stop', statusReason: { code: 'idle', tier: 'stop', afterMs: 1500 } });
     expect(engine.inspect(id).state).toBe('stopped');
-    await pass(2000);
+    await pass(1500);
     expect(await codeOf(sandboxes.get('me', id))).toBe('sandbox_not_found');
     expect(engine.inspect(id).state).toBe('absent');
   });

@@ -54,7 +54,7 @@ describe('a start', () => {
     clock.advance(4_999);
     await calm();
     expect(await next.sandboxes.get('me', id)).toMatchObject({ status: 'RUNNING' });
-    clock.advance(1000);
+    clock.advance(1);
     await calm();
     expect(await store.sandboxes.find(id)).toMatchObject({ deletedAt: clock.now(), statusReason: { code: 'life_over', afterMs: 15_000 } });
     expect(engine.inspect(instanceId).state).toBe('absent');

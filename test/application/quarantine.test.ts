@@ -89,7 +89,6 @@ describe('quarantine', () => {
     expect(w.engine.inspect(stray.id).state).toBe('running');
     for (let minutes = 0; minutes < 10; minutes += 1) {
       w.clock.advance(60_000);
-      await w.reconciler.sweep();
       await calm();
     }
     expect(w.engine.inspect(stray.id).state).toBe('stopped');

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { activityIntervalMs, nextIdleAction, dueIdleAction } from '../../src/domain/idle-policy.ts';
+import { activityIntervalMs, nextDueAt, nextIdleAction, dueIdleAction } from '../../src/domain/idle-policy.ts';
 import { newSandbox, unowned, type Sandbox } from '../../src/domain/sandbox.ts';
 import { sandboxSpec } from '../../src/domain/sandbox-spec.ts';
 
@@ -29,6 +29,14 @@ describe('the idle policy', () => {
     expect(nextIdleAction(of({ status: 'RUNNING', ownerId: unowned }), true)).toBeNull();
     expect(nextIdleAction(of({ status: 'RUNNING', deletedAt: 5 }), true)).toBeNull();
     expect(nextIdleAction(of({ status: 'RUNNING', spec: sandboxSpec({ id: 'y' }) }), true)).toBeNull();
+  });
+
+  test('counts the deadline of a start from its start slot', () => {
+    expect(nextDueAt(of({ status: 'STARTING', startingSince: 50 }))).toBe(1050);
+    expect(nextDueAt(of({ status: 'RESUMING', startingSince: 50 }))).toBe(1050);
+    expect(nextDueAt(of({ status: 'RUNNING', startingSince: 50, lastActiveAt: 100 }))).toBe(100 + 15 * minute);
+    expect(nextDueAt(of({ status: 'STARTING', spec: sandboxSpec({ id: 'y' }) }))).toBeNull();
+    expect(nextDueAt(of({ status: 'STARTING', startingSince: 50, deletedAt: 60 }))).toBeNull();
   });
 
   test.each([[null, 30_000], [20_000, 6666], [0, 100]])('an idle time of %s ms: activity is written every %i ms', (freezeAfterMs, everyMs) => {

@@ -1,6 +1,6 @@
 import { isWorking } from '../../domain/conversation-next-step.ts';
 import { type AnyFailure, isFailure, logFieldsOf, reasonOfFailure } from '../../domain/failure.ts';
-import { dueIdleAction } from '../../domain/idle-policy.ts';
+import { dueIdleAction, nextDueAt } from '../../domain/idle-policy.ts';
 import { isSameReason } from '../../domain/reason.ts';
 import { nextVersion, noteStillRunning } from '../../domain/sandbox-lifecycle.ts';
 import { nextSandboxStep, stepWithoutInspect, type SandboxStep } from '../../domain/sandbox-next-step.ts';
@@ -8,7 +8,7 @@ import type { Sandbox, ObservedSandbox, SandboxStatus } from '../../domain/sandb
 import type { ReadinessProbe } from '../../ports/readiness-probe.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import { KeyedWorker, type Run } from '../keyed-worker.ts';
-import { BackOff } from '../timers.ts';
+import { BackOff, KeyedTimers } from '../timers.ts';
 import type { SandboxDeps } from './sandboxes.ts';
 import { type DecidedStep, SandboxSteps } from './sandbox-steps.ts';
 import type { StartQueue } from './start-queue.ts';
@@ -42,6 +42,7 @@ export interface Reconciled {
 export class SandboxReconciler {
   readonly #deps: SandboxReconcilerDeps;
   readonly #runs: KeyedWorker<Reconciled>;
+  readonly #timers: KeyedTimers;
   readonly #listeners = new Set<(reconciled: Reconciled) => void>();
   readonly #backOff: BackOff;
   readonly #closing = new AbortController();
@@ -51,6 +52,7 @@ export class SandboxReconciler {
     this.#deps = deps;
     this.#openedAt = deps.clock.now();
     this.#backOff = new BackOff(deps.clock);
+    this.#timers = new KeyedTimers(deps.clock, (id) => this.enqueue(id));
     this.#runs = new KeyedWorker((id, run, earlier) => this.#run(id, run, earlier?.failure ?? null));
   }
 
@@ -83,6 +85,11 @@ export class SandboxReconciler {
     });
   }
 
+  /** Reconciles the sandbox when its next rule becomes due. */
+  watch(sandbox: Sandbox): void {
+    this.#timers.set(sandbox.id, nextDueAt(sandbox));
+  }
+
   /** Calls the listener after each run. Returns a function that removes the listener. */
   onReconciled(listener: (reconciled: Reconciled) => void): () => void {
     this.#listeners.add(listener);
@@ -92,6 +99,7 @@ export class SandboxReconciler {
   /** Ends every wait. The next process finds what is unfinished. */
   async close(): Promise<void> {
     this.#closing.abort();
+    this.#timers.close();
     await this.#runs.drain();
   }
 
@@ -108,6 +116,7 @@ export class SandboxReconciler {
   async #run(id: string, run: Run, earlier: AnyFailure | null): Promise<Reconciled> {
     using steps = new SandboxSteps(this.#deps, run, this.#closing.signal, this.#openedAt);
     const reconciled = await this.#takeSteps(id, run, steps, earlier);
+    this.#timers.set(id, reconciled.sandbox === null ? null : nextDueAt(reconciled.sandbox));
     if (reconciled.failure === null) for (const step of [...runtimeSteps, 'take-start-slot']) this.#backOff.succeeded(`${id} ${step}`);
     for (const listener of this.#listeners) listener(reconciled);
     return reconciled;

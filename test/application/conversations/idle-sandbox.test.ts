@@ -138,8 +138,6 @@ describe('a conversation with a paused sandbox', () => {
     held.open();
     await w.rested();
     await pass(20);
-    await w.reconciler.sweep();
-    await calm();
     expect(await w.view()).toMatchObject({ sandboxStatus: 'PAUSED' });
   });
 });
