@@ -23,7 +23,7 @@ export class ExecutionReconciler {
   readonly #runs: KeyedWorker<void>;
   readonly #closing = new AbortController();
   /** Fires when this process ends. */
-  readonly closing = this.#closing.signal;
+  readonly closing: AbortSignal = this.#closing.signal;
   /** The executions whose end this process waits for. */
   readonly #awaited = new Set<string>();
   /** Listeners. Called after each run for an execution. */

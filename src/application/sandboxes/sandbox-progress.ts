@@ -10,7 +10,7 @@ export class SandboxProgress {
   readonly #deps: CoreDeps;
   readonly #superseded = new AbortController();
   /** Fires when somebody else has changed the status. The step may be obsolete then. */
-  readonly superseded = this.#superseded.signal;
+  readonly superseded: AbortSignal = this.#superseded.signal;
   #sandbox: Sandbox;
 
   constructor(deps: CoreDeps, sandbox: Sandbox) {
