@@ -84,6 +84,7 @@ export class ExecutionReader {
     }
   }
 
+  /** Yields the bytes of an output from an offset on. */
   async *read(
     sandboxId: string, executionId: string, { stream, after, follow }: OutputRequest, signal: AbortSignal,
   ): AsyncGenerator<Uint8Array, void> {

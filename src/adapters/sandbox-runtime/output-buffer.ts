@@ -17,6 +17,7 @@ export class OutputBuffer implements KeptOutput {
   #isOver = false;
   #changed = Promise.withResolvers<void>();
 
+  /** Keeps at least this many bytes. */
   constructor(limitBytes: number) {
     this.#limitBytes = limitBytes;
   }

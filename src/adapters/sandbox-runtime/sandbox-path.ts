@@ -13,6 +13,7 @@ const codes = {
 } as const;
 
 const maxLength = 4_096;
+/** The limit of Linux. */
 const maxNameBytes = 255;
 
 /** Normalizes the path and removes a slash at its end. Throws `invalid_request` if the path is not absolute or not allowed. */

@@ -24,6 +24,7 @@ export function withScriptTimeLimit<T>(signal: AbortSignal, work: (signal: Abort
   return withTimeout(startTimeout(realTimers, limitMs, timedOut, [signal]), work);
 }
 
+/** Runs a script to its end. Rejects if the signal fires first. */
 export async function runScript(
   host: Pick<ExecutionHost, 'run'>, sandboxId: string, command: readonly string[], signal: AbortSignal,
 ): Promise<ScriptResult> {

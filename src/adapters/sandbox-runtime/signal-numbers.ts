@@ -8,6 +8,7 @@ export function signalName(number: number): string | null {
   return [...numbers].find(([, one]) => one === number)?.[0] ?? null;
 }
 
+/** Returns the number of a signal. Throws `invalid_request` if no signal has the name. */
 export function signalNumber(name: string): number {
   const number = numbers.get(name);
   if (number !== undefined) return number;

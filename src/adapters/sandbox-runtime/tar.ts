@@ -10,6 +10,7 @@ type Entry = Extract extends AsyncIterable<infer E> ? E : never;
 interface Common {
   /** Empty for the target directory itself. */
   readonly parts: TarName;
+  /** The permission bits, 0 to 0o777. */
   readonly mode: number;
   readonly modifiedAt: Date;
 }

@@ -60,6 +60,7 @@ export class ContainerFiles {
     this.#container = docker.getContainer(containerId);
   }
 
+  /** Returns null if nothing is there. */
   async stat(path: string): Promise<PathStat | null> {
     const response = await unlessMissing(this.#call((abortSignal) => this.#container.infoArchive(withSignal({ path }, abortSignal))));
     if (response === null) return null;
@@ -156,6 +157,7 @@ export class ContainerFiles {
     if ((await this.stat(path)) !== null) throw error ?? unavailable('the engine removed nothing');
   }
 
+  /** Opens a path, and closes it when the work is done. Null if nothing is there. */
   #read<T>(path: string, work: (opened: OpenedPath) => Promise<T>): Promise<T | null> {
     return this.#call(async (signal) => {
       const opened = await this.open(path, signal);

@@ -14,6 +14,7 @@ import { SshAgent } from './ssh-connection.ts';
 /** Proxies on the way to the engine may close a connection that is idle for longer. The number of open connections has no limit. */
 const connections = { keepAlive: true, timeout: 30_000 };
 
+/** The keys and certificates of a TLS connection, as PEM. */
 type TlsKeys = Partial<Readonly<Record<'ca' | 'cert' | 'key', string>>>;
 
 /** The address of an engine and the agent that connects to it. */

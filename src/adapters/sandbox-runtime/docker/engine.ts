@@ -112,6 +112,7 @@ export function statusOf(error: unknown): number | null {
   return error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : null;
 }
 
+/** Returns null if the engine answers 404. */
 export async function unlessMissing<T>(response: Promise<T>): Promise<T | null> {
   try {
     return await response;

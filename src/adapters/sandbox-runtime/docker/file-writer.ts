@@ -19,6 +19,7 @@ export interface Place {
   readonly container: Docker.ContainerInspectInfo;
   readonly files: ContainerFiles;
   readonly path: string;
+  /** The stat of the path. Null if nothing is there. */
   readonly found: PathStat | null;
 }
 

@@ -14,6 +14,7 @@ import { dockerSpecOptions, invalidDockerOptions } from './spec-options.ts';
 interface ImageOptions {
   readonly configFolder: string;
   readonly limitMs: number;
+  /** The minimum time between two progress reports. */
   readonly progressMs: number;
 }
 

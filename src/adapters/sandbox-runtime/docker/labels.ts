@@ -1,5 +1,6 @@
 import type Docker from 'dockerode';
 
+/** The prefix of Skep's own labels. A spec can't set them. */
 export const reservedPrefix = 'skep.';
 
 /** The labels of a deployment's objects. No label holds a secret: every user of the engine can read them. */

@@ -63,6 +63,7 @@ async function openLog(
   return streamed(response);
 }
 
+/** Returns the content of the entries, without the first `before` bytes. */
 function contentOf(response: IncomingMessage, before: number, signal: AbortSignal): ReadableStream<Uint8Array> {
   let leftOut = before;
   const content = new Transform({

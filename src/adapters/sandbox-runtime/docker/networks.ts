@@ -20,6 +20,7 @@ export const endpointConfig: Docker.EndpointSettings & { IPAMConfig: { LinkLocal
 /** The engine's address pools have room for about this many networks. */
 export const maxNetworks = 31;
 
+/** The time limit of each call during close, which must be short. */
 const closingMs = 2_000;
 
 /** How often, and with which pauses, to look for a network that another process is creating. */

@@ -16,6 +16,7 @@ const Credential = z.object({ Username: z.string(), Secret: z.string() });
 
 const helperMs = 15_000;
 
+/** The login for a registry. Null if there is none. */
 export type RegistryLogin = Docker.AuthConfig | { readonly identitytoken: string; readonly serveraddress: string } | null;
 
 /**

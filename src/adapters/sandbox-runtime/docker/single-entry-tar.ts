@@ -60,6 +60,7 @@ export async function readHead(tar: Readable): Promise<Header | null> {
 const typeOffset = 156;
 const sizeOffset = 124;
 
+/** Returns null if the stream has ended. */
 async function readExactly(stream: Readable, bytes: number): Promise<Buffer | null> {
   for (;;) {
     const block: unknown = stream.read(bytes);

@@ -130,6 +130,7 @@ export async function sizeOfFiles(layout: Layout, id: string): Promise<number | 
   return bytes === null ? null : bytes + ((await sizeOfFolder(home)) ?? 0);
 }
 
+/** Null if the folder does not exist. Does not follow links. */
 async function sizeOfFolder(folder: string): Promise<number | null> {
   const entries = await readdir(folder, { recursive: true }).catch(ignoring('ENOENT'));
   if (entries === null) return null;

@@ -18,6 +18,7 @@ interface ResolvedPath extends Pick<EnteredWorkspace, 'stack' | 'ended'> {
   readonly folder: Folder;
   readonly name: string;
   readonly path: string;
+  /** The stat of the path. Null if nothing is there. */
   readonly found: Stats | null;
 }
 

@@ -40,6 +40,7 @@ export interface Leader {
   readonly boot: string;
 }
 
+/** Returns null if there is no sandbox. */
 export async function readLastLaunch(folder: string): Promise<LaunchRecord | null> {
   const names = await readdir(folder).catch(ignoring('ENOENT', 'ENOTDIR'));
   if (names === null) return null;
@@ -71,6 +72,7 @@ export async function refuseLaunch(launch: LaunchNumber, plan: LaunchPlan): Prom
   }
 }
 
+/** Returns the exit status. Null if unknown. */
 export async function readExit(launch: LaunchNumber): Promise<number | null> {
   const text = await readFile(launchFile(launch, 'exit'), 'latin1').catch(ignoring('ENOENT'));
   return text !== null && /^\d+\n$/.test(text) ? Number(text) : null;

@@ -10,6 +10,7 @@ import type { ProcessEntry, ProcessTable } from './process-table.ts';
 
 export interface Observation {
   readonly observed: ObservedSandbox;
+  /** Null if the sandbox is absent. */
   readonly record: LaunchRecord | null;
   /** The launch that runs or is frozen. Null if there is none. */
   readonly live: LiveLaunch | null;

@@ -56,6 +56,7 @@ function isOfLaunch(marks: readonly (boolean | null)[]): boolean {
   return marks.includes(true) || (marks.includes(null) && !marks.includes(false));
 }
 
+/** Identifies a process within this boot. */
 function identityOf({ pid, start }: ProcessEntry): string {
   return `${pid} ${start}`;
 }

@@ -24,6 +24,7 @@ export interface ProcessEntry {
 export interface ProcessTable {
   readonly kind: 'proc' | 'ps';
 
+  /** Identifies this boot of the host. */
   bootId(): Promise<string>;
 
   /** Returns the process with this id. Null if none lives. */
@@ -53,6 +54,7 @@ export interface ProcessTable {
   signalGroup(leader: ProcessEntry, signal: NodeJS.Signals): void;
 }
 
+/** Sends a signal. Ignores a process that has ended. */
 function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
