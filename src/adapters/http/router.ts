@@ -64,8 +64,10 @@ export type SkepRouter = (request: IncomingMessage, response: ServerResponse, ne
 /** The failure of new requests and endless streams during shutdown. */
 export const shuttingDown = new Failure('shutting_down', { retryAfterSeconds: 5 });
 
-/** For `app.use('/agents', createRouter(skep))`. Answers every request. */
+/** For `app.use('/agents', createRouter(skep))`. Answers every request. Throws a TypeError if `skep` is a promise. */
 export function createRouter(skep: Skep, options: RouterOptions = {}): SkepRouter {
+  const given: { readonly auth?: unknown } | null | undefined = skep;
+  if (given?.auth === undefined) throw new TypeError('createRouter needs the Skep that createSkep resolves to; did you forget await?');
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Express hands on its own requests and responses, which extend Node's
   return routerOf(skep, options, new AbortController().signal) as unknown as SkepRouter;
 }

@@ -29,8 +29,10 @@ export interface Proxy {
   close(): void;
 }
 
-/** Use a separate server: a sandbox must not share an origin with the API. */
+/** Use a separate server: a sandbox must not share an origin with the API. Throws a TypeError if `skep` is a promise. */
 export function createProxy(skep: Skep, options: ProxyOptions): Proxy {
+  const given: { readonly sandboxes?: unknown } | null | undefined = skep;
+  if (given?.sandboxes === undefined) throw new TypeError('createProxy needs the Skep that createSkep resolves to; did you forget await?');
   return new PortRequests(skep, options);
 }
 

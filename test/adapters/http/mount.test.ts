@@ -30,6 +30,10 @@ afterAll(async () => {
   await world.close();
 });
 
+test.each([Promise.resolve(), {}, undefined, null])('a router for %j instead of a Skep is refused with a hint at `await`', (skep) => {
+  expect(() => createRouter(skep as never)).toThrow(/needs the Skep that createSkep resolves to; did you forget await/);
+});
+
 test('routes and Location headers work under a prefix', async () => {
   expect(await client('GET', '/agents/health')).toMatchObject({ status: 200 });
   expect(await client('GET', '/agents/api/user/repository/acme%2Fshop/microagents')).toMatchObject({ body: [{ name: 'deploy/aws' }] });
