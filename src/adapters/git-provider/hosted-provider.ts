@@ -18,7 +18,7 @@ import { createSingleFlight, type SingleFlight } from '../shared/single-flight.t
 import type { TimeLimit } from '../shared/timeout.ts';
 import { withBudget } from './retrying-http-client.ts';
 import {
-  createIncrementalListing, createJsonCache, createMemoryListingCache, type ListingSource, type Opened, selectFiles,
+  createIncrementalListing, createJsonCache, createMemoryListingCache, type ListingSource, memoized, type Opened, selectFiles,
 } from './incremental-listing.ts';
 
 export interface GitHostOptions {
@@ -136,7 +136,8 @@ export function createHostedProvider(host: GitHost, limit: TimeLimit, options: R
     name: host.name,
     family: host.family,
     hosts: host.hosts,
-    async listFiles(repository, query, signal) {
+    async listFiles(repository, anyQuery, signal) {
+      const query = memoized(anyQuery);
       try {
         return await limit.run(signal, (within) => list(repository, query, within));
       } catch (error) {

@@ -62,6 +62,20 @@ export function prefixOf(directory: string): string {
   return directory === '' ? '' : `${directory}/`;
 }
 
+/** Returns an equal query that calls the caller's functions only once for each name and path. */
+export function memoized(query: FileQuery): FileQuery {
+  return { directory: memoize((name) => query.directory(name)), accepts: memoize((path) => query.accepts(path)) };
+}
+
+function memoize<T>(compute: (text: string) => T): (text: string) => T {
+  const values = new Map<string, T>();
+  return (text) => {
+    const value = values.get(text) ?? compute(text);
+    values.set(text, value);
+    return value;
+  };
+}
+
 /** Returns the caller's part of a listing. Null if the listing was made for another caller and does not have all of it. */
 export function selectFiles({ head, directory, files }: Opened, query: FileQuery): DirectoryListing | null {
   if (query.directory(head.name) !== directory) return null;
