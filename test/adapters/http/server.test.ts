@@ -92,7 +92,7 @@ describe('a slow client is cut off', () => {
   test('if it does not read the responses', async () => {
     const world = await startWorld({ server: { writeTimeoutMs: 1000, keepAliveTimeoutMs: 60_000 } });
     const socket = await connected(world);
-    const closed = once(socket, 'close');
+    const closed = new Promise((resolve) => socket.once('close', resolve));
     socket.on('error', () => {});
     socket.pause();
     // More than the buffers of the connection hold.
