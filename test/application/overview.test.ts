@@ -15,7 +15,7 @@ const resting = (id: string, changes: Partial<Sandbox>): Sandbox => someSandbox(
 function forecastOf(records: readonly Sandbox[], freeze = true) {
   const found = new Map(records.map((record) => [record.id, record]));
   const forecast = new IdleForecast({
-    sandboxStore: { findMany: async (ids) => ids.flatMap((id) => found.get(id) ?? []) }, runtime: { capabilities: { freeze } },
+    store: { sandboxes: { findMany: async (ids) => ids.flatMap((id) => found.get(id) ?? []) } }, runtime: { capabilities: { freeze } },
   });
   forecast.note(records);
   const shown = async (scope: string | null, limit: number) =>

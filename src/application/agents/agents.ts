@@ -4,16 +4,17 @@ import type { Sandbox } from '../../domain/sandbox.ts';
 import { type AgentProtocol, AgentRefusal } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Logger } from '../../ports/logger.ts';
-import type { OpenExecution, SandboxExecutions } from '../../ports/sandbox-executions.ts';
+import type { OpenExecution } from '../../ports/sandbox-executions.ts';
+import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import { timeout, unlessAborted } from '../timers.ts';
 import type { AgentMemory } from './agent-memory.ts';
 import { AgentProcess } from './agent-process.ts';
 import { LiveAgent, RedactingAgentClient } from './live-agent.ts';
-import { redactorOf, resolveSecrets, type SecretRedactor } from '../secret-redactor.ts';
+import { redactorOf, resolveSecrets, type SecretRedactor } from '../secrets.ts';
 
 interface AgentsDeps {
-  readonly sandboxExecutions: SandboxExecutions;
+  readonly runtime: Pick<SandboxRuntime, 'executions'>;
   readonly protocols: readonly AgentProtocol[];
   readonly secrets: Secrets;
   readonly memory: AgentMemory;
@@ -72,9 +73,9 @@ export class Agents {
   async resume(
     { conversationId, sandbox }: Pick<OpenAgent, 'conversationId' | 'sandbox'>, turn: TurnPosition, signal: AbortSignal,
   ): Promise<LiveAgent> {
-    const { sandboxExecutions, secrets } = this.#deps;
+    const { runtime, secrets } = this.#deps;
     const protocol = this.#protocolOf(sandbox.spec.agent?.protocol ?? '');
-    const execution = await sandboxExecutions.reopen(sandbox.instanceId, executionIdOf(conversationId), turn.stdout, signal);
+    const execution = await runtime.executions.reopen(sandbox.instanceId, executionIdOf(conversationId), turn.stdout, signal);
     const parts = this.#partsOf(execution, redactorOf(sandbox, secrets), turn);
     const { process: { streams }, client, onHeld } = parts;
     const { sessionId, requestId } = turn;
@@ -85,11 +86,11 @@ export class Agents {
 
   /** Ends the conversation's agent. If `sandbox` is set, also ends an agent that an earlier process left there, if it is reachable. */
   async end(conversationId: string, sandbox: Sandbox | null = null): Promise<void> {
-    const { sandboxExecutions, logger } = this.#deps;
+    const { runtime, logger } = this.#deps;
     const live = this.#live.get(conversationId);
     if (live !== undefined || sandbox === null || sandbox.spec.agent === null) return await live?.kill();
     try {
-      await sandboxExecutions.remove(sandbox.instanceId, executionIdOf(conversationId));
+      await runtime.executions.remove(sandbox.instanceId, executionIdOf(conversationId));
     } catch (error) {
       logger.info({ conversation: conversationId, error }, 'the agent of a conversation could not be ended in its sandbox');
     }
@@ -102,14 +103,14 @@ export class Agents {
   async #open(
     { conversationId, sandbox, workingDir, sessionId }: OpenAgent, agent: AgentSpec, signal: AbortSignal,
   ): Promise<LiveAgent> {
-    const { sandboxExecutions, secrets } = this.#deps;
+    const { runtime, secrets } = this.#deps;
     const { command, authMethod } = agent;
     const env = agentEnvironment(agent, secrets);
     const protocol = this.#protocolOf(agent.protocol);
     const start = { executionId: executionIdOf(conversationId), command, env, workingDir };
     // Both have one execution id, so the kill of the previous agent would also end the new one.
     await unlessAborted(signal, Promise.resolve(this.#live.get(conversationId)?.ended));
-    const execution = await sandboxExecutions.open(sandbox.instanceId, start, signal);
+    const execution = await runtime.executions.open(sandbox.instanceId, start, signal);
     const parts = this.#partsOf(execution, redactorOf(sandbox, secrets), null);
     const { process, client, onHeld } = parts;
     const request = { streams: process.streams, workingDir: execution.workingDir ?? workingDir, authMethod, sessionId, client, onHeld };

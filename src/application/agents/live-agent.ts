@@ -2,7 +2,7 @@ import type { Message, TurnPosition } from '../../domain/conversation.ts';
 import type { Reason } from '../../domain/reason.ts';
 import type { AgentClient, AgentSession, AgentTurn, AgentPermission, AgentUpdate } from '../../ports/agent-protocol.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { SecretRedactor } from '../secret-redactor.ts';
+import type { SecretRedactor } from '../secrets.ts';
 import { waitAtMost } from '../timers.ts';
 import type { MemoryShare } from './agent-memory.ts';
 import type { AgentProcess } from './agent-process.ts';

@@ -1,3 +1,4 @@
+import { idempotencyConflict } from '../idempotency-conflict.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { messageRefusal } from '../../domain/conversation-next-step.ts';
 import type { Conversation, Message } from '../../domain/conversation.ts';
@@ -43,7 +44,7 @@ export async function sendMessage(
   // A repeated request is answered even if the memory is full.
   if (claim === undefined || (await store.conversations.findClaim(claim)) === null) deps.agentMemory.check();
   const outcome = await writeConversation(deps, id, enqueue, claim);
-  if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
+  if (outcome.kind === 'conflict') throw idempotencyConflict(claim);
   if (outcome.kind !== 'repeated') reconciler.enqueue(id);
   return { messageId };
 }

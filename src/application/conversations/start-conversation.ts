@@ -1,3 +1,4 @@
+import { idempotencyConflict } from '../idempotency-conflict.ts';
 import type { PermissionPolicy } from '../../domain/agent.ts';
 import { newConversation, type Conversation, type Message } from '../../domain/conversation.ts';
 import { eventOf, messageBody, statusEvents } from '../../domain/event.ts';
@@ -77,7 +78,7 @@ async function startSandbox({ sandboxes, store }: ConversationUseCaseDeps, conve
 async function outcomeOfEarlier(
   deps: ConversationUseCaseDeps, ownerId: string, outcome: ClaimOutcome, claim: IdempotencyClaim | undefined,
 ): Promise<ConversationView> {
-  if (outcome.kind === 'conflict') throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
+  if (outcome.kind === 'conflict') throw idempotencyConflict(claim);
   return await getConversation(deps, ownerId, outcome.id);
 }
 

@@ -1,3 +1,4 @@
+import { idempotencyConflict } from '../idempotency-conflict.ts';
 import { type ExecutionRecord, maxEndedExecutions, newExecution } from '../../domain/execution.ts';
 import { Failure, isFailure, isFailureOf } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
@@ -47,7 +48,7 @@ export async function runExecution(
     case 'repeated':
       return await repeat(deps, sandbox, outcome.id, request);
     case 'conflict':
-      throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
+      throw idempotencyConflict(claim);
     case 'limit':
       throw new Failure('execution_limit_reached', { ...outcome.reached, retryAfterSeconds: limitRetryAfterSeconds });
   }

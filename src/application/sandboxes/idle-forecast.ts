@@ -5,7 +5,7 @@ import type { SandboxRuntime } from '../../ports/sandbox-runtime.ts';
 import type { SandboxStore } from '../../ports/sandbox-store.ts';
 
 interface IdleForecastDeps {
-  readonly sandboxStore: Pick<SandboxStore, 'findMany'>;
+  readonly store: { readonly sandboxes: Pick<SandboxStore, 'findMany'> };
   readonly runtime: Pick<SandboxRuntime, 'capabilities'>;
 }
 
@@ -36,7 +36,7 @@ export class IdleForecast {
   async next(scope: OwnerScope, limit: number): Promise<readonly ForecastAction[]> {
     // Some sandboxes were active since the sweep, so more are read than returned.
     const soonest = this.#due.filter(({ ownerId }) => isInScope(ownerId, scope)).slice(0, 2 * limit);
-    const records = await this.#deps.sandboxStore.findMany(soonest.map(({ id }) => id));
+    const records = await this.#deps.store.sandboxes.findMany(soonest.map(({ id }) => id));
     const actions = records.flatMap((sandbox): ForecastAction[] => {
       const action = isInScope(sandbox.ownerId, scope) ? this.#actionOf(sandbox) : null;
       return action === null ? [] : [{ sandbox, action }];

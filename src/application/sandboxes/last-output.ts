@@ -3,7 +3,7 @@ import { outputTail } from '../../domain/output-tail.ts';
 import { hasEndDetails } from '../../domain/reason.ts';
 import type { ObservedSandbox, Sandbox } from '../../domain/sandbox.ts';
 import type { Secrets } from '../../ports/secrets.ts';
-import { redactorOf } from '../secret-redactor.ts';
+import { redactorOf } from '../secrets.ts';
 import { timeout } from '../timers.ts';
 import type { SandboxDeps } from './sandboxes.ts';
 

@@ -1,7 +1,7 @@
 import { isFailureOf } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { LogRequest } from '../../ports/sandbox-runtime.ts';
-import { redactorOf } from '../secret-redactor.ts';
+import { redactorOf } from '../secrets.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox } from './sandbox-records.ts';
 

@@ -1,3 +1,4 @@
+import { idempotencyConflict } from '../idempotency-conflict.ts';
 import { sandboxMovedEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { newSandbox, type NewSandbox, type Sandbox } from '../../domain/sandbox.ts';
@@ -33,7 +34,7 @@ export async function startSandbox(deps: SandboxUseCaseDeps, ownerId: string, re
     case 'repeated':
       return await getSandbox(deps.store, ownerId, started.id);
     case 'conflict':
-      throw new Failure('idempotency_conflict', { key: claim?.key ?? '' });
+      throw idempotencyConflict(claim);
   }
 }
 

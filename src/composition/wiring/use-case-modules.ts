@@ -76,7 +76,7 @@ export const sandboxesModule = new ContainerModule(({ bind }) => {
         keepBeforePause({ ...deps, checkouts }, sandboxId, signal);
       return new SandboxReconciler({ ...deps, probe, startQueue, secrets, keepChanges });
     });
-  provide(bind, idleForecast, [base], (base) => new IdleForecast({ ...base, sandboxStore: base.store.sandboxes }));
+  provide(bind, idleForecast, [base], (base) => new IdleForecast(base));
   provide(bind, diskWatch, [sandboxDeps, sandboxReconciler], (deps, reconciler) => new DiskWatch({ ...deps, reconciler }));
   provideClosable(bind, sandboxPool, [sandboxDeps, specs, sandboxReconciler, diskWatch], (deps, specs, reconciler, diskWatch) =>
     new SandboxPool({ ...deps, specs, reconciler, diskWatch, startsAtOnce: deps.poolStartsAtOnce }));
@@ -102,7 +102,7 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
   provideClosable(bind, events, [base], (base) => new Events({ ...base, keepForMs: base.keepEventsForMs }));
   provide(bind, agentMemory, [rules, system], ({ agentMemoryBytes }, { clock }) => new AgentMemory(agentMemoryBytes, clock));
   provide(bind, agents, [base, all(tokens.agentProtocol), tokens.secrets, agentMemory], (base, protocols, secrets, memory) =>
-    new Agents({ ...base, sandboxExecutions: base.runtime.executions, protocols, secrets, memory }));
+    new Agents({ ...base, protocols, secrets, memory }));
   provide(bind, conversationDeps, [base, sandboxes, repositories, checkouts], (base, sandboxes, repositories, checkouts) =>
     ({ ...base, sandboxes, repositories, checkouts }));
   provideClosable(bind, conversationReconciler,

@@ -133,7 +133,7 @@ async function speak({ agents: count, texts, size, maxBytes }: Record<'agents' |
   };
   const executions = { open: async () => ({ ...noisyAgent(texts, size), durable: false, handedOver: { bytes: 0, isCut: false } }) } as unknown as SandboxExecutions;
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
-  const agents = new Agents({ sandboxExecutions: executions, protocols: [createAcpProtocol()], secrets: { get: () => null }, memory, clock, logger });
+  const agents = new Agents({ runtime: { executions }, protocols: [createAcpProtocol()], secrets: { get: () => null }, memory, clock, logger });
   const spec = sandboxSpec({ id: 'noisy', agent });
   const sandbox = newSandbox({ id: 'sb', ownerId: 'me', spec, sessionApiKey: 'key', now: 0 });
   await Promise.all(Array.from({ length: count }, async (_, n) => {

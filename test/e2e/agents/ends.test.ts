@@ -24,7 +24,7 @@ beforeEach(async () => {
   const [runtime, launch] = [host.open(), launchOf(programs.counts)];
   await runtime.start(launch, () => {}, never);
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
-  agents = new Agents({ sandboxExecutions: runtime.executions, protocols: [createAcpProtocol()], secrets: { get: () => secret }, clock: createSystemClock(), logger, memory: new AgentMemory(2 ** 30, createSystemClock()) });
+  agents = new Agents({ runtime, protocols: [createAcpProtocol()], secrets: { get: () => secret }, clock: createSystemClock(), logger, memory: new AgentMemory(2 ** 30, createSystemClock()) });
   open = async (command) => {
     const sandbox = newSandbox({ id: launch.id, ownerId: 'me', spec: { ...launch.spec, agent: { ...base, command } }, sessionApiKey: 'key', now: 0 });
     return await agents.open({ conversationId: 'conv-1', sandbox, workingDir: launch.spec.workingDir, sessionId: null }, never);

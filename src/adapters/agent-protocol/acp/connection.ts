@@ -4,8 +4,9 @@ import { Refusal } from '../../../domain/failure.ts';
 import type { Reason } from '../../../domain/reason.ts';
 import type { OpenAgentSession } from '../../../ports/agent-protocol.ts';
 import { parseJson } from '../../shared/json.ts';
-import { permissionRequest, oneLine } from './updates.ts';
+import { permissionRequest } from './schema.ts';
 import type { TurnListener } from './turn-listener.ts';
+import { oneLine } from './updates.ts';
 
 /** A JSON-RPC connection to an agent. The SDK sees only the messages that {@link readMessages} passes on. */
 export interface Connection {

@@ -4,10 +4,9 @@ import {
   type AgentProtocol, AgentRefusal, type OpenAgentSession, type AgentSession, type AgentTurn,
 } from '../../../ports/agent-protocol.ts';
 import { connect, type Connection } from './connection.ts';
-import {
-  type AuthMethod, initialized, type Initialized, createdSession, failureData, knownStopReason, promptResponse, oneLine,
-} from './updates.ts';
+import { type AuthMethod, createdSession, failureData, initialized, type Initialized, knownStopReason, promptResponse } from './schema.ts';
 import { TurnListener } from './turn-listener.ts';
+import { oneLine } from './updates.ts';
 
 /** The Agent Client Protocol, version 1: JSON-RPC, one message per line. */
 export function createAcpProtocol(): AgentProtocol {

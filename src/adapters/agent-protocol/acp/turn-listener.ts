@@ -1,7 +1,8 @@
 import type { AgentClient, AgentPermission, AgentUpdate } from '../../../ports/agent-protocol.ts';
 import { raceSignal } from '../../shared/timeout.ts';
 import { ConnectionFailure } from './connection.ts';
-import { permissionRequest, sessionUpdate, type WirePermission, createToolCalls, mergeToolCall, oneLine, updateOf } from './updates.ts';
+import { permissionRequest, sessionUpdate, type WirePermission } from './schema.ts';
+import { createToolCalls, mergeToolCall, oneLine, updateOf } from './updates.ts';
 
 /** Passes updates and permission requests to the client while a turn runs. Drops all others, such as the replay of a loaded session. */
 export class TurnListener {

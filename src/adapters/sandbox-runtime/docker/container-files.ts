@@ -130,11 +130,11 @@ export class ContainerFiles {
   ): Promise<void> {
     const failures: unknown[] = [];
     const body = Readable.from(untilFailure(tar, failures), { objectMode: false });
-    using end = startDelay(signal, lastAnswerMs);
+    using later = startDelay(signal, lastAnswerMs);
     try {
       const response = await this.#call(
         (abortSignal) => this.#container.putArchive(body, withSignal(target, abortSignal)),
-        signal && { signal: end.signal, limitMs: unlimitedMs },
+        signal && { signal: later.signal, limitMs: unlimitedMs },
       );
       if ('resume' in response) response.resume();
     } catch (error) {

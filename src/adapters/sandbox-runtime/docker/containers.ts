@@ -59,7 +59,7 @@ export class Containers {
   }
 
   freeze(id: string): Promise<ObservedSandbox> {
-    return this.#step(id, 'frozen', () => this.#leave(id, 'running', async () => {
+    return this.#step(id, 'frozen', () => this.#repeatWhile(id, 'running', async () => {
       const found = await this.#options.engine.find(id);
       if (found === null || stateOf(found.State) !== 'running') return null;
       try {
@@ -74,7 +74,7 @@ export class Containers {
 
   resume(launch: SandboxLaunch, signal: AbortSignal): Promise<ObservedSandbox> {
     const { id } = launch;
-    return this.#step(id, 'running', () => this.#leave(id, 'frozen', async () => {
+    return this.#step(id, 'running', () => this.#repeatWhile(id, 'frozen', async () => {
       const found = await this.#options.engine.find(id);
       signal.throwIfAborted();
       if (found !== null && stateOf(found.State) === 'stopped') await startContainer(this.#options, found, launch);
@@ -143,10 +143,10 @@ export class Containers {
   }
 
   /**
-   * Does a step that returns null if there is nothing to do, and does it again if the sandbox is then in the given state after all. Docker
-   * 20.10 may notice an earlier pause late, and then reports a running container as paused for a moment, or the other way round.
+   * Does a step that leads out of the given state, and returns null if there is nothing to do. Does it again if the sandbox is then in that
+   * state after all: Docker 20.10 may notice an earlier pause late, and reports a running container as paused for a moment, or the reverse.
    */
-  async #leave(id: string, state: ObservedState, step: () => Promise<ObservedSandbox | null>): Promise<ObservedSandbox> {
+  async #repeatWhile(id: string, state: ObservedState, step: () => Promise<ObservedSandbox | null>): Promise<ObservedSandbox> {
     for (;;) {
       const observed = (await step()) ?? (await this.#options.observer.inspect(id));
       if (observed.state !== state) return observed;

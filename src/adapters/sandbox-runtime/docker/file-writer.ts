@@ -130,8 +130,8 @@ export async function runProgram(
   execute: Execute, id: string, command: readonly string[], signal: AbortSignal, content: AsyncIterable<Uint8Array> | null = null,
 ): Promise<{ readonly exitCode: number; readonly error: string }> {
   // A command whose start was cancelled could still begin later.
-  using patience = startDelay(signal, killMs);
-  const execution = await execute(id, { command, workingDir: '/' }, patience.signal);
+  using later = startDelay(signal, killMs);
+  const execution = await execute(id, { command, workingDir: '/' }, later.signal);
   const work = async () => {
     const output = Promise.all([execution.stdout.cancel(), readText(execution.stderr, endless)]);
     await Promise.all([output, feed(execution, content)]);

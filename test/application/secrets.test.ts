@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { SecretRedactor } from '../../src/application/secret-redactor.ts';
+import { SecretRedactor } from '../../src/application/secrets.ts';
 
 const secrets = ['sk-0123', '(a+b)*c', 'aaaab'];
 
