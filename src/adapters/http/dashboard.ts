@@ -8,7 +8,7 @@ import type { HttpHandler } from './request-context.ts';
 export const contentSecurityPolicy = (scripts = '', styles = ''): string => [
   "default-src 'none'", `script-src 'self'${scripts}`, `style-src 'self'${styles}`, "img-src 'self' data:", "connect-src 'self'",
   "font-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
-].join('; ');
+].join(';');
 
 /** Returns the folder of the dashboard in the package. Returns null if it was not built. */
 export function dashboardFolder(): string | null {
