@@ -29,6 +29,13 @@ const EventMessage = z.object({
 const firstPauseMs = 100;
 const longestPauseMs = 5_000;
 
+/** The last known state of a sandbox, seen or set by this runtime. */
+interface Known {
+  readonly state: ObservedState;
+  /** True if this runtime set the state, and the event of that is still to come: all events up to it belong to the change. */
+  readonly isEventDue: boolean;
+}
+
 /**
  * Follows the engine's events from the first use until the runtime is closed. Calls the listeners after a change of a sandbox that this
  * runtime did not make, and wakes callers that wait for the end of an execution.
@@ -41,12 +48,14 @@ export class SandboxWatch {
   /** Called each time that the event stream is connected: the engine may have been away. */
   readonly #onConnected: () => void;
   readonly #listeners = new Listeners<string>();
-  /** The last known state of each sandbox, seen or set by this runtime. */
-  readonly #known = new Map<string, ObservedState>();
+  /** A new object after each event and change. */
+  readonly #known = new Map<string, Known>();
   /** The sandboxes that this runtime changes now, with the states seen since the start of the change. */
   readonly #changing = new Map<string, ObservedState[]>();
   readonly #executions = new Map<string, { readonly wake: () => void; isReported: boolean }>();
   #following: Promise<void> | undefined;
+  /** When the present event stream was connected, in milliseconds of this process. Infinity if there is none. */
+  #connectedAt = Infinity;
 
   constructor(engine: Engine, runs: RunEvents, compareMs: number, onConnected: () => void) {
     this.#engine = engine;
@@ -61,10 +70,17 @@ export class SandboxWatch {
    */
   begin(id: string, target: ObservedState): (observed: ObservedSandbox | undefined) => void {
     const seen: ObservedState[] = [];
+    const began = performance.now();
     this.#changing.set(id, seen);
     return (observed) => {
       this.#changing.delete(id);
-      if (observed !== undefined) this.#known.set(id, observed.state);
+      const before = this.#known.get(id);
+      const state = observed?.state ?? seen.at(-1);
+      if (state !== undefined) {
+        const isChanged = before !== undefined && (before.state !== state || before.isEventDue);
+        const isEventDue = isChanged && state === target && !seen.includes(state) && began > this.#connectedAt;
+        this.#known.set(id, { state, isEventDue });
+      }
       const isUnclear = observed === undefined && seen.length > 0;
       const endedByItself = target === 'running' && observed?.state === 'stopped';
       // All states up to the target belong to the change.
@@ -113,6 +129,7 @@ export class SandboxWatch {
     const { docker, deployment, call } = this.#engine;
     const filters = { type: ['container' as const], label: [`${labels.deployment}=${deployment}`], event: Object.keys(results) };
     const stream = streamed(await call((abortSignal) => docker.getEvents({ filters, abortSignal }), { signal }), signal);
+    this.#connectedAt = performance.now();
     this.#onConnected();
     // Detects a lost host.
     stream.socket.setKeepAlive(true, 15_000);
@@ -127,6 +144,8 @@ export class SandboxWatch {
       await reading;
     } finally {
       clearInterval(comparing);
+      this.#connectedAt = Infinity;
+      for (const [id, { state }] of this.#known) this.#known.set(id, { state, isEventDue: false });
       stream.destroy();
       this.#runs.lose();
     }
@@ -150,10 +169,11 @@ export class SandboxWatch {
 
   #happened(id: string, state: ObservedState): void {
     const seen = this.#changing.get(id);
+    const known = this.#known.get(id);
     if (seen !== undefined) seen.push(state);
-    else if (this.#known.get(id) !== state && this.#known.get(id) !== 'absent') {
-      this.#known.set(id, state);
-      this.#listeners.notify(id);
+    else if (known?.state !== 'absent' && (known?.isEventDue !== true || known.state === state)) {
+      this.#known.set(id, { state, isEventDue: false });
+      if (known?.state !== state) this.#listeners.notify(id);
     }
   }
 
@@ -169,8 +189,8 @@ export class SandboxWatch {
       // A later event or change is newer than the list.
       if (this.#changing.has(id) || this.#known.get(id) !== earlier) continue;
       if (state === 'absent') this.#known.delete(id);
-      else this.#known.set(id, state);
-      if (earlier !== undefined && earlier !== state) this.#listeners.notify(id);
+      else this.#known.set(id, { state, isEventDue: false });
+      if (earlier !== undefined && earlier.state !== state) this.#listeners.notify(id);
     }
   }
 }

@@ -1,3 +1,5 @@
+import { IncomingMessage } from 'node:http';
+import Docker from 'dockerode';
 import { afterAll, afterEach, expect, onTestFinished, test } from 'vitest';
 import type { ObservedSandbox, ObservedState } from '../../../../src/domain/sandbox.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
@@ -16,6 +18,18 @@ const stopped = (runtime: SandboxRuntime, id: string): Promise<ObservedSandbox> 
     () => runtime.inspect(id),
     ({ state }) => state === 'stopped',
   );
+
+/** Makes the parts of the response arrive only when the promise of that moment has resolved. */
+function delay(response: IncomingMessage, arrives: () => Promise<void>): void {
+  const chunks = response[Symbol.asyncIterator].bind(response);
+  response[Symbol.asyncIterator] = async function* (): AsyncGenerator<unknown, undefined> {
+    for await (const chunk of chunks()) {
+      await arrives();
+      yield chunk;
+    }
+    return undefined;
+  };
+}
 
 describeWithDocker('The end of a Docker sandbox', () => {
   const engine = createEngine();
@@ -111,6 +125,35 @@ describeWithDocker('The end of a Docker sandbox', () => {
     await wakes(() => container(touched.id).remove({ force: true }), 'absent');
     await runtime.remove(untouched.id);
     expect(new Set(woken)).toEqual(new Set([touched.id]));
+  });
+
+  test('and other changes by a person notify listeners once if the events of own changes arrive late', async () => {
+    const docker = new Docker();
+    const dial = docker.modem.dial.bind(docker.modem);
+    let arrives = Promise.resolve();
+    docker.modem.dial = (options, callback) => dial(options, (error, response) => {
+      if (options.path.startsWith('/events') && response instanceof IncomingMessage) delay(response, () => arrives);
+      callback?.(error, response);
+    });
+    const runtime = engine.open({ docker });
+    const woken: string[] = [];
+    runtime.subscribe((id) => woken.push(id));
+    const launch = await begun(runtime, sleeps);
+    await container(launch.id).kill();
+    await until(() => woken, (ids) => ids.includes(launch.id));
+    await runtime.resume(launch, never);
+    woken.length = 0;
+    const late = Promise.withResolvers<void>();
+    arrives = late.promise;
+    await runtime.freeze(launch.id);
+    await runtime.resume(launch, never);
+    await container(launch.id).pause();
+    late.resolve();
+    await until(() => woken, (ids) => ids.includes(launch.id));
+    expect((await runtime.resume(launch, never)).state).toBe('running');
+    await container(launch.id).kill();
+    await until(() => woken, (ids) => ids.length > 1);
+    expect(woken).toEqual([launch.id, launch.id]);
   });
 
   test('leaves containers of other owners and other deployments alone', async () => {
