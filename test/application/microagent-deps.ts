@@ -7,6 +7,6 @@ export function microagentDeps(): Omit<MicroagentDeps, 'repositories'> {
   return {
     product: 'skep',
     parseFrontMatter: async (text: string) => parseYamlFrontMatter(text),
-    texts: { get: (key) => texts.get(key) ?? null, set: (key, text) => void texts.set(key, text) },
+    texts,
   };
 }

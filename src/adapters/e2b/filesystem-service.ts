@@ -1,8 +1,8 @@
 import { posix } from 'node:path';
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { FileEntry } from '../../domain/file-entry.ts';
 import { toTimestamp } from '../http/common-schemas.ts';
-import { createLruMap } from '../shared/lru-map.ts';
 import { pause, realTimers } from '../shared/timeout.ts';
 import { callOf, ConnectError, type Service, type ServiceCall, streamOf } from './connect-protocol.ts';
 
@@ -111,7 +111,9 @@ function keyOf({ sandboxId }: ServiceCall, watcherId: string): string {
 
 /** Returns the methods of clients that ask for changes, such as E2B's synchronous Python client. The server keeps the watches in memory. */
 function watcherMethods(): Service {
-  const watches = createLruMap<Watch>(maxWatches, maxWatchedEntries, ({ known }) => known.size);
+  const watches = new LRUCache<string, Watch>({
+    max: maxWatches, maxSize: maxWatchedEntries, sizeCalculation: ({ known }) => known.size || 1,
+  });
   const named = z.object({ watcherId: z.string() });
   return {
     CreateWatcher: callOf(watched, async (call, message) => {
@@ -121,7 +123,7 @@ function watcherMethods(): Service {
     }),
     GetWatcherEvents: callOf(named, async (call, { watcherId }) => {
       const watch = watches.get(keyOf(call, watcherId));
-      if (watch === null) throw new ConnectError('not_found', `There is no watcher ${watcherId}. Watch the directory again.`);
+      if (watch === undefined) throw new ConnectError('not_found', `There is no watcher ${watcherId}. Watch the directory again.`);
       const { changes, next } = await readChanges(call, watch);
       watches.set(keyOf(call, watcherId), next);
       return { events: changes };

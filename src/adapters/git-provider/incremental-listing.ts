@@ -1,7 +1,7 @@
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { DatedFile, DirectoryListing, FileQuery } from '../../ports/git-provider.ts';
 import type { ListingCache } from '../../ports/listing-cache.ts';
-import { createLruMap } from '../shared/lru-map.ts';
 import { Oid } from './response-fields.ts';
 
 /** A repository, and the head of its default branch. */
@@ -156,10 +156,10 @@ const maxCharacters = 16 * 1024 * 1024;
 
 /** A cache in memory, for a deployment without another one. */
 export function createMemoryListingCache(): ListingCache {
-  const entries = createLruMap<string>(maxEntries, maxCharacters, ({ length }) => length);
+  const entries = new LRUCache<string, string>({ max: maxEntries, maxSize: maxCharacters, sizeCalculation: ({ length }) => length || 1 });
   return {
-    get: async (scope, key) => entries.get(JSON.stringify([scope, key])),
-    put: async (scope, key, value) => entries.set(JSON.stringify([scope, key]), value),
+    get: async (scope, key) => entries.get(JSON.stringify([scope, key])) ?? null,
+    put: async (scope, key, value) => void entries.set(JSON.stringify([scope, key]), value),
   };
 }
 

@@ -1,17 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { Failure, type FailureCode, isFailureOf } from '../../domain/failure.ts';
 import { isUserId, type Principal } from '../../domain/principal.ts';
 import type { Auth } from '../../ports/auth.ts';
 import { keyDigest } from '../shared/key-digest.ts';
-import { createLruMap } from '../shared/lru-map.ts';
 import { defaultRequestsPerMinute, defaultStreamsPerKey, type RouterOptions } from './http-options.ts';
 import { bearerOf, headerOf } from './request-input.ts';
 
 const windowSeconds = 60;
 const defaultFailedLoginsPerMinute = 20;
-const maxKnownKeys = 1000;
 
 /** How long a new key from an address with too many wrong keys waits before it is checked, in milliseconds. */
 const guessDelayMs = 1000;
@@ -37,7 +36,7 @@ export class Authenticator {
   /** Returns the credential that a request carries; null if there is none. */
   readonly credentialOf: (request: IncomingMessage) => string | null;
   /** Digests of keys that were correct. */
-  readonly #knownKeys = createLruMap<true>(maxKnownKeys, maxKnownKeys, () => 1);
+  readonly #knownKeys = new LRUCache<string, true>({ max: 1000 });
   readonly #streams = new Map<string, number>();
 
   constructor(auth: Auth, options: RouterOptions) {
@@ -54,9 +53,9 @@ export class Authenticator {
   async authenticate(request: ClientRequest, credential: string | null): Promise<Principal> {
     if (credential === null) return await this.#auth.authenticate(null);
     const digest = keyDigest(credential);
-    const isKnown = this.#knownKeys.get(digest) !== null;
+    const isKnown = this.#knownKeys.get(digest) === true;
     const principal = await this.#checkWithFailureLimit(request, 'unauthorized', isKnown, () => this.#auth.authenticate(credential));
-    this.#knownKeys.set(digest, true);
+    if (!isKnown) this.#knownKeys.set(digest, true);
     return await this.#countRequest(principal);
   }
 

@@ -56,8 +56,7 @@ export class RequestContext {
   caller: Principal | null = null;
   credential: string | null = null;
   problem: AnyProblem | null = null;
-  /** Fires when the response is complete or the client disconnects. */
-  readonly closed: AbortSignal;
+  #closed: AbortSignal | null = null;
   readonly startedAt = performance.now();
 
   constructor(http: HttpContext, request: Request<Parameters, unknown, unknown, unknown>, response: Response<unknown>) {
@@ -70,10 +69,11 @@ export class RequestContext {
     const question = request.url.indexOf('?');
     this.path = question === -1 ? request.url : request.url.slice(0, question);
     this.query = question === -1 ? '' : request.url.slice(question + 1);
-    const closed = new AbortController();
-    if (response.destroyed) closed.abort();
-    else response.once('close', () => closed.abort());
-    this.closed = closed.signal;
+  }
+
+  /** Fires when the response is complete or the client disconnects. Created at the first use, which few requests need. */
+  get closed(): AbortSignal {
+    return (this.#closed ??= closeOf(this.response));
   }
 
   get skep(): Skep {
@@ -116,4 +116,11 @@ export class RequestContext {
     if (!clientIsGone) skep.logger.error({ request_id: requestId, incident, error }, 'a request failed with an unexpected error');
     return new Failure('internal', { incident }, { cause: error });
   }
+}
+
+function closeOf(response: Response<unknown>): AbortSignal {
+  const closed = new AbortController();
+  if (response.destroyed) closed.abort();
+  else response.once('close', () => closed.abort());
+  return closed.signal;
 }

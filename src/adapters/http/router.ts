@@ -99,14 +99,17 @@ export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal
 }
 
 /** Headers against content sniffing, foreign content and framing. The server that terminates TLS decides on `Strict-Transport-Security`. */
-const securityHeaders = [
-  helmet.hidePoweredBy(),
-  helmet.contentSecurityPolicy({ useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } }),
-  helmet.crossOriginResourcePolicy(),
-  helmet.frameguard({ action: 'deny' }),
-  helmet.noSniff(),
-  helmet.referrerPolicy(),
-];
+const securityHeaders = helmet({
+  contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+  frameguard: { action: 'deny' },
+  crossOriginOpenerPolicy: false,
+  dnsPrefetchControl: false,
+  hsts: false,
+  ieNoOpen: false,
+  originAgentCluster: false,
+  permittedCrossDomainPolicies: false,
+  xssFilter: false,
+});
 
 function beginRequest(http: HttpContext): HttpHandler {
   return (request, response, next) => {

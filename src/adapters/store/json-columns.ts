@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { defaultAgentTimes, permissionPolicies } from '../../domain/agent.ts';
 import { type ChangeList, fileChangeStatuses, type PullRequest, type StartPoint } from '../../domain/change.ts';
@@ -8,7 +9,6 @@ import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
 import { sandboxSpec, type SandboxSpec, wakesOnAccess } from '../../domain/sandbox-spec.ts';
 import type { ExposedUrl, PausedBy, RefusalBackOff } from '../../domain/sandbox.ts';
 import { eventActors } from '../shared/event-data-schemas.ts';
-import { createLruMap } from '../shared/lru-map.ts';
 import { orNull } from './record-rows.ts';
 import { storeUnavailable } from './database.ts';
 
@@ -31,14 +31,14 @@ const cachedCharacters = 4_000_000;
 
 /** Caches the values of recent texts. Texts such as specs repeat, and parsing and validating them costs far more than a lookup. */
 export function columnReader<T>(schema: z.ZodType<T>): (text: string) => T {
-  const cache = createLruMap<{ readonly value: T; readonly characters: number }>(
-    cachedValues, cachedCharacters, ({ characters }) => characters,
-  );
+  const cache = new LRUCache<string, { readonly value: T }>({
+    max: cachedValues, maxSize: cachedCharacters, sizeCalculation: (_value, { length }) => length || 1,
+  });
   return (text) => {
     const known = cache.get(text);
-    if (known !== null) return known.value;
+    if (known !== undefined) return known.value;
     const value = parseColumn(schema, text);
-    cache.set(text, { value, characters: text.length });
+    cache.set(text, { value });
     return value;
   };
 }

@@ -22,7 +22,7 @@ export interface MicroagentDeps {
   readonly product: string;
   readonly parseFrontMatter: ParseFrontMatter;
   /** A cache of the texts of files. */
-  readonly texts: { get(key: string): string | null; set(key: string, text: string): void };
+  readonly texts: { get(key: string): string | undefined; set(key: string, text: string): unknown };
 }
 
 /** The parsed file of a microagent. */
@@ -69,7 +69,7 @@ export class Microagents {
     // The content of a blob id never changes. The key contains the repository, so nobody gets a blob that only another repository has.
     const key = JSON.stringify([provider.name, repository, file.blobId]);
     let text = texts.get(key);
-    if (text === null) {
+    if (text === undefined) {
       text = new TextDecoder().decode(await provider.readFile(repository, file, maxFileBytes, signal));
       texts.set(key, text);
     }

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { type Bind, ContainerModule } from 'inversify';
-import { createLruMap } from '../../adapters/shared/lru-map.ts';
+import { LRUCache } from 'lru-cache';
 import { AgentMemory, defaultAgentMemoryBytes } from '../../application/agents/agent-memory.ts';
 import { Agents } from '../../application/agents/agents.ts';
 import { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
@@ -96,7 +96,7 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
   provide(bind, repositories, [all(tokens.gitProvider)], (providers) => new Repositories(providers));
   provideValue(bind, tokens.parseFrontMatter, parseYamlLazily);
   provide(bind, microagents, [repositories, tokens.deployment, tokens.parseFrontMatter], (repositories, { product }, parseFrontMatter) => {
-    const texts = createLruMap<string>(cachedTexts, cachedCharacters, ({ length }) => length);
+    const texts = new LRUCache<string, string>({ max: cachedTexts, maxSize: cachedCharacters, sizeCalculation: ({ length }) => length || 1 });
     return new Microagents({ repositories, product, parseFrontMatter, texts });
   });
   provideClosable(bind, events, [base], (base) => new Events({ ...base, keepForMs: base.keepEventsForMs }));

@@ -1,6 +1,6 @@
+import { LRUCache } from 'lru-cache';
 import type { ToolCall, ToolCallContent } from '../../../domain/agent.ts';
 import type { AgentUpdate } from '../../../ports/agent-protocol.ts';
-import { createLruMap } from '../../shared/lru-map.ts';
 import type { Block, WireToolCall, WireToolCallContent, WireUpdate } from './schema.ts';
 
 /** Returns the update in the port's form. Null if there is nothing to show. */
@@ -22,7 +22,6 @@ export function updateOf(update: WireUpdate, calls: ToolCalls): AgentUpdate | nu
   }
 }
 
-const maxCalls = 10_000;
 const maxCallsSize = 32 * 1024 * 1024;
 
 /** The current state of a turn's tool calls, because an update contains only the changes. */
@@ -30,7 +29,7 @@ type ToolCalls = ReturnType<typeof createToolCalls>;
 
 /** The memory is bounded. A dropped call starts empty with its next update. */
 export function createToolCalls() {
-  return createLruMap<ToolCall>(maxCalls, maxCallsSize, sizeOf);
+  return new LRUCache<string, ToolCall>({ maxSize: maxCallsSize, sizeCalculation: sizeOf });
 }
 
 export function mergeToolCall(calls: ToolCalls, { toolCallId, title, kind, status, content, locations }: WireToolCall): ToolCall {

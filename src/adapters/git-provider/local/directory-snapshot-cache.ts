@@ -1,7 +1,7 @@
+import { LRUCache } from 'lru-cache';
 import type { DatedFile, FileContentId } from '../../../ports/git-provider.ts';
 import { splitAtNul } from '../../shared/git-process.ts';
 import { KeyedMutex } from '../../shared/keyed-mutex.ts';
-import { createLruMap } from '../../shared/lru-map.ts';
 import type { Semaphore } from '../../shared/semaphore.ts';
 import { createSingleFlight } from '../../shared/single-flight.ts';
 import { realTimers, startTimeout } from '../../shared/timeout.ts';
@@ -49,8 +49,8 @@ async function readSnapshot(reading: Reading, earlier: Earlier | null, signal: A
 }
 
 /** Returns the data that can be reused. Dates are valid only if the history is cut off at the same commits. */
-function reusableDates(earlier: Snapshot | null, { oid, shallow }: SnapshotRequest): Earlier | null {
-  if (earlier === null || earlier.dates === null || earlier.shallow !== shallow) return null;
+function reusableDates(earlier: Snapshot | undefined, { oid, shallow }: SnapshotRequest): Earlier | null {
+  if (earlier === undefined || earlier.dates === null || earlier.shallow !== shallow) return null;
   return earlier.oid.length === oid.length ? { oid: earlier.oid, dates: earlier.dates } : null;
 }
 
@@ -158,8 +158,11 @@ function secondsOf(text: string): number {
 
 /** Caches the latest snapshot of each directory. It is used while the directory's commit is the same. */
 export function createSnapshotCache(options: ResolvedOptions, semaphore: Semaphore, closing: AbortSignal) {
-  const pathsOf = ({ files, dates }: Snapshot): number => Math.max(files.length, dates?.size ?? 0);
-  const latest = createLruMap(options.cacheEntries, options.cachePaths, pathsOf);
+  const latest = new LRUCache<string, Snapshot>({
+    max: options.cacheEntries,
+    maxSize: options.cachePaths,
+    sizeCalculation: ({ files, dates }) => Math.max(1, files.length, dates?.size ?? 0),
+  });
   const reads = createSingleFlight<Snapshot>();
   // So that a slow repository takes only one place.
   const repositories = new KeyedMutex();
@@ -170,7 +173,7 @@ export function createSnapshotCache(options: ResolvedOptions, semaphore: Semapho
     using limit = startTimeout(realTimers, timeoutMs, () => timedOut(timeoutMs), [unwanted, closing]);
     const readOnce = async (): Promise<Snapshot> => {
       const earlier = latest.get(key);
-      if (earlier !== null && matchesRequest(earlier, request)) return earlier;
+      if (earlier !== undefined && matchesRequest(earlier, request)) return earlier;
       const snapshot = await readObjects(options, request, limit.signal, (read, signal) =>
         readSnapshot({ ...request, read, maxPaths }, reusableDates(earlier, request), signal));
       latest.set(key, snapshot);
@@ -185,7 +188,7 @@ export function createSnapshotCache(options: ResolvedOptions, semaphore: Semapho
       const { repository, directory, oid, shallow } = request;
       const key = `${repository.gitDir}\0${directory}`;
       const cached = latest.get(key);
-      if (cached !== null && matchesRequest(cached, request)) return cached;
+      if (cached !== undefined && matchesRequest(cached, request)) return cached;
       return await reads.join(`${key}\0${oid}\0${shallow}`, signal, (unwanted) => read(key, request, unwanted));
     },
     settled: () => reads.settled(),

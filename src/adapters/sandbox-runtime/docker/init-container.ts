@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
 import type Docker from 'dockerode';
+import { LRUCache } from 'lru-cache';
 import type { FileEntry } from '../../../domain/file-entry.ts';
-import { createLruMap } from '../../shared/lru-map.ts';
 import { partsBelow } from '../sandbox-path.ts';
 import { ContainerFiles, type Owner } from './container-files.ts';
 import { type Engine, removeContainer } from './engine.ts';
@@ -21,7 +21,7 @@ interface Needs {
 /** Prepares new containers for their programs. The needs are looked up once per image, since its containers are all the same at first. */
 export class Preparation {
   readonly #engine: Engine;
-  readonly #known = createLruMap<Needs>(256, 256, () => 1);
+  readonly #known = new LRUCache<string, Needs>({ max: 256 });
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -42,7 +42,7 @@ export class Preparation {
     const path = Config.Env.find((entry) => entry.startsWith('PATH='));
     const key = JSON.stringify([Image, Config.User, Config.WorkingDir, HostConfig.ReadonlyRootfs, Path, path]);
     const earlier = this.#known.get(key);
-    if (earlier !== null) return earlier;
+    if (earlier !== undefined) return earlier;
     const needs = await findNeeds(container, new ContainerFiles(this.#engine, container.Id));
     this.#known.set(key, needs);
     return needs;
