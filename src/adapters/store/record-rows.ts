@@ -1,4 +1,4 @@
-import { type Compilable, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
+import { type Compilable, type CompiledQuery, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { isDamagedRecord } from '../../domain/failure.ts';
 import { camelCase, type SnakeCase, snakeCase } from '../shared/letter-case.ts';
 import { type Database, type Db, storeUnavailable } from './database.ts';
@@ -51,12 +51,23 @@ export function rowReader<T extends object, R extends RowOf<T>>(
 }
 
 /**
- * Compiles a query once for all requests, because compiling takes longer than running it. `build` gets a placeholder for its only
- * parameter.
+ * Compiles a query once for each combination of given values, because compiling takes as long as running it. `build` gets a placeholder
+ * for each value, so it may only hand them on to the query, and must not add other parameters.
  */
-export function compiledOnce<R>(db: Db, build: (parameter: string) => Compilable<R>): (parameter: string) => Promise<R[]> {
-  const { query, queryId, sql } = build('').compile();
-  return async (parameter) => (await db.executeQuery<R>({ query, queryId, sql, parameters: [parameter] })).rows;
+export function compiledOnce<R, V extends object>(db: Db, build: (values: V) => Compilable<R>): (values: V) => Promise<R[]> {
+  const compiled = new Map<string, CompiledQuery<R>>();
+  return async (values) => {
+    const given = new Map<unknown, unknown>(Object.entries(values).filter(([, value]) => value !== undefined));
+    const names = [...given.keys()];
+    const combination = names.join(' ');
+    let query = compiled.get(combination);
+    if (query === undefined) {
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each name stands for a value, and kysely hands it on
+      query = build(Object.fromEntries(names.map((name) => [name, name])) as V).compile();
+      compiled.set(combination, query);
+    }
+    return (await db.executeQuery<R>({ ...query, parameters: query.parameters.map((name) => given.get(name)) })).rows;
+  };
 }
 
 /** Returns a reader of a column with one of these words. The reader throws `store_unavailable` for any other text. */

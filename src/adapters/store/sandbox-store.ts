@@ -17,10 +17,12 @@ import {
 import {
   compiledOnce, countUpTo, type DamageListener, withoutIndex, orNull, rowOf, rowReader, enumReader, scanRecords,
 } from './record-rows.ts';
+import { type SandboxSearch, searchSandboxes } from './sandbox-search.ts';
 
 export function createSandboxStore(db: Db, log: EventLog, onDamaged: DamageListener = () => {}): SandboxStore {
   const all = db.selectFrom('sandboxes').selectAll();
-  const byId = compiledOnce(db, (id) => all.where('id', '=', id));
+  const byId = compiledOnce(db, ({ id }: { id: string }) => all.where('id', '=', id));
+  const search = compiledOnce(db, (values: SandboxSearch) => searchSandboxes(db, values));
 
   return {
     ...createSandboxWrites(log),
@@ -34,7 +36,7 @@ export function createSandboxStore(db: Db, log: EventLog, onDamaged: DamageListe
         .executeTakeFirst();
     },
 
-    find: async (id) => firstOf(await byId(id)),
+    find: async (id) => firstOf(await byId({ id })),
 
     findMany: async (ids) => (ids.length === 0 ? [] : (await all.where('id', 'in', ids).execute()).map(sandboxOf)),
 
@@ -52,16 +54,16 @@ export function createSandboxStore(db: Db, log: EventLog, onDamaged: DamageListe
       return (await running.orderBy('last_active_at').orderBy('id').limit(limit).execute()).map(sandboxOf);
     },
 
-    search: async (scope, { status, specId, metadata = {} }, { after, limit }) => {
-      let found = all.where('owner_id', scope === null ? '<>' : '=', scope ?? unowned).where('deleted_at', 'is', null);
-      if (status !== undefined) found = found.where('status', '=', status);
-      if (specId !== undefined) found = found.where('spec_id', '=', specId);
-      // Reads the metadata of all sandboxes of the owner: about 4 ms for a thousand.
-      for (const [key, value] of Object.entries(metadata)) {
-        found = found.where(sql<boolean>`exists (select 1 from json_each(metadata) where key = ${key} and value = ${value})`);
-      }
-      if (after !== null) found = found.where((eb) => eb(eb.refTuple('created_at', 'id'), '<', eb.tuple(after.value, after.id)));
-      const rows = await found.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit + 1).execute();
+    search: async (scope, { status, specId, metadata }, { after, limit }) => {
+      const rows = await search({
+        owner: scope ?? undefined,
+        status,
+        specId,
+        metadata: metadata && JSON.stringify(metadata),
+        afterCreated: after?.value,
+        afterId: after?.id,
+        limit: limit + 1,
+      });
       return pageOf(rows.map(sandboxOf), limit, ({ createdAt, id }) => ({ value: createdAt, id }));
     },
 

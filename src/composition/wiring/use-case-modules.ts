@@ -96,7 +96,9 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
   provide(bind, repositories, [all(tokens.gitProvider)], (providers) => new Repositories(providers));
   provideValue(bind, tokens.parseFrontMatter, parseYamlLazily);
   provide(bind, microagents, [repositories, tokens.deployment, tokens.parseFrontMatter], (repositories, { product }, parseFrontMatter) => {
-    const texts = new LRUCache<string, string>({ max: cachedTexts, maxSize: cachedCharacters, sizeCalculation: ({ length }) => length || 1 });
+    const texts = new LRUCache<string, string>({
+      max: cachedTexts, maxSize: cachedCharacters, sizeCalculation: ({ length }) => length || 1,
+    });
     return new Microagents({ repositories, product, parseFrontMatter, texts });
   });
   provideClosable(bind, events, [base], (base) => new Events({ ...base, keepForMs: base.keepEventsForMs }));
