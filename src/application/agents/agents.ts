@@ -106,12 +106,14 @@ export class Agents {
     const { runtime, secrets } = this.#deps;
     const { command, authMethod } = agent;
     const env = agentEnvironment(agent, secrets);
+    // Read together with the environment, because a secret may change while the agent starts.
+    const redactor = redactorOf(sandbox, secrets);
     const protocol = this.#protocolOf(agent.protocol);
     const start = { executionId: executionIdOf(conversationId), command, env, workingDir };
     // Both have one execution id, so the kill of the previous agent would also end the new one.
     await unlessAborted(signal, Promise.resolve(this.#live.get(conversationId)?.ended));
     const execution = await runtime.executions.open(sandbox.instanceId, start, signal);
-    const parts = this.#partsOf(execution, redactorOf(sandbox, secrets), null);
+    const parts = this.#partsOf(execution, redactor, null);
     const { process, client, onHeld } = parts;
     const request = { streams: process.streams, workingDir: execution.workingDir ?? workingDir, authMethod, sessionId, client, onHeld };
     try {

@@ -92,6 +92,18 @@ describe('the output of an agent', () => {
     expect(w.logged.join('\n')).toContain('last words: **********');
   });
 
+  test('never contains the secret that the agent got, even if the secret is changed while the agent starts', async () => {
+    let started: readonly unknown[] = [];
+    const secrets = { get MODEL_KEY() { return started.length < 2 ? 'sk-the-old-key' : 'sk-the-new-key'; } };
+    const w = await createReady({ agent: { secrets: ['MODEL_KEY'] }, secrets, script: async (turn) => turn.say(`${w.host.executed.at(-1)?.request.env?.['MODEL_KEY']}`) });
+    started = w.host.executed;
+    w.host.executed.at(-1)?.end(0);
+    await calm();
+    await w.conversations.send('me', w.id, said('go'));
+    await w.rested();
+    expect(told(await w.log(), 'message').map(({ text }) => text)).toEqual(['go', '**********']);
+  });
+
   test('contains no secret of its sandbox', async () => {
     const shown = { sandboxKey: '', text: '' };
     const w = await createReady({
