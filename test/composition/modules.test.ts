@@ -54,6 +54,11 @@ describe('a module', () => {
     expect((await skep.microagents.list('acme/shop', null)).map(({ name }) => name)).toEqual(['style']);
   });
 
+  test('can give the log of events to the runtime', async () => {
+    const mine = new ContainerModule(({ rebind }) => provide(rebind, tokens.runtime, [tokens.events], (_events) => createMemoryRuntime(new MemoryEngine())));
+    expect((await open({ modules: [mine] })).parts.map(({ adapter }) => adapter)).toContain('memory');
+  });
+
   test('adds a git provider after those of the options', async () => {
     const add = new ContainerModule(({ bind }) => provide(bind, tokens.gitProvider, [], async () => gitOf('second', 'acme/other')));
     const skep = await open({ git: [gitOf('first', 'acme/shop')], modules: [add] });

@@ -9,7 +9,7 @@ import { onAbort, waitAtMost } from '../timers.ts';
 /** How long events are kept, if nothing else is configured: 30 days. */
 export const defaultKeepEventsForMs = 30 * 86_400_000;
 
-export interface EventsDeps extends CoreDeps {
+export interface EventsDeps extends Pick<CoreDeps, 'store' | 'clock'> {
   /** How long events are kept, in milliseconds. Null: for ever. */
   readonly keepForMs: number | null;
 }

@@ -101,7 +101,9 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
     });
     return new Microagents({ repositories, product, parseFrontMatter, texts });
   });
-  provideClosable(bind, events, [base], (base) => new Events({ ...base, keepForMs: base.keepEventsForMs }));
+  // Without the runtime, so a module's runtime may use the events.
+  provideClosable(bind, events, [rules, store, system], ({ keepEventsForMs: keepForMs }, store, { clock }) =>
+    new Events({ store, clock, keepForMs }));
   provide(bind, agentMemory, [rules, system], ({ agentMemoryBytes }, { clock }) => new AgentMemory(agentMemoryBytes, clock));
   provide(bind, agents, [base, all(tokens.agentProtocol), tokens.secrets, agentMemory], (base, protocols, secrets, memory) =>
     new Agents({ ...base, protocols, secrets, memory }));
