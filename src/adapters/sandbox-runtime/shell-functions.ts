@@ -18,9 +18,9 @@ _skep_enter() {
 export const nobody = 'SKEP_EXECUTION=nobody';
 
 /**
- * Kills the processes of an execution until two passes in a row find none: the processes in the session of its leader (id `$1`, start time
- * `$2`), those with its mark `$3` in their environment, and their descendants. Processes with the mark `$4` are killed only in its session.
- * Processes in the session `$5`, if given, are not killed. Exits with 1 if some remain.
+ * Kills the processes of an execution until two passes in a row find none that it may kill: the processes in the session of its leader
+ * (id `$1`, start time `$2`), those with its mark `$3` in their environment, and their descendants. Processes with the mark `$4` are killed
+ * only in its session. Processes in the session `$5`, if given, are not killed. Exits with 1 if some remain.
  */
 export const killing = `
 pid=$1 start=$2 mark=$3 spared=$4 kept=$5
@@ -60,8 +60,9 @@ kill_all() {
     done
   done
   [ -z "$session_is_own" ] || kill -KILL "-$pid" 2>/dev/null
-  for process in $members; do kill -KILL "$process" 2>/dev/null; done
-  [ "$members" != ' ' ]
+  killed=
+  for process in $members; do { kill -KILL "$process" || [ ! -e "/proc/$process" ]; } 2>/dev/null && killed=1; done
+  [ -n "$killed" ]
 }
 is_known() { case $known in *" $1 "*) return 0;; esac; return 1; }
 is_marked() { has_text "$1" "$mark" && ! has_text "$1" "$spared"; }
@@ -72,4 +73,5 @@ while [ $quiet -lt 2 ]; do
   rounds=$((rounds + 1))
   [ $rounds -lt 2000 ] || exit 1
 done
+[ "$members" = ' ' ] || exit 1
 `;

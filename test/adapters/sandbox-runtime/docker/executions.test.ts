@@ -70,6 +70,24 @@ describeWithDocker('Commands in Docker containers', () => {
     await bystander.kill();
   });
 
+  test('are killed at once although they started a program of another user, which can not be killed', async () => {
+    const { runtime, launch } = await started({
+      image: images.debian,
+      isolation: { ...launchOf(sleeping).spec.isolation, user: '1000' },
+      runtimeOptions: { docker: { new_privileges: true } },
+    });
+    await engine.ask(launch.id, 'cp "$(command -v setpriv)" /usr/bin/become; chmod 4755 /usr/bin/become', 'root');
+    // More processes to look at than fit into the time limit if it looked again and again.
+    const others = 'for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do sleep 3000 & done; wait';
+    await runtime.execute(launch.id, { command: shell(others) }, never);
+    const command = shell("setsid sh -c 'become --reuid=0 sleep 2001; :' & sleep 2002 & wait");
+    await runtime.executions.start(launch.id, { executionId: 'exec-1', command, stdin: false, tty: null }, never);
+    const left = async (): Promise<string[]> => (await commandsIn(launch.id)).filter((line) => /^sleep 200\d$/.test(line));
+    await eventually('both run', async () => (await left()).length === 2);
+    await runtime.executions.signal(launch.id, 'exec-1', 'SIGKILL');
+    assert.deepEqual(await left(), ['sleep 2001']);
+  });
+
   test('need /bin/sh in the image, and report if it is missing', async () => {
     const image = `skep-test/no-shell-${engine.deployment}`;
     const source = launchOf(sleeping);
