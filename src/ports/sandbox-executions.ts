@@ -114,7 +114,7 @@ export interface SandboxExecutions {
    */
   signal(sandboxId: string, executionId: string, signalName: string): Promise<void>;
 
-  /** Changes the size of its terminal. Does nothing if it has no terminal, or has ended. */
+  /** Changes the size of its terminal. Does nothing if it has no terminal, or has ended. Further failures: `sandbox_not_running`. */
   resize(sandboxId: string, executionId: string, size: TerminalSize): Promise<void>;
 
   /**

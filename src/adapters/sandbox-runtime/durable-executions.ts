@@ -104,8 +104,9 @@ export class DurableExecutions implements SandboxExecutions {
   async resize(sandboxId: string, executionId: string, size: TerminalSize): Promise<void> {
     const local = this.#find(sandboxId, executionId);
     if (local !== undefined && local.state.status !== 'running') return;
-    if (local?.isDurable === false) return local.execution.resize?.(size);
-    await this.#reader.runToEnd(sandboxId, executionId, scripts.resize(size));
+    if (local?.isDurable !== false) return this.#reader.runToEnd(sandboxId, executionId, scripts.resize(size));
+    await this.#reader.requireRunning(sandboxId);
+    await local.execution.resize?.(size);
   }
 
   async remove(sandboxId: string, executionId: string): Promise<void> {

@@ -146,6 +146,22 @@ describe('A wait for the end of an execution', () => {
   });
 });
 
+test('A terminal of the host is not resized in a frozen sandbox', async () => {
+  let state: 'running' | 'frozen' = 'running';
+  const { executions } = createHost(() => ({ says: 'no-terminal\n', code: 0 }), {
+    observe: async () => ({ state, run: 'run-1' }),
+    launchTerminal: async () => ({
+      stdin: new WritableStream(), stdout: streamOf('', false), stderr: streamOf('', true), exited: new Promise(() => {}),
+      kill: async () => {}, outlive: () => {}, resize: async () => {},
+    }),
+  });
+  const tty = { cols: 80, rows: 24 };
+  await executions.start('sb', { ...request, tty }, never);
+  await executions.resize('sb', 'exec-1', tty);
+  state = 'frozen';
+  await assert.rejects(executions.resize('sb', 'exec-1', tty), isFailing('sandbox_not_running'));
+});
+
 describe('An execution in a sandbox without a shell', () => {
   for (const code of [126, 127]) {
     test(`signal fails with runtime_unavailable if its script ends with ${code}`, async () => {
