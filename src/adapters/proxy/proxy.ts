@@ -97,15 +97,15 @@ class PortRequests implements Proxy {
     }
   }
 
-  drain(): void {
+  readonly drain = (): void => {
     this.#isDraining = true;
     for (const socket of this.#sockets) socket.destroy();
-  }
+  };
 
-  close(): void {
+  readonly close = (): void => {
     this.drain();
     this.#connections.close();
-  }
+  };
 
   #requireTarget(request: IncomingMessage): PortTarget {
     if (this.#isDraining) throw shuttingDown;

@@ -68,3 +68,9 @@ test('the connection of a client that disconnects while its credential is checke
   await released();
   expect((await send(portOf(), `/${id}/8000/next`, withKey(key))).body).toBe('0');
 });
+
+test('a copy of the proxy can be closed', () => {
+  const copy = { ...createProxy(world.skep, { url: 'http://127.0.0.1' }) };
+  copy.drain();
+  copy.close();
+});
