@@ -70,7 +70,7 @@ export async function runLaunch(
     // A port may have been in use, or another process may have won the launch.
     const used = (await readLastLaunch(last.folder))?.claim?.plan.ports ?? [];
     const unused = [...previous, ...reserved].filter(({ hostPort }) => !used.some((one) => one.hostPort === hostPort));
-    await ports.release((owner, port) => owner === launch.id && unused.some(({ hostPort }) => hostPort === port));
+    if (unused.length > 0) await ports.release((owner, port) => owner === launch.id && unused.some(({ hostPort }) => hostPort === port));
   }
 }
 

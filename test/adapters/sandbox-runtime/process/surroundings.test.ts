@@ -3,7 +3,8 @@ import { readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, test } from 'vitest';
+import { afterEach, beforeEach, describe, test, vi } from 'vitest';
+import { PortReservations } from '../../../../src/adapters/sandbox-runtime/process/port-reservations.ts';
 import type { SandboxSpec } from '../../../../src/domain/sandbox-spec.ts';
 import type { SandboxLaunch, SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
 import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
@@ -179,6 +180,15 @@ describe('The ports of sandboxes', () => {
     assert.notEqual(after[1], before[1]);
     assert.equal((await readdir(join(host.root, '.ports'))).length, 3);
     server.close();
+  });
+
+  test('are not all looked through by a start that gives none back', async () => {
+    const release = vi.spyOn(PortReservations.prototype, 'release');
+    await runtime.list();
+    release.mockClear();
+    await start(shell('exec sleep 1000'), three);
+    assert.equal(release.mock.calls.length, 0);
+    release.mockRestore();
   });
 });
 
