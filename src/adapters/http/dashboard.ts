@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join, relative, sep } from 'node:path';
-import express, { Router } from 'express';
+import express, { type Router } from 'express';
 import type { HttpHandler } from './request-context.ts';
 
 /** Returns the policy of a page that loads its own files and talks to its own origin only. `scripts` and `styles` are further sources. */
@@ -18,8 +18,7 @@ export function dashboardFolder(): string | null {
 }
 
 /** Serves the page at `/` and its files without a key. Without a folder, `/` redirects to the API reference. */
-export function dashboardRouter(folder: string | null): Router {
-  const router = Router({ caseSensitive: true, strict: true });
+export function addDashboard(router: Router, folder: string | null): void {
   const atRoot: HttpHandler = ({ originalUrl }, response, next) => {
     const { context } = response.locals;
     if (folder === null) response.redirect(context.link('/docs'));
@@ -28,12 +27,12 @@ export function dashboardRouter(folder: string | null): Router {
     else next();
   };
   router.get('/', atRoot);
-  if (folder === null) return router;
+  if (folder === null) return;
   const setHeaders = (response: ServerResponse, path: string): void => {
     // Vite puts files with a content hash in their name there.
     const isHashed = relative(folder, path).startsWith(`assets${sep}`);
     response.setHeader('Cache-Control', isHashed ? 'public, max-age=31536000, immutable' : 'no-cache');
     response.setHeader('Content-Security-Policy', contentSecurityPolicy());
   };
-  return router.get(/^\/(?!\/)/, express.static(folder, { redirect: false, setHeaders }));
+  router.get(/^\/(?!\/)/, express.static(folder, { redirect: false, setHeaders }));
 }

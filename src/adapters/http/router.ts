@@ -6,7 +6,7 @@ import { Failure } from '../../domain/failure.ts';
 import { apiReferenceFiles, apiReferencePaths } from './api-reference.ts';
 import { Authenticator } from './authentication.ts';
 import { crossOrigin } from './cors.ts';
-import { dashboardFolder, dashboardRouter } from './dashboard.ts';
+import { addDashboard, dashboardFolder } from './dashboard.ts';
 import { ExecutionWriters } from './execution-web-socket.ts';
 import { openApiDocument, type OpenApiDocument } from './openapi.ts';
 import { StreamedBody, Upgrade, type Operation } from './operation.ts';
@@ -93,7 +93,7 @@ export function routerOf(skep: Skep, options: RouterOptions, ending: AbortSignal
   for (const mountOther of options.mounts ?? []) mountOther(router, http);
   for (const [path, atPath] of Map.groupBy(operations, ({ path }) => path)) mount(router, path, atPath);
   // After the API, because it looks for a file.
-  router.use(dashboardRouter(options.dashboard === false ? null : (options.dashboard ?? dashboardFolder())));
+  addDashboard(router, options.dashboard === false ? null : (options.dashboard ?? dashboardFolder()));
   router.use(refusalHandler(new HttpProblem('not_found', {}), true), answerError);
   return router;
 }

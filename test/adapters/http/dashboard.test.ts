@@ -61,7 +61,7 @@ test('a file with a hash in its name is cached for ever, and any other file is r
 test('a path that is no file of the page gets the response of the API, with the headers of the API', async () => {
   const paths = ['/assets/other.js', '/assets/', '/assets', '/.hidden', '/../package.json', '/%2e%2e/package.json', '/assets/..%2findex.html'];
   for (const path of paths) expect((await get(path)).status, path).toBe(401);
-  expect(await createClient(world.url, null)('POST', '/')).toMatchObject({ status: 401 });
+  for (const method of ['POST', 'OPTIONS']) expect(await createClient(world.url, null)(method, '/')).toMatchObject({ status: 401 });
   const health = await get('/health');
   expect([health.headers.get('cache-control'), health.headers.get('content-security-policy')])
     .toEqual(['no-store', "default-src 'none';frame-ancestors 'none'"]);
