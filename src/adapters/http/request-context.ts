@@ -109,10 +109,10 @@ export class RequestContext {
 
   /** Logs an unexpected error. Returns the failure for the client, which contains only the number of the log entry. */
   logUnexpected(error: unknown): Failure<'internal'> {
-    const { request, response, requestId, skep } = this;
+    const { request, requestId, skep } = this;
     const incident = skep.random.id('inc');
-    // An error caused by a client's disconnect is not logged.
-    const clientIsGone = response.destroyed || request.errored !== null;
+    // An error caused by a client's disconnect is not logged. A failed stream has destroyed its response, but not yet closed it.
+    const clientIsGone = this.closed.aborted || request.errored !== null;
     if (!clientIsGone) skep.logger.error({ request_id: requestId, incident, error }, 'a request failed with an unexpected error');
     return new Failure('internal', { incident }, { cause: error });
   }

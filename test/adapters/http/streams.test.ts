@@ -196,12 +196,13 @@ describe('a stream without events', () => {
   });
 });
 
-test('a stream is cut off if the log fails, so its client does not take the failure for the end', async () => {
+test('a stream is cut off if the log fails, so its client does not take the failure for the end, and the error is logged', async () => {
   const { world, id, path } = await started();
   const stream = await openEventStream(`${world.url}${path}?after=latest`, world.keys.ann);
   world.faults.events = new Error('the disk is gone');
   await world.store.events.append([chunk(id, 'one')]);
   await expect(stream.next()).rejects.toThrow();
   await logged(world, { ...aborted, code: 'internal' });
+  expect(world.lines).toContainEqual(expect.objectContaining({ level: 'error', error: world.faults.events }));
   delete world.faults.events;
 });
