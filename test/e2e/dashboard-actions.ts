@@ -16,6 +16,9 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await dialog.getByLabel(/^Branch/).fill(branch);
     await dialog.getByRole('button', { name: 'Publish' }).click();
     await dialog.getByRole('alert').getByText(/pull request/).waitFor();
+    await dialog.getByLabel('Description').fill('It counts');
+    for (const isOn of [false, true]) await dialog.getByLabel('Open a pull request').setChecked(isOn);
+    expect(await dialog.getByLabel('Description').inputValue()).toBe('It counts');
     await dialog.getByLabel('Open a pull request').uncheck();
     await dialog.getByRole('button', { name: 'Publish' }).click();
     await page.locator('.banner.good code', { hasText: branch }).waitFor();

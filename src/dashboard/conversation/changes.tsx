@@ -121,13 +121,11 @@ function Publish({ conversation: { id, state }, onClose }: { readonly conversati
       <Field label="Commit message and title"><input name="message" defaultValue={state.title ?? ''} /></Field>
       <Field label="Branch" hint="Empty: a branch for this conversation only."><input name="branch" spellcheck={false} /></Field>
       <Checkbox label="Open a pull request" checked={opensRequest} onChange={setOpensRequest} />
-      {opensRequest && (
-        <>
-          <Field label="Description"><textarea name="description" rows={3} /></Field>
-          <Field label="Merge into the branch" hint="Empty: the default branch."><input name="base" spellcheck={false} /></Field>
-          <Checkbox label="As a draft" name="draft" />
-        </>
-      )}
+      <div style={{ display: opensRequest ? 'contents' : 'none' }}>
+        <Field label="Description"><textarea name="description" rows={3} /></Field>
+        <Field label="Merge into the branch" hint="Empty: the default branch."><input name="base" spellcheck={false} /></Field>
+        <Checkbox label="As a draft" name="draft" />
+      </div>
     </FormDialog>
   );
 }
