@@ -98,6 +98,13 @@ export function dashboardActions(opened: () => { readonly scene: Scene; readonly
     await row.getByRole('button', { name: 'Revoke' }).click();
     await dialog.getByRole('button', { name: 'Revoke' }).click();
     await row.getByText('Revoked').waitFor();
+    await page.getByRole('button', { name: 'New key' }).click();
+    await dialog.getByLabel(/^Name/).fill('without patterns');
+    await dialog.getByLabel(/^Repositories/).fill(' , ');
+    await dialog.getByLabel(/^Owner/).fill('somebody');
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await dialog.getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('row', { name: 'without patterns' }).getByText('All', { exact: true }).waitFor();
   });
 
   test("shows a repository's microagents", async () => {

@@ -67,7 +67,7 @@ function NewKey({ onClose, onMade }: { readonly onClose: () => void; readonly on
   const isAdmin = me.access === 'admin';
   const create = async ({ name = '', user, access, life, repositories }: FormTexts) => onMade(await client.request('POST /api/v1/keys', {
     body: {
-      name, user_id: user, access: accesses.find((one) => one === access), repositories: repositories?.split(/[\s,]+/).filter(Boolean),
+      name, user_id: user, access: accesses.find((one) => one === access), repositories: repositories?.match(/[^\s,]+/g) ?? undefined,
       expires_in_seconds: life === undefined ? undefined : Number(life),
     },
   }));
