@@ -93,7 +93,7 @@ async function partsOf(get: <T>(token: Token<T>) => Promise<T>): Promise<readonl
   const checkouts = await get(tokens.checkouts);
   const hosts = git.map((provider) => ['git', provider] as const);
   const named = [['store', store], ['runtime', runtime], ...hosts, ['checkout', checkouts]] as const;
-  return named.map(([part, adapter]) => ({ part, adapter: adapter.name, check: () => adapter.check() }));
+  return named.map(([part, adapter]) => ({ part, adapter: adapter.name, check: async () => await adapter.check() }));
 }
 
 /** Returns the options for `createSkep` that the server would use, without those of the server alone. Throws a `ConfigError`. */

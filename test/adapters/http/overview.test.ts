@@ -57,6 +57,9 @@ test('the overview of an administrator has pools, disk, memory and limits of the
   const admin = world.client(world.keys.admin);
   const seen = async () => object(await admin('GET', path));
   world.faults.git = new Error('connect ECONNREFUSED 10.0.0.7');
+  world.checkouts.check = () => {
+    throw new Error('not in a promise');
+  };
   await until(seen, (body) => (body['deployment'] as { disk: unknown }).disk !== null);
   expect(await seen()).toMatchObject({
     scope: 'all',
@@ -68,7 +71,7 @@ test('the overview of an administrator has pools, disk, memory and limits of the
     },
     parts: expect.arrayContaining([
       { part: 'store', adapter: 'memory', ok: true, detail: expect.stringContaining('SQLite') },
-      { part: 'git', adapter: 'memory', ok: false, detail: 'the check failed' },
+      ...['git', 'checkout'].map((part) => ({ part, adapter: 'memory', ok: false, detail: 'the check failed' })),
     ]),
   });
   expect(object(await world.ann('GET', path))).toMatchObject({
