@@ -160,9 +160,9 @@ export class Attachment implements AsyncIterable<OutputPart> {
     const socket: ClientSocket = options.openSocket === undefined ? new WebSocket(address) : options.openSocket(address);
     socket.binaryType = 'arraybuffer';
     const opened = deferred<boolean>();
-    let isLeft = false;
+    const left = new AbortController();
     const detach = (): void => {
-      isLeft = true;
+      left.abort();
       // Later input waits for the next socket.
       if (this.#socket === socket) [this.#socket, this.#ready] = [null, deferred()];
       watch.stop();
@@ -176,16 +176,16 @@ export class Attachment implements AsyncIterable<OutputPart> {
           controller.close();
         };
         const onDisconnect = (): void => {
-          if (isLeft) return;
+          if (left.signal.aborted) return;
           const lost = `The connection was lost while input was sent. The execution ${id} continues without the rest of it.`;
           if (this.end === null && !this.#canReconnect()) this.#failure ??= connectionLost(lost);
           leave();
         };
         watch.restart('connect', connectMs);
-        watch.signal.addEventListener('abort', onDisconnect);
+        watch.signal.addEventListener('abort', onDisconnect, { signal: left.signal });
         socket.addEventListener('open', () => opened.resolve(true));
         socket.addEventListener('message', ({ data }: { readonly data: unknown }) => {
-          if (isLeft) return;
+          if (left.signal.aborted) return;
           watch.restart('silence', silenceMs);
           if (data instanceof ArrayBuffer) controller.enqueue(this.#partOf(data));
           else this.#take(JSON.parse(String(data)) as Control);

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { getEventListeners } from 'node:events';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createClient, isFailure, type SkepClient } from '../../src/client/index.ts';
 import { commands, randomOutput } from '../adapters/http/executions-support.ts';
 import { coderSpec, createWorld, plainSpec, type World } from '../adapters/http/world.ts';
@@ -72,6 +73,16 @@ describe('a sandbox', () => {
     expect(attached.end).toMatchObject({ status: 'exited', exit_code: 0 });
     await expect(attached.write('more')).rejects.toMatchObject({ code: 'connection_lost' });
     await expect(attached.resize({ cols: 80, rows: 24 })).rejects.toMatchObject({ code: 'connection_lost' });
+  });
+
+  test('has attachments that leave nothing behind at a signal that lives longer', async () => {
+    await using sandbox = await skep.sandboxes.start({ spec: 'plain', waitUntil: 'running' });
+    const { signal } = new AbortController();
+    const joined = vi.spyOn(AbortSignal, 'any');
+    onTestFinished(() => joined.mockRestore());
+    await all((await sandbox.executions.start(['errs'])).attach({ signal }));
+    const last = joined.mock.results[joined.mock.calls.findLastIndex(([signals]) => signals.includes(signal))]?.value as AbortSignal;
+    expect(getEventListeners(last, 'abort')).toEqual([]);
   });
 });
 
