@@ -80,3 +80,8 @@ test('a token is not sent over plain HTTP to another machine, unless `httpHosts`
     expect(() => createGitHubProvider({ url, clock: createSystemClock(), ...options })).not.toThrow();
   }
 });
+
+test('a token is refused together with an App', () => {
+  const app = { appId: 42, privateKey: 'key', installationId: 7 };
+  expect(() => createGitHubProvider({ token: doubleToken, app, clock: createSystemClock() })).toThrow(/one of token and app/u);
+});
