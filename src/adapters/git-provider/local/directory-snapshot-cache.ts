@@ -159,8 +159,9 @@ function secondsOf(text: string): number {
 /** Caches the latest snapshot of each directory. It is used while the directory's commit is the same. */
 export function createSnapshotCache(options: ResolvedOptions, semaphore: Semaphore, closing: AbortSignal) {
   const latest = new LRUCache<string, Snapshot>({
-    max: options.cacheEntries,
-    maxSize: options.cachePaths,
+    // LRUCache takes 0 for no limit.
+    max: Math.max(1, options.cacheEntries),
+    maxSize: Math.max(1, options.cachePaths),
     sizeCalculation: ({ files, dates }) => Math.max(1, files.length, dates?.size ?? 0),
   });
   const reads = createSingleFlight<Snapshot>();

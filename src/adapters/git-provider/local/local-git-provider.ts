@@ -23,9 +23,9 @@ export interface LocalGitOptions extends ServedFolder {
   readonly concurrency?: number;
   /** The git program: a name that is looked up on the PATH, or a path. */
   readonly gitBinary?: string;
-  /** How many listings are cached, at least 1. */
+  /** How many listings are cached. 0 counts as 1. */
   readonly cacheEntries?: number;
-  /** How many paths the cached listings hold together, at least 1. */
+  /** How many paths the cached listings hold together. 0 counts as 1. */
   readonly cachePaths?: number;
   /** How many paths a directory may hold, including the paths that were removed in its history. */
   readonly maxPaths?: number;

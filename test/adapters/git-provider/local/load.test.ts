@@ -190,7 +190,7 @@ describe('A listing', () => {
     expect(await list(provider, 'shop')).toEqual(simpleListing.slice(0, 1));
   });
 
-  test.each([{ cacheEntries: 1 }, { cachePaths: 2 }])('keeps no more in the cache than %o', async (bound) => {
+  test.each([{ cacheEntries: 1 }, { cachePaths: 2 }, { cacheEntries: 0 }, { cachePaths: 0 }])('keeps no more in the cache than %o', async (bound) => {
     const root = await temporaryFolder();
     for (const name of ['a', 'b']) await bare(root, name);
     const git = await countedGit();
