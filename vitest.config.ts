@@ -38,6 +38,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 180_000,
     teardownTimeout: 60_000,
+    expect: { poll: { timeout: 60_000 } },
     // Many tests wait for servers, agents or the engine. One worker more than there are cores keeps the cores busy meanwhile.
     maxWorkers: Math.max(3, availableParallelism() + 1),
     // For the programs that tests start: otherwise each removes the types of its first module anew, a fifth of the CPU time of a short command.

@@ -1,5 +1,6 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createManualClock } from '../../doubles/memory/index.ts';
+import { until } from '../../support/until.ts';
 import { deadUrl, everything, failureOf, hurriedClock, list, recordingCache, simple, simpleListing } from './support.ts';
 import { hostOf, providerOf } from './gitlab/support.ts';
 
@@ -11,7 +12,7 @@ describe('A listing from a slow or unreachable host', () => {
     const clock = createManualClock();
     const provider = providerOf(host, { clock, timeoutMs: 5000 });
     const listing = failureOf(list(provider));
-    await vi.waitUntil(() => host.requests.length === 4, { timeout: 20_000 });
+    await until(() => host.requests.length, (count) => count === 4);
     clock.advance(5000);
     expect(await listing).toBe('provider_timeout: {"provider":"gitlab","limitMs":5000}');
   });
@@ -30,7 +31,7 @@ describe('A listing from a slow or unreachable host', () => {
     const controller = new AbortController();
     const leaving = provider.listFiles('acme/shop', everything, controller.signal);
     const staying = list(provider);
-    await vi.waitUntil(() => host.requests.length > 0);
+    await until(() => host.requests.length, (count) => count > 0);
     controller.abort(new Error('left'));
     await expect(leaving).rejects.toThrow('left');
     expect(await staying).toEqual(simpleListing);
@@ -52,7 +53,7 @@ describe('A listing from a slow or unreachable host', () => {
     host.faults.add({ fault: { kind: 'stall' } });
     const provider = providerOf(host);
     const running = failureOf(list(provider));
-    await vi.waitUntil(() => host.requests.length > 0);
+    await until(() => host.requests.length, (count) => count > 0);
     await provider.close();
     expect(await running).toMatch(/^provider_failed: .*closed/u);
     expect(await failureOf(list(provider))).toMatch(/^provider_failed: .*closed/u);

@@ -155,6 +155,8 @@ test('the connection of a refused upload can be used again, and is closed if the
   const socket = connect(Number(new URL(own.url).port), '127.0.0.1');
   let responses = '';
   socket.on('data', (chunk) => (responses += String(chunk))).on('error', () => {});
+  // Not `once` of `node:events`, which rejects if the connection is reset.
+  const closed = new Promise((resolve) => socket.once('close', resolve));
   const send = (length: number): void => {
     socket.write(`PUT ${path} HTTP/1.1\r\nHost: skep\r\nX-Session-API-Key: ${own.keys.ann}\r\nContent-Length: ${length}\r\n\r\nx`);
   };
@@ -165,8 +167,7 @@ test('the connection of a refused upload can be used again, and is closed if the
   send(1_000_000);
   await refused(2);
   const dripping = setInterval(() => socket.write('x'), 50);
-  // Not `once`, which rejects if the connection is reset.
-  await new Promise((resolve) => socket.once('close', resolve));
+  await closed;
   clearInterval(dripping);
 });
 
