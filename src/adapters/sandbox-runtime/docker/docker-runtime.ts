@@ -79,7 +79,7 @@ export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRunti
     resume(launch, signal) {
       const resumed = containers.resume(launch, signal);
       const finishPending = async (): Promise<void> => host.finishRemovals(launch.id, await commands.endLeftoversOf(launch.id));
-      // Finishes work that waited while the sandbox was frozen. If this fails, the next resumption tries again.
+      // Finishes work that waited while the sandbox was frozen. If this fails, the next execution tries again.
       resumed.then(finishPending).catch(() => {});
       return resumed;
     },
@@ -136,7 +136,7 @@ function assemble(options: DockerRuntimeOptions) {
   const watch = new SandboxWatch(engine, runs, options.compareMs ?? 60_000, () => {
     // The engine may have been away, or this process may have replaced one that ended.
     firewall?.forget();
-    // If this fails, the next connection tries again.
+    // If this fails, the next execution in a sandbox tries again.
     commands.endLeftovers().catch(() => {});
   });
   const commands = new Executions(engine, watch, mutex);

@@ -79,6 +79,8 @@ export class Executions {
     const unrunnable = whyUnrunnable(request);
     const found = await this.#runningContainer(id, signal);
     if (unrunnable !== null) return refusedExecution(126, unrunnable);
+    // What an earlier process left, for example git in the same work tree, ends before the first command begins.
+    await this.#clear(found);
     try {
       const execution = await this.#run(found, { ...request, workingDir: workingDir ?? (found.Config.WorkingDir || '/') }, form, signal);
       if ('refusal' in execution) return await this.#refused(id, execution.refusal);
@@ -158,7 +160,7 @@ export class Executions {
   /** Kills the executions that earlier processes of Skep left in running sandboxes, if the engine still lists them. */
   async endLeftovers(): Promise<void> {
     for (const { State, Labels } of await listContainers(this.#engine)) {
-      // If that fails in one container, the next connection to the engine tries again.
+      // If that fails in one container, the next execution in it tries again.
       if (State === 'running') await this.endLeftoversOf(Labels[labels.sandbox] ?? '').catch(() => {});
     }
   }
@@ -167,13 +169,19 @@ export class Executions {
   async endLeftoversOf(id: string): Promise<boolean> {
     const found = await this.#engine.find(id);
     if (found === null || !found.State.Running || found.State.Paused) return false;
-    const hasExecutions = found.ExecIDs !== undefined && found.ExecIDs !== null && found.ExecIDs.length > 0;
-    if (hasExecutions && !this.#cleared.has(found.Id)) {
-      // Ignores the exit code: an image without a shell never had executions.
-      const code = await runInContainer({ engine: this.#engine, container: found, unfrozen: this.#unfrozen(id) }, killLeftoversCommand());
-      if (this.#cleared.size >= maxCleared) this.#cleared.clear();
-      if (code !== null) this.#cleared.add(found.Id);
-    }
+    return await this.#clear(found);
+  }
+
+  /** Kills the executions that earlier processes left in the container, once. Returns true if it has any executions. */
+  async #clear(container: Docker.ContainerInspectInfo): Promise<boolean> {
+    const { Id, Config, ExecIDs } = container;
+    const hasExecutions = ExecIDs !== undefined && ExecIDs !== null && ExecIDs.length > 0;
+    if (this.#cleared.has(Id)) return hasExecutions;
+    const unfrozen = this.#unfrozen(Config.Labels[labels.sandbox] ?? '');
+    // Ignores the exit code: an image without a shell never had executions.
+    const code = hasExecutions ? await runInContainer({ engine: this.#engine, container, unfrozen }, killLeftoversCommand()) : 0;
+    if (this.#cleared.size >= maxCleared) this.#cleared.clear();
+    if (code !== null) this.#cleared.add(Id);
     return hasExecutions;
   }
 

@@ -155,7 +155,7 @@ describeWithDocker('Commands in Docker containers', () => {
     },
   );
 
-  test.each(['running', 'frozen'] as const)('of a killed Skep are ended by the next one if the sandbox is %s', async (state) => {
+  test.each(['running', 'frozen', 'used'] as const)('of a killed Skep are ended by the next one if the sandbox is %s', async (state) => {
     const { launch } = await started();
     const script = fileURLToPath(new URL('killed-skep.ts', import.meta.url));
     const killed = spawn(process.execPath, [script, engine.deployment, launch.id, escapes], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -166,6 +166,10 @@ describeWithDocker('Commands in Docker containers', () => {
     await eventually('all commands run', async () => (await left()).length === 3);
     if (state === 'frozen') await engine.container(launch.id).pause();
     const runtime = engine.open();
+    if (state === 'used') {
+      const seen = await runtime.execute(launch.id, { command: shell('ps | grep -c "sleep 200[123]"') }, never);
+      assert.equal((await finish(seen)).out, '0\n');
+    }
     runtime.subscribe(() => {});
     if (state === 'frozen') await runtime.resume(launch, never);
     await eventually('no command is left', async () => (await left()).length === 0);
