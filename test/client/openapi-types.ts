@@ -77,7 +77,7 @@ export function typesOf({ paths, components: { schemas } }: Document): string {
     made.replaceAll(`: ${name};`, `: Page<${typeOf(properties?.['items']?.items ?? {})}>;`), text));
 }
 
-/** The members of a union that only differ in the type of some properties are one interface with these types as parameters. */
+/** The members of a union whose properties only differ in some types are one interface with these types as parameters. */
 function withBases(schemas: Schemas): Schemas {
   const all: Record<string, Schema> = {};
   for (const [name, schema] of Object.entries(schemas)) {
@@ -85,6 +85,7 @@ function withBases(schemas: Schemas): Schemas {
     if (name === 'Problem' || name === 'HTTPValidationError' || isPage(schema)) continue;
     all[name] ??= schema;
     const members = Object.entries(schemas).filter(([member]) => schema.oneOf?.some((one) => typeOf(one) === member));
+    if (new Set(members.map(([, { properties = {}, required }]) => String([Object.keys(properties), required]))).size > 1) continue;
     const typesIn = ({ properties = {} }: Schema, property: string) => properties[property] && typeOf(properties[property]);
     const isCommon = (property: string) => new Set(members.map(([, member]) => typesIn(member, property))).size === 1;
     for (const [member, given] of members) {
