@@ -150,7 +150,7 @@ describe.each([['whole', 10_240, 10_240], ['large', 3_000_000, 3_000_000], ['not
 );
 
 test('the connection of a refused upload can be used again, and is closed if the rest of the upload takes too long', async () => {
-  const own = await startWorld({ server: { requestTimeoutMs: 300, headersTimeoutMs: 300 } });
+  const own = await startWorld({ server: { requestTimeoutMs: 1500, headersTimeoutMs: 1500 } });
   const path = `/api/v1/sandboxes/${(await runningSandbox(own)).id}/files?path=/workspace`;
   const socket = connect(Number(new URL(own.url).port), '127.0.0.1');
   let responses = '';
@@ -172,7 +172,7 @@ test('the connection of a refused upload can be used again, and is closed if the
 });
 
 test('an upload can take longer than other requests, but is cut off if it stalls', async () => {
-  const own = await startWorld({ server: { requestTimeoutMs: 300, headersTimeoutMs: 300, writeTimeoutMs: 1000 } });
+  const own = await startWorld({ server: { requestTimeoutMs: 900, headersTimeoutMs: 900, writeTimeoutMs: 1500 } });
   const path = `/api/v1/sandboxes/${(await runningSandbox(own)).id}/files?path=/workspace/slow`;
   const upload = request(own.url + path, { method: 'PUT', headers: { 'X-Session-API-Key': own.keys.ann, 'Content-Length': '20' } });
   const dripping = setInterval(() => upload.write('x'), 50);

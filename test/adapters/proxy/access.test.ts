@@ -189,7 +189,7 @@ describe('access to a port', () => {
     opened.resume();
     await Promise.all(ended);
 
-    const short = await world.link(id, 8000, 1);
+    const short = await world.link(id, 8000, 5);
     const briefly = await cookieOf(port, byPath(), short);
     // A request that runs when the link expires is cut off.
     const asked = () => send(port, byPath(), { headers: { Cookie: briefly } }).catch(() => null);
