@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { afterAll, test } from 'vitest';
+import type Docker from 'dockerode';
+import { afterAll, test, vi } from 'vitest';
 import { runProgram } from '../../../../src/adapters/sandbox-runtime/docker/file-writer.ts';
 import { isFailureOf } from '../../../../src/domain/failure.ts';
 import { never } from '../../../contracts/sandbox-runtime-harness.ts';
@@ -43,5 +44,29 @@ describeWithDocker('Directories in Docker containers', () => {
       }
     }
     assert.fail('the directory was never listed');
+  });
+});
+
+describeWithDocker('An upload to a Docker container that is cancelled', () => {
+  const engine = createEngine();
+  afterAll(() => engine.close());
+
+  test('fails after the engine has answered, so that nothing is written later', async () => {
+    const runtime = engine.open();
+    const { id } = await runtime.start(launchOf(shell('exec sleep 100000')), () => {}, never);
+    const controller = new AbortController();
+    const reason = new Error('nobody waits any more');
+    const content = async function* content(): AsyncGenerator<Uint8Array> {
+      for (let index = 0; index < 20; index += 1) yield new Uint8Array(256 * 1024);
+      controller.abort(reason);
+      await new Promise(() => {});
+    };
+    using uploads = vi.spyOn(Object.getPrototypeOf(engine.container(id)) as Docker.Container, 'putArchive');
+    const writing = runtime.files.write(id, '/workspace/file', ReadableStream.from(content()), { size: 1 << 30 }, controller.signal);
+    await assert.rejects(writing, (error) => error === reason);
+    const [upload] = uploads.mock.settledResults;
+    // The engine refuses an archive that ends early. A request that was cancelled has no status.
+    assert.ok(upload?.type === 'fulfilled' || typeof upload?.value.statusCode === 'number', String(upload?.value));
+    assert.equal(await engine.ask(id, 'ls -A /workspace'), '');
   });
 });
