@@ -79,7 +79,7 @@ export function createDockerRuntime(options: DockerRuntimeOptions): SandboxRunti
     resume(launch, signal) {
       const resumed = containers.resume(launch, signal);
       const finishPending = async (): Promise<void> => host.finishRemovals(launch.id, await commands.endLeftoversOf(launch.id));
-      // Finishes work that waited while the sandbox was frozen. If this fails, the next execution tries again.
+      // Finishes work that waited while the sandbox was frozen. If this fails, the next execution or resumption tries again.
       resumed.then(finishPending).catch(() => {});
       return resumed;
     },
