@@ -122,8 +122,9 @@ export class ContainerFiles {
 
   /**
    * Unpacks a tar in a directory. With `noOverwriteDirNonDir`, the engine does not replace a directory with another type of entry, or the
-   * other way round. Throws the error of the engine or of the tar. If the tar fails, it ends early, so that the engine still answers: after
-   * the call, it changes nothing more. So the tar must fail when `signal` fires. The time limit of a call applies only without `signal`.
+   * other way round. Throws the signal's reason, or the error of the engine or of the tar. If the tar fails, it ends early, so that the
+   * engine still answers: after the call, it changes nothing more. So the tar must fail when `signal` fires. The time limit of a call
+   * applies only without `signal`.
    */
   async unpack(
     target: { readonly path: string; readonly noOverwriteDirNonDir?: '1' }, tar: AsyncIterable<Uint8Array>, signal?: AbortSignal,
@@ -142,6 +143,7 @@ export class ContainerFiles {
     } finally {
       body.destroy();
     }
+    signal?.throwIfAborted();
     // If the tar itself failed, that is why the engine did not get the whole of it.
     if (failures.length > 0) throw failures[0];
   }

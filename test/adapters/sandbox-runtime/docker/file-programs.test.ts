@@ -4,6 +4,7 @@ import { afterAll, test, vi } from 'vitest';
 import { runProgram } from '../../../../src/adapters/sandbox-runtime/docker/file-writer.ts';
 import { isFailureOf } from '../../../../src/domain/failure.ts';
 import { never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { tarOf } from '../../../contracts/sandbox-runtime-streams.ts';
 import { describeWithDocker, images } from '../../../support/docker.ts';
 import { shell } from '../../../support/sandbox-programs.ts';
 import { createEngine } from './engine.ts';
@@ -44,6 +45,24 @@ describeWithDocker('Directories in Docker containers', () => {
       }
     }
     assert.fail('the directory was never listed');
+  });
+
+  test('fail to be created, filled or removed if the signal fires before the engine has answered', async () => {
+    const runtime = engine.open();
+    const { id } = await runtime.start(launchOf(shell('exec sleep 100000')), () => {}, never);
+    const container = Object.getPrototypeOf(engine.container(id)) as Docker.Container;
+    const put = container.putArchive.bind(engine.container(id));
+    const path = '/workspace/directory';
+    for (const work of [
+      (signal: AbortSignal) => runtime.files.makeDirectory(id, path, signal),
+      (signal: AbortSignal) => runtime.putFiles(id, path, tarOf([[{ name: 'file' }, 'x']]), signal),
+      (signal: AbortSignal) => runtime.files.remove(id, path, true, signal),
+    ]) {
+      const left = new AbortController();
+      const spy = vi.spyOn(container, 'putArchive').mockImplementationOnce((...args: Parameters<typeof put>) =>
+        put(...args).finally(() => left.abort(new Error('left'))));
+      await assert.rejects(work(left.signal), /^Error: left$/).finally(() => spy.mockRestore());
+    }
   });
 });
 
