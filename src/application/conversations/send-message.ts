@@ -1,4 +1,3 @@
-import { idempotencyConflict } from '../idempotency-conflict.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import { messageRefusal } from '../../domain/conversation-next-step.ts';
 import type { Conversation, Message } from '../../domain/conversation.ts';
@@ -6,6 +5,7 @@ import { messageBody } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { fingerprintOf } from '../../domain/fingerprint.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
+import { idempotencyConflict } from '../idempotency-conflict.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { checkVisible, getVisibleConversation, writeConversation } from './conversation-records.ts';
 

@@ -1,4 +1,3 @@
-import { idempotencyConflict } from '../idempotency-conflict.ts';
 import type { PermissionPolicy } from '../../domain/agent.ts';
 import { newConversation, type Conversation, type Message } from '../../domain/conversation.ts';
 import { eventOf, messageBody, statusEvents } from '../../domain/event.ts';
@@ -6,6 +5,7 @@ import { Failure } from '../../domain/failure.ts';
 import type { SandboxParameters } from '../../domain/sandbox-parameters.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { RepositoryCheckouts } from '../../ports/repository-checkouts.ts';
+import { idempotencyConflict } from '../idempotency-conflict.ts';
 import type { FoundRepository, RepositoryPatterns } from '../repositories/repositories.ts';
 import type { ConversationUseCaseDeps } from './conversations.ts';
 import { getConversation, type ConversationView } from './get-conversation.ts';

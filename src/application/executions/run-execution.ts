@@ -1,10 +1,10 @@
-import { idempotencyConflict } from '../idempotency-conflict.ts';
 import { type ExecutionRecord, maxEndedExecutions, newExecution } from '../../domain/execution.ts';
 import { Failure, isFailure, isFailureOf } from '../../domain/failure.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
 import type { Sandbox } from '../../domain/sandbox.ts';
 import type { IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { TerminalSize } from '../../ports/sandbox-executions.ts';
+import { idempotencyConflict } from '../idempotency-conflict.ts';
 import { getSandbox, withRecordFailures } from '../sandboxes/sandbox-records.ts';
 import type { ExecutionUseCaseDeps } from './executions.ts';
 

@@ -1,4 +1,3 @@
-import { idempotencyConflict } from '../idempotency-conflict.ts';
 import { sandboxMovedEvents } from '../../domain/event.ts';
 import { Failure } from '../../domain/failure.ts';
 import { newSandbox, type NewSandbox, type Sandbox } from '../../domain/sandbox.ts';
@@ -6,6 +5,7 @@ import { parameterProblems, type SandboxParameters, applyParameters } from '../.
 import type { SandboxSpec } from '../../domain/sandbox-spec.ts';
 import type { ClaimOutcome, IdempotencyClaim } from '../../ports/idempotency-claim.ts';
 import type { InsertSandboxOutcome } from '../../ports/sandbox-store.ts';
+import { idempotencyConflict } from '../idempotency-conflict.ts';
 import { admit, type Limited } from './make-room.ts';
 import type { SandboxUseCaseDeps } from './sandboxes.ts';
 import { getSandbox, logStatusChange } from './sandbox-records.ts';
