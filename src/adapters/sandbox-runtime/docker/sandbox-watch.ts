@@ -32,8 +32,13 @@ const longestPauseMs = 5_000;
 /** The last known state of a sandbox, seen or set by this runtime. */
 interface Known {
   readonly state: ObservedState;
-  /** True if this runtime set the state, and the event of that is still to come: all events up to it belong to the change. */
-  readonly isEventDue: boolean;
+  /** The states that this runtime set before, whose events are still to come, in order. All events up to the last one are its own. */
+  readonly due: readonly ObservedState[];
+}
+
+/** Returns the due states without the first one, if this event is that of it. */
+function withoutFirst(due: readonly ObservedState[], event: ObservedState): readonly ObservedState[] {
+  return event === due[0] ? due.slice(1) : due;
 }
 
 /**
@@ -77,9 +82,9 @@ export class SandboxWatch {
       const before = this.#known.get(id);
       const state = observed?.state ?? seen.at(-1);
       if (state !== undefined) {
-        const isChanged = before !== undefined && (before.state !== state || before.isEventDue);
-        const isEventDue = isChanged && state === target && !seen.includes(state) && began > this.#connectedAt;
-        this.#known.set(id, { state, isEventDue });
+        const isChanged = before !== undefined && before.state !== state && state === target && began > this.#connectedAt;
+        const due = isChanged ? [...before.due, state] : (before?.due ?? []);
+        this.#known.set(id, { state, due: seen.reduce(withoutFirst, due) });
       }
       const isUnclear = observed === undefined && seen.length > 0;
       const endedByItself = target === 'running' && observed?.state === 'stopped';
@@ -145,7 +150,7 @@ export class SandboxWatch {
     } finally {
       clearInterval(comparing);
       this.#connectedAt = Infinity;
-      for (const [id, { state }] of this.#known) this.#known.set(id, { state, isEventDue: false });
+      for (const [id, { state }] of this.#known) this.#known.set(id, { state, due: [] });
       stream.destroy();
       this.#runs.lose();
     }
@@ -171,9 +176,10 @@ export class SandboxWatch {
     const seen = this.#changing.get(id);
     const known = this.#known.get(id);
     if (seen !== undefined) seen.push(state);
-    else if (known?.state !== 'absent' && (known?.isEventDue !== true || known.state === state)) {
-      this.#known.set(id, { state, isEventDue: false });
-      if (known?.state !== state) this.#listeners.notify(id);
+    else if (known !== undefined && known.due.length > 0) this.#known.set(id, { ...known, due: withoutFirst(known.due, state) });
+    else if (known?.state !== 'absent' && known?.state !== state) {
+      this.#known.set(id, { state, due: [] });
+      this.#listeners.notify(id);
     }
   }
 
@@ -189,7 +195,7 @@ export class SandboxWatch {
       // A later event or change is newer than the list.
       if (this.#changing.has(id) || this.#known.get(id) !== earlier) continue;
       if (state === 'absent') this.#known.delete(id);
-      else this.#known.set(id, { state, isEventDue: false });
+      else this.#known.set(id, { state, due: [] });
       if (earlier !== undefined && earlier.state !== state) this.#listeners.notify(id);
     }
   }

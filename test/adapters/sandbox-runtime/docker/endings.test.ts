@@ -141,10 +141,10 @@ describeWithDocker('The end of a Docker sandbox', () => {
     const launch = await begun(runtime, sleeps);
     await container(launch.id).kill();
     await until(() => woken, (ids) => ids.includes(launch.id));
-    await runtime.resume(launch, never);
     woken.length = 0;
     const late = Promise.withResolvers<void>();
     arrives = late.promise;
+    await runtime.resume(launch, never);
     await runtime.freeze(launch.id);
     await runtime.resume(launch, never);
     await container(launch.id).pause();
