@@ -181,7 +181,7 @@ export class DurableExecutions implements SandboxExecutions {
     const execution = await this.#host.launch(sandboxId, start, (place) => supervisorCommand(start, place), signal);
     const { line, rest } = await readFirstLine(execution, signal);
     const [how, ...tools] = line === null ? ['refused'] : line.split(' ');
-    if (how === 'exists') return this.state(sandboxId, start.executionId);
+    if (how === 'exists') return execution.stdin.close().then(() => this.state(sandboxId, start.executionId));
     if (how === 'no-terminal') return this.#startTerminal(sandboxId, start, signal);
     if (how === 'durable') execution.outlive();
     // If the script could not run at all, its standard error contains the reason.

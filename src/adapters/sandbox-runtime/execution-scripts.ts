@@ -23,15 +23,16 @@ line_of() {
 [ -d "$d/kept" ] || exit 4
 pid= start= begun=
 line_of "$d/kept/begun" pid start begun && is_number "$pid" && is_number "$start" || begun=
-# Succeeds for the id of a process that has not ended. Sets since to its start time.
+# Succeeds for the id of a process that has not ended. Sets session to its session, and since to its start time.
 is_process() {
   { read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 1
   set -- \${stat##*) }
   case $1 in Z|X) return 1;; esac
+  session=$4
   shift 19
   since=$1
 }
-alive() { is_process "$pid" && [ "$since" = "$start" ]; }
+alive() { is_process "$pid" && [ "$since" = "$start" ] || { session=; return 1; }; }
 has_exited() { code=; line_of "$d/kept/exit" code && is_number "$code" && [ \${#code} -le 3 ] || { code=; return 1; }; }
 status() {
   if has_exited; then how=exited
@@ -193,7 +194,7 @@ exit 0
 
 /** Sends a signal to the command. SIGKILL kills all processes with the mark, except those of the supervisor, which records the end. */
 const signalScript = `${prelude}
-number=$3 mark=$4
+number=$3 mark=$4 session=
 status
 case $how in exited|ended) exit 0;; esac
 command=
@@ -202,7 +203,7 @@ line_of "$d/leader" command rest || line_of "$d/pids" command rest
 is_number "$command" && [ "$command" -gt 1 ] && { kill -$number -"$command" || kill -$number "$command"; } 2>/dev/null
 [ "$number" = 9 ] || exit 0
 # The sandbox can change the files, so SIGKILL goes by the mark of the processes.
-set -- none none "$mark" ${nobody} "$pid"
+set -- none none "$mark" ${nobody} "$session"
 ${killing.trim()}
 `;
 

@@ -1,5 +1,5 @@
 import type { ExecutionStart, TerminalSize } from '../../ports/sandbox-executions.ts';
-import { enterDirectory, readStart, shellWord } from './shell-functions.ts';
+import { enterDirectory, isShellVariable, lineWord, readStart, shellWord } from './shell-functions.ts';
 
 /** The minimum of bytes that the sandbox keeps of each output. */
 export const keptBytes = 64 << 20;
@@ -27,9 +27,9 @@ const tools = ['cat', 'dd', 'mkdir', 'mkfifo', 'rm', 'setsid', 'sleep', 'tail', 
  *
  * The variables have a prefix, so that they do not overwrite variables in the command's environment.
  */
-const supervisor = `${readStart}${enterDirectory}
-_skep_announce=$1 _skep_base=$2 _skep_d=$2/$3 _skep_run=$4 _skep_in=$5 _skep_tty=$6 _skep_cwd=$7 _skep_fallback=$8
-shift 8
+export const supervisor = `${readStart}${enterDirectory}
+_skep_announce=$1 _skep_base=$2 _skep_d=$2/$3 _skep_run=$4 _skep_in=$5 _skep_tty=$6 _skep_cwd=$7 _skep_fallback=$8 _skep_mark=$9
+shift 9
 _skep_go() {
   _skep_enter "$_skep_cwd"
   [ -z "$_skep_vars" ] || eval "$_skep_vars"
@@ -137,8 +137,14 @@ _skep_tee 5>&7 <"$_skep_d/o" | _skep_keep out >/dev/null 5<&- 6>&- 7>&- 9>&- &
 _skep_code=$?
 printf '%-4s\\n' $_skep_code 1<> "$_skep_d/kept/exit"
 [ -z "$_skep_hold" ] || kill $_skep_hold $_skep_feed
+if [ -n "$_skep_mark" ]; then
+  exec 9>&-
+  printf '%s code %s\\n' "$_skep_mark" $_skep_code >&7
+  # Waits for the processes that pass on the outputs.
+  wait
+fi
 exit $_skep_code
-`;
+`.trim();
 
 /** Returns the script in the terminal. It sets the size, records the terminal's name and the leader, and then becomes the command. */
 function inTerminal({ cols, rows }: TerminalSize, command: readonly string[]): string {
@@ -161,6 +167,8 @@ export interface SupervisorContext {
   readonly announce: boolean;
   /** `NAME=value`, for the environment of a command that is not durable. */
   readonly fallbackMark: string;
+  /** If set, `<mark> code <exit code>` is a line of the standard output after the command's end, and the script ends after the outputs. */
+  readonly codeMark?: string;
 }
 
 /**
@@ -170,21 +178,19 @@ export interface SupervisorContext {
 export function supervisorCommand(
   { command, executionId, stdin, tty }: ExecutionStart, place: SupervisorContext, keepsInput = false,
 ): readonly string[] {
-  const { folder, run, workingDir, announce, fallbackMark } = place;
+  const { folder, run, workingDir, announce, fallbackMark, codeMark = '' } = place;
   const input = keepsInput ? 'kept' : stdin ? 'in' : '';
   const terminal = tty === null ? '' : inTerminal(tty, command);
-  const flags = [announce ? 'skep' : '', folder, executionId, run, input, terminal, workingDir, fallbackMark];
-  return ['/bin/sh', '-c', supervisor.trim(), 'skep-supervisor', ...flags, ...command];
+  const flags = [announce ? 'skep' : '', folder, executionId, run, input, terminal, workingDir, fallbackMark, codeMark];
+  return ['/bin/sh', '-c', supervisor, 'skep-supervisor', ...flags, ...command];
 }
-
-const shellName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
  * Splits the environment of a command that keeps its input. The supervisor reads `lines` before all other input, so that only the command
- * has these variables. `rest` has the names that are invalid in a shell.
+ * has these variables. `rest` has the names that a shell can't set.
  */
 export function environmentLines(env: Readonly<Record<string, string>>): { readonly lines: string; readonly rest: Record<string, string> } {
-  const [taken, rest] = [true, false].map((isTaken) => Object.entries(env).filter(([name]) => shellName.test(name) === isTaken));
-  const lines = taken?.map(([name, value]) => `export ${name}=${shellWord(value).replaceAll('\n', `'"$_skep_nl"'`)}\n`) ?? [];
+  const [taken, rest] = [true, false].map((isTaken) => Object.entries(env).filter(([name]) => isShellVariable(name) === isTaken));
+  const lines = taken?.map(([name, value]) => `export ${name}=${lineWord(value)}\n`) ?? [];
   return { lines: `${lines.join('')}\n`, rest: Object.fromEntries(rest ?? []) };
 }

@@ -2,6 +2,19 @@ export function shellWord(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
+/** Returns a word of a line that a shell reads. The shell's variable `_skep_nl` must be a line feed. */
+export function lineWord(text: string): string {
+  return shellWord(text).replaceAll('\n', `'"$_skep_nl"'`);
+}
+
+const shellName = /^[A-Za-z_][A-Za-z0-9_]*$/;
+/** Variables that bash does not let a script set. */
+const constants = new Set(['BASHOPTS', 'BASH_VERSINFO', 'EUID', 'PPID', 'SHELLOPTS', 'UID']);
+
+export function isShellVariable(name: string): boolean {
+  return shellName.test(name) && !constants.has(name);
+}
+
 /** A function of shell scripts: reads the stat of a process from the file `$1` into `_skep_stat`, and its start time into `_skep_start`. */
 export const readStart = `
 _skep_read_start() { read -r _skep_stat < "$1" && set -- \${_skep_stat##*) } && shift 19 && _skep_start=$1; }

@@ -43,7 +43,8 @@ export class DockerExecutionHost implements ExecutionHost {
   }
 
   launch(id: string, start: ExecutionStart, supervise: Supervise, signal: AbortSignal): Promise<HostExecution> {
-    return this.#executions.execute(id, start, signal, { kept: { executionId: start.executionId, supervise } });
+    const kept = { executionId: start.executionId, supervise };
+    return this.#executions.execute(id, start, signal, start.stdin || start.tty !== null ? { kept } : { kept, inShell: { leavesNothing: false } });
   }
 
   async launchTerminal(id: string, start: ExecutionStart, signal: AbortSignal): Promise<HostExecution> {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { addAbortSignal, type Duplex } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import type Docker from 'dockerode';
@@ -14,9 +15,10 @@ import { type Beginning, ExecutionOutput } from './execution-output.ts';
 import { listContainers } from './observed-sandbox.ts';
 import { labels } from './labels.ts';
 import {
-  beginCommand, keptMark, killCommand, killLeftoversCommand, markVariable, newMark, noLeader, removeCommand,
+  beginCommand, keptMark, killCommand, killLeftoversCommand, markVariable, newMark, noLeader, removeCommand, shellCommand, shellLine,
 } from './shell-scripts.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
+import { type BegunExecution, type Refusal, WaitingShells } from './waiting-shells.ts';
 
 /** How to run a command, if not with plain pipes. */
 interface ExecutionForm {
@@ -24,7 +26,12 @@ interface ExecutionForm {
   readonly isTerminal?: boolean;
   /** Runs the command for a kept execution, so no later process ends it as a leftover. `supervise`: runs a supervisor instead. */
   readonly kept?: { readonly executionId: string; readonly supervise?: Supervise };
+  /** Lets a waiting shell run it, without input. `leavesNothing`: see {@link WaitingShells.run}. */
+  readonly inShell?: { readonly leavesNothing: boolean };
 }
+
+/** What the engine starts in a container. */
+type Program = Pick<Required<ExecutionRequest>, 'command' | 'env'> & Pick<ExecutionForm, 'isTerminal'> & Pick<StartedExecution, 'mark'>;
 
 /** The folder of kept executions in each container. It is writable also if the root is read-only. */
 export const keptFolder = '/tmp/.skep-executions';
@@ -45,6 +52,7 @@ export class Executions {
   /** The containers in which earlier processes of Skep left nothing. */
   readonly #cleared = new Set<string>();
   readonly #own = new Set<OwnExecution>();
+  readonly #shells = new WaitingShells();
   readonly #pending = new Set<Promise<unknown>>();
   /** Fires when nobody waits any more for executions to begin. */
   readonly #left = new AbortController();
@@ -84,8 +92,6 @@ export class Executions {
     try {
       const execution = await this.#run(found, { ...request, workingDir: workingDir ?? (found.Config.WorkingDir || '/') }, form, signal);
       if ('refusal' in execution) return await this.#refused(id, execution.refusal);
-      this.#own.add(execution);
-      void execution.exited.then(() => this.#own.delete(execution));
       if (signal.aborted) {
         await execution.kill();
         signal.throwIfAborted();
@@ -104,23 +110,44 @@ export class Executions {
 
   /** If the command can't begin, returns the engine's message. */
   async #run(
-    container: Docker.ContainerInspectInfo, request: ExecutionRequest & { workingDir: string }, { isTerminal = false, kept }: ExecutionForm,
-    signal: AbortSignal,
-  ): Promise<OwnExecution | { readonly refusal: string }> {
-    const { docker, call } = this.#engine;
+    container: Docker.ContainerInspectInfo, request: ExecutionRequest & { workingDir: string },
+    { isTerminal = false, kept, inShell }: ExecutionForm, signal: AbortSignal,
+  ): Promise<BegunExecution | Refusal> {
     const mark = newMark();
-    const unfrozen = this.#unfrozen(container.Config.Labels[labels.sandbox] ?? '');
     const { workingDir } = request;
-    const run = container.State.StartedAt;
-    const place = { folder: keptFolder, run, workingDir, announce: true, fallbackMark: `${markVariable}=${mark}` };
+    const place = { folder: keptFolder, run: container.State.StartedAt, workingDir, fallbackMark: `${markVariable}=${mark}` };
+    const env = { ...request.env, [markVariable]: kept === undefined ? mark : keptMark(kept.executionId) };
+    if (inShell !== undefined) {
+      const line = shellLine(kept?.supervise?.({ ...place, announce: false, codeMark: this.#shells.mark }) ?? request.command, env);
+      if (line !== null) return this.#runInShell(container, line, inShell.leavesNothing, signal);
+    }
+    const command = kept?.supervise?.({ ...place, announce: true }) ?? beginCommand(request, workingDir);
+    return this.#start(container, { command, env, mark, isTerminal }, signal);
+  }
+
+  #runInShell(
+    container: Docker.ContainerInspectInfo, line: string, leavesNothing: boolean, signal: AbortSignal,
+  ): Promise<BegunExecution | Refusal> {
+    const start = (): Promise<OwnExecution | Refusal> => {
+      // It ends with its connection, so no later process ends it as a leftover.
+      const mark = keptMark(`shell-${randomUUID()}`);
+      return this.#start(container, { command: shellCommand(this.#shells.mark), env: { [markVariable]: mark }, mark }, signal);
+    };
+    return this.#shells.run({ id: container.Id, unfrozen: this.#unfrozenOf(container), start }, line, leavesNothing);
+  }
+
+  async #start(
+    container: Docker.ContainerInspectInfo, { command, env, mark, isTerminal = false }: Program, signal: AbortSignal,
+  ): Promise<OwnExecution | Refusal> {
+    const { docker, call } = this.#engine;
+    const unfrozen = this.#unfrozenOf(container);
     const options: Docker.ExecCreateOptions = {
       Tty: isTerminal,
       AttachStdin: true,
       AttachStdout: true,
       AttachStderr: true,
-      Cmd: [...(kept?.supervise?.(place) ?? beginCommand(request, workingDir))],
-      Env: Object.entries({ ...request.env, [markVariable]: kept === undefined ? mark : keptMark(kept.executionId) })
-        .map(([name, value]) => `${name}=${value}`),
+      Cmd: [...command],
+      Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
       WorkingDir: '/',
     };
     return unfrozen(async () => {
@@ -131,7 +158,10 @@ export class Executions {
       const output = new ExecutionOutput(socket, isTerminal);
       const leader = await this.#begun(output, { engine: this.#engine, container, unfrozen, mark });
       if ('refusal' in leader) return leader;
-      return new OwnExecution({ engine: this.#engine, exec, watch: this.#watch, container, socket, mark, unfrozen }, output, leader);
+      const execution = new OwnExecution({ engine: this.#engine, exec, watch: this.#watch, container, socket, mark, unfrozen }, output, leader);
+      this.#own.add(execution);
+      void execution.exited.then(() => this.#own.delete(execution));
+      return execution;
     });
   }
 
@@ -150,7 +180,7 @@ export class Executions {
     const container = await findContainer(this.#engine, id, this.#engine.closed);
     if (!container.State.Running || container.State.Paused) return 'not running';
     const command = removeCommand(`${keptFolder}/${executionId}`, executionId);
-    const code = await runInContainer({ engine: this.#engine, container, unfrozen: this.#unfrozen(id) }, command);
+    const code = await runInContainer({ engine: this.#engine, container, unfrozen: this.#unfrozenOf(container) }, command);
     if (code === null) return 'not running';
     if (code === 126 || code === 127) return 'no shell';
     if (code !== 0) throw killFailed();
@@ -174,10 +204,10 @@ export class Executions {
 
   /** Kills the executions that earlier processes left in the container, once. Returns true if it has any executions. */
   async #clear(container: Docker.ContainerInspectInfo): Promise<boolean> {
-    const { Id, Config, ExecIDs } = container;
+    const { Id, ExecIDs } = container;
     const hasExecutions = ExecIDs !== undefined && ExecIDs !== null && ExecIDs.length > 0;
     if (this.#cleared.has(Id)) return hasExecutions;
-    const unfrozen = this.#unfrozen(Config.Labels[labels.sandbox] ?? '');
+    const unfrozen = this.#unfrozenOf(container);
     // Ignores the exit code: an image without a shell never had executions.
     const code = hasExecutions ? await runInContainer({ engine: this.#engine, container, unfrozen }, killLeftoversCommand()) : 0;
     if (this.#cleared.size >= maxCleared) this.#cleared.clear();
@@ -186,7 +216,8 @@ export class Executions {
   }
 
   /** Stops waiting after some seconds, since another client may have frozen the sandbox. */
-  #unfrozen(id: string): Unfrozen {
+  #unfrozenOf({ Config }: Docker.ContainerInspectInfo): Unfrozen {
+    const id = Config.Labels[labels.sandbox] ?? '';
     return async (work, signal) => {
       const { result } = await this.#mutex.runExclusive(id, async () => {
         const result = work();

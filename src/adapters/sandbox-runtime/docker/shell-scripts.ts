@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ExecutionRequest } from '../../../ports/sandbox-runtime.ts';
-import { enterDirectory, killing, nobody, readStart } from '../shell-functions.ts';
+import { supervisor } from '../execution-supervisor.ts';
+import { enterDirectory, isShellVariable, killing, lineWord, nobody, readStart } from '../shell-functions.ts';
 
 /** The environment variable that marks the processes of an execution. */
 export const markVariable = 'SKEP_EXECUTION';
@@ -44,6 +45,41 @@ exec "$@"
 
 export function beginCommand({ command }: ExecutionRequest, workingDir: string): string[] {
   return ['/bin/sh', '-c', beginning.trim(), 'skep-execution', workingDir, ...command];
+}
+
+/**
+ * A shell that runs the commands that it reads as lines, one after the other, and ends with its input. It prints lines that begin with the
+ * mark `$1`: `begin 0` before each command, and `end` with the exit code into both outputs after it. `$2` is the supervisor's script.
+ */
+const shell = `${readStart}
+_skep_read_start "/proc/$$/stat"
+printf 'skep %s %s\\n' "$$" "$_skep_start"
+_skep_nl='
+'
+while IFS= read -r _skep_line; do
+  printf '%s begin 0\\n' "$1"
+  eval "$_skep_line"
+  _skep_code=$?
+  printf '%s end %s\\n' "$1" $_skep_code
+  printf '%s end %s\\n' "$1" $_skep_code >&2
+done
+exit $_skep_code
+`;
+
+export function shellCommand(mark: string): string[] {
+  return ['/bin/sh', '-c', shell.trim(), 'skep-shell', mark, supervisor];
+}
+
+/** A shell reads byte by byte. A longer line takes about as long as the engine takes to start a process. */
+const maxLineBytes = 32 << 10;
+
+/** Returns the line for such a shell that runs a command without input. Null if a shell can't set the environment, or reads it too slowly. */
+export function shellLine(command: readonly string[], env: Readonly<Record<string, string>>): string | null {
+  if (!Object.keys(env).every(isShellVariable)) return null;
+  const assignments = Object.entries(env).map(([name, value]) => `${name}=${lineWord(value)}`);
+  const words = command.map((word) => (word === supervisor ? '"$2"' : lineWord(word)));
+  const line = `${[...assignments, ...words].join(' ')} </dev/null\n`;
+  return Buffer.byteLength(line) > maxLineBytes ? null : line;
 }
 
 export function killCommand({ pid, start }: Leader, mark: string): string[] {

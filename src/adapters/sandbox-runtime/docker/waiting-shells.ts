@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto';
+import { raceSignal } from '../../shared/timeout.ts';
+import type { HostExecution } from '../execution-host.ts';
+import type { OwnExecution, Unfrozen } from './execution.ts';
+import { MarkedOutput } from './marked-output.ts';
+
+/** How long a shell waits for its next command. */
+const waitMs = 60_000;
+/** How long a shell may take to begin a command. Its container may be frozen, or the sandbox may have stopped it. */
+const beginMs = 20_000;
+
+export type BegunExecution = HostExecution & Pick<OwnExecution, 'leave'>;
+
+/** Why the engine could not start a command. */
+export interface Refusal {
+  readonly refusal: string;
+}
+
+interface Container {
+  readonly id: string;
+  readonly unfrozen: Unfrozen;
+  /** Starts a new shell. */
+  readonly start: () => Promise<OwnExecution | Refusal>;
+}
+
+/**
+ * Runs commands in shells that stay in the containers for a time, see `shellCommand`. Only the first command of a shell waits until the
+ * engine has started a process.
+ */
+export class WaitingShells {
+  /** The shells begin lines of theirs with this mark. Its first byte is rare, which keeps the search for marks fast. */
+  readonly mark = `\u001e${randomUUID()}`;
+  /** By container. More than one would rarely be of use. */
+  readonly #waiting = new Map<string, { readonly shell: Shell; readonly timer: NodeJS.Timeout }>();
+
+  /**
+   * Runs the command of a line, see `shellLine`. With `leavesNothing`, no process of the command writes to the outputs after its end.
+   * Otherwise the shell runs no other command, unless `outlive` says that the command is durable.
+   */
+  async run({ id, unfrozen, start }: Container, line: string, leavesNothing: boolean): Promise<BegunExecution | Refusal> {
+    const begin = (shell: Shell): Promise<BegunExecution | null> => unfrozen(() => shell.run(line, leavesNothing));
+    const waiting = this.#waiting.get(id)?.shell;
+    if (waiting !== undefined) this.#remove(id, waiting);
+    const begun = waiting === undefined ? null : await begin(waiting);
+    if (begun !== null) return begun;
+    const execution = await start();
+    if ('refusal' in execution) return execution;
+    const shell = new Shell(execution, this.mark, () => this.#keep(id, shell));
+    void execution.exited.then(() => this.#remove(id, shell));
+    return (await begin(shell)) ?? { refusal: '' };
+  }
+
+  #keep(containerId: string, shell: Shell): void {
+    if (this.#waiting.has(containerId)) return shell.close();
+    const end = (): void => {
+      this.#remove(containerId, shell);
+      shell.close();
+    };
+    this.#waiting.set(containerId, { shell, timer: setTimeout(end, waitMs).unref() });
+  }
+
+  #remove(containerId: string, shell: Shell): void {
+    const waiting = this.#waiting.get(containerId);
+    if (waiting?.shell !== shell) return;
+    clearTimeout(waiting.timer);
+    this.#waiting.delete(containerId);
+  }
+}
+
+class Shell {
+  readonly #execution: OwnExecution;
+  readonly #input: WritableStreamDefaultWriter<Uint8Array>;
+  readonly #stdout: MarkedOutput;
+  readonly #stderr: MarkedOutput;
+  readonly #onWait: () => void;
+  /** Resolves the exit code of the present command. */
+  #exit: (code: number | null) => void = () => {};
+
+  constructor(execution: OwnExecution, mark: string, onWait: () => void) {
+    this.#execution = execution;
+    this.#input = execution.stdin.getWriter();
+    this.#input.closed.catch(() => {});
+    this.#stdout = new MarkedOutput(execution.stdout, mark);
+    this.#stderr = new MarkedOutput(execution.stderr, mark);
+    this.#onWait = onWait;
+    void execution.exited.then((code) => this.#exit(code));
+  }
+
+  /** Returns null if the shell does not begin the command. */
+  async run(line: string, leavesNothing: boolean): Promise<BegunExecution | null> {
+    const shell = this.#execution;
+    const exit = Promise.withResolvers<number | null>();
+    this.#exit = exit.resolve;
+    await this.#input.write(Buffer.from(line)).catch(() => {});
+    const begins = await raceSignal(this.#begins(), AbortSignal.timeout(beginMs)).catch(() => null);
+    if (begins === null) void shell.kill().catch(() => {});
+    if (begins !== true) return null;
+    let isReusable = leavesNothing;
+    let openOutputs = 2;
+    const next = async (output: MarkedOutput): Promise<Uint8Array | null> => {
+      for (;;) {
+        const found = await output.next();
+        if (found === null || found instanceof Uint8Array) return found;
+        exit.resolve(found.code);
+        if (found.event !== 'end' || !isReusable) continue;
+        openOutputs -= 1;
+        if (openOutputs === 0) this.#wait();
+        return null;
+      }
+    };
+    return {
+      stdin: new WritableStream({ close: () => (isReusable ? undefined : this.close()) }),
+      stdout: streamOf(() => next(this.#stdout)),
+      stderr: streamOf(() => next(this.#stderr)),
+      exited: exit.promise,
+      kill: async () => void (openOutputs > 0 && (await shell.kill())),
+      leave: () => shell.leave(),
+      outlive() {
+        isReusable = true;
+        shell.outlive();
+      },
+    };
+  }
+
+  /** Ends the shell after its present command. */
+  close(): void {
+    void this.#input.close().catch(() => {});
+  }
+
+  #wait(): void {
+    // It ends with its connection, so a close need not kill it.
+    this.#execution.outlive();
+    this.#onWait();
+  }
+
+  /** Waits for the begin of the command. Drops what an earlier one left behind. */
+  async #begins(): Promise<boolean> {
+    for (;;) {
+      const found = await this.#stdout.next();
+      if (found === null) return false;
+      if (!(found instanceof Uint8Array) && found.event === 'begin') return true;
+    }
+  }
+}
+
+/** If the stream is cancelled, the rest is read and dropped. */
+function streamOf(next: () => Promise<Uint8Array | null>): ReadableStream<Uint8Array> {
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const chunk = await next();
+        if (chunk === null) controller.close();
+        else controller.enqueue(chunk);
+      },
+      async cancel() {
+        while ((await next()) !== null);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
