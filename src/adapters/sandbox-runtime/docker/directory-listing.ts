@@ -4,9 +4,9 @@ import { posix } from 'node:path';
 import { extract, type Header } from 'tar-stream';
 import { Failure, isFailureOf } from '../../../domain/failure.ts';
 import type { FileEntry, FileType } from '../../../domain/file-entry.ts';
-import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import { refusedFiles } from '../sandbox-path.ts';
 import { unavailable } from './engine.ts';
+import type { StartProgram } from './file-writer.ts';
 
 /**
  * Prints the contents of the directory `$1`, down to the depth `$2`. Each entry begins with the mark `$3`, which no path contains, and its
@@ -28,16 +28,15 @@ echo "/$3."
  * `runtime_unavailable` if some are missing.
  */
 export async function entriesByProgram(
-  execute: SandboxRuntime['execute'], id: string, directory: string, depth: number, signal: AbortSignal,
+  start: StartProgram, id: string, directory: string, depth: number, signal: AbortSignal,
 ): Promise<AsyncIterable<FileEntry> | null> {
   const mark = `/${randomUUID()}`;
   const command = ['/bin/sh', '-c', listing, 'skep-list', directory, String(depth), mark.slice(1)];
   try {
-    const execution = await execute(id, { command, workingDir: '/' }, signal);
+    const execution = await start(id, command, false, signal);
     const canFork = hasNoForkError(execution.stderr);
     // A reader that leaves early does not wait for it.
     canFork.catch(() => {});
-    void execution.stdin.close().catch(() => {});
     const records = recordsOf(execution.stdout, mark, () => void execution.kill().catch(() => {}), signal);
     const { done } = await records.next();
     return done === true ? null : entriesOf(records, canFork);
@@ -55,6 +54,7 @@ async function* recordsOf(
   output: ReadableStream<Uint8Array>, mark: string, kill: () => void, signal: AbortSignal,
 ): AsyncGenerator<string, void> {
   let rest = '';
+  let isOver = false;
   signal.addEventListener('abort', kill);
   try {
     const decoder = new TextDecoder();
@@ -64,11 +64,12 @@ async function* recordsOf(
       yield* records.filter((record) => record !== '');
       if (rest.length > maxRecordLength) throw refusedFiles('path', '`find` or `stat` in the sandbox printed unexpected output');
     }
+    isOver = true;
     signal.throwIfAborted();
     if (rest !== '') yield rest.slice(mark.length);
   } finally {
     signal.removeEventListener('abort', kill);
-    kill();
+    if (!isOver) kill();
   }
 }
 

@@ -140,7 +140,8 @@ function assemble(options: DockerRuntimeOptions) {
     commands.endLeftovers().catch(() => {});
   });
   const commands = new Executions(engine, watch, mutex);
-  const files = new DockerFiles(engine, (id, request, signal) => withFailures(() => commands.execute(id, request, signal)));
+  const files = new DockerFiles(engine, (id, command, input, signal) =>
+    withFailures(() => commands.execute(id, { command, workingDir: '/' }, signal, input ? {} : { inShell: { leavesNothing: true } })));
   const host = new DockerExecutionHost(engine, commands, files);
   const containers = new Containers({
     engine, observer, networks, firewall, watch, files, mutex, publishAddress, stopGraceMs, callTimeoutMs,

@@ -3,17 +3,21 @@ import { posix } from 'node:path';
 import type Docker from 'dockerode';
 import { Failure, isFailureOf } from '../../../domain/failure.ts';
 import type { WriteOptions } from '../../../ports/sandbox-files.ts';
-import type { Execution, SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
+import type { Execution } from '../../../ports/sandbox-runtime.ts';
 import { raceSignal, startDelay } from '../../shared/timeout.ts';
 import { readText } from '../script-result.ts';
 import { chunksUntil, wrongFileType } from '../file-content.ts';
 import { refusedFiles } from '../sandbox-path.ts';
-import { type ContainerFiles, diskFull, type PathStat, root, unpackFailure } from './container-files.ts';
+import { type ContainerFiles, diskFull, type Owner, type PathStat, root, unpackFailure } from './container-files.ts';
 import { type Engine, unavailable } from './engine.ts';
 import { tarOfOne } from './single-entry-tar.ts';
 import { begin, type Chunks, FastPart, ofSize } from './upload-content.ts';
 
-type Execute = SandboxRuntime['execute'];
+/**
+ * Runs a program of the image in a running container. With `input`, it reads its standard input. It may leave no processes behind that
+ * write to its outputs.
+ */
+export type StartProgram = (id: string, command: readonly string[], input: boolean, signal: AbortSignal) => Promise<Execution>;
 
 export interface Place {
   readonly container: Docker.ContainerInspectInfo;
@@ -31,34 +35,36 @@ const brokenConnection = 126;
 
 export class FileWriter {
   readonly #engine: Engine;
-  readonly #execute: Execute;
+  readonly #startProgram: StartProgram;
 
-  constructor(engine: Engine, execute: Execute) {
+  constructor(engine: Engine, startProgram: StartProgram) {
     this.#engine = engine;
-    this.#execute = execute;
+    this.#startProgram = startProgram;
   }
 
-  /** Writes a temporary file beside the path, and then renames it. */
+  /** Writes a temporary file beside the path, and then renames it. Returns the file's owner. */
   async write(
     id: string, place: Place, content: ReadableStream<Uint8Array>, { mode, size }: WriteOptions, signal: AbortSignal,
-  ): Promise<void> {
-    const { files, path, found } = place;
+  ): Promise<Owner> {
+    const { container, files, path, found } = place;
     if (found?.type === 'directory') throw wrongFileType(path, found.type);
     const [unpacked, written] = [temporaryBeside(path), temporaryBeside(path)];
     const begun = await begin(chunksUntil(content, signal));
+    const owner = (await files.owner(container.Config.User)) ?? root;
     const bits = mode ?? (found?.type === 'file' ? found.mode : defaultMode);
     const length = begun.size ?? size;
     const all = length === undefined ? begun.all : ofSize(begun.all, length);
     try {
       const isLarge = begun.size === null;
-      const rest = length === undefined ? all : await this.#unpack(id, place, unpacked, all, { length, bits, isLarge }, signal);
+      const rest = length === undefined ? all : await this.#unpack(id, place, unpacked, all, { length, bits, owner, isLarge }, signal);
       if (rest !== null) {
         const command = writeCommand(written, bits, rest === all ? null : unpacked);
-        const { exitCode, error } = await runProgram(this.#execute, id, command, signal, rest);
+        const { exitCode, error } = await runProgram(this.#startProgram, id, command, signal, rest);
         if (exitCode !== 0) throw diskFull(error) ?? refusedFiles('path', error);
         if (rest !== all) await files.remove(unpacked, signal);
       }
       await this.#replace(id, place, rest === null ? unpacked : written, signal);
+      return owner;
     } catch (error) {
       for (const temporary of [unpacked, written]) await files.remove(temporary, this.#engine.closed).catch(() => {});
       throw unpackFailure(error);
@@ -71,9 +77,9 @@ export class FileWriter {
    */
   async #unpack(
     id: string, { container, files }: Place, temporary: string, all: Chunks,
-    { length, bits, isLarge }: { readonly length: number; readonly bits: number; readonly isLarge: boolean }, signal: AbortSignal,
+    { length, bits, owner, isLarge }: { readonly length: number; readonly bits: number; readonly owner: Owner; readonly isLarge: boolean },
+    signal: AbortSignal,
   ): Promise<Chunks | null> {
-    const owner = (await files.owner(container.Config.User)) ?? root;
     const mayBeLate = isLarge && await this.#hasCat(id, container, signal);
     // The engine sets the file's owner only at the end. But the owner must be able to read the incomplete file.
     if (mayBeLate && (bits & (owner.uid === 0 ? 0o400 : 0o004)) === 0) return all;
@@ -92,7 +98,7 @@ export class FileWriter {
 
   async #hasCat(id: string, { State }: Docker.ContainerInspectInfo, signal: AbortSignal): Promise<boolean> {
     if (!State.Running || State.Paused) return false;
-    return (await runProgram(this.#execute, id, ['cat', '/dev/null'], signal)).exitCode === 0;
+    return (await runProgram(this.#startProgram, id, ['cat', '/dev/null'], signal)).exitCode === 0;
   }
 
   /**
@@ -100,7 +106,7 @@ export class FileWriter {
    * hard link: no program runs that could see the state between, and the engine answers no other request.
    */
   async #replace(id: string, { files, path }: Place, temporary: string, signal: AbortSignal): Promise<void> {
-    const moved = await runProgram(this.#execute, id, ['mv', '-fT', temporary, path], signal).catch((error: unknown) => {
+    const moved = await runProgram(this.#startProgram, id, ['mv', '-fT', temporary, path], signal).catch((error: unknown) => {
       if (isFailureOf(error, 'sandbox_not_running')) return { exitCode: missingProgram, error: '' };
       throw error;
     });
@@ -127,11 +133,11 @@ const killMs = 10_000;
  * call rejects with the signal's reason.
  */
 export async function runProgram(
-  execute: Execute, id: string, command: readonly string[], signal: AbortSignal, content: AsyncIterable<Uint8Array> | null = null,
+  start: StartProgram, id: string, command: readonly string[], signal: AbortSignal, content: AsyncIterable<Uint8Array> | null = null,
 ): Promise<{ readonly exitCode: number; readonly error: string }> {
   // A command whose start was cancelled could still begin later.
   using later = startDelay(signal, killMs);
-  const execution = await execute(id, { command, workingDir: '/' }, later.signal);
+  const execution = await start(id, command, content !== null, later.signal);
   const work = async () => {
     const output = Promise.all([execution.stdout.cancel(), readText(execution.stderr, endless)]);
     await Promise.all([output, feed(execution, content)]);

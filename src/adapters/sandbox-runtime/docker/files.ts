@@ -2,7 +2,6 @@ import { posix } from 'node:path';
 import { Failure } from '../../../domain/failure.ts';
 import type { FileEntry } from '../../../domain/file-entry.ts';
 import type { ByteRange, FileReading, SandboxFiles, WriteOptions } from '../../../ports/sandbox-files.ts';
-import type { SandboxRuntime } from '../../../ports/sandbox-runtime.ts';
 import { webStreamOf } from '../../shared/node-streams.ts';
 import { requireFile, rangeOf, wrongFileType } from '../file-content.ts';
 import { sandboxPath, quotedName, refusedFiles } from '../sandbox-path.ts';
@@ -11,7 +10,7 @@ import { ContainerFiles, type OpenedPath, type PathStat } from './container-file
 import { requireReachable, isReadOnly } from './container-mounts.ts';
 import { entriesByProgram, entriesOfArchive } from './directory-listing.ts';
 import { type Engine, findContainer, statusOf, withFailures } from './engine.ts';
-import { FileWriter, type Place, runProgram } from './file-writer.ts';
+import { FileWriter, type Place, runProgram, type StartProgram } from './file-writer.ts';
 
 /** Two zero blocks: an empty tar. */
 const emptyTar = new Uint8Array(1024);
@@ -22,15 +21,15 @@ const emptyTar = new Uint8Array(1024);
  */
 export class DockerFiles implements SandboxFiles {
   readonly #engine: Engine;
-  readonly #execute: SandboxRuntime['execute'];
+  readonly #startProgram: StartProgram;
   readonly #writer: FileWriter;
   /** Ends the transfers of a sandbox, by its id. */
   readonly #transfers = new Map<string, AbortController>();
 
-  constructor(engine: Engine, execute: SandboxRuntime['execute']) {
+  constructor(engine: Engine, startProgram: StartProgram) {
     this.#engine = engine;
-    this.#execute = execute;
-    this.#writer = new FileWriter(engine, execute);
+    this.#startProgram = startProgram;
+    this.#writer = new FileWriter(engine, startProgram);
   }
 
   /**
@@ -93,8 +92,9 @@ export class DockerFiles implements SandboxFiles {
       return await withFailures(async () => {
         const place = await this.#place(id, sandboxPath(path, 'path'), true, signal);
         await this.#requireWritable(id, place, signal);
-        await this.#writer.write(id, place, content, options, signal);
-        return { ...await this.stat(id, place.path, true, signal), path: sandboxPath(path, 'path') };
+        const owner = await this.#writer.write(id, place, content, options, signal);
+        const { linkTarget: _, ...written } = (await place.files.stat(place.path)) ?? (await this.#throwMissing(id, path, signal));
+        return { ...written, path: sandboxPath(path, 'path'), target: null, owner };
       });
     } finally {
       if (!content.locked) content.cancel().catch(() => {});
@@ -128,9 +128,9 @@ export class DockerFiles implements SandboxFiles {
       const target = await this.#place(id, sandboxPath(to, 'path'), false, signal);
       if (target.found?.type === 'directory') throw wrongFileType(to, target.found.type);
       // Throws before any directory is created if the sandbox does not run.
-      await runProgram(this.#execute, id, ['true'], signal);
+      await runProgram(this.#startProgram, id, ['true'], signal);
       await this.#requireWritable(id, target, signal);
-      const { exitCode, error } = await runProgram(this.#execute, id, ['mv', '-fT', source.path, target.path], signal);
+      const { exitCode, error } = await runProgram(this.#startProgram, id, ['mv', '-fT', source.path, target.path], signal);
       if (exitCode !== 0) throw refusedFiles('path', error);
     });
   }
@@ -141,7 +141,7 @@ export class DockerFiles implements SandboxFiles {
     if (found === null) throw new Failure('file_not_found', { path });
     if (found.type !== 'directory') throw wrongFileType(path, found.type);
     const entries = await withFailures(async () => {
-      const listed = await entriesByProgram(this.#execute, id, at, depth, signal);
+      const listed = await entriesByProgram(this.#startProgram, id, at, depth, signal);
       if (listed !== null) return listed;
       const archive = await files.archive(at, signal);
       return entriesOfArchive(archive ?? (await this.#throwMissing(id, path, signal)), id, at, depth);

@@ -6,8 +6,8 @@ import { MarkedOutput } from './marked-output.ts';
 
 /** How long a shell waits for its next command. */
 const waitMs = 60_000;
-/** How long a shell may take to begin a command. Its container may be frozen, or the sandbox may have stopped it. */
-const beginMs = 20_000;
+/** How long a shell may take to begin a command: one that waits, and a new one. The sandbox may have stopped it, or be frozen. */
+const beginMs = { waiting: 5_000, new: 20_000 };
 
 export type BegunExecution = HostExecution & Pick<OwnExecution, 'leave'>;
 
@@ -38,16 +38,17 @@ export class WaitingShells {
    * Otherwise the shell runs no other command, unless `outlive` says that the command is durable.
    */
   async run({ id, unfrozen, start }: Container, line: string, leavesNothing: boolean): Promise<BegunExecution | Refusal> {
-    const begin = (shell: Shell): Promise<BegunExecution | null> => unfrozen(() => shell.run(line, leavesNothing));
+    const begin = (shell: Shell, limitMs: number): Promise<BegunExecution | null> =>
+      unfrozen(() => shell.run(line, leavesNothing, limitMs));
     const waiting = this.#waiting.get(id)?.shell;
     if (waiting !== undefined) this.#remove(id, waiting);
-    const begun = waiting === undefined ? null : await begin(waiting);
+    const begun = waiting === undefined ? null : await begin(waiting, beginMs.waiting);
     if (begun !== null) return begun;
     const execution = await start();
     if ('refusal' in execution) return execution;
     const shell = new Shell(execution, this.mark, () => this.#keep(id, shell));
     void execution.exited.then(() => this.#remove(id, shell));
-    return (await begin(shell)) ?? { refusal: '' };
+    return (await begin(shell, beginMs.new)) ?? { refusal: '' };
   }
 
   #keep(containerId: string, shell: Shell): void {
@@ -87,12 +88,12 @@ class Shell {
   }
 
   /** Returns null if the shell does not begin the command. */
-  async run(line: string, leavesNothing: boolean): Promise<BegunExecution | null> {
+  async run(line: string, leavesNothing: boolean, limitMs: number): Promise<BegunExecution | null> {
     const shell = this.#execution;
     const exit = Promise.withResolvers<number | null>();
     this.#exit = exit.resolve;
     await this.#input.write(Buffer.from(line)).catch(() => {});
-    const begins = await raceSignal(this.#begins(), AbortSignal.timeout(beginMs)).catch(() => null);
+    const begins = await raceSignal(this.#begins(), AbortSignal.timeout(limitMs)).catch(() => null);
     if (begins === null) void shell.kill().catch(() => {});
     if (begins !== true) return null;
     let isReusable = leavesNothing;

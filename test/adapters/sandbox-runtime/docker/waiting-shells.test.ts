@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, expect, test } from 'vitest';
+import type { SandboxExecutions } from '../../../../src/ports/sandbox-executions.ts';
+import type { SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
+import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
+import { describeWithDocker, images } from '../../../support/docker.ts';
+import { shell } from '../../../support/sandbox-programs.ts';
+import { createEngine } from './engine.ts';
+import { launchOf } from './programs.ts';
+
+interface Ended {
+  readonly out: string;
+  readonly err: string;
+  readonly code: number | null;
+}
+
+async function end(executions: SandboxExecutions, id: string, executionId: string): Promise<Ended> {
+  const { exitCode } = await executions.ended(id, executionId, never);
+  const read = async (stream: 'stdout' | 'stderr'): Promise<string> =>
+    text(await executions.output(id, executionId, { stream, after: 0, follow: true }, never));
+  return { out: await read('stdout'), err: await read('stderr'), code: exitCode };
+}
+
+describeWithDocker('Shells that wait in Docker containers', () => {
+  const engine = createEngine();
+  afterEach(() => engine.clear());
+  afterAll(() => engine.close());
+
+  let count = 0;
+
+  async function started(image: string): Promise<{ readonly runtime: SandboxRuntime; readonly id: string }> {
+    const runtime = engine.open();
+    const launch = launchOf(shell('exec sleep 100000'), { ports: [], image });
+    await runtime.start(launch, () => {}, never);
+    return { runtime, id: launch.id };
+  }
+
+  async function begin(executions: SandboxExecutions, id: string, script: string, env: Record<string, string> = {}): Promise<string> {
+    const executionId = `exec-${(count += 1)}`;
+    const { durable } = await executions.start(id, { executionId, command: shell(script), env, stdin: false, tty: null }, never);
+    assert.equal(durable, true);
+    return executionId;
+  }
+
+  const run = async (executions: SandboxExecutions, id: string, script: string, env: Record<string, string> = {}): Promise<Ended> =>
+    end(executions, id, await begin(executions, id, script, env));
+
+  const processes = async (id: string): Promise<readonly { readonly pid: string; readonly args: string }[]> =>
+    (await engine.container(id).top({ ps_args: '-eo pid,args' })).Processes.map(([pid = '', args = '']: string[]) => ({ pid, args }));
+  const shells = async (id: string): Promise<readonly string[]> =>
+    (await processes(id)).flatMap(({ pid, args }) => (args.includes('skep-shell') ? [pid] : []));
+  /** The engine forgets an execution some time after its end, but not while it runs. */
+  const executionsOf = async (id: string): Promise<readonly string[]> => (await engine.container(id).inspect()).ExecIDs ?? [];
+
+  test.each([images.debian, images.tiny])('run one command after the other without another execution of the engine: %s', async (image) => {
+    const { runtime: { executions }, id } = await started(image);
+    const first = await run(executions, id, 'cd /tmp; export LEFT=1; umask 0; printf "%s %s" "$GIVEN" "$PWD"; echo bad >&2; exit 3', { GIVEN: "it's\n\\n" });
+    const [execution, ...others] = await executionsOf(id);
+    const second = await run(executions, id, 'echo "${GIVEN-none}" "${LEFT-none}" "$PWD"; umask');
+    expect([first, second]).toEqual([
+      { out: "it's\n\\n /tmp", err: 'bad\n', code: 3 },
+      { out: 'none none /workspace\n0022\n', err: '', code: 0 },
+    ]);
+    expect([others, await executionsOf(id)]).toEqual([[], [execution]]);
+  });
+
+  test('run also programs that change files', async () => {
+    const { runtime, id } = await started(images.debian);
+    await run(runtime.executions, id, 'true');
+    const before = await executionsOf(id);
+    await runtime.files.write(id, '/workspace/a', ReadableStream.from([Buffer.from('hello')]), {}, never);
+    await runtime.files.move(id, '/workspace/a', '/workspace/b', never);
+    const names: string[] = [];
+    for await (const { path } of runtime.files.list(id, '/workspace', 1, never)) names.push(path);
+    expect([names, (await run(runtime.executions, id, 'cat b')).out]).toEqual([['/workspace/b'], 'hello']);
+    expect(await executionsOf(id)).toEqual(before);
+  });
+
+  test('are not used for another command while processes of the last one still write', async () => {
+    const { runtime: { executions }, id } = await started(images.debian);
+    const noisy = await begin(executions, id, '(while :; do echo noise; echo noise >&2; sleep 0.01; done) & echo first');
+    await executions.ended(id, noisy, never);
+    expect(await run(executions, id, 'sleep 0.1; echo second')).toEqual({ out: 'second\n', err: '', code: 0 });
+    await executions.remove(id, noisy);
+  });
+
+  test.each(['KILL', 'STOP'])('that the sandbox has ended or stopped are replaced: SIG%s', async (signal) => {
+    const { runtime: { executions }, id } = await started(images.debian);
+    await run(executions, id, 'true');
+    const [waiting = ''] = await shells(id);
+    process.kill(Number(waiting), `SIG${signal}`);
+    expect(await run(executions, id, 'echo again')).toEqual({ out: 'again\n', err: '', code: 0 });
+    await eventually('the old one has ended', async () => !(await shells(id)).includes(waiting));
+  });
+
+  test('stay when a command is killed, which keeps its exit code', async () => {
+    const { runtime: { executions }, id } = await started(images.debian);
+    await run(executions, id, 'true');
+    const [waiting] = await shells(id);
+    const killed = await begin(executions, id, 'echo begun; exec sleep 100');
+    await executions.signal(id, killed, 'SIGKILL');
+    expect(await end(executions, id, killed)).toEqual({ out: 'begun\n', err: '', code: 137 });
+    expect([await shells(id), (await run(executions, id, 'echo next')).out]).toEqual([[waiting], 'next\n']);
+  });
+
+  test('do not run a command with an environment that bash refuses', async () => {
+    const { runtime: { executions }, id } = await started(images.debian);
+    await engine.ask(id, 'ln -sf bash /bin/sh', 'root');
+    await run(executions, id, 'true');
+    expect(await run(executions, id, 'echo "$GIVEN"', { GIVEN: 'x', UID: '77' })).toEqual({ out: 'x\n', err: '', code: 0 });
+  });
+
+  test('end with the runtime, and the command of a shell does not', async () => {
+    const { runtime: { executions, ...runtime }, id } = await started(images.debian);
+    await run(executions, id, 'true');
+    await runtime.close();
+    await eventually('the waiting shell has ended', async () => (await shells(id)).length === 0);
+
+    const second = engine.open();
+    await run(second.executions, id, 'true');
+    const running = await begin(second.executions, id, 'sleep 1; echo done');
+    await second.close();
+    expect(await end(engine.open().executions, id, running)).toEqual({ out: 'done\n', err: '', code: 0 });
+    await eventually('its shell has ended', async () => (await shells(id)).length === 0);
+  });
+});
