@@ -36,7 +36,8 @@ export class MarkedOutput {
       if (after.length === longestAfterMark) return this.#take(1);
       const { value } = await this.#reader.read();
       if (value === undefined) return this.#rest.length > 0 ? this.#take(this.#rest.length) : null;
-      this.#rest = Buffer.concat([this.#rest, value]);
+      // Almost always nothing is left, and then nothing is copied.
+      this.#rest = this.#rest.length > 0 ? Buffer.concat([this.#rest, value]) : Buffer.from(value.buffer, value.byteOffset, value.length);
     }
   }
 
