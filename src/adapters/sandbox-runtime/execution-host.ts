@@ -35,9 +35,12 @@ export interface ExecutionHost {
   launchTerminal?(sandboxId: string, start: ExecutionStart, signal: AbortSignal): Promise<HostExecution>;
   /**
    * Runs one of Skep's scripts. With `executionId`, the script belongs to that execution: no later process ends it before the execution.
-   * Further failures: `sandbox_not_running`, if the sandbox can't run anything now.
+   * With `isShort`, it gets no input and does not wait. Further failures: `sandbox_not_running`, if the sandbox can't run anything now.
    */
-  run(sandboxId: string, command: readonly string[], signal: AbortSignal, executionId?: string): Promise<HostExecution>;
+  run(
+    sandboxId: string, command: readonly string[], signal: AbortSignal,
+    how?: { readonly executionId?: string; readonly isShort?: boolean },
+  ): Promise<HostExecution>;
   /** Reads the kept files of an execution, sorted by name, also if `run` can't work. Yields nothing if there are none. */
   keptFiles(sandboxId: string, executionId: string, signal: AbortSignal): AsyncIterable<KeptFile>;
   /** Kills all processes of the execution and removes its folder, if that is possible now. Idempotent. */

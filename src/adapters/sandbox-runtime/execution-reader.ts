@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Failure, isFailureOf } from '../../domain/failure.ts';
 import type { ExecutionState, OutputRequest, OutputStream } from '../../ports/sandbox-executions.ts';
-import { type ScriptResult, runScript, withScriptTimeLimit, noScriptResult } from './script-result.ts';
+import { isShellFailure, type ScriptResult, runScript, withScriptTimeLimit, noScriptResult } from './script-result.ts';
 import { pause, realTimers } from '../shared/timeout.ts';
 import { type ExecutionHost, executionNotFound, type HostExecution } from './execution-host.ts';
 import { type ExecutionScript, scripts } from './execution-scripts.ts';
@@ -39,7 +39,7 @@ export class ExecutionReader {
 
   /** Starts a script about an execution. Also throws `sandbox_not_running`. */
   async start(sandboxId: string, executionId: string, script: ExecutionScript, signal: AbortSignal): Promise<HostExecution> {
-    return this.#host.run(sandboxId, await this.#command(sandboxId, executionId, script), signal, executionId);
+    return this.#host.run(sandboxId, await this.#command(sandboxId, executionId, script), signal, { executionId });
   }
 
   /** Runs a script about an execution to its end. The sandbox must be running. */
@@ -47,8 +47,7 @@ export class ExecutionReader {
     const command = await this.#command(sandboxId, executionId, script);
     const { code } = await withScriptTimeLimit(signal, (until) => runScript(this.#host, sandboxId, command, until));
     if (code === 4) throw executionNotFound(executionId);
-    // The sandbox has no working shell.
-    if (code === 126 || code === 127) throw noScriptResult;
+    if (isShellFailure(code)) throw noScriptResult;
   }
 
   async #command(sandboxId: string, executionId: string, script: ExecutionScript): Promise<readonly string[]> {
@@ -69,7 +68,7 @@ export class ExecutionReader {
       signal.throwIfAborted();
       const { state, run } = await this.#observe(sandboxId);
       const command = scripts.state(wait)(this.#folder(sandboxId, executionId), run);
-      const runToEnd = (until: AbortSignal): Promise<ScriptResult> => runScript(this.#host, sandboxId, command, until);
+      const runToEnd = (until: AbortSignal): Promise<ScriptResult> => runScript(this.#host, sandboxId, command, until, !wait);
       const result = await (wait ? runToEnd(signal) : withScriptTimeLimit(signal, runToEnd)).catch(nullIfNotRunning);
       if (result === null) {
         const found = await this.#readStateFromFiles(sandboxId, executionId, state, run, signal);

@@ -24,13 +24,18 @@ export function withScriptTimeLimit<T>(signal: AbortSignal, work: (signal: Abort
   return withTimeout(startTimeout(realTimers, limitMs, timedOut, [signal]), work);
 }
 
-/** Runs a script to its end. Rejects if the signal fires first. */
+/** Returns whether the sandbox has no working shell (126, 127), or no room for a process (2). No script ends with these codes itself. */
+export function isShellFailure(code: number | null): boolean {
+  return code === 2 || code === 126 || code === 127;
+}
+
+/** Runs a script to its end. `isShort`: see `ExecutionHost.run`. Rejects if the signal fires first. */
 export async function runScript(
-  host: Pick<ExecutionHost, 'run'>, sandboxId: string, command: readonly string[], signal: AbortSignal,
+  host: Pick<ExecutionHost, 'run'>, sandboxId: string, command: readonly string[], signal: AbortSignal, isShort = true,
 ): Promise<ScriptResult> {
-  const execution = await host.run(sandboxId, command, signal);
+  const execution = await host.run(sandboxId, command, signal, { isShort });
   return killOnFailure(execution, async () => {
-    const result = Promise.all([readText(execution.stdout, () => noScriptResult), execution.exited]);
+    const result = Promise.all([readText(execution.stdout, () => noScriptResult), execution.exited, execution.stderr.cancel()]);
     const [output, code] = await raceSignal(result, signal);
     return { output, code };
   });

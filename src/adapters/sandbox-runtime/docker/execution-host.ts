@@ -2,13 +2,13 @@ import { dnsLabel } from '../../../domain/dns-label.ts';
 import { isFailureOf } from '../../../domain/failure.ts';
 import type { ExecutionStart } from '../../../ports/sandbox-executions.ts';
 import type { ExecutionHost, HostExecution, KeptFile, Supervise } from '../execution-host.ts';
-import { killOnFailure, runScript, withScriptTimeLimit } from '../script-result.ts';
+import { isShellFailure, killOnFailure, runScript, withScriptTimeLimit } from '../script-result.ts';
 import { tarEntries } from '../tar.ts';
 import { type Engine, killFailed } from './engine.ts';
 import { type Executions, keptFolder } from './executions.ts';
 import type { DockerFiles } from './files.ts';
 import { stateOf } from './observed-sandbox.ts';
-import { keptMark, listRemovedCommand, markVariable } from './shell-scripts.ts';
+import { keptMark, listRemovedCommand, markVariable, removeCommand } from './shell-scripts.ts';
 import { tarOfOne } from './single-entry-tar.ts';
 
 /** A limit above the kept output of any execution. */
@@ -54,8 +54,10 @@ export class DockerExecutionHost implements ExecutionHost {
     return execution;
   }
 
-  async run(id: string, command: readonly string[], signal: AbortSignal, executionId?: string): Promise<HostExecution> {
-    const form = executionId === undefined ? {} : { kept: { executionId } };
+  async run(
+    id: string, command: readonly string[], signal: AbortSignal, { executionId, isShort = false }: Parameters<ExecutionHost['run']>[3] = {},
+  ): Promise<HostExecution> {
+    const form = { ...(executionId !== undefined && { kept: { executionId } }), ...(isShort && { inShell: { leavesNothing: true } }) };
     const script = await this.#executions.execute(id, { command, workingDir: '/' }, signal, form);
     // Scripts end with their connection, so a close need not kill them one by one.
     script.outlive();
@@ -77,7 +79,7 @@ export class DockerExecutionHost implements ExecutionHost {
   }
 
   async remove(id: string, executionId: string): Promise<void> {
-    const obstacle = await this.#executions.removeKept(id, executionId);
+    const obstacle = await this.#removeNow(id, executionId);
     if (obstacle === null) return;
     // Until the removal, the mark hides the execution.
     const removed = this.#removed.get(id) ?? new Set();
@@ -103,8 +105,23 @@ export class DockerExecutionHost implements ExecutionHost {
       for (const executionId of output.split('\n')) if (dnsLabel.test(executionId)) removed.add(executionId);
     }
     for (const executionId of removed) {
-      if ((await this.#executions.removeKept(id, executionId)) === null) this.#removed.get(id)?.delete(executionId);
+      if ((await this.#removeNow(id, executionId)) === null) this.#removed.get(id)?.delete(executionId);
     }
     if (this.#removed.get(id)?.size === 0) this.#removed.delete(id);
+  }
+
+  /** Ends a kept execution and removes it. Returns null, or why nothing can run in the sandbox now. */
+  async #removeNow(id: string, executionId: string): Promise<'not running' | 'no shell' | null> {
+    const command = removeCommand(`${keptFolder}/${executionId}`, executionId);
+    try {
+      const { code } = await withScriptTimeLimit(this.#engine.closed, (signal) => runScript(this, id, command, signal));
+      if (code === null) return 'not running';
+      if (isShellFailure(code)) return 'no shell';
+      if (code !== 0) throw killFailed();
+      return null;
+    } catch (error) {
+      if (isFailureOf(error, 'sandbox_not_running')) return 'not running';
+      throw error;
+    }
   }
 }

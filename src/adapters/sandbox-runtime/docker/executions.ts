@@ -9,13 +9,13 @@ import { raceSignal } from '../../shared/timeout.ts';
 import type { HostExecution, Supervise } from '../execution-host.ts';
 import { refusedExecution, whyUnrunnable } from '../execution-streams.ts';
 import { sandboxPath } from '../sandbox-path.ts';
-import { type Engine, findContainer, killFailed, statusOf, unavailable } from './engine.ts';
+import { type Engine, findContainer, statusOf, unavailable } from './engine.ts';
 import { OwnExecution, runInContainer, type StartedExecution, type Unfrozen } from './execution.ts';
 import { type Beginning, ExecutionOutput } from './execution-output.ts';
 import { listContainers } from './observed-sandbox.ts';
 import { labels } from './labels.ts';
 import {
-  beginCommand, keptMark, killCommand, killLeftoversCommand, markVariable, newMark, noLeader, removeCommand, shellCommand, shellLine,
+  beginCommand, keptMark, killCommand, killLeftoversCommand, markVariable, newMark, noLeader, shellCommand, shellLine,
 } from './shell-scripts.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
 import { type BegunExecution, type Refusal, WaitingShells } from './waiting-shells.ts';
@@ -173,18 +173,6 @@ export class Executions {
       const killed = runInContainer(started, killCommand(noLeader, started.mark)).catch(() => 1);
       if ((await Promise.race([output.begun.then(() => null), killed])) !== null) output.refuse();
     }
-  }
-
-  /** Ends a kept execution and removes it. Returns null, or why nothing can run in the sandbox now. */
-  async removeKept(id: string, executionId: string): Promise<'not running' | 'no shell' | null> {
-    const container = await findContainer(this.#engine, id, this.#engine.closed);
-    if (!container.State.Running || container.State.Paused) return 'not running';
-    const command = removeCommand(`${keptFolder}/${executionId}`, executionId);
-    const code = await runInContainer({ engine: this.#engine, container, unfrozen: this.#unfrozenOf(container) }, command);
-    if (code === null) return 'not running';
-    if (code === 126 || code === 127) return 'no shell';
-    if (code !== 0) throw killFailed();
-    return null;
   }
 
   /** Kills the executions that earlier processes of Skep left in running sandboxes, if the engine still lists them. */

@@ -6,6 +6,8 @@ import { MarkedOutput } from './marked-output.ts';
 
 /** How long a shell waits for its next command. */
 const waitMs = 60_000;
+/** How many shells wait in all containers. To an engine behind SSH, each has a process of its own. */
+const maxWaiting = 200;
 /** How long a shell may take to begin a command: one that waits, and a new one. The sandbox may have stopped it, or be frozen. */
 const beginMs = { waiting: 5_000, new: 20_000 };
 
@@ -35,7 +37,7 @@ export class WaitingShells {
 
   /**
    * Runs the command of a line, see `shellLine`. With `leavesNothing`, no process of the command writes to the outputs after its end.
-   * Otherwise the shell runs no other command, unless `outlive` says that the command is durable.
+   * Otherwise the shell runs no other command, unless `outlive` says that the command is durable. Both outputs must be read or cancelled.
    */
   async run({ id, unfrozen, start }: Container, line: string, leavesNothing: boolean): Promise<BegunExecution | Refusal> {
     const begin = (shell: Shell, limitMs: number): Promise<BegunExecution | null> =>
@@ -52,7 +54,7 @@ export class WaitingShells {
   }
 
   #keep(containerId: string, shell: Shell): void {
-    if (this.#waiting.has(containerId)) return shell.close();
+    if (this.#waiting.has(containerId) || this.#waiting.size >= maxWaiting) return shell.close();
     const end = (): void => {
       this.#remove(containerId, shell);
       shell.close();

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, expect, test } from 'vitest';
+import { isFailureOf } from '../../../../src/domain/failure.ts';
 import type { SandboxExecutions } from '../../../../src/ports/sandbox-executions.ts';
 import type { SandboxRuntime } from '../../../../src/ports/sandbox-runtime.ts';
 import { eventually, never } from '../../../contracts/sandbox-runtime-harness.ts';
@@ -55,13 +56,16 @@ describeWithDocker('Shells that wait in Docker containers', () => {
 
   test.each([images.debian, images.tiny])('run one command after the other without another execution of the engine: %s', async (image) => {
     const { runtime: { executions }, id } = await started(image);
-    const first = await run(executions, id, 'cd /tmp; export LEFT=1; umask 0; printf "%s %s" "$GIVEN" "$PWD"; echo bad >&2; exit 3', { GIVEN: "it's\n\\n" });
+    const firstId = await begin(executions, id, 'cd /tmp; export LEFT=1; umask 0; printf "%s %s" "$GIVEN" "$PWD"; echo bad >&2; exit 3', { GIVEN: "it's\n\\n" });
+    const first = await end(executions, id, firstId);
     const [execution, ...others] = await executionsOf(id);
     const second = await run(executions, id, 'echo "${GIVEN-none}" "${LEFT-none}" "$PWD"; umask');
     expect([first, second]).toEqual([
       { out: "it's\n\\n /tmp", err: 'bad\n', code: 3 },
       { out: 'none none /workspace\n0022\n', err: '', code: 0 },
     ]);
+    await executions.remove(id, firstId);
+    await assert.rejects(executions.state(id, firstId), (error) => isFailureOf(error, 'execution_not_found'));
     expect([others, await executionsOf(id)]).toEqual([[], [execution]]);
   });
 
@@ -94,14 +98,14 @@ describeWithDocker('Shells that wait in Docker containers', () => {
     await eventually('the old one has ended', async () => !(await shells(id)).includes(waiting));
   });
 
-  test('stay when a command is killed, which keeps its exit code', async () => {
+  test('are kept when a command is killed, which keeps its exit code', async () => {
     const { runtime: { executions }, id } = await started(images.debian);
     await run(executions, id, 'true');
-    const [waiting] = await shells(id);
     const killed = await begin(executions, id, 'echo begun; exec sleep 100');
     await executions.signal(id, killed, 'SIGKILL');
     expect(await end(executions, id, killed)).toEqual({ out: 'begun\n', err: '', code: 137 });
-    expect([await shells(id), (await run(executions, id, 'echo next')).out]).toEqual([[waiting], 'next\n']);
+    expect(await run(executions, id, 'echo next')).toEqual({ out: 'next\n', err: '', code: 0 });
+    await eventually('one shell waits', async () => (await shells(id)).length === 1);
   });
 
   test('do not run a command with an environment that bash refuses', async () => {
@@ -121,7 +125,9 @@ describeWithDocker('Shells that wait in Docker containers', () => {
     await run(second.executions, id, 'true');
     const running = await begin(second.executions, id, 'sleep 1; echo done');
     await second.close();
-    expect(await end(engine.open().executions, id, running)).toEqual({ out: 'done\n', err: '', code: 0 });
+    const third = engine.open();
+    expect(await end(third.executions, id, running)).toEqual({ out: 'done\n', err: '', code: 0 });
+    await third.close();
     await eventually('its shell has ended', async () => (await shells(id)).length === 0);
   });
 });
