@@ -146,8 +146,11 @@ class Shell {
   }
 }
 
-/** If the stream is cancelled, the rest is read and dropped. */
+/** If the stream is cancelled, the rest is read and dropped, which nobody has to wait for. */
 function streamOf(next: () => Promise<Uint8Array | null>): ReadableStream<Uint8Array> {
+  const drop = async (): Promise<void> => {
+    while ((await next()) !== null);
+  };
   return new ReadableStream(
     {
       async pull(controller) {
@@ -155,9 +158,7 @@ function streamOf(next: () => Promise<Uint8Array | null>): ReadableStream<Uint8A
         if (chunk === null) controller.close();
         else controller.enqueue(chunk);
       },
-      async cancel() {
-        while ((await next()) !== null);
-      },
+      cancel: () => void drop(),
     },
     { highWaterMark: 0 },
   );
