@@ -146,15 +146,18 @@ class Shell {
   }
 }
 
-/** If the stream is cancelled, the rest is read and dropped, which nobody has to wait for. */
-function streamOf(next: () => Promise<Uint8Array | null>): ReadableStream<Uint8Array> {
+/** Null is the end. If the stream is cancelled, the rest is read and dropped, which nobody has to wait for. */
+function streamOf(read: () => Promise<Uint8Array | null>): ReadableStream<Uint8Array> {
+  let last: Promise<Uint8Array | null> = Promise.resolve(new Uint8Array());
+  // One after the other, and nothing after the end: that is the next command's output.
+  const take = (): typeof last => (last = last.then((chunk) => (chunk === null ? null : read())));
   const drop = async (): Promise<void> => {
-    while ((await next()) !== null);
+    while ((await take()) !== null);
   };
   return new ReadableStream(
     {
       async pull(controller) {
-        const chunk = await next();
+        const chunk = await take();
         if (chunk === null) controller.close();
         else controller.enqueue(chunk);
       },
