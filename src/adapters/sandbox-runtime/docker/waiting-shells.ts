@@ -105,7 +105,11 @@ class Shell {
         const found = await output.next();
         if (found === null || found instanceof Uint8Array) return found;
         exit.resolve(found.code);
-        if (found.event !== 'end' || !isReusable) continue;
+        if (found.event !== 'end') continue;
+        if (!isReusable) {
+          this.close();
+          continue;
+        }
         openOutputs -= 1;
         if (openOutputs === 0) this.#wait();
         return null;
@@ -116,7 +120,12 @@ class Shell {
       stdout: streamOf(() => next(this.#stdout)),
       stderr: streamOf(() => next(this.#stderr)),
       exited: exit.promise,
-      kill: async () => void (openOutputs > 0 && (await shell.kill())),
+      kill: async () => {
+        if (openOutputs === 0) return;
+        // The command may end before its shell is killed.
+        isReusable = false;
+        await shell.kill();
+      },
       leave: () => shell.leave(),
       outlive() {
         isReusable = true;
@@ -146,18 +155,16 @@ class Shell {
   }
 }
 
-/** Null is the end. If the stream is cancelled, the rest is read and dropped, which nobody has to wait for. */
-function streamOf(read: () => Promise<Uint8Array | null>): ReadableStream<Uint8Array> {
-  let last: Promise<Uint8Array | null> = Promise.resolve(new Uint8Array());
-  // One after the other, and nothing after the end: that is the next command's output.
-  const take = (): typeof last => (last = last.then((chunk) => (chunk === null ? null : read())));
+/** If the stream is cancelled, the rest is read and dropped. The cancel does not wait for that, since the rest may be endless. */
+function streamOf(next: () => Promise<Uint8Array | null>): ReadableStream<Uint8Array> {
+  let reading: Promise<Uint8Array | null> | undefined;
   const drop = async (): Promise<void> => {
-    while ((await take()) !== null);
+    while ((await reading) !== null) reading = next();
   };
   return new ReadableStream(
     {
       async pull(controller) {
-        const chunk = await take();
+        const chunk = await (reading = next());
         if (chunk === null) controller.close();
         else controller.enqueue(chunk);
       },

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { isFailureOf } from '../../../../src/domain/failure.ts';
 import type { SandboxExecutions } from '../../../../src/ports/sandbox-executions.ts';
@@ -21,6 +23,11 @@ async function end(executions: SandboxExecutions, id: string, executionId: strin
   const read = async (stream: 'stdout' | 'stderr'): Promise<string> =>
     text(await executions.output(id, executionId, { stream, after: 0, follow: true }, never));
   return { out: await read('stdout'), err: await read('stderr'), code: exitCode };
+}
+
+/** Returns a script that creates a program. */
+function program(path: string, script: string): string {
+  return `printf '%s\\n' '#!/bin/bash' '${script}' >${path}; chmod +x ${path};`;
 }
 
 describeWithDocker('Shells that wait in Docker containers', () => {
@@ -113,6 +120,31 @@ describeWithDocker('Shells that wait in Docker containers', () => {
     await engine.ask(id, 'ln -sf bash /bin/sh', 'root');
     await run(executions, id, 'true');
     expect(await run(executions, id, 'echo "$GIVEN"', { GIVEN: 'x', UID: '77' })).toEqual({ out: 'x\n', err: '', code: 0 });
+  });
+
+  test('run no other command once they are to be killed', async () => {
+    const { runtime: { executions, files }, id } = await started(images.debian);
+    await engine.ask(id, `rm /bin/mv; ${program('/bin/mv', 'touch /tmp/moves; sleep 0.3')}`, 'root');
+    const cancelled = new AbortController();
+    const written = files.write(id, '/workspace/a', ReadableStream.from([Buffer.from('a')]), {}, cancelled.signal);
+    written.catch(() => {});
+    await eventually('it moves the file', async () => (await engine.readFile(id, '/tmp/moves')) !== null);
+    // In a frozen sandbox, the kill has to wait.
+    await engine.container(id).pause();
+    cancelled.abort();
+    await pause(900);
+    await engine.container(id).unpause();
+    await pause(400);
+    expect(await run(executions, id, 'sleep 0.7; echo next')).toEqual({ out: 'next\n', err: '', code: 0 });
+    await expect(written).rejects.toBe(cancelled.signal.reason);
+  });
+
+  test('do not wait for a program that prints without end', async () => {
+    const { runtime: { files }, id } = await started(images.debian);
+    await engine.ask(id, `rm /bin/mv /usr/bin/find; ${program('/bin/mv', 'yes >&2')} ${program('/usr/bin/find', 'yes')}`, 'root');
+    await expect(files.write(id, '/workspace/a', ReadableStream.from([Buffer.from('a')]), {}, never)).rejects.toThrow('too many errors');
+    await expect(text(Readable.from(files.list(id, '/workspace', 1, never)))).rejects.toThrow('unexpected output');
+    await eventually('they are killed', async () => !(await processes(id)).some(({ args }) => args === 'yes'));
   });
 
   test('end with the runtime, and the command of a shell does not', async () => {
