@@ -9,7 +9,9 @@ export function lineWord(text: string): string {
 
 const shellName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** Variables that bash does not let a script set. */
-const constants = new Set(['BASHOPTS', 'BASH_VERSINFO', 'EUID', 'PPID', 'SHELLOPTS', 'UID']);
+const constants = new Set([
+  'BASHOPTS', 'BASH_ARGC', 'BASH_ARGV', 'BASH_LINENO', 'BASH_SOURCE', 'BASH_VERSINFO', 'EUID', 'FUNCNAME', 'GROUPS', 'PPID', 'SHELLOPTS', 'UID',
+]);
 
 export function isShellVariable(name: string): boolean {
   return shellName.test(name) && !constants.has(name);
