@@ -58,6 +58,8 @@ _skep_nl='
 '
 while IFS= read -r _skep_line; do
   printf '%s begin 0\\n' "$1"
+  # Otherwise, the shell remembers where it found a program.
+  hash -r
   eval "$_skep_line"
   _skep_code=$?
   printf '%s end %s\\n' "$1" $_skep_code
