@@ -142,6 +142,7 @@ if [ -n "$_skep_mark" ]; then
   printf '%s code %s\\n' "$_skep_mark" $_skep_code >&7
   # Waits for the processes that pass on the outputs.
   wait
+  exit 0
 fi
 exit $_skep_code
 `.trim();
@@ -167,7 +168,7 @@ export interface SupervisorContext {
   readonly announce: boolean;
   /** `NAME=value`, for the environment of a command that is not durable. */
   readonly fallbackMark: string;
-  /** If set, `<mark> code <exit code>` is a line of the standard output after the command's end, and the script ends after the outputs. */
+  /** If set, `<mark> code <exit code>` is a line of the standard output after the command's end, and the script ends with 0 after the outputs. */
   readonly codeMark?: string;
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { raceSignal } from '../../shared/timeout.ts';
 import type { HostExecution } from '../execution-host.ts';
+import { maxCertainCode } from '../execution-reader.ts';
 import type { OwnExecution, Unfrozen } from './execution.ts';
 import { MarkedOutput } from './marked-output.ts';
 
@@ -104,9 +105,11 @@ class Shell {
       for (;;) {
         const found = await output.next();
         if (found === null || found instanceof Uint8Array) return found;
-        exit.resolve(found.code);
+        // A durable command's exit code comes before the `end` of its supervisor.
+        if (output === this.#stdout) exit.resolve(found.code);
         if (found.event !== 'end') continue;
-        if (!isReusable) {
+        // What a signal has killed may have left processes that still write.
+        if (!isReusable || found.code > maxCertainCode) {
           this.close();
           continue;
         }

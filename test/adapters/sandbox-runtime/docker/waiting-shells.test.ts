@@ -88,10 +88,26 @@ describeWithDocker('Shells that wait in Docker containers', () => {
     expect(await executionsOf(id)).toEqual(before);
   });
 
+  test('find a program that moved meanwhile', async () => {
+    const { runtime: { files }, id } = await started(images.debian);
+    await files.write(id, '/workspace/a', ReadableStream.from([Buffer.from('hello')]), {}, never);
+    await engine.ask(id, 'mv /bin/mv /usr/local/bin/mv', 'root');
+    await files.move(id, '/workspace/a', '/workspace/b', never);
+  });
+
   test('are not used for another command while processes of the last one still write', async () => {
     const { runtime: { executions }, id } = await started(images.debian);
     const noisy = await begin(executions, id, '(while :; do echo noise; echo noise >&2; sleep 0.01; done) & echo first');
     await executions.ended(id, noisy, never);
+    expect(await run(executions, id, 'sleep 0.1; echo second')).toEqual({ out: 'second\n', err: '', code: 0 });
+    await executions.remove(id, noisy);
+  });
+
+  test('are not used for another command if the supervisor of the last one was killed', async () => {
+    const { runtime: { executions }, id } = await started(images.debian);
+    await run(executions, id, 'true');
+    const noisy = await begin(executions, id, 'kill -9 $PPID; while :; do echo noise; sleep 0.01; done');
+    await pause(100);
     expect(await run(executions, id, 'sleep 0.1; echo second')).toEqual({ out: 'second\n', err: '', code: 0 });
     await executions.remove(id, noisy);
   });
@@ -115,11 +131,11 @@ describeWithDocker('Shells that wait in Docker containers', () => {
     await eventually('one shell waits', async () => (await shells(id)).length === 1);
   });
 
-  test('do not run a command with an environment that bash refuses', async () => {
+  test.each(['UID', 'GROUPS'])('do not run a command with an environment that bash refuses: %s', async (name) => {
     const { runtime: { executions }, id } = await started(images.debian);
     await engine.ask(id, 'ln -sf bash /bin/sh', 'root');
     await run(executions, id, 'true');
-    expect(await run(executions, id, 'echo "$GIVEN"', { GIVEN: 'x', UID: '77' })).toEqual({ out: 'x\n', err: '', code: 0 });
+    expect(await run(executions, id, 'echo "$GIVEN"', { GIVEN: 'x', [name]: '77' })).toEqual({ out: 'x\n', err: '', code: 0 });
   });
 
   test('run no other command once they are to be killed', async () => {
