@@ -48,6 +48,7 @@ export class OwnExecution implements HostExecution {
   /** Fires when nobody waits for the end any more. */
   readonly #givenUp = new AbortController();
   readonly #unwatch: () => void;
+  #mark: string;
   #killing: Promise<void> | undefined;
   #isOver = false;
   #outlives = false;
@@ -57,6 +58,7 @@ export class OwnExecution implements HostExecution {
     this.#started = started;
     this.#output = output;
     this.#leader = leader;
+    this.#mark = started.mark;
     this.stdin = inputStream(socket);
     this.stdout = outputStream(output.stdout);
     this.stderr = outputStream(output.stderr);
@@ -71,6 +73,12 @@ export class OwnExecution implements HostExecution {
 
   outlive(): void {
     this.#outlives = true;
+  }
+
+  /** Must be called before a shell begins a command whose processes have this mark. The command does not outlive the runtime. */
+  beginAnother(mark: string): void {
+    this.#mark = mark;
+    this.#outlives = false;
   }
 
   /** Resizes its terminal. Does nothing if the command has ended. */
@@ -104,7 +112,8 @@ export class OwnExecution implements HostExecution {
   async #kill(): Promise<void> {
     let isKilled = false;
     const polling = this.#pollWhile(killPollMs, () => !isKilled);
-    await killProcesses(this.#started, this.#leader, this.#givenUp.signal).finally(() => (isKilled = true));
+    const started = { ...this.#started, mark: this.#mark };
+    await killProcesses(started, this.#leader, this.#givenUp.signal).finally(() => (isKilled = true));
     await polling;
     await this.#pollWhile(killPollMs, () => true);
   }

@@ -18,7 +18,7 @@ import {
   beginCommand, keptMark, killCommand, killLeftoversCommand, markVariable, newMark, noLeader, shellCommand, shellLine,
 } from './shell-scripts.ts';
 import type { SandboxWatch } from './sandbox-watch.ts';
-import { type BegunExecution, type Refusal, WaitingShells } from './waiting-shells.ts';
+import { type BegunExecution, type Refusal, type ShellCommand, WaitingShells } from './waiting-shells.ts';
 
 /** How to run a command, if not with plain pipes. */
 interface ExecutionForm {
@@ -26,8 +26,8 @@ interface ExecutionForm {
   readonly isTerminal?: boolean;
   /** Runs the command for a kept execution, so no later process ends it as a leftover. `supervise`: runs a supervisor instead. */
   readonly kept?: { readonly executionId: string; readonly supervise?: Supervise };
-  /** Lets a waiting shell run it, without input. `leavesNothing`: see {@link WaitingShells.run}. */
-  readonly inShell?: { readonly leavesNothing: boolean };
+  /** Lets a waiting shell run it, without input. */
+  readonly inShell?: Pick<ShellCommand, 'leavesNothing'>;
 }
 
 /** What the engine starts in a container. */
@@ -119,21 +119,19 @@ export class Executions {
     const env = { ...request.env, [markVariable]: kept === undefined ? mark : keptMark(kept.executionId) };
     if (inShell !== undefined) {
       const line = shellLine(kept?.supervise?.({ ...place, announce: false, codeMark: this.#shells.mark }) ?? request.command, env);
-      if (line !== null) return this.#runInShell(container, line, inShell.leavesNothing, signal);
+      if (line !== null) return this.#runInShell(container, { line, mark, ...inShell }, signal);
     }
     const command = kept?.supervise?.({ ...place, announce: true }) ?? beginCommand(request, workingDir);
     return this.#start(container, { command, env, mark, isTerminal }, signal);
   }
 
-  #runInShell(
-    container: Docker.ContainerInspectInfo, line: string, leavesNothing: boolean, signal: AbortSignal,
-  ): Promise<BegunExecution | Refusal> {
+  #runInShell(container: Docker.ContainerInspectInfo, command: ShellCommand, signal: AbortSignal): Promise<BegunExecution | Refusal> {
     const start = (): Promise<OwnExecution | Refusal> => {
       // It ends with its connection, so no later process ends it as a leftover.
       const mark = keptMark(`shell-${randomUUID()}`);
       return this.#start(container, { command: shellCommand(this.#shells.mark), env: { [markVariable]: mark }, mark }, signal);
     };
-    return this.#shells.run({ id: container.Id, unfrozen: this.#unfrozenOf(container), start }, line, leavesNothing);
+    return this.#shells.run({ id: container.Id, unfrozen: this.#unfrozenOf(container), start }, command);
   }
 
   async #start(

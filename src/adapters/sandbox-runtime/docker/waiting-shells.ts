@@ -19,6 +19,18 @@ export interface Refusal {
   readonly refusal: string;
 }
 
+export interface ShellCommand {
+  /** See `shellLine`. */
+  readonly line: string;
+  /** The value of the environment variable that marks its processes, if they end with this process. */
+  readonly mark: string;
+  /**
+   * No process of the command writes to the outputs after its end. Otherwise the shell runs no other command, unless `outlive` says that the
+   * command is durable.
+   */
+  readonly leavesNothing: boolean;
+}
+
 interface Container {
   readonly id: string;
   readonly unfrozen: Unfrozen;
@@ -36,13 +48,8 @@ export class WaitingShells {
   /** By container. More than one would rarely be of use. */
   readonly #waiting = new Map<string, { readonly shell: Shell; readonly timer: NodeJS.Timeout }>();
 
-  /**
-   * Runs the command of a line, see `shellLine`. With `leavesNothing`, no process of the command writes to the outputs after its end.
-   * Otherwise the shell runs no other command, unless `outlive` says that the command is durable. Both outputs must be read or cancelled.
-   */
-  async run({ id, unfrozen, start }: Container, line: string, leavesNothing: boolean): Promise<BegunExecution | Refusal> {
-    const begin = (shell: Shell, limitMs: number): Promise<BegunExecution | null> =>
-      unfrozen(() => shell.run(line, leavesNothing, limitMs));
+  async run({ id, unfrozen, start }: Container, command: ShellCommand): Promise<BegunExecution | Refusal> {
+    const begin = (shell: Shell, limitMs: number): Promise<BegunExecution | null> => unfrozen(() => shell.run(command, limitMs));
     const waiting = this.#waiting.get(id)?.shell;
     if (waiting !== undefined) this.#remove(id, waiting);
     const begun = waiting === undefined ? null : await begin(waiting, beginMs.waiting);
@@ -91,8 +98,9 @@ class Shell {
   }
 
   /** Returns null if the shell does not begin the command. */
-  async run(line: string, leavesNothing: boolean, limitMs: number): Promise<BegunExecution | null> {
+  async run({ line, mark, leavesNothing }: ShellCommand, limitMs: number): Promise<BegunExecution | null> {
     const shell = this.#execution;
+    shell.beginAnother(mark);
     const exit = Promise.withResolvers<number | null>();
     this.#exit = exit.resolve;
     await this.#input.write(Buffer.from(line)).catch(() => {});

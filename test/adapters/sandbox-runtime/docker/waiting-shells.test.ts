@@ -163,6 +163,25 @@ describeWithDocker('Shells that wait in Docker containers', () => {
     await eventually('they are killed', async () => !(await processes(id)).some(({ args }) => args === 'yes'));
   });
 
+  test('end a command that is not durable when it is killed, and with the runtime', async () => {
+    const { runtime: { executions, files, ...runtime }, id } = await started(images.debian);
+    await engine.ask(id, 'rm /usr/bin/tee', 'root');
+    const start = async (executionId: string): Promise<void> => {
+      // Leaves a shell that waits.
+      await files.write(id, '/workspace/a', ReadableStream.from([Buffer.from('hello')]), {}, never);
+      const command = shell('(setsid sleep 201 &); sleep 202');
+      await executions.start(id, { executionId, command, stdin: false, tty: null }, never);
+      await eventually('it runs', async () => (await left()).length === 2);
+    };
+    const left = async (): Promise<readonly unknown[]> => (await processes(id)).filter(({ args }) => args.startsWith('sleep 20'));
+    await start('killed');
+    await executions.signal(id, 'killed', 'SIGKILL');
+    expect(await left()).toEqual([]);
+    await start('closed');
+    await runtime.close();
+    expect(await left()).toEqual([]);
+  });
+
   test('end with the runtime, and the command of a shell does not', async () => {
     const { runtime: { executions, ...runtime }, id } = await started(images.debian);
     await run(executions, id, 'true');
