@@ -100,6 +100,12 @@ export class OwnExecution implements HostExecution {
     return this.#killing;
   }
 
+  /** Kills it and ends its connection, unless the sandbox is frozen. */
+  async endUnlessFrozen(): Promise<void> {
+    const code = await runInContainer(this.#started, killCommand(this.#leader, this.#mark), this.#givenUp.signal).catch(() => 1);
+    if (code !== null) this.#started.socket.destroy();
+  }
+
   /** Called when the runtime closes. Kills the execution, unless its sandbox is frozen or it outlives the runtime. Never rejects. */
   async leave(): Promise<void> {
     const found = this.#outlives ? null : await inspectContainer(this.#started).catch(() => null);

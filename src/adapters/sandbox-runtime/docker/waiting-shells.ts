@@ -7,9 +7,7 @@ import { MarkedOutput } from './marked-output.ts';
 
 /** How long a shell waits for its next command. */
 const waitMs = 60_000;
-/** How many shells wait in all containers. To an engine behind SSH, each has a process of its own. */
-const maxWaiting = 200;
-/** How long a shell may take to begin a command: one that waits, and a new one. The sandbox may have stopped it, or be frozen. */
+/** How long a shell may take to begin a command: one that waits, and a new one. The sandbox may have stopped it. */
 const beginMs = { waiting: 5_000, new: 20_000 };
 
 export type BegunExecution = HostExecution & Pick<OwnExecution, 'leave'>;
@@ -97,16 +95,17 @@ class Shell {
     void execution.exited.then((code) => this.#exit(code));
   }
 
-  /** Returns null if the shell does not begin the command. */
+  /** Returns null if the shell does not begin the command, now or later. In a frozen sandbox, waits until it runs again. */
   async run({ line, mark, leavesNothing }: ShellCommand, limitMs: number): Promise<BegunExecution | null> {
     const shell = this.#execution;
     shell.beginAnother(mark);
     const exit = Promise.withResolvers<number | null>();
     this.#exit = exit.resolve;
     await this.#input.write(Buffer.from(line)).catch(() => {});
-    const begins = await raceSignal(this.#begins(), AbortSignal.timeout(limitMs)).catch(() => null);
-    if (begins === null) void shell.kill().catch(() => {});
-    if (begins !== true) return null;
+    const begins = this.#begins();
+    const isDecided = (): Promise<boolean> => raceSignal(begins, AbortSignal.timeout(limitMs)).then(() => true, () => false);
+    while (!(await isDecided())) await shell.endUnlessFrozen();
+    if (!(await begins)) return null;
     let isReusable = leavesNothing;
     let openOutputs = 2;
     const next = async (output: MarkedOutput): Promise<Uint8Array | null> => {

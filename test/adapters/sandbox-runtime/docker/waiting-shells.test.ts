@@ -112,13 +112,33 @@ describeWithDocker('Shells that wait in Docker containers', () => {
     await executions.remove(id, noisy);
   });
 
-  test.each(['KILL', 'STOP'])('that the sandbox has ended or stopped are replaced: SIG%s', async (signal) => {
+  async function replaces(signal: 'SIGKILL' | 'SIGSTOP'): Promise<void> {
     const { runtime: { executions }, id } = await started(images.debian);
     await run(executions, id, 'true');
     const [waiting = ''] = await shells(id);
-    process.kill(Number(waiting), `SIG${signal}`);
+    process.kill(Number(waiting), signal);
     expect(await run(executions, id, 'echo again')).toEqual({ out: 'again\n', err: '', code: 0 });
     await eventually('the old one has ended', async () => !(await shells(id)).includes(waiting));
+  }
+
+  /** Another server freezes the sandbox for longer than a shell may take to begin a command. */
+  async function beginsOnceAfterFreeze(): Promise<void> {
+    const { runtime: { executions }, id } = await started(images.debian);
+    await run(executions, id, 'true');
+    const [waiting = ''] = await shells(id);
+    process.kill(Number(waiting), 'SIGSTOP');
+    const begun = run(executions, id, 'echo begun >>begun; cat begun');
+    begun.catch(() => {});
+    await pause(300);
+    await engine.container(id).pause();
+    await pause(5_000);
+    process.kill(Number(waiting), 'SIGCONT');
+    await engine.container(id).unpause();
+    expect(await begun).toEqual({ out: 'begun\n', err: '', code: 0 });
+  }
+
+  test('that the sandbox has ended or stopped are replaced, but not in a frozen sandbox', async () => {
+    await Promise.all([replaces('SIGKILL'), replaces('SIGSTOP'), beginsOnceAfterFreeze()]);
   });
 
   test('are kept when a command is killed, which keeps its exit code', async () => {
