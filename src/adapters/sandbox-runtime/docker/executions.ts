@@ -122,7 +122,7 @@ export class Executions {
       if (line !== null) return this.#runInShell(container, { line, mark, ...inShell }, signal);
     }
     const command = kept?.supervise?.({ ...place, announce: true }) ?? beginCommand(request, workingDir);
-    return this.#start(container, { command, env, mark, isTerminal }, signal);
+    return this.#unfrozenOf(container)(() => this.#start(container, { command, env, mark, isTerminal }, signal));
   }
 
   #runInShell(container: Docker.ContainerInspectInfo, command: ShellCommand, signal: AbortSignal): Promise<BegunExecution | Refusal> {
@@ -131,9 +131,10 @@ export class Executions {
       const mark = keptMark(`shell-${randomUUID()}`);
       return this.#start(container, { command: shellCommand(this.#shells.mark), env: { [markVariable]: mark }, mark }, signal);
     };
-    return this.#shells.run({ id: container.Id, unfrozen: this.#unfrozenOf(container), start }, command);
+    return this.#unfrozenOf(container)(() => this.#shells.run({ id: container.Id, start }, command));
   }
 
+  /** Must run within `#unfrozenOf`. */
   async #start(
     container: Docker.ContainerInspectInfo, { command, env, mark, isTerminal = false }: Program, signal: AbortSignal,
   ): Promise<OwnExecution | Refusal> {
@@ -148,19 +149,17 @@ export class Executions {
       Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
       WorkingDir: '/',
     };
-    return unfrozen(async () => {
-      const exec = await call((abortSignal) => docker.getContainer(container.Id).exec({ ...options, abortSignal }), { signal });
-      // From here on, the call can't be cancelled: nobody would know whether the command has begun.
-      const socket: Duplex = await call((abortSignal) => exec.start({ hijack: true, stdin: true, Tty: isTerminal, abortSignal }));
-      addAbortSignal(this.#left.signal, socket);
-      const output = new ExecutionOutput(socket, isTerminal);
-      const leader = await this.#begun(output, { engine: this.#engine, container, unfrozen, mark });
-      if ('refusal' in leader) return leader;
-      const execution = new OwnExecution({ engine: this.#engine, exec, watch: this.#watch, container, socket, mark, unfrozen }, output, leader);
-      this.#own.add(execution);
-      void execution.exited.then(() => this.#own.delete(execution));
-      return execution;
-    });
+    const exec = await call((abortSignal) => docker.getContainer(container.Id).exec({ ...options, abortSignal }), { signal });
+    // From here on, the call can't be cancelled: nobody would know whether the command has begun.
+    const socket: Duplex = await call((abortSignal) => exec.start({ hijack: true, stdin: true, Tty: isTerminal, abortSignal }));
+    addAbortSignal(this.#left.signal, socket);
+    const output = new ExecutionOutput(socket, isTerminal);
+    const leader = await this.#begun(output, { engine: this.#engine, container, unfrozen, mark });
+    if ('refusal' in leader) return leader;
+    const execution = new OwnExecution({ engine: this.#engine, exec, watch: this.#watch, container, socket, mark, unfrozen }, output, leader);
+    this.#own.add(execution);
+    void execution.exited.then(() => this.#own.delete(execution));
+    return execution;
   }
 
   /** Waits until an execution begins. Refuses it after a time if the sandbox is not frozen, since its shell may be replaced. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { raceSignal } from '../../shared/timeout.ts';
 import type { HostExecution } from '../execution-host.ts';
 import { maxCertainCode } from '../execution-reader.ts';
-import type { OwnExecution, Unfrozen } from './execution.ts';
+import type { OwnExecution } from './execution.ts';
 import { MarkedOutput } from './marked-output.ts';
 
 /** How long a shell waits for its next command. */
@@ -31,7 +31,6 @@ export interface ShellCommand {
 
 interface Container {
   readonly id: string;
-  readonly unfrozen: Unfrozen;
   /** Starts a new shell. */
   readonly start: () => Promise<OwnExecution | Refusal>;
 }
@@ -46,17 +45,17 @@ export class WaitingShells {
   /** By container. More than one would rarely be of use. */
   readonly #waiting = new Map<string, { readonly shell: Shell; readonly timer: NodeJS.Timeout }>();
 
-  async run({ id, unfrozen, start }: Container, command: ShellCommand): Promise<BegunExecution | Refusal> {
-    const begin = (shell: Shell, limitMs: number): Promise<BegunExecution | null> => unfrozen(() => shell.run(command, limitMs));
+  /** Must run within `Unfrozen`, one command after the other, so that a command can begin before the shell of the next one starts. */
+  async run({ id, start }: Container, command: ShellCommand): Promise<BegunExecution | Refusal> {
     const waiting = this.#waiting.get(id)?.shell;
     if (waiting !== undefined) this.#remove(id, waiting);
-    const begun = waiting === undefined ? null : await begin(waiting, beginMs.waiting);
+    const begun = waiting === undefined ? null : await waiting.run(command, beginMs.waiting);
     if (begun !== null) return begun;
     const execution = await start();
     if ('refusal' in execution) return execution;
     const shell = new Shell(execution, this.mark, () => this.#keep(id, shell));
     void execution.exited.then(() => this.#remove(id, shell));
-    return (await begin(shell, beginMs.new)) ?? { refusal: '' };
+    return (await shell.run(command, beginMs.new)) ?? { refusal: '' };
   }
 
   #keep(containerId: string, shell: Shell): void {

@@ -76,6 +76,14 @@ describeWithDocker('Shells that wait in Docker containers', () => {
     expect([others, await executionsOf(id)]).toEqual([[], [execution]]);
   });
 
+  test('begin the first of many commands before the shells for the others start', async () => {
+    const { runtime: { executions }, id } = await started(images.debian);
+    const begun = Array.from({ length: 8 }, () => begin(executions, id, 'true'));
+    await Promise.race(begun);
+    expect((await executionsOf(id)).length).toBeLessThan(8);
+    await Promise.all(begun);
+  });
+
   test('run also programs that change files', async () => {
     const { runtime, id } = await started(images.debian);
     await run(runtime.executions, id, 'true');
