@@ -42,10 +42,10 @@ export class FileWriter {
     this.#startProgram = startProgram;
   }
 
-  /** Writes a temporary file beside the path, and then renames it. Returns the file's owner. */
+  /** Writes a temporary file beside the path, and then renames it. Returns the file's owner. Null if a program created the file. */
   async write(
     id: string, place: Place, content: ReadableStream<Uint8Array>, { mode, size }: WriteOptions, signal: AbortSignal,
-  ): Promise<Owner> {
+  ): Promise<Owner | null> {
     const { container, files, path, found } = place;
     if (found?.type === 'directory') throw wrongFileType(path, found.type);
     const [unpacked, written] = [temporaryBeside(path), temporaryBeside(path)];
@@ -64,7 +64,7 @@ export class FileWriter {
         if (rest !== all) await files.remove(unpacked, signal);
       }
       await this.#replace(id, place, rest === null ? unpacked : written, signal);
-      return owner;
+      return rest === null ? owner : null;
     } catch (error) {
       for (const temporary of [unpacked, written]) await files.remove(temporary, this.#engine.closed).catch(() => {});
       throw unpackFailure(error);

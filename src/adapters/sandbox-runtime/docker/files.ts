@@ -93,6 +93,7 @@ export class DockerFiles implements SandboxFiles {
         const place = await this.#place(id, sandboxPath(path, 'path'), true, signal);
         await this.#requireWritable(id, place, signal);
         const owner = await this.#writer.write(id, place, content, options, signal);
+        if (owner === null) return { ...await this.stat(id, place.path, true, signal), path: sandboxPath(path, 'path') };
         const { linkTarget: _, ...written } = (await place.files.stat(place.path)) ?? (await this.#throwMissing(id, path, signal));
         return { ...written, path: sandboxPath(path, 'path'), target: null, owner };
       });

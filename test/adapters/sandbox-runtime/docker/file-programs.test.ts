@@ -47,6 +47,13 @@ describeWithDocker('Directories in Docker containers', () => {
     assert.fail('the directory was never listed');
   });
 
+  test('give their group to a file that a program creates, also in the result of the write', async () => {
+    const runtime = engine.open();
+    const { id } = await runtime.start(launchOf(shell('exec sleep 100000'), { image: images.debian }), () => {}, never);
+    const content = ReadableStream.from([Buffer.alloc(2 << 20)]);
+    assert.deepEqual((await runtime.files.write(id, '/var/mail/file', content, {}, never)).owner, { uid: 0, gid: 8 });
+  });
+
   test('fail to be created, filled or removed if the signal fires before the engine has answered', async () => {
     const runtime = engine.open();
     const { id } = await runtime.start(launchOf(shell('exec sleep 100000')), () => {}, never);
