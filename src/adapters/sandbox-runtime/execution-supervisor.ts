@@ -168,7 +168,7 @@ export interface SupervisorContext {
   readonly announce: boolean;
   /** `NAME=value`, for the environment of a command that is not durable. */
   readonly fallbackMark: string;
-  /** If set, `<mark> code <exit code>` is a line of the standard output after the command's end, and the script ends with 0 after the outputs. */
+  /** If set, the script prints the line `<mark> code <exit code>` after the command's end, and itself ends with 0 after the outputs. */
   readonly codeMark?: string;
 }
 

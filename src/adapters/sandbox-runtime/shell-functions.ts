@@ -10,7 +10,8 @@ export function lineWord(text: string): string {
 const shellName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** Variables that bash does not let a script set. */
 const constants = new Set([
-  'BASHOPTS', 'BASH_ARGC', 'BASH_ARGV', 'BASH_LINENO', 'BASH_SOURCE', 'BASH_VERSINFO', 'EUID', 'FUNCNAME', 'GROUPS', 'PPID', 'SHELLOPTS', 'UID',
+  'BASHOPTS', 'BASH_ARGC', 'BASH_ARGV', 'BASH_LINENO', 'BASH_SOURCE', 'BASH_VERSINFO',
+  'EUID', 'FUNCNAME', 'GROUPS', 'PPID', 'SHELLOPTS', 'UID',
 ]);
 
 export function isShellVariable(name: string): boolean {

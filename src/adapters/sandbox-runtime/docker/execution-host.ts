@@ -44,7 +44,8 @@ export class DockerExecutionHost implements ExecutionHost {
 
   launch(id: string, start: ExecutionStart, supervise: Supervise, signal: AbortSignal): Promise<HostExecution> {
     const kept = { executionId: start.executionId, supervise };
-    return this.#executions.execute(id, start, signal, start.stdin || start.tty !== null ? { kept } : { kept, inShell: { leavesNothing: false } });
+    const form = start.stdin || start.tty !== null ? { kept } : { kept, inShell: { leavesNothing: false } };
+    return this.#executions.execute(id, start, signal, form);
   }
 
   async launchTerminal(id: string, start: ExecutionStart, signal: AbortSignal): Promise<HostExecution> {

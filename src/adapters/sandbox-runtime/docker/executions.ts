@@ -154,9 +154,10 @@ export class Executions {
     const socket: Duplex = await call((abortSignal) => exec.start({ hijack: true, stdin: true, Tty: isTerminal, abortSignal }));
     addAbortSignal(this.#left.signal, socket);
     const output = new ExecutionOutput(socket, isTerminal);
-    const leader = await this.#begun(output, { engine: this.#engine, container, unfrozen, mark });
+    const started = { engine: this.#engine, exec, watch: this.#watch, container, socket, mark, unfrozen };
+    const leader = await this.#begun(output, started);
     if ('refusal' in leader) return leader;
-    const execution = new OwnExecution({ engine: this.#engine, exec, watch: this.#watch, container, socket, mark, unfrozen }, output, leader);
+    const execution = new OwnExecution(started, output, leader);
     this.#own.add(execution);
     void execution.exited.then(() => this.#own.delete(execution));
     return execution;

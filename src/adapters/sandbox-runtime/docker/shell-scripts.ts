@@ -75,7 +75,7 @@ export function shellCommand(mark: string): string[] {
 /** A shell reads byte by byte. A longer line takes about as long as the engine takes to start a process. */
 const maxLineBytes = 32 << 10;
 
-/** Returns the line for such a shell that runs a command without input. Null if a shell can't set the environment, or reads it too slowly. */
+/** Returns the line with which such a shell runs a command. Null if a shell can't set the environment, or would read it too slowly. */
 export function shellLine(command: readonly string[], env: Readonly<Record<string, string>>): string | null {
   if (!Object.keys(env).every(isShellVariable)) return null;
   const assignments = Object.entries(env).map(([name, value]) => `${name}=${lineWord(value)}`);

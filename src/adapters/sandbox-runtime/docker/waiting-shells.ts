@@ -23,8 +23,8 @@ export interface ShellCommand {
   /** The value of the environment variable that marks its processes, if they end with this process. */
   readonly mark: string;
   /**
-   * No process of the command writes to the outputs after its end. Otherwise the shell runs no other command, unless `outlive` says that the
-   * command is durable.
+   * No process of the command writes to the outputs after its end. Otherwise the shell runs no other command, unless `outlive` says that
+   * the command is durable.
    */
   readonly leavesNothing: boolean;
 }

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, expect, test } from 'vitest';
@@ -63,8 +62,8 @@ describeWithDocker('Shells that wait in Docker containers', () => {
 
   test.each([images.debian, images.tiny])('run one command after the other without another execution of the engine: %s', async (image) => {
     const { runtime: { executions }, id } = await started(image);
-    const firstId = await begin(executions, id, 'cd /tmp; export LEFT=1; umask 0; printf "%s %s" "$GIVEN" "$PWD"; echo bad >&2; exit 3', { GIVEN: "it's\n\\n" });
-    const first = await end(executions, id, firstId);
+    const script = 'cd /tmp; export LEFT=1; umask 0; printf "%s %s" "$GIVEN" "$PWD"; echo bad >&2; exit 3';
+    const first = await run(executions, id, script, { GIVEN: "it's\n\\n" });
     const [execution, ...others] = await executionsOf(id);
     const second = await run(executions, id, 'echo "${GIVEN-none}" "${LEFT-none}" "$PWD"; umask');
     expect([first, second]).toEqual([
@@ -181,14 +180,6 @@ describeWithDocker('Shells that wait in Docker containers', () => {
     await pause(400);
     expect(await run(executions, id, 'sleep 0.7; echo next')).toEqual({ out: 'next\n', err: '', code: 0 });
     await expect(written).rejects.toBe(cancelled.signal.reason);
-  });
-
-  test('do not wait for a program that prints without end', async () => {
-    const { runtime: { files }, id } = await started(images.debian);
-    await engine.ask(id, `rm /bin/mv /usr/bin/find; ${program('/bin/mv', 'yes >&2')} ${program('/usr/bin/find', 'yes')}`, 'root');
-    await expect(files.write(id, '/workspace/a', ReadableStream.from([Buffer.from('a')]), {}, never)).rejects.toThrow('too many errors');
-    await expect(text(Readable.from(files.list(id, '/workspace', 1, never)))).rejects.toThrow('unexpected output');
-    await eventually('they are killed', async () => !(await processes(id)).some(({ args }) => args === 'yes'));
   });
 
   test('end a command that is not durable when it is killed, and with the runtime', async () => {
