@@ -19,7 +19,7 @@ const tools = ['cat', 'dd', 'mkdir', 'mkfifo', 'rm', 'setsid', 'sleep', 'tail', 
  * - `pids`: the command's process id and start time, and the ids of the process that keeps its input open and of the starter's feeder.
  * - `kept/in`: the input that the command got, if it can be reopened. `feeder`: the present feeder's process id and start time.
  * - `in`, `o`, `r`: FIFOs for the command's input and outputs. `e`: a FIFO for the first errors. `alive`: a FIFO with this script as its
- *   only writer, so that a read waits for the script's end.
+ *   only writer until the command's end, so that a read waits for that.
  *
  * `tee` sends each output to the starter and to `dd`, which writes the files in large blocks. If the starter has ended, `tee` continues
  * without it. If the disk is full, later output is not kept, and the command continues. The command runs in the foreground, since a

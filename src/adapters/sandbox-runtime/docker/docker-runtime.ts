@@ -141,7 +141,7 @@ function assemble(options: DockerRuntimeOptions) {
   });
   const commands = new Executions(engine, watch, mutex);
   const files = new DockerFiles(engine, (id, command, input, signal) =>
-    withFailures(() => commands.execute(id, { command, workingDir: '/' }, signal, input ? {} : { inShell: { leavesNothing: true } })));
+    withFailures(() => commands.execute(id, { command, workingDir: '/' }, signal, input ? {} : { inShell: { leavesNoProcesses: true } })));
   const host = new DockerExecutionHost(engine, commands, files);
   const containers = new Containers({
     engine, observer, networks, firewall, watch, files, mutex, publishAddress, stopGraceMs, callTimeoutMs,

@@ -44,7 +44,7 @@ export class DockerExecutionHost implements ExecutionHost {
 
   launch(id: string, start: ExecutionStart, supervise: Supervise, signal: AbortSignal): Promise<HostExecution> {
     const kept = { executionId: start.executionId, supervise };
-    const form = start.stdin || start.tty !== null ? { kept } : { kept, inShell: { leavesNothing: false } };
+    const form = start.stdin || start.tty !== null ? { kept } : { kept, inShell: { leavesNoProcesses: false } };
     return this.#executions.execute(id, start, signal, form);
   }
 
@@ -58,7 +58,7 @@ export class DockerExecutionHost implements ExecutionHost {
   async run(
     id: string, command: readonly string[], signal: AbortSignal, { executionId, isShort = false }: Parameters<ExecutionHost['run']>[3] = {},
   ): Promise<HostExecution> {
-    const form = { ...(executionId !== undefined && { kept: { executionId } }), ...(isShort && { inShell: { leavesNothing: true } }) };
+    const form = { ...(executionId !== undefined && { kept: { executionId } }), ...(isShort && { inShell: { leavesNoProcesses: true } }) };
     const script = await this.#executions.execute(id, { command, workingDir: '/' }, signal, form);
     // Scripts end with their connection, so a close need not kill them one by one.
     script.outlive();

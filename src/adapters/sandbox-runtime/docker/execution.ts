@@ -109,7 +109,8 @@ export class OwnExecution implements HostExecution {
   /** Called when the runtime closes. Kills the execution, unless its sandbox is frozen or it outlives the runtime. Never rejects. */
   async leave(): Promise<void> {
     const found = this.#outlives ? null : await inspectContainer(this.#started).catch(() => null);
-    if (found?.State.Running === true && !found.State.Paused) await this.kill().catch(() => {});
+    // A command may have turned out to be durable meanwhile.
+    if (found?.State.Running === true && !found.State.Paused && !this.#outlives) await this.kill().catch(() => {});
     this.#givenUp.abort(new Error('the runtime is closed'));
     this.#end(null);
     this.#started.socket.destroy();

@@ -27,7 +27,7 @@ interface ExecutionForm {
   /** Runs the command for a kept execution, so no later process ends it as a leftover. `supervise`: runs a supervisor instead. */
   readonly kept?: { readonly executionId: string; readonly supervise?: Supervise };
   /** Lets a waiting shell run it, without input. */
-  readonly inShell?: Pick<ShellCommand, 'leavesNothing'>;
+  readonly inShell?: Pick<ShellCommand, 'leavesNoProcesses'>;
 }
 
 /** What the engine starts in a container. */

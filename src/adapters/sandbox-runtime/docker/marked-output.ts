@@ -2,7 +2,7 @@
 interface MarkedLine {
   /** `begin` of a command, the exit `code` of a durable one, or the `end`: nothing of it writes to this output any more. */
   readonly event: string;
-  /** The exit code. */
+  /** The exit code; 0 for `begin`. */
   readonly code: number;
 }
 

@@ -7,6 +7,8 @@ import { MarkedOutput } from './marked-output.ts';
 
 /** How long a shell waits for its next command. */
 const waitMs = 60_000;
+/** How many shells wait in all containers. To an engine behind SSH, each has a process of its own. */
+const maxWaiting = 200;
 /** How long a shell may take to begin a command: one that waits, and a new one. The sandbox may have stopped it. */
 const beginMs = { waiting: 5_000, new: 20_000 };
 
@@ -26,7 +28,7 @@ export interface ShellCommand {
    * No process of the command writes to the outputs after its end. Otherwise the shell runs no other command, unless `outlive` says that
    * the command is durable.
    */
-  readonly leavesNothing: boolean;
+  readonly leavesNoProcesses: boolean;
 }
 
 interface Container {
@@ -45,7 +47,10 @@ export class WaitingShells {
   /** By container. More than one would rarely be of use. */
   readonly #waiting = new Map<string, { readonly shell: Shell; readonly timer: NodeJS.Timeout }>();
 
-  /** Must run within `Unfrozen`, one command after the other, so that a command can begin before the shell of the next one starts. */
+  /**
+   * Must run within `Unfrozen`, one command after the other, so that a command can begin before the shell of the next one starts. Both
+   * outputs must be read or cancelled.
+   */
   async run({ id, start }: Container, command: ShellCommand): Promise<BegunExecution | Refusal> {
     const waiting = this.#waiting.get(id)?.shell;
     if (waiting !== undefined) this.#remove(id, waiting);
@@ -95,7 +100,7 @@ class Shell {
   }
 
   /** Returns null if the shell does not begin the command, now or later. In a frozen sandbox, waits until it runs again. */
-  async run({ line, mark, leavesNothing }: ShellCommand, limitMs: number): Promise<BegunExecution | null> {
+  async run({ line, mark, leavesNoProcesses }: ShellCommand, limitMs: number): Promise<BegunExecution | null> {
     const shell = this.#execution;
     shell.beginAnother(mark);
     const exit = Promise.withResolvers<number | null>();
@@ -105,7 +110,7 @@ class Shell {
     const isDecided = (): Promise<boolean> => raceSignal(begins, AbortSignal.timeout(limitMs)).then(() => true, () => false);
     while (!(await isDecided())) await shell.endUnlessFrozen();
     if (!(await begins)) return null;
-    let isReusable = leavesNothing;
+    let isReusable = leavesNoProcesses;
     let openOutputs = 2;
     const next = async (output: MarkedOutput): Promise<Uint8Array | null> => {
       for (;;) {

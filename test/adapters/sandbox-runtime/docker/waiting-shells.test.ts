@@ -63,7 +63,8 @@ describeWithDocker('Shells that wait in Docker containers', () => {
   test.each([images.debian, images.tiny])('run one command after the other without another execution of the engine: %s', async (image) => {
     const { runtime: { executions }, id } = await started(image);
     const script = 'cd /tmp; export LEFT=1; umask 0; printf "%s %s" "$GIVEN" "$PWD"; echo bad >&2; exit 3';
-    const first = await run(executions, id, script, { GIVEN: "it's\n\\n" });
+    const firstId = await begin(executions, id, script, { GIVEN: "it's\n\\n" });
+    const first = await end(executions, id, firstId);
     const [execution, ...others] = await executionsOf(id);
     const second = await run(executions, id, 'echo "${GIVEN-none}" "${LEFT-none}" "$PWD"; umask');
     expect([first, second]).toEqual([
