@@ -125,13 +125,18 @@ export class Executions {
     return this.#unfrozenOf(container)(() => this.#start(container, { command, env, mark, isTerminal }, signal));
   }
 
-  #runInShell(container: Docker.ContainerInspectInfo, command: ShellCommand, signal: AbortSignal): Promise<BegunExecution | Refusal> {
-    const start = (): Promise<OwnExecution | Refusal> => {
+  async #runInShell(container: Docker.ContainerInspectInfo, command: ShellCommand, signal: AbortSignal): Promise<BegunExecution | Refusal> {
+    const unfrozen = this.#unfrozenOf(container);
+    const begun = await unfrozen(() => this.#shells.run(container.Id, command));
+    // A new shell starts in a step of its own, since a waiting one that does not answer takes longer than a freeze waits. The command begins
+    // in the same step, so that many commands do not wait until the shells of all have started.
+    return begun ?? unfrozen(async () => {
       // It ends with its connection, so no later process ends it as a leftover.
       const mark = keptMark(`shell-${randomUUID()}`);
-      return this.#start(container, { command: shellCommand(this.#shells.mark), env: { [markVariable]: mark }, mark }, signal);
-    };
-    return this.#unfrozenOf(container)(() => this.#shells.run({ id: container.Id, start }, command));
+      const program = { command: shellCommand(this.#shells.mark), env: { [markVariable]: mark }, mark };
+      const shell = await this.#start(container, program, signal);
+      return 'refusal' in shell ? shell : this.#shells.runInNew(container.Id, command, shell);
+    });
   }
 
   /** Must run within `#unfrozenOf`. */

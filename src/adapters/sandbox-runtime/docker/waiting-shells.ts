@@ -31,12 +31,6 @@ export interface ShellCommand {
   readonly leavesNoProcesses: boolean;
 }
 
-interface Container {
-  readonly id: string;
-  /** Starts a new shell. */
-  readonly start: () => Promise<OwnExecution | Refusal>;
-}
-
 /**
  * Runs commands in shells that stay in the containers for a time, see `shellCommand`. Only the first command of a shell waits until the
  * engine has started a process.
@@ -47,19 +41,18 @@ export class WaitingShells {
   /** By container. More than one would rarely be of use. */
   readonly #waiting = new Map<string, { readonly shell: Shell; readonly timer: NodeJS.Timeout }>();
 
-  /**
-   * Must run within `Unfrozen`, one command after the other, so that a command can begin before the shell of the next one starts. Both
-   * outputs must be read or cancelled.
-   */
-  async run({ id, start }: Container, command: ShellCommand): Promise<BegunExecution | Refusal> {
-    const waiting = this.#waiting.get(id)?.shell;
-    if (waiting !== undefined) this.#remove(id, waiting);
-    const begun = waiting === undefined ? null : await waiting.run(command, beginMs.waiting);
-    if (begun !== null) return begun;
-    const execution = await start();
-    if ('refusal' in execution) return execution;
-    const shell = new Shell(execution, this.mark, () => this.#keep(id, shell));
-    void execution.exited.then(() => this.#remove(id, shell));
+  /** Runs a command in a waiting shell. Null if there is none. Both outputs must be read or cancelled. */
+  async run(containerId: string, command: ShellCommand): Promise<BegunExecution | null> {
+    const waiting = this.#waiting.get(containerId)?.shell;
+    if (waiting === undefined) return null;
+    this.#remove(containerId, waiting);
+    return waiting.run(command, beginMs.waiting);
+  }
+
+  /** Runs a command in a shell that the engine has just started. */
+  async runInNew(containerId: string, command: ShellCommand, execution: OwnExecution): Promise<BegunExecution | Refusal> {
+    const shell = new Shell(execution, this.mark, () => this.#keep(containerId, shell));
+    void execution.exited.then(() => this.#remove(containerId, shell));
     return (await shell.run(command, beginMs.new)) ?? { refusal: '' };
   }
 
