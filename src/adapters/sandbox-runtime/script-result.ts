@@ -35,8 +35,8 @@ export async function runScript(
 ): Promise<ScriptResult> {
   const execution = await host.run(sandboxId, command, signal, { isShort });
   return killOnFailure(execution, async () => {
-    const result = Promise.all([readText(execution.stdout, () => noScriptResult), execution.exited, execution.stderr.cancel()]);
-    const [output, code] = await raceSignal(result, signal);
+    const [out, err] = [execution.stdout, execution.stderr].map((stream) => readText(stream, () => noScriptResult));
+    const [output = '', code] = await raceSignal(Promise.all([out, execution.exited, err]), signal);
     return { output, code };
   });
 }

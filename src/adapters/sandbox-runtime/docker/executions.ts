@@ -125,7 +125,9 @@ export class Executions {
     return this.#unfrozenOf(container)(() => this.#start(container, { command, env, mark, isTerminal }, signal));
   }
 
-  async #runInShell(container: Docker.ContainerInspectInfo, command: ShellCommand, signal: AbortSignal): Promise<BegunExecution | Refusal> {
+  async #runInShell(
+    container: Docker.ContainerInspectInfo, command: ShellCommand, signal: AbortSignal,
+  ): Promise<BegunExecution | Refusal> {
     const unfrozen = this.#unfrozenOf(container);
     const begun = await unfrozen(() => this.#shells.run(container.Id, command));
     // A new shell starts in a step of its own, since a waiting one that does not answer takes longer than a freeze waits. The command begins
