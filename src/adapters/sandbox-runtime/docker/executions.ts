@@ -130,8 +130,8 @@ export class Executions {
   ): Promise<BegunExecution | Refusal> {
     const unfrozen = this.#unfrozenOf(container);
     const begun = await unfrozen(() => this.#shells.run(container.Id, command));
-    // A new shell starts in a step of its own, since a waiting one that does not answer takes longer than a freeze waits. The command begins
-    // in the same step, so that many commands do not wait until the shells of all have started.
+    // A new shell starts in a step of its own: a freeze does not wait long enough for a waiting shell that does not answer. The command
+    // begins in the same step, so that many commands do not wait until the shells of all have started.
     return begun ?? unfrozen(async () => {
       // It ends with its connection, so no later process ends it as a leftover.
       const mark = keptMark(`shell-${randomUUID()}`);
