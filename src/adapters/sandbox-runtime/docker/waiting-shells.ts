@@ -36,7 +36,7 @@ export interface ShellCommand {
  * engine has started a process.
  */
 export class WaitingShells {
-  /** The shells begin lines of theirs with this mark. Its first byte is rare, which keeps the search for marks fast. */
+  /** The lines that the shells add to the outputs begin with it. Its first byte is rare, which keeps the search for it fast. */
   readonly mark = `\u001e${randomUUID()}`;
   /** By container. More than one would rarely be of use. */
   readonly #waiting = new Map<string, { readonly shell: Shell; readonly timer: NodeJS.Timeout }>();
