@@ -14,7 +14,7 @@ import { tarOfOne } from './single-entry-tar.ts';
 import { begin, type Chunks, FastPart, ofSize } from './upload-content.ts';
 
 /**
- * Runs a program of the image in a running container. With `input`, it reads its standard input. It may leave no processes behind that
+ * Runs a program of the image in a running container. With `input`, it reads its standard input. It must not leave processes behind that
  * write to its outputs.
  */
 export type StartProgram = (id: string, command: readonly string[], input: boolean, signal: AbortSignal) => Promise<Execution>;

@@ -124,8 +124,8 @@ class Shell {
     };
     return {
       stdin: new WritableStream({ close: () => (isReusable ? undefined : this.close()) }),
-      stdout: streamOf(() => next(this.#stdout)),
-      stderr: streamOf(() => next(this.#stderr)),
+      stdout: commandOutput(() => next(this.#stdout)),
+      stderr: commandOutput(() => next(this.#stderr)),
       exited: exit.promise,
       kill: async () => {
         if (openOutputs === 0) return;
@@ -163,7 +163,7 @@ class Shell {
 }
 
 /** If the stream is cancelled, the rest is read and dropped. The cancel does not wait for that, since the rest may be endless. */
-function streamOf(next: () => Promise<Uint8Array | null>): ReadableStream<Uint8Array> {
+function commandOutput(next: () => Promise<Uint8Array | null>): ReadableStream<Uint8Array> {
   let reading: Promise<Uint8Array | null> | undefined;
   const drop = async (): Promise<void> => {
     while ((await reading) !== null) reading = next();
