@@ -55,7 +55,7 @@ export function readPath<S extends z.ZodObject>(schema: S, encoded: Readonly<Rec
 /** Reads a raw query (what follows the `?`) by the schema. It ignores other parameters. Throws `invalid_request`. */
 export function readQuery<S extends z.ZodObject>(schema: S, raw: string): z.output<S> {
   const given = parseQuery(raw, '&', '=', { maxKeys: 0, decodeURIComponent: (text) => decoded(text) ?? malformed });
-  const broken = Object.keys(schema.shape).find((name) => [given[name]].flat().includes(malformed));
+  const broken = Object.keys(given).find((name) => Object.hasOwn(schema.shape, name) && [given[name]].flat().includes(malformed));
   return broken === undefined ? parsed(schema, 'query', given) : badEncoding('query', broken);
 }
 

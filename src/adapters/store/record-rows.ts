@@ -57,8 +57,8 @@ export function rowReader<T extends object, R extends RowOf<T>>(
 export function compiledOnce<R, V extends object>(db: Db, build: (values: V) => Compilable<R>): (values: V) => Promise<R[]> {
   const compiled = new Map<string, CompiledQuery<R>>();
   return async (values) => {
-    const given = new Map<unknown, unknown>(Object.entries(values).filter(([, value]) => value !== undefined));
-    const names = [...given.keys()];
+    const given: Readonly<Record<string, unknown>> = Object(values);
+    const names = Object.keys(given).filter((name) => given[name] !== undefined);
     const combination = names.join(' ');
     let query = compiled.get(combination);
     if (query === undefined) {
@@ -66,7 +66,7 @@ export function compiledOnce<R, V extends object>(db: Db, build: (values: V) => 
       query = build(Object.fromEntries(names.map((name) => [name, name])) as V).compile();
       compiled.set(combination, query);
     }
-    return (await db.executeQuery<R>({ ...query, parameters: query.parameters.map((name) => given.get(name)) })).rows;
+    return (await db.executeQuery<R>({ ...query, parameters: query.parameters.map((name) => given[String(name)]) })).rows;
   };
 }
 
