@@ -14,9 +14,10 @@ export interface ServerProcess extends AsyncDisposable {
   readonly listening: Listening;
 }
 
-/** Starts a server in its own process. The message starts its work. It ends when it is disconnected. */
+/** Starts a server in its own process, with the executable's flag. The message starts its work. It ends when it is disconnected. */
 export async function startServerProcess(module: string, message: string | object): Promise<ServerProcess> {
-  const child = fork(join(import.meta.dirname, module), { env: { ...process.env, NODE_ENV: 'production' }, execArgv: ['--expose-gc'] });
+  const execArgv = ['--expose-gc', '--external-memory-accounted-in-global-limit'];
+  const child = fork(join(import.meta.dirname, module), { env: { ...process.env, NODE_ENV: 'production' }, execArgv });
   child.send(message);
   const [listening]: unknown[] = await Promise.race([once(child, 'message'), once(child, 'exit')]);
   if (!isListening(listening)) throw new Error(`${module} ended with ${String(listening)}`);
