@@ -17,9 +17,10 @@ describe('the configuration', () => {
     });
     expect(rulesOf(readConfig({}).options)).toMatchObject({
       limits: { runningPerOwner: null, running: null, existingPerOwner: null, existing: null }, whenFull: 'refuse',
-      startsAtOnce: 2 * availableParallelism(), answerWithinMs: 20_000, keepEventsForMs: 30 * 86_400_000,
+      startsAtOnce: 2 * availableParallelism(), answerWithinMs: 20_000, drainTimeoutMs: 10_000, keepEventsForMs: 30 * 86_400_000,
       diskUsedPercent: 90, agentMemoryBytes: 256 * 2 ** 20, sweepEveryMs: 10_000, orphanGraceMs: 10_000, rememberDeletedMs: 86_400_000,
     });
+    expect(rulesOf(readConfig({ SKEP_DRAIN_TIMEOUT: '3s' }).options)).toMatchObject({ drainTimeoutMs: 3000 });
     expect(readConfig({}).dataDir).toMatch(/skep$/);
   });
 

@@ -176,3 +176,21 @@ test('a sandbox is not paused during a turn, and is paused by its idle rule afte
   await pass(w, 30_000);
   expect(await w.view()).toMatchObject({ sandboxStatus: 'PAUSED' });
 });
+
+test('a shutdown waits for a turn that ends with this process, but no longer than the drain timeout', async () => {
+  for (const [waitedMs, stopReason] of [[9_999, 'end_turn'], [10_000, 'interrupted']] as const) {
+    const held = gate();
+    const w = await createReady({ drainTimeoutMs: 10_000, script: () => held.opened });
+    for (const text of ['one', 'two']) await w.conversations.send('me', w.id, said(text));
+    await until(() => w.handed.length === 1);
+    const closed = w.close();
+    await calm();
+    w.clock.advance(waitedMs);
+    await calm();
+    held.open();
+    await closed;
+    expect(told(await w.log(), 'turn_ended')).toMatchObject([{ stopReason }]);
+    expect(w.handed).toEqual(['one']);
+    expect(await w.record()).toMatchObject({ turn: null, queue: [{ message: said('two') }] });
+  }
+});

@@ -55,6 +55,7 @@ export interface WorldOptions {
   readonly secrets?: Readonly<Record<string, string>>;
   readonly store?: (store: Store) => Store;
   readonly keepForMs?: number;
+  readonly drainTimeoutMs?: number;
   /** Files of the repository, by their paths. */
   readonly brings?: Readonly<Record<string, string>>;
   /** The command that runs as an execution. */
@@ -128,6 +129,7 @@ export function createWorld(options: WorldOptions = {}) {
       rules: {
         ...container.get<Rules>(tokens.rules.id),
         poolStartsAtOnce: 1, orphanGraceMs: 2000, rememberDeletedMs: 60_000, keepEventsForMs: options.keepForMs ?? null,
+        drainTimeoutMs: options.drainTimeoutMs ?? 0,
       },
     }));
     const get = <T>({ id }: Token<T>): T => container.get<T>(id);
