@@ -85,9 +85,16 @@ describe('The command line client', () => {
     following.interrupt();
     expect(await following.exitCode()).toBe(0);
 
+    const shown = await runSkep(['conversations', 'show', id], env);
+    expect(shown).toMatchObject({ code: 0, stdout: expect.stringMatching(/^# Say hello\n\n## User, \S+\n\n> hello\n\n## Agent, \S+\n\n> heard: hello\n/) });
+    const { items } = JSON.parse((await runSkep(['conversations', 'show', id, '--json'], env)).stdout) as { items: object[] };
+    expect(items.slice(0, 2)).toMatchObject([{ kind: 'message', role: 'user', text: 'hello' }, { kind: 'message', role: 'agent', text: 'heard: hello' }]);
+
     const told = run('conversations', 'follow', id);
     await told.sees('chosen: yes');
     expect(await runSkep(['conversations', 'cancel', id, 'msg-1'], env)).toMatchObject({ code: 0, stdout: expect.stringContaining(id) });
+    expect(await runSkep(['conversations', 'archive', id], env)).toMatchObject({ code: 0, stdout: expect.stringContaining(id) });
+    expect((await runSkep(['conversations', 'show', id], env)).stdout).toBe(shown.stdout);
     expect(await runSkep(['conversations', 'end', id], env)).toEqual({ code: 0, stdout: '', stderr: `The conversation ${id} is deleted.\n` });
     await told.sees('the conversation was ended');
     expect(await told.exitCode()).toBe(0);
