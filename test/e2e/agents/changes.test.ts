@@ -75,6 +75,12 @@ describe('The changes of a conversation', () => {
   let workTree: string;
 
   const bytes = (query: string): Promise<Response> => changesOf(scene, talk, query);
+  /** Returns the tree of all files of the work tree, without a change of its index. */
+  const treeOf = async (): Promise<string> => {
+    const env = { ...process.env, GIT_INDEX_FILE: join(folder, 'index') };
+    await run('git', ['-C', workTree, 'add', '-A'], { env });
+    return (await run('git', ['-C', workTree, 'write-tree'], { env })).stdout.trim();
+  };
   const countEvents = async () => object(await scene.call('GET', `${talk.path}/events?kinds=work_tree_changed`))['items'] as Json[];
 
   beforeAll(async () => {
@@ -99,10 +105,7 @@ describe('The changes of a conversation', () => {
   });
 
   test('are returned as a patch that gives a clone the same tree', async () => {
-    const tree = await treeOfPatch(scene, folder, await bytes('format=patch'));
-    await run('git', ['-C', workTree, 'add', '-A'], { env: { ...process.env, GIT_INDEX_FILE: join(folder, 'index') } });
-    const { stdout } = await run('git', ['-C', workTree, 'write-tree'], { env: { ...process.env, GIT_INDEX_FILE: join(folder, 'index') } });
-    expect(tree).toBe(stdout.trim());
+    expect(await treeOfPatch(scene, folder, await bytes('format=patch'))).toBe(await treeOf());
 
     const one = await (await bytes('path=run')).text();
     expect(one).toContain('rename from src/run\nrename to run\n');
@@ -119,11 +122,6 @@ describe('The changes of a conversation', () => {
     const publish = (body: object = {}): Promise<Answer> => scene.call('POST', `${talk.path}/publish`, body);
     const branch = `skep/${talk.id}`;
     const refused = (code: string, name = branch): object => ({ status: 409, code: 'conversation_publish_refused', branch: name, reason: { code } });
-    const treeOf = async (): Promise<string> => {
-      const env = { ...process.env, GIT_INDEX_FILE: join(folder, 'published') };
-      await run('git', ['-C', workTree, 'add', '-A'], { env });
-      return (await run('git', ['-C', workTree, 'write-tree'], { env })).stdout.trim();
-    };
     const [first, second] = await Promise.all([publish({ commit_message: 'All of it' }), publish({ commit_message: 'All of it' })]);
     expect(object(first)).toEqual({ branch, commit: expect.any(String), complete: true, pull_request: null });
     expect(object(second)).toEqual(object(first));
@@ -244,6 +242,8 @@ describeWithDocker('The changes of a conversation in Docker', () => {
     await output(`${work}; ${evil}`);
     expect((object(await scene.call('GET', `${talk.path}/changes`))['files'] as Json[]).map(brief)).toEqual(expected);
     const tree = await treeOfPatch(scene, folder, await changesOf(scene, talk, 'format=patch'));
+    const { branch } = object(await scene.call('POST', `${talk.path}/publish`, {})) as { branch: string };
+    expect(await runGit(join(scene.folder, 'git/acme/shop.git'), ['rev-parse', `${branch}^{tree}`])).toBe(tree);
     expect(existsSync(canary)).toBe(false);
     expect(`${tree}\n`).toBe(await output('git config --unset core.fsmonitor; git config --unset core.hooksPath; git add -A; git write-tree'));
   });
