@@ -216,7 +216,9 @@ describe('a turn', () => {
     next.conversationDriver.enqueue(w.id);
     await w.rested();
     expect(w.handed).toEqual(['one', 'two']);
-    expect(told(await w.log(), 'turn_ended').map(({ stopReason }) => stopReason)).toEqual(['interrupted', 'end_turn']);
+    expect((await w.log()).filter(({ kind }) => kind === 'turn_ended')).toMatchObject([
+      { data: { stopReason: 'interrupted' }, reason: { code: 'interrupted_by_restart' } }, { data: { stopReason: 'end_turn' }, reason: null },
+    ]);
     await next.close();
   });
 
