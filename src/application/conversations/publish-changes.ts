@@ -36,7 +36,7 @@ const maxAttempts = 3;
 
 /**
  * Commits uncommitted changes, on the host only, and pushes all commits to a branch with the deployment's credential. Idempotent: a repeat,
- * after more work or after a crash, moves the branch. Moves only a branch that points to a commit of this conversation. Then opens or
+ * after more work or after a crash, moves the branch. Moves only a branch that is at a commit which it pushed itself. Then opens or
  * updates a pull request. If that fails, the branch stays. Throws the failures of `listChanges`, `conversation_publish_refused`,
  * `pull_requests_unsupported`, and the failures of `RepositoryCheckouts` and `GitProvider.openPullRequest`.
  */
@@ -103,8 +103,13 @@ async function pushWithRetries(
     const { commit: expected, isDefault } = await deps.checkouts.findBranch(target, signal);
     if (isDefault) throw new SnapshotRefusal({ code: 'default_branch' });
     // Written before the push, so that after a crash the next process knows that this conversation pushed the commit.
-    const tips = await recordTips(deps, id, branch, (tips) => [...tips.filter((tip) => tip !== commit), commit].slice(-maxTips));
-    if (expected !== null && !tips.includes(expected)) throw new SnapshotRefusal({ code: 'branch_moved' });
+    let isOwn = false;
+    await recordTips(deps, id, branch, (tips) => {
+      isOwn = expected === null || tips.includes(expected);
+      return isOwn ? [...tips.filter((tip) => tip !== commit), commit].slice(-maxTips) : tips;
+    });
+    // A branch of others that is at the same commit needs no push, but does not become a branch of this conversation.
+    if (!isOwn && expected !== commit) throw new SnapshotRefusal({ code: 'branch_moved' });
     try {
       if (expected !== commit) await snapshot.push({ request: target, commit, expected }, signal);
       await recordTips(deps, id, branch, (tips) => tips.slice(Math.max(0, tips.indexOf(commit))), commit);
@@ -116,17 +121,15 @@ async function pushWithRetries(
   }
 }
 
-/** Writes the commits that the branch may point to, and the pushed commit if there is one. Returns the possible commits. */
+/** Writes the commits that the branch may point to, and the pushed commit if there is one. */
 async function recordTips(
   deps: ConversationUseCaseDeps, id: string, branch: string, change: (tips: readonly string[]) => readonly string[], pushed?: string,
-): Promise<readonly string[]> {
-  let tips: readonly string[] = [];
+): Promise<void> {
   await changeConversation(deps, id, ({ possibleTips, publications }) => {
-    tips = change(possibleTips[branch] ?? []);
+    const tips = change(possibleTips[branch] ?? []);
     const done = pushed === undefined ? {} : { publications: { ...publications, [branch]: pushed } };
     return { to: { possibleTips: { ...possibleTips, [branch]: tips }, ...done }, actor: 'user', reason: null };
   });
-  return tips;
 }
 
 async function recordPullRequest(deps: ConversationUseCaseDeps, id: string, branch: string, pullRequest: PullRequest): Promise<void> {
