@@ -117,6 +117,8 @@ test('a waiting message is withdrawn by its id, and the turn before it goes on',
   expect(items(await world.ann('GET', `${conversations}/${id}/transcript?format=json`))).toMatchObject([
     { kind: 'message', text: 'stall' }, { kind: 'message', text: 'next', delivered: false }, { kind: 'message', role: 'agent' }, { kind: 'turn_ended' },
   ]);
+  const { body: markdown } = await world.ann('GET', `${conversations}/${id}/transcript`);
+  expect(markdown).toMatch(/^# .+\n\n## User, \S+\n\n> stall\n\n## User, \S+ \(not delivered\)\n\n> next\n/u);
 });
 
 test('a permission request can be answered once, by its owner, with one of its options', async () => {
