@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RepositoryDescription } from '../../contracts/git-repository.ts';
@@ -5,7 +6,11 @@ import { acpAgentCommand } from '../../doubles/acp-agent/start.ts';
 import { acpScript } from '../../doubles/acp-agent/steps.ts';
 import { items } from '../../support/client.ts';
 import { messageOf, startConversation, answersIn, type ConversationClient } from '../../support/conversation.ts';
+import { until } from '../../support/until.ts';
 import { createScene, type Scene } from './scene.ts';
+
+/** As JSON, this is more than the pipes to the agent hold: each control character has six bytes. What an agent says has none. */
+const large = 'x\u001f\u001f\u001f\u001f\u001f'.repeat(10_000);
 
 const repository: RepositoryDescription = {
   commits: [{
@@ -15,6 +20,7 @@ const repository: RepositoryDescription = {
       ['.skep/setup.sh', 'echo installing\necho ready >installed.txt\n'],
       ['.skep/microagents/style.md', 'Be brief.\n'],
       ['.skep/microagents/deploy.md', '---\ntriggers: [deploy]\n---\nUse make.\n'],
+      ['.skep/microagents/large.md', `---\ntriggers: [large]\n---\n${large}\n`],
     ],
   }],
 };
@@ -60,4 +66,19 @@ test('the agent gets each matching microagent once, even after kill -9 of the se
     { given: [{ path: deploy, trigger: 'deploy' }], left_out: [], left_out_count: 0 },
   ]);
   expect(await dataOf('setup_script')).toHaveLength(2);
+});
+
+test('the agent gets a message and its microagents whole, even if the server is killed while it hands them over', async () => {
+  // The agent does not read until it is woken.
+  await talk.turn(await talk.say(acpScript({ after: [{ run: 'echo $PPID >agent.pid; kill -STOP $PPID' }] })));
+  const workspace = join(scene.dataDir, 'sandboxes', await talk.sandboxId(), 'workspace');
+  const pid = Number(await until(() => readFile(join(workspace, 'agent.pid'), 'utf8').catch(() => ''), (text) => text.endsWith('\n')));
+  await until(() => readFile(`/proc/${pid}/stat`, 'utf8'), (stat) => stat.includes(') T '));
+  const message = await talk.say('a large one');
+  await talk.event('turn_started', ({ data }) => data['message_id'] === message);
+  await scene.crash();
+  process.kill(pid, 'SIGCONT');
+  const answer = answersIn(await talk.turn(message)).join('');
+  expect(answer).toMatch(/^heard: <EXTRA_INFO>[^<]*large\.md[^<]*<\/EXTRA_INFO>a large one$/);
+  expect(answer).toContain('x'.repeat(10_000));
 });
