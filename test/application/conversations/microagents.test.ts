@@ -87,6 +87,9 @@ test('microagents that are too many, too large or invalid are left out, and an e
   expect(handed).not.toContain('yyy');
   expect((await toldOfMicroagents(w, w.id)).at(-1)).toMatchObject({ given: [{ path: at('a.md') }], leftOut: [{ path: at('b.md'), why: 'too_large' }] });
   expect(await w.say('hello again')).toBe('hello again');
+  await w.say('never');
+  // Three of the first ones are invalid, and two are settled.
+  expect((await toldOfMicroagents(w, w.id)).at(-1)?.given).toHaveLength(maxMicroagents - 5);
 });
 
 const down = new Failure('provider_failed', { provider: 'memory', reason: explained('it is down') });
