@@ -69,7 +69,7 @@ async function eventsOf(path: string): Promise<Json[]> {
   }
 }
 
-/** Answers the permission requests until the turn of the message has ended. */
+/** Answers the permission requests that no policy answers, until the turn of the message has ended. */
 async function untilEnd(path: string, messageId: string): Promise<void> {
   for (let after = 0; ; await pause(10)) {
     for (const { id, kind, data } of items(await ask('GET', `${path}/events?after=${after}`)) as unknown as ApiEvent[]) {
@@ -105,8 +105,8 @@ class Talker {
   }
 
   /** Returns a talker whose first turn has ended. */
-  static async begin(): Promise<Talker> {
-    const talker = new Talker(`/api/v1/app-conversations/${String(object(await ask('POST', '/api/v1/app-conversations', { permission_policy: 'ask' }))['id'])}`);
+  static async begin(policy: string): Promise<Talker> {
+    const talker = new Talker(`/api/v1/app-conversations/${String(object(await ask('POST', '/api/v1/app-conversations', { permission_policy: policy }))['id'])}`);
     await until(async () => object(await ask('GET', talker.#path)), ({ start_status: status }) => status === 'READY');
     await untilEnd(talker.#path, await talker.#send());
     return talker;
@@ -148,7 +148,7 @@ test(`kill -9 ${kills} times and ${shutdowns} shutdowns in ${conversations} conv
   const random = seeded(printedSeed('the moments of the kills'));
   server = await startServer({ env, config });
   const { dataDir } = server;
-  const talkers = await Promise.all(Array.from({ length: conversations }, () => Talker.begin()));
+  const talkers = await Promise.all(Array.from({ length: conversations }, (_, index) => Talker.begin(index < 2 ? 'allow' : 'ask')));
   const ending = new AbortController();
   const talking = Promise.all(talkers.map((talker) => talker.talkUntil(ending.signal)));
   // Prevents an unhandled rejection. The result is awaited at the end.
