@@ -27,6 +27,15 @@ describe('A merge request', () => {
     expect(host.counts()).toEqual({ project: 1, mergeRequests: 1, mergeRequest: 1 });
   });
 
+  // GitLab has no lock: if both asked before one opens, there could be two.
+  test('is opened by one of two callers at once before the other asks for it', async () => {
+    const { host, project, open } = await createShop();
+    await Promise.all([open(), open()]);
+    const routes = host.requests.map(({ route }) => route).filter((route) => route !== 'project');
+    expect(routes).toEqual(['mergeRequests', 'mergeRequest', 'mergeRequests', 'mergeRequest']);
+    expect(host.mergeRequests.of(project)).toHaveLength(1);
+  });
+
   test('is found after more than one page of merge requests from forks', async () => {
     const { host, project, open } = await createShop();
     await open();
