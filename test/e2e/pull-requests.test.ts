@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { git } from '../contracts/git-repository.ts';
 import { answerWith } from '../doubles/github/faults.ts';
 import { createClient, object, type Answer, type Client } from '../support/client.ts';
-import { executable, removeFolder, startServer, temporaryFolder, type Server } from '../support/server.ts';
+import { executable, removeFolder, runSkep as runExecutable, startServer, temporaryFolder, type Server } from '../support/server.ts';
 import { until } from '../support/until.ts';
 import { startGitHost, type GitHost } from './agents/git-host.ts';
 import { shop } from './agents/scene.ts';
@@ -47,14 +47,14 @@ interface Work {
   readonly published: () => Promise<string>;
 }
 
-async function startWork(): Promise<Work> {
-  const id = String(object(await call('POST', conversations, { selected_repository: 'acme/shop' }))['id']);
+async function startWork(client = call): Promise<Work> {
+  const id = String(object(await client('POST', conversations, { selected_repository: 'acme/shop' }))['id']);
   const path = `${conversations}/${id}`;
-  const { sandbox_id: sandboxId } = await until(async () => object(await call('GET', path)), ({ start_status: status }) => status === 'READY');
+  const { sandbox_id: sandboxId } = await until(async () => object(await client('GET', path)), ({ start_status: status }) => status === 'READY');
   const branch = `skep/${id}`;
   return {
     path, branch,
-    publish: (body) => call('POST', `${path}/publish`, body),
+    publish: (body) => client('POST', `${path}/publish`, body),
     write: (text) => writeFile(join(server.dataDir, 'sandboxes', String(sandboxId), 'workspace/work.txt'), text),
     published: () => git(join(folder, 'acme/shop.git'), ['show', `${branch}:work.txt`]),
   };
@@ -105,6 +105,14 @@ test('a refused pull request returns the reason, and an unknown base branch chan
   host.api.pullRequests.allowed = true;
   expect((await publish({ pull_request: { body: 'without a title' } })).status).toBe(422);
   expect((await publish({ pull_request: { title: 'two\nlines' } })).status).toBe(422);
+});
+
+test("uncommitted changes are committed in the name of the key's user", async () => {
+  const made = await runExecutable(['keys', 'create', 'ann', '--user', 'ann'], { SKEP_DATA_DIR: server.dataDir });
+  const { branch, publish, write } = await startWork(createClient(server.url, made.stdout.trim()));
+  await write('one');
+  expect((await publish({})).status).toBe(200);
+  expect(await git(join(folder, 'acme/shop.git'), ['log', '-1', '--format=%an %ae', branch])).toBe('ann ann@users.noreply.invalid\n');
 });
 
 test('skep publish opens a pull request, and needs --title', async () => {
