@@ -17,12 +17,17 @@ const repository: RepositoryDescription = {
     id: 'first',
     at: 1_600_000_000,
     files: [
-      ['.skep/setup.sh', 'echo installing\necho ready >installed.txt\n'],
+      ['.skep/setup.sh', 'echo "installing with ${BASH_VERSION:+bash}"\necho ready >installed.txt\n'],
       ['.skep/microagents/style.md', 'Be brief.\n'],
       ['.skep/microagents/deploy.md', '---\ntriggers: [deploy]\n---\nUse make.\n'],
       ['.skep/microagents/large.md', `---\ntriggers: [large]\n---\n${large}\n`],
     ],
+  }, {
+    id: 'executable',
+    at: 1_600_000_001,
+    files: [['.skep/setup.sh', { executable: '#!/usr/bin/env node\nconsole.log("installing with node");\n' }]],
   }],
+  branches: { main: 'first', executable: 'executable' },
 };
 
 let scene: Scene;
@@ -44,14 +49,26 @@ afterAll(() => scene?.close());
 const dataOf = async (wanted: string): Promise<unknown[]> => (await talk.events()).filter(({ kind }) => kind === wanted).map(({ data }) => data);
 const answerTo = async (text: string): Promise<string> => answersIn(await talk.turn(await talk.say(text))).join('');
 
-test('the setup script runs before the agent starts, and its output can be read as an execution', async () => {
-  const executions = `/api/v1/sandboxes/${await talk.sandboxId()}/executions`;
+/** Returns the id and the output of the only execution in the sandbox of the conversation. */
+async function readSetup({ sandboxId }: ConversationClient): Promise<{ readonly id: string; readonly output: unknown }> {
+  const executions = `/api/v1/sandboxes/${await sandboxId()}/executions`;
   const [execution] = items(await scene.call('GET', executions));
   const id = String(execution?.['id']);
+  return { id, output: (await scene.call('GET', `${executions}/${id}/output`)).body };
+}
+
+test('the setup script runs with bash before the agent starts, and its output can be read as an execution', async () => {
+  const { id, output } = await readSetup(talk);
   expect(await dataOf('setup_script')).toEqual([{ execution_id: id, status: 'running' }, { execution_id: id, status: 'succeeded' }]);
-  expect((await scene.call('GET', `${executions}/${id}/output`)).body).toBe('installing\n');
+  expect(output).toBe('installing with bash\n');
   const steps = (await dataOf('start_step')) as { readonly to: string }[];
   expect(steps.map(({ to }) => to).slice(-4)).toEqual(['RUNNING_SETUP_SCRIPT', 'LISTING_MICROAGENTS', 'STARTING_AGENT', 'READY']);
+});
+
+test('an executable setup script runs with the interpreter of its first line', async () => {
+  const other = await startConversation(() => scene.call, { selected_repository: 'acme/shop', selected_branch: 'executable' });
+  await other.ready();
+  expect((await readSetup(other)).output).toBe('installing with node\n');
 });
 
 test('the agent gets each matching microagent once, even after kill -9 of the server', async () => {
