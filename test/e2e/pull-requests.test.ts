@@ -3,7 +3,10 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createClient as createApi } from '../../src/client/index.ts';
+import { talk } from '../adapters/cli/support.ts';
 import { git } from '../contracts/git-repository.ts';
+import { acpAgentCommand } from '../doubles/acp-agent/start.ts';
 import { answerWith } from '../doubles/github/faults.ts';
 import { createClient, object, type Answer, type Client } from '../support/client.ts';
 import { executable, removeFolder, runSkep as runExecutable, startServer, temporaryFolder, type Server } from '../support/server.ts';
@@ -25,7 +28,9 @@ beforeAll(async () => {
   folder = await temporaryFolder();
   host = await startGitHost(folder, token, shop);
   const env = { SKEP_API_KEY: key, SKEP_GIT_PROVIDERS: 'github', SKEP_GITHUB_URL: host.url, SKEP_GITHUB_TOKEN: token };
-  server = await startServer({ env });
+  const command = ['sh', '-c', 'exec sleep infinity'];
+  const specs = [{ id: 'plain', command }, { id: 'coder', command, agent: { protocol: 'acp', command: acpAgentCommand() } }];
+  server = await startServer({ env, config: { specs } });
   call = createClient(server.url, key);
 });
 afterAll(async () => {
@@ -47,8 +52,8 @@ interface Work {
   readonly published: () => Promise<string>;
 }
 
-async function startWork(client = call): Promise<Work> {
-  const id = String(object(await client('POST', conversations, { selected_repository: 'acme/shop' }))['id']);
+async function startWork(client = call, spec = 'plain'): Promise<Work> {
+  const id = String(object(await client('POST', conversations, { selected_repository: 'acme/shop', sandbox_spec_id: spec }))['id']);
   const path = `${conversations}/${id}`;
   const { sandbox_id: sandboxId } = await until(async () => object(await client('GET', path)), ({ start_status: status }) => status === 'READY');
   const branch = `skep/${id}`;
@@ -122,6 +127,17 @@ test('skep publish opens a pull request, and needs --title', async () => {
   await expect(skep('--pull-request', '--draft')).rejects.toMatchObject({ stderr: expect.stringContaining('--title') });
   expect((await skep('--title', 'By hand', '--body', 'x', '--base', 'feature', '--draft')).stdout).toMatch(/^skep\/\S+ [0-9a-f]{40}\nhttp:\S+\/pull\/\d+\n$/u);
   expect(pullRequests(branch)).toMatchObject([{ title: 'By hand', body: 'x', base: 'feature', draft: true }]);
+});
+
+test('/publish with a title opens a pull request in a chat', async () => {
+  const { path, branch, write } = await startWork(call, 'coder');
+  await write('one');
+  const chat = talk(createApi({ url: server.url, key }), path.split('/').at(-1) ?? '');
+  chat.type('/publish Sell coffee');
+  await chat.sees('Its pull request: http');
+  chat.end();
+  await chat.done;
+  expect(pullRequests(branch)).toMatchObject([{ title: 'Sell coffee' }]);
 });
 
 test('skep repositories lists repositories and branches', async () => {
