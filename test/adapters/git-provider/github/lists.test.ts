@@ -28,6 +28,22 @@ test('a search fails if GitHub ends it early without a result', async () => {
   expect(await failureOf(scene.provider().searchRepositories?.('shop', first) ?? Promise.resolve())).toMatch(/^provider_failed: .*took too long/u);
 });
 
+test('a search goes on after the 100 items of a page of GitHub, up to the 1000 that GitHub returns', async () => {
+  const scene = await createScene();
+  await scene.publish(one);
+  const { gitDir = '' } = scene.double.repositories.find('acme/shop')?.repository ?? {};
+  for (let index = 0; index < 1050; index += 1) scene.double.repositories.put(`acme/many-${index}`, gitDir);
+  const provider = scene.provider();
+  const found: string[] = [];
+  for (let after: string | null | undefined; after !== null; ) {
+    const page = await provider.searchRepositories?.('many', { after: after ?? null, limit: 100 });
+    found.push(...(page?.items ?? []).map(({ path }) => path));
+    after = page?.next ?? null;
+  }
+  expect(found).toEqual(Array.from({ length: 1000 }, (_, index) => `acme/many-${index}`));
+  expect(scene.asked()).toHaveLength(10);
+});
+
 test('branches are requested 100 at a time, whatever the size of the pages', async () => {
   const scene = await createScene();
   const names = Array.from({ length: 120 }, (_, index) => `b-${String(index).padStart(3, '0')}`);

@@ -33,3 +33,26 @@ test('a search fails with `provider_unauthorized` if the token does not allow it
   const found = providerOf(host).searchRepositories?.('shop', first);
   expect(await failureOf(found ?? Promise.resolve())).toBe('provider_unauthorized: {"provider":"gitlab"}');
 });
+
+test('a search and a branch list go on after the 100 items of a page of GitLab', async () => {
+  const host = await hostOf();
+  const names = Array.from({ length: 120 }, (_, index) => `b-${String(index).padStart(3, '0')}`);
+  await host.publish({ commits: simple, branches: Object.fromEntries(names.map((name) => [name, 'first'])) });
+  const { gitDir = '' } = host.projects.find('acme/shop')?.repository ?? {};
+  for (const name of names) host.projects.put(`acme/${name}`, gitDir);
+  const provider = providerOf(host);
+  const [found, branches]: [string[], string[]] = [[], []];
+  for (let after: string | null | undefined; after !== null; ) {
+    const page = await provider.searchRepositories?.('b-', { after: after ?? null, limit: 70 });
+    found.push(...(page?.items ?? []).map(({ path }) => path));
+    after = page?.next ?? null;
+  }
+  for (let after: string | null | undefined; after !== null; ) {
+    const page = await provider.listBranches?.('acme/shop', { after: after ?? null, limit: 70 });
+    branches.push(...(page?.items ?? []).map(({ name }) => name));
+    after = page?.next ?? null;
+  }
+  expect(found).toEqual(names.map((name) => `acme/${name}`));
+  expect(branches).toEqual([...names, 'main']);
+  expect(host.counts()).toMatchObject({ search: 3, branches: 3 });
+});
