@@ -50,8 +50,8 @@ const dataOf = async (wanted: string): Promise<unknown[]> => (await talk.events(
 const answerTo = async (text: string): Promise<string> => answersIn(await talk.turn(await talk.say(text))).join('');
 
 /** Returns the id and the output of the only execution in the sandbox of the conversation. */
-async function readSetup({ sandboxId }: ConversationClient): Promise<{ readonly id: string; readonly output: unknown }> {
-  const executions = `/api/v1/sandboxes/${await sandboxId()}/executions`;
+async function readSetup(client: ConversationClient): Promise<{ readonly id: string; readonly output: unknown }> {
+  const executions = `/api/v1/sandboxes/${await client.sandboxId()}/executions`;
   const [execution] = items(await scene.call('GET', executions));
   const id = String(execution?.['id']);
   return { id, output: (await scene.call('GET', `${executions}/${id}/output`)).body };
