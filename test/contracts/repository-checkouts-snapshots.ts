@@ -16,6 +16,8 @@ const description = {
     files: [
       ['edited', lines], ['deleted', 'gone\n'], ['moved', `${lines}moved\n`], ['run', '#!/bin/sh\n'], ['link', { link: 'edited' }], ['folder/kept', 'kept\n'],
       ['.gitignore', 'ignored/\n*.log\n'],
+      // Git's check of the snapshot needs them, though they do not change.
+      ['.gitattributes', '* text=auto\n'], ['folder/.gitattributes', 'kept -text\n'], ['folder/.gitmodules', '[submodule "a"]\n\tpath = a\n\turl = ./a\n'],
     ] as const,
   }],
 };
@@ -114,7 +116,11 @@ export const snapshotCases: readonly CheckoutCase[] = [
     'a snapshot lists a merge of a branch that began before the base commit',
     async (stage) => {
       if (stage.traits.workTree === 'files') return;
-      const commits = ['one', 'two', 'three'].map((id, index) => ({ id, at: 1_600_000_000 + index, files: [[id, `${id}\n`] as const] }));
+      // The base commit no longer has the attributes file of the branch.
+      const attributes = ['* text=auto\n', '* -text\n', null];
+      const commits = ['one', 'two', 'three'].map((id, index) => ({
+        id, at: 1_600_000_000 + index, files: [[id, `${id}\n`], ['.gitattributes', attributes[index] ?? null]] as const,
+      }));
       const tree = await stage.open(await stage.publish({ commits }));
       await tree.git('checkout', '-q', '-b', 'side', 'HEAD~2');
       await writeFile(join(tree.folder, 'side'), 'side\n');

@@ -40,7 +40,7 @@ to=\${head:-$(empty)}
 
 /**
  * Writes a header line about the work tree, then a pack: the commits since the base, the tree with all added files, and the base's objects
- * that a comparison needs, without the base's history.
+ * that a comparison and git's check need, without the base's history.
  */
 const snapshotScript = `${addAll}
 # Loose trees are not compressed here, because the pack compresses them.
@@ -66,6 +66,10 @@ boundary=$base
     fi
   fi
   g rev-parse "$from^{tree}" "$to^{tree}" "$tree" $boundary
+  # The check of the pack on the host reads the attributes files of all its folders, also unchanged ones.
+  for each in $({ echo "$from"; echo "$to"; echo "$tree"; echo "$boundary"; } | sort -u); do
+    g ls-tree -r "$each" | sed -n 's/^100[0-7]* blob \\([0-9a-f]*\\).*\\.[Gg][Ii][Tt][Aa][Tt][Tt][Rr].*/\\1/p'
+  done
 } >"$work/list"
 echo "snapshot \${head:--} $tree $complete" $boundary
 g pack-objects -q --stdout --window=0 <"$work/list"
