@@ -2,7 +2,7 @@ import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import type { Skep } from '../../application/skep.ts';
 import type { OwnerScope } from '../../domain/principal.ts';
-import { detailOf, problemOf, httpStatusOf } from '../http/problems.ts';
+import { type AnyProblem, detailOf, problemOf, httpStatusOf } from '../http/problems.ts';
 import type { RequestContext } from '../http/request-context.ts';
 
 /**
@@ -44,14 +44,19 @@ const codesByStatus: Readonly<Record<number, ConnectCode>> = {
   502: 'unavailable', 503: 'unavailable', 504: 'unavailable',
 };
 
-const goneCodes: ReadonlySet<string> = new Set(['sandbox_not_running', 'sandbox_not_found']);
+/** Returns the message if the sandbox is gone or does not run, otherwise null. E2B's clients recognize it by "was not found". */
+export function goneMessage(problem: AnyProblem): string | null {
+  const isGone = problem.code === 'sandbox_not_running' || problem.code === 'sandbox_not_found';
+  return isGone ? `The running sandbox was not found. ${detailOf(problem)}` : null;
+}
 
 /** Converts the error to the protocol's form. A sandbox that is gone or stopped is `unavailable`, as in E2B. */
 export function connectErrorOf(error: unknown, context: RequestContext): ConnectError {
   if (error instanceof ConnectError) return error;
   const problem = problemOf(error) ?? context.logUnexpected(error);
-  const code = goneCodes.has(problem.code) ? 'unavailable' : codesByStatus[httpStatusOf(problem.code)];
-  return new ConnectError(code ?? 'internal', detailOf(problem));
+  const gone = goneMessage(problem);
+  if (gone !== null) return new ConnectError('unavailable', gone);
+  return new ConnectError(codesByStatus[httpStatusOf(problem.code)] ?? 'internal', detailOf(problem));
 }
 
 const headerBytes = 5;

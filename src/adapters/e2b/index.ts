@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { Router } from 'express';
 import { z } from 'zod';
-import { Failure, isFailureOf } from '../../domain/failure.ts';
-import { detailOf, problemOf, httpStatusOf } from '../http/problems.ts';
+import { Failure } from '../../domain/failure.ts';
+import type { SandboxStatus } from '../../domain/sandbox.ts';
+import { type AnyProblem, detailOf, problemOf, httpStatusOf } from '../http/problems.ts';
 import type { HttpHandler, RequestContext } from '../http/request-context.ts';
 import { bytesReader, headerOf, readQuery } from '../http/request-input.ts';
-import { ConnectError, connectErrorOf, parseBody, sendMessages, type Service, type ServiceCall } from './connect-protocol.ts';
+import { ConnectError, connectErrorOf, goneMessage, parseBody, sendMessages, type Service, type ServiceCall } from './connect-protocol.ts';
 import { controlRoutes, type ControlRoute, unsupported } from './control-api.ts';
 import { download, upload } from './file-transfer.ts';
 import { createFilesystemService } from './filesystem-service.ts';
@@ -28,7 +29,9 @@ export function e2b(router: Router): void {
   const e2bRouter = Router({ caseSensitive: true });
   for (const route of controlRoutes) e2bRouter[route.method]([...route.paths], controlHandler(route));
   e2bRouter.get('/health', sandboxHandler(async (context) => {
-    context.response.status((await accessOf(context, 'call')).isRunning ? 204 : 502).end();
+    const { sandboxId: id, status } = await accessOf(context, 'call');
+    if (status !== 'RUNNING') throw new Failure('sandbox_not_running', { id, status });
+    context.response.status(204).end();
   }));
   e2bRouter.post('/process.Process/:method', serviceHandler(processService));
   e2bRouter.post('/filesystem.Filesystem/:method', serviceHandler(createFilesystemService()));
@@ -64,29 +67,34 @@ function controlHandler({ method, handle }: ControlRoute): HttpHandler {
   });
 }
 
-/** Handles a request to a sandbox itself. If the sandbox is gone, the status is 502, as from E2B's own proxy. */
-const sandboxHandler = (handle: Handle): HttpHandler => restHandler(handle, 502);
-
 type Handle = (context: RequestContext) => Promise<void>;
 
 /** Runs the handler. Sends an error in the form of E2B's API if it fails. */
-function restHandler(handle: Handle, goneStatus = httpStatusOf('sandbox_not_found')): HttpHandler {
+function restHandler(handle: Handle, errorOf = restErrorOf): HttpHandler {
   return async (_request, response) => {
     const { context } = response.locals;
     try {
       await handle(context);
     } catch (error) {
-      const { status: ownStatus, message } = restErrorOf(error, context);
-      const status = isFailureOf(error, 'sandbox_not_found') ? goneStatus : ownStatus;
+      const { status, message } = error instanceof ConnectError ? error : errorOf(problemOf(error) ?? context.logUnexpected(error));
       if (response.headersSent) response.destroy();
       else response.status(status).json({ code: status, message });
     }
   };
 }
 
-function restErrorOf(error: unknown, context: RequestContext): { readonly status: number; readonly message: string } {
-  if (error instanceof ConnectError) return error;
-  const problem = problemOf(error) ?? context.logUnexpected(error);
+/** Handles a request to a sandbox itself. If the sandbox is gone or stopped, the status is 502, as from E2B's own proxy. */
+const sandboxHandler = (handle: Handle): HttpHandler => restHandler(handle, (problem) => {
+  const message = goneMessage(problem);
+  return message === null ? restErrorOf(problem) : { status: 502, message };
+});
+
+interface RestError {
+  readonly status: number;
+  readonly message: string;
+}
+
+function restErrorOf(problem: AnyProblem): RestError {
   const status = httpStatusOf(problem.code);
   return { status: status === 422 ? 400 : status, message: detailOf(problem) };
 }
@@ -95,7 +103,7 @@ function restErrorOf(error: unknown, context: RequestContext): { readonly status
 type Form = 'call' | 'stream' | 'transfer';
 
 interface Access extends ServiceCall {
-  readonly isRunning: boolean;
+  readonly status: SandboxStatus;
 }
 
 /** Checks the sandbox id and the token in the headers. Returns the access that they grant. Throws `unauthorized`. */
@@ -130,7 +138,7 @@ async function accessTo(context: RequestContext, id: string, digest: string, use
     skep: context.skep, scope, sandboxId: id, workingDir: spec.workingDir,
     timeoutMs: /^[1-9]\d{0,9}$/.test(timeout) ? Math.min(Number(timeout), maxTimeoutMs) : null,
     ends: form === 'call' ? context.closed : form === 'stream' ? context.openStream(identify) : context.openTransfer(identify),
-    isRunning: status === 'RUNNING',
+    status,
   };
 }
 

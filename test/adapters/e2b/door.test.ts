@@ -88,12 +88,19 @@ describe('the API for E2B clients', () => {
     expect((await door.world.ann('GET', `/api/v1/sandboxes/${door.id}/executions`)).body).toMatchObject({ items: [] });
   });
 
-  test('returns 502 or `unavailable` for requests to a deleted sandbox, like the proxy of E2B', async () => {
+  test('returns 502 or `unavailable` for requests to a paused or deleted sandbox, like the proxy of E2B', async () => {
     const { as, world, headers, id } = await openDoor();
+    const bad = { status: 502, body: { code: 502, message: expect.stringContaining('was not found') } };
+    const unavailable = { code: 'unavailable', message: expect.stringContaining('was not found') };
+    const list = async () => object(await as(null)('POST', '/e2b/filesystem.Filesystem/ListDir', { path: '/' }, headers));
+    const start = async () => (await stream({ world, headers }, 'Start', wrapped(JSON.stringify({ process: { cmd: 'echo' } })))).at(-1)?.['error'];
+    expect((await as(world.keys.ann)('POST', `/e2b/sandboxes/${id}/pause`, {})).status).toBe(204);
+    expect(await as(null)('GET', '/e2b/health', undefined, headers)).toMatchObject(bad);
+    expect(await start()).toEqual(unavailable);
     expect((await as(world.keys.ann)('DELETE', `/e2b/sandboxes/${id}`)).status).toBe(204);
-    expect((await as(null)('GET', '/e2b/health', undefined, headers)).status).toBe(502);
-    expect((await as(null)('GET', '/e2b/files?path=x', undefined, headers)).status).toBe(502);
-    expect(object(await as(null)('POST', '/e2b/filesystem.Filesystem/ListDir', { path: '/' }, headers))['code']).toBe('unavailable');
+    expect(await as(null)('GET', '/e2b/health', undefined, headers)).toMatchObject(bad);
+    expect(await as(null)('GET', '/e2b/files?path=x', undefined, headers)).toMatchObject(bad);
+    expect([await start(), await list()]).toEqual([unavailable, unavailable]);
     expect((await as(world.keys.ann)('GET', `/e2b/sandboxes/${id}`)).status).toBe(404);
   });
 
