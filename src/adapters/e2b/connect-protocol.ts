@@ -13,7 +13,7 @@ import type { RequestContext } from '../http/request-context.ts';
 /** The error codes in use, with the HTTP status of each. */
 const statuses = {
   invalid_argument: 400, unauthenticated: 401, permission_denied: 403, not_found: 404, already_exists: 409, failed_precondition: 400,
-  out_of_range: 400, resource_exhausted: 429, unimplemented: 501, unavailable: 503, internal: 500,
+  out_of_range: 400, resource_exhausted: 429, unimplemented: 501, unavailable: 503, deadline_exceeded: 504, internal: 500,
 } as const;
 
 type ConnectCode = keyof typeof statuses;

@@ -6,6 +6,7 @@ import type { SandboxStatus } from '../../domain/sandbox.ts';
 import { type AnyProblem, detailOf, problemOf, httpStatusOf } from '../http/problems.ts';
 import type { HttpHandler, RequestContext } from '../http/request-context.ts';
 import { bytesReader, headerOf, readQuery } from '../http/request-input.ts';
+import { realTimers, startTimeout, type Timeout } from '../shared/timeout.ts';
 import { ConnectError, connectErrorOf, goneMessage, parseBody, sendMessages, type Service, type ServiceCall } from './connect-protocol.ts';
 import { controlRoutes, type ControlRoute, unsupported } from './control-api.ts';
 import { download, upload } from './file-transfer.ts';
@@ -117,8 +118,8 @@ async function accessOf(context: RequestContext, form: Form): Promise<Access> {
   return await accessTo(context, id, digest, user, form);
 }
 
-/** The longest timeout that a client can set for a command, in milliseconds. */
-const maxTimeoutMs = 30 * 86_400_000;
+/** The longest timeout that a client can set, in milliseconds. Node's timers take no more. */
+const maxTimeoutMs = 2 ** 31 - 1;
 
 /**
  * Returns the access of the key's owner to the sandbox. It ends with the key. Throws `unauthorized`, `sandbox_not_found`, `rate_limited`.
@@ -156,6 +157,13 @@ async function readCall(context: RequestContext, form: Form): Promise<[Access, B
   return [access, await readBytes(context.request, context.response)];
 }
 
+/** Starts the time limit that the client sets for a stream. Some clients rely on the server to end the stream then. */
+function startTimeLimit({ timeoutMs, ends }: Access): Timeout {
+  const failure = (): Error => new ConnectError('deadline_exceeded', `The time limit of ${timeoutMs} ms is over.`);
+  const timers = timeoutMs === null ? { after: () => () => {} } : realTimers;
+  return startTimeout(timers, timeoutMs ?? 0, failure, [ends]);
+}
+
 function serviceHandler(service: Service): HttpHandler {
   return async (request, response) => {
     const { context } = response.locals;
@@ -168,7 +176,9 @@ function serviceHandler(service: Service): HttpHandler {
       const input = readCall(context, 'stream');
       await input.catch(() => 'the end of the stream reports it');
       const messages = async function* messages(): AsyncGenerator<object, void> {
-        yield* method.handle(...(await input));
+        const [access, body] = await input;
+        using limit = startTimeLimit(access);
+        yield* method.handle({ ...access, ends: limit.signal }, body);
       };
       await sendMessages(context, messages(), keepalive);
       return;

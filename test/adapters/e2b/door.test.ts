@@ -138,6 +138,17 @@ describe('the API for E2B clients', () => {
     expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
+  test.each([
+    ['process.Process/Start', { process: { cmd: 'sleep' }, stdin: false }],
+    ['filesystem.Filesystem/WatchDir', { path: '/' }],
+  ])('ends %s with `deadline_exceeded` at the time limit of the client', async (method, message) => {
+    const { world, headers } = await openDoor();
+    const limited = { ...headers, 'Content-Type': connectJson, 'Connect-Timeout-Ms': '300' };
+    const body = new Uint8Array(wrapped(JSON.stringify(message)));
+    const response = await fetch(`${world.url}/e2b/${method}`, { method: 'POST', headers: limited, body });
+    expect(await response.text()).toContain('"code":"deadline_exceeded"');
+  });
+
   test('counts requests with a token against the request limit of its key', async () => {
     const { world, headers, as } = await openDoor({ requestsPerMinute: 4 });
     const list = async () => await as(null)('POST', '/e2b/process.Process/List', {}, headers);
