@@ -56,7 +56,8 @@ export function connectErrorOf(error: unknown, context: RequestContext): Connect
   const problem = problemOf(error) ?? context.logUnexpected(error);
   const gone = goneMessage(problem);
   if (gone !== null) return new ConnectError('unavailable', gone);
-  return new ConnectError(codesByStatus[httpStatusOf(problem.code)] ?? 'internal', detailOf(problem));
+  const code = problem.code === 'wrong_file_type' ? 'invalid_argument' : codesByStatus[httpStatusOf(problem.code)];
+  return new ConnectError(code ?? 'internal', detailOf(problem));
 }
 
 const headerBytes = 5;

@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
+import { isFailureOf } from '../../domain/failure.ts';
 import type { FileEntry } from '../../domain/file-entry.ts';
 import { toTimestamp } from '../http/common-schemas.ts';
 import { pause, realTimers } from '../shared/timeout.ts';
@@ -58,9 +59,14 @@ function* changesBetween(before: Entries, after: Entries): Generator<[string, Ev
   for (const [path, entry] of after) {
     const earlier = before.get(path);
     if (earlier === undefined) yield [path, 'EVENT_TYPE_CREATE'];
-    else if (earlier.modifiedAt !== entry.modifiedAt || earlier.size !== entry.size) yield [path, 'EVENT_TYPE_WRITE'];
+    else if (isWritten(earlier, entry)) yield [path, 'EVENT_TYPE_WRITE'];
     else if (earlier.mode !== entry.mode) yield [path, 'EVENT_TYPE_CHMOD'];
   }
+}
+
+/** A directory also changes with its entries, which have events of their own. */
+function isWritten(earlier: FileEntry, entry: FileEntry): boolean {
+  return entry.type !== 'directory' && (earlier.modifiedAt !== entry.modifiedAt || earlier.size !== entry.size);
 }
 
 /** A directory that is watched by reading it repeatedly, because no runtime reports file changes. */
@@ -156,10 +162,12 @@ export const createFilesystemService = (): Service => ({
   }),
   ListDir: callOf(path.extend({ depth: z.int().min(0).default(1) }), async (call, { path, depth }) =>
     ({ entries: (await listEntries(call, resolvePath(call, path), Math.min(Math.max(1, depth), maxDepth))).map(presentEntry) })),
-  // As in E2B, also removes a directory with all its content.
+  // As in E2B, also removes a directory with all its content, and succeeds if nothing is there.
   Remove: callOf(path, async (call, { path }) => {
     const { skep, scope, sandboxId, ends } = call;
-    await skep.files.remove(scope, sandboxId, resolvePath(call, path), true, ends);
+    await skep.files.remove(scope, sandboxId, resolvePath(call, path), true, ends).catch((error: unknown) => {
+      if (!isFailureOf(error, 'file_not_found')) throw error;
+    });
     return {};
   }),
 });

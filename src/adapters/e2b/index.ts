@@ -97,7 +97,8 @@ interface RestError {
 
 function restErrorOf(problem: AnyProblem): RestError {
   const status = httpStatusOf(problem.code);
-  return { status: status === 422 ? 400 : status, message: detailOf(problem) };
+  const isInvalid = status === 422 || problem.code === 'wrong_file_type';
+  return { status: isInvalid ? 400 : status, message: detailOf(problem) };
 }
 
 /** A stream has no end of its own. Streams and transfers count against the limit of the key's streams. */

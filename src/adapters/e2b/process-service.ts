@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { ExecutionRecord } from '../../domain/execution.ts';
 import { sentenceOf } from '../shared/status-and-error-messages.ts';
 import { callOf, ConnectError, type Service, type ServiceCall, streamOf } from './connect-protocol.ts';
+import { resolvePath } from './filesystem-service.ts';
 
 const bytes = z.base64().transform((text) => Buffer.from(text, 'base64'));
 const size = z.object({ size: z.object({ cols: z.int().min(1).max(10_000), rows: z.int().min(1).max(10_000) }) });
@@ -62,8 +63,8 @@ async function* start(call: ServiceCall, { process, pty, stdin }: z.output<typeo
   const { cmd, args, envs, cwd } = process;
   const { skep, scope, sandboxId, timeoutMs } = call;
   const execution = await skep.executions.run(scope, sandboxId, {
-    command: [cmd, ...args], env: envs, workingDir: cwd === '' ? null : cwd, timeoutMs, stdin: stdin || pty !== undefined,
-    tty: pty?.size ?? null,
+    command: [cmd, ...args], env: envs, workingDir: cwd === '' ? null : resolvePath(call, cwd), timeoutMs,
+    stdin: stdin || pty !== undefined, tty: pty?.size ?? null,
   });
   yield* follow(call, execution);
 }

@@ -76,6 +76,17 @@ describe('the API for E2B clients', () => {
     expect(await call('GetWatcherEvents', { watcherId })).toMatchObject({ code: 'not_found' });
   });
 
+  test('handles paths as E2B does: relative ones, missing ones, and those of a wrong type', async () => {
+    const { as, world, headers, id } = await openDoor();
+    const call = async (method: string, message: object) => object(await as(null)('POST', `/e2b/filesystem.Filesystem/${method}`, message, headers));
+    const start = await stream({ world, headers }, 'Start', wrapped(JSON.stringify({ process: { cmd: 'echo', cwd: '..' } })));
+    expect(start).toContainEqual({ event: { end: expect.objectContaining({ exitCode: 0 }) } });
+    expect((await world.ann('PUT', `/api/v1/sandboxes/${id}/files?path=/workspace/file`, 'x')).status).toBe(200);
+    expect(await call('ListDir', { path: 'file' })).toMatchObject({ code: 'invalid_argument' });
+    expect((await as(null)('GET', '/e2b/files?path=/workspace', undefined, headers)).status).toBe(400);
+    expect([await call('Remove', { path: 'file' }), await call('Remove', { path: 'file' })]).toEqual([{}, {}]);
+  });
+
   test('refuses random bytes, and starts no process', async () => {
     const door = await openDoor();
     const anything = fc.oneof(

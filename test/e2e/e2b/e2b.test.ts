@@ -165,6 +165,7 @@ describeWithDocker("E2B's own package", () => {
     await files.remove('deep/er/new');
     await until(() => events, (all) => all.includes(`${FilesystemEventType.REMOVE} er/new`), 30_000);
     await watching.stop();
+    expect(events).toEqual([`${FilesystemEventType.CREATE} er/new`, `${FilesystemEventType.REMOVE} er/new`]);
 
     const written = new FormData();
     written.append('file', new Blob(['by a URL']), 'ignored');
