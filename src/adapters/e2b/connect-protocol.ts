@@ -40,7 +40,7 @@ export class ConnectError extends Error {
 
 const codesByStatus: Readonly<Record<number, ConnectCode>> = {
   400: 'invalid_argument', 401: 'unauthenticated', 403: 'permission_denied', 404: 'not_found', 409: 'failed_precondition',
-  410: 'out_of_range', 413: 'resource_exhausted', 422: 'invalid_argument', 429: 'resource_exhausted',
+  410: 'out_of_range', 413: 'invalid_argument', 422: 'invalid_argument', 429: 'resource_exhausted',
   502: 'unavailable', 503: 'unavailable', 504: 'unavailable',
 };
 

@@ -215,11 +215,11 @@ describe('the API for E2B clients', () => {
   });
 
   test.each([
-    ['too large', {}, 'x'.repeat(5 * 2 ** 20), 413, 'resource_exhausted'],
-    ['not in its encoding', { 'Content-Encoding': 'br' }, 'x', 400, 'invalid_argument'],
-    ['cut off in its encoding', { 'Content-Encoding': 'gzip' }, new Uint8Array(gzipSync('{"a":1}').subarray(0, 12)), 400, 'invalid_argument'],
-    ['in an unknown encoding', { 'Content-Encoding': 'none' }, 'x', 400, 'invalid_argument'],
-  ])('checks the key, and then refuses a body that is %s with an error of E2B', async (_, contentHeaders, body, status, code) => {
+    ['too large', {}, 'x'.repeat(5 * 2 ** 20), 413],
+    ['not in its encoding', { 'Content-Encoding': 'br' }, 'x', 400],
+    ['cut off in its encoding', { 'Content-Encoding': 'gzip' }, new Uint8Array(gzipSync('{"a":1}').subarray(0, 12)), 400],
+    ['in an unknown encoding', { 'Content-Encoding': 'none' }, 'x', 400],
+  ])('checks the key, and then refuses a body that is %s with an error of E2B', async (_, contentHeaders, body, status) => {
     const { world, headers } = await openDoor();
     const post = async (path: string, credential: Readonly<Record<string, string>>) => {
       const answer = await fetch(`${world.url}${path}`, { method: 'POST', body, headers: { ...contentHeaders, ...credential } });
@@ -227,7 +227,7 @@ describe('the API for E2B clients', () => {
     };
     const [key, list] = [{ 'X-API-Key': world.keys.ann }, '/e2b/process.Process/List'];
     expect([await post('/e2b/v2/sandboxes', key), await post('/e2b/v2/sandboxes', {})]).toEqual([[status, status], [401, 401]]);
-    expect([await post(list, headers), await post(list, {})]).toEqual([[status === 413 ? 429 : 400, code], [401, 'unauthenticated']]);
+    expect([await post(list, headers), await post(list, {})]).toEqual([[400, 'invalid_argument'], [401, 'unauthenticated']]);
     expect(world.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
