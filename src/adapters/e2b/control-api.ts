@@ -25,7 +25,7 @@ const defaultTimeoutSeconds = 300;
 const noEndTime = Date.UTC(9999, 11, 31);
 
 /** Returns the error for a request of a feature that Skep does not have. */
-export function unsupported(what: string, instead: string): ConnectError {
+export function unsupported(what: string, instead = 'docs/e2b.md lists what works.'): ConnectError {
   return new ConnectError('unimplemented', `Skep has no ${what} for E2B's clients. ${instead}`);
 }
 
@@ -163,7 +163,7 @@ const metrics: Handler = async ({ context, id }) => {
 };
 
 const refuse = (what: string): Handler => async () => {
-  throw unsupported(what, 'It does not exist.');
+  throw unsupported(what);
 };
 
 /** A route of the control API. Every method except GET changes something. */

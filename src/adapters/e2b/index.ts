@@ -47,8 +47,8 @@ export function e2b(router: Router): void {
     }),
   };
   e2bRouter.route('/files').get(files.get).post(files.post);
-  e2bRouter.use(restHandler(async () => {
-    throw unsupported('such route', 'It does not exist.');
+  e2bRouter.use(restHandler(async ({ request, path }) => {
+    throw unsupported(`${request.method} ${path}`);
   }));
   router.use(mountPath, e2bRouter);
   router.route('/files').get(files.get).post(files.post);
@@ -109,14 +109,14 @@ interface Access extends ServiceCall {
 }
 
 /** Checks the sandbox id and the token in the headers. Returns the access that they grant. Throws `unauthorized`. */
-async function accessOf(context: RequestContext, form: Form): Promise<Access> {
+async function accessOf(context: RequestContext, form: Form, userOfQuery = ''): Promise<Access> {
   const { request, skep } = context;
   const id = headerOf(request, 'e2b-sandbox-id') ?? '';
   const digest = digestFromToken(skep, id, headerOf(request, 'x-access-token') ?? '');
   if (digest === null) throw new Failure('unauthorized', {});
   const authorization = headerOf(request, 'authorization');
   const user = authorization === null ? '' : Buffer.from(authorization.replace(/^Basic /i, ''), 'base64').toString().replace(/:.*$/s, '');
-  return await accessTo(context, id, digest, user, form);
+  return await accessTo(context, id, digest, userOfQuery || user, form);
 }
 
 /** The longest timeout that a client can set, in milliseconds. Node's timers take no more. */
@@ -203,9 +203,7 @@ const fileQuery = z.object({
 async function fileAccess(context: RequestContext, operation: SignedFile['operation']): Promise<{ call: ServiceCall; path: string }> {
   const { path, username: user, signature, signature_expiration: expiration } = readQuery(fileQuery, context.query);
   if (signature === '') {
-    const call = await accessOf(context, 'transfer');
-    if (user !== '') throw new ConnectError('invalid_argument', 'Leave the user out.');
-    return { call, path };
+    return { call: await accessOf(context, 'transfer', user), path };
   }
   const { sandbox, digest } = await findSigner(context, { path, operation, user, signature, expiration });
   return { call: await accessTo(context, sandbox.id, digest, user, 'transfer'), path };

@@ -52,7 +52,7 @@ describe('the API for E2B clients', () => {
     const { as, world, headers, id } = await openDoor();
     const ann = as(world.keys.ann);
     expect(object(await ann('POST', `/e2b/sandboxes/${id}/snapshots`, {}))).toMatchObject({ code: 501 });
-    expect(object(await ann('POST', '/e2b/v3/templates', {}))).toMatchObject({ code: 501 });
+    expect(object(await ann('POST', '/e2b/v3/templates', {}))).toMatchObject({ code: 501, message: expect.stringContaining('POST /e2b/v3/templates') });
     expect(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'base', autoPause: true }))).toMatchObject({ code: 501 });
     expect(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'base', timeout: 0 }))).toMatchObject({ code: 400 });
     expect(object(await ann('POST', '/e2b/v2/sandboxes', { templateID: 'nope' }))).toEqual({
@@ -248,6 +248,14 @@ describe('the API for E2B clients', () => {
     const { status } = await createClient(world.url, null)('GET', '/api/v1/me', undefined, { 'X-Session-API-Key': 'wrong' });
     expect(status).toBe(429);
     expect((await world.ann('GET', '/api/v1/me')).status).toBe(200);
+  });
+
+  test('accepts the user of the spec in the query of a file', async () => {
+    const world = await startWorld({ specs: [{ id: 'web', isolation: { user: '1000', readOnlyRoot: false, network: 'isolated' } }], server: { mounts: [e2b] } });
+    const made = object(await createClient(world.url, null)('POST', '/e2b/v2/sandboxes', { templateID: 'web' }, { 'X-API-Key': world.keys.ann }));
+    const headers = { 'E2b-Sandbox-Id': String(made['sandboxID']), 'X-Access-Token': String(made['envdAccessToken']) };
+    const get = async (user: string) => (await createClient(world.url, null)('GET', `/e2b/files?path=x&username=${user}`, undefined, headers)).status;
+    expect([await get('1000'), await get('root')]).toEqual([404, 400]);
   });
 
   test('limits the timeout of a sandbox to the maximum life of its spec', async () => {
