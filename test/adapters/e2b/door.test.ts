@@ -258,6 +258,14 @@ describe('the API for E2B clients', () => {
     expect([await get('1000'), await get('root')]).toEqual([404, 400]);
   });
 
+  test('creates one sandbox for requests with the same idempotency key', async () => {
+    const { as, world } = await openDoor();
+    const create = (timeout: number) =>
+      as(world.keys.ann)('POST', '/e2b/v2/sandboxes', { templateID: 'base', timeout }, { 'Idempotency-Key': 'one' });
+    const [first, second, other] = [await create(60), await create(60), await create(70)];
+    expect([first.status, object(second)['sandboxID'], other.status]).toEqual([201, object(first)['sandboxID'], 409]);
+  });
+
   test('limits the timeout of a sandbox to the maximum life of its spec', async () => {
     const world = await startWorld({ specs: [{ id: 'short', rest: { freezeAfterMs: null, stopAfterMs: null, deleteAfterMs: null, maxLifeMs: 60_000 } }], server: { mounts: [e2b] } });
     const ann: Client = (method, path, body) => createClient(world.url, null)(method, path, body, { 'X-API-Key': world.keys.ann });
