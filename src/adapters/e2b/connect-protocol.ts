@@ -6,8 +6,8 @@ import { type AnyProblem, detailOf, problemOf, httpStatusOf } from '../http/prob
 import type { RequestContext } from '../http/request-context.ts';
 
 /**
- * The part of the Connect protocol that E2B's clients use: JSON over HTTP/1.1. A request is one message. A response is one message or a
- * stream of messages. Source: https://connectrpc.com/docs/protocol
+ * The part of the Connect protocol that E2B's clients use: JSON over HTTP/1.1. A request or a response is one message or a stream of
+ * messages. Source: https://connectrpc.com/docs/protocol
  */
 
 /** The error codes in use, with the HTTP status of each. */
@@ -60,6 +60,9 @@ export function connectErrorOf(error: unknown, context: RequestContext): Connect
   return new ConnectError(code ?? 'internal', detailOf(problem));
 }
 
+/** The largest message of a request, in bytes. Input for a process comes in such a message. */
+export const maxMessageBytes = 4 * 2 ** 20;
+
 const headerBytes = 5;
 const endOfStream = 0b10;
 
@@ -76,10 +79,11 @@ export interface ServiceCall {
   readonly ends: AbortSignal;
 }
 
-/** A method of a service. It gets the raw body of the request. */
+/** A method of a service. It gets the raw body of the request; a method of the kind `input` gets it as it arrives. */
 export type Method =
   | { readonly kind: 'call'; readonly handle: (call: ServiceCall, body: Buffer) => Promise<object> }
-  | { readonly kind: 'stream'; readonly handle: (call: ServiceCall, body: Buffer) => AsyncIterable<object> };
+  | { readonly kind: 'stream'; readonly handle: (call: ServiceCall, body: Buffer) => AsyncIterable<object> }
+  | { readonly kind: 'input'; readonly handle: (call: ServiceCall, body: AsyncIterable<Uint8Array>) => Promise<object> };
 
 export type Service = Readonly<Record<string, Method>>;
 
@@ -95,6 +99,13 @@ export function streamOf<S extends z.ZodType>(schema: S, handle: Handle<S, Async
   return { kind: 'stream', handle: (call, body) => handle(call, readMessage(schema, decodeFrame(body))) };
 }
 
+/** Declares a method that takes a stream of messages and returns one message. */
+export function inputOf<S extends z.ZodType>(
+  schema: S, handle: (call: ServiceCall, messages: AsyncGenerator<z.output<S>, void>) => Promise<object>,
+): Method {
+  return { kind: 'input', handle: (call, body) => handle(call, readMessages(schema, body)) };
+}
+
 /** Throws `invalid_argument` if the body does not match the schema. */
 function readMessage<S extends z.ZodType>(schema: S, body: Buffer): z.output<S> {
   const result = schema.safeParse(parseBody(body));
@@ -106,6 +117,22 @@ function decodeFrame(body: Buffer): Buffer {
   const length = body.length < headerBytes ? -1 : body.readUInt32BE(1);
   if (body[0] === 0 && body.length === headerBytes + length) return body.subarray(headerBytes);
   throw new ConnectError('invalid_argument', 'The body must be one message, not compressed.');
+}
+
+/** Yields the messages of a body as they arrive. Throws `invalid_argument` if one is too large, or does not match the schema. */
+async function* readMessages<S extends z.ZodType>(schema: S, body: AsyncIterable<Uint8Array>): AsyncGenerator<z.output<S>, void> {
+  let rest = Buffer.alloc(0);
+  for await (const chunk of body) {
+    rest = Buffer.concat([rest, chunk]);
+    while (rest.length >= headerBytes) {
+      const end = headerBytes + rest.readUInt32BE(1);
+      if (end > maxMessageBytes) throw new ConnectError('invalid_argument', `A message may have ${maxMessageBytes} bytes.`);
+      if (rest.length < end) break;
+      yield readMessage(schema, decodeFrame(rest.subarray(0, end)));
+      rest = rest.subarray(end);
+    }
+  }
+  if (rest.length > 0) throw new ConnectError('invalid_argument', 'The last message is incomplete.');
 }
 
 export function parseBody(bytes: Buffer): unknown {

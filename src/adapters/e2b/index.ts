@@ -5,19 +5,18 @@ import { Failure } from '../../domain/failure.ts';
 import type { SandboxStatus } from '../../domain/sandbox.ts';
 import { type AnyProblem, detailOf, problemOf, httpStatusOf } from '../http/problems.ts';
 import type { HttpHandler, RequestContext } from '../http/request-context.ts';
-import { bytesReader, headerOf, readQuery } from '../http/request-input.ts';
+import { bytesReader, headerOf, readQuery, takeBody } from '../http/request-input.ts';
 import { realTimers, startTimeout, type Timeout } from '../shared/timeout.ts';
-import { ConnectError, connectErrorOf, goneMessage, parseBody, sendMessages, type Service, type ServiceCall } from './connect-protocol.ts';
+import {
+  ConnectError, connectErrorOf, goneMessage, maxMessageBytes, type Method, parseBody, sendMessages, type Service, type ServiceCall,
+} from './connect-protocol.ts';
 import { controlRoutes, type ControlRoute, unsupported } from './control-api.ts';
 import { download, upload } from './file-transfer.ts';
 import { createFilesystemService } from './filesystem-service.ts';
 import { processService } from './process-service.ts';
 import { digestFromToken, findSigner, type SignedFile } from './sandbox-token.ts';
 
-/** The largest body of a request that is not a file, in bytes. Input for a process comes in such a body. */
-const maxBodyBytes = 4 * 2 ** 20;
-
-const readBytes = bytesReader(maxBodyBytes);
+const readBytes = bytesReader(maxMessageBytes);
 
 /** The path of this API. `E2B_API_URL` and `E2B_SANDBOX_URL` are the address of Skep's API plus this path. */
 const mountPath = '/e2b';
@@ -165,21 +164,37 @@ function startTimeLimit({ timeoutMs, ends }: Access): Timeout {
   return startTimeout(timers, timeoutMs ?? 0, failure, [ends]);
 }
 
+type MethodOf<K extends Method['kind']> = Extract<Method, { readonly kind: K }>;
+
+/** Reads the request. Returns the messages of the response. */
+async function beginStream(context: RequestContext, method: MethodOf<'stream'>): Promise<AsyncIterable<object>> {
+  const [access, body] = await readCall(context, 'stream');
+  return (async function* messages() {
+    using limit = startTimeLimit(access);
+    yield* method.handle({ ...access, ends: limit.signal }, body);
+  })();
+}
+
+/** Handles the messages of the request as they arrive. Returns the only message of the response. */
+async function handleInput(context: RequestContext, method: MethodOf<'input'>): Promise<Iterable<object>> {
+  const access = await accessOf(context, 'stream');
+  using limit = startTimeLimit(access);
+  return [await method.handle({ ...access, ends: limit.signal }, takeBody(context))];
+}
+
 function serviceHandler(service: Service): HttpHandler {
   return async (request, response) => {
     const { context } = response.locals;
     const name = String(request.params['method']);
     const method = Object.hasOwn(service, name) ? service[name] : undefined;
-    if (method?.kind === 'stream') {
+    if (method !== undefined && method.kind !== 'call') {
       const message = service === processService ? { event: { keepalive: {} } } : { keepalive: {} };
       const keepalive = { message, everyMs: keepaliveMs(request) };
       // Read before the response begins: some clients send no more of their body then.
-      const input = readCall(context, 'stream');
-      await input.catch(() => 'the end of the stream reports it');
+      const begun = method.kind === 'input' ? handleInput(context, method) : beginStream(context, method);
+      await begun.catch(() => 'the end of the stream reports it');
       const messages = async function* messages(): AsyncGenerator<object, void> {
-        const [access, body] = await input;
-        using limit = startTimeLimit(access);
-        yield* method.handle({ ...access, ends: limit.signal }, body);
+        yield* await begun;
       };
       await sendMessages(context, messages(), keepalive);
       return;

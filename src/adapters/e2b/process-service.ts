@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { ExecutionRecord } from '../../domain/execution.ts';
 import { sentenceOf } from '../shared/status-and-error-messages.ts';
-import { callOf, ConnectError, type Service, type ServiceCall, streamOf } from './connect-protocol.ts';
+import { callOf, ConnectError, inputOf, type Service, type ServiceCall, streamOf } from './connect-protocol.ts';
 import { resolvePath } from './filesystem-service.ts';
 
 const bytes = z.base64().transform((text) => Buffer.from(text, 'base64'));
@@ -114,6 +114,22 @@ async function write(call: ServiceCall, message: Selected, chunk: Buffer | undef
   return {};
 }
 
+const input = z.object({ stdin: bytes.optional(), pty: bytes.optional() });
+const inputEvent = z.object({ start: selected.optional(), data: z.object({ input }).optional() });
+
+/** Writes the data of the messages as they arrive. The first message names the process. The input stays open. */
+async function writeStream(call: ServiceCall, messages: AsyncGenerator<z.output<typeof inputEvent>, void>): Promise<object> {
+  const first = await messages.next();
+  const process = first.done === true ? undefined : first.value.start;
+  if (process === undefined) throw new ConnectError('invalid_argument', 'The first message must be the start event.');
+  const { id } = await findRunning(call, process);
+  const content = async function* content(): AsyncGenerator<Uint8Array, void> {
+    for await (const { data } of messages) yield data?.input.stdin ?? data?.input.pty ?? Buffer.alloc(0);
+  };
+  await call.skep.executions.write(call.scope, call.sandboxId, id, ReadableStream.from(content()), false, call.ends);
+  return {};
+}
+
 /** E2B's `process.Process`, over the executions of a sandbox. Source: E2B's `process.proto`. */
 export const processService: Service = {
   Start: streamOf(startMessage, start),
@@ -127,10 +143,9 @@ export const processService: Service = {
     if (message.pty !== undefined) await call.skep.executions.resize(call.scope, call.sandboxId, id, message.pty.size);
     return {};
   }),
-  SendInput: callOf(
-    selected.extend({ input: z.object({ stdin: bytes.optional(), pty: bytes.optional() }) }),
-    async (call, message) => write(call, message, message.input.stdin ?? message.input.pty, false),
-  ),
+  SendInput: callOf(selected.extend({ input }), async (call, message) =>
+    write(call, message, message.input.stdin ?? message.input.pty, false)),
+  StreamInput: inputOf(inputEvent, writeStream),
   CloseStdin: callOf(selected, async (call, message) => write(call, message, undefined, true)),
   SendSignal: callOf(selected.extend({ signal }), async (call, message) => {
     const { id } = await findRunning(call, message);

@@ -20,6 +20,27 @@ describe('the API for E2B clients', () => {
     ]);
   });
 
+  test('writes a stream of input, in whatever parts it arrives', async () => {
+    const door = await openDoor();
+    const call = async (method: string, message = {}) => object(await door.as(null)('POST', `/e2b/process.Process/${method}`, message, door.headers));
+    const output = stream(door, 'Start', wrapped(JSON.stringify({ process: { cmd: 'cat' }, stdin: true })));
+    const [process] = await until(async () => (await call('List'))['processes'] as { pid: number }[], (found) => found.length === 1);
+    const start = { start: { process } };
+    const data = (text: string) => ({ data: { input: { stdin: Buffer.from(text).toString('base64') } } });
+    const framed = (...events: object[]) => Buffer.concat(events.map((event) => wrapped(JSON.stringify(event))));
+    const whole = framed(start, data('one '), { keepalive: {} }, data('two'));
+    const parts = ReadableStream.from<Uint8Array>(Array.from(whole, (byte) => Uint8Array.of(byte)));
+    const init = { method: 'POST', headers: { ...door.headers, 'Content-Type': connectJson }, body: parts, duplex: 'half' };
+    expect(await (await fetch(`${door.world.url}/e2b/process.Process/StreamInput`, init as RequestInit)).text()).not.toContain('error');
+    await call('CloseStdin', { process });
+    const texts = (await output).map(({ event }) => (event as { data?: { stdout: string } } | undefined)?.data?.stdout ?? '');
+    expect(texts.map((text) => Buffer.from(text, 'base64').toString()).join('')).toBe('one two');
+    const refused = async (body: Buffer) => codeOf(await stream(door, 'StreamInput', body));
+    expect(await refused(framed(start, data('late')))).toBe('not_found');
+    expect([await refused(framed(data('x'))), await refused(whole.subarray(0, 3))]).toEqual(['invalid_argument', 'invalid_argument']);
+    expect(await refused(Buffer.from([0, 0xff, 0xff, 0xff, 0xff]))).toBe('invalid_argument');
+  });
+
   test.each([
     ['no token', {}, 'unauthenticated'],
     ['a token of another sandbox', { 'X-Access-Token': 'a'.repeat(64) }, 'unauthenticated'],
@@ -59,7 +80,7 @@ describe('the API for E2B clients', () => {
       code: 400, message: 'There is no template "nope". A template is a sandbox spec of the deployment.',
     });
     expect(object(await ann('POST', '/e2b/v2/sandboxes', '{'))).toMatchObject({ code: 400 });
-    expect(object(await as(null)('POST', '/e2b/process.Process/StreamInput', {}, headers))['code']).toBe('unimplemented');
+    expect(object(await as(null)('POST', '/e2b/process.Process/Unknown', {}, headers))['code']).toBe('unimplemented');
     expect(object(await as(null)('POST', '/e2b/process.Process/SendSignal', { process: { pid: 1 }, signal: 'SIGNAL_SIGKILL' }, headers))['code']).toBe('not_found');
   });
 
