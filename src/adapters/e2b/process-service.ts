@@ -76,8 +76,15 @@ async function* follow(call: ServiceCall, execution: ExecutionRecord): AsyncGene
   yield { event: { start: { pid: pidOf(execution) } } };
   const open = async (stream: 'stdout' | 'stderr'): Promise<ReadableStream<Uint8Array>> =>
     (await skep.executions.output(scope, sandboxId, id, { stream, after: null, follow: true }, ends)).bytes;
-  const outputs = tty ? { pty: await open('stdout') } : { stdout: await open('stdout'), stderr: await open('stderr') };
-  for await (const data of merged(outputs)) yield { event: { data } };
+  try {
+    const stdout = await open('stdout');
+    const outputs = tty ? { pty: stdout } : { stdout, stderr: await open('stderr') };
+    for await (const data of merged(outputs)) yield { event: { data } };
+  } catch (error) {
+    // While a sandbox is being removed, its runtime reports other errors. Throws `sandbox_not_found`.
+    await skep.sandboxes.get(scope, sandboxId);
+    throw error;
+  }
   const { status, exitCode, statusReason } = await skep.executions.get(scope, sandboxId, id);
   if (status !== 'exited') throw new ConnectError('unavailable', statusReason === null ? 'It is lost.' : sentenceOf(statusReason));
   const text = `exit status ${exitCode}`;

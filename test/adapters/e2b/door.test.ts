@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { e2b } from '../../../src/adapters/e2b/index.ts';
+import { Failure } from '../../../src/domain/failure.ts';
 import { type Client, createClient, object } from '../../support/client.ts';
 import { until } from '../../support/until.ts';
 import { startWorld } from '../http/world.ts';
@@ -134,6 +135,16 @@ describe('the API for E2B clients', () => {
     expect(await as(null)('GET', '/e2b/files?path=x', undefined, headers)).toMatchObject(bad);
     expect([await start(), await list()]).toEqual([unavailable, unavailable]);
     expect((await as(world.keys.ann)('GET', `/e2b/sandboxes/${id}`)).status).toBe(404);
+  });
+
+  test('ends a process with `unavailable` if its sandbox is deleted, whatever the runtime reports meanwhile', async () => {
+    const door = await openDoor();
+    vi.spyOn(door.world.skep.executions, 'output').mockImplementation(async () => {
+      expect((await door.world.ann('DELETE', `/api/v1/sandboxes/${door.id}`)).status).toBe(204);
+      throw new Failure('output_dropped', { oldest: 0 });
+    });
+    const messages = await stream(door, 'Start', wrapped(JSON.stringify({ process: { cmd: 'sleep' } })));
+    expect(messages.at(-1)?.['error']).toEqual({ code: 'unavailable', message: expect.stringContaining('was not found') });
   });
 
   test('returns 0 as the limits of a sandbox if the runtime does not apply limits', async () => {
