@@ -45,7 +45,7 @@ function permissionsOf(mode: number): string {
 async function listEntries({ skep, scope, sandboxId, ends }: ServiceCall, path: string, depth: number): Promise<readonly FileEntry[]> {
   const { items, next } = await skep.files.list(scope, sandboxId, path, { depth, after: null, limit: maxEntries }, ends);
   if (next === null) return items;
-  throw new ConnectError('resource_exhausted', `The directory has more than ${maxEntries} entries. Choose a smaller one, or less depth.`);
+  throw new ConnectError('invalid_argument', `The directory has more than ${maxEntries} entries. Choose a smaller one, or less depth.`);
 }
 
 /** File entries by their paths. */

@@ -1,0 +1,97 @@
+import { hash } from 'node:crypto';
+import { describe, expect, test, vi } from 'vitest';
+import { e2b } from '../../../src/adapters/e2b/index.ts';
+import { createClient, object } from '../../support/client.ts';
+import { until } from '../../support/until.ts';
+import { startWorld } from '../http/world.ts';
+import { openDoor, stream, wrapped } from './door.ts';
+
+describe("the files of E2B's clients", () => {
+  test('lists the changes in a directory for clients without streams', async () => {
+    const { as, world, headers, id } = await openDoor();
+    const call = async (method: string, message: object) => object(await as(null)('POST', `/e2b/filesystem.Filesystem/${method}`, message, headers));
+    const { watcherId } = await call('CreateWatcher', { path: '/workspace' });
+    expect(await call('GetWatcherEvents', { watcherId })).toEqual({ events: [] });
+    const file = `${world.url}/api/v1/sandboxes/${id}/files?path=/workspace/new`;
+    await fetch(file, { method: 'PUT', body: 'x', headers: { 'X-Session-API-Key': world.keys.ann } });
+    expect(await call('GetWatcherEvents', { watcherId })).toEqual({ events: [{ name: 'new', type: 'EVENT_TYPE_CREATE' }] });
+    expect(await call('GetWatcherEvents', { watcherId })).toEqual({ events: [] });
+    expect(await call('RemoveWatcher', { watcherId })).toEqual({});
+    expect(await call('GetWatcherEvents', { watcherId })).toMatchObject({ code: 'not_found' });
+  });
+
+  test('handles paths as E2B does: relative ones, missing ones, and those of a wrong type', async () => {
+    const { as, world, headers, id } = await openDoor();
+    const call = async (method: string, message: object) => object(await as(null)('POST', `/e2b/filesystem.Filesystem/${method}`, message, headers));
+    const start = await stream({ world, headers }, 'Start', wrapped(JSON.stringify({ process: { cmd: 'echo', cwd: '..' } })));
+    expect(start).toContainEqual({ event: { end: expect.objectContaining({ exitCode: 0 }) } });
+    expect((await world.ann('PUT', `/api/v1/sandboxes/${id}/files?path=/workspace/file`, 'x')).status).toBe(200);
+    expect(await call('ListDir', { path: 'file' })).toMatchObject({ code: 'invalid_argument' });
+    expect((await as(null)('GET', '/e2b/files?path=/workspace', undefined, headers)).status).toBe(400);
+    expect([await call('Remove', { path: 'file' }), await call('Remove', { path: 'file' })]).toEqual([{}, {}]);
+    vi.spyOn(world.skep.files, 'list').mockResolvedValue({ items: [], next: { value: 1, id: 'more' } });
+    expect(await call('ListDir', { path: '.' })).toMatchObject({ code: 'invalid_argument', message: expect.stringContaining('more than 10000') });
+  });
+
+  test('writes no file after an aborted upload, and can then delete the sandbox', async () => {
+    const { world, id, headers, as } = await openDoor();
+    const leaving = new AbortController();
+    const form = `--x\r\nContent-Disposition: form-data; name="file"; filename="half"\r\n\r\n${'half of '.repeat(10_000)}`;
+    const body = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(new TextEncoder().encode(form)) });
+    const init = { method: 'POST', headers: { ...headers, 'Content-Type': 'multipart/form-data; boundary=x' }, body, duplex: 'half', signal: leaving.signal };
+    const sent = fetch(`${world.url}/e2b/files`, init as RequestInit).catch((error: unknown) => error);
+    await until(() => [...world.connections].some(({ bytesRead }) => bytesRead > form.length), Boolean);
+    leaving.abort();
+    expect(await sent).toMatchObject({ name: 'AbortError' });
+    await until(() => world.lines.some(({ method, aborted }) => method === 'POST' && aborted === true), Boolean);
+    expect((await fetch(`${world.url}/e2b/files?path=half`, { headers })).status).toBe(404);
+    expect((await as(world.keys.ann)('DELETE', `/e2b/sandboxes/${id}`)).status).toBe(204);
+  });
+
+  test.each([
+    ['a form without a boundary', { 'Content-Type': 'multipart/form-data' }, 'x'],
+    ['a form that ends too early', { 'Content-Type': 'multipart/form-data; boundary=x' }, '--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nb'],
+    ['not gzip', { 'Content-Encoding': 'gzip', 'Content-Type': 'application/octet-stream' }, 'plain'],
+  ])('refuses an upload that is %s', async (_, contentHeaders, body) => {
+    const { world, headers } = await openDoor();
+    const answer = await fetch(`${world.url}/e2b/files?path=/a`, { method: 'POST', headers: { ...headers, ...contentHeaders }, body });
+    expect(answer.status).toBe(400);
+  });
+
+  test('refuses a file whose name is not UTF-8', async () => {
+    const { world, headers } = await openDoor();
+    const form = '--x\r\nContent-Disposition: form-data; name="file"; filename="NAME"\r\n\r\nb\r\n--x--\r\n';
+    const statusOf = async (name: string): Promise<number> => {
+      const init = { method: 'POST', headers: { ...headers, 'Content-Type': 'multipart/form-data; boundary=x' }, body: Buffer.from(form.replace('NAME', name), 'latin1') };
+      return (await fetch(`${world.url}/e2b/files`, init)).status;
+    };
+    expect([await statusOf('caf\u00c3\u00a9'), await statusOf('caf\u00e9')]).toEqual([200, 400]);
+  });
+
+  test('refuses a URL with a made-up signature', async () => {
+    const { as } = await openDoor();
+    expect((await as(null)('GET', '/files?path=/etc/passwd&signature=v1_made-up')).status).toBe(401);
+    expect((await as(null)('POST', '/files?path=/etc/passwd&signature=v1_made-up', {})).status).toBe(401);
+  });
+
+  test('counts wrong signatures as wrong keys of the address, and then refuses even a valid signature', async () => {
+    const { world, id, headers } = await openDoor({ failedLoginsPerMinute: 2 });
+    const signature = `v1_${hash('sha256', `/a:read::${headers['X-Access-Token']}`, 'base64').replace(/=+$/, '')}`;
+    const get = async (given: string) => (await fetch(`${world.url}/files?path=/a&signature=${encodeURIComponent(given)}`)).status;
+    expect((await world.ann('PUT', `/api/v1/sandboxes/${id}/files?path=/a`, 'x')).status).toBe(200);
+    expect(await get(signature)).toBe(200);
+    const wrong = `v1_${'A'.repeat(43)}`;
+    expect([await get(wrong), await get(wrong), await get(wrong), await get(signature)]).toEqual([401, 401, 429, 429]);
+    const { status } = await createClient(world.url, null)('GET', '/api/v1/me', undefined, { 'X-Session-API-Key': 'wrong' });
+    expect(status).toBe(429);
+    expect((await world.ann('GET', '/api/v1/me')).status).toBe(200);
+  });
+
+  test('accepts the user of the spec in the query of a file', async () => {
+    const world = await startWorld({ specs: [{ id: 'web', isolation: { user: '1000', readOnlyRoot: false, network: 'isolated' } }], server: { mounts: [e2b] } });
+    const made = object(await createClient(world.url, null)('POST', '/e2b/v2/sandboxes', { templateID: 'web' }, { 'X-API-Key': world.keys.ann }));
+    const headers = { 'E2b-Sandbox-Id': String(made['sandboxID']), 'X-Access-Token': String(made['envdAccessToken']) };
+    const get = async (user: string) => (await createClient(world.url, null)('GET', `/e2b/files?path=x&username=${user}`, undefined, headers)).status;
+    expect([await get('1000'), await get('root')]).toEqual([404, 400]);
+  });
+});
