@@ -92,7 +92,7 @@ export interface Conversation {
   readonly repositoryPath: string | null;
   /** The commit and branch that were checked out; null before that. */
   readonly startPoint: StartPoint | null;
-  /** For each branch that it pushed to, the commits that the branch may have after its pushes. The last one is the newest. */
+  /** For each branch, the newest commits that it pushed or tried to push there, the last one last. */
   readonly possibleTips: Readonly<Record<string, readonly string[]>>;
   /** The branches that it pushed to, each with the commit that it pushed last. */
   readonly publications: Readonly<Record<string, string>>;

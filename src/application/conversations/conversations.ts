@@ -66,6 +66,8 @@ export interface ConversationUseCaseDeps extends ConversationDeps {
   readonly conversationLimits: ConversationLimits;
   readonly events: Pick<Events, 'page'>;
   readonly agentMemory: AgentMemory;
+  /** Runs the publications of one conversation one after another. */
+  readonly publications: { runExclusive<T>(id: string, publish: () => Promise<T>, signal: AbortSignal): Promise<T> };
   /** How long to wait for the end of a deleted or archived conversation, in milliseconds. */
   readonly answerWithinMs: number;
 }

@@ -31,9 +31,6 @@ export interface PublishedChanges extends Publication {
   readonly complete: boolean;
 }
 
-/** The number of attempts if other publications of the same conversation move the branch meanwhile. */
-const maxAttempts = 3;
-
 /**
  * Commits uncommitted changes, on the host only, and pushes all commits to a branch with the deployment's credential. Idempotent: a repeat,
  * after more work or after a crash, moves the branch. Moves only a branch that is at a commit which it pushed itself. Then opens or
@@ -41,6 +38,13 @@ const maxAttempts = 3;
  * `pull_requests_unsupported`, and the failures of `RepositoryCheckouts` and `GitProvider.openPullRequest`.
  */
 export async function publishChanges(
+  deps: ConversationUseCaseDeps, scope: OwnerScope, id: string, request: PublishRequest, signal: AbortSignal,
+): Promise<PublishedChanges> {
+  return await deps.publications.runExclusive(id, () => publishAlone(deps, scope, id, request, signal), signal);
+}
+
+/** Publishes while no other publication of the conversation runs in this process. */
+async function publishAlone(
   deps: ConversationUseCaseDeps, scope: OwnerScope, id: string, request: PublishRequest, signal: AbortSignal,
 ): Promise<PublishedChanges> {
   const conversation = await getVisibleConversation(deps.store, scope, id);
@@ -76,7 +80,7 @@ async function pushCommit(
     const subject = request.commitMessage ?? title ?? `Changes of ${id}`;
     const message = `${subject}\n\nCo-authored-by: Agent of ${deps.product} <agent@users.noreply.invalid>\n`;
     const commit = await snapshot.commit({ author, message, at: createdAt }, signal);
-    await pushWithRetries(deps, workTree, snapshot, { target, commit }, signal);
+    await pushAndRecord(deps, id, snapshot, { target, commit }, signal);
     return { commit, complete: snapshot.complete };
   } catch (error) {
     if (!(error instanceof SnapshotRefusal)) throw error;
@@ -85,7 +89,7 @@ async function pushCommit(
   }
 }
 
-/** The maximum number of remembered commits that a branch may point to, from unfinished publications. */
+/** The maximum number of recorded commits of a branch. */
 const maxTips = 20;
 
 interface Push {
@@ -93,43 +97,30 @@ interface Push {
   readonly commit: string;
 }
 
-/** Pushes the commit, and tries again if another publication of this conversation moved the branch meanwhile. */
-async function pushWithRetries(
-  deps: ConversationUseCaseDeps, { conversation: { id } }: ConversationWorkTree, snapshot: WorkTreeSnapshot, { target, commit }: Push,
-  signal: AbortSignal,
+/** Pushes the commit if the branch does not exist or is at a commit of this conversation, and records it. */
+async function pushAndRecord(
+  deps: ConversationUseCaseDeps, id: string, snapshot: WorkTreeSnapshot, { target, commit }: Push, signal: AbortSignal,
 ): Promise<void> {
   const { branch } = target;
-  for (let attempt = 1; ; attempt += 1) {
-    const { commit: expected, isDefault } = await deps.checkouts.findBranch(target, signal);
-    if (isDefault) throw new SnapshotRefusal({ code: 'default_branch' });
-    // Written before the push, so that after a crash the next process knows that this conversation pushed the commit.
-    let isOwn = false;
-    await recordTips(deps, id, branch, (tips) => {
-      isOwn = expected === null || tips.includes(expected);
-      return isOwn ? [...tips.filter((tip) => tip !== commit), commit].slice(-maxTips) : tips;
-    });
-    // A branch of others that is at the same commit needs no push, but does not become a branch of this conversation.
-    if (!isOwn && expected !== commit) throw new SnapshotRefusal({ code: 'branch_moved' });
-    try {
-      if (expected !== commit) await snapshot.push({ request: target, commit, expected }, signal);
-      await recordTips(deps, id, branch, (tips) => tips.slice(Math.max(0, tips.indexOf(commit))), commit);
-      return;
-    } catch (error) {
-      const isOvertaken = error instanceof SnapshotRefusal && ['branch_moved', 'locked'].includes(error.reason.code);
-      if (!isOvertaken || attempt === maxAttempts) throw error;
-    }
-  }
-}
-
-/** Writes the commits that the branch may point to, and the pushed commit if there is one. */
-async function recordTips(
-  deps: ConversationUseCaseDeps, id: string, branch: string, change: (tips: readonly string[]) => readonly string[], pushed?: string,
-): Promise<void> {
-  await changeConversation(deps, id, ({ possibleTips, publications }) => {
-    const tips = change(possibleTips[branch] ?? []);
-    const done = pushed === undefined ? {} : { publications: { ...publications, [branch]: pushed } };
-    return { to: { possibleTips: { ...possibleTips, [branch]: tips }, ...done }, actor: 'user', reason: null };
+  const { commit: expected, isDefault } = await deps.checkouts.findBranch(target, signal);
+  if (isDefault) throw new SnapshotRefusal({ code: 'default_branch' });
+  // Written before the push, so that after a crash the next process knows that this conversation pushed the commit.
+  await changeConversation(deps, id, ({ possibleTips }) => {
+    const known = possibleTips[branch] ?? [];
+    const isForeign = expected !== null && !known.includes(expected);
+    if (isForeign && expected !== commit) throw new SnapshotRefusal({ code: 'branch_moved' });
+    // A branch of others that is at the same commit needs no push, and does not become a branch of this conversation.
+    if (isForeign) return null;
+    // The present and the next commit of the branch come last, so the limit never drops them.
+    const others = known.filter((tip) => tip !== expected && tip !== commit);
+    const present = expected === null || expected === commit ? [] : [expected];
+    const tips = [...others, ...present, commit].slice(-maxTips);
+    return { to: { possibleTips: { ...possibleTips, [branch]: tips } }, actor: 'user', reason: null };
   });
+  if (expected !== commit) await snapshot.push({ request: target, commit, expected }, signal);
+  await changeConversation(deps, id, ({ publications }) => (
+    { to: { publications: { ...publications, [branch]: commit } }, actor: 'user', reason: null }
+  ));
 }
 
 async function recordPullRequest(deps: ConversationUseCaseDeps, id: string, branch: string, pullRequest: PullRequest): Promise<void> {

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { type Bind, ContainerModule } from 'inversify';
 import { LRUCache } from 'lru-cache';
+import { KeyedMutex } from '../../adapters/shared/keyed-mutex.ts';
 import { AgentMemory, defaultAgentMemoryBytes } from '../../application/agents/agent-memory.ts';
 import { Agents } from '../../application/agents/agents.ts';
 import { ConversationReconciler } from '../../application/conversations/conversation-reconciler.ts';
@@ -114,7 +115,8 @@ export const conversationsModule = new ContainerModule(({ bind }) => {
     (deps, sandboxReconciler, microagents, agents, executions, executionReconciler) =>
       new ConversationReconciler({ ...deps, sandboxReconciler, microagents, agents, executions, executionReconciler }));
   provide(bind, tokens.conversations, [conversationDeps, specs, agentMemory, conversationReconciler, events],
-    (deps, specs, agentMemory, reconciler, events) => createConversations({ ...deps, specs, agentMemory, reconciler, events }));
+    (deps, specs, agentMemory, reconciler, events) =>
+      createConversations({ ...deps, specs, agentMemory, reconciler, events, publications: new KeyedMutex() }));
 });
 
 /** Binds the background services of an open deployment. */

@@ -1,50 +1,72 @@
 import { expect, test } from 'vitest';
-import type { RepositoryCheckouts } from '../../../src/ports/repository-checkouts.ts';
+import { SnapshotRefusal, type WorkTreeSnapshot } from '../../../src/ports/work-tree-snapshot.ts';
 import { createReady, failureOf } from './support.ts';
 
 const never = new AbortController().signal;
 
-/** A conversation whose work the test changes. `host` has the branch, and all commits that were pushed. */
-async function createWorking() {
-  const work = { commit: 'first' };
-  const host = { branch: null as string | null, pushed: [] as string[] };
-  const takeSnapshot: RepositoryCheckouts['takeSnapshot'] = async () => ({
-    tree: '', head: null, complete: true,
-    commits: async () => [], files: async () => [], patch: () => new Blob().stream(),
-    commit: async () => work.commit,
-    push: async ({ commit }) => {
-      host.branch = commit;
-      host.pushed.push(commit);
+/** A conversation, and a host with the branches that it pushes. */
+async function createPublishing() {
+  const branches = new Map<string, string>();
+  const host = { branches, refuses: false };
+  const snapshot: WorkTreeSnapshot = {
+    tree: 'tree', head: 'c0ffee', complete: true,
+    commits: async () => [],
+    files: async () => [],
+    patch: () => new Blob().stream(),
+    commit: async ({ message }) => message.split('\n')[0] ?? '',
+    push: async ({ request: { branch }, commit, expected }) => {
+      if (host.refuses) throw new SnapshotRefusal({ code: 'push_forbidden' });
+      if ((branches.get(branch) ?? null) !== expected) throw new SnapshotRefusal({ code: 'branch_moved' });
+      branches.set(branch, commit);
     },
     [Symbol.asyncDispose]: async () => {},
-  });
-  const findBranch: RepositoryCheckouts['findBranch'] = async () => ({ commit: host.branch, isDefault: false });
-  const w = await createReady({ checkouts: { takeSnapshot, findBranch } }, { selectedRepository: 'acme/shop' });
-  const request = { branch: 'topic', commitMessage: null, userId: 'me', pullRequest: null };
-  return { work, host, publish: () => w.conversations.publish('me', w.id, request, never) };
+  };
+  const findBranch = async ({ branch }: { branch: string }) => ({ commit: branches.get(branch) ?? null, isDefault: false });
+  const w = await createReady({ checkouts: { takeSnapshot: async () => snapshot, findBranch } }, { selectedRepository: 'acme/shop', title: 'Work' });
+  const publish = (commitMessage: string | null = null) => (
+    w.conversations.publish('me', w.id, { branch: 'topic', commitMessage, userId: 'me', pullRequest: null }, never)
+  );
+  return { ...w, host, publish };
 }
+
+test.each([[[null, 'other']], [['other', null]]])('publications at the same time leave a branch that can be published again: %j', async (messages) => {
+  const { publish, host, record } = await createPublishing();
+  await publish();
+  await Promise.all(messages.map(publish));
+  expect((await record()).publications).toEqual(Object.fromEntries(host.branches));
+  await publish('next');
+  expect(host.branches.get('topic')).toBe('next');
+});
+
+test('the branch can be published again after many refused pushes', async () => {
+  const { publish, host } = await createPublishing();
+  await publish();
+  host.refuses = true;
+  for (let attempt = 0; attempt < 30; attempt += 1) {
+    expect(await failureOf(publish(`attempt ${attempt}`))).toMatchObject({ context: { reason: { code: 'push_forbidden' } } });
+  }
+  host.refuses = false;
+  await publish('next');
+  expect(host.branches.get('topic')).toBe('next');
+});
 
 const moved = { code: 'conversation_publish_refused', context: { branch: 'topic', reason: { code: 'branch_moved' } } };
 
 test('a branch is moved to later work, but not if somebody else has moved it meanwhile', async () => {
-  const { work, host, publish } = await createWorking();
-  expect(await publish()).toMatchObject({ branch: 'topic', commit: 'first' });
-  work.commit = 'second';
-  await publish();
-  await publish();
-  expect(host.pushed).toEqual(['first', 'second']);
-  host.branch = 'first';
-  work.commit = 'third';
-  expect(await failureOf(publish())).toMatchObject(moved);
-  expect(host).toEqual({ branch: 'first', pushed: ['first', 'second'] });
+  const { publish, host: { branches } } = await createPublishing();
+  for (const message of ['first', 'second', 'second']) {
+    expect(await publish(message)).toMatchObject({ branch: 'topic', commit: message });
+    expect(branches.get('topic')).toBe(message);
+  }
+  branches.set('topic', 'of another');
+  expect(await failureOf(publish('third'))).toMatchObject(moved);
+  expect(branches.get('topic')).toBe('of another');
 });
 
 test('a branch of somebody else is not moved, even after the work was at the same commit', async () => {
-  const { work, host, publish } = await createWorking();
-  host.branch = 'of another';
-  work.commit = 'of another';
-  expect(await publish()).toMatchObject({ branch: 'topic', commit: 'of another' });
-  work.commit = 'rewritten';
-  expect(await failureOf(publish())).toMatchObject(moved);
-  expect(host).toEqual({ branch: 'of another', pushed: [] });
+  const { publish, host: { branches } } = await createPublishing();
+  branches.set('topic', 'of another');
+  expect(await publish('of another')).toMatchObject({ branch: 'topic', commit: 'of another' });
+  expect(await failureOf(publish('rewritten'))).toMatchObject(moved);
+  expect(branches.get('topic')).toBe('of another');
 });
