@@ -52,8 +52,8 @@ const maxTitle = 500;
 
 /** A branch name that git accepts. `refs/heads/x` would name another branch than `x`. */
 // oxlint-disable-next-line no-control-regex -- git refuses them too
-const branchPattern = /^(?![-/.]|refs\/)(?!.*(?:\.\.|\/[/.]|@\{|\.lock(?:\/|$)))[^\u0000-\u0020\u007f~^:?*[\\]+(?<![/.])$/u;
-export const branchName = z.string().max(255).regex(branchPattern, 'must be a branch name that git takes, without refs/heads/');
+const branchPattern = /^(?![-/.]|refs\/|(?:HEAD|@)$)(?!.*(?:\.\.|\/[/.]|@\{|\.lock(?:\/|$)))[^\u0000-\u0020\u007f~^:?*[\\]+(?<![/.])$/u;
+export const branchName = text(255).regex(branchPattern, 'must be a branch name that git takes, without refs/heads/');
 
 /** A field for which null and a missing value mean the same. */
 const orNull = <S extends z.ZodType>(schema: S, description: string) => schema.nullable().default(null).meta({ description });
