@@ -10,7 +10,7 @@ import { type ConversationWorkTree, findWorkTree, logRefusal, takeSnapshot } fro
 export interface PublishRequest {
   /** Null means the conversation's own branch. */
   readonly branch: string | null;
-  /** The message of the commit of uncommitted changes. Null means the conversation's title. */
+  /** The message of the commit of uncommitted changes. If it is null or blank, the conversation's title is used. */
   readonly commitMessage: string | null;
   /** The author of that commit. */
   readonly userId: string;
@@ -77,8 +77,9 @@ async function pushCommit(
     await using snapshot = await takeSnapshot(deps, workTree, signal);
     const { userId: name } = request;
     const author = { name, email: name.includes('@') ? name : `${name}@users.noreply.invalid` };
-    const subject = request.commitMessage ?? title ?? `Changes of ${id}`;
-    const message = `${subject}\n\nCo-authored-by: Agent of ${deps.product} <agent@users.noreply.invalid>\n`;
+    // A blank text would make the next line the subject.
+    const text = request.commitMessage?.trim() || title?.trim() || `Changes of ${id}`;
+    const message = `${text}\n\nCo-authored-by: Agent of ${deps.product} <agent@users.noreply.invalid>\n`;
     const commit = await snapshot.commit({ author, message, at: createdAt }, signal);
     await pushAndRecord(deps, id, snapshot, { target, commit }, signal);
     return { commit, complete: snapshot.complete };

@@ -17,3 +17,14 @@ test('changes are `conversation_changes_unavailable` without a repository, and `
   }
   expect((await world.ann('GET', `${conversations}/${id}/changes?format=zip`)).status).toBe(422);
 });
+
+test.each([
+  [{ commit_message: ' \n\t' }, ['commit_message']],
+  [{ commit_message: '' }, ['commit_message']],
+  [{ pull_request: { title: ' ' } }, ['pull_request', 'title']],
+  [{ pull_request: { title: 'two\nlines' } }, ['pull_request', 'title']],
+])('a publication is refused with %j', async (body, field) => {
+  const id = String(object(await world.ann('POST', conversations, {}))['id']);
+  const answer = await world.ann('POST', `${conversations}/${id}/publish`, body);
+  expect(object(answer)).toMatchObject({ detail: [{ loc: ['body', ...field] }] });
+});

@@ -70,3 +70,10 @@ test('a branch of somebody else is not moved, even after the work was at the sam
   expect(await failureOf(publish('rewritten'))).toMatchObject(moved);
   expect(branches.get('topic')).toBe('of another');
 });
+
+test.each([null, '', ' \n\t'])('a commit has a subject if its message and the title are %j', async (blank) => {
+  const { publish, host, conversations, id } = await createPublishing();
+  await conversations.update('me', id, { title: blank });
+  await publish(blank);
+  expect(host.branches.get('topic')).toBe(`Changes of ${id}`);
+});

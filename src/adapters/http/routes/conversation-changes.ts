@@ -95,7 +95,7 @@ export const changeOperation = operation({
 
 const pullRequestBody = z
   .strictObject({
-    title: text(255).min(1).regex(/^[^\r\n]*$/u, 'must be one line'),
+    title: text(255).regex(/^(?=.*\S)[^\r\n]*$/u, 'must be one line, and not blank'),
     body: text(60_000).default('').meta({ description: 'As Markdown.' }),
     base: branchName.optional()
       .meta({ description: 'The branch to merge into. Default: the default branch for a new pull request; an open one keeps its base.' }),
@@ -107,7 +107,7 @@ const publishBody = z
   .strictObject({
     branch: branchName.optional()
       .meta({ description: 'Any branch but the default branch of the repository. Default: a branch for this conversation only.' }),
-    commit_message: text(10_000).min(1).optional()
+    commit_message: text(10_000).regex(/\S/u, 'must not be blank').optional()
       .meta({ description: 'The message of the commit with the uncommitted files. Default: the title of the conversation.' }),
     pull_request: pullRequestBody.optional()
       .meta({ description: 'Opens a pull request (in GitLab a merge request), or updates the open one of the branch.' }),
