@@ -44,8 +44,7 @@ export interface WorkTreeSnapshot extends AsyncDisposable {
   /** Returns the diff of these files (null: of all) in the form that `git apply --binary` reads. Must be read to its end or cancelled. */
   patch(paths: readonly string[] | null, signal: AbortSignal): ReadableStream<Uint8Array>;
   /**
-   * Returns the last commit if everything is committed. Otherwise creates a new one on top of it, on this host only. Refused with
-   * `nothing_to_publish` if nothing differs from the base.
+   * Returns the last commit if everything is committed; it may be the base. Otherwise creates a new one on top of it, on this host only.
    */
   commit(request: SnapshotCommit, signal: AbortSignal): Promise<string>;
   /**

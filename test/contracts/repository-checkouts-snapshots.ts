@@ -176,7 +176,7 @@ export const snapshotCases: readonly CheckoutCase[] = [
       assert.equal((await stage.checkouts.findBranch({ ...request, branch: 'main' }, never)).isDefault, true);
       {
         await using same = await take(stage, tree);
-        assert.equal(await reasonOf(same.commit(change, never)), 'nothing_to_publish');
+        assert.equal(await same.commit(change, never), tree.commit);
       }
       await writeFile(join(tree.folder, 'folder/new'), 'new\n');
       await chmod(join(tree.folder, 'run'), 0o755);
@@ -201,6 +201,25 @@ export const snapshotCases: readonly CheckoutCase[] = [
       await tree.git('commit', '-q', '-m', 'All of it');
       await using committed = await take(stage, tree);
       assert.equal(await committed.commit(change, never), await tree.git('rev-parse', 'HEAD'));
+    },
+  ],
+  [
+    'a push of a work tree without changes moves the branch back to the base commit',
+    async (stage) => {
+      const source = await stage.publish(description);
+      const tree = await stage.open(source);
+      const request = { provider: source.provider, repository: source.repository, remote: source.remote, branch: 'skep/one' };
+      const change = { author: { name: 'Ann', email: 'ann@example.com' }, message: 'Work\n', at: 0 };
+      await writeFile(join(tree.folder, 'folder/new'), 'new\n');
+      await using changed = await take(stage, tree);
+      const commit = await changed.commit(change, never);
+      await changed.push({ request, commit, expected: null }, never);
+      await rm(join(tree.folder, 'folder/new'));
+      await using reverted = await take(stage, tree);
+      const base = await reverted.commit(change, never);
+      assert.equal(base, tree.commit);
+      await reverted.push({ request, commit: base, expected: commit }, never);
+      assert.equal((await stage.checkouts.findBranch(request, never)).commit, base);
     },
   ],
   [

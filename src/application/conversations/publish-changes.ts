@@ -81,7 +81,7 @@ async function pushCommit(
     const text = request.commitMessage?.trim() || title?.trim() || `Changes of ${id}`;
     const message = `${text}\n\nCo-authored-by: Agent of ${deps.product} <agent@users.noreply.invalid>\n`;
     const commit = await snapshot.commit({ author, message, at: createdAt }, signal);
-    await pushAndRecord(deps, id, snapshot, { target, commit }, signal);
+    await pushAndRecord(deps, workTree, snapshot, { target, commit }, signal);
     return { commit, complete: snapshot.complete };
   } catch (error) {
     if (!(error instanceof SnapshotRefusal)) throw error;
@@ -100,7 +100,8 @@ interface Push {
 
 /** Pushes the commit if the branch does not exist or is at a commit of this conversation, and records it. */
 async function pushAndRecord(
-  deps: ConversationUseCaseDeps, id: string, snapshot: WorkTreeSnapshot, { target, commit }: Push, signal: AbortSignal,
+  deps: ConversationUseCaseDeps, { conversation: { id }, startPoint }: ConversationWorkTree, snapshot: WorkTreeSnapshot,
+  { target, commit }: Push, signal: AbortSignal,
 ): Promise<void> {
   const { branch } = target;
   const { commit: expected, isDefault } = await deps.checkouts.findBranch(target, signal);
@@ -108,7 +109,10 @@ async function pushAndRecord(
   // Written before the push, so that after a crash the next process knows that this conversation pushed the commit.
   await changeConversation(deps, id, ({ possibleTips }) => {
     const known = possibleTips[branch] ?? [];
-    const isForeign = expected !== null && !known.includes(expected);
+    const isPublished = expected !== null && known.includes(expected);
+    // If all changes were reverted after a publication, the branch moves back to the start.
+    if (commit === startPoint.commit && !isPublished) throw new SnapshotRefusal({ code: 'nothing_to_publish' });
+    const isForeign = expected !== null && !isPublished;
     if (isForeign && expected !== commit) throw new SnapshotRefusal({ code: 'branch_moved' });
     // A branch of others that is at the same commit needs no push, and does not become a branch of this conversation.
     if (isForeign) return null;

@@ -40,7 +40,7 @@ export function Changes({ conversation, workTree }: ChangesProps) {
             </p>
             <DownloadButton name={`${id}.patch`} disabled={changes.files.length === 0}
               read={() => client.stream(route, { path: { id }, query: { format: 'patch' } })}>Patch</DownloadButton>
-            <Button kind="primary" icon="branch" disabled={!canChange() || changes.files.length === 0 || state.archived_at !== null}
+            <Button kind="primary" icon="branch" disabled={!canPublish(state, changes)}
               onClick={() => setPublishing(true)}>Publish</Button>
           </header>
           {!changes.complete && <p class="banner">
@@ -59,6 +59,11 @@ export function Changes({ conversation, workTree }: ChangesProps) {
       )}
     </Loaded>
   );
+}
+
+/** Reverted changes can be published too, if the branch has them. */
+function canPublish({ archived_at: archivedAt }: Conversation['state'], { files, published }: api.ConversationChanges): boolean {
+  return canChange() && archivedAt === null && (files.length > 0 || published.length > 0);
 }
 
 function Published({ changes: { published, head_commit: head } }: { readonly changes: api.ConversationChanges }) {

@@ -8,12 +8,13 @@ const never = new AbortController().signal;
 async function createPublishing() {
   const branches = new Map<string, string>();
   const host = { branches, refuses: false };
+  const workTree = { isChanged: true };
   const snapshot: WorkTreeSnapshot = {
     tree: 'tree', head: 'c0ffee', complete: true,
     commits: async () => [],
     files: async () => [],
     patch: () => new Blob().stream(),
-    commit: async ({ message }) => message.split('\n')[0] ?? '',
+    commit: async ({ message }) => (workTree.isChanged ? (message.split('\n')[0] ?? '') : 'c0ffee'),
     push: async ({ request: { branch }, commit, expected }) => {
       if (host.refuses) throw new SnapshotRefusal({ code: 'push_forbidden' });
       if ((branches.get(branch) ?? null) !== expected) throw new SnapshotRefusal({ code: 'branch_moved' });
@@ -26,7 +27,7 @@ async function createPublishing() {
   const publish = (commitMessage: string | null = null) => (
     w.conversations.publish('me', w.id, { branch: 'topic', commitMessage, userId: 'me', pullRequest: null }, never)
   );
-  return { ...w, host, publish };
+  return { ...w, host, workTree, publish };
 }
 
 test.each([[[null, 'other']], [['other', null]]])('publications at the same time leave a branch that can be published again: %j', async (messages) => {
@@ -76,4 +77,19 @@ test.each([null, '', ' \n\t'])('a commit has a subject if its message and the ti
   await conversations.update('me', id, { title: blank });
   await publish(blank);
   expect(host.branches.get('topic')).toBe(`Changes of ${id}`);
+});
+
+test('a branch moves back to the start if all changes were reverted', async () => {
+  const { publish, host, workTree, record } = await createPublishing();
+  workTree.isChanged = false;
+  const refused = { code: 'conversation_publish_refused', context: { reason: { code: 'nothing_to_publish' } } };
+  expect(await failureOf(publish())).toMatchObject(refused);
+  workTree.isChanged = true;
+  await publish();
+  workTree.isChanged = false;
+  for (let repeat = 0; repeat < 2; repeat += 1) expect(await publish()).toMatchObject({ commit: 'c0ffee' });
+  expect([...host.branches]).toEqual([['topic', 'c0ffee']]);
+  expect((await record()).publications).toEqual({ topic: 'c0ffee' });
+  host.branches.clear();
+  expect(await failureOf(publish())).toMatchObject(refused);
 });

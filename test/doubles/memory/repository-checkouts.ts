@@ -165,10 +165,7 @@ function snapshotOf(
     commits: async () => [],
     files: async () => files,
     patch: (wanted) => new Blob(patch.filter((_, index) => wanted?.includes(files[index]?.path ?? '') ?? true)).stream(),
-    async commit() {
-      if (files.length === 0) throw new SnapshotRefusal({ code: 'nothing_to_publish' });
-      return tree;
-    },
+    commit: async () => (files.length === 0 && head !== null ? head : tree),
     async push({ request, commit, expected }) {
       if ((pushed.get(pushKey(request)) ?? null) !== expected) throw new SnapshotRefusal({ code: 'branch_moved' });
       pushed.set(pushKey(request), commit);

@@ -66,10 +66,9 @@ function orEmptyTree(commit: string | null, tree: string): string {
 
 /** Returns a commit of the whole tree: the last one of the work tree, or a new one on top of it. */
 export async function commitAll(snapshot: SnapshotFolder, request: SnapshotCommit, signal: AbortSignal): Promise<string> {
-  const { git, folder, base, header: { head, tree } } = snapshot;
+  const { git, folder, header: { head, tree } } = snapshot;
   if (head !== null) {
     const same = await git.run({ args: ['diff-tree', '--quiet', head, tree], folder }, signal);
-    if (same.code === 0 && head === base) throw new SnapshotRefusal({ code: 'nothing_to_publish' });
     if (same.code === 0) return head;
     if (same.code !== 1) requireIntact(same);
   }
