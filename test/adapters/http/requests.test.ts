@@ -117,6 +117,7 @@ describe('request bodies', () => {
     ['a full ref name as a branch', { selected_repository: 'acme/shop', selected_branch: 'refs/heads/main' }, ['body', 'selected_branch']],
     ['HEAD as a branch', { selected_repository: 'acme/shop', selected_branch: 'HEAD' }, ['body', 'selected_branch']],
     ['the short form of HEAD as a branch', { selected_repository: 'acme/shop', selected_branch: '@' }, ['body', 'selected_branch']],
+    ['a range after a line separator as a branch', { selected_repository: 'acme/shop', selected_branch: 'a\u2028b..c' }, ['body', 'selected_branch']],
     ['half a character as a branch', { selected_repository: 'acme/shop', selected_branch: '\ud800' }, ['body', 'selected_branch']],
     ['a branch name that is too long', { selected_repository: 'acme/shop', selected_branch: 'x'.repeat(256) }, ['body', 'selected_branch']],
     ['a message for a spec without an agent', { sandbox_spec_id: 'plain', initial_message: { content: [{ type: 'text', text: 'x' }] } }, ['body', 'initial_message']],

@@ -52,7 +52,7 @@ const maxTitle = 500;
 
 /** A branch name that git accepts. `refs/heads/x` would name another branch than `x`. */
 // oxlint-disable-next-line no-control-regex -- git refuses them too
-const branchPattern = /^(?![-/.]|refs\/|(?:HEAD|@)$)(?!.*(?:\.\.|\/[/.]|@\{|\.lock(?:\/|$)))[^\u0000-\u0020\u007f~^:?*[\\]+(?<![/.])$/u;
+const branchPattern = /^(?![-/.]|refs\/|(?:HEAD|@)$)(?!.*(?:\.\.|\/[/.]|@\{|\.lock(?:\/|$)))[^\u0000-\u0020\u007f~^:?*[\\]+(?<![/.])$/su;
 export const branchName = text(255).regex(branchPattern, 'must be a branch name that git takes, without refs/heads/');
 
 /** A field for which null and a missing value mean the same. */
