@@ -193,6 +193,20 @@ export interface FrontMatterProblem {
   readonly line: number | null;
 }
 
+export interface RepositoryPage {
+  readonly items: readonly Repository[];
+  /** Send it as `page_id` to get the next page. Null on the last page. */
+  readonly next_page_id: string | null;
+  /** The git providers that failed. Their repositories are missing on this page. */
+  readonly failures: readonly {
+    readonly git_provider: string;
+    /** The code of the failure, as in an error response. */
+    readonly code: string;
+    /** The failure, as a sentence. */
+    readonly detail: string;
+  }[];
+}
+
 /** A repository of a git provider. */
 export interface Repository {
   /** The name for `selected_repository` of a conversation. */
@@ -833,7 +847,7 @@ export interface Operations {
   };
   'GET /api/v1/repositories/search': {
     readonly query: PageQuery & { /** A part of the name. Upper and lower case are equal. */ readonly query: string };
-    readonly response: Page<Repository>;
+    readonly response: RepositoryPage;
   };
   'GET /api/v1/repositories/{repository_name}/branches': { readonly query?: PageQuery | undefined; readonly response: Page<Branch> };
   'POST /api/v1/app-conversations': {

@@ -89,10 +89,19 @@ describe('a search for repositories', () => {
     expect(await searchAll(repositories, 'shop', [], 100)).toEqual([]);
   });
 
-  test('fails if one provider fails, or if no provider can search', async () => {
+  test('leaves out a provider that fails and names it, and fails if nothing is found', async () => {
     const failure = new Failure('provider_timeout', { provider: 'gitlab', limitMs: 1 });
-    const failing = new Repositories([github, { ...gitlab, searchRepositories: async () => await Promise.reject(failure) }]);
-    await expect(failing.search('group', null, first)).rejects.toBe(failure);
+    const failing = { ...gitlab, searchRepositories: async () => await Promise.reject(failure) };
+    const [before, after] = [new Repositories([failing, github]), new Repositories([github, failing])];
+    const items = [{ path: 'acme/shopping', gitProvider: 'github' }];
+    expect(await before.search('shopping', null, first)).toMatchObject({ items, next: null, failures: [{ gitProvider: 'gitlab', failure }] });
+    const page = await after.search('shopping', null, first);
+    expect(page).toMatchObject({ items, failures: [] });
+    await expect(after.search('shopping', null, { after: page.next, limit: 100 })).rejects.toBe(failure);
+    for (const repositories of [before, after]) await expect(repositories.search('group', null, first)).rejects.toBe(failure);
+  });
+
+  test('fails if no provider can search', async () => {
     await expect(new Repositories([plain]).search('shop', null, first)).rejects.toMatchObject({ code: 'listing_unsupported', context: { provider: 'plain', listing: 'repositories' } });
   });
 });

@@ -150,6 +150,7 @@ function showSandbox(options: Common, found: api.Sandbox): void {
 async function searchRepositories(query: string, options: Common): Promise<void> {
   const page = await clientOf(options).request('GET /api/v1/repositories/search', { query: { query } });
   print(options, page, table(['NAME', 'PROVIDER'], page.items.map(({ name, git_provider }) => [name, git_provider])));
+  for (const { git_provider, detail } of page.failures) notice(`The repositories of ${git_provider} are missing. ${detail}`);
   if (page.next_page_id !== null) notice('There may be more. Search for a longer part of the name.');
 }
 

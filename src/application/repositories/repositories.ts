@@ -1,4 +1,4 @@
-import { Failure } from '../../domain/failure.ts';
+import { type AnyFailure, Failure, type FailureCode, isFailure } from '../../domain/failure.ts';
 import type { RepositoryLocation } from '../../domain/conversation.ts';
 import { matchesRepository, parseRepositoryName } from '../../domain/repository-name.ts';
 import type { Page, PageKey, PageRequest } from '../../domain/page.ts';
@@ -23,6 +23,16 @@ export interface RepositoryChoice extends ListedRepository {
 export interface BranchChoice extends Branch {
   readonly isDefault: boolean;
 }
+
+/** A page of a search. If it has no items, no provider failed. */
+export interface SearchPage extends Page<RepositoryChoice> {
+  /** The providers that failed, so their repositories are missing. */
+  readonly failures: readonly { readonly gitProvider: string; readonly failure: AnyFailure }[];
+}
+
+const providerFailures: ReadonlySet<FailureCode> = new Set([
+  'provider_unauthorized', 'provider_failed', 'provider_rate_limited', 'provider_timeout',
+]);
 
 /** How many pages of the hosts one search reads at most if it finds nothing that the caller may see. */
 const maxHostPages = 5;
@@ -77,25 +87,35 @@ export class Repositories {
   }
 
   /**
-   * Finds repositories by name, in all providers that can search, one after another. A short or empty page is not always the last one.
-   * Throws `listing_unsupported`, and the failures of `GitProvider.searchRepositories`, also if only one provider fails.
+   * Finds repositories by name, in all providers that can search, one after another. A short or empty page is not always the last one. A
+   * page with items names the providers that failed. Without items, the failure is thrown. Throws `listing_unsupported`, and the failures
+   * of `GitProvider.searchRepositories`.
    */
   async search(
     text: string, patterns: RepositoryPatterns, { after, limit }: PageRequest, signal?: AbortSignal,
-  ): Promise<Page<RepositoryChoice>> {
+  ): Promise<SearchPage> {
     const providers = this.#providers.filter((provider) => provider.searchRepositories !== undefined);
     if (providers.length === 0) throw unsupported(this.#providers, 'repositories');
     let [index, cursor] = after === null ? [0, null] : parseCursor(providers, after);
+    const failures: SearchPage['failures'][number][] = [];
     for (let pages = 1; ; pages += 1) {
       const provider = providers[index];
-      const found = await provider?.searchRepositories?.(text, { after: cursor, limit }, signal);
-      if (provider === undefined || found === undefined) return { items: [], next: null };
-      const items = this.#toChoices(provider, found, patterns);
-      cursor = found.next;
+      let items: readonly RepositoryChoice[] = [];
+      try {
+        const found = await provider?.searchRepositories?.(text, { after: cursor, limit }, signal);
+        if (provider === undefined || found === undefined) return { items, next: null, failures };
+        items = this.#toChoices(provider, found, patterns);
+        cursor = found.next;
+      } catch (failure) {
+        if (provider === undefined || !isFailure(failure) || !providerFailures.has(failure.code)) throw failure;
+        failures.push({ gitProvider: provider.name, failure });
+        cursor = null;
+      }
       if (cursor === null) index += 1;
       const next = providers[index];
-      if (next === undefined) return { items, next: null };
-      if (items.length > 0 || pages === maxHostPages) return { items, next: keyOf(next, cursor) };
+      if (items.length === 0 && next !== undefined && pages < maxHostPages) continue;
+      if (items.length === 0 && failures[0] !== undefined) throw failures[0].failure;
+      return { items, next: next === undefined ? null : keyOf(next, cursor), failures };
     }
   }
 

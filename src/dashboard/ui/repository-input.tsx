@@ -12,14 +12,16 @@ export function RepositoryInput({ value, onInput }: RepositoryInputProps) {
   const list = useId();
   const query = useDebounced(value);
   const found = useResource(async (signal) => {
-    if (query === '') return [];
-    return (await currentSession().client.request('GET /api/v1/repositories/search', { query: { query, limit: 50 }, signal })).items;
+    if (query === '') return null;
+    return await currentSession().client.request('GET /api/v1/repositories/search', { query: { query, limit: 50 }, signal });
   }, [query]);
+  const failure = found.error?.message ?? found.data?.failures[0]?.detail;
   return (
     <>
       <input list={list} value={value} placeholder="owner/name" aria-label="Repository"
         spellcheck={false} autocomplete="off" onInput={(event) => onInput(event.currentTarget.value.trim())} />
-      <datalist id={list}>{found.data?.map(({ name }) => <option key={name} value={name} />)}</datalist>
+      <datalist id={list}>{found.data?.items.map(({ name }) => <option key={name} value={name} />)}</datalist>
+      {failure !== undefined && <small role="status">{failure}</small>}
     </>
   );
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Failure } from '../../../src/domain/failure.ts';
+import { createMemoryGitProvider } from '../../doubles/memory/index.ts';
 import { items, object } from '../../support/client.ts';
 import { createWorld, type World } from './world.ts';
 
@@ -21,8 +22,19 @@ test('a search returns repositories page by page, and only those that the key ma
   expect((await world.ann('GET', `${search}&limit=1&page_id=${token}`)).body).toMatchObject({ items: [{ name: 'acme/tea-shop' }], next_page_id: null });
   expect((await world.ann('GET', `${repositories}/search?query=other&page_id=${token}`)).status).toBe(422);
   expect((await world.ann('GET', `${search}&page_id=made-up`)).status).toBe(422);
-  expect((await world.client(world.keys.limited)('GET', search)).body).toEqual({ items: [], next_page_id: null });
+  expect((await world.client(world.keys.limited)('GET', search)).body).toEqual({ items: [], next_page_id: null, failures: [] });
   for (const wrong of ['', '?query=', '?query=a&limit=0', '?query=a&limit=101']) expect((await world.ann('GET', `${repositories}/search${wrong}`)).status).toBe(422);
+});
+
+test('a search names the git providers that failed beside what was found, and is their failure if nothing was found', async () => {
+  const failure = new Failure('provider_failed', { provider: 'down', reason: { code: 'unreachable' } });
+  const down = { ...createMemoryGitProvider({ name: 'down' }), searchRepositories: async () => await Promise.reject(failure) };
+  const other = await createWorld({ firstProvider: down });
+  const { body } = await other.ann('GET', `${repositories}/search?query=shop`);
+  const detail = "The git provider down failed. It can't be reached.";
+  expect(body).toMatchObject({ items: [{ path: 'acme/shop' }], next_page_id: null, failures: [{ git_provider: 'down', code: 'provider_failed', detail }] });
+  expect((await other.ann('GET', `${repositories}/search?query=none`)).body).toMatchObject({ status: 502, code: 'provider_failed', detail });
+  await other.close();
 });
 
 test('branches are listed page by page, with plain or encoded slashes in the repository name', async () => {

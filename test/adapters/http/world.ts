@@ -6,6 +6,7 @@ import { createSystemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { createSkep } from '../../../src/composition/create-skep.ts';
 import type { DiskSpace } from '../../../src/domain/disk-pressure.ts';
 import { sandboxSpec, type SandboxSpecInput } from '../../../src/domain/sandbox-spec.ts';
+import type { GitProvider } from '../../../src/ports/git-provider.ts';
 import type { LogFields } from '../../../src/ports/logger.ts';
 import { Host } from '../../application/conversations/host.ts';
 import {
@@ -42,6 +43,8 @@ export interface WorldOptions {
   readonly script?: MemoryAgentScript;
   /** What commands in sandboxes do. Without it, no command exists. */
   readonly command?: MemoryCommand;
+  /** A git provider before the one of the world. */
+  readonly firstProvider?: GitProvider;
 }
 
 export const plainSpec: SandboxSpecInput = {
@@ -68,7 +71,7 @@ export const repository = {
 };
 
 /** Starts a deployment with memory adapters behind a real server on loopback. */
-export async function createWorld({ server: serverOptions = {}, specs = [plainSpec], limits = {}, disk = null, script, command }: WorldOptions = {}) {
+export async function createWorld({ server: serverOptions = {}, specs = [plainSpec], limits = {}, disk = null, script, command, firstProvider }: WorldOptions = {}) {
   const clock = createSystemClock();
   const auth = createMemoryAuth(clock);
   const lines: Line[] = [];
@@ -89,7 +92,7 @@ export async function createWorld({ server: serverOptions = {}, specs = [plainSp
   checkouts.put('acme/shop', { defaultBranch: 'main', branches: { main: {}, 'feature/one': {} } });
   const doubles = doublesModule({
     auth, clock, logger, checkouts, specList: specs.map(sandboxSpec),
-    gitProvider: [failing({ ...provider, listFiles }, ['listFiles', 'readFile', 'find', 'check'], () => faults.git)],
+    gitProvider: [...(firstProvider === undefined ? [] : [firstProvider]), failing({ ...provider, listFiles }, ['listFiles', 'readFile', 'find', 'check'], () => faults.git)],
     runtime: failing(new Host(engine).runtime().runtime, ['freeze', 'stop', 'resume'], () => faults.runtime),
     store: {
       ...memoryStore,

@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import type { SearchPage } from '../../../application/repositories/repositories.ts';
 import type { PageRequest } from '../../../domain/page.ts';
+import { sentenceOfFailure } from '../../shared/status-and-error-messages.ts';
 import { text } from '../common-schemas.ts';
 import { gitProviderFailures, operation } from '../operation.ts';
 import { pageQuery, pageSchema, readPage } from '../page-token.ts';
@@ -13,6 +15,16 @@ const repository = z
     git_provider: z.string().meta({ example: 'github' }),
   })
   .meta({ id: 'Repository', description: 'A repository of a git provider.' });
+
+const searchFailure = z.object({
+  git_provider: z.string().meta({ example: 'github' }),
+  code: z.string().meta({ description: 'The code of the failure, as in an error response.', example: 'provider_failed' }),
+  detail: z.string().meta({ description: 'The failure, as a sentence.' }),
+});
+
+const repositoryPage = pageSchema(repository, 'RepositoryPage').extend({
+  failures: z.array(searchFailure).meta({ description: 'The git providers that failed. Their repositories are missing on this page.' }),
+}).meta({ id: 'RepositoryPage' });
 
 const branch = z
   .object({ name: z.string(), commit: z.string().meta({ description: 'The id of its last commit.' }), is_default: z.boolean() })
@@ -28,17 +40,28 @@ export const repositoryOperations = [
     summary: 'Search repositories',
     description:
       'Searches by name, in one git provider after another. Finds what the deployment can see and your key can use. GitHub also '
-      + 'finds public ones of others. A page may be short, or empty, and yet not be the last one.',
+      + 'finds public ones of others. A page may be short, or empty, and yet not be the last one. If a git provider fails, the page '
+      + 'names it in `failures`, beside the results of the others. If nothing is found, its failure is the response.',
     query: z.object({
       query: text(200).min(1).meta({ description: 'A part of the name. Upper and lower case are equal.', example: 'shop' }),
       ...pageQuery,
     }),
-    success: { status: 200, description: 'A page of repositories.', schema: pageSchema(repository, 'RepositoryPage') },
+    success: { status: 200, description: 'A page of repositories.', schema: repositoryPage },
     failures: ['listing_unsupported', ...gitProviderFailures],
     handle: async (context, { query }) => {
       const { skep: { repositories }, principal, closed } = context;
-      const read = (request: PageRequest) => repositories.search(query.query, principal.repositories ?? null, request, closed);
-      return await readPage(context, `repositories/${query.query}`, query, read, presenter(repository));
+      let failures: SearchPage['failures'] = [];
+      const read = async (request: PageRequest) => {
+        const page = await repositories.search(query.query, principal.repositories ?? null, request, closed);
+        ({ failures } = page);
+        return page;
+      };
+      return {
+        ...(await readPage(context, `repositories/${query.query}`, query, read, presenter(repository))),
+        failures: failures.map(({ gitProvider, failure }) => (
+          { git_provider: gitProvider, code: failure.code, detail: sentenceOfFailure(failure) }
+        )),
+      };
     },
   }),
   operation({
